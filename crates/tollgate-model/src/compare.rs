@@ -1,0 +1,91 @@
+//! Verdicts, paired within a run and unpaired between two.
+//!
+//! - `runs`: two runs side by side.
+//! - `paired`: two cases of one run, round by round.
+//! - `floor`: the difference below which nothing is called.
+//! - `facts`: what differs between two places.
+//!
+//! Both kinds of comparison end in [`Verdict::of`]: an interval of the ratio held against a floor.
+
+mod facts;
+mod floor;
+mod index;
+mod paired;
+mod runs;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::Interval;
+
+pub use facts::FactDifference;
+pub use floor::{LEAST_FLOOR, RAW_LOOP, TWIN};
+pub use paired::{Paired, paired, paired_rows};
+pub use runs::{Comparison, Row, compare};
+
+/// What two prices say when they are held side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Verdict {
+    /// Cheaper by more than the floor.
+    #[serde(rename = "faster")]
+    Faster,
+    /// Dearer by more than the floor.
+    #[serde(rename = "slower")]
+    Slower,
+    /// Any difference is smaller than the floor.
+    #[serde(rename = "same")]
+    Same,
+    /// The samples do not decide.
+    #[serde(rename = "cannot tell")]
+    CannotTell,
+}
+
+impl Verdict {
+    /// What an interval of the ratio other / base says against a floor: slower if all of it is above
+    /// 1 + `floor`, faster if all of it is below 1 / (1 + `floor`), same if all of it is between the two,
+    /// boundaries included.
+    pub fn of(interval: Interval, floor: f64) -> Self {
+        let above = 1.0 + floor;
+        let below = 1.0 / above;
+        if interval.low > above {
+            Self::Slower
+        } else if interval.high < below {
+            Self::Faster
+        } else if interval.low >= below && interval.high <= above {
+            Self::Same
+        } else {
+            Self::CannotTell
+        }
+    }
+
+    /// Whether a difference is claimed.
+    pub fn is_difference(self) -> bool {
+        matches!(self, Self::Faster | Self::Slower)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Same => "same",
+            Self::CannotTell => "cannot tell",
+        })
+    }
+}
+
+/// The confidence of each of `rows` intervals so that all of them hold together with 95 % (Bonferroni's
+/// inequality), and each alone with at least 99 %: of a hundred rows without a difference at most one is
+/// called different, however few rows there are.
+fn confidence_of_each(rows: usize) -> f64 {
+    const TOGETHER: f64 = 0.05;
+    const EACH: f64 = 0.01;
+    1.0 - (TOGETHER / rows.max(1) as f64).min(EACH)
+}
+
+fn reaches_across(interval: Interval, floor: f64) -> String {
+    let Interval { low, high } = interval;
+    format!("the ratio is between {low:.3} and {high:.3}, the floor is {:.1} %", floor * 100.0)
+}

@@ -1,0 +1,95 @@
+//! What differs between two places.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fact::{Fact, FactValue, Unknown};
+use crate::run::Environment;
+
+/// A fact that differs between two places.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FactDifference {
+    /// Its dotted name.
+    pub name: String,
+    /// In the base; None where the base has nothing of this name.
+    pub base: Option<Fact>,
+    /// In the other; None where the other has nothing of this name.
+    pub other: Option<Fact>,
+}
+
+/// The facts whose values differ, or of which only one place knows the value, or that are unknown for
+/// different kinds of reasons; by name. Where a value was read is no difference. Facts that differ between
+/// any two moments of one place are left out.
+pub(super) fn differences(base: &Environment, other: &Environment) -> Vec<FactDifference> {
+    let names: BTreeSet<&String> =
+        base.keys().chain(other.keys()).filter(|name| !is_volatile(name)).collect();
+    let pairs = names.into_iter().map(|name| (name, base.get(name), other.get(name)));
+    pairs
+        .filter(|(_, base, other)| !agree(*base, *other))
+        .map(|(name, base, other)| FactDifference {
+            name: name.clone(),
+            base: base.cloned(),
+            other: other.cloned(),
+        })
+        .collect()
+}
+
+fn is_volatile(name: &str) -> bool {
+    const MOMENTS: [&str; 5] = ["load.", "pressure.", "steal.", "uptime", "run."];
+    MOMENTS.iter().any(|start| name.starts_with(start))
+        || name.split('.').skip(1).any(|part| part == "before" || part == "after")
+}
+
+fn agree(base: Option<&Fact>, other: Option<&Fact>) -> bool {
+    match (base, other) {
+        (Some(Fact::Known { value: base, .. }), Some(Fact::Known { value: other, .. })) => {
+            same_value(base, other)
+        }
+        (Some(Fact::Unknown { why: base }), Some(Fact::Unknown { why: other })) => same_kind(base, other),
+        _ => false,
+    }
+}
+
+/// 3 and 3.0 are one value.
+fn same_value(base: &FactValue, other: &FactValue) -> bool {
+    base == other || base.as_f64().is_some_and(|base| other.as_f64() == Some(base))
+}
+
+fn same_kind(base: &Unknown, other: &Unknown) -> bool {
+    std::mem::discriminant(base) == std::mem::discriminant(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lasting_differences_are_listed() {
+        let base: Environment = [
+            ("kernel.release", Fact::known("6.1", "uname(2)")),
+            ("cpu.count", Fact::known(2, "sched_getaffinity(2)")),
+            ("cpu.smt", Fact::refused("EACCES")),
+            ("cpu.cores", Fact::known(2, "a")),
+            ("load.one", Fact::known(0.5, "/proc/loadavg")),
+            ("cpu.steal.before", Fact::known(1, "/proc/stat")),
+            ("uptime", Fact::known(1, "/proc/uptime")),
+            ("pages.thp", Fact::absent("no such file")),
+            ("before.all", Fact::known(true, "x")),
+        ]
+        .map(|(name, fact)| (name.to_owned(), fact))
+        .into();
+        let mut other = base.clone();
+        for name in ["load.one", "cpu.steal.before", "uptime", "kernel.release", "before.all"] {
+            other.insert(name.into(), Fact::known("7", "elsewhere"));
+        }
+        other.insert("cpu.count".into(), Fact::known(2.0, "elsewhere"));
+        other.insert("cpu.smt".into(), Fact::refused("EPERM"));
+        other.insert("pages.thp".into(), Fact::unreadable("no such word"));
+        other.remove("cpu.cores");
+        let names: Vec<_> =
+            differences(&base, &other).into_iter().map(|difference| difference.name).collect();
+        assert_eq!(names, ["before.all", "cpu.cores", "kernel.release", "pages.thp"]);
+        assert_eq!(differences(&base, &base), []);
+    }
+}

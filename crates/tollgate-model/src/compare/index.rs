@@ -1,0 +1,58 @@
+//! A run with its measurements at hand.
+
+use std::collections::HashMap;
+
+use crate::measurement::{Case, Measured, Measurement, Outcome};
+use crate::price::{block_error, error_per_operation, is_empty_loop};
+use crate::run::Run;
+
+/// A run whose measurements are found without a search, and whose empty loops have been read.
+pub(super) struct Index<'a> {
+    pub(super) run: &'a Run,
+    by_case: HashMap<&'a Case, &'a Outcome>,
+    /// Group to what the empty loop of that group misses a block's time by, in ns.
+    block_errors: HashMap<&'a str, f64>,
+}
+
+impl<'a> Index<'a> {
+    pub(super) fn new(run: &'a Run) -> Self {
+        let by_case =
+            run.measurements.iter().map(|measurement| (&measurement.case, &measurement.outcome)).collect();
+        let mut block_errors = HashMap::new();
+        for (_, null) in measured(&run.measurements).filter(|(case, _)| is_empty_loop(case)) {
+            if let Some(error) = block_error(null) {
+                block_errors.entry(null.group.as_str()).or_insert(error);
+            }
+        }
+        Self { run, by_case, block_errors }
+    }
+
+    /// Every case that has samples, in the run's order.
+    pub(super) fn measured(&self) -> impl Iterator<Item = (&'a Case, &'a Measured)> + use<'a> {
+        measured(&self.run.measurements)
+    }
+
+    pub(super) fn outcome(&self, case: &Case) -> Option<&'a Outcome> {
+        self.by_case.get(case).copied()
+    }
+
+    pub(super) fn measured_case(&self, case: &Case) -> Option<&'a Measured> {
+        match self.outcome(case)? {
+            Outcome::Measured(measured) => Some(measured),
+            Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
+        }
+    }
+
+    /// The smallest price that can be told from nothing, in the unit of `measured`; None without an empty loop.
+    pub(super) fn resolution(&self, measured: &Measured) -> Option<f64> {
+        let error = self.block_errors.get(measured.group.as_str())?;
+        Some(error_per_operation(*error, measured))
+    }
+}
+
+fn measured(measurements: &[Measurement]) -> impl Iterator<Item = (&Case, &Measured)> {
+    measurements.iter().filter_map(|measurement| match &measurement.outcome {
+        Outcome::Measured(measured) => Some((&measurement.case, measured)),
+        Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
+    })
+}

@@ -1,0 +1,183 @@
+//! Facts: what is known of a place, where it was read, or why it is not known.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Something known of the place with its source, or unknown with the reason.
+///
+/// As JSON: `{"status": "known", "value": …, "source": "…"}` or `{"status": "unknown", "why": "…"}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum Fact {
+    /// The value, and the file, instruction or call that gave it.
+    Known {
+        /// What was read.
+        value: FactValue,
+        /// Where it was read: a path, `CPUID.1:ECX[31]`, `uname(2)`.
+        source: String,
+    },
+    /// Why there is no value. There is never a default in its place.
+    Unknown {
+        /// Absent, refused or unreadable, with the words of whoever said no.
+        why: Unknown,
+    },
+}
+
+impl Fact {
+    /// A known fact.
+    pub fn known(value: impl Into<FactValue>, source: impl Into<String>) -> Self {
+        Self::Known { value: value.into(), source: source.into() }
+    }
+
+    /// This place does not have such a thing.
+    pub fn absent(why: impl Into<String>) -> Self {
+        Self::Unknown { why: Unknown::Absent(why.into()) }
+    }
+
+    /// It exists, and we may not see it.
+    pub fn refused(why: impl Into<String>) -> Self {
+        Self::Unknown { why: Unknown::Refused(why.into()) }
+    }
+
+    /// It was read and could not be understood, or reading failed.
+    pub fn unreadable(why: impl Into<String>) -> Self {
+        Self::Unknown { why: Unknown::Unreadable(why.into()) }
+    }
+
+    /// The value where there is one.
+    pub fn value(&self) -> Option<&FactValue> {
+        match self {
+            Self::Known { value, .. } => Some(value),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
+/// The value of a fact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum FactValue {
+    /// Yes or no.
+    Flag(bool),
+    /// A count; the fact's name says of what.
+    Integer(i64),
+    /// A measured or averaged figure, such as a load; always finite.
+    Real(f64),
+    /// Text as the source had it, trimmed.
+    Text(String),
+    /// Several texts, in the source's order.
+    List(Vec<String>),
+}
+
+impl FactValue {
+    /// The text where it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The flag where it is one.
+    pub fn as_flag(&self) -> Option<bool> {
+        match self {
+            Self::Flag(flag) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    /// The figure where it is an integer or a real.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Integer(n) => Some(*n as f64),
+            Self::Real(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for FactValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(true) => f.write_str("yes"),
+            Self::Flag(false) => f.write_str("no"),
+            Self::Integer(n) => write!(f, "{n}"),
+            Self::Real(x) => write!(f, "{x}"),
+            Self::Text(text) => f.write_str(text),
+            Self::List(items) if items.is_empty() => f.write_str("none"),
+            Self::List(items) => f.write_str(&items.join(", ")),
+        }
+    }
+}
+
+impl From<bool> for FactValue {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+impl From<i64> for FactValue {
+    fn from(n: i64) -> Self {
+        Self::Integer(n)
+    }
+}
+impl From<f64> for FactValue {
+    fn from(x: f64) -> Self {
+        Self::Real(x)
+    }
+}
+impl From<&str> for FactValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+impl From<String> for FactValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+impl From<Vec<String>> for FactValue {
+    fn from(items: Vec<String>) -> Self {
+        Self::List(items)
+    }
+}
+
+/// Why a fact has no value. Three different answers, because three different things help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// The place does not have it: nothing to be done.
+    Absent(String),
+    /// Permission was refused: root, a capability or a setting would show it.
+    Refused(String),
+    /// Reading failed or the content made no sense: a defect somewhere.
+    Unreadable(String),
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent(why) => write!(f, "absent: {why}"),
+            Self::Refused(why) => write!(f, "refused: {why}"),
+            Self::Unreadable(why) => write!(f, "unreadable: {why}"),
+        }
+    }
+}
+
+impl Serialize for Unknown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Unknown {
+    /// Text without one of the three prefixes (another writer's) is kept whole as unreadable.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(match text.split_once(": ") {
+            Some(("absent", why)) => Self::Absent(why.to_owned()),
+            Some(("refused", why)) => Self::Refused(why.to_owned()),
+            Some(("unreadable", why)) => Self::Unreadable(why.to_owned()),
+            _ => Self::Unreadable(text),
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! What every part of tollgate agrees on: a **run** is the facts of a place and the measurements
+//! made there; a **price** is what the samples of a measurement say when they are looked at; a
+//! **verdict** is what two prices say when they are held side by side.
+//!
+//! Pure data: nothing here reads a clock, a file or the machine.
+//!
+//! - [`run`]: the document that is kept, and how an untrusted one is read.
+//! - [`fact`]: something known of the place, or unknown with the reason.
+//! - [`measurement`]: samples as they were taken, never a figure derived from them.
+//! - [`stats`]: order statistics and the intervals that need no distribution.
+//! - [`price`]: median, interval, floor, modes and spread of one measurement.
+//! - [`compare`]: verdicts, paired within a run and unpaired between two.
+
+#![forbid(unsafe_code)]
+
+pub mod compare;
+pub mod fact;
+pub mod measurement;
+pub mod price;
+pub mod run;
+pub mod stats;
+
+pub use fact::{Fact, FactValue, Unknown};
+pub use measurement::{
+    Case, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance, Unit,
+};
+pub use run::{Environment, Label, Place, Run, RunId};

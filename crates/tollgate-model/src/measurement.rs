@@ -1,0 +1,199 @@
+//! Measurements: what was asked, and the samples that answered, as they were taken.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A probe with parameters: one row of a table, and the key on which runs are joined.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Case {
+    /// `suite/probe`.
+    pub probe: String,
+    /// Empty where the probe has one case.
+    pub params: Params,
+}
+
+impl Case {
+    /// The case of `probe` without parameters.
+    pub fn plain(probe: impl Into<String>) -> Self {
+        Self { probe: probe.into(), params: Params::new() }
+    }
+}
+
+impl fmt::Display for Case {
+    /// `gates/seccomp{instructions=32}`; without parameters the probe alone.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.probe)?;
+        if self.params.is_empty() {
+            return Ok(());
+        }
+        let pairs: Vec<String> = self.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        write!(f, "{{{}}}", pairs.join(", "))
+    }
+}
+
+/// Parameters of a case, by name.
+pub type Params = BTreeMap<String, ParamValue>;
+
+/// One parameter's value: a size or count, or a word such as `thp`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ParamValue {
+    /// Yes or no.
+    Flag(bool),
+    /// A size or count; the parameter's name says of what.
+    Number(u64),
+    /// A word.
+    Word(String),
+}
+
+impl fmt::Display for ParamValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Number(n) => write!(f, "{n}"),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+/// A case and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// What was asked.
+    #[serde(flatten)]
+    pub case: Case,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// Every case that was asked for ends in one of these.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum Outcome {
+    /// It has samples.
+    Measured(Measured),
+    /// It cannot exist in this place.
+    Skipped {
+        /// What is missing here.
+        why: String,
+    },
+    /// It exists here and went wrong.
+    Failed {
+        /// What happened: a hang, a signal, a wrong result.
+        error: String,
+    },
+}
+
+/// The samples of a case. No figure in here was derived from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Of each sample.
+    pub unit: Unit,
+    /// What executed the code.
+    pub provenance: Provenance,
+    /// Operations in the block that a sample is the mean of.
+    pub ops_per_sample: u64,
+    /// Ticks of the clock per second: 1 s / this is the finest step a block's time can have.
+    /// TSC cycles = nanoseconds * `clock_hz` / 1e9 where the clock fact names the TSC.
+    pub clock_hz: u64,
+    /// A kept block's time per operation, less that of the empty loop timed beside it; processes
+    /// one after the other, each in the order of its rounds. May be negative near nothing.
+    pub samples: Vec<f64>,
+    /// Blocks in which the thread was switched out or moved: timed, counted, not kept.
+    pub dropped: u64,
+    /// How `samples` divides among fresh processes, and which rounds are missing from it, so that
+    /// two cases of one run can be paired round by round.
+    pub processes: Vec<ProcessRounds>,
+    /// The suite's interleaved group: cases of one group in one run shared their rounds.
+    pub group: String,
+    /// The case that this one is held against, round by round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Case>,
+    /// What was found on the way, such as which instruction the 32-bit vDSO holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// One fresh process's part of the samples.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessRounds {
+    /// Rounds that were timed, dropped ones included.
+    pub rounds: u32,
+    /// Indices of the dropped rounds, ascending, each below `rounds`.
+    pub dropped: Vec<u32>,
+}
+
+impl ProcessRounds {
+    /// Samples that this process contributed.
+    pub fn kept(&self) -> usize {
+        (self.rounds as usize).saturating_sub(self.dropped.len())
+    }
+}
+
+impl Measured {
+    /// The samples process by process.
+    pub fn by_process(&self) -> impl Iterator<Item = &[f64]> {
+        let mut rest = self.samples.as_slice();
+        self.processes.iter().map(move |process| {
+            let (head, tail) = rest.split_at(process.kept().min(rest.len()));
+            rest = tail;
+            head
+        })
+    }
+
+    /// The samples of process `index` with their round numbers.
+    pub fn rounds_of(&self, index: usize) -> Vec<(u32, f64)> {
+        let Some(process) = self.processes.get(index) else { return Vec::new() };
+        let samples = self.by_process().nth(index).unwrap_or_default();
+        let mut dropped = process.dropped.iter().peekable();
+        let kept_rounds = (0..process.rounds).filter(|round| dropped.next_if_eq(&round).is_none());
+        kept_rounds.zip(samples.iter().copied()).collect()
+    }
+}
+
+/// What a sample is measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Nanoseconds per operation.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// TSC cycles per operation.
+    #[serde(rename = "cycles")]
+    Cycles,
+    /// Bytes per thing.
+    #[serde(rename = "bytes")]
+    Bytes,
+    /// Nanoseconds per cache line.
+    #[serde(rename = "ns/line")]
+    NanosecondsPerLine,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nanoseconds => "ns",
+            Self::Cycles => "cycles",
+            Self::Bytes => "bytes",
+            Self::NanosecondsPerLine => "ns/line",
+        })
+    }
+}
+
+/// What executed the code that was timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Provenance {
+    /// The processor itself, in a virtual machine or not.
+    Hardware,
+    /// The processor, inside a guest of our own under KVM.
+    Kvm,
+    /// KVM's instruction emulator.
+    KvmEmulated,
+    /// QEMU's translator: instructions can be counted, time means nothing.
+    QemuTcg,
+    /// Our own interpreter.
+    Interpreter,
+}

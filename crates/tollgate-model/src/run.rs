@@ -1,0 +1,318 @@
+//! The run document, schema 1: what is kept, and how a document that anybody may have written is read.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::io::Read;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fact::{Fact, FactValue};
+use crate::measurement::{Measured, Measurement, Outcome};
+
+/// The schema that this program writes, and the newest that it reads.
+pub const SCHEMA: u32 = 1;
+
+/// The largest run document that is read, in bytes. A thorough run of every suite stays well below.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// The facts of a place and the measurements made there. Field order is the document's order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`SCHEMA`] of the writer.
+    pub schema: u32,
+    /// Who wrote it.
+    pub tool: Tool,
+    /// Unique among kept runs.
+    pub id: RunId,
+    /// A name that the user gave it.
+    pub label: Option<Label>,
+    /// What it was made in.
+    pub place: Place,
+    /// RFC 3339, UTC.
+    pub started: String,
+    /// RFC 3339, UTC.
+    pub finished: String,
+    /// Facts by name.
+    pub environment: Environment,
+    /// In the order of the registry.
+    pub measurements: Vec<Measurement>,
+}
+
+/// Facts by dotted name, such as `kernel.release`.
+pub type Environment = BTreeMap<String, Fact>;
+
+/// The program that wrote a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// `tollgate`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// What a run was made in: the innermost layer that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// On the hardware, as far as anybody can tell.
+    Host,
+    /// A virtual machine.
+    Vm,
+    /// A container, on hardware or in a virtual machine.
+    Container,
+    /// A kernel in user space between the program and the kernel, such as gVisor.
+    Sandbox,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "host",
+            Self::Vm => "virtual machine",
+            Self::Container => "container",
+            Self::Sandbox => "sandbox",
+        })
+    }
+}
+
+/// The name of a kept run: letters, digits, `-` and `.`, as it becomes a file name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(String);
+
+/// A user's name for a run; safe as a file name and on a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Label(String);
+
+/// Why a label or id is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {given:?} {fault}; use 1 to 64 of A-Z a-z 0-9 . _ + - and begin with a letter or digit")]
+pub struct NameError {
+    what: &'static str,
+    given: String,
+    fault: &'static str,
+}
+
+/// `last` means the newest run, so no label may be called that.
+const RESERVED: &str = "last";
+const MAX_NAME: usize = 64;
+
+fn check_name(what: &'static str, name: &str) -> Result<(), NameError> {
+    let fault = if name.is_empty() {
+        "is empty"
+    } else if name.len() > MAX_NAME {
+        "is too long"
+    } else if name.contains('/') || name.contains("..") {
+        "would be a path"
+    } else if name == RESERVED {
+        "means the newest run and cannot name another"
+    } else if !name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        || !name.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
+    {
+        "has a character that is not allowed"
+    } else {
+        return Ok(());
+    };
+    let given: String = name.chars().take(MAX_NAME + 1).collect();
+    Err(NameError { what, given, fault })
+}
+
+macro_rules! checked_name {
+    ($type:ty, $what:literal) => {
+        impl TryFrom<String> for $type {
+            type Error = NameError;
+            fn try_from(name: String) -> Result<Self, NameError> {
+                check_name($what, &name)?;
+                Ok(Self(name))
+            }
+        }
+        impl FromStr for $type {
+            type Err = NameError;
+            fn from_str(name: &str) -> Result<Self, NameError> {
+                name.to_owned().try_into()
+            }
+        }
+        impl From<$type> for String {
+            fn from(name: $type) -> String {
+                name.0
+            }
+        }
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl AsRef<str> for $type {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+checked_name!(RunId, "the run id");
+checked_name!(Label, "the label");
+
+/// Why a document is not a run.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The source could not be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] std::io::Error),
+    /// Larger than [`MAX_BYTES`].
+    #[error("is larger than {} MiB, which no run document is", MAX_BYTES >> 20)]
+    TooLarge,
+    /// Not JSON, or cut off.
+    #[error("is not a run document: {0}")]
+    Syntax(serde_json::Error),
+    /// The document ended before it was whole.
+    #[error("is cut off: the document ends at line {line}, column {column}, before it is whole")]
+    Truncated {
+        /// Where the text ends.
+        line: usize,
+        /// Where the text ends.
+        column: usize,
+    },
+    /// Written by a newer program.
+    #[error("has schema {found}; this tollgate reads up to {SCHEMA}: use a newer tollgate")]
+    NewerSchema {
+        /// What it says.
+        found: u64,
+    },
+    /// JSON of the right shape that contradicts itself.
+    #[error("is not a run document: {0}")]
+    Invalid(String),
+}
+
+impl From<serde_json::Error> for ReadError {
+    fn from(error: serde_json::Error) -> Self {
+        match error.classify() {
+            serde_json::error::Category::Eof => {
+                Self::Truncated { line: error.line(), column: error.column() }
+            }
+            _ => Self::Syntax(error),
+        }
+    }
+}
+
+impl Run {
+    /// Reads a document of at most [`MAX_BYTES`] and checks that it does not contradict itself.
+    ///
+    /// # Errors
+    /// See [`ReadError`]; each is the predicate of a sentence whose subject is the file.
+    pub fn read(source: impl Read) -> Result<Self, ReadError> {
+        let mut text = Vec::new();
+        source.take(MAX_BYTES + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(ReadError::TooLarge);
+        }
+        Self::parse(&text)
+    }
+
+    /// [`Run::read`] of bytes in memory.
+    ///
+    /// # Errors
+    /// As [`Run::read`].
+    pub fn parse(text: &[u8]) -> Result<Self, ReadError> {
+        // The schema first: a newer document may differ in every other field.
+        #[derive(Deserialize)]
+        struct Header {
+            schema: u64,
+        }
+        let header: Header = serde_json::from_slice(text)?;
+        if header.schema > u64::from(SCHEMA) {
+            return Err(ReadError::NewerSchema { found: header.schema });
+        }
+        if header.schema == 0 {
+            return Err(ReadError::Invalid("schema is 0; the first is 1".into()));
+        }
+        let run: Self = serde_json::from_slice(text)?;
+        run.validate().map_err(ReadError::Invalid)?;
+        Ok(run)
+    }
+
+    /// The document as JSON, one line a measurement's field, ending in a newline.
+    ///
+    /// # Errors
+    /// When a value is not finite or contradicts another, which is a defect of the caller.
+    pub fn to_json(&self) -> Result<Vec<u8>, ReadError> {
+        self.validate().map_err(ReadError::Invalid)?;
+        let mut text = serde_json::to_vec(self)?;
+        text.push(b'\n');
+        Ok(text)
+    }
+
+    /// The measurement of a case.
+    pub fn measurement(&self, case: &crate::Case) -> Option<&Measurement> {
+        self.measurements.iter().find(|measurement| measurement.case == *case)
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        for (name, text) in [("started", &self.started), ("finished", &self.finished)] {
+            plain(name, text)?;
+        }
+        plain("tool.name", &self.tool.name)?;
+        plain("tool.version", &self.tool.version)?;
+        for (name, fact) in &self.environment {
+            plain("a fact's name", name)?;
+            if let Some(FactValue::Real(x)) = fact.value()
+                && !x.is_finite()
+            {
+                return Err(format!("fact {name} is not a finite number"));
+            }
+        }
+        let mut seen = HashSet::new();
+        for measurement in &self.measurements {
+            let case = &measurement.case;
+            plain("a probe's name", &case.probe)?;
+            for (name, value) in &case.params {
+                plain("a parameter's name", name)?;
+                plain("a parameter", &value.to_string())?;
+            }
+            if !seen.insert(case) {
+                return Err(format!("{case} is there twice"));
+            }
+            if let Outcome::Measured(measured) = &measurement.outcome {
+                validate_measured(measured).map_err(|fault| format!("{case}: {fault}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn validate_measured(measured: &Measured) -> Result<(), String> {
+    if measured.ops_per_sample == 0 {
+        return Err("ops_per_sample is 0".into());
+    }
+    if measured.clock_hz == 0 {
+        return Err("clock_hz is 0".into());
+    }
+    if measured.samples.is_empty() {
+        return Err("it is measured and has no samples".into());
+    }
+    if measured.samples.iter().any(|sample| !sample.is_finite()) {
+        return Err("a sample is not a finite number".into());
+    }
+    for process in &measured.processes {
+        let ascending = process.dropped.windows(2).all(|pair| pair[0] < pair[1]);
+        let inside = process.dropped.last().is_none_or(|&round| round < process.rounds);
+        if !ascending || !inside {
+            return Err("the dropped rounds of a process are not ascending and within its rounds".into());
+        }
+    }
+    let kept: u64 = measured.processes.iter().map(|process| process.kept() as u64).sum();
+    let dropped: u64 = measured.processes.iter().map(|process| process.dropped.len() as u64).sum();
+    if kept != measured.samples.len() as u64 || dropped != measured.dropped {
+        return Err("the processes do not add up to its samples and dropped rounds".into());
+    }
+    plain("its group", &measured.group)
+}
+
+/// Names go to terminals as they are: no control characters, and of bounded length.
+fn plain(what: &str, text: &str) -> Result<(), String> {
+    if text.len() > 256 || text.chars().any(char::is_control) {
+        return Err(format!("{what} is too long or has control characters"));
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! The sign test and its interval of a median.
+
+use serde::{Deserialize, Serialize};
+
+/// A closed interval, in the unit of what it is of.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `value` is in it.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// The smallest interval around both.
+    pub(crate) fn hull(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// From the smallest to the largest value; None when empty.
+    pub(crate) fn range(values: &[f64]) -> Option<Self> {
+        let low = values.iter().copied().min_by(f64::total_cmp)?;
+        let high = values.iter().copied().max_by(f64::total_cmp)?;
+        Some(Self { low, high })
+    }
+}
+
+/// An interval that holds the median of whatever the samples come from with a probability of at
+/// least `confidence`, whatever its distribution, if the samples are independent: from the k-th
+/// smallest to the k-th largest sample. Conover, *Practical Nonparametric Statistics* (3rd ed.,
+/// 1999), section 3.2; the sign test turned round.
+///
+/// None where there are too few samples for that confidence: 0.95 needs six.
+pub fn median_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
+    let rank = sign_test_rank(samples.len(), confidence)?;
+    let mut copy = samples.to_vec();
+    let (_, &mut low, above) = copy.select_nth_unstable_by(rank - 1, f64::total_cmp);
+    let from_low = samples.len() + 1 - 2 * rank;
+    let high = match from_low.checked_sub(1) {
+        Some(index) => *above.select_nth_unstable_by(index, f64::total_cmp).1,
+        None => low,
+    };
+    Some(Interval { low, high })
+}
+
+/// The k such that from the k-th smallest to the k-th largest of `n` samples is the narrowest
+/// interval of the median at `confidence`: the largest k with P(B <= k - 1) <= (1 - confidence) / 2
+/// where B is binomial of `n` and one half. At least 1; None where even 1 is too much.
+pub(crate) fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
+    let tail = (1.0 - confidence) / 2.0;
+    if n == 0 || tail.is_nan() || tail <= 0.0 {
+        return None;
+    }
+    let mut terms = HalfBinomial::new(n);
+    let mut below = 0.0;
+    let mut rank = terms.first;
+    while rank < n.div_ceil(2) {
+        below += terms.next_term();
+        if below > tail {
+            break;
+        }
+        rank += 1;
+    }
+    (rank > 0).then_some(rank)
+}
+
+/// P(B <= `most`) where B is binomial of `n` and one half.
+pub(crate) fn half_binomial_at_most(n: usize, most: usize) -> f64 {
+    let mut terms = HalfBinomial::new(n);
+    let sum: f64 = (terms.first..=most.min(n)).map(|_| terms.next_term()).sum();
+    sum.min(1.0)
+}
+
+/// P(B = i) for i = `first`, `first` + 1, …, each from the one before by the ratio of neighbouring
+/// binomial coefficients. All terms are positive, so the error stays near the rounding of one term.
+struct HalfBinomial {
+    n: usize,
+    /// 0, or for large `n` twenty standard deviations below the middle: what lies below that is less than 1e-80.
+    first: usize,
+    next: usize,
+    term: f64,
+}
+
+impl HalfBinomial {
+    /// Up to here 2^-n is a normal number.
+    const EXACT: usize = 1000;
+
+    fn new(n: usize) -> Self {
+        if n <= Self::EXACT {
+            return Self { n, first: 0, next: 0, term: 0.5_f64.powi(n as i32) };
+        }
+        let first = (n as f64 / 2.0 - 10.0 * (n as f64).sqrt()) as usize;
+        let ln_choose = ln_factorial(n) - ln_factorial(first) - ln_factorial(n - first);
+        let term = (ln_choose - n as f64 * std::f64::consts::LN_2).exp();
+        Self { n, first, next: first, term }
+    }
+
+    fn next_term(&mut self) -> f64 {
+        let term = self.term;
+        let i = self.next;
+        self.next += 1;
+        self.term = if i < self.n { term * (self.n - i) as f64 / (i + 1) as f64 } else { 0.0 };
+        term
+    }
+}
+
+/// Natural logarithm of n! by Stirling's series, Abramowitz & Stegun 6.1.41; for n >= 100 its error is below rounding.
+fn ln_factorial(n: usize) -> f64 {
+    let x = n as f64;
+    let half_ln_tau = 0.5 * std::f64::consts::TAU.ln();
+    (x + 0.5) * x.ln() - x + half_ln_tau + 1.0 / (12.0 * x) - 1.0 / (360.0 * x.powi(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ranks of the sign test's interval for n = 5 to 25 as tables print them, such as Conover's table A3 read for p = 1/2.
+    #[test]
+    fn ranks_are_the_published_ones() {
+        let at_95 = [0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 8];
+        let at_99 = [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6];
+        for (n, (rank_95, rank_99)) in (5..).zip(at_95.into_iter().zip(at_99)) {
+            assert_eq!(sign_test_rank(n, 0.95).unwrap_or(0), rank_95, "n = {n}, 95 %");
+            assert_eq!(sign_test_rank(n, 0.99).unwrap_or(0), rank_99, "n = {n}, 99 %");
+        }
+    }
+
+    /// For large n the rank is n/2 - z * sqrt(n)/2 within one.
+    #[test]
+    fn ranks_of_large_n_follow_the_normal_limit() {
+        for n in [999, 1000, 1001, 1002, 10_000, 123_457, 1_000_000] {
+            for (confidence, z) in [(0.95, 1.959_964), (0.99, 2.575_829), (0.998, 3.090_232)] {
+                let limit = (n as f64 + 1.0 - z * (n as f64).sqrt()) / 2.0;
+                let rank = sign_test_rank(n, confidence).unwrap() as f64;
+                assert!((rank - limit).abs() < 1.5, "n = {n}, {confidence}: {rank} and {limit}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_ways_of_starting_the_binomial_agree() {
+        for n in [1001, 1500, 2001] {
+            let mut from_zero = HalfBinomial { n: n / 2, ..HalfBinomial::new(n / 2) };
+            let direct: f64 = (0..=n / 4).map(|_| from_zero.next_term()).sum();
+            assert!((half_binomial_at_most(n / 2, n / 4) - direct).abs() < 1e-12);
+            assert!((half_binomial_at_most(n, n) - 1.0).abs() < 1e-9);
+        }
+        // An odd n is symmetrical about its middle.
+        for n in [1001, 99_999, 999_999] {
+            assert!((half_binomial_at_most(n, n / 2) - 0.5).abs() < 1e-7, "n = {n}");
+        }
+        assert_eq!(half_binomial_at_most(10, 2), 56.0 / 1024.0);
+    }
+
+    #[test]
+    fn too_few_or_a_senseless_confidence_is_none() {
+        assert_eq!(median_interval(&[], 0.95), None);
+        assert_eq!(median_interval(&[1.0; 5], 0.95), None);
+        assert_eq!(median_interval(&[1.0; 50], 1.0), None);
+        assert_eq!(median_interval(&[1.0; 50], f64::NAN), None);
+        assert_eq!(median_interval(&[3.0, 1.0, 2.0], -1.0), Some(Interval { low: 2.0, high: 2.0 }));
+        assert_eq!(median_interval(&[1.0, 2.0], 0.0), Some(Interval { low: 1.0, high: 2.0 }));
+        let six = [6.0, 1.0, 5.0, 2.0, 4.0, 3.0];
+        assert_eq!(median_interval(&six, 0.95), Some(Interval { low: 1.0, high: 6.0 }));
+    }
+}

@@ -1,0 +1,76 @@
+//! The median and other quantiles. NaN sorts as [`f64::total_cmp`] has it, so nothing here panics.
+
+/// A sorted copy.
+pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
+    let mut copy = samples.to_vec();
+    copy.sort_unstable_by(f64::total_cmp);
+    copy
+}
+
+/// The median, in the unit of the samples; of an even number the midpoint of the inner two. None when empty.
+pub fn median(samples: &[f64]) -> Option<f64> {
+    let mut copy = samples.to_vec();
+    let middle = copy.len() / 2;
+    if copy.is_empty() {
+        return None;
+    }
+    let (below, &mut upper, _) = copy.select_nth_unstable_by(middle, f64::total_cmp);
+    if samples.len() % 2 == 1 {
+        return Some(upper);
+    }
+    let lower = below.iter().copied().max_by(f64::total_cmp)?;
+    Some(lower.midpoint(upper))
+}
+
+/// The quantile `q` (0 to 1, clamped) of samples that are already sorted, between two samples in
+/// proportion: definition 7 of Hyndman & Fan, "Sample Quantiles in Statistical Packages" (1996).
+/// None when empty or when `q` is NaN.
+pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    if q.is_nan() {
+        return None;
+    }
+    let position = q.clamp(0.0, 1.0) * last as f64;
+    let index = (position as usize).min(last);
+    let (low, high) = (sorted[index], sorted[(index + 1).min(last)]);
+    let part = position - index as f64;
+    let between = low * (1.0 - part) + high * part; // Unlike low + (high - low) * part, never overflows.
+    Some(between.max(low).min(high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_of_few() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[7.0]), Some(7.0));
+        assert_eq!(median(&[3.0, 1.0]), Some(2.0));
+        assert_eq!(median(&[3.0, 1.0, 1e9]), Some(3.0));
+        assert_eq!(median(&[4.0, 3.0, 1.0, 1e9]), Some(3.5));
+    }
+
+    #[test]
+    fn extremes_neither_panic_nor_overflow() {
+        assert_eq!(median(&[f64::MAX, f64::MAX]), Some(f64::MAX));
+        assert_eq!(median(&[f64::MAX, -f64::MAX]), Some(0.0));
+        assert_eq!(quantile(&[-f64::MAX, f64::MAX], 0.5), Some(0.0));
+        assert_eq!(median(&[f64::NAN, 1.0, 2.0]), Some(2.0));
+        assert!(median(&[f64::NAN]).is_some_and(f64::is_nan));
+        assert_eq!(quantile(&[1.0, f64::NAN], 0.0), Some(1.0));
+    }
+
+    #[test]
+    fn quantiles_interpolate() {
+        let sorted = [1.0, 2.0, 3.0, 4.0, 5.0];
+        assert_eq!(quantile(&sorted, 0.0), Some(1.0));
+        assert_eq!(quantile(&sorted, 0.25), Some(2.0));
+        assert_eq!(quantile(&sorted, 0.875), Some(4.5));
+        assert_eq!(quantile(&sorted, 1.0), Some(5.0));
+        assert_eq!(quantile(&sorted, 9.0), Some(5.0));
+        assert_eq!(quantile(&sorted, f64::NAN), None);
+        assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(quantile(&[0.1; 3], 0.33), Some(0.1));
+    }
+}

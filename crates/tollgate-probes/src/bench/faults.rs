@@ -1,0 +1,152 @@
+//! What the bench does about arms that go wrong: each ends in its reason, the others in their prices.
+
+use std::time::{Duration, Instant};
+
+use tollgate_model::{Measurement, Outcome};
+
+use super::arm::{Arm, Block, Loop, Order, Refusal, Station};
+use super::clock::Clock;
+use super::timed::EMPTY;
+use super::{Plan, measure};
+use crate::registry::{Group, Probe, Selection, Suite, one_case};
+
+/// Registered only in tests.
+pub(crate) static SUITE: Suite = Suite {
+    name: "faults",
+    about: "Arms that go wrong.",
+    probes: &[&SOUND, &HANGS, &FAULTS, &FAULTS_WHERE_ABSENT, &BREAKS_LATER, &WRONG, &REFUSES, &EXITS, &KILLED],
+    twin: None,
+};
+
+const BASE: Probe = Probe {
+    name: "faults/sound",
+    operation: "Sleeps for a microsecond or so.",
+    instruction: "",
+    timed: EMPTY,
+    peers: "faults",
+    against: None,
+    cases: one_case,
+    arm: |_, _| Ok(Arm::new(Spin)),
+    absence: |_| None,
+};
+static SOUND: Probe = BASE;
+static HANGS: Probe = Probe {
+    name: "faults/hangs",
+    arm: |_, _| {
+        Ok(Arm::new(Does(|| loop {
+            std::thread::sleep(Duration::from_secs(1));
+        })))
+    },
+    ..BASE
+};
+static FAULTS: Probe = Probe { name: "faults/faults", arm: |_, _| Ok(Arm::new(Does(segfault))), ..BASE };
+static FAULTS_WHERE_ABSENT: Probe = Probe {
+    name: "faults/absent",
+    arm: |_, _| Ok(Arm::new(Does(segfault))),
+    absence: |signal| (signal == libc::SIGSEGV).then_some("it does not exist here"),
+    ..BASE
+};
+static BREAKS_LATER: Probe =
+    Probe { name: "faults/breaks-later", arm: |_, _| Ok(Arm::new(Breaks { after: 60 })), ..BASE };
+static WRONG: Probe = Probe {
+    name: "faults/wrong",
+    // SAFETY: the empty loop only writes its context's result.
+    arm: |_, _| Ok(unsafe { Loop::new(EMPTY, [0; 7], None, |_| Err("returned nonsense".to_owned())) }?.here()),
+    ..BASE
+};
+static REFUSES: Probe =
+    Probe { name: "faults/refuses", arm: |_, _| Err(Refusal::Skip("not in this place".to_owned())), ..BASE };
+static EXITS: Probe = Probe {
+    name: "faults/exits",
+    // SAFETY: ends the bench process, which is what is tested.
+    arm: |_, _| Ok(Arm::new(Does(|| unsafe { libc::_exit(7) }))),
+    ..BASE
+};
+static KILLED: Probe = Probe {
+    name: "faults/killed",
+    arm: |_, _| {
+        // SAFETY: kills the bench process, which is what is tested.
+        Ok(Arm::new(Does(|| unsafe {
+            libc::kill(libc::getpid(), libc::SIGKILL);
+        })))
+    },
+    ..BASE
+};
+
+fn segfault() {
+    // SAFETY: raises the signal's default action in the bench process, which is what is tested.
+    unsafe {
+        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+        libc::raise(libc::SIGSEGV);
+    }
+}
+
+struct Spin;
+impl Station for Spin {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
+        let span = clock.time(|| (0..order.iterations * 100).for_each(|n| drop(std::hint::black_box(n).to_string())));
+        Ok(Block { work: span.ticks, empty: 0, undisturbed: true })
+    }
+}
+
+struct Does(fn());
+impl Station for Does {
+    fn block(&mut self, _: Clock, _: Order) -> Result<Block, String> {
+        (self.0)();
+        Ok(Block { work: 0, empty: 0, undisturbed: true })
+    }
+}
+
+struct Breaks {
+    after: u32,
+}
+impl Station for Breaks {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
+        self.after = self.after.checked_sub(1).ok_or("broke in a later round")?;
+        Spin.block(clock, order)
+    }
+}
+
+fn run(names: &[&str], budget: Duration) -> (Vec<Measurement>, Duration) {
+    let cases = SUITE.probes.iter().filter(|probe| names.contains(&probe.name));
+    let cases = cases.map(|probe| (*probe, tollgate_model::Params::new())).collect();
+    let selection = Selection { groups: vec![Group { suite: &SUITE, cases }] };
+    let began = Instant::now();
+    let findings = measure(&selection, &Plan::within(budget), &mut |_| {}).expect("a place that can measure");
+    (findings.measurements, began.elapsed())
+}
+
+fn outcome<'a>(measurements: &'a [Measurement], name: &str) -> &'a Outcome {
+    &measurements.iter().find(|measurement| measurement.case.probe == name).expect("a row for every case").outcome
+}
+
+#[test]
+fn every_fault_ends_in_its_reason_and_the_sound_arm_in_its_price_within_the_budget() {
+    let names: Vec<&str> = SUITE.probes.iter().map(|probe| probe.name).collect();
+    let budget = Duration::from_secs(4);
+    let (measurements, took) = run(&names, budget);
+    assert!(took < budget.mul_f64(1.1), "took {took:?}");
+    let reason = |name: &str| match outcome(&measurements, name) {
+        Outcome::Failed { error } => format!("failed: {error}"),
+        Outcome::Skipped { why } => format!("skipped: {why}"),
+        Outcome::Measured(measured) => format!("measured {} samples", measured.samples.len()),
+    };
+    assert!(reason("faults/sound").starts_with("measured"), "{}", reason("faults/sound"));
+    assert!(reason("faults/hangs").starts_with("failed: no progress for"), "{}", reason("faults/hangs"));
+    assert!(reason("faults/faults").contains("SIGSEGV"), "{}", reason("faults/faults"));
+    assert_eq!(reason("faults/absent"), "skipped: it does not exist here");
+    assert_eq!(reason("faults/breaks-later"), "failed: broke in a later round");
+    assert_eq!(reason("faults/wrong"), "failed: returned nonsense");
+    assert_eq!(reason("faults/refuses"), "skipped: not in this place");
+    assert_eq!(reason("faults/exits"), "failed: its process ended with status 7");
+    assert!(reason("faults/killed").contains("SIGKILL"), "{}", reason("faults/killed"));
+}
+
+#[test]
+fn samples_and_rounds_add_up() {
+    let (measurements, _) = run(&["faults/sound"], Duration::from_secs(1));
+    let Outcome::Measured(measured) = outcome(&measurements, "faults/sound") else { panic!("not measured") };
+    let kept: usize = measured.processes.iter().map(tollgate_model::ProcessRounds::kept).sum();
+    assert_eq!(kept, measured.samples.len());
+    assert!(measured.processes.len() >= 5, "{} processes", measured.processes.len());
+}

@@ -1,0 +1,352 @@
+//! The ledger: memory that the bench shares with a child process. Orders go in, samples and reasons
+//! come out, and whatever happens to the child, what it had written stays readable.
+//!
+//! It is an array of 64-bit words, each read and written atomically, so that a child which crashes,
+//! or scribbles, can make the parent read a wrong number but never do anything undefined.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Arms of one group at the most.
+pub const MAX_ARMS: usize = 256;
+/// Rounds of one process at the most.
+pub const MAX_ROUNDS: usize = 4096;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"tollgat1");
+
+// Where things stand, in words.
+const MAGIC_AT: usize = 0;
+const CURRENT_ARM: usize = 1;
+const BEATS: usize = 2;
+const ROUNDS: usize = 3;
+const CLOCK: usize = 4; // kind, hz, source
+const TEXT: usize = 8; // of the clock
+const TEXT_WORDS: usize = 32;
+const ORDER: usize = TEXT + TEXT_WORDS;
+const ORDER_WORDS: usize = 1 << 13;
+const ARMS: usize = ORDER + ORDER_WORDS;
+const ARM_WORDS: usize = 2 + TEXT_WORDS; // state, cost, text
+const CELLS: usize = ARMS + MAX_ARMS * ARM_WORDS;
+const WORDS: usize = CELLS + MAX_ARMS * MAX_ROUNDS;
+
+/// No arm is running: the bench itself is at work.
+pub const NO_ARM: u64 = u64::MAX;
+
+/// Shared memory of [`WORDS`] words. Pages that nobody touches cost nothing.
+pub struct Ledger {
+    words: &'static [AtomicU64],
+    /// None where the memory cannot be handed to another program, only to a fork.
+    file: Option<OwnedFd>,
+}
+
+/// What a child found out about an arm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArmState {
+    /// It was not reached.
+    Untried,
+    /// It runs; one iteration takes so long, and this was found on the way.
+    Ready {
+        /// Time of one iteration.
+        cost: Duration,
+        /// One note a line.
+        notes: String,
+    },
+    /// It cannot exist here.
+    Skipped(String),
+    /// It went wrong.
+    Failed(String),
+}
+
+/// One block's place in the matrix of rounds and arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell {
+    /// Not run.
+    Empty,
+    /// Ticks of the block less those of its empty loop.
+    Kept(i64),
+    /// The thread was switched out or moved.
+    Dropped,
+}
+
+impl Ledger {
+    /// New memory, in a file without a name where the kernel has such, so that it survives an exec.
+    ///
+    /// # Errors
+    /// What memfd_create(2) and mmap(2) say.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: the name is a C string; the flags are plain.
+        let descriptor = unsafe { libc::memfd_create(c"tollgate-ledger".as_ptr(), libc::MFD_CLOEXEC) };
+        let file = (descriptor >= 0).then(|| {
+            // SAFETY: the descriptor was just made and belongs to nobody else.
+            unsafe { OwnedFd::from_raw_fd(descriptor) }
+        });
+        let file = file.filter(|file| {
+            file.try_clone().map(File::from).and_then(|file| file.set_len((WORDS * 8) as u64)).is_ok()
+        });
+        let words = map(file.as_ref())?;
+        words[MAGIC_AT].store(MAGIC, Relaxed);
+        words[CURRENT_ARM].store(NO_ARM, Relaxed);
+        Ok(Self { words, file })
+    }
+
+    /// The ledger that another process made, from its descriptor.
+    ///
+    /// # Errors
+    /// When the descriptor is not such a file.
+    pub fn open(file: OwnedFd) -> io::Result<Self> {
+        let file = File::from(file);
+        if file.metadata()?.len() != (WORDS * 8) as u64 {
+            return Err(io::Error::other("not a ledger: wrong size"));
+        }
+        let file = OwnedFd::from(file);
+        let words = map(Some(&file))?;
+        if words[MAGIC_AT].load(Relaxed) != MAGIC {
+            return Err(io::Error::other("not a ledger: wrong magic"));
+        }
+        Ok(Self { words, file: Some(file) })
+    }
+
+    /// The descriptor to hand to another program.
+    pub fn descriptor(&self) -> Option<i32> {
+        self.file.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Writes the order, as text.
+    ///
+    /// # Errors
+    /// When it is longer than 64 KiB less 8 bytes.
+    pub fn set_order(&self, order: &str) -> io::Result<()> {
+        if order.len() > (ORDER_WORDS - 1) * 8 {
+            return Err(io::Error::other("too many arms for one process"));
+        }
+        self.write_text(ORDER, ORDER_WORDS, order);
+        Ok(())
+    }
+
+    /// The order.
+    pub fn order(&self) -> String {
+        self.read_text(ORDER, ORDER_WORDS)
+    }
+
+    /// Says which arm runs from now on, and that something happened.
+    pub fn enter(&self, arm: usize) {
+        self.words[CURRENT_ARM].store(arm as u64, Relaxed);
+        self.beat();
+    }
+
+    /// Says that no arm runs from now on.
+    pub fn leave(&self) {
+        self.words[CURRENT_ARM].store(NO_ARM, Relaxed);
+        self.beat();
+    }
+
+    /// Says that something happened.
+    pub fn beat(&self) {
+        self.words[BEATS].fetch_add(1, Relaxed);
+    }
+
+    /// How often something happened.
+    pub fn beats(&self) -> u64 {
+        self.words[BEATS].load(Relaxed)
+    }
+
+    /// The arm that runs, or was running when the process ended.
+    pub fn current_arm(&self) -> Option<usize> {
+        let arm = self.words[CURRENT_ARM].load(Relaxed);
+        (arm < MAX_ARMS as u64).then_some(arm as usize)
+    }
+
+    /// Ends a round.
+    pub fn finish_round(&self) {
+        self.words[ROUNDS].fetch_add(1, Relaxed);
+    }
+
+    /// Whole rounds.
+    pub fn rounds(&self) -> usize {
+        (self.words[ROUNDS].load(Relaxed) as usize).min(MAX_ROUNDS)
+    }
+
+    /// Records a block.
+    pub fn set_cell(&self, round: usize, arm: usize, cell: Cell) {
+        if round >= MAX_ROUNDS || arm >= MAX_ARMS {
+            return;
+        }
+        // Two low bits tell the three apart; ticks of a block are far below 2^61.
+        let word = match cell {
+            Cell::Empty => 0,
+            Cell::Dropped => 2,
+            Cell::Kept(ticks) => (ticks << 2) as u64 | 1,
+        };
+        self.words[CELLS + round * MAX_ARMS + arm].store(word, Relaxed);
+    }
+
+    /// A recorded block.
+    pub fn cell(&self, round: usize, arm: usize) -> Cell {
+        if round >= MAX_ROUNDS || arm >= MAX_ARMS {
+            return Cell::Empty;
+        }
+        let word = self.words[CELLS + round * MAX_ARMS + arm].load(Relaxed);
+        match word & 3 {
+            1 => Cell::Kept(word as i64 >> 2),
+            2 => Cell::Dropped,
+            _ => Cell::Empty,
+        }
+    }
+
+    /// Records what became of making `arm` ready.
+    pub fn set_arm(&self, arm: usize, state: &ArmState) {
+        if arm >= MAX_ARMS {
+            return;
+        }
+        let at = ARMS + arm * ARM_WORDS;
+        let (code, cost, text) = match state {
+            ArmState::Untried => (0, 0, ""),
+            ArmState::Ready { cost, notes } => (1, cost.as_nanos() as u64, notes.as_str()),
+            ArmState::Skipped(why) => (2, 0, why.as_str()),
+            ArmState::Failed(error) => (3, 0, error.as_str()),
+        };
+        self.write_text(at + 2, TEXT_WORDS, text);
+        self.words[at + 1].store(cost, Relaxed);
+        self.words[at].store(code, Relaxed);
+    }
+
+    /// What became of making `arm` ready.
+    pub fn arm(&self, arm: usize) -> ArmState {
+        if arm >= MAX_ARMS {
+            return ArmState::Untried;
+        }
+        let at = ARMS + arm * ARM_WORDS;
+        let text = self.read_text(at + 2, TEXT_WORDS);
+        match self.words[at].load(Relaxed) {
+            1 => ArmState::Ready { cost: Duration::from_nanos(self.words[at + 1].load(Relaxed)), notes: text },
+            2 => ArmState::Skipped(text),
+            3 => ArmState::Failed(text),
+            _ => ArmState::Untried,
+        }
+    }
+
+    /// Records which clock can be used: a code, its frequency, the code of the frequency's source, and
+    /// the reason against the TSC.
+    pub fn set_clock(&self, clock: [u64; 3], why: &str) {
+        self.write_text(TEXT, TEXT_WORDS, why);
+        for (offset, value) in clock.into_iter().enumerate().rev() {
+            self.words[CLOCK + offset].store(value, Relaxed);
+        }
+    }
+
+    /// What [`Ledger::set_clock`] recorded; zeros before.
+    pub fn clock(&self) -> ([u64; 3], String) {
+        let word = |offset: usize| self.words[CLOCK + offset].load(Relaxed);
+        ([word(0), word(1), word(2)], self.read_text(TEXT, TEXT_WORDS))
+    }
+
+    /// The first word holds the length in bytes; text that does not fit is cut at a character.
+    fn write_text(&self, at: usize, words: usize, text: &str) {
+        let mut length = text.len().min((words - 1) * 8);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        for (word, chunk) in self.words[at + 1..at + words].iter().zip(text.as_bytes()[..length].chunks(8)) {
+            let mut bytes = [0; 8];
+            bytes[..chunk.len()].copy_from_slice(chunk);
+            word.store(u64::from_le_bytes(bytes), Relaxed);
+        }
+        self.words[at].store(length as u64, Relaxed);
+    }
+
+    fn read_text(&self, at: usize, words: usize) -> String {
+        let length = (self.words[at].load(Relaxed) as usize).min((words - 1) * 8);
+        let mut bytes: Vec<u8> = self.words[at + 1..at + 1 + length.div_ceil(8)]
+            .iter()
+            .flat_map(|word| word.load(Relaxed).to_le_bytes())
+            .collect();
+        bytes.truncate(length);
+        String::from_utf8_lossy(&bytes).chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `map` with this length, and no reference to it outlives us:
+        // `words` is private and never handed out.
+        unsafe { libc::munmap(self.words.as_ptr() as *mut libc::c_void, WORDS * 8) };
+    }
+}
+
+fn map(file: Option<&OwnedFd>) -> io::Result<&'static [AtomicU64]> {
+    let (flags, descriptor) = match file {
+        Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+        None => (libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1),
+    };
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let address = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            WORDS * 8,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags | libc::MAP_NORESERVE,
+            descriptor,
+            0,
+        )
+    };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the mapping is page-aligned, zero-filled or another ledger's words, and WORDS * 8 long;
+    // every access to it in any process goes through these atomics.
+    Ok(unsafe { std::slice::from_raw_parts(address.cast(), WORDS) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn cells_and_arms_come_back_as_they_were_written() {
+        let ledger = Ledger::new().expect("shared memory");
+        for cell in [Cell::Kept(0), Cell::Kept(-5), Cell::Kept(1 << 60), Cell::Dropped, Cell::Empty] {
+            ledger.set_cell(7, 3, cell);
+            assert_eq!(ledger.cell(7, 3), cell);
+        }
+        for state in [
+            ArmState::Ready { cost: Duration::from_nanos(77), notes: "sysenter".into() },
+            ArmState::Skipped("no IA-32 emulation".into()),
+            ArmState::Failed("ü".repeat(100)),
+            ArmState::Untried,
+        ] {
+            ledger.set_arm(MAX_ARMS - 1, &state);
+            assert_eq!(ledger.arm(MAX_ARMS - 1), state);
+        }
+        ledger.set_cell(MAX_ROUNDS, MAX_ARMS, Cell::Dropped);
+        assert_eq!(ledger.cell(MAX_ROUNDS, MAX_ARMS), Cell::Empty);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_kept_or_cut_at_a_character(text in "\\PC{0,400}") {
+            let ledger = Ledger::new().expect("shared memory");
+            ledger.set_arm(0, &ArmState::Failed(text.clone()));
+            let ArmState::Failed(back) = ledger.arm(0) else { panic!("state changed") };
+            prop_assert!(text.starts_with(&back) && (back == text || back.len() > 240));
+        }
+
+        #[test]
+        fn scribbled_words_are_read_without_panic(words in proptest::collection::vec(any::<u64>(), 200)) {
+            let ledger = Ledger::new().expect("shared memory");
+            for (index, word) in words.iter().enumerate() {
+                ledger.words[(ARMS + index) % WORDS].store(*word, Relaxed);
+                ledger.words[index % ORDER].store(*word, Relaxed);
+            }
+            for arm in 0..8 {
+                ledger.arm(arm);
+            }
+            ledger.clock();
+            ledger.current_arm();
+            prop_assert!(ledger.rounds() <= MAX_ROUNDS);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The bench's measurements of itself: they ride along in every group's rounds.
+
+use std::time::Duration;
+
+use super::arm::{Arm, Block, Loop, Order, Refusal, Station};
+use super::clock::Clock;
+use super::cpu;
+use super::timed::{Context, EMPTY, EMPTY_LONG};
+use crate::registry::{Probe, never_absent, one_case};
+use tollgate_model::Params;
+
+/// Added to every group: the resolution, the processor's pace, the clock's cost.
+pub static OWN_PROBES: &[&Probe] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR];
+
+/// The empty loop held against the empty loop: what is told of nothing is told of noise.
+static EMPTY_LOOP: Probe = Probe {
+    name: "bench/empty-loop",
+    operation: "Nothing: an empty loop less another empty loop, the smallest price that can be told.",
+    instruction: "",
+    timed: EMPTY,
+    peers: "bench",
+    against: None,
+    cases: one_case,
+    // SAFETY: the empty loop only writes its context's result.
+    arm: |probe, _| Ok(unsafe { Loop::new(probe.timed, [0; 7], None, |_| Ok(())) }?.here()),
+    absence: never_absent,
+};
+
+/// The frame that is subtracted everywhere, with nothing subtracted.
+static EMPTY_LOOP_RAW: Probe = Probe {
+    name: "bench/empty-loop-raw",
+    operation: "One turn of the empty loop, clock included, nothing subtracted: the processor's pace.",
+    instruction: "",
+    timed: EMPTY,
+    peers: "bench",
+    against: None,
+    cases: one_case,
+    arm: |_: &'static Probe, _: &Params| -> Result<Arm, Refusal> { Ok(Arm::new(RawLoop)) },
+    absence: never_absent,
+};
+
+/// Two readings of the clock with nothing between.
+static CLOCK_PAIR: Probe = Probe {
+    name: "bench/clock-pair",
+    operation: "Two readings of the clock with nothing between them, as around every block.",
+    instruction: "",
+    timed: EMPTY,
+    peers: "clock",
+    against: None,
+    cases: one_case,
+    arm: |_: &'static Probe, _: &Params| -> Result<Arm, Refusal> { Ok(Arm::new(ClockPairs)) },
+    absence: never_absent,
+};
+
+struct RawLoop;
+
+impl Station for RawLoop {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
+        let mut context = Context::default();
+        let before = cpu::switches();
+        // SAFETY: the empty loop only writes the context's result.
+        let span = clock.time(|| unsafe { EMPTY_LONG(order.iterations, &mut context) });
+        let undisturbed = span.same_processor && before == cpu::switches();
+        Ok(Block { work: span.ticks, empty: 0, undisturbed })
+    }
+}
+
+struct ClockPairs;
+
+impl Station for ClockPairs {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
+        let before = cpu::switches();
+        let span = clock.time(|| {
+            for _ in 0..order.iterations {
+                std::hint::black_box(clock.time(|| ()));
+            }
+        });
+        let undisturbed = span.same_processor && before == cpu::switches();
+        Ok(Block { work: span.ticks, empty: 0, undisturbed })
+    }
+}
+
+/// How long a block of the dearest of some peers is meant to take: long enough that the clock is
+/// nothing beside it, short enough that most see no interrupt.
+pub const BLOCK: Duration = Duration::from_micros(50);

@@ -1,0 +1,227 @@
+//! The parent's side: starting a bench process, watching it, and making sure that it ends.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::ending::Ending;
+use super::interrupt;
+use super::ledger::Ledger;
+use super::worker::{self, Task};
+
+/// How fresh a fresh process is.
+pub(super) enum Isolation {
+    /// The program starts anew: new addresses, new pages.
+    Exec(File),
+    /// A copy of this process, where the program cannot be started again or its memory not be handed on.
+    Fork,
+}
+
+static EXEC_ALLOWED: AtomicBool = AtomicBool::new(false);
+
+/// `main` calls [`worker::enter_if_told`]: started anew, this program will serve. Without that, as in a
+/// test, starting it anew would start something else.
+pub(super) fn allow_exec() {
+    EXEC_ALLOWED.store(true, Relaxed);
+}
+
+impl Isolation {
+    /// The best that this place allows.
+    pub fn here() -> Self {
+        if !EXEC_ALLOWED.load(Relaxed) {
+            return Self::Fork;
+        }
+        // The link needs /proc; the path of the auxiliary vector does not, but may have gone stale.
+        let own = File::open("/proc/self/exe").or_else(|_| File::open(path_executed()?));
+        own.map_or(Self::Fork, Self::Exec)
+    }
+
+    /// For a fact.
+    pub fn describe(&self) -> &'static str {
+        match self {
+            Self::Exec(_) => "exec",
+            Self::Fork => "fork",
+        }
+    }
+}
+
+fn path_executed() -> io::Result<std::path::PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: getauxval(3) has no preconditions.
+    let address = unsafe { libc::getauxval(libc::AT_EXECFN) };
+    if address == 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    // SAFETY: the kernel put a NUL-terminated path there, which lives as long as the process.
+    let path = unsafe { std::ffi::CStr::from_ptr(address as *const libc::c_char) };
+    Ok(std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())).to_owned())
+}
+
+/// A bench process. Whatever happens, it and all that it started are gone when this is dropped.
+pub(super) struct Worker {
+    pid: libc::pid_t,
+    /// Becomes readable when the process ends, where the kernel has such descriptors.
+    ended: Option<OwnedFd>,
+    pub ledger: Ledger,
+}
+
+impl Worker {
+    /// Starts a process with a task.
+    ///
+    /// # Errors
+    /// When memory, processes or descriptors run out.
+    pub fn start(task: &Task, isolation: &Isolation) -> io::Result<Self> {
+        let ledger = Ledger::new()?;
+        ledger.set_order(&serde_json::to_string(task)?)?;
+        let exec = match (isolation, ledger.descriptor()) {
+            (Isolation::Exec(program), Some(descriptor)) => Some((program.as_raw_fd(), descriptor)),
+            _ => None,
+        };
+        // SAFETY: getpid(2) has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        let words = [worker::NAME.to_owned(), ledger.descriptor().unwrap_or(-1).to_string(), parent.to_string()];
+        let words: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
+        let mut arguments: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
+        arguments.push(std::ptr::null());
+
+        // SAFETY: the child calls only async-signal-safe functions until it has become another program;
+        // where it cannot, it is a copy of a process whose other threads, if any, hold no lock that the
+        // bench needs (the C library makes its own safe across fork).
+        let pid = unsafe { libc::fork() };
+        match pid {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                // A group of its own: the terminal's Ctrl-C reaches only the parent, who then ends us all.
+                // SAFETY: plain system calls on our own process, descriptors and arguments.
+                unsafe {
+                    libc::setpgid(0, 0);
+                    libc::dup2(2, 1);
+                }
+                if let Some((program, descriptor)) = exec {
+                    // SAFETY: as above; the strings and their array outlive the call.
+                    unsafe {
+                        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                        libc::fcntl(descriptor, libc::F_SETFD, 0);
+                        libc::syscall(
+                            libc::SYS_execveat,
+                            program,
+                            c"".as_ptr(),
+                            arguments.as_ptr(),
+                            environ,
+                            libc::AT_EMPTY_PATH,
+                        );
+                    }
+                }
+                worker::die_with_parent(parent);
+                let status = worker::serve(&ledger);
+                // SAFETY: ends the copy without running what belongs to the original.
+                unsafe { libc::_exit(status) }
+            }
+            pid => Ok(Self { pid, ended: pidfd(pid), ledger }),
+        }
+    }
+
+    /// Waits until the process ends, or ends it: when nothing happened for `stall`, at `deadline`, or
+    /// when the user asks. `tick` is called every now and then.
+    pub fn watch(&mut self, stall: Duration, deadline: Instant, mut tick: impl FnMut(&Ledger)) -> Ending {
+        let mut beats = self.ledger.beats();
+        let mut last_beat = Instant::now();
+        loop {
+            if let Some(ending) = self.reap() {
+                return ending;
+            }
+            let now = Instant::now();
+            let beats_now = self.ledger.beats();
+            if beats_now != beats {
+                (beats, last_beat) = (beats_now, now);
+            }
+            let cut = if interrupt::requested().is_some() {
+                Some(Ending::Interrupted)
+            } else if now >= deadline {
+                Some(Ending::OutOfTime)
+            } else if now - last_beat >= stall {
+                Some(Ending::Stalled)
+            } else {
+                None
+            };
+            if let Some(ending) = cut {
+                self.kill();
+                return ending;
+            }
+            tick(&self.ledger);
+            self.wait_a_little();
+        }
+    }
+
+    fn reap(&mut self) -> Option<Ending> {
+        let mut status = 0;
+        // SAFETY: `pid` is our child and has not been waited for; `status` is valid for writing.
+        let waited = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) };
+        match waited {
+            0 => None,
+            pid if pid == self.pid => {
+                self.end_group();
+                self.pid = 0;
+                Some(Ending::from_wait_status(status))
+            }
+            _ => {
+                // Somebody else waited for it, which only a SIGCHLD that is ignored does.
+                self.pid = 0;
+                Some(Ending::Finished)
+            }
+        }
+    }
+
+    /// Every wake-up of the parent is a disturbance where there is only one processor: rare, and cut
+    /// short by the process's end.
+    fn wait_a_little(&self) {
+        const LITTLE: Duration = Duration::from_millis(40);
+        match &self.ended {
+            Some(ended) => {
+                let mut poll = libc::pollfd { fd: ended.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+                // SAFETY: one valid pollfd.
+                unsafe { libc::poll(&mut poll, 1, LITTLE.as_millis() as libc::c_int) };
+            }
+            None => std::thread::sleep(LITTLE / 4),
+        }
+    }
+
+    /// What the process started belongs to its group, and goes with it.
+    fn end_group(&self) {
+        // SAFETY: the group was made by our child; a group id is not given out anew while it has members.
+        unsafe { libc::kill(-self.pid, libc::SIGKILL) };
+    }
+
+    fn kill(&mut self) {
+        if self.pid <= 0 {
+            return;
+        }
+        self.end_group();
+        // SAFETY: `pid` is our child and has not been waited for, so the number is still its own.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        }
+        self.pid = 0;
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+unsafe extern "C" {
+    static environ: *const *const libc::c_char;
+}
+
+fn pidfd(pid: libc::pid_t) -> Option<OwnedFd> {
+    // SAFETY: pidfd_open(2) takes a process id and flags.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+}

@@ -1,0 +1,285 @@
+//! The child's side: one process that makes arms ready, tries them, or runs rounds of them.
+
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::{Params, stats};
+
+use super::arm::{self, Arm, Refusal};
+use super::clock::{self, Clock, FrequencySource};
+use super::cpu;
+use super::ledger::{ArmState, Cell, Ledger, MAX_ROUNDS};
+use super::own::BLOCK;
+use super::random::Random;
+use crate::registry;
+
+/// What a bench process is called among the processes of the machine, and how it knows itself.
+pub(super) const NAME: &str = "tollgate-bench";
+
+/// What a process is told, through the ledger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Task {
+    /// The processor to stay on.
+    pub cpu: Option<usize>,
+    pub work: Work,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Work {
+    /// Find out which clock can be used.
+    Clock,
+    /// Make each arm ready by itself and find out what one iteration costs.
+    Audition { clock: Clock, arms: Vec<ArmOrder> },
+    /// Run rounds of all arms.
+    Rounds { clock: Clock, arms: Vec<ArmOrder>, seed: u64, until: Until },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ArmOrder {
+    pub probe: String,
+    pub params: Params,
+    /// Iterations of the loop in a block.
+    pub iterations: u64,
+    /// More of them than are counted: a test that slows an arm on purpose.
+    pub extra: u64,
+    /// Whether rounds go on until this arm's interval is narrow.
+    pub decides: bool,
+}
+
+/// When rounds end: at the deadline, or when every interval is narrow, but not before so many.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Until {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub deadline: u64,
+    /// Half of an interval's width over the median.
+    pub precision: f64,
+    /// CLOCK_MONOTONIC, nanoseconds: levels that last need time to show.
+    pub not_before: u64,
+}
+
+/// Rounds that are run and not recorded: first uses of caches, pages and predictors.
+const WARM_UP_ROUNDS: usize = 3;
+/// Looking whether intervals are narrow costs a sort: only every so many rounds.
+const LOOK_EVERY: usize = 64;
+/// Confidence of those intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// To be called first in `main`: where this process was started as a bench process it does its work
+/// and never returns.
+pub fn enter_if_told() {
+    let mut arguments = std::env::args_os();
+    if arguments.next().is_none_or(|name| name != NAME) {
+        super::supervisor::allow_exec();
+        return;
+    }
+    let number = |text: Option<std::ffi::OsString>| text?.into_string().ok()?.parse::<i32>().ok();
+    let (Some(descriptor), Some(parent)) = (number(arguments.next()), number(arguments.next())) else {
+        std::process::exit(2)
+    };
+    die_with_parent(parent);
+    if descriptor <= 2 {
+        std::process::exit(2);
+    }
+    // SAFETY: the parent left this descriptor open for us and nothing else here uses it.
+    let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    match Ledger::open(file) {
+        Ok(ledger) => std::process::exit(serve(&ledger)),
+        Err(_) => std::process::exit(2),
+    }
+}
+
+/// The kernel kills this process when `parent` goes away, however it goes.
+pub(super) fn die_with_parent(parent: i32) {
+    // SAFETY: PR_SET_PDEATHSIG takes a signal number (prctl(2)).
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // It may have gone before we asked.
+    // SAFETY: getppid(2) has no preconditions.
+    if unsafe { libc::getppid() } != parent {
+        // SAFETY: ends this process at once; nothing of it is worth running down.
+        unsafe { libc::_exit(2) };
+    }
+}
+
+/// Does what the ledger says. Returns the exit status.
+pub(super) fn serve(ledger: &Ledger) -> i32 {
+    let Ok(task) = serde_json::from_str::<Task>(&ledger.order()) else { return 2 };
+    match task.work {
+        Work::Clock => find_clock(ledger),
+        Work::Audition { clock, arms } => {
+            stay_on(task.cpu);
+            audition(ledger, clock, &arms);
+        }
+        Work::Rounds { clock, arms, seed, until } => {
+            stay_on(task.cpu);
+            rounds(ledger, clock, &arms, seed, until);
+        }
+    }
+    0
+}
+
+/// Where a sandbox refuses pinning, the rounds themselves notice every move.
+fn stay_on(processor: Option<usize>) {
+    if let Some(processor) = processor {
+        let _ = cpu::pin(processor);
+    }
+}
+
+fn find_clock(ledger: &Ledger) {
+    match Clock::tsc() {
+        Ok((clock, source)) => ledger.set_clock([1, clock.hz(), source_code(source)], ""),
+        Err(fault) => ledger.set_clock([2, 0, 0], &fault.to_string()),
+    }
+}
+
+fn source_code(source: FrequencySource) -> u64 {
+    match source {
+        FrequencySource::Cpuid15 => 1,
+        FrequencySource::Hypervisor => 2,
+        FrequencySource::Calibrated => 3,
+    }
+}
+
+/// The clock that a child found, how its frequency is known, and the reason against the TSC.
+pub(super) fn found_clock(ledger: &Ledger) -> Option<(Clock, Option<FrequencySource>, String)> {
+    let ([kind, hz, source], why) = ledger.clock();
+    let source = match source {
+        1 => Some(FrequencySource::Cpuid15),
+        2 => Some(FrequencySource::Hypervisor),
+        3 => Some(FrequencySource::Calibrated),
+        _ => None,
+    };
+    match kind {
+        1 if hz > 0 => Some((Clock::Tsc { hz }, source, why)),
+        2 => Some((Clock::Kernel, None, why)),
+        _ => None,
+    }
+}
+
+fn prepare(order: &ArmOrder) -> Result<Arm, Refusal> {
+    match registry::find(&order.probe) {
+        Some(probe) => (probe.arm)(probe, &order.params),
+        None => Err(Refusal::Fail("no such probe".to_owned())),
+    }
+}
+
+fn refusal_state(refusal: Refusal) -> ArmState {
+    match refusal {
+        Refusal::Skip(why) => ArmState::Skipped(why),
+        Refusal::Fail(error) => ArmState::Failed(error),
+    }
+}
+
+fn audition(ledger: &Ledger, clock: Clock, arms: &[ArmOrder]) {
+    for (index, order) in arms.iter().enumerate() {
+        ledger.enter(index);
+        let state = prepare(order).map_err(refusal_state).and_then(|arm| try_out(ledger, clock, arm));
+        ledger.set_arm(index, &state.unwrap_or_else(|refused| refused));
+        ledger.leave();
+    }
+}
+
+/// Doubles the iterations until a block is long enough to be timed, then takes the shortest of a few.
+fn try_out(ledger: &Ledger, clock: Clock, mut arm: Arm) -> Result<ArmState, ArmState> {
+    const LONG_ENOUGH: Duration = Duration::from_micros(20);
+    const TRIES: usize = 5;
+    const MOST: u64 = 1 << 16;
+    let mut net = |iterations: u64| {
+        ledger.beat();
+        let order = arm::Order { iterations, extra: 0, empty_first: true };
+        let block = arm.station.block(clock, order).map_err(ArmState::Failed)?;
+        Ok(clock.nanoseconds(block.work as f64))
+    };
+    let mut iterations = 1;
+    while net(iterations)? < LONG_ENOUGH.as_nanos() as f64 && iterations < MOST {
+        iterations *= 2;
+    }
+    let mut shortest = f64::INFINITY;
+    for _ in 0..TRIES {
+        shortest = shortest.min(net(iterations)?);
+    }
+    // Ceiling: an iteration that costs less than a nanosecond must not seem to cost nothing.
+    let cost = Duration::from_nanos((shortest / iterations as f64).ceil().max(1.0) as u64);
+    Ok(ArmState::Ready { cost, notes: arm.notes.join("\n") })
+}
+
+/// Iterations whose block takes about [`BLOCK`].
+pub(super) fn iterations_for(cost: Duration) -> u64 {
+    const MOST: u64 = 1 << 14;
+    (BLOCK.as_nanos() / cost.as_nanos().max(1)).clamp(1, u128::from(MOST)) as u64
+}
+
+fn rounds(ledger: &Ledger, clock: Clock, orders: &[ArmOrder], seed: u64, until: Until) {
+    let mut arms: Vec<(usize, Arm)> = Vec::new();
+    for (index, order) in orders.iter().enumerate() {
+        ledger.enter(index);
+        match prepare(order) {
+            Ok(arm) => {
+                ledger.set_arm(index, &ArmState::Ready { cost: Duration::ZERO, notes: arm.notes.join("\n") });
+                arms.push((index, arm));
+            }
+            Err(refusal) => ledger.set_arm(index, &refusal_state(refusal)),
+        }
+    }
+    let mut random = Random::new(seed);
+    let mut kept: Vec<Vec<f64>> = vec![Vec::new(); orders.len()];
+    for round in 0..WARM_UP_ROUNDS + MAX_ROUNDS {
+        let recorded = round.checked_sub(WARM_UP_ROUNDS);
+        random.shuffle(&mut arms);
+        let mut broken = None;
+        for (position, (index, arm)) in arms.iter_mut().enumerate() {
+            if clock::monotonic() >= until.deadline {
+                return ledger.leave();
+            }
+            ledger.enter(*index);
+            let order = arm::Order {
+                iterations: orders[*index].iterations,
+                extra: orders[*index].extra,
+                empty_first: random.coin(),
+            };
+            let cell = match arm.station.block(clock, order) {
+                Ok(block) if block.undisturbed => {
+                    let net = block.work as i64 - block.empty as i64;
+                    Cell::Kept(net)
+                }
+                Ok(_) => Cell::Dropped,
+                Err(error) => {
+                    ledger.set_arm(*index, &ArmState::Failed(error));
+                    broken = Some(position);
+                    Cell::Empty
+                }
+            };
+            if let Some(recorded) = recorded {
+                ledger.set_cell(recorded, *index, cell);
+                if let Cell::Kept(net) = cell {
+                    kept[*index].push(net as f64);
+                }
+            }
+            if broken.is_some() {
+                break;
+            }
+        }
+        match broken {
+            // The round is not whole; the others go on without the arm that broke.
+            Some(position) => drop(arms.remove(position)),
+            None if recorded.is_some() => ledger.finish_round(),
+            None => {}
+        }
+        let look = recorded.is_some_and(|recorded| recorded % LOOK_EVERY == LOOK_EVERY - 1);
+        if look && clock::monotonic() >= until.not_before && all_narrow(orders, &kept, until.precision) {
+            break;
+        }
+    }
+    ledger.leave();
+}
+
+fn all_narrow(orders: &[ArmOrder], kept: &[Vec<f64>], precision: f64) -> bool {
+    let narrow = |samples: &[f64]| {
+        let (Some(median), Some(interval)) = (stats::median(samples), stats::median_interval(samples, CONFIDENCE))
+        else {
+            return false;
+        };
+        interval.high - interval.low <= 2.0 * precision * median.abs()
+    };
+    orders.iter().zip(kept).all(|(order, samples)| !order.decides || narrow(samples))
+}

@@ -1,0 +1,24 @@
+//! The interrupt gate from a real 32-bit program.
+
+use crate::bench::timed::compat_loop;
+use crate::bench::{Arm, TimedLoop};
+use crate::registry::{Probe, never_absent, one_case};
+
+use super::results;
+
+compat_loop! {
+    /// Number -1 by INT 80h.
+    refused_interrupt = "tollgate_compat_int80": "mov eax, -1", "int 0x80"
+}
+
+pub(super) static PROBE: Probe = Probe {
+    name: "gates/compat-int80",
+    operation: "One INT 80h with number -1, which the kernel refuses, from a 32-bit program.",
+    instruction: "int",
+    timed: TimedLoop::Compat(refused_interrupt),
+    peers: "interrupt",
+    against: None,
+    cases: one_case,
+    arm: |probe, _| Arm::in_compat(probe.timed, results::refused_32).map(|(arm, _)| arm),
+    absence: never_absent,
+};

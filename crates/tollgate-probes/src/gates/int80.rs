@@ -1,0 +1,37 @@
+//! The interrupt gate.
+
+use crate::bench::timed::timed_loop;
+use crate::bench::{Loop, TimedLoop};
+use crate::registry::{Probe, one_case};
+
+use super::results;
+
+timed_loop! {
+    /// Number -1 in the 32-bit table.
+    refused_interrupt: "mov eax, -1", "int 0x80"
+}
+
+/// What a fault at `int 0x80` says: without IA-32 emulation the gate is not there, or not for user mode.
+pub(super) fn absence(signal: i32) -> Option<&'static str> {
+    match signal {
+        libc::SIGSEGV => Some("int 0x80 faults: this kernel has no IA-32 emulation"),
+        libc::SIGSYS => Some("int 0x80 is killed by a seccomp filter (SIGSYS)"),
+        _ => None,
+    }
+}
+
+pub(super) static PROBE: Probe = Probe {
+    name: "gates/int80",
+    operation: "One INT 80h with number -1, which the kernel refuses with ENOSYS, from 64-bit code.",
+    instruction: "int",
+    timed: TimedLoop::Long(refused_interrupt),
+    peers: "interrupt",
+    against: None,
+    cases: one_case,
+    arm: |probe, _| {
+        // SAFETY: the loop needs nothing from its context.
+        let arm = unsafe { Loop::new(probe.timed, [0; 7], None, results::refused_by_interrupt) }?;
+        Ok(arm.here())
+    },
+    absence,
+};

@@ -1,0 +1,43 @@
+//! What a crossing must return, so that an answer that nobody gave is not taken for a price.
+
+/// `-ENOSYS`, as a 64-bit kernel returns it for a number that no system call has.
+pub(super) fn refused(result: u64) -> Result<(), String> {
+    match result as i64 {
+        value if value == -i64::from(libc::ENOSYS) => Ok(()),
+        other => Err(format!("the refused call returned {other} instead of -{} (ENOSYS)", libc::ENOSYS)),
+    }
+}
+
+/// `-ENOSYS` in `eax`, whatever the upper half holds.
+pub(super) fn refused_32(result: u32) -> Result<(), String> {
+    refused(result as i32 as i64 as u64)
+}
+
+/// `-ENOSYS` after `int 0x80` from 64-bit code.
+pub(super) fn refused_by_interrupt(result: u64) -> Result<(), String> {
+    refused_32(result as u32)
+}
+
+/// This process's number.
+pub(super) fn own_pid(result: u64) -> Result<(), String> {
+    let pid = u64::from(std::process::id());
+    if result == pid { Ok(()) } else { Err(format!("getpid returned {} instead of {pid}", result as i64)) }
+}
+
+/// 0, as most calls that succeed.
+pub(super) fn zero(result: u64) -> Result<(), String> {
+    match result as i32 {
+        0 => Ok(()),
+        other => Err(format!("the call returned {other} instead of 0")),
+    }
+}
+
+/// Whatever it is.
+pub(super) fn any(_result: u64) -> Result<(), String> {
+    Ok(())
+}
+
+/// A system call's error, by name where it is a common one, in words otherwise.
+pub(super) fn last_error() -> String {
+    std::io::Error::last_os_error().to_string()
+}

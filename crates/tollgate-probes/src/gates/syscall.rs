@@ -1,0 +1,43 @@
+//! The plain crossing: SYSCALL, and the kernel does nothing but refuse.
+
+use crate::bench::timed::timed_loop;
+use crate::bench::{Loop, Refusal, TimedLoop};
+use crate::registry::{Probe, never_absent, one_case};
+
+use super::results;
+
+timed_loop! {
+    /// Number -1, which no system call has.
+    refused_call: "mov rax, -1", "syscall"
+}
+
+/// The loop of every probe that is held against this one.
+pub(super) const TIMED: TimedLoop = TimedLoop::Long(refused_call);
+
+/// The arm's loop, to be put in a thread that something was done to.
+pub(super) fn refused_loop() -> Result<Loop, Refusal> {
+    // SAFETY: the loop needs nothing from its context.
+    unsafe { Loop::new(TIMED, [0; 7], None, results::refused) }
+}
+
+pub(super) static PROBE: Probe = Probe {
+    name: "gates/syscall",
+    operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS and does nothing else.",
+    instruction: "syscall",
+    timed: TIMED,
+    peers: "syscall",
+    against: None,
+    cases: one_case,
+    arm: |_, _| Ok(refused_loop()?.here()),
+    absence: never_absent,
+};
+
+/// The same in a thread of its own, as the arms that are held against it: what the two differ by is
+/// what no verdict may be finer than.
+pub(super) static TWIN: Probe = Probe {
+    name: "bench/twin",
+    operation: "The same refused SYSCALL once more, as a second arm: how far equal arms lie apart.",
+    against: Some("gates/syscall"),
+    arm: |_, _| refused_loop()?.in_thread(|| Ok(())),
+    ..PROBE
+};

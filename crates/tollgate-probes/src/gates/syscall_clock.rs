@@ -1,0 +1,28 @@
+//! The clock by entering the kernel: what the vDSO saves.
+
+use crate::bench::timed::timed_loop;
+use crate::bench::{Loop, TimedLoop};
+use crate::registry::{Probe, never_absent, one_case};
+
+use super::results;
+
+timed_loop! {
+    /// Number 228; word 1: the clock; words 2 and 3: where the time goes.
+    clock_gettime: "mov rdi, [r13 + 8]", "lea rsi, [r13 + 16]", "mov eax, 228", "syscall"
+}
+
+pub(super) static PROBE: Probe = Probe {
+    name: "gates/syscall-clock",
+    operation: "One clock_gettime(CLOCK_MONOTONIC) by SYSCALL: what a vDSO that must fall back costs.",
+    instruction: "syscall",
+    timed: TimedLoop::Long(clock_gettime),
+    peers: "syscall",
+    against: None,
+    cases: one_case,
+    arm: |probe, _| {
+        let words = [0, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
+        // SAFETY: the call writes 16 bytes to words 2 and 3.
+        Ok(unsafe { Loop::new(probe.timed, words, None, results::zero) }?.here())
+    },
+    absence: never_absent,
+};

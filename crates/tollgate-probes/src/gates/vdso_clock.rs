@@ -1,0 +1,29 @@
+//! The clock without entering the kernel, where the vDSO can.
+
+use crate::bench::timed::timed_loop;
+use crate::bench::{Loop, TimedLoop};
+use crate::registry::{Probe, never_absent, one_case};
+
+use super::{results, vdso};
+
+timed_loop! {
+    /// Word 0: the function; word 1: the clock; words 2 and 3: where the time goes.
+    clock_gettime: "mov rdi, [r13 + 8]", "lea rsi, [r13 + 16]", "call [r13]"
+}
+
+pub(super) static PROBE: Probe = Probe {
+    name: "gates/vdso-clock",
+    operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only if it must.",
+    instruction: "call",
+    timed: TimedLoop::Long(clock_gettime),
+    peers: "user",
+    against: None,
+    cases: one_case,
+    arm: |probe, _| {
+        let function = vdso::find(&[c"__vdso_clock_gettime", c"clock_gettime"])?;
+        let words = [function, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
+        // SAFETY: the vDSO stays mapped; the function writes 16 bytes to words 2 and 3.
+        Ok(unsafe { Loop::new(probe.timed, words, None, results::zero) }?.here())
+    },
+    absence: never_absent,
+};
