@@ -58,7 +58,9 @@ fn loop_body(probe: &Probe) -> Vec<Instruction> {
     let code = decode(probe.timed);
     let back = code
         .iter()
-        .position(|instruction| instruction.is_jcc_short_or_near() && instruction.near_branch_target() < instruction.ip())
+        .position(|instruction| {
+            instruction.is_jcc_short_or_near() && instruction.near_branch_target() < instruction.ip()
+        })
         .unwrap_or_else(|| panic!("{}: no loop in {}", probe.name, listing(&code)));
     let first = code.iter().position(|instruction| instruction.ip() == code[back].near_branch_target());
     let first = first.unwrap_or_else(|| panic!("{}: jumps into an instruction", probe.name));
@@ -80,7 +82,8 @@ fn decode(timed: TimedLoop) -> Vec<Instruction> {
         }
     };
     let address = bytes.as_ptr() as u64;
-    let decoder = Decoder::with_ip(bitness, bytes, if bitness == 32 { 0 } else { address }, DecoderOptions::NONE);
+    let decoder =
+        Decoder::with_ip(bitness, bytes, if bitness == 32 { 0 } else { address }, DecoderOptions::NONE);
     let mut code = Vec::new();
     for instruction in decoder {
         assert!(!instruction.is_invalid(), "undecodable after {}", listing(&code));

@@ -4,9 +4,9 @@
 //! of probes. [`registry`] is the only list of them. Everything that reads a clock is in [`bench`].
 
 pub mod bench;
-mod gates;
 #[cfg(test)]
 mod disassembly;
+mod gates;
 pub mod registry;
 
 pub use registry::{Probe, SUITES, Selection, Suite};

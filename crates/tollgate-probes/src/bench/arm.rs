@@ -18,18 +18,19 @@ pub enum Refusal {
     Fail(String),
 }
 
-/// What to run: so many iterations of the loop, and beside it as many of the empty one.
+/// What to run: so many iterations of the loop, and before and after it as many of the empty one.
 #[derive(Debug, Clone, Copy)]
 pub struct Order {
     /// Iterations of both loops, at least 1.
     pub iterations: u64,
     /// Extra iterations of the timed loop alone: 0 except in tests that slow an arm on purpose.
     pub extra: u64,
-    /// Which of the two comes first; drawn anew for every block.
-    pub empty_first: bool,
 }
 
 /// One block: the loop's ticks and those of the empty loop next to it.
+///
+/// The empty loop runs twice, and the shorter of the two counts: an interrupt in it would otherwise
+/// make the price too low, and the floor under all prices something that never happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Ticks of the timed loop.
@@ -87,9 +88,9 @@ impl Arm {
         self
     }
 
-    /// Something found on the way that belongs beside the price.
-    pub fn with_note(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
+    /// What was found on the way and belongs beside the price.
+    pub fn with_notes<N: Into<String>>(mut self, notes: impl IntoIterator<Item = N>) -> Self {
+        self.notes.extend(notes.into_iter().map(Into::into));
         self
     }
 }
@@ -146,7 +147,10 @@ impl Loop {
     ///
     /// # Errors
     /// What `prepare` says, or that no thread could be started.
-    pub fn in_thread(self, prepare: impl FnOnce() -> Result<(), Refusal> + Send + 'static) -> Result<Arm, Refusal> {
+    pub fn in_thread(
+        self,
+        prepare: impl FnOnce() -> Result<(), Refusal> + Send + 'static,
+    ) -> Result<Arm, Refusal> {
         let (orders, inbox) = mpsc::channel::<(Clock, Order)>();
         let (outbox, blocks) = mpsc::channel();
         let (ready, prepared) = mpsc::channel();
@@ -185,23 +189,17 @@ impl Station for Loop {
         // SAFETY: `Loop::new`'s contract.
         unsafe { code(warm_up, context) };
         let before = cpu::switches();
-        let (worked, emptied);
-        let result;
-        if order.empty_first {
-            emptied = empty();
-            worked = work(order.iterations + order.extra);
-            result = self.context.result;
-        } else {
-            worked = work(order.iterations + order.extra);
-            result = self.context.result;
-            emptied = empty();
-        }
+        let emptied = empty();
+        let worked = work(order.iterations + order.extra);
+        let result = self.context.result;
+        let emptied_again = empty();
         let after = cpu::switches();
         (self.check)(result)?;
         Ok(Block {
             work: worked.ticks,
-            empty: emptied.ticks,
-            undisturbed: before == after && worked.same_processor && emptied.same_processor,
+            empty: emptied.ticks.min(emptied_again.ticks),
+            undisturbed: before == after
+                && [emptied, worked, emptied_again].iter().all(|span| span.same_processor),
         })
     }
 }

@@ -5,9 +5,9 @@
 //! Its frame is `compat.s`; the loop is appended to it. The program needs no loader, no libc and no
 //! file system: an ELF header, one segment, one entry point.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::fs::File;
 
 use super::arm::{Block, Order, Refusal, Station};
 use super::clock::Clock;
@@ -117,6 +117,10 @@ impl Answer {
         }
     }
 
+    fn ticks(&self) -> u64 {
+        self.end.wrapping_sub(self.start)
+    }
+
     fn undisturbed(&self) -> bool {
         self.on == self.still_on && self.switches[..2] == self.switches[2..]
     }
@@ -129,8 +133,13 @@ impl Program {
         let (answers, answers_in) = pipe()?;
         let pid = spawn(&image(code), &orders_out, &answers_in)?;
         drop((orders_out, answers_in));
-        let mut program =
-            Self { pid, orders: File::from(orders), answers: File::from(answers), check, entry: Entry::Unknown };
+        let mut program = Self {
+            pid,
+            orders: File::from(orders),
+            answers: File::from(answers),
+            check,
+            entry: Entry::Unknown,
+        };
         let mut hello = [0; HELLO];
         if program.answers.read_exact(&mut hello).is_err() {
             return Err(program.died());
@@ -172,7 +181,10 @@ impl Program {
             let signal = libc::WTERMSIG(status);
             return match signal {
                 libc::SIGSYS => Refusal::Skip("a seccomp filter kills 32-bit system calls".to_owned()),
-                _ => Refusal::Fail(format!("the 32-bit program was killed by {}", super::ending::signal_name(signal))),
+                _ => Refusal::Fail(format!(
+                    "the 32-bit program was killed by {}",
+                    super::ending::signal_name(signal)
+                )),
             };
         }
         match libc::WEXITSTATUS(status) {
@@ -197,19 +209,14 @@ impl Station for Program {
             return Err("a 32-bit program needs the TSC as its clock, which cannot be used here".to_owned());
         }
         self.run(Which::Work, (order.iterations / 16).max(1))?;
-        let (work, empty);
-        if order.empty_first {
-            empty = self.run(Which::Empty, order.iterations)?;
-            work = self.run(Which::Work, order.iterations + order.extra)?;
-        } else {
-            work = self.run(Which::Work, order.iterations + order.extra)?;
-            empty = self.run(Which::Empty, order.iterations)?;
-        }
+        let before = self.run(Which::Empty, order.iterations)?;
+        let work = self.run(Which::Work, order.iterations + order.extra)?;
+        let after = self.run(Which::Empty, order.iterations)?;
         (self.check)(work.result)?;
         Ok(Block {
-            work: work.end.wrapping_sub(work.start),
-            empty: empty.end.wrapping_sub(empty.start),
-            undisturbed: work.undisturbed() && empty.undisturbed(),
+            work: work.ticks(),
+            empty: before.ticks().min(after.ticks()),
+            undisturbed: [before, work, after].iter().all(Answer::undisturbed),
         })
     }
 }
@@ -254,12 +261,15 @@ fn spawn(image: &[u8], input: &OwnedFd, output: &OwnedFd) -> Result<libc::pid_t,
     let memory = unsafe { libc::memfd_create(c"tollgate-compat".as_ptr(), libc::MFD_CLOEXEC) };
     if memory < 0 {
         let error = io::Error::last_os_error();
-        return Err(Refusal::Skip(format!("programs may not be started from memory here: memfd_create: {error}")));
+        return Err(Refusal::Skip(format!(
+            "programs may not be started from memory here: memfd_create: {error}"
+        )));
     }
     // SAFETY: the descriptor was just made and belongs to nobody else.
     let memory = unsafe { OwnedFd::from_raw_fd(memory) };
     let mut file = File::from(memory);
-    file.write_all(image).map_err(|error| Refusal::Fail(format!("the 32-bit program cannot be written: {error}")))?;
+    file.write_all(image)
+        .map_err(|error| Refusal::Fail(format!("the 32-bit program cannot be written: {error}")))?;
 
     let arguments = [c"tollgate-compat".as_ptr(), std::ptr::null()];
     let environment = [std::ptr::null::<libc::c_char>()];
@@ -301,7 +311,8 @@ mod tests {
     #[test]
     fn entry_instructions_are_recognised() {
         // push ecx, push edx, push ebp, mov ebp, esp, then the entry, then int 80h for restarts.
-        let code = |entry: [u8; 2]| [0x51, 0x52, 0x55, 0x89, 0xe5, entry[0], entry[1], 0xcd, 0x80, 0x5d, 0x5a];
+        let code =
+            |entry: [u8; 2]| [0x51, 0x52, 0x55, 0x89, 0xe5, entry[0], entry[1], 0xcd, 0x80, 0x5d, 0x5a];
         assert_eq!(Entry::of(&code([0x0f, 0x34])), Entry::Sysenter);
         assert_eq!(Entry::of(&code([0x0f, 0x05])), Entry::Syscall);
         assert_eq!(Entry::of(&code([0x90, 0x90])), Entry::Int80);

@@ -14,7 +14,17 @@ use crate::registry::{Group, Probe, Selection, Suite, one_case};
 pub(crate) static SUITE: Suite = Suite {
     name: "faults",
     about: "Arms that go wrong.",
-    probes: &[&SOUND, &HANGS, &FAULTS, &FAULTS_WHERE_ABSENT, &BREAKS_LATER, &WRONG, &REFUSES, &EXITS, &KILLED],
+    probes: &[
+        &SOUND,
+        &HANGS,
+        &FAULTS,
+        &FAULTS_WHERE_ABSENT,
+        &BREAKS_LATER,
+        &WRONG,
+        &REFUSES,
+        &EXITS,
+        &KILLED,
+    ],
     twin: None,
 };
 
@@ -23,7 +33,6 @@ const BASE: Probe = Probe {
     operation: "Sleeps for a microsecond or so.",
     instruction: "",
     timed: EMPTY,
-    peers: "faults",
     against: None,
     cases: one_case,
     arm: |_, _| Ok(Arm::new(Spin)),
@@ -33,8 +42,10 @@ static SOUND: Probe = BASE;
 static HANGS: Probe = Probe {
     name: "faults/hangs",
     arm: |_, _| {
-        Ok(Arm::new(Does(|| loop {
-            std::thread::sleep(Duration::from_secs(1));
+        Ok(Arm::new(Does(|| {
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
         })))
     },
     ..BASE
@@ -84,7 +95,8 @@ fn segfault() {
 struct Spin;
 impl Station for Spin {
     fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
-        let span = clock.time(|| (0..order.iterations * 100).for_each(|n| drop(std::hint::black_box(n).to_string())));
+        let span = clock
+            .time(|| (0..order.iterations * 100).for_each(|n| drop(std::hint::black_box(n).to_string())));
         Ok(Block { work: span.ticks, empty: 0, undisturbed: true })
     }
 }
@@ -117,7 +129,11 @@ fn run(names: &[&str], budget: Duration) -> (Vec<Measurement>, Duration) {
 }
 
 fn outcome<'a>(measurements: &'a [Measurement], name: &str) -> &'a Outcome {
-    &measurements.iter().find(|measurement| measurement.case.probe == name).expect("a row for every case").outcome
+    &measurements
+        .iter()
+        .find(|measurement| measurement.case.probe == name)
+        .expect("a row for every case")
+        .outcome
 }
 
 #[test]

@@ -23,12 +23,13 @@ const CURRENT_ARM: usize = 1;
 const BEATS: usize = 2;
 const ROUNDS: usize = 3;
 const CLOCK: usize = 4; // kind, hz, source
+const PINNED: usize = 7;
 const TEXT: usize = 8; // of the clock
 const TEXT_WORDS: usize = 32;
 const ORDER: usize = TEXT + TEXT_WORDS;
 const ORDER_WORDS: usize = 1 << 13;
 const ARMS: usize = ORDER + ORDER_WORDS;
-const ARM_WORDS: usize = 2 + TEXT_WORDS; // state, cost, text
+const ARM_WORDS: usize = 3 + TEXT_WORDS; // state, cost, operations, text
 const CELLS: usize = ARMS + MAX_ARMS * ARM_WORDS;
 const WORDS: usize = CELLS + MAX_ARMS * MAX_ROUNDS;
 
@@ -47,10 +48,12 @@ pub struct Ledger {
 pub enum ArmState {
     /// It was not reached.
     Untried,
-    /// It runs; one iteration takes so long, and this was found on the way.
+    /// It runs.
     Ready {
-        /// Time of one iteration.
+        /// Time of one iteration of its loop.
         cost: Duration,
+        /// Operations in one iteration.
+        ops: u64,
         /// One note a line.
         notes: String,
     },
@@ -202,13 +205,14 @@ impl Ledger {
             return;
         }
         let at = ARMS + arm * ARM_WORDS;
-        let (code, cost, text) = match state {
-            ArmState::Untried => (0, 0, ""),
-            ArmState::Ready { cost, notes } => (1, cost.as_nanos() as u64, notes.as_str()),
-            ArmState::Skipped(why) => (2, 0, why.as_str()),
-            ArmState::Failed(error) => (3, 0, error.as_str()),
+        let (code, cost, ops, text) = match state {
+            ArmState::Untried => (0, 0, 0, ""),
+            ArmState::Ready { cost, ops, notes } => (1, cost.as_nanos() as u64, *ops, notes.as_str()),
+            ArmState::Skipped(why) => (2, 0, 0, why.as_str()),
+            ArmState::Failed(error) => (3, 0, 0, error.as_str()),
         };
-        self.write_text(at + 2, TEXT_WORDS, text);
+        self.write_text(at + 3, TEXT_WORDS, text);
+        self.words[at + 2].store(ops, Relaxed);
         self.words[at + 1].store(cost, Relaxed);
         self.words[at].store(code, Relaxed);
     }
@@ -219,9 +223,14 @@ impl Ledger {
             return ArmState::Untried;
         }
         let at = ARMS + arm * ARM_WORDS;
-        let text = self.read_text(at + 2, TEXT_WORDS);
+        let text = self.read_text(at + 3, TEXT_WORDS);
         match self.words[at].load(Relaxed) {
-            1 => ArmState::Ready { cost: Duration::from_nanos(self.words[at + 1].load(Relaxed)), notes: text },
+            1 => {
+                let word = |offset: usize| self.words[at + offset].load(Relaxed);
+                // A count that no loop has comes from a child gone wild; it must not overflow a product.
+                let ops = word(2).clamp(1, 1 << 20);
+                ArmState::Ready { cost: Duration::from_nanos(word(1)), ops, notes: text }
+            }
             2 => ArmState::Skipped(text),
             3 => ArmState::Failed(text),
             _ => ArmState::Untried,
@@ -241,6 +250,16 @@ impl Ledger {
     pub fn clock(&self) -> ([u64; 3], String) {
         let word = |offset: usize| self.words[CLOCK + offset].load(Relaxed);
         ([word(0), word(1), word(2)], self.read_text(TEXT, TEXT_WORDS))
+    }
+
+    /// Records whether the process could be pinned: 0, or the error's number.
+    pub fn set_pinned(&self, error: i32) {
+        self.words[PINNED].store(error as u64, Relaxed);
+    }
+
+    /// What [`Ledger::set_pinned`] recorded.
+    pub fn pinned(&self) -> i32 {
+        self.words[PINNED].load(Relaxed) as i32
     }
 
     /// The first word holds the length in bytes; text that does not fit is cut at a character.
@@ -264,7 +283,10 @@ impl Ledger {
             .flat_map(|word| word.load(Relaxed).to_le_bytes())
             .collect();
         bytes.truncate(length);
-        String::from_utf8_lossy(&bytes).chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+        String::from_utf8_lossy(&bytes)
+            .chars()
+            .map(|c| if c.is_control() && c != '\n' { '?' } else { c })
+            .collect()
     }
 }
 
@@ -313,7 +335,7 @@ mod tests {
             assert_eq!(ledger.cell(7, 3), cell);
         }
         for state in [
-            ArmState::Ready { cost: Duration::from_nanos(77), notes: "sysenter".into() },
+            ArmState::Ready { cost: Duration::from_nanos(77), ops: 64, notes: "sysenter".into() },
             ArmState::Skipped("no IA-32 emulation".into()),
             ArmState::Failed("ü".repeat(100)),
             ArmState::Untried,

@@ -18,7 +18,6 @@ static EMPTY_LOOP: Probe = Probe {
     operation: "Nothing: an empty loop less another empty loop, the smallest price that can be told.",
     instruction: "",
     timed: EMPTY,
-    peers: "bench",
     against: None,
     cases: one_case,
     // SAFETY: the empty loop only writes its context's result.
@@ -32,7 +31,6 @@ static EMPTY_LOOP_RAW: Probe = Probe {
     operation: "One turn of the empty loop, clock included, nothing subtracted: the processor's pace.",
     instruction: "",
     timed: EMPTY,
-    peers: "bench",
     against: None,
     cases: one_case,
     arm: |_: &'static Probe, _: &Params| -> Result<Arm, Refusal> { Ok(Arm::new(RawLoop)) },
@@ -45,7 +43,6 @@ static CLOCK_PAIR: Probe = Probe {
     operation: "Two readings of the clock with nothing between them, as around every block.",
     instruction: "",
     timed: EMPTY,
-    peers: "clock",
     against: None,
     cases: one_case,
     arm: |_: &'static Probe, _: &Params| -> Result<Arm, Refusal> { Ok(Arm::new(ClockPairs)) },
@@ -80,6 +77,6 @@ impl Station for ClockPairs {
     }
 }
 
-/// How long a block of the dearest of some peers is meant to take: long enough that the clock is
+/// How long a block of the dearest that are compared is meant to take: long enough that the clock is
 /// nothing beside it, short enough that most see no interrupt.
 pub const BLOCK: Duration = Duration::from_micros(50);

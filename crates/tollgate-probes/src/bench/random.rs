@@ -30,11 +30,6 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Heads or tails.
-    pub fn coin(&mut self) -> bool {
-        self.next() >> 63 == 1
-    }
-
     /// Puts `items` in a random order (Fisher and Yates; Durstenfeld, CACM 7, 1964).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

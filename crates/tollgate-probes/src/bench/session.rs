@@ -1,8 +1,11 @@
 //! A run, from the audition of its arms to its measurements.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use tollgate_model::measurement::{Case, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit};
+use tollgate_model::measurement::{
+    Case, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
+};
 use tollgate_model::{Fact, ParamValue, price::Price};
 
 use super::clock::{self, Clock};
@@ -102,7 +105,7 @@ struct Session<'a> {
     random: Random,
     facts: Vec<(String, Fact)>,
     /// The parent keeps off the processor that is measured, and goes back where it was.
-    _elsewhere: Elsewhere,
+    elsewhere: Elsewhere,
 }
 
 /// The arms of one suite: they share their rounds.
@@ -146,15 +149,11 @@ impl<'a> Session<'a> {
         };
         let seed = Random::seed();
         let isolation = Isolation::here();
-        let mut facts = vec![
+        let facts = vec![
             ("run.isolation".to_owned(), Fact::known(isolation.describe(), "fork(2), execveat(2)")),
             ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
             ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
         ];
-        facts.push(match cpu {
-            Some(cpu) => ("run.cpu".to_owned(), Fact::known(cpu as i64, "sched_setaffinity(2)")),
-            None => ("run.cpu".to_owned(), Fact::unreadable("sched_getaffinity(2) failed: not pinned")),
-        });
         Ok(Self {
             plan,
             watch,
@@ -164,14 +163,15 @@ impl<'a> Session<'a> {
             clock: Clock::Kernel,
             random: Random::new(seed),
             facts,
-            _elsewhere: Elsewhere::than(cpu, allowed),
+            elsewhere: Elsewhere::than(cpu, allowed),
         })
     }
 
     /// Which clock there is, found out in a child: reading the counter may kill.
     fn find_clock(&mut self) -> Result<(), BenchError> {
         let (ending, worker) = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
-        let refused = |why: String| (Clock::Kernel, Fact::known("CLOCK_MONOTONIC_RAW", format!("TSC not used: {why}")));
+        let refused =
+            |why: String| (Clock::Kernel, Fact::known("CLOCK_MONOTONIC_RAW", format!("TSC not used: {why}")));
         let (clock, fact) = match (ending, found_clock(&worker.ledger)) {
             (Ending::Finished, Some((clock @ Clock::Tsc { .. }, Some(source), _))) => {
                 (clock, Fact::known("tsc", source.describe()))
@@ -180,6 +180,15 @@ impl<'a> Session<'a> {
             (ending, _) => refused(ending.describe(self.plan.stall)),
         };
         self.clock = clock;
+        let pinned = match (self.cpu, worker.ledger.pinned()) {
+            (Some(cpu), 0) => Fact::known(cpu as i64, "sched_setaffinity(2)"),
+            (Some(_), error) => {
+                let error = std::io::Error::from_raw_os_error(error);
+                Fact::refused(format!("not pinned: sched_setaffinity(2): {error}"))
+            }
+            (None, _) => Fact::unreadable("not pinned: sched_getaffinity(2) failed"),
+        };
+        self.facts.push(("run.cpu".to_owned(), pinned));
         self.facts.push(("run.clock".to_owned(), fact));
         self.facts.push(("run.clock_hz".to_owned(), Fact::known(clock.hz() as i64, "run.clock")));
         Ok(())
@@ -193,7 +202,8 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
             let (which, arms) = group.orders(|entrant| entrant.state == State::Waiting);
-            let names: Vec<String> = which.iter().map(|&index| group.entrants[index].case().to_string()).collect();
+            let names: Vec<String> =
+                which.iter().map(|&index| group.entrants[index].case().to_string()).collect();
             let what = |ledger: &Ledger| current(ledger, &names);
             let work = Work::Audition { clock: self.clock, arms };
             let (ending, worker) = self.run(work, self.deadline(), &what)?;
@@ -202,13 +212,16 @@ impl<'a> Session<'a> {
             }
             if ending != Ending::Finished {
                 // The arm that was on; where none was, the first that is left, so that this ends.
-                let culprit = worker.ledger.current_arm().and_then(|arm| which.get(arm)).copied().or_else(|| {
-                    which.iter().copied().find(|&index| group.entrants[index].state == State::Waiting)
-                });
+                let culprit =
+                    worker.ledger.current_arm().and_then(|arm| which.get(arm)).copied().or_else(|| {
+                        which.iter().copied().find(|&index| group.entrants[index].state == State::Waiting)
+                    });
                 if let Some(index) = culprit {
                     group.entrants[index].blame(ending, self.plan.stall);
                 }
-            } else if let Some(&index) = which.iter().find(|&&index| group.entrants[index].state == State::Waiting) {
+            } else if let Some(&index) =
+                which.iter().find(|&&index| group.entrants[index].state == State::Waiting)
+            {
                 group.entrants[index].state = State::Failed("its bench process did not reach it".to_owned());
             }
         }
@@ -251,7 +264,8 @@ impl<'a> Session<'a> {
             group.settled = true;
             return Ok(());
         }
-        let names: Vec<String> = which.iter().map(|&index| group.entrants[index].case().to_string()).collect();
+        let names: Vec<String> =
+            which.iter().map(|&index| group.entrants[index].case().to_string()).collect();
         let now = clock::monotonic();
         let until = Until {
             deadline: now + slice.as_nanos() as u64,
@@ -283,7 +297,8 @@ impl<'a> Session<'a> {
         deadline: Instant,
         what: &dyn Fn(&Ledger) -> String,
     ) -> Result<(Ending, Worker), BenchError> {
-        let mut worker = Worker::start(&Task { cpu: self.cpu, work }, &self.isolation)?;
+        let task = Task { cpu: self.cpu, allowed: self.elsewhere.before.clone(), work };
+        let mut worker = Worker::start(&task, &self.isolation)?;
         let (began, budget) = (self.began, self.plan.budget);
         let ending = worker.watch(self.plan.stall, deadline, |ledger| {
             (self.watch)(&Progress { what: what(ledger), elapsed: began.elapsed(), budget });
@@ -352,25 +367,18 @@ impl Contest {
         Self { suite: group.suite.name, entrants, processes: 0, settled: false }
     }
 
-    /// Peers get the same number of operations: as many as keep the dearest of them within a block.
+    /// What is compared gets the same number of operations: as many as keep the dearest within a block.
     fn count_operations(&mut self) {
-        for entrant in &mut self.entrants {
-            entrant.ops_per_iteration = ops_per_iteration(&entrant.params);
-        }
-        let peers: Vec<&'static str> = self.entrants.iter().map(|entrant| entrant.probe.peers).collect();
-        for peer in peers {
-            let of_peer = |entrant: &&Entrant| entrant.probe.peers == peer && entrant.state == State::Running;
+        let comparisons: BTreeSet<&str> =
+            self.entrants.iter().map(|entrant| entrant.probe.comparison()).collect();
+        for comparison in comparisons {
+            let compared = || self.entrants.iter().filter(|entrant| entrant.takes_part_in(comparison));
             // The largest batch must fit once; every smaller one divides it.
-            let batch = self.entrants.iter().filter(of_peer).map(|entrant| entrant.ops_per_iteration).max();
-            let fitting = self
-                .entrants
-                .iter()
-                .filter(of_peer)
-                .map(|entrant| iterations_for(entrant.cost) * entrant.ops_per_iteration)
-                .min();
-            let (Some(batch), Some(fitting)) = (batch, fitting) else { continue };
-            let ops = fitting.next_multiple_of(batch);
-            for entrant in self.entrants.iter_mut().filter(|entrant| entrant.probe.peers == peer) {
+            let batch = compared().map(|entrant| entrant.ops_per_iteration).max().unwrap_or(1);
+            let fitting =
+                compared().map(|entrant| iterations_for(entrant.cost) * entrant.ops_per_iteration).min();
+            let ops = fitting.unwrap_or(1).next_multiple_of(batch);
+            for entrant in self.entrants.iter_mut().filter(|entrant| entrant.takes_part_in(comparison)) {
                 entrant.iterations = (ops / entrant.ops_per_iteration).max(1);
             }
         }
@@ -404,14 +412,6 @@ impl Contest {
     }
 }
 
-/// Probes that make several crossings in one iteration call their parameter so.
-fn ops_per_iteration(params: &Params) -> u64 {
-    match params.get("batch") {
-        Some(ParamValue::Number(batch)) => (*batch).max(1),
-        _ => 1,
-    }
-}
-
 impl Entrant {
     fn new(probe: &'static Probe, params: Params) -> Self {
         Self {
@@ -429,6 +429,10 @@ impl Entrant {
 
     fn case(&self) -> Case {
         self.probe.case(self.params.clone())
+    }
+
+    fn takes_part_in(&self, comparison: &str) -> bool {
+        self.state == State::Running && self.probe.comparison() == comparison
     }
 
     /// Whether its interval counts when it is decided that the rounds have been enough: prices do, the
@@ -451,8 +455,9 @@ impl Entrant {
     fn hear(&mut self, state: ArmState) {
         match state {
             ArmState::Untried => {}
-            ArmState::Ready { cost, notes } => {
+            ArmState::Ready { cost, ops, notes } => {
                 self.cost = cost;
+                self.ops_per_iteration = ops;
                 self.notes = notes.lines().map(str::to_owned).collect();
                 self.state = State::Running;
             }
@@ -514,7 +519,9 @@ impl Entrant {
         let outcome = match &self.state {
             State::Skipped(why) => Outcome::Skipped { why: why.clone() },
             State::Failed(error) => Outcome::Failed { error: error.clone() },
-            State::Waiting => Outcome::Failed { error: "the run's time was over before it was tried".to_owned() },
+            State::Waiting => {
+                Outcome::Failed { error: "the run's time was over before it was tried".to_owned() }
+            }
             State::Running => match self.measured(suite, clock) {
                 Some(measured) => Outcome::Measured(measured),
                 None => Outcome::Failed { error: self.why_no_samples() },
@@ -538,7 +545,8 @@ mod slow_down {
     /// `TOLLGATE_TEST_SLOW=probe=factor[,probe=factor]`: iterations beyond those that are counted.
     pub(super) fn extra(probe: &str, iterations: u64) -> u64 {
         let Ok(orders) = std::env::var("TOLLGATE_TEST_SLOW") else { return 0 };
-        let factor = orders.split(',').filter_map(|order| order.split_once('=')).find(|(name, _)| *name == probe);
+        let factor =
+            orders.split(',').filter_map(|order| order.split_once('=')).find(|(name, _)| *name == probe);
         let factor: f64 = factor.and_then(|(_, factor)| factor.parse().ok()).unwrap_or(1.0);
         (iterations as f64 * (factor - 1.0)).round().max(0.0) as u64
     }

@@ -1,9 +1,12 @@
 //! The parent's side: starting a bench process, watching it, and making sure that it ends.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -35,7 +38,9 @@ impl Isolation {
             return Self::Fork;
         }
         // The link needs /proc; the path of the auxiliary vector does not, but may have gone stale.
-        let own = File::open("/proc/self/exe").or_else(|_| File::open(path_executed()?));
+        // O_PATH, because a program that may be executed need not be readable.
+        let open = |path: &Path| File::options().read(true).custom_flags(libc::O_PATH).open(path);
+        let own = open(Path::new("/proc/self/exe")).or_else(|_| open(&path_executed()?));
         own.map_or(Self::Fork, Self::Exec)
     }
 
@@ -48,16 +53,15 @@ impl Isolation {
     }
 }
 
-fn path_executed() -> io::Result<std::path::PathBuf> {
-    use std::os::unix::ffi::OsStrExt;
+fn path_executed() -> io::Result<PathBuf> {
     // SAFETY: getauxval(3) has no preconditions.
     let address = unsafe { libc::getauxval(libc::AT_EXECFN) };
     if address == 0 {
         return Err(io::ErrorKind::NotFound.into());
     }
     // SAFETY: the kernel put a NUL-terminated path there, which lives as long as the process.
-    let path = unsafe { std::ffi::CStr::from_ptr(address as *const libc::c_char) };
-    Ok(std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())).to_owned())
+    let path = unsafe { CStr::from_ptr(address as *const libc::c_char) };
+    Ok(Path::new(OsStr::from_bytes(path.to_bytes())).to_owned())
 }
 
 /// A bench process. Whatever happens, it and all that it started are gone when this is dropped.
@@ -82,7 +86,8 @@ impl Worker {
         };
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
-        let words = [worker::NAME.to_owned(), ledger.descriptor().unwrap_or(-1).to_string(), parent.to_string()];
+        let words =
+            [worker::NAME.to_owned(), ledger.descriptor().unwrap_or(-1).to_string(), parent.to_string()];
         let words: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
         let mut arguments: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
         arguments.push(std::ptr::null());
@@ -156,23 +161,26 @@ impl Worker {
         }
     }
 
+    /// Looks whether the process has ended. What it started is ended before its number is given back:
+    /// until then no other group can bear it.
     fn reap(&mut self) -> Option<Ending> {
+        // SAFETY: an all-zero siginfo_t is valid, and is what "not yet" leaves.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: `info` is valid for writing.
+        let looked = unsafe { libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, look) };
+        // SAFETY: for waitid(2) the field is the child's number, or 0.
+        if looked == 0 && unsafe { info.si_pid() } == 0 {
+            return None;
+        }
+        self.end_group();
         let mut status = 0;
         // SAFETY: `pid` is our child and has not been waited for; `status` is valid for writing.
-        let waited = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) };
-        match waited {
-            0 => None,
-            pid if pid == self.pid => {
-                self.end_group();
-                self.pid = 0;
-                Some(Ending::from_wait_status(status))
-            }
-            _ => {
-                // Somebody else waited for it, which only a SIGCHLD that is ignored does.
-                self.pid = 0;
-                Some(Ending::Finished)
-            }
-        }
+        let waited = unsafe { libc::waitpid(self.pid, &mut status, 0) };
+        let ours = waited == self.pid;
+        self.pid = 0;
+        // Somebody else can have waited for it only where SIGCHLD is ignored.
+        Some(if ours { Ending::from_wait_status(status) } else { Ending::Finished })
     }
 
     /// Every wake-up of the parent is a disturbance where there is only one processor: rare, and cut

@@ -22,6 +22,8 @@ pub(super) const NAME: &str = "tollgate-bench";
 pub(super) struct Task {
     /// The processor to stay on.
     pub cpu: Option<usize>,
+    /// The processors that the program may use; its parent may have moved aside.
+    pub allowed: Vec<usize>,
     pub work: Work,
 }
 
@@ -104,25 +106,20 @@ pub(super) fn die_with_parent(parent: i32) {
 /// Does what the ledger says. Returns the exit status.
 pub(super) fn serve(ledger: &Ledger) -> i32 {
     let Ok(task) = serde_json::from_str::<Task>(&ledger.order()) else { return 2 };
+    cpu::allow(&task.allowed);
+    if task.work == Work::Clock {
+        find_clock(ledger);
+    }
+    // Where pinning is refused the run goes on and says so; the rounds themselves notice every move.
+    if let Some(Err(error)) = task.cpu.map(cpu::pin) {
+        ledger.set_pinned(error.raw_os_error().unwrap_or(libc::EIO));
+    }
     match task.work {
-        Work::Clock => find_clock(ledger),
-        Work::Audition { clock, arms } => {
-            stay_on(task.cpu);
-            audition(ledger, clock, &arms);
-        }
-        Work::Rounds { clock, arms, seed, until } => {
-            stay_on(task.cpu);
-            rounds(ledger, clock, &arms, seed, until);
-        }
+        Work::Clock => {}
+        Work::Audition { clock, arms } => audition(ledger, clock, &arms),
+        Work::Rounds { clock, arms, seed, until } => rounds(ledger, clock, &arms, seed, until),
     }
     0
-}
-
-/// Where a sandbox refuses pinning, the rounds themselves notice every move.
-fn stay_on(processor: Option<usize>) {
-    if let Some(processor) = processor {
-        let _ = cpu::pin(processor);
-    }
 }
 
 fn find_clock(ledger: &Ledger) {
@@ -186,7 +183,7 @@ fn try_out(ledger: &Ledger, clock: Clock, mut arm: Arm) -> Result<ArmState, ArmS
     const MOST: u64 = 1 << 16;
     let mut net = |iterations: u64| {
         ledger.beat();
-        let order = arm::Order { iterations, extra: 0, empty_first: true };
+        let order = arm::Order { iterations, extra: 0 };
         let block = arm.station.block(clock, order).map_err(ArmState::Failed)?;
         Ok(clock.nanoseconds(block.work as f64))
     };
@@ -200,7 +197,11 @@ fn try_out(ledger: &Ledger, clock: Clock, mut arm: Arm) -> Result<ArmState, ArmS
     }
     // Ceiling: an iteration that costs less than a nanosecond must not seem to cost nothing.
     let cost = Duration::from_nanos((shortest / iterations as f64).ceil().max(1.0) as u64);
-    Ok(ArmState::Ready { cost, notes: arm.notes.join("\n") })
+    Ok(ready(&arm, cost))
+}
+
+fn ready(arm: &Arm, cost: Duration) -> ArmState {
+    ArmState::Ready { cost, ops: arm.ops_per_iteration, notes: arm.notes.join("\n") }
 }
 
 /// Iterations whose block takes about [`BLOCK`].
@@ -215,7 +216,7 @@ fn rounds(ledger: &Ledger, clock: Clock, orders: &[ArmOrder], seed: u64, until: 
         ledger.enter(index);
         match prepare(order) {
             Ok(arm) => {
-                ledger.set_arm(index, &ArmState::Ready { cost: Duration::ZERO, notes: arm.notes.join("\n") });
+                ledger.set_arm(index, &ready(&arm, Duration::ZERO));
                 arms.push((index, arm));
             }
             Err(refusal) => ledger.set_arm(index, &refusal_state(refusal)),
@@ -232,11 +233,7 @@ fn rounds(ledger: &Ledger, clock: Clock, orders: &[ArmOrder], seed: u64, until: 
                 return ledger.leave();
             }
             ledger.enter(*index);
-            let order = arm::Order {
-                iterations: orders[*index].iterations,
-                extra: orders[*index].extra,
-                empty_first: random.coin(),
-            };
+            let order = arm::Order { iterations: orders[*index].iterations, extra: orders[*index].extra };
             let cell = match arm.station.block(clock, order) {
                 Ok(block) if block.undisturbed => {
                     let net = block.work as i64 - block.empty as i64;
@@ -275,7 +272,8 @@ fn rounds(ledger: &Ledger, clock: Clock, orders: &[ArmOrder], seed: u64, until: 
 
 fn all_narrow(orders: &[ArmOrder], kept: &[Vec<f64>], precision: f64) -> bool {
     let narrow = |samples: &[f64]| {
-        let (Some(median), Some(interval)) = (stats::median(samples), stats::median_interval(samples, CONFIDENCE))
+        let (Some(median), Some(interval)) =
+            (stats::median(samples), stats::median_interval(samples, CONFIDENCE))
         else {
             return false;
         };

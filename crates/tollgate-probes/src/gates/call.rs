@@ -16,7 +16,6 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One near call and its return within this program: the ground under every crossing.",
     instruction: "call",
     timed: TimedLoop::Long(call_and_return),
-    peers: "user",
     against: None,
     cases: one_case,
     // SAFETY: the loop needs nothing from its context.

@@ -16,14 +16,13 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One refused call from a 32-bit program through its vDSO, by the instruction found there.",
     instruction: "call",
     timed: TimedLoop::Compat(refused_vsyscall),
-    peers: "fast",
     against: None,
     cases: one_case,
     arm: |probe, _| {
         let (arm, entry) = Arm::in_compat(probe.timed, results::refused_32)?;
         match entry {
             Entry::Unknown => Err(Refusal::Skip("32-bit programs have no vDSO here (AT_SYSINFO)".to_owned())),
-            entry => Ok(arm.with_note(format!("enters by {}", entry.name()))),
+            entry => Ok(arm.with_notes([format!("enters by {}", entry.name())])),
         }
     },
     absence: never_absent,

@@ -16,7 +16,6 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One INT 80h with number -1, which the kernel refuses, from a 32-bit program.",
     instruction: "int",
     timed: TimedLoop::Compat(refused_interrupt),
-    peers: "interrupt",
     against: None,
     cases: one_case,
     arm: |probe, _| Arm::in_compat(probe.timed, results::refused_32).map(|(arm, _)| arm),

@@ -25,13 +25,13 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One INT 80h with number -1, which the kernel refuses with ENOSYS, from 64-bit code.",
     instruction: "int",
     timed: TimedLoop::Long(refused_interrupt),
-    peers: "interrupt",
     against: None,
     cases: one_case,
     arm: |probe, _| {
         // SAFETY: the loop needs nothing from its context.
-        let arm = unsafe { Loop::new(probe.timed, [0; 7], None, results::refused_by_interrupt) }?;
-        Ok(arm.here())
+        let mut timed = unsafe { Loop::new(probe.timed, [0; 7], None, results::refused_by_interrupt) }?;
+        let note = results::note_on_refusal(timed.try_once());
+        Ok(timed.here().with_notes(note))
     },
     absence,
 };

@@ -16,7 +16,6 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One getpid by INT 80h (number 20 in the 32-bit table), from 64-bit code.",
     instruction: "int",
     timed: TimedLoop::Long(getpid),
-    peers: "interrupt",
     against: None,
     cases: one_case,
     arm: |probe, _| {
@@ -24,9 +23,9 @@ pub(super) static PROBE: Probe = Probe {
         let mut trial = unsafe { Loop::new(probe.timed, [0; 7], None, results::any) }?;
         // Some sandboxes let the gate through and know no call behind it.
         match trial.try_once() as i32 {
-            refused if refused == -libc::ENOSYS => {
-                Err(Refusal::Skip("int 0x80 is answered, but every 32-bit call is refused (ENOSYS)".to_owned()))
-            }
+            refused if refused == -libc::ENOSYS => Err(Refusal::Skip(
+                "int 0x80 is answered, but every 32-bit call is refused (ENOSYS)".to_owned(),
+            )),
             // SAFETY: as above.
             _ => Ok(unsafe { Loop::new(probe.timed, [0; 7], None, results::own_pid) }?.here()),
         }

@@ -34,7 +34,6 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One io_uring no-operation, submitted and awaited in batches of this size by one SYSCALL each.",
     instruction: "syscall",
     timed: TimedLoop::Long(submit_and_reap),
-    peers: "io-uring",
     against: None,
     cases: || each("batch", &[1, 8, 64]),
     arm: |probe, params| {

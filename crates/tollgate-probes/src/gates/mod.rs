@@ -43,6 +43,8 @@ pub(crate) static SUITE: Suite = Suite {
         &compat_int80::PROBE,
         &compat_fast::PROBE,
         &vm_exit::PROBE,
+        #[cfg(feature = "test-hooks")]
+        &syscall::EQUAL,
     ],
     twin: Some(&syscall::TWIN),
 };

@@ -16,7 +16,6 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One RDTSC, unfenced; a hypervisor may trap it.",
     instruction: "rdtsc",
     timed: TimedLoop::Long(read_counter),
-    peers: "user",
     against: None,
     cases: one_case,
     // SAFETY: the loop needs nothing from its context.

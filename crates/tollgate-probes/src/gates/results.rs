@@ -1,19 +1,28 @@
 //! What a crossing must return, so that an answer that nobody gave is not taken for a price.
 
-/// `-ENOSYS`, as a 64-bit kernel returns it for a number that no system call has.
+/// `-ENOSYS`, as a 64-bit kernel returns it for a number that no system call has; or `-EPERM`, as a
+/// container's seccomp filter does before the kernel can.
 pub(super) fn refused(result: u64) -> Result<(), String> {
-    match result as i64 {
-        value if value == -i64::from(libc::ENOSYS) => Ok(()),
-        other => Err(format!("the refused call returned {other} instead of -{} (ENOSYS)", libc::ENOSYS)),
+    match -(result as i64) as i32 {
+        libc::ENOSYS | libc::EPERM => Ok(()),
+        _ => {
+            Err(format!("the refused call returned {} instead of -{} (ENOSYS)", result as i64, libc::ENOSYS))
+        }
     }
 }
 
-/// `-ENOSYS` in `eax`, whatever the upper half holds.
+/// What is to be said beside the price of a call that was refused so.
+pub(super) fn note_on_refusal(result: u64) -> Option<&'static str> {
+    (result as i32 == -libc::EPERM)
+        .then_some("refused by a seccomp filter (EPERM), which is part of the price")
+}
+
+/// The same in `eax`, whatever the upper half holds.
 pub(super) fn refused_32(result: u32) -> Result<(), String> {
     refused(result as i32 as i64 as u64)
 }
 
-/// `-ENOSYS` after `int 0x80` from 64-bit code.
+/// The same after `int 0x80` from 64-bit code.
 pub(super) fn refused_by_interrupt(result: u64) -> Result<(), String> {
     refused_32(result as u32)
 }

@@ -42,5 +42,9 @@ fn install(instructions: usize) -> Result<(), Refusal> {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &program) == 0
     };
-    if installed { Ok(()) } else { Err(Refusal::Skip(format!("a seccomp filter is refused: {}", last_error()))) }
+    if installed {
+        Ok(())
+    } else {
+        Err(Refusal::Skip(format!("a seccomp filter is refused: {}", last_error())))
+    }
 }

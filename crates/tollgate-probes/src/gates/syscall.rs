@@ -25,10 +25,13 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS and does nothing else.",
     instruction: "syscall",
     timed: TIMED,
-    peers: "syscall",
     against: None,
     cases: one_case,
-    arm: |_, _| Ok(refused_loop()?.here()),
+    arm: |_, _| {
+        let mut timed = refused_loop()?;
+        let note = results::note_on_refusal(timed.try_once());
+        Ok(timed.here().with_notes(note))
+    },
     absence: never_absent,
 };
 
@@ -41,3 +44,7 @@ pub(super) static TWIN: Probe = Probe {
     arm: |_, _| refused_loop()?.in_thread(|| Ok(())),
     ..PROBE
 };
+
+/// An equal arm that a test may slow down on purpose and then must find.
+#[cfg(feature = "test-hooks")]
+pub(super) static EQUAL: Probe = Probe { name: "gates/test-equal", ..TWIN };

@@ -16,7 +16,6 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One clock_gettime(CLOCK_MONOTONIC) by SYSCALL: what a vDSO that must fall back costs.",
     instruction: "syscall",
     timed: TimedLoop::Long(clock_gettime),
-    peers: "syscall",
     against: None,
     cases: one_case,
     arm: |probe, _| {

@@ -16,7 +16,6 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One getpid by SYSCALL (number 39 in the 64-bit table), past any C library's cache.",
     instruction: "syscall",
     timed: TimedLoop::Long(getpid),
-    peers: "syscall",
     against: None,
     cases: one_case,
     // SAFETY: the loop needs nothing from its context.

@@ -25,7 +25,8 @@ pub(super) static PROBE: Probe = Probe {
 
 fn switch_on() -> Result<(), Refusal> {
     // SAFETY: no address range is exempt; the selector is a static, so it outlives the thread.
-    let outcome = unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &raw const SELECTOR) };
+    let outcome =
+        unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &raw const SELECTOR) };
     match outcome {
         0 => Ok(()),
         _ => Err(Refusal::Skip(format!("system call user dispatch is refused: {}", last_error()))),

@@ -71,7 +71,8 @@ impl Image {
             let found = CStr::from_bytes_until_nul(self.bytes.get(text..)?).ok()?;
             let section = half(self.bytes, at + 6)?;
             let value = long(self.bytes, at + 8)?;
-            (found == name && section != 0).then(|| self.base.wrapping_add(value.wrapping_sub(self.linked_at)))
+            (found == name && section != 0)
+                .then(|| self.base.wrapping_add(value.wrapping_sub(self.linked_at)))
         })
     }
 
@@ -79,7 +80,9 @@ impl Image {
     fn dynamic(&self, dynamic: &Header, tag: u64) -> Option<usize> {
         let start = usize::try_from(dynamic.file_offset).ok()?;
         let entries = self.bytes.get(start..)?.chunks_exact(16).take(64);
-        let found = entries.take_while(|entry| long(entry, 0) != Some(0)).find(|entry| long(entry, 0) == Some(tag))?;
+        let found = entries
+            .take_while(|entry| long(entry, 0) != Some(0))
+            .find(|entry| long(entry, 0) == Some(tag))?;
         // Nobody relocates it: addresses are as linked, which some kernels put high up, or already moved.
         let address = long(found, 8)?;
         let inside = |origin: u64| {

@@ -16,7 +16,6 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only if it must.",
     instruction: "call",
     timed: TimedLoop::Long(clock_gettime),
-    peers: "user",
     against: None,
     cases: one_case,
     arm: |probe, _| {

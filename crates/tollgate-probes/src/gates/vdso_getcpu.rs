@@ -16,7 +16,6 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One getcpu through the vDSO, which reads it from a segment limit or IA32_TSC_AUX.",
     instruction: "call",
     timed: TimedLoop::Long(getcpu),
-    peers: "user",
     against: None,
     cases: one_case,
     arm: |probe, _| {

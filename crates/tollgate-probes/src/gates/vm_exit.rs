@@ -18,19 +18,21 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One CPUID of leaf 0, which leaves a virtual machine for its hypervisor and comes back.",
     instruction: "cpuid",
     timed: TimedLoop::Long(cpuid),
-    peers: "exit",
     against: None,
     cases: one_case,
     arm: |probe, _| {
         if !says_hypervisor() && !takes_longer_than_an_instruction() {
             return Err(Refusal::Skip(
-                "no hypervisor: CPUID.1:ECX[31] is clear and cpuid takes no longer than an instruction".to_owned(),
+                "no hypervisor: CPUID.1:ECX[31] is clear and cpuid takes no longer than an instruction"
+                    .to_owned(),
             ));
         }
         // SAFETY: the loop needs nothing from its context.
         Ok(unsafe { Loop::new(probe.timed, [0; 7], None, results::any) }?.here())
     },
-    absence: |signal| (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)"),
+    absence: |signal| {
+        (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)")
+    },
 };
 
 /// CPUID.1:ECX\[31\], which no processor sets and every honest hypervisor does.
