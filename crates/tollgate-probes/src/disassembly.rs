@@ -37,7 +37,7 @@ fn the_empty_loops_are_empty() {
 #[test]
 fn interrupts_are_by_the_vector_of_system_calls() {
     for name in ["gates/int80", "gates/int80-getpid", "gates/compat-int80"] {
-        let probe = crate::registry::find(name).expect("registered");
+        let probe = crate::find(name).expect("registered");
         let body = loop_body(probe);
         let vectors: Vec<u8> =
             body.iter().filter(|i| i.code() == Code::Int_imm8).map(Instruction::immediate8).collect();
@@ -48,7 +48,7 @@ fn interrupts_are_by_the_vector_of_system_calls() {
 #[test]
 fn both_sides_of_a_comparison_run_the_same_code() {
     for probe in SUITES.iter().flat_map(|suite| suite.probes) {
-        let Some(base) = probe.against.and_then(crate::registry::find) else { continue };
+        let Some(base) = probe.against.and_then(crate::find) else { continue };
         assert_eq!(listing(&loop_body(probe)), listing(&loop_body(base)), "{}", probe.name);
     }
 }

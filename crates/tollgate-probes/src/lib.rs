@@ -1,12 +1,17 @@
 //! The probes, one file each, and the bench that times them.
 //!
-//! A **probe** is a static description and a function that prepares an arm; a **suite** is a folder
-//! of probes. [`registry`] is the only list of them. Everything that reads a clock is in [`bench`].
+//! A [`probe`] is a static description and a function that prepares an arm; a suite is a folder of
+//! probes. [`registry`] is the only list of them, [`selection`] chooses among them by pattern.
+//! Everything that reads a clock is in [`bench`].
 
 pub mod bench;
 #[cfg(test)]
 mod disassembly;
 mod gates;
+pub mod probe;
 pub mod registry;
+pub mod selection;
 
-pub use registry::{Probe, SUITES, Selection, Suite};
+pub use probe::{Probe, Suite};
+pub use registry::{SUITES, find};
+pub use selection::{Selection, UnknownPattern};

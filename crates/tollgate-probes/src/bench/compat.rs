@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::arm::{Block, Order, Refusal, Station};
 use super::clock::Clock;
+use super::station::{Block, Order, Refusal, Station};
 
 core::arch::global_asm!(include_str!("compat.s"));
 

@@ -4,14 +4,17 @@ use std::time::{Duration, Instant};
 
 use tollgate_model::{Measurement, Outcome};
 
-use super::arm::{Arm, Block, Loop, Order, Refusal, Station};
+use super::arm::{Arm, Loop};
 use super::clock::Clock;
+use super::station::{Block, Order, Refusal, Station};
 use super::timed::EMPTY;
 use super::{Plan, measure};
-use crate::registry::{Group, Probe, Selection, Suite, one_case};
+use crate::probe::{Probe, Suite, one_case};
+use crate::registry;
+use crate::selection::{Group, Selection};
 
-/// Registered only in tests.
-pub(crate) static SUITE: Suite = Suite {
+/// Registered nowhere.
+static SUITE: Suite = Suite {
     name: "faults",
     about: "Arms that go wrong.",
     probes: &[
@@ -122,7 +125,9 @@ impl Station for Breaks {
 fn run(names: &[&str], budget: Duration) -> (Vec<Measurement>, Duration) {
     let cases = SUITE.probes.iter().filter(|probe| names.contains(&probe.name));
     let cases = cases.map(|probe| (*probe, tollgate_model::Params::new())).collect();
-    let selection = Selection { groups: vec![Group { suite: &SUITE, cases }] };
+    let find =
+        |name: &str| SUITE.probes.iter().copied().find(|probe| probe.name == name).or(registry::find(name));
+    let selection = Selection { groups: vec![Group { suite: &SUITE, cases }], find };
     let began = Instant::now();
     let findings = measure(&selection, &Plan::within(budget), &mut |_| {}).expect("a place that can measure");
     (findings.measurements, began.elapsed())

@@ -1,9 +1,10 @@
 //! The bench: everything between "measure these cases" and their samples.
 //!
-//! Read in this order: [`session`] is a whole run from audition to measurements; [`plan`] says how its
-//! time is spent; [`worker`] is what happens inside one fresh process, [`supervisor`] what its parent
-//! does about it, and [`ledger`] the memory between the two. [`arm`] is a case made ready, [`timed`] the
-//! loops that are timed, [`compat`] the 32-bit program, [`clock`] the only clock, [`own`] what the
+//! Read in this order: `session` is a whole run from audition to measurements; `plan` says how its
+//! time is spent; `worker` is what happens inside one fresh process, `supervisor` what its parent
+//! does about it, and `ledger` the memory between the two. `arm` is a case made ready,
+//! `station` where its blocks run, `timed` the
+//! loops that are timed, `compat` the 32-bit program, `clock` the only clock, `own` what the
 //! bench measures of itself.
 
 pub mod arm;
@@ -12,21 +13,23 @@ mod compat;
 pub mod cpu;
 mod ending;
 #[cfg(test)]
-pub(crate) mod faults;
+mod faults;
 pub mod interrupt;
 mod ledger;
 mod own;
 pub mod plan;
 mod random;
 mod session;
+pub mod station;
 mod supervisor;
 pub mod timed;
 mod worker;
 
-pub use arm::{Arm, Block, Loop, Order, Refusal, Station};
+pub use arm::{Arm, Loop};
 pub use compat::Entry;
 pub use own::OWN_PROBES;
 pub use plan::Plan;
 pub use session::{BenchError, Findings, Progress, measure};
+pub use station::{Block, Order, Refusal, Station};
 pub use timed::{Context, TimedLoop};
 pub use worker::enter_if_told;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::arm::{Arm, Block, Loop, Order, Refusal, Station};
+use super::arm::{Arm, Loop};
 use super::clock::Clock;
 use super::cpu;
+use super::station::{Block, Order, Refusal, Station};
 use super::timed::{Context, EMPTY, EMPTY_LONG};
-use crate::registry::{Probe, never_absent, one_case};
+use crate::probe::{Probe, never_absent, one_case};
 use tollgate_model::Params;
 
 /// Added to every group: the resolution, the processor's pace, the clock's cost.

@@ -16,8 +16,9 @@ use super::own::OWN_PROBES;
 use super::plan::{LONGEST_SLICE, Plan, SHORTEST_SLICE};
 use super::random::Random;
 use super::supervisor::{Isolation, Worker};
-use super::worker::{ArmOrder, Task, Until, Work, found_clock, iterations_for};
-use crate::registry::{Group, Probe, Selection};
+use super::worker::{ArmOrder, Find, Task, Until, Work, found_clock, iterations_for};
+use crate::probe::Probe;
+use crate::selection::{Group, Selection};
 
 /// What came out of a run.
 #[derive(Debug, Clone)]
@@ -82,7 +83,7 @@ pub fn measure(
     plan: &Plan,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Findings, BenchError> {
-    let mut session = Session::begin(plan, watch)?;
+    let mut session = Session::begin(plan, selection.find, watch)?;
     session.find_clock()?;
     let mut groups: Vec<Contest> = selection.groups.iter().map(Contest::new).collect();
     for group in &mut groups {
@@ -101,6 +102,7 @@ struct Session<'a> {
     began: Instant,
     cpu: Option<usize>,
     isolation: Isolation,
+    find: Find,
     clock: Clock,
     random: Random,
     facts: Vec<(String, Fact)>,
@@ -139,7 +141,7 @@ enum State {
 }
 
 impl<'a> Session<'a> {
-    fn begin(plan: &'a Plan, watch: &'a mut dyn FnMut(&Progress)) -> Result<Self, BenchError> {
+    fn begin(plan: &'a Plan, find: Find, watch: &'a mut dyn FnMut(&Progress)) -> Result<Self, BenchError> {
         let began = Instant::now();
         let allowed = cpu::allowed();
         let cpu = match plan.cpu {
@@ -160,6 +162,7 @@ impl<'a> Session<'a> {
             began,
             cpu,
             isolation,
+            find,
             clock: Clock::Kernel,
             random: Random::new(seed),
             facts,
@@ -298,7 +301,7 @@ impl<'a> Session<'a> {
         what: &dyn Fn(&Ledger) -> String,
     ) -> Result<(Ending, Worker), BenchError> {
         let task = Task { cpu: self.cpu, allowed: self.elsewhere.before.clone(), work };
-        let mut worker = Worker::start(&task, &self.isolation)?;
+        let mut worker = Worker::start(&task, &self.isolation, self.find)?;
         let (began, budget) = (self.began, self.plan.budget);
         let ending = worker.watch(self.plan.stall, deadline, |ledger| {
             (self.watch)(&Progress { what: what(ledger), elapsed: began.elapsed(), budget });

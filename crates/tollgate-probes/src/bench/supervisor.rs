@@ -7,13 +7,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::ending::Ending;
 use super::interrupt;
 use super::ledger::Ledger;
-use super::worker::{self, Task};
+use super::worker::{self, Find, Task};
 
 /// How fresh a fresh process is.
 pub(super) enum Isolation {
@@ -23,18 +22,10 @@ pub(super) enum Isolation {
     Fork,
 }
 
-static EXEC_ALLOWED: AtomicBool = AtomicBool::new(false);
-
-/// `main` calls [`worker::enter_if_told`]: started anew, this program will serve. Without that, as in a
-/// test, starting it anew would start something else.
-pub(super) fn allow_exec() {
-    EXEC_ALLOWED.store(true, Relaxed);
-}
-
 impl Isolation {
     /// The best that this place allows.
     pub fn here() -> Self {
-        if !EXEC_ALLOWED.load(Relaxed) {
+        if !worker::serves() {
             return Self::Fork;
         }
         // The link needs /proc; the path of the auxiliary vector does not, but may have gone stale.
@@ -77,7 +68,7 @@ impl Worker {
     ///
     /// # Errors
     /// When memory, processes or descriptors run out.
-    pub fn start(task: &Task, isolation: &Isolation) -> io::Result<Self> {
+    pub fn start(task: &Task, isolation: &Isolation, find: Find) -> io::Result<Self> {
         let ledger = Ledger::new()?;
         ledger.set_order(&serde_json::to_string(task)?)?;
         let exec = match (isolation, ledger.descriptor()) {
@@ -121,7 +112,7 @@ impl Worker {
                     }
                 }
                 worker::die_with_parent(parent);
-                let status = worker::serve(&ledger);
+                let status = worker::serve(&ledger, find);
                 // SAFETY: ends the copy without running what belongs to the original.
                 unsafe { libc::_exit(status) }
             }

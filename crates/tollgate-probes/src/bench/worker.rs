@@ -1,18 +1,20 @@
 //! The child's side: one process that makes arms ready, tries them, or runs rounds of them.
 
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Params, stats};
 
-use super::arm::{self, Arm, Refusal};
+use super::arm::Arm;
 use super::clock::{self, Clock, FrequencySource};
 use super::cpu;
 use super::ledger::{ArmState, Cell, Ledger, MAX_ROUNDS};
 use super::own::BLOCK;
 use super::random::Random;
-use crate::registry;
+use super::station::{Order, Refusal};
+use crate::probe::Probe;
 
 /// What a bench process is called among the processes of the machine, and how it knows itself.
 pub(super) const NAME: &str = "tollgate-bench";
@@ -67,13 +69,22 @@ const LOOK_EVERY: usize = 64;
 /// Confidence of those intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// To be called first in `main`: where this process was started as a bench process it does its work
-/// and never returns.
-pub fn enter_if_told() {
+/// By which a bench process knows the probes that it is told of.
+pub(super) type Find = fn(&str) -> Option<&'static Probe>;
+
+static SERVES: AtomicBool = AtomicBool::new(false);
+
+/// Whether this program, started anew, would serve: a test's would do something else.
+pub(super) fn serves() -> bool {
+    SERVES.load(Relaxed)
+}
+
+/// To be called first in `main`, with the registry's `find`: where this process was started as a bench
+/// process it does its work and never returns.
+pub fn enter_if_told(find: fn(&str) -> Option<&'static Probe>) {
     let mut arguments = std::env::args_os();
     if arguments.next().is_none_or(|name| name != NAME) {
-        super::supervisor::allow_exec();
-        return;
+        return SERVES.store(true, Relaxed);
     }
     let number = |text: Option<std::ffi::OsString>| text?.into_string().ok()?.parse::<i32>().ok();
     let (Some(descriptor), Some(parent)) = (number(arguments.next()), number(arguments.next())) else {
@@ -86,7 +97,7 @@ pub fn enter_if_told() {
     // SAFETY: the parent left this descriptor open for us and nothing else here uses it.
     let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
     match Ledger::open(file) {
-        Ok(ledger) => std::process::exit(serve(&ledger)),
+        Ok(ledger) => std::process::exit(serve(&ledger, find)),
         Err(_) => std::process::exit(2),
     }
 }
@@ -104,7 +115,7 @@ pub(super) fn die_with_parent(parent: i32) {
 }
 
 /// Does what the ledger says. Returns the exit status.
-pub(super) fn serve(ledger: &Ledger) -> i32 {
+pub(super) fn serve(ledger: &Ledger, find: Find) -> i32 {
     let Ok(task) = serde_json::from_str::<Task>(&ledger.order()) else { return 2 };
     cpu::allow(&task.allowed);
     if task.work == Work::Clock {
@@ -116,8 +127,8 @@ pub(super) fn serve(ledger: &Ledger) -> i32 {
     }
     match task.work {
         Work::Clock => {}
-        Work::Audition { clock, arms } => audition(ledger, clock, &arms),
-        Work::Rounds { clock, arms, seed, until } => rounds(ledger, clock, &arms, seed, until),
+        Work::Audition { clock, arms } => audition(ledger, find, clock, &arms),
+        Work::Rounds { clock, arms, seed, until } => rounds(ledger, find, clock, &arms, seed, until),
     }
     0
 }
@@ -153,8 +164,8 @@ pub(super) fn found_clock(ledger: &Ledger) -> Option<(Clock, Option<FrequencySou
     }
 }
 
-fn prepare(order: &ArmOrder) -> Result<Arm, Refusal> {
-    match registry::find(&order.probe) {
+fn prepare(find: Find, order: &ArmOrder) -> Result<Arm, Refusal> {
+    match find(&order.probe) {
         Some(probe) => (probe.arm)(probe, &order.params),
         None => Err(Refusal::Fail("no such probe".to_owned())),
     }
@@ -167,10 +178,10 @@ fn refusal_state(refusal: Refusal) -> ArmState {
     }
 }
 
-fn audition(ledger: &Ledger, clock: Clock, arms: &[ArmOrder]) {
+fn audition(ledger: &Ledger, find: Find, clock: Clock, arms: &[ArmOrder]) {
     for (index, order) in arms.iter().enumerate() {
         ledger.enter(index);
-        let state = prepare(order).map_err(refusal_state).and_then(|arm| try_out(ledger, clock, arm));
+        let state = prepare(find, order).map_err(refusal_state).and_then(|arm| try_out(ledger, clock, arm));
         ledger.set_arm(index, &state.unwrap_or_else(|refused| refused));
         ledger.leave();
     }
@@ -183,7 +194,7 @@ fn try_out(ledger: &Ledger, clock: Clock, mut arm: Arm) -> Result<ArmState, ArmS
     const MOST: u64 = 1 << 16;
     let mut net = |iterations: u64| {
         ledger.beat();
-        let order = arm::Order { iterations, extra: 0 };
+        let order = Order { iterations, extra: 0 };
         let block = arm.station.block(clock, order).map_err(ArmState::Failed)?;
         Ok(clock.nanoseconds(block.work as f64))
     };
@@ -210,11 +221,11 @@ pub(super) fn iterations_for(cost: Duration) -> u64 {
     (BLOCK.as_nanos() / cost.as_nanos().max(1)).clamp(1, u128::from(MOST)) as u64
 }
 
-fn rounds(ledger: &Ledger, clock: Clock, orders: &[ArmOrder], seed: u64, until: Until) {
+fn rounds(ledger: &Ledger, find: Find, clock: Clock, orders: &[ArmOrder], seed: u64, until: Until) {
     let mut arms: Vec<(usize, Arm)> = Vec::new();
     for (index, order) in orders.iter().enumerate() {
         ledger.enter(index);
-        match prepare(order) {
+        match prepare(find, order) {
             Ok(arm) => {
                 ledger.set_arm(index, &ready(&arm, Duration::ZERO));
                 arms.push((index, arm));
@@ -233,7 +244,7 @@ fn rounds(ledger: &Ledger, clock: Clock, orders: &[ArmOrder], seed: u64, until: 
                 return ledger.leave();
             }
             ledger.enter(*index);
-            let order = arm::Order { iterations: orders[*index].iterations, extra: orders[*index].extra };
+            let order = Order { iterations: orders[*index].iterations, extra: orders[*index].extra };
             let cell = match arm.station.block(clock, order) {
                 Ok(block) if block.undisturbed => {
                     let net = block.work as i64 - block.empty as i64;

@@ -6,7 +6,7 @@ use std::ptr;
 
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Refusal, TimedLoop};
-use crate::registry::{Probe, each, never_absent, number};
+use crate::probe::{Probe, each, never_absent, number};
 
 // include/uapi/linux/io_uring.h
 const IORING_OFF_SQ_RING: libc::off_t = 0;

@@ -1,7 +1,7 @@
 //! What it costs to enter the kernel, by every way there is, and what lies around: the call that
 //! enters nothing, the vDSO that avoids entering, the exit to a hypervisor.
 
-use crate::registry::Suite;
+use crate::probe::Suite;
 
 mod call;
 mod compat_fast;

@@ -2,7 +2,7 @@
 
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, TimedLoop};
-use crate::registry::{Probe, one_case};
+use crate::probe::{Probe, one_case};
 
 use super::results;
 

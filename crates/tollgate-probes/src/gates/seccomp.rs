@@ -1,7 +1,7 @@
 //! The plain call under a seccomp filter that allows everything.
 
 use crate::bench::Refusal;
-use crate::registry::{Probe, each, never_absent, number};
+use crate::probe::{Probe, each, never_absent, number};
 
 use super::results::last_error;
 use super::syscall;

@@ -1,7 +1,7 @@
 //! The plain call in a thread that may not speculate past stores.
 
 use crate::bench::Refusal;
-use crate::registry::{Probe, never_absent, one_case};
+use crate::probe::{Probe, never_absent, one_case};
 
 use super::results::last_error;
 use super::syscall;

@@ -2,7 +2,7 @@
 
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Refusal, TimedLoop};
-use crate::registry::{Probe, never_absent, one_case};
+use crate::probe::{Probe, never_absent, one_case};
 
 use super::results;
 

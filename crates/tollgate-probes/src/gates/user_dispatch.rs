@@ -1,7 +1,7 @@
 //! The plain call in a thread whose system calls may be handed to user space, but are not.
 
 use crate::bench::Refusal;
-use crate::registry::{Probe, never_absent, one_case};
+use crate::probe::{Probe, never_absent, one_case};
 
 use super::results::last_error;
 use super::syscall;

@@ -4,7 +4,7 @@ use std::arch::x86_64::__cpuid;
 
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Refusal, TimedLoop, clock::Clock};
-use crate::registry::{Probe, one_case};
+use crate::probe::{Probe, one_case};
 
 use super::results;
 

@@ -1,0 +1,83 @@
+//! What a probe and a suite are.
+
+use tollgate_model::{Case, ParamValue, Params};
+
+use crate::bench::arm::Arm;
+use crate::bench::station::Refusal;
+use crate::bench::timed::TimedLoop;
+
+/// A folder of probes whose arms share their rounds.
+pub struct Suite {
+    /// The first half of its probes' names.
+    pub name: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// In the order in which prices are shown.
+    pub probes: &'static [&'static Probe],
+    /// The same code as the probe that it is `against`, as a second arm of the same rounds: how much
+    /// two equal arms differ is the floor under every verdict.
+    pub twin: Option<&'static Probe>,
+}
+
+/// One question about a price.
+pub struct Probe {
+    /// `suite/probe`.
+    pub name: &'static str,
+    /// The one operation that is priced, as a sentence.
+    pub operation: &'static str,
+    /// The instruction that makes the crossing; the timed loop holds it exactly once.
+    pub instruction: &'static str,
+    /// The loop that is timed.
+    pub timed: TimedLoop,
+    /// The probe that this one is held against, round by round: what does it add to that? Both have the
+    /// same number of operations in a block.
+    pub against: Option<&'static str>,
+    /// Parameters of its cases; one empty set where it has none.
+    pub cases: fn() -> Vec<Params>,
+    /// Makes the arm ready in the calling process, or says why it cannot be.
+    pub arm: fn(&'static Probe, &Params) -> Result<Arm, Refusal>,
+    /// What a death by this signal says of the place: `Some` where it means that the operation does
+    /// not exist here.
+    pub absence: fn(signal: i32) -> Option<&'static str>,
+}
+
+impl Probe {
+    /// The case of this probe with `params`.
+    pub fn case(&self, params: Params) -> Case {
+        Case { probe: self.name.to_owned(), params }
+    }
+
+    /// What is compared has the same number of operations in a block: the probe that this one is held
+    /// against, or itself.
+    pub(crate) fn comparison(&self) -> &'static str {
+        self.against.unwrap_or(self.name)
+    }
+
+    /// The suite's name.
+    pub fn suite(&self) -> &'static str {
+        self.name.split_once('/').map_or(self.name, |(suite, _)| suite)
+    }
+}
+
+/// For [`Probe::cases`]: one case, no parameters.
+pub fn one_case() -> Vec<Params> {
+    vec![Params::new()]
+}
+
+/// For [`Probe::cases`]: one parameter with several values.
+pub fn each(name: &str, values: &[u64]) -> Vec<Params> {
+    values.iter().map(|&value| Params::from([(name.to_owned(), ParamValue::Number(value))])).collect()
+}
+
+/// For [`Probe::absence`]: every death is a failure.
+pub fn never_absent(_signal: i32) -> Option<&'static str> {
+    None
+}
+
+/// The numeric parameter `name` of a case, 0 where it has none.
+pub fn number(params: &Params, name: &str) -> u64 {
+    match params.get(name) {
+        Some(ParamValue::Number(n)) => *n,
+        _ => 0,
+    }
+}
