@@ -2,7 +2,7 @@
 //!
 //! A [`probe`] is a static description and a function that prepares an arm; a suite is a folder of
 //! probes. [`registry`] is the only list of them, [`selection`] chooses among them by pattern.
-//! Everything that reads a clock is in [`bench`].
+//! Everything that reads a clock is in [`mod@bench`].
 
 pub mod bench;
 #[cfg(test)]

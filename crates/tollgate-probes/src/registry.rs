@@ -16,6 +16,7 @@ pub fn find(name: &str) -> Option<&'static Probe> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::MAX_ARMS;
 
     #[test]
     fn names_are_unique_and_begin_with_their_suite() {
@@ -26,6 +27,14 @@ mod tests {
                 assert!(seen.insert(probe.name), "{} is registered twice", probe.name);
                 assert!(!(probe.cases)().is_empty(), "{} has no case", probe.name);
             }
+        }
+    }
+
+    #[test]
+    fn every_suite_fits_into_one_process() {
+        for suite in SUITES {
+            let cases: usize = suite.probes.iter().map(|probe| (probe.cases)().len()).sum();
+            assert!(cases + OWN_PROBES.len() < MAX_ARMS, "{} has {cases} cases", suite.name);
         }
     }
 

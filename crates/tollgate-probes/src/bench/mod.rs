@@ -1,15 +1,15 @@
 //! The bench: everything between "measure these cases" and their samples.
 //!
-//! Read in this order: `session` is a whole run from audition to measurements; `plan` says how its
-//! time is spent; `worker` is what happens inside one fresh process, `supervisor` what its parent
-//! does about it, and `ledger` the memory between the two. `arm` is a case made ready,
-//! `station` where its blocks run, `timed` the
-//! loops that are timed, `compat` the 32-bit program, `clock` the only clock, `own` what the
-//! bench measures of itself.
+//! Read in this order: `session` is a whole run from audition to measurements, `contest` the arms of
+//! one suite on that way; `plan` says how the time is spent; `worker` is what happens inside one fresh
+//! process, `supervisor` what its parent does about it, and `ledger` the memory between the two. `arm`
+//! is a case made ready, `station` where its blocks run, `timed` the loops that are timed, `compat` the
+//! 32-bit program, `clock` the only clock, `own` what the bench measures of itself.
 
 pub mod arm;
 pub mod clock;
 mod compat;
+mod contest;
 pub mod cpu;
 mod ending;
 #[cfg(test)]
@@ -27,6 +27,8 @@ mod worker;
 
 pub use arm::{Arm, Loop};
 pub use compat::Entry;
+#[cfg(test)]
+pub(crate) use ledger::MAX_ARMS;
 pub use own::OWN_PROBES;
 pub use plan::Plan;
 pub use session::{BenchError, Findings, Progress, measure};

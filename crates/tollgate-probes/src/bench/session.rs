@@ -1,24 +1,19 @@
 //! A run, from the audition of its arms to its measurements.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use tollgate_model::measurement::{
-    Case, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
-};
-use tollgate_model::{Fact, ParamValue, price::Price};
+use tollgate_model::{Fact, Measurement};
 
 use super::clock::{self, Clock};
+use super::contest::Contest;
 use super::cpu;
 use super::ending::Ending;
-use super::ledger::{ArmState, Cell, Ledger, MAX_ARMS};
-use super::own::OWN_PROBES;
+use super::ledger::Ledger;
 use super::plan::{LONGEST_SLICE, Plan, SHORTEST_SLICE};
 use super::random::Random;
 use super::supervisor::{Isolation, Worker};
-use super::worker::{ArmOrder, Find, Task, Until, Work, found_clock, iterations_for};
-use crate::probe::Probe;
-use crate::selection::{Group, Selection};
+use super::worker::{Find, Task, Until, Work, found_clock};
+use crate::selection::Selection;
 
 /// What came out of a run.
 #[derive(Debug, Clone)]
@@ -110,36 +105,6 @@ struct Session<'a> {
     elsewhere: Elsewhere,
 }
 
-/// The arms of one suite: they share their rounds.
-struct Contest {
-    suite: &'static str,
-    entrants: Vec<Entrant>,
-    processes: usize,
-    settled: bool,
-}
-
-/// A case on its way from a choice to a measurement.
-struct Entrant {
-    probe: &'static Probe,
-    params: Params,
-    state: State,
-    cost: Duration,
-    ops_per_iteration: u64,
-    iterations: u64,
-    notes: Vec<String>,
-    /// Net ticks of the kept blocks, process by process.
-    blocks: Vec<i64>,
-    processes: Vec<ProcessRounds>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum State {
-    Waiting,
-    Running,
-    Skipped(String),
-    Failed(String),
-}
-
 impl<'a> Session<'a> {
     fn begin(plan: &'a Plan, find: Find, watch: &'a mut dyn FnMut(&Progress)) -> Result<Self, BenchError> {
         let began = Instant::now();
@@ -200,35 +165,15 @@ impl<'a> Session<'a> {
     /// Tries each arm by itself. One that dies or hangs is written down, and the next process goes on
     /// with the one after it.
     fn audition(&mut self, group: &mut Contest) -> Result<(), BenchError> {
-        while group.entrants.iter().any(|entrant| entrant.state == State::Waiting) {
-            if self.deadline() <= Instant::now() {
+        loop {
+            let lineup = group.waiting();
+            if lineup.is_empty() || self.deadline() <= Instant::now() {
                 return Ok(());
             }
-            let (which, arms) = group.orders(|entrant| entrant.state == State::Waiting);
-            let names: Vec<String> =
-                which.iter().map(|&index| group.entrants[index].case().to_string()).collect();
-            let what = |ledger: &Ledger| current(ledger, &names);
-            let work = Work::Audition { clock: self.clock, arms };
-            let (ending, worker) = self.run(work, self.deadline(), &what)?;
-            for (arm, &index) in which.iter().enumerate() {
-                group.entrants[index].hear(worker.ledger.arm(arm));
-            }
-            if ending != Ending::Finished {
-                // The arm that was on; where none was, the first that is left, so that this ends.
-                let culprit =
-                    worker.ledger.current_arm().and_then(|arm| which.get(arm)).copied().or_else(|| {
-                        which.iter().copied().find(|&index| group.entrants[index].state == State::Waiting)
-                    });
-                if let Some(index) = culprit {
-                    group.entrants[index].blame(ending, self.plan.stall);
-                }
-            } else if let Some(&index) =
-                which.iter().find(|&&index| group.entrants[index].state == State::Waiting)
-            {
-                group.entrants[index].state = State::Failed("its bench process did not reach it".to_owned());
-            }
+            let work = Work::Audition { clock: self.clock, arms: lineup.orders.clone() };
+            let (ending, worker) = self.run(work, self.deadline(), &|ledger| lineup.on_now(ledger))?;
+            group.hear(&lineup, &worker.ledger, ending, self.plan.stall);
         }
-        Ok(())
     }
 
     /// One process of each group after the other, until every group is settled or the time is over: so
@@ -262,34 +207,24 @@ impl<'a> Session<'a> {
     }
 
     fn run_process(&mut self, group: &mut Contest, slice: Duration) -> Result<(), BenchError> {
-        let (which, arms) = group.orders(|entrant| entrant.state == State::Running);
-        if which.is_empty() {
+        let lineup = group.running();
+        if lineup.is_empty() {
             group.settled = true;
             return Ok(());
         }
-        let names: Vec<String> =
-            which.iter().map(|&index| group.entrants[index].case().to_string()).collect();
         let now = clock::monotonic();
         let until = Until {
             deadline: now + slice.as_nanos() as u64,
             precision: self.plan.precision,
             not_before: now + slice.min(SHORTEST_SLICE).as_nanos() as u64,
         };
-        let work = Work::Rounds { clock: self.clock, arms, seed: self.random.next(), until };
+        let work =
+            Work::Rounds { clock: self.clock, arms: lineup.orders.clone(), seed: self.random.next(), until };
         // The process ends by itself; the margin is for one whose last block is long.
         let patience = Instant::now() + slice + self.plan.stall.max(Duration::from_millis(200));
         let last = self.deadline() + self.plan.budget / 20;
-        let (ending, worker) = self.run(work, patience.min(last), &|ledger| current(ledger, &names))?;
-        let ledger = &worker.ledger;
-        for (arm, &index) in which.iter().enumerate() {
-            group.entrants[index].collect(ledger, arm);
-        }
-        group.processes += 1;
-        if !matches!(ending, Ending::Finished | Ending::OutOfTime)
-            && let Some(&index) = ledger.current_arm().and_then(|arm| which.get(arm))
-        {
-            group.entrants[index].blame(ending, self.plan.stall);
-        }
+        let (ending, worker) = self.run(work, patience.min(last), &|ledger| lineup.on_now(ledger))?;
+        group.collect(&lineup, &worker.ledger, ending, self.plan.stall);
         Ok(())
     }
 
@@ -316,11 +251,6 @@ impl<'a> Session<'a> {
     fn deadline(&self) -> Instant {
         self.began + self.plan.budget.mul_f64(0.97)
     }
-}
-
-/// The name of the arm that runs.
-fn current(ledger: &Ledger, names: &[String]) -> String {
-    ledger.current_arm().and_then(|arm| names.get(arm)).cloned().unwrap_or_default()
 }
 
 fn refuse_cpu(asked: usize, allowed: Vec<usize>) -> BenchError {
@@ -352,212 +282,5 @@ impl Elsewhere {
 impl Drop for Elsewhere {
     fn drop(&mut self) {
         cpu::allow(&self.before);
-    }
-}
-
-impl Contest {
-    /// The chosen cases, the bench's own, and the suite's twin where its other half was chosen.
-    fn new(group: &Group) -> Self {
-        let mut entrants: Vec<Entrant> =
-            group.cases.iter().map(|(probe, params)| Entrant::new(probe, params.clone())).collect();
-        let chosen = |name: &str| group.cases.iter().any(|(probe, _)| probe.name == name);
-        let twin = group.suite.twin.filter(|twin| twin.against.is_some_and(chosen));
-        let own = OWN_PROBES.iter().copied().chain(twin);
-        // The bench measures itself anew in every group: the name of the group tells them apart.
-        let tag = Params::from([("group".to_owned(), ParamValue::Word(group.suite.name.to_owned()))]);
-        entrants.extend(own.map(|probe| Entrant::new(probe, tag.clone())));
-        entrants.truncate(MAX_ARMS);
-        Self { suite: group.suite.name, entrants, processes: 0, settled: false }
-    }
-
-    /// What is compared gets the same number of operations: as many as keep the dearest within a block.
-    fn count_operations(&mut self) {
-        let comparisons: BTreeSet<&str> =
-            self.entrants.iter().map(|entrant| entrant.probe.comparison()).collect();
-        for comparison in comparisons {
-            let compared = || self.entrants.iter().filter(|entrant| entrant.takes_part_in(comparison));
-            // The largest batch must fit once; every smaller one divides it.
-            let batch = compared().map(|entrant| entrant.ops_per_iteration).max().unwrap_or(1);
-            let fitting =
-                compared().map(|entrant| iterations_for(entrant.cost) * entrant.ops_per_iteration).min();
-            let ops = fitting.unwrap_or(1).next_multiple_of(batch);
-            for entrant in self.entrants.iter_mut().filter(|entrant| entrant.takes_part_in(comparison)) {
-                entrant.iterations = (ops / entrant.ops_per_iteration).max(1);
-            }
-        }
-    }
-
-    /// The arms of the entrants that `pick` takes, with their places among the entrants.
-    fn orders(&self, pick: impl Fn(&Entrant) -> bool) -> (Vec<usize>, Vec<ArmOrder>) {
-        let picked = self.entrants.iter().enumerate().filter(|(_, entrant)| pick(entrant));
-        picked.map(|(index, entrant)| (index, entrant.order())).unzip()
-    }
-
-    /// Settled when every interval is narrow, or when there were enough processes.
-    fn settle(&mut self, plan: &Plan, clock: Clock) {
-        if self.processes < plan.least_processes {
-            return;
-        }
-        let narrow = |entrant: &Entrant| {
-            entrant.state != State::Running
-                || !entrant.decides()
-                || entrant
-                    .measured(self.suite, clock)
-                    .and_then(|measured| Price::of(&measured))
-                    .is_some_and(|price| price.relative_half_width() <= plan.precision)
-        };
-        self.settled = self.processes >= plan.most_processes || self.entrants.iter().all(narrow);
-    }
-
-    fn conclude(self, clock: Clock) -> Vec<Measurement> {
-        let suite = self.suite;
-        self.entrants.into_iter().map(|entrant| entrant.conclude(suite, clock)).collect()
-    }
-}
-
-impl Entrant {
-    fn new(probe: &'static Probe, params: Params) -> Self {
-        Self {
-            probe,
-            params,
-            state: State::Waiting,
-            cost: Duration::ZERO,
-            ops_per_iteration: 1,
-            iterations: 1,
-            notes: Vec::new(),
-            blocks: Vec::new(),
-            processes: Vec::new(),
-        }
-    }
-
-    fn case(&self) -> Case {
-        self.probe.case(self.params.clone())
-    }
-
-    fn takes_part_in(&self, comparison: &str) -> bool {
-        self.state == State::Running && self.probe.comparison() == comparison
-    }
-
-    /// Whether its interval counts when it is decided that the rounds have been enough: prices do, the
-    /// bench's own measurements do not.
-    fn decides(&self) -> bool {
-        self.probe.suite() != "bench"
-    }
-
-    fn order(&self) -> ArmOrder {
-        ArmOrder {
-            probe: self.probe.name.to_owned(),
-            params: self.params.clone(),
-            iterations: self.iterations,
-            extra: slow_down::extra(self.probe.name, self.iterations),
-            decides: self.decides(),
-        }
-    }
-
-    /// Takes note of how the audition went.
-    fn hear(&mut self, state: ArmState) {
-        match state {
-            ArmState::Untried => {}
-            ArmState::Ready { cost, ops, notes } => {
-                self.cost = cost;
-                self.ops_per_iteration = ops;
-                self.notes = notes.lines().map(str::to_owned).collect();
-                self.state = State::Running;
-            }
-            ArmState::Skipped(why) => self.state = State::Skipped(why),
-            ArmState::Failed(error) => self.state = State::Failed(error),
-        }
-    }
-
-    /// Its process ended while this arm was on.
-    fn blame(&mut self, ending: Ending, stall: Duration) {
-        let absence = match ending {
-            Ending::Killed(signal) => (self.probe.absence)(signal),
-            _ => None,
-        };
-        self.state = match absence {
-            Some(why) => State::Skipped(why.to_owned()),
-            None => State::Failed(ending.describe(stall)),
-        };
-    }
-
-    /// Takes over what one process recorded of this arm.
-    fn collect(&mut self, ledger: &Ledger, arm: usize) {
-        match ledger.arm(arm) {
-            ArmState::Skipped(why) | ArmState::Failed(why) => self.state = State::Failed(why),
-            ArmState::Untried | ArmState::Ready { .. } => {}
-        }
-        let rounds = ledger.rounds();
-        let mut dropped = Vec::new();
-        for round in 0..rounds {
-            match ledger.cell(round, arm) {
-                Cell::Kept(ticks) => self.blocks.push(ticks),
-                Cell::Dropped | Cell::Empty => dropped.push(round as u32),
-            }
-        }
-        if rounds > 0 {
-            self.processes.push(ProcessRounds { rounds: rounds as u32, dropped });
-        }
-    }
-
-    fn measured(&self, suite: &str, clock: Clock) -> Option<Measured> {
-        let ops_per_sample = self.iterations * self.ops_per_iteration;
-        let per_op = |ticks: &i64| clock.nanoseconds(*ticks as f64) / ops_per_sample as f64;
-        let measured = Measured {
-            unit: Unit::Nanoseconds,
-            provenance: Provenance::Hardware,
-            ops_per_sample,
-            clock_hz: clock.hz(),
-            samples: self.blocks.iter().map(per_op).collect(),
-            dropped: self.processes.iter().map(|process| process.dropped.len() as u64).sum(),
-            processes: self.processes.clone(),
-            group: suite.to_owned(),
-            against: self.probe.against.map(Case::plain),
-            notes: self.notes.clone(),
-        };
-        (!measured.samples.is_empty()).then_some(measured)
-    }
-
-    fn conclude(self, suite: &str, clock: Clock) -> Measurement {
-        let outcome = match &self.state {
-            State::Skipped(why) => Outcome::Skipped { why: why.clone() },
-            State::Failed(error) => Outcome::Failed { error: error.clone() },
-            State::Waiting => {
-                Outcome::Failed { error: "the run's time was over before it was tried".to_owned() }
-            }
-            State::Running => match self.measured(suite, clock) {
-                Some(measured) => Outcome::Measured(measured),
-                None => Outcome::Failed { error: self.why_no_samples() },
-            },
-        };
-        Measurement { case: self.case(), outcome }
-    }
-
-    fn why_no_samples(&self) -> String {
-        let rounds: u64 = self.processes.iter().map(|process| u64::from(process.rounds)).sum();
-        match rounds {
-            0 => "the run's time was over before one whole round".to_owned(),
-            rounds => format!("in each of {rounds} rounds the thread was switched out or moved"),
-        }
-    }
-}
-
-/// Tests slow a probe down to see whether the verdict finds it; a release cannot.
-#[cfg(feature = "test-hooks")]
-mod slow_down {
-    /// `TOLLGATE_TEST_SLOW=probe=factor[,probe=factor]`: iterations beyond those that are counted.
-    pub(super) fn extra(probe: &str, iterations: u64) -> u64 {
-        let Ok(orders) = std::env::var("TOLLGATE_TEST_SLOW") else { return 0 };
-        let factor =
-            orders.split(',').filter_map(|order| order.split_once('=')).find(|(name, _)| *name == probe);
-        let factor: f64 = factor.and_then(|(_, factor)| factor.parse().ok()).unwrap_or(1.0);
-        (iterations as f64 * (factor - 1.0)).round().max(0.0) as u64
-    }
-}
-
-#[cfg(not(feature = "test-hooks"))]
-mod slow_down {
-    pub(super) fn extra(_probe: &str, _iterations: u64) -> u64 {
-        0
     }
 }

@@ -1,0 +1,320 @@
+//! A contest: the arms of one suite on their way from a choice to measurements.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tollgate_model::measurement::{
+    Case, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
+};
+use tollgate_model::{ParamValue, price::Price};
+
+use super::clock::Clock;
+use super::ending::Ending;
+use super::ledger::{ArmState, Cell, Ledger};
+use super::own::OWN_PROBES;
+use super::plan::Plan;
+use super::worker::{ArmOrder, iterations_for};
+use crate::probe::Probe;
+use crate::selection::Group;
+
+/// The arms of one suite: they share their rounds.
+pub(super) struct Contest {
+    suite: &'static str,
+    entrants: Vec<Entrant>,
+    pub processes: usize,
+    pub settled: bool,
+}
+
+/// A case on its way from a choice to a measurement.
+struct Entrant {
+    probe: &'static Probe,
+    params: Params,
+    state: State,
+    cost: Duration,
+    ops_per_iteration: u64,
+    iterations: u64,
+    notes: Vec<String>,
+    /// Net ticks of the kept blocks, process by process.
+    blocks: Vec<i64>,
+    processes: Vec<ProcessRounds>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum State {
+    Waiting,
+    Running,
+    Skipped(String),
+    Failed(String),
+}
+
+/// Some of a contest's arms, as one process gets them.
+pub(super) struct Lineup {
+    /// Their places among the entrants.
+    places: Vec<usize>,
+    pub orders: Vec<ArmOrder>,
+    names: Vec<String>,
+}
+
+impl Lineup {
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The name of the arm that runs.
+    pub fn on_now(&self, ledger: &Ledger) -> String {
+        ledger.current_arm().and_then(|arm| self.names.get(arm)).cloned().unwrap_or_default()
+    }
+
+    fn place_now(&self, ledger: &Ledger) -> Option<usize> {
+        self.places.get(ledger.current_arm()?).copied()
+    }
+}
+
+impl Contest {
+    /// The chosen cases, the bench's own, and the suite's twin where its other half was chosen.
+    pub fn new(group: &Group) -> Self {
+        let mut entrants: Vec<Entrant> =
+            group.cases.iter().map(|(probe, params)| Entrant::new(probe, params.clone())).collect();
+        let chosen = |name: &str| group.cases.iter().any(|(probe, _)| probe.name == name);
+        let twin = group.suite.twin.filter(|twin| twin.against.is_some_and(chosen));
+        let own = OWN_PROBES.iter().copied().chain(twin);
+        // The bench measures itself anew in every group: the name of the group tells them apart.
+        let tag = Params::from([("group".to_owned(), ParamValue::Word(group.suite.name.to_owned()))]);
+        entrants.extend(own.map(|probe| Entrant::new(probe, tag.clone())));
+        Self { suite: group.suite.name, entrants, processes: 0, settled: false }
+    }
+
+    /// What is compared gets the same number of operations: as many as keep the dearest within a block.
+    pub fn count_operations(&mut self) {
+        let comparisons: BTreeSet<&str> =
+            self.entrants.iter().map(|entrant| entrant.probe.comparison()).collect();
+        for comparison in comparisons {
+            let compared = || self.entrants.iter().filter(|entrant| entrant.takes_part_in(comparison));
+            // The largest batch must fit once; every smaller one divides it.
+            let batch = compared().map(|entrant| entrant.ops_per_iteration).max().unwrap_or(1);
+            let fitting =
+                compared().map(|entrant| iterations_for(entrant.cost) * entrant.ops_per_iteration).min();
+            let ops = fitting.unwrap_or(1).next_multiple_of(batch);
+            for entrant in self.entrants.iter_mut().filter(|entrant| entrant.takes_part_in(comparison)) {
+                entrant.iterations = (ops / entrant.ops_per_iteration).max(1);
+            }
+        }
+    }
+
+    /// The arms that nobody has tried yet.
+    pub fn waiting(&self) -> Lineup {
+        self.lineup(&State::Waiting)
+    }
+
+    /// The arms that take part in the rounds.
+    pub fn running(&self) -> Lineup {
+        self.lineup(&State::Running)
+    }
+
+    fn lineup(&self, state: &State) -> Lineup {
+        let places: Vec<usize> =
+            (0..self.entrants.len()).filter(|&place| self.entrants[place].state == *state).collect();
+        let orders = places.iter().map(|&place| self.entrants[place].order()).collect();
+        let names = places.iter().map(|&place| self.entrants[place].case().to_string()).collect();
+        Lineup { places, orders, names }
+    }
+
+    /// Takes note of how an audition went. Afterwards at least one arm less is waiting.
+    pub fn hear(&mut self, lineup: &Lineup, ledger: &Ledger, ending: Ending, stall: Duration) {
+        for (arm, &place) in lineup.places.iter().enumerate() {
+            self.entrants[place].hear(ledger.arm(arm));
+        }
+        let first_waiting =
+            || lineup.places.iter().copied().find(|&place| self.entrants[place].state == State::Waiting);
+        if ending != Ending::Finished {
+            // Where no arm was on, the first that is left takes the blame, so that this comes to an end.
+            if let Some(culprit) = lineup.place_now(ledger).or_else(first_waiting) {
+                self.entrants[culprit].blame(ending, stall);
+            }
+        } else if let Some(place) = first_waiting() {
+            self.entrants[place].state = State::Failed("its bench process did not reach it".to_owned());
+        }
+    }
+
+    /// Takes over what one process of rounds recorded, however it ended.
+    pub fn collect(&mut self, lineup: &Lineup, ledger: &Ledger, ending: Ending, stall: Duration) {
+        for (arm, &place) in lineup.places.iter().enumerate() {
+            self.entrants[place].collect(ledger, arm);
+        }
+        self.processes += 1;
+        // A process whose time is over is nobody's fault.
+        if !matches!(ending, Ending::Finished | Ending::OutOfTime)
+            && let Some(culprit) = lineup.place_now(ledger)
+        {
+            self.entrants[culprit].blame(ending, stall);
+        }
+    }
+
+    /// Settled when every interval is narrow, or when there were enough processes.
+    pub fn settle(&mut self, plan: &Plan, clock: Clock) {
+        if self.processes < plan.least_processes {
+            return;
+        }
+        let narrow = |entrant: &Entrant| {
+            entrant.state != State::Running
+                || !entrant.decides()
+                || entrant
+                    .measured(self.suite, clock)
+                    .and_then(|measured| Price::of(&measured))
+                    .is_some_and(|price| price.relative_half_width() <= plan.precision)
+        };
+        self.settled = self.processes >= plan.most_processes || self.entrants.iter().all(narrow);
+    }
+
+    pub fn conclude(self, clock: Clock) -> Vec<Measurement> {
+        let suite = self.suite;
+        self.entrants.into_iter().map(|entrant| entrant.conclude(suite, clock)).collect()
+    }
+}
+
+impl Entrant {
+    fn new(probe: &'static Probe, params: Params) -> Self {
+        Self {
+            probe,
+            params,
+            state: State::Waiting,
+            cost: Duration::ZERO,
+            ops_per_iteration: 1,
+            iterations: 1,
+            notes: Vec::new(),
+            blocks: Vec::new(),
+            processes: Vec::new(),
+        }
+    }
+
+    fn case(&self) -> Case {
+        self.probe.case(self.params.clone())
+    }
+
+    fn takes_part_in(&self, comparison: &str) -> bool {
+        self.state == State::Running && self.probe.comparison() == comparison
+    }
+
+    /// Whether its interval counts when it is decided that the rounds have been enough: prices do, the
+    /// bench's own measurements do not.
+    fn decides(&self) -> bool {
+        self.probe.suite() != "bench"
+    }
+
+    fn order(&self) -> ArmOrder {
+        ArmOrder {
+            probe: self.probe.name.to_owned(),
+            params: self.params.clone(),
+            iterations: self.iterations,
+            extra: slow_down::extra(self.probe.name, self.iterations),
+            decides: self.decides(),
+        }
+    }
+
+    /// Takes note of how the audition went.
+    fn hear(&mut self, state: ArmState) {
+        match state {
+            ArmState::Untried => {}
+            ArmState::Ready { cost, ops, notes } => {
+                self.cost = cost;
+                self.ops_per_iteration = ops;
+                self.notes = notes.lines().map(str::to_owned).collect();
+                self.state = State::Running;
+            }
+            ArmState::Skipped(why) => self.state = State::Skipped(why),
+            ArmState::Failed(error) => self.state = State::Failed(error),
+        }
+    }
+
+    /// Its process ended while this arm was on.
+    fn blame(&mut self, ending: Ending, stall: Duration) {
+        let absence = match ending {
+            Ending::Killed(signal) => (self.probe.absence)(signal),
+            _ => None,
+        };
+        self.state = match absence {
+            Some(why) => State::Skipped(why.to_owned()),
+            None => State::Failed(ending.describe(stall)),
+        };
+    }
+
+    /// Takes over what one process recorded of this arm.
+    fn collect(&mut self, ledger: &Ledger, arm: usize) {
+        match ledger.arm(arm) {
+            ArmState::Skipped(why) | ArmState::Failed(why) => self.state = State::Failed(why),
+            ArmState::Untried | ArmState::Ready { .. } => {}
+        }
+        let rounds = ledger.rounds();
+        let mut dropped = Vec::new();
+        for round in 0..rounds {
+            match ledger.cell(round, arm) {
+                Cell::Kept(ticks) => self.blocks.push(ticks),
+                Cell::Dropped | Cell::Empty => dropped.push(round as u32),
+            }
+        }
+        if rounds > 0 {
+            self.processes.push(ProcessRounds { rounds: rounds as u32, dropped });
+        }
+    }
+
+    fn measured(&self, suite: &str, clock: Clock) -> Option<Measured> {
+        let ops_per_sample = self.iterations * self.ops_per_iteration;
+        let per_op = |ticks: &i64| clock.nanoseconds(*ticks as f64) / ops_per_sample as f64;
+        let measured = Measured {
+            unit: Unit::Nanoseconds,
+            provenance: Provenance::Hardware,
+            ops_per_sample,
+            clock_hz: clock.hz(),
+            samples: self.blocks.iter().map(per_op).collect(),
+            dropped: self.processes.iter().map(|process| process.dropped.len() as u64).sum(),
+            processes: self.processes.clone(),
+            group: suite.to_owned(),
+            against: self.probe.against.map(Case::plain),
+            notes: self.notes.clone(),
+        };
+        (!measured.samples.is_empty()).then_some(measured)
+    }
+
+    fn conclude(self, suite: &str, clock: Clock) -> Measurement {
+        let outcome = match &self.state {
+            State::Skipped(why) => Outcome::Skipped { why: why.clone() },
+            State::Failed(error) => Outcome::Failed { error: error.clone() },
+            State::Waiting => {
+                Outcome::Failed { error: "the run's time was over before it was tried".to_owned() }
+            }
+            State::Running => match self.measured(suite, clock) {
+                Some(measured) => Outcome::Measured(measured),
+                None => Outcome::Failed { error: self.why_no_samples() },
+            },
+        };
+        Measurement { case: self.case(), outcome }
+    }
+
+    fn why_no_samples(&self) -> String {
+        let rounds: u64 = self.processes.iter().map(|process| u64::from(process.rounds)).sum();
+        match rounds {
+            0 => "the run's time was over before one whole round".to_owned(),
+            rounds => format!("in each of {rounds} rounds the thread was switched out or moved"),
+        }
+    }
+}
+
+/// Tests slow a probe down to see whether the verdict finds it; a release cannot.
+#[cfg(feature = "test-hooks")]
+mod slow_down {
+    /// `TOLLGATE_TEST_SLOW=probe=factor[,probe=factor]`: iterations beyond those that are counted.
+    pub(super) fn extra(probe: &str, iterations: u64) -> u64 {
+        let Ok(orders) = std::env::var("TOLLGATE_TEST_SLOW") else { return 0 };
+        let factor =
+            orders.split(',').filter_map(|order| order.split_once('=')).find(|(name, _)| *name == probe);
+        let factor: f64 = factor.and_then(|(_, factor)| factor.parse().ok()).unwrap_or(1.0);
+        (iterations as f64 * (factor - 1.0)).round().max(0.0) as u64
+    }
+}
+
+#[cfg(not(feature = "test-hooks"))]
+mod slow_down {
+    pub(super) fn extra(_probe: &str, _iterations: u64) -> u64 {
+        0
+    }
+}
