@@ -2,6 +2,7 @@
 //!
 //! - `runs`: two runs side by side.
 //! - `paired`: two cases of one run, round by round.
+//! - `rounds`: two cases joined by their rounds.
 //! - `floor`: the difference below which nothing is called.
 //! - `facts`: what differs between two places.
 //!
@@ -11,6 +12,7 @@ mod facts;
 mod floor;
 mod index;
 mod paired;
+mod rounds;
 mod runs;
 
 use std::fmt;

@@ -127,6 +127,12 @@ pub struct ProcessRounds {
 }
 
 impl ProcessRounds {
+    /// The rounds that were not dropped.
+    pub fn kept_rounds(&self) -> impl Iterator<Item = u32> + '_ {
+        let mut dropped = self.dropped.iter().peekable();
+        (0..self.rounds).filter(move |round| dropped.next_if_eq(&round).is_none())
+    }
+
     /// Samples that this process contributed.
     pub fn kept(&self) -> usize {
         (self.rounds as usize).saturating_sub(self.dropped.len())
@@ -144,13 +150,12 @@ impl Measured {
         })
     }
 
-    /// The samples of process `index` with their round numbers.
-    pub fn rounds_of(&self, index: usize) -> Vec<(u32, f64)> {
-        let Some(process) = self.processes.get(index) else { return Vec::new() };
-        let samples = self.by_process().nth(index).unwrap_or_default();
-        let mut dropped = process.dropped.iter().peekable();
-        let kept_rounds = (0..process.rounds).filter(|round| dropped.next_if_eq(&round).is_none());
-        kept_rounds.zip(samples.iter().copied()).collect()
+    /// The samples process by process, each with the number of its round.
+    pub fn by_round(&self) -> impl Iterator<Item = Vec<(u32, f64)>> {
+        self.processes
+            .iter()
+            .zip(self.by_process())
+            .map(|(process, samples)| process.kept_rounds().zip(samples.iter().copied()).collect())
     }
 }
 

@@ -53,7 +53,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// None without samples.
+    /// None without samples, or where no process is said to have taken them.
     pub fn of(measured: &Measured) -> Option<Self> {
         let Level { median, interval, process_medians } = Level::of(measured)?;
         let sorted = stats::sorted(&measured.samples);

@@ -3,7 +3,7 @@
 //! - `order`: the median and other quantiles.
 //! - `interval`: the sign test and its interval of a median.
 //! - `shift`: how far one group lies beyond another, by ranks.
-//! - `trend`: whether values in the order of time climb or fall, by ranks.
+//! - `trend`: how much values climb or fall in the order of time.
 //! - `modes`: whether samples gather at two levels.
 //!
 //! Means are not used for any figure that is shown: one interrupt moves a mean and leaves a median.
@@ -23,4 +23,4 @@ pub use shift::{Shift, shift};
 pub(crate) use interval::sign_test_rank;
 pub(crate) use order::sorted;
 pub(crate) use shift::share_not_above;
-pub(crate) use trend::significant_slope;
+pub(crate) use trend::slope;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::index::Index;
-use super::paired::median_ratio;
+use super::rounds::Rounds;
 use crate::measurement::{Measured, Unit};
 use crate::price::Level;
 use crate::stats;
@@ -18,10 +18,13 @@ pub const TWIN: &str = "bench/twin";
 /// The probe of the empty loop's own cost per iteration, not subtracted from anything: the pace of the processor.
 pub const RAW_LOOP: &str = "bench/empty-loop-raw";
 
-/// How far 1 and `ratio` are apart as a relative difference: 0.25 for both 1.25 and 0.8. None where that is not a number.
+/// No part of a floor is larger: at a factor of a million nothing is called anyway.
+const MOST: f64 = 1e6;
+
+/// How far 1 and `ratio` are apart as a relative difference: 0.25 for both 1.25 and 0.8. None where `ratio` is
+/// not above zero.
 fn distance(ratio: f64) -> Option<f64> {
-    let distance = ratio.max(1.0 / ratio) - 1.0;
-    (ratio > 0.0 && distance.is_finite()).then_some(distance)
+    (ratio > 0.0).then(|| (ratio.max(1.0 / ratio) - 1.0).min(MOST))
 }
 
 /// What the twins of a run differ by, `except` left out: a twin is not its own measure.
@@ -30,21 +33,41 @@ pub(super) fn of_twins(index: &Index<'_>, except: Option<&Measured>) -> f64 {
     let others = twins.filter(|twin| !except.is_some_and(|except| std::ptr::eq(*twin, except)));
     let distances = others.filter_map(|twin| {
         let against = index.measured_case(twin.against.as_ref()?)?;
-        distance(median_ratio(twin, against)?)
+        distance(Rounds::new(twin, against).ratio()?)
     });
     distances.fold(0.0, f64::max)
 }
 
-/// How far the price drifts over the length of a run, if the medians of its processes clearly climb or fall
-/// in the order of time: another run of the same place would lie that far off by the drift alone.
+/// How far the price drifts over the length of a run, by the slope of its processes' medians in the order of
+/// time: another run of the same place would lie that far off by the drift alone.
 ///
-/// (Halves of the run would show it too, but 7 processes are too few for halves, and two halves at two
-/// levels are no drift.)
+/// The slope counts whether or not it is more than chance: a run whose processes scatter so much that they
+/// seem to climb by 4 % is no witness of a difference of 3 %. It counts half as much again because it is itself
+/// uncertain: with that, simulated drifts of 2 to 30 % a run stay below one false call in a hundred rows.
+/// Halves of the run would show a drift too, but two halves at two levels are no drift, see
+/// [`without_levels`], and 7 processes are too few for halves.
 pub(super) fn of_drift(logs_of_process_medians: &[f64]) -> f64 {
-    const CONFIDENCE: f64 = 0.99;
-    let slope = stats::significant_slope(logs_of_process_medians, CONFIDENCE).unwrap_or(0.0);
-    let over_the_run = slope * logs_of_process_medians.len() as f64;
-    distance(over_the_run.exp()).unwrap_or(f64::MAX.sqrt())
+    const CAUTION: f64 = 1.5;
+    let logs = without_levels(logs_of_process_medians);
+    distance((CAUTION * stats::slope(&logs) * logs.len() as f64).exp()).unwrap_or(MOST)
+}
+
+/// Logarithms that lie at two levels, each less the median of its level; others as they are. They lie at two
+/// levels if one gap among the sorted ones is wide, and much wider than every other.
+fn without_levels(logs: &[f64]) -> Vec<f64> {
+    const WIDE: f64 = 0.05;
+    const MUCH_WIDER: f64 = 3.0;
+    let sorted = stats::sorted(logs);
+    let mut gaps: Vec<(f64, usize)> = sorted.windows(2).map(|pair| pair[1] - pair[0]).zip(1..).collect();
+    gaps.sort_by(|one, another| another.0.total_cmp(&one.0));
+    let [(widest, at), (second, _), ..] = gaps[..] else { return logs.to_vec() };
+    let (lower, upper) = sorted.split_at(at);
+    match (stats::median(lower), stats::median(upper)) {
+        (Some(low), Some(high)) if widest > WIDE && widest > MUCH_WIDER * second => {
+            logs.iter().map(|&log| if log < upper[0] { log - low } else { log - high }).collect()
+        }
+        _ => logs.to_vec(),
+    }
 }
 
 /// By how much the processor itself went faster or slower in one run than in the other, group by group.
@@ -82,4 +105,28 @@ fn difference_in_pace(base: &Measured, other: &Measured) -> Option<f64> {
         return None;
     }
     distance(Level::of(other)?.median / Level::of(base)?.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_no_drift_and_a_climb_is() {
+        let jump = [164.0, 165.0, 164.0, 163.0, 215.0, 214.0, 216.0, 215.0_f64].map(f64::ln);
+        assert!(of_drift(&jump) < 0.03);
+        let climb: Vec<f64> = (0..10).map(|i| f64::from(i) * 0.01).collect();
+        assert!((of_drift(&climb) - 0.15_f64.exp_m1()).abs() < 1e-9);
+        let fall: Vec<f64> = climb.iter().rev().copied().collect();
+        assert!((of_drift(&fall) - of_drift(&climb)).abs() < 1e-9);
+        assert_eq!((of_drift(&[]), of_drift(&[1.0])), (0.0, 0.0));
+    }
+
+    #[test]
+    fn distances_are_the_same_both_ways() {
+        assert_eq!(distance(1.25), Some(0.25));
+        assert_eq!(distance(0.8), Some(0.25));
+        assert_eq!((distance(0.0), distance(-1.0), distance(f64::NAN)), (None, None, None));
+        assert_eq!(distance(1e300), Some(MOST));
+    }
 }

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::index::Index;
+use super::rounds::Rounds;
 use super::{LEAST_FLOOR, Verdict, confidence_of_each, floor, reaches_across};
-use crate::measurement::{Case, Measured, ProcessRounds};
+use crate::measurement::{Case, Measured};
 use crate::price::Level;
 use crate::run::Run;
-use crate::stats::{self, Interval};
+use crate::stats::Interval;
 
 /// A case against another of the same rounds. Every figure is finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +39,7 @@ pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
     let joined: Vec<_> = index
         .measured()
         .filter_map(|(name, case)| Some((name, case, joinable(&index, case)?)))
-        .filter(|(_, case, against)| join(case, against).any(|process| !process.is_empty()))
+        .filter(|(_, case, against)| Rounds::new(case, against).any())
         .collect();
     let floor = LEAST_FLOOR.max(floor::of_twins(&index, None));
     let rows = joined.iter().filter_map(|(name, case, against)| {
@@ -79,8 +80,8 @@ fn joinable<'a>(index: &Index<'a>, case: &Measured) -> Option<&'a Measured> {
 fn hold(index: &Index<'_>, case: &Measured, against: &Measured, rows: usize, floor: f64) -> Option<Paired> {
     let rounds = Rounds::new(case, against);
     let confidence = confidence_of_each(rows);
-    let adds = finite(stats::median(&rounds.all_differences())?);
-    let ratio = stats::median(&rounds.all_ratios()).filter(|ratio| ratio.is_finite());
+    let adds = rounds.adds()?;
+    let ratio = rounds.ratio().filter(|ratio| ratio.is_finite());
     let ratio_interval = ratio.and_then(|_| rounds.ratio_interval(confidence));
     let (verdict, why) = match (below_resolution(index, against), ratio_interval) {
         (Some(bound), _) => (
@@ -107,109 +108,4 @@ fn hold(index: &Index<'_>, case: &Measured, against: &Measured, rows: usize, flo
 
 fn below_resolution(index: &Index<'_>, measured: &Measured) -> Option<f64> {
     Level::of(measured)?.below(index.resolution(measured)?)
-}
-
-/// The median of case / against over the rounds that both kept; None where there is none.
-pub(super) fn median_ratio(case: &Measured, against: &Measured) -> Option<f64> {
-    stats::median(&Rounds::new(case, against).all_ratios())
-}
-
-/// The rounds that both cases kept.
-struct Rounds {
-    /// case / against where against is above zero, process by process.
-    ratios: Vec<Vec<f64>>,
-    /// Rounds in which it is not.
-    without_ratio: usize,
-    /// case - against, process by process.
-    differences: Vec<Vec<f64>>,
-}
-
-impl Rounds {
-    fn new(case: &Measured, against: &Measured) -> Self {
-        let mut rounds = Self { ratios: Vec::new(), without_ratio: 0, differences: Vec::new() };
-        for process in join(case, against) {
-            let above_zero = process.iter().filter(|(_, against)| *against > 0.0);
-            let ratios: Vec<f64> = above_zero.map(|(case, against)| case / against).collect();
-            rounds.without_ratio += process.len() - ratios.len();
-            rounds.ratios.push(ratios);
-            rounds.differences.push(process.iter().map(|(case, against)| finite(case - against)).collect());
-        }
-        rounds
-    }
-
-    fn all_ratios(&self) -> Vec<f64> {
-        self.ratios.concat()
-    }
-
-    fn all_differences(&self) -> Vec<f64> {
-        self.differences.concat()
-    }
-
-    fn ratio_interval(&self, confidence: f64) -> Option<Interval> {
-        let sorted = stats::sorted(&self.all_ratios());
-        let rank = stats::sign_test_rank(sorted.len() + self.without_ratio, confidence)?;
-        // The rounds without a ratio lie beyond whichever end is looked for.
-        let inward = rank.checked_sub(self.without_ratio + 1)?;
-        let outward = sorted.len().checked_sub(inward + 1)?;
-        let of_rounds = Interval { low: sorted[inward], high: sorted[outward] };
-        let interval = with_processes(of_rounds, &self.ratios);
-        (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
-    }
-
-    fn adds_interval(&self, confidence: f64) -> Option<Interval> {
-        let of_rounds = stats::median_interval(&self.all_differences(), confidence)?;
-        Some(with_processes(of_rounds, &self.differences))
-    }
-
-    fn why_no_ratio(&self, confidence: f64) -> String {
-        let with = self.ratios.iter().map(Vec::len).sum::<usize>();
-        let all = with + self.without_ratio;
-        if stats::sign_test_rank(all, confidence).is_none() {
-            format!("only {all} rounds in common")
-        } else if self.without_ratio > 0 {
-            format!("what it is held against is not above zero in {} of {all} rounds", self.without_ratio)
-        } else {
-            "the ratio is too large to write down".to_owned()
-        }
-    }
-}
-
-fn with_processes(of_rounds: Interval, by_process: &[Vec<f64>]) -> Interval {
-    /// The median of fewer rounds says little of a process.
-    const ENOUGH: usize = 5;
-    const CONFIDENCE: f64 = 0.99;
-    let enough = by_process.iter().filter(|process| process.len() >= ENOUGH);
-    let medians: Vec<f64> = enough.filter_map(|process| stats::median(process)).collect();
-    let of_processes = stats::median_interval(&medians, CONFIDENCE).or_else(|| Interval::range(&medians));
-    of_processes.map_or(of_rounds, |of_processes| of_rounds.hull(of_processes))
-}
-
-/// For every process that both have, the samples of the rounds that both kept.
-fn join<'a>(case: &'a Measured, against: &'a Measured) -> impl Iterator<Item = Vec<(f64, f64)>> + use<'a> {
-    numbered(case).zip(numbered(against)).map(|(case, against)| {
-        let mut against = against.into_iter().peekable();
-        let partners = case.into_iter().filter_map(|(round, case)| {
-            while against.next_if(|(earlier, _)| *earlier < round).is_some() {}
-            against.next_if(|(same, _)| *same == round).map(|(_, against)| (case, against))
-        });
-        partners.collect()
-    })
-}
-
-/// [`Measured::rounds_of`] every process, in one pass.
-fn numbered(measured: &Measured) -> impl Iterator<Item = Vec<(u32, f64)>> {
-    measured
-        .processes
-        .iter()
-        .zip(measured.by_process())
-        .map(|(process, samples)| kept_rounds(process).zip(samples.iter().copied()).collect())
-}
-
-fn kept_rounds(process: &ProcessRounds) -> impl Iterator<Item = u32> {
-    let mut dropped = process.dropped.iter().peekable();
-    (0..process.rounds).filter(move |round| dropped.next_if_eq(&round).is_none())
-}
-
-fn finite(x: f64) -> f64 {
-    x.clamp(-f64::MAX, f64::MAX)
 }

@@ -1,0 +1,108 @@
+//! Two cases joined round by round.
+
+use crate::measurement::Measured;
+use crate::stats::{self, Interval};
+
+/// The rounds that both cases kept.
+pub(super) struct Rounds {
+    /// case / against where against is above zero, process by process.
+    ratios: Vec<Vec<f64>>,
+    /// Rounds in which it is not.
+    without_ratio: usize,
+    /// case - against, process by process.
+    differences: Vec<Vec<f64>>,
+}
+
+impl Rounds {
+    pub(super) fn new(case: &Measured, against: &Measured) -> Self {
+        let mut rounds = Self { ratios: Vec::new(), without_ratio: 0, differences: Vec::new() };
+        for process in join(case, against) {
+            let above_zero = process.iter().filter(|(_, against)| *against > 0.0);
+            let ratios: Vec<f64> = above_zero.map(|(case, against)| case / against).collect();
+            rounds.without_ratio += process.len() - ratios.len();
+            rounds.ratios.push(ratios);
+            rounds.differences.push(process.iter().map(|(case, against)| finite(case - against)).collect());
+        }
+        rounds
+    }
+
+    /// Whether there is any.
+    pub(super) fn any(&self) -> bool {
+        self.differences.iter().any(|process| !process.is_empty())
+    }
+
+    /// The median of case / against; None where there is none.
+    pub(super) fn ratio(&self) -> Option<f64> {
+        stats::median(&self.all_ratios())
+    }
+
+    /// The median of case - against.
+    pub(super) fn adds(&self) -> Option<f64> {
+        stats::median(&self.all_differences()).map(finite)
+    }
+
+    fn all_ratios(&self) -> Vec<f64> {
+        self.ratios.concat()
+    }
+
+    fn all_differences(&self) -> Vec<f64> {
+        self.differences.concat()
+    }
+
+    /// The sign test's interval of the ratio, widened to that of the processes' medians.
+    pub(super) fn ratio_interval(&self, confidence: f64) -> Option<Interval> {
+        let sorted = stats::sorted(&self.all_ratios());
+        let rank = stats::sign_test_rank(sorted.len() + self.without_ratio, confidence)?;
+        // The rounds without a ratio lie beyond whichever end is looked for.
+        let inward = rank.checked_sub(self.without_ratio + 1)?;
+        let outward = sorted.len().checked_sub(inward + 1)?;
+        let of_rounds = Interval { low: sorted[inward], high: sorted[outward] };
+        let interval = with_processes(of_rounds, &self.ratios);
+        (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
+    }
+
+    /// Likewise of the difference.
+    pub(super) fn adds_interval(&self, confidence: f64) -> Option<Interval> {
+        let of_rounds = stats::median_interval(&self.all_differences(), confidence)?;
+        Some(with_processes(of_rounds, &self.differences))
+    }
+
+    /// Why there is no interval of the ratio.
+    pub(super) fn why_no_ratio(&self, confidence: f64) -> String {
+        let with = self.ratios.iter().map(Vec::len).sum::<usize>();
+        let all = with + self.without_ratio;
+        if stats::sign_test_rank(all, confidence).is_none() {
+            format!("only {all} rounds in common")
+        } else if self.without_ratio > 0 {
+            format!("what it is held against is not above zero in {} of {all} rounds", self.without_ratio)
+        } else {
+            "the ratio is too large to write down".to_owned()
+        }
+    }
+}
+
+fn with_processes(of_rounds: Interval, by_process: &[Vec<f64>]) -> Interval {
+    /// The median of fewer rounds says little of a process.
+    const ENOUGH: usize = 5;
+    const CONFIDENCE: f64 = 0.99;
+    let enough = by_process.iter().filter(|process| process.len() >= ENOUGH);
+    let medians: Vec<f64> = enough.filter_map(|process| stats::median(process)).collect();
+    let of_processes = stats::median_interval(&medians, CONFIDENCE).or_else(|| Interval::range(&medians));
+    of_processes.map_or(of_rounds, |of_processes| of_rounds.hull(of_processes))
+}
+
+/// For every process that both have, the samples of the rounds that both kept.
+fn join<'a>(case: &'a Measured, against: &'a Measured) -> impl Iterator<Item = Vec<(f64, f64)>> + use<'a> {
+    case.by_round().zip(against.by_round()).map(|(case, against)| {
+        let mut against = against.into_iter().peekable();
+        let partners = case.into_iter().filter_map(|(round, case)| {
+            while against.next_if(|(earlier, _)| *earlier < round).is_some() {}
+            against.next_if(|(same, _)| *same == round).map(|(_, against)| (case, against))
+        });
+        partners.collect()
+    })
+}
+
+fn finite(x: f64) -> f64 {
+    x.clamp(-f64::MAX, f64::MAX)
+}

@@ -1,0 +1,186 @@
+//! Whatever document is accepted, nothing panics, every figure is finite, and what is said is consistent.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use proptest::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
+use support::{measured_with_drops, run_of};
+use tollgate_model::compare::{Paired, Verdict, compare, paired, paired_rows};
+use tollgate_model::price::{Price, Reading, read_price, resolution};
+use tollgate_model::stats::{Interval, shift};
+use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
+
+const PROBES: [&str; 7] = [
+    "bench/empty-loop",
+    "bench/empty-loop-raw",
+    "bench/twin",
+    "gates/syscall",
+    "gates/vdso",
+    "traps/page",
+    "files/stat",
+];
+
+fn sample() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => 100.0..300.0,
+        1 => -1.0..1.0,
+        1 => Just(0.0),
+        1 => Just(100.0),
+        1 => prop::sample::select(vec![f64::MAX, -f64::MAX, f64::MIN_POSITIVE, 5e-324, -5e-324, 1e-300, 1e300, -0.0]),
+        1 => any::<f64>().prop_filter("finite", |x| x.is_finite()),
+    ]
+}
+
+fn process() -> impl Strategy<Value = Vec<Option<f64>>> {
+    let equal = (sample(), 0..12_usize).prop_map(|(sample, count)| vec![Some(sample); count]);
+    let positive = prop::collection::vec((100.0..110.0).prop_map(Some), 0..60);
+    prop_oneof![prop::collection::vec(prop::option::weighted(0.9, sample()), 0..60), positive, equal]
+}
+
+fn some_measured() -> impl Strategy<Value = Measured> {
+    let processes = prop_oneof![
+        3 => prop::collection::vec(process(), 1..10),
+        1 => (process(), 1..10_usize).prop_map(|(process, count)| vec![process; count]),
+    ];
+    let has_samples = |processes: &Vec<Vec<Option<f64>>>| processes.iter().flatten().any(Option::is_some);
+    let units =
+        vec![Unit::Nanoseconds, Unit::Nanoseconds, Unit::Cycles, Unit::Bytes, Unit::NanosecondsPerLine];
+    let ops = prop_oneof![Just(1_u64), Just(200), Just(u64::MAX), 1..1000_u64];
+    let hertz = prop_oneof![Just(1_u64), Just(2_000_000_000), Just(u64::MAX)];
+    let group = prop::sample::select(vec!["gates", "gates", "gates", "traps"]);
+    let provenance =
+        prop::sample::select(vec![Provenance::Hardware, Provenance::Hardware, Provenance::QemuTcg]);
+    let against = prop::option::of(prop::sample::select(PROBES.to_vec()));
+    let processes = processes.prop_filter("samples", has_samples);
+    (processes, prop::sample::select(units), ops, hertz, group, provenance, against).prop_map(
+        |(processes, unit, ops_per_sample, clock_hz, group, provenance, against)| Measured {
+            unit,
+            ops_per_sample,
+            clock_hz,
+            provenance,
+            against: against.map(Case::plain),
+            ..measured_with_drops(group, &processes)
+        },
+    )
+}
+
+fn outcome() -> impl Strategy<Value = Option<Outcome>> {
+    prop_oneof![
+        8 => some_measured().prop_map(|measured| Some(Outcome::Measured(measured))),
+        1 => Just(Some(Outcome::Skipped { why: "not here".into() })),
+        1 => Just(Some(Outcome::Failed { error: "hung".into() })),
+        1 => Just(None),
+    ]
+}
+
+fn run() -> impl Strategy<Value = Run> {
+    prop::collection::vec(outcome(), PROBES.len()).prop_map(|outcomes| {
+        let cases = PROBES.iter().zip(outcomes);
+        run_of(cases.filter_map(|(probe, outcome)| Some((Case::plain(*probe), outcome?))).collect())
+    })
+}
+
+/// serde_json writes a number that is not finite as null.
+fn assert_finite(figures: &impl Serialize, may_be_null: &[&str]) {
+    fn walk(value: &Value, name: &str, may_be_null: &[&str]) {
+        match value {
+            Value::Null => assert!(may_be_null.contains(&name), "{name} is not finite"),
+            Value::Array(items) => items.iter().for_each(|item| walk(item, name, may_be_null)),
+            Value::Object(fields) => fields.iter().for_each(|(name, item)| walk(item, name, may_be_null)),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    walk(&serde_json::to_value(figures).unwrap(), "", may_be_null);
+}
+
+fn assert_price(measured: &Measured) {
+    let price = Price::of(measured).unwrap();
+    assert_finite(&price, &[]);
+    assert!(price.relative_half_width().is_finite() && price.relative_half_width() >= 0.0);
+    assert!(price.interval.contains(price.median), "{price:?}");
+    assert!(price.min <= price.median && price.median <= price.max && price.spread >= 0.0);
+    assert!((0.0..=1.0).contains(&price.dropped_share));
+    assert!(matches!(price.modes.len(), 1 | 2));
+    assert!((price.modes.iter().map(|mode| mode.share).sum::<f64>() - 1.0).abs() < 1e-9);
+}
+
+fn assert_verdict(verdict: Verdict, interval: Option<Interval>, floor: f64, why: Option<&String>) {
+    assert!(floor >= 0.01);
+    assert_eq!(why.is_some(), verdict == Verdict::CannotTell);
+    match interval {
+        Some(interval) => {
+            assert!(interval.low <= interval.high);
+            assert!(verdict == Verdict::CannotTell || verdict == Verdict::of(interval, floor));
+        }
+        None => assert_eq!(verdict, Verdict::CannotTell),
+    }
+}
+
+fn assert_paired(paired: &Paired) {
+    assert_finite(paired, &["ratio_interval", "adds_interval", "why"]);
+    assert_verdict(paired.verdict, paired.ratio_interval, paired.floor, paired.why.as_ref());
+    assert!(paired.ratio_interval.is_none_or(|interval| interval.contains(paired.ratio)), "{paired:?}");
+    assert!(paired.adds_interval.is_none_or(|interval| interval.contains(paired.adds)), "{paired:?}");
+}
+
+fn measured_of(run: &Run) -> Vec<&Measured> {
+    let outcomes = run.measurements.iter().map(|measurement| &measurement.outcome);
+    outcomes
+        .filter_map(|outcome| if let Outcome::Measured(measured) = outcome { Some(measured) } else { None })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_two_runs((base, other) in (run(), run())) {
+        for run in [&base, &other] {
+            let text = run.to_json().unwrap();
+            prop_assert!(Run::parse(&text).is_ok());
+            for measured in measured_of(run) {
+                assert_price(measured);
+                match read_price(measured, run).unwrap() {
+                    Reading::Price(price) => assert_finite(&price, &[]),
+                    Reading::Below(bound) => prop_assert!(bound.is_finite()),
+                }
+                for null in measured_of(run) {
+                    prop_assert!(resolution(null, measured).is_finite());
+                }
+                if let Some(found) = paired(run, measured, 3) {
+                    assert_paired(&found);
+                }
+            }
+            for (_, row) in paired_rows(run) {
+                assert_paired(&row);
+            }
+        }
+        let comparison = compare(&base, &other);
+        assert_finite(&comparison, &["base", "other", "interval", "why"]);
+        for row in &comparison.rows {
+            assert_verdict(row.verdict, row.interval, row.floor, row.why.as_ref());
+            prop_assert!(row.interval.is_none_or(|interval| interval.contains(row.ratio)), "{:?}", row);
+        }
+        let back = compare(&other, &base);
+        prop_assert_eq!(comparison.rows.len(), back.rows.len());
+        prop_assert_eq!(&comparison.only_base, &back.only_other);
+    }
+
+    #[test]
+    fn a_run_is_never_unlike_itself(run in run()) {
+        for row in compare(&run, &run).rows {
+            prop_assert!(!row.verdict.is_difference(), "{:?}", row);
+        }
+    }
+
+    #[test]
+    fn shifts_are_finite(a in prop::collection::vec(sample(), 0..20), b in prop::collection::vec(sample(), 0..20)) {
+        if let Some(found) = shift(&a, &b, 0.95) {
+            prop_assert!(found.estimate.is_finite());
+            prop_assert!(found.interval.is_none_or(|interval| interval.contains(found.estimate)));
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The run document: written, read back, and refused with a reason when it is not one.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use proptest::prelude::*;
+use support::{measured, run_of};
+use tollgate_model::run::{MAX_BYTES, ReadError};
+use tollgate_model::{Case, Fact, Label, Outcome, ParamValue, Run, RunId};
+
+/// Every kind of value that a document can hold.
+fn small() -> Run {
+    let mut case = Case::plain("gates/syscall");
+    case.params.insert("instructions".into(), ParamValue::Number(32));
+    case.params.insert("memory".into(), ParamValue::Word("thp".into()));
+    case.params.insert("shared".into(), ParamValue::Flag(true));
+    let mut prices = measured("gates", &[vec![164.25, -0.5, 1e-300], vec![0.1, 1e300]]);
+    prices.processes[0].rounds += 2;
+    prices.processes[0].dropped = vec![0, 3];
+    prices.dropped = 2;
+    prices.against = Some(Case::plain("gates/vdso"));
+    prices.notes.push("int 0x80".into());
+    let mut run = run_of(vec![
+        (case, Outcome::Measured(prices)),
+        (Case::plain("gates/b"), Outcome::Skipped { why: "no such instruction".into() }),
+        (Case::plain("gates/c"), Outcome::Failed { error: "killed by signal 11".into() }),
+    ]);
+    run.label = Some("a-label".parse().unwrap());
+    let facts = [
+        ("a.flag", Fact::known(true, "CPUID.1:ECX[31]")),
+        ("a.integer", Fact::known(-3, "sysconf(3)")),
+        ("a.list", Fact::known(vec!["x".to_owned(), "y".to_owned()], "/proc/cpuinfo")),
+        ("a.real", Fact::known(0.25, "/proc/loadavg")),
+        ("a.text", Fact::known("6.1 \u{e9}", "uname(2)")),
+        ("b.absent", Fact::absent("no such file")),
+        ("b.refused", Fact::refused("permission denied: 13")),
+        ("b.unreadable", Fact::unreadable("not a number")),
+    ];
+    run.environment = facts.map(|(name, fact)| (name.to_owned(), fact)).into();
+    run
+}
+
+fn text() -> String {
+    String::from_utf8(small().to_json().unwrap()).unwrap()
+}
+
+fn refusal(text: &str) -> String {
+    Run::parse(text.as_bytes()).unwrap_err().to_string()
+}
+
+#[test]
+fn a_run_comes_back_as_it_was() {
+    assert_eq!(Run::parse(text().as_bytes()).unwrap(), small());
+    assert_eq!(Run::read(text().as_bytes()).unwrap(), small());
+}
+
+#[test]
+fn every_truncation_is_refused_and_named() {
+    let text = text();
+    let whole = text.trim_end().len();
+    for end in 0..whole {
+        let cut = &text.as_bytes()[..end];
+        match Run::parse(cut) {
+            Err(ReadError::Truncated { .. }) => {}
+            // A cut inside a character of several bytes is no text, and one behind a sign or a point no number.
+            Err(ReadError::Syntax(_))
+                if std::str::from_utf8(cut).is_err() || b"-+.e".contains(&cut[end - 1]) => {}
+            other => panic!("cut at {end}: {other:?}"),
+        }
+    }
+    assert!(Run::parse(&text.as_bytes()[..whole]).is_ok());
+    assert!(refusal("{\"schema\": 1").contains("is cut off"));
+}
+
+#[test]
+fn a_newer_schema_is_named_whatever_else_is_there() {
+    assert!(refusal(r#"{"schema": 2, "measurements": "elsewhere"}"#).contains("has schema 2"));
+    assert!(
+        refusal(&text().replace("\"schema\":1", "\"schema\":7000000000")).contains("use a newer tollgate")
+    );
+    assert!(refusal(&text().replace("\"schema\":1", "\"schema\":0")).contains("the first is 1"));
+    assert!(Run::parse(br#"{"schema": -1}"#).is_err());
+    assert!(Run::parse(br#"{"schema": "1"}"#).is_err());
+    assert!(Run::parse(b"{}").is_err());
+    assert!(Run::parse(b"[]").is_err());
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_both_ways() {
+    for bad in ["NaN", "1e999", "-1e999", "Infinity", "null", "\"1\""] {
+        assert!(Run::parse(text().replace("164.25", bad).as_bytes()).is_err(), "{bad}");
+        assert!(
+            Run::parse(text().replace("\"value\":0.25", &format!("\"value\":{bad}")).as_bytes()).is_err()
+                || bad == "\"1\"",
+            "{bad}"
+        );
+    }
+    for bad in [f64::NAN, f64::INFINITY] {
+        let mut run = small();
+        run.environment.insert("x".into(), Fact::known(bad, "x"));
+        assert!(run.to_json().is_err());
+        let run = run_of(vec![(Case::plain("a"), Outcome::Measured(measured("g", &[vec![1.0, bad]])))]);
+        assert!(run.to_json().unwrap_err().to_string().contains("not a finite number"));
+    }
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let refused = |from: &str, to: &str, why: &str| {
+        assert!(text().contains(from), "{from}");
+        let said = refusal(&text().replace(from, to));
+        assert!(said.contains(why), "{from} -> {to}: {said}");
+    };
+    refused("gates/c", "gates/b", "gates/b is there twice");
+    refused("\"ops_per_sample\":200", "\"ops_per_sample\":0", "ops_per_sample is 0");
+    refused("\"clock_hz\":2000000000", "\"clock_hz\":0", "clock_hz is 0");
+    refused("[0,3]", "[3,0]", "not ascending");
+    refused("[0,3]", "[0,5]", "within its rounds");
+    refused("[0,3]", "[0]", "do not add up");
+    refused("\"dropped\":2,", "\"dropped\":1,", "do not add up");
+    refused("[164.25,-0.5,", "[164.25,", "do not add up");
+    refused("gates/syscall", "gates/\\u001b[2J", "control characters");
+    refused("\"group\":\"gates\"", &format!("\"group\":\"{}\"", "g".repeat(257)), "too long");
+    refused("\"unit\":\"ns\"", "\"unit\":\"h\"", "is not a run document");
+    refused("\"place\":\"vm\"", "\"place\":\"moon\"", "is not a run document");
+}
+
+#[test]
+fn a_document_without_end_is_refused() {
+    let endless = std::io::repeat(b' ');
+    let error = Run::read(endless).unwrap_err();
+    assert!(matches!(error, ReadError::TooLarge) && error.to_string().contains("64 MiB"));
+    assert_eq!(MAX_BYTES >> 20, 64);
+}
+
+#[test]
+fn labels_and_ids_are_safe_names() {
+    for good in ["a", "0", "v6.1-mitigations_off", "A+B", "x".repeat(64).as_str()] {
+        assert_eq!(good.parse::<Label>().unwrap().to_string(), good);
+        assert_eq!(good.parse::<RunId>().unwrap().as_ref(), good);
+    }
+    let long = "x".repeat(65);
+    for bad in [
+        "",
+        "last",
+        ".hidden",
+        "-flag",
+        "_a",
+        "a/b",
+        "a..b",
+        "..",
+        "a b",
+        "a\n",
+        "a\u{1b}[0m",
+        "\u{e9}",
+        "a\u{e9}",
+        &long,
+    ] {
+        assert!(bad.parse::<Label>().is_err(), "{bad:?}");
+        assert!(bad.parse::<RunId>().is_err(), "{bad:?}");
+    }
+    assert!(Run::parse(text().replace("a-label", "../../etc").as_bytes()).is_err());
+    assert!("last".parse::<Label>().unwrap_err().to_string().contains("newest run"));
+}
+
+#[test]
+fn prices_survive_to_the_last_digit() {
+    let mut random = support::Random(5);
+    let samples: Vec<f64> = (0..2000).map(|_| 164.0 * random.factor(0.1)).collect();
+    let run = run_of(vec![(Case::plain("a"), Outcome::Measured(measured("g", &[samples])))]);
+    let back = Run::parse(&run.to_json().unwrap()).unwrap();
+    let Outcome::Measured(back) = &back.measurements[0].outcome else { panic!("not measured") };
+    let Outcome::Measured(sent) = &run.measurements[0].outcome else { panic!("not measured") };
+    for (back, sent) in back.samples.iter().zip(&sent.samples) {
+        assert_eq!(back, sent);
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_refused_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
+        prop_assert!(Run::parse(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_changed_byte_never_panics(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut bytes = text().into_bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        if let Ok(run) = Run::parse(&bytes) {
+            prop_assert!(run.to_json().is_ok());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Whether intervals cover what they say, and how often one level is taken for two. Seeded simulations.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use support::Random;
+use tollgate_model::stats::{median_interval, modes, shift};
+
+type Draw = fn(&mut Random) -> f64;
+
+/// Of each distribution its median.
+const DISTRIBUTIONS: [(&str, Draw, f64); 4] = [
+    ("normal", |random| random.normal(), 0.0),
+    ("log-normal", |random| random.factor(1.0), 1.0),
+    ("exponential", |random| random.exponential(), std::f64::consts::LN_2),
+    ("discrete", |random| (3.0 * random.uniform()).floor(), 1.0),
+];
+
+fn draws(random: &mut Random, count: usize, draw: impl Fn(&mut Random) -> f64) -> Vec<f64> {
+    (0..count).map(|_| draw(random)).collect()
+}
+
+#[test]
+fn intervals_of_the_median_cover_it() {
+    let mut random = Random(1);
+    for (name, draw, median) in DISTRIBUTIONS {
+        for (n, confidence) in [(6, 0.95), (9, 0.95), (16, 0.95), (16, 0.99), (101, 0.95), (1002, 0.95)] {
+            let trials = if n > 100 { 400 } else { 2000 };
+            let covers = |_: &usize| {
+                median_interval(&draws(&mut random, n, draw), confidence).unwrap().contains(median)
+            };
+            let share = (0..trials).filter(covers).count() as f64 / f64::from(trials as u32);
+            let chance = 3.0 * (confidence * (1.0 - confidence) / f64::from(trials as u32)).sqrt();
+            assert!(share >= confidence - chance, "{name}, {n}, {confidence}: {share}");
+        }
+    }
+}
+
+#[test]
+fn intervals_of_the_shift_cover_it() {
+    let mut random = Random(2);
+    for (name, draw, _) in DISTRIBUTIONS {
+        for (m, n, confidence) in [(7, 7, 0.95), (7, 16, 0.99), (16, 16, 0.998)] {
+            let covers = |_: &i32| {
+                let a = draws(&mut random, m, draw);
+                let b = draws(&mut random, n, |random| draw(random) + 2.0);
+                shift(&a, &b, confidence).unwrap().interval.unwrap().contains(2.0)
+            };
+            let share = (0..1000).filter(covers).count() as f64 / 1000.0;
+            assert!(
+                share >= confidence - 3.0 * (confidence * (1.0 - confidence) / 1000.0).sqrt(),
+                "{name}: {share}"
+            );
+        }
+    }
+}
+
+/// Prices with one level: with little and much scatter, tails, spikes, and the steps of a coarse clock.
+const ONE_LEVEL: [(&str, Draw); 12] = [
+    ("normal", |random| 164.0 + 3.0 * random.normal()),
+    ("about nothing", |random| random.normal()),
+    ("log-normal", |random| 164.0 * random.factor(0.1)),
+    ("broad log-normal", |random| random.factor(1.0)),
+    ("exponential", |random| 164.0 + 30.0 * random.exponential()),
+    ("exponential below", |random| 164.0 - 30.0 * random.exponential()),
+    ("uniform", |random| random.uniform()),
+    ("heavy tail", |random| random.uniform().powf(-1.0)),
+    ("spikes", |random| {
+        164.0 * random.factor(0.02) + if random.chance(0.05) { 500.0 * random.exponential() } else { 0.0 }
+    }),
+    ("tail of a tenth", |random| {
+        164.0 * random.factor(0.01) + if random.chance(0.1) { 50.0 * random.exponential() } else { 0.0 }
+    }),
+    ("two steps of a clock", |random| (164.0 + random.uniform()).round()),
+    ("several steps of a clock", |random| (164.0 + 1.5 * random.normal()).round() / 3.0),
+];
+
+#[test]
+fn one_level_is_not_taken_for_two() {
+    let mut random = Random(3);
+    for (name, draw) in ONE_LEVEL {
+        for (n, trials) in [(40, 1000), (100, 500), (1000, 60), (16_000, 4)] {
+            let two = (0..trials).filter(|_| modes(&draws(&mut random, n, draw)).len() > 1).count();
+            assert!(two * 200 <= trials, "{name}, {n}: {two} of {trials}");
+        }
+    }
+}
+
+#[test]
+fn two_levels_are_found_with_their_shares() {
+    let mut random = Random(4);
+    for upper in [0.1, 0.2, 0.5, 0.8, 0.9] {
+        for n in [250, 1000, 16_000] {
+            for (kind, tail) in [("plain", 0.0), ("with spikes", 300.0)] {
+                let trials = if n > 10_000 { 3 } else { 40 };
+                let found = |_: &i32| {
+                    let samples = draws(&mut random, n, |random| {
+                        let level = if random.chance(upper) { 215.0 } else { 164.0 };
+                        let spike = if random.chance(0.03) { tail * random.exponential() } else { 0.0 };
+                        level * random.factor(0.02) + spike
+                    });
+                    let modes = modes(&samples);
+                    modes.len() == 2
+                        && (modes[0].at - 164.0).abs() < 3.0
+                        && (modes[1].at - 215.0).abs() < 6.0
+                        && (modes[1].share - upper).abs() < 0.08
+                };
+                let share = (0..trials).filter(found).count() as f64 / f64::from(trials);
+                assert!(share >= 0.9, "{upper}, {n}, {kind}: {share}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hopeless_samples_have_one_level_or_none() {
+    assert_eq!(modes(&[]).len(), 0);
+    assert_eq!(modes(&[0.0; 100]).len(), 1);
+    assert_eq!(modes(&[f64::NAN; 100]).len(), 1);
+    let mut halves = vec![f64::MAX; 50];
+    halves.extend([-f64::MAX; 50]);
+    assert_eq!(modes(&halves).len(), 1);
+    assert_eq!(modes(&[5e-324; 100]).len(), 1);
+}

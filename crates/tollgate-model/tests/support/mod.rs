@@ -1,0 +1,87 @@
+//! A small generator of random numbers, and runs made of them.
+#![allow(dead_code, reason = "each test program uses its part")]
+
+use tollgate_model::run::{RunId, Tool};
+use tollgate_model::{
+    Case, Environment, Measured, Measurement, Outcome, Place, ProcessRounds, Provenance, Run, Unit,
+};
+
+/// SplitMix64 (Steele, Lea & Flood, 2014): every test is the same every time.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// In (0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        ((self.bits() >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
+    }
+
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+
+    pub fn exponential(&mut self) -> f64 {
+        -self.uniform().ln()
+    }
+
+    pub fn normal(&mut self) -> f64 {
+        (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// A factor whose logarithm is normal with this deviation.
+    pub fn factor(&mut self, deviation: f64) -> f64 {
+        (deviation * self.normal()).exp()
+    }
+}
+
+/// A measurement of these processes, nothing dropped.
+pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
+    let rounds = |samples: &Vec<f64>| ProcessRounds { rounds: samples.len() as u32, dropped: vec![] };
+    Measured {
+        unit: Unit::Nanoseconds,
+        provenance: Provenance::Hardware,
+        ops_per_sample: 200,
+        clock_hz: 2_000_000_000,
+        samples: processes.concat(),
+        dropped: 0,
+        processes: processes.iter().map(rounds).collect(),
+        group: group.to_owned(),
+        against: None,
+        notes: vec![],
+    }
+}
+
+/// The same, of rounds some of which were dropped (None).
+pub fn measured_with_drops(group: &str, processes: &[Vec<Option<f64>>]) -> Measured {
+    let kept: Vec<Vec<f64>> =
+        processes.iter().map(|rounds| rounds.iter().flatten().copied().collect()).collect();
+    let mut measured = measured(group, &kept);
+    for (process, rounds) in measured.processes.iter_mut().zip(processes) {
+        process.rounds = rounds.len() as u32;
+        process.dropped =
+            (0..).zip(rounds).filter(|(_, round)| round.is_none()).map(|(index, _)| index).collect();
+        measured.dropped += process.dropped.len() as u64;
+    }
+    measured
+}
+
+pub fn run_of(measurements: Vec<(Case, Outcome)>) -> Run {
+    Run {
+        schema: 1,
+        tool: Tool { name: "tollgate".into(), version: "0.1.0".into() },
+        id: "20260101-000000-a".parse::<RunId>().unwrap(),
+        label: None,
+        place: Place::Vm,
+        started: "2026-01-01T00:00:00Z".into(),
+        finished: "2026-01-01T00:01:00Z".into(),
+        environment: Environment::new(),
+        measurements: measurements.into_iter().map(|(case, outcome)| Measurement { case, outcome }).collect(),
+    }
+}
