@@ -1,1 +1,46 @@
-fn main() {}
+//! tollgate: measures, explains and compares what it costs to cross the boundaries of a machine.
+//!
+//! The command knows every other part and does none of their work: it parses ([`args`]), calls one
+//! function per verb, and prints ([`out`], [`table`]). What a run's samples say is put together in one
+//! place ([`prices`]), whichever verb shows it, and whether they are to be trusted in another ([`health`]); kept runs are the business of [`store`] alone; and how a
+//! program ends is decided in [`failure`] alone.
+
+#![forbid(unsafe_code)]
+
+mod advice;
+mod args;
+mod compare;
+mod complete;
+mod doctor;
+mod facts;
+mod failure;
+mod figures;
+mod health;
+mod list;
+mod man;
+mod out;
+mod prices;
+mod run;
+mod show;
+mod store;
+mod table;
+mod writing;
+
+use std::process::ExitCode;
+
+use args::Verb;
+
+fn main() -> ExitCode {
+    // First of all: a bench process is this program too, and must not even parse.
+    tollgate_probes::bench::enter_if_told(tollgate_probes::find);
+    let outcome = args::parse().and_then(|verb| match verb {
+        Verb::Run(args) => run::run(&args),
+        Verb::List(args) => list::list(&args),
+        Verb::Show(args) => show::show(&args),
+        Verb::Compare(args) => compare::compare(&args),
+        Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Completions(args) => complete::completions(&args),
+        Verb::Man(args) => man::man(&args),
+    });
+    failure::conclude(outcome)
+}

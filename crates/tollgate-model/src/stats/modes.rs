@@ -26,6 +26,8 @@ const VALLEY: usize = 4;
 const CHANCE: f64 = 1e-4;
 /// The levels lie at least so many of the smallest steps apart that the samples have: steps of the clock are no levels.
 const STEPS: f64 = 6.0;
+/// The upper level lies above the lower by at least this share of it: nearer ones are one price to whoever pays it.
+const APART: f64 = 0.02;
 /// Shares of the samples left out at each end when the two groups are looked for: spikes would draw the
 /// division to themselves.
 const CLIPS: [f64; 3] = [0.0, 0.02, 0.06];
@@ -64,7 +66,10 @@ fn find_split(sorted: &[f64]) -> Option<usize> {
     CLIPS.into_iter().find_map(|clip| {
         let left_out = (clip * scaled.len() as f64) as usize;
         let split = left_out + divide(&scaled[left_out..scaled.len() - left_out])?;
-        is_valley(&scaled, split, step).then_some(split)
+        let (lower, upper) = sorted.split_at(split);
+        let apart = quantile(upper, 0.5)? - quantile(lower, 0.5)?;
+        let matters = apart >= APART * quantile(lower, 0.5)?.abs();
+        (matters && is_valley(&scaled, split, step)).then_some(split)
     })
 }
 
@@ -121,4 +126,17 @@ fn is_valley(scaled: &[f64], split: usize, step: f64) -> bool {
         && gathered(at_high, upper)
         && between * VALLEY < smaller
         && half_binomial_at_most(between + smaller, between) <= CHANCE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_that_nobody_would_pay_attention_to_are_one() {
+        let at = |level: f64| (0..100).map(move |n| level + f64::from(n % 10) * 0.001);
+        let two = |upper: f64| modes(&at(100.0).chain(at(upper)).collect::<Vec<_>>()).len();
+        assert_eq!(two(101.0), 1);
+        assert_eq!(two(103.0), 2);
+    }
 }

@@ -1,0 +1,124 @@
+//! What the system calls say, for places where `/proc` is not mounted or hides it. The only room with
+//! `unsafe`.
+
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+
+/// The kernel's name for itself.
+pub(crate) struct Uname {
+    pub release: String,
+    pub version: String,
+}
+
+/// `uname(2)`.
+pub(crate) fn uname() -> Option<Uname> {
+    let mut name = MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: the pointer is to a whole utsname, which the call fills where it succeeds; zeroes are a valid
+    // one.
+    let name = unsafe { (libc::uname(name.as_mut_ptr()) == 0).then(|| name.assume_init()) }?;
+    Some(Uname { release: field(&name.release)?, version: field(&name.version)? })
+}
+
+/// The text in a field of `struct utsname`.
+fn field(chars: &[libc::c_char]) -> Option<String> {
+    let bytes: Vec<u8> = chars.iter().map(|&char| char.cast_unsigned()).collect();
+    Some(CStr::from_bytes_until_nul(&bytes).ok()?.to_string_lossy().into_owned())
+}
+
+/// What `sysinfo(2)` tells of the whole machine.
+pub(crate) struct Sysinfo {
+    /// Whole seconds.
+    pub uptime: i64,
+    /// Bytes.
+    pub memory: i64,
+    /// Average over one minute.
+    pub load: f64,
+}
+
+/// `sysinfo(2)`.
+pub(crate) fn sysinfo() -> Option<Sysinfo> {
+    /// `SI_LOAD_SHIFT` in linux/sysinfo.h: loads are in units of 2^-16.
+    const LOAD_UNIT: f64 = 65536.0;
+    let mut info = MaybeUninit::<libc::sysinfo>::zeroed();
+    // SAFETY: the pointer is to a whole sysinfo, which the call fills where it succeeds; zeroes are a valid
+    // one.
+    let info = unsafe { (libc::sysinfo(info.as_mut_ptr()) == 0).then(|| info.assume_init()) }?;
+    let memory = info.totalram.checked_mul(u64::from(info.mem_unit.max(1)))?;
+    Some(Sysinfo {
+        uptime: info.uptime,
+        memory: i64::try_from(memory).ok()?,
+        load: info.loads[0] as f64 / LOAD_UNIT,
+    })
+}
+
+/// `sched_getaffinity(2)`: the processors that this thread may run on, ascending.
+pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
+    let mut mask = [0u64; 256];
+    // SAFETY: the mask is writable for the size that is given, and aligned as cpu_set_t, an array of longs.
+    let status = unsafe { libc::sched_getaffinity(0, size_of_val(&mask), mask.as_mut_ptr().cast()) };
+    if status != 0 {
+        return None;
+    }
+    let is_set = |cpu: &u32| mask[*cpu as usize / 64] >> (cpu % 64) & 1 == 1;
+    Some((0..mask.len() as u32 * 64).filter(is_set).collect())
+}
+
+/// `getauxval(3)`: whether the kernel mapped a vDSO into this process.
+pub(crate) fn has_vdso() -> bool {
+    // SAFETY: the call takes any number and only reads what the kernel left on the stack; 0 is "no such
+    // entry".
+    unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) != 0 }
+}
+
+/// `PR_GET_SECCOMP` of `prctl(2)`. In strict mode the call would be the last, but so would the reads before
+/// it.
+pub(crate) fn seccomp_mode() -> Option<i64> {
+    get(libc::PR_GET_SECCOMP)
+}
+
+/// `PR_GET_NO_NEW_PRIVS` of `prctl(2)`.
+pub(crate) fn no_new_privileges() -> Option<i64> {
+    get(libc::PR_GET_NO_NEW_PRIVS)
+}
+
+/// A `prctl(2)` that only answers.
+fn get(question: libc::c_int) -> Option<i64> {
+    const NONE: libc::c_ulong = 0;
+    // SAFETY: the questions above take no pointers and change nothing.
+    let answer = unsafe { libc::prctl(question, NONE, NONE, NONE, NONE) };
+    (answer >= 0).then(|| i64::from(answer))
+}
+
+/// `geteuid(2)`.
+pub(crate) fn user() -> i64 {
+    // SAFETY: takes nothing, always succeeds.
+    i64::from(unsafe { libc::geteuid() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calls_agree_with_proc() {
+        let Ok(release) = std::fs::read_to_string("/proc/sys/kernel/osrelease") else {
+            println!("skipped: there is no /proc to agree with");
+            return;
+        };
+        assert_eq!(uname().unwrap().release, release.trim());
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let allowed = crate::text::keyed(&status, "Cpus_allowed_list").unwrap();
+        assert_eq!(crate::text::show_processors(&allowed_processors().unwrap()), allowed);
+        let user = crate::text::keyed(&status, "Uid").unwrap().split_whitespace().nth(1).unwrap();
+        assert_eq!(self::user().to_string(), user);
+    }
+
+    #[test]
+    fn fields_end_at_their_nul() {
+        let chars: Vec<libc::c_char> = b"6.1\0rest".iter().map(|&byte| byte.cast_signed()).collect();
+        assert_eq!(field(&chars).as_deref(), Some("6.1"));
+        assert_eq!(field(&chars[..3]), None, "no NUL, no text");
+    }
+}

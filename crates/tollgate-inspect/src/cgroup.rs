@@ -1,0 +1,288 @@
+//! What the control groups allow: the tightest limit of this process's own group and of those above it, as
+//! far up as they are mounted here. A limit above a container's own root cannot be seen from inside.
+//! Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1, cgroups(7), proc_pid_mountinfo(5).
+
+use tollgate_model::{Fact, FactValue, Unknown};
+
+use crate::machine::{Answer, Machine, fact, found};
+use crate::text::digits;
+
+const MEMBERSHIPS: &str = "/proc/self/cgroup";
+const MOUNTS: &str = "/proc/self/mountinfo";
+/// More nested groups than anybody makes.
+const MAX_DEPTH: usize = 128;
+/// How the first version writes that memory is not limited: `LONG_MAX` in whole pages.
+const V1_UNLIMITED: i64 = i64::MAX - 4095;
+
+/// Processors' worth of time.
+pub(crate) fn cpu_max(machine: &Machine) -> Fact {
+    limit(machine, "cpu", |machine, version, group| match version {
+        Version::V1 => {
+            let quota = machine.number(&format!("{group}/cpu.cfs_quota_us"))?;
+            let period = machine.number(&format!("{group}/cpu.cfs_period_us"))?;
+            let text = quota.map(|quota| format!("{quota} {}", period.value));
+            text.parse("a quota and a period", quota_per_period)
+        }
+        Version::V2 => {
+            machine.line(&format!("{group}/cpu.max"))?.parse("a quota and a period", quota_per_period)
+        }
+    })
+}
+
+/// Bytes.
+pub(crate) fn memory_max(machine: &Machine) -> Fact {
+    limit(machine, "memory", |machine, version, group| {
+        let name = if version == Version::V1 { "memory.limit_in_bytes" } else { "memory.max" };
+        machine.line(&format!("{group}/{name}"))?.parse("a number of bytes or max", bytes_or_max)
+    })
+}
+
+/// Tasks, threads included.
+pub(crate) fn pids_max(machine: &Machine) -> Fact {
+    limit(machine, "pids", |machine, _, group| {
+        machine.line(&format!("{group}/pids.max"))?.parse("a number of tasks or max", number_or_max)
+    })
+}
+
+/// How often the group has used up its quota so far.
+pub(crate) fn throttled(machine: &Machine) -> Fact {
+    fact(groups(machine, "cpu").and_then(|(_, groups)| {
+        let own = groups.into_iter().next().unwrap_or_default();
+        let path = format!("{own}/cpu.stat");
+        let text = machine.text(&path)?;
+        let count = text.value.lines().find_map(|line| digits(line.strip_prefix("nr_throttled ")?));
+        match count {
+            Some::<i64>(count) => found(count, path),
+            None => Err(Unknown::Absent(format!("{path} has no nr_throttled"))),
+        }
+    }))
+}
+
+/// The two interfaces of control groups, which may be there side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// The least of what `read` says of each group; a group without the file limits nothing. Where no group has
+/// it, the controller is not at work here, which is another answer than "no limit".
+fn limit<T: PartialOrd + Into<FactValue>>(
+    machine: &Machine,
+    controller: &str,
+    read: impl Fn(&Machine, Version, &str) -> Answer<Option<T>>,
+) -> Fact {
+    fact(groups(machine, controller).and_then(|(version, groups)| {
+        let mut tightest = None;
+        let mut unlimited = None;
+        for group in &groups {
+            match read(machine, version, group) {
+                Ok(found) => match found.value {
+                    Some(value) if tightest.as_ref().is_none_or(|(least, _)| value < *least) => {
+                        tightest = Some((value, found.source));
+                    }
+                    Some(_) => {}
+                    None => unlimited = unlimited.or(Some(found.source)),
+                },
+                Err(Unknown::Absent(_)) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        match (tightest, unlimited) {
+            (Some((value, source)), _) => found(value.into(), source),
+            (None, Some(source)) => found("no limit".into(), source),
+            (None, None) => {
+                let own = groups.first().map_or("", String::as_str);
+                Err(Unknown::Absent(format!(
+                    "the {controller} controller limits nothing in {own} or above it"
+                )))
+            }
+        }
+    }))
+}
+
+/// The directories of this process's group and of those above it, the own one first.
+fn groups(machine: &Machine, controller: &str) -> Result<(Version, Vec<String>), Unknown> {
+    let memberships = machine.text(MEMBERSHIPS)?.value;
+    let (version, path) = membership(&memberships, controller)
+        .ok_or_else(|| Unknown::Absent(format!("{MEMBERSHIPS} has no group for {controller}")))?;
+    let mounts = machine.text(MOUNTS)?.value;
+    let (mount, below) = mounts
+        .lines()
+        .filter_map(Mount::parse)
+        .filter(|mount| mount.serves(version, controller))
+        .find_map(|mount| Some((mount.point.clone(), below(path, &mount.root)?.to_owned())))
+        .ok_or_else(|| {
+            Unknown::Absent(format!("{MOUNTS} has no {controller} hierarchy with {path} in it"))
+        })?;
+    let parts: Vec<&str> = below.split('/').filter(|part| !part.is_empty()).collect();
+    if parts.len() > MAX_DEPTH {
+        return Err(Unknown::Unreadable(format!("{MEMBERSHIPS}: more than {MAX_DEPTH} nested groups")));
+    }
+    let mount = mount.trim_end_matches('/');
+    let group = |depth| std::iter::once(mount).chain(parts[..depth].iter().copied());
+    let directories =
+        (0..=parts.len()).rev().map(|depth| group(depth).collect::<Vec<_>>().join("/")).collect();
+    Ok((version, directories))
+}
+
+/// The path of the group that a controller puts this process in, from lines `ID:CONTROLLERS:PATH`. A
+/// controller that no first-version hierarchy has is the second version's, whose line is `0::PATH`.
+fn membership<'a>(text: &'a str, controller: &str) -> Option<(Version, &'a str)> {
+    let mut unified = None;
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        if controllers.split(',').any(|name| name == controller) {
+            return Some((Version::V1, path));
+        }
+        if controllers.is_empty() {
+            unified = Some((Version::V2, path));
+        }
+    }
+    unified
+}
+
+/// `path` as seen from `root`; None where it is not below it. A path that climbs is outside what is mounted.
+fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+    let inside = rest.is_empty() || rest.starts_with('/');
+    (inside && !rest.split('/').any(|part| part == "..")).then_some(rest)
+}
+
+/// One line of mountinfo, as far as it matters here.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Mount {
+    pub root: String,
+    pub point: String,
+    pub kind: String,
+    options: String,
+}
+
+impl Mount {
+    /// `36 35 98:0 /root /point options [tags…] - kind source super-options`.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (mount, filesystem) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(3);
+        let mut filesystem = filesystem.split(' ');
+        Some(Self {
+            root: unescape(mount.next()?),
+            point: unescape(mount.next()?),
+            kind: filesystem.next()?.to_owned(),
+            options: filesystem.nth(1).unwrap_or("").to_owned(),
+        })
+    }
+
+    fn serves(&self, version: Version, controller: &str) -> bool {
+        match version {
+            Version::V1 => {
+                self.kind == "cgroup" && self.options.split(',').any(|option| option == controller)
+            }
+            Version::V2 => self.kind == "cgroup2",
+        }
+    }
+}
+
+/// White space and backslashes are written in octal, as `\040`.
+fn unescape(field: &str) -> String {
+    let mut parts = field.split('\\');
+    let mut text = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        let escaped = part.split_at_checked(3).and_then(|(code, rest)| {
+            let code = u8::from_str_radix(code, 8).ok().filter(u8::is_ascii)?;
+            Some((char::from(code), rest))
+        });
+        match escaped {
+            Some((c, rest)) => text.extend([c].into_iter().chain(rest.chars())),
+            None => text.extend(['\\'].into_iter().chain(part.chars())),
+        }
+    }
+    text
+}
+
+/// `50000 100000`: half a processor. No quota is `max` or -1.
+fn quota_per_period(text: &str) -> Option<Option<f64>> {
+    let (quota, period) = text.split_once(' ')?;
+    let period: u64 = digits(period.trim()).filter(|period| *period > 0)?;
+    if matches!(quota, "max" | "-1") {
+        return Some(None);
+    }
+    let quota: u64 = digits(quota)?;
+    Some(Some(quota as f64 / period as f64))
+}
+
+fn bytes_or_max(text: &str) -> Option<Option<i64>> {
+    Some(number_or_max(text)?.filter(|bytes| *bytes < V1_UNLIMITED))
+}
+
+fn number_or_max(text: &str) -> Option<Option<i64>> {
+    if text == "max" { Some(None) } else { digits(text).map(Some) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn memberships() {
+        let hybrid = "4:cpu,cpuacct:/a\n3:name=systemd:/s\n0::/u:v\n";
+        assert_eq!(membership(hybrid, "cpu"), Some((Version::V1, "/a")));
+        assert_eq!(membership(hybrid, "pids"), Some((Version::V2, "/u:v")));
+        assert_eq!(membership("4:cpuset:/a\n", "cpu"), None);
+        assert_eq!(membership("nonsense\n\n", "cpu"), None);
+    }
+
+    #[test]
+    fn mounts() {
+        let line = r"31 23 0:26 /docker/x /sys/fs/my\040cgroup ro shared:9 - cgroup cgroup rw,cpu,cpuacct";
+        let mount = Mount::parse(line).unwrap();
+        assert_eq!((mount.root.as_str(), mount.point.as_str()), ("/docker/x", "/sys/fs/my cgroup"));
+        assert!(mount.serves(Version::V1, "cpu"));
+        assert!(!mount.serves(Version::V1, "cpuset"));
+        assert!(!mount.serves(Version::V2, "cpu"));
+        assert_eq!(Mount::parse("36 35 98:0 /"), None);
+    }
+
+    #[test]
+    fn paths_below_roots() {
+        assert_eq!(below("/docker/x/y", "/docker/x"), Some("/y"));
+        assert_eq!(below("/docker/x", "/docker/x"), Some(""));
+        assert_eq!(below("/docker/xy", "/docker/x"), None);
+        assert_eq!(below("/a", "/"), Some("/a"));
+        assert_eq!(below("/../host", "/"), None);
+    }
+
+    #[test]
+    fn limits() {
+        assert_eq!(quota_per_period("150000 100000"), Some(Some(1.5)));
+        assert_eq!(quota_per_period("max 100000"), Some(None));
+        assert_eq!(quota_per_period("-1 100000"), Some(None));
+        for text in ["", "max", "100000", "5 0", "-2 100000", "a b"] {
+            assert_eq!(quota_per_period(text), None, "{text}");
+        }
+        assert_eq!(bytes_or_max("9223372036854771712"), Some(None));
+        assert_eq!(bytes_or_max("1048576"), Some(Some(1 << 20)));
+        assert_eq!(bytes_or_max("-1"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(text in "\\PC{0,120}|[0-9a-z:,/ \\\\.\n-]{0,200}", name in "[a-z]{0,6}") {
+            let _ = (membership(&text, &name), Mount::parse(&text), below(&text, &name), unescape(&text));
+            let _ = (quota_per_period(&text), bytes_or_max(&text), number_or_max(&text));
+        }
+
+        #[test]
+        fn what_is_escaped_is_unescaped(text in "[a-z \\\\\t]{0,30}") {
+            let escape = |c: char| match c {
+                'a'..='z' => c.to_string(),
+                _ => format!("\\{:03o}", c as u32),
+            };
+            prop_assert_eq!(unescape(&text.chars().map(escape).collect::<String>()), text);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The marks that containers leave. There is no one file that says "container": a layer is named by live
+//! marks (what the kernel says of this process), or by marker files together with namespaces that are not the
+//! machine's first. Files alone are not enough: an image that is started as a virtual machine keeps them.
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::cgroup::Mount;
+use crate::machine::{Answer, Machine, fact, found};
+
+const CGROUP: &str = "/proc/self/cgroup";
+const NAMESPACES: &str = "/proc/self/ns";
+
+/// Who leaves which file.
+const MARKER_FILES: [(&str, &str); 2] = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
+/// Where a manager writes its name.
+const NAME_FILES: [&str; 2] = ["/run/systemd/container", "/run/host/container-manager"];
+
+/// The numbers of the first namespaces: `enum init_ns_ino` of linux/nsfs.h, on older kernels in `proc_ns.h`.
+/// Those of the mount and network namespaces are not fixed on older kernels.
+const FIRST_NAMESPACES: [(&str, u64); 5] = [
+    ("cgroup", 0xEFFF_FFFB),
+    ("ipc", 0xEFFF_FFFF),
+    ("pid", 0xEFFF_FFFC),
+    ("user", 0xEFFF_FFFD),
+    ("uts", 0xEFFF_FFFE),
+];
+
+/// Files that container managers leave in a root. That there are none must have been seen of each.
+pub(crate) fn files(machine: &Machine) -> Fact {
+    let marks: Vec<String> = file_marks(machine).into_iter().map(|(_, path)| path).collect();
+    let all = || MARKER_FILES.iter().map(|(path, _)| *path).chain(NAME_FILES);
+    let unseen = all().find_map(|path| match machine.there(path) {
+        Err(Unknown::Absent(_)) | Ok(_) => None,
+        Err(why) => Some(why),
+    });
+    fact(match unseen {
+        Some(why) if marks.is_empty() => Err(why),
+        _ => found(marks, all().collect::<Vec<_>>().join(", ")),
+    })
+}
+
+/// Names with marks.
+fn file_marks(machine: &Machine) -> Vec<(String, String)> {
+    let markers = MARKER_FILES.into_iter().filter(|(path, _)| machine.there(path).is_ok());
+    let markers = markers.map(|(path, name)| (name.to_owned(), path.to_owned()));
+    let named =
+        NAME_FILES.into_iter().filter_map(|path| Some((machine.line(path).ok()?.value, path.to_owned())));
+    markers.chain(named.filter(|(name, _)| is_name(name))).collect()
+}
+
+/// What the first process was told by whoever started it; refused to all but its owner.
+pub(crate) fn init(machine: &Machine) -> Fact {
+    fact(told_in(machine, "/proc/1/environ"))
+}
+
+/// What this process was told.
+pub(crate) fn environment(machine: &Machine) -> Fact {
+    fact(told_in(machine, "/proc/self/environ"))
+}
+
+fn told_in(machine: &Machine, path: &str) -> Answer<String> {
+    let bytes = machine.bytes(path)?;
+    match container_variable(&bytes.value) {
+        Some(name) => found(name, format!("{path} container=")),
+        None => Err(Unknown::Absent(format!("{path} has no container="))),
+    }
+}
+
+/// The value of `container=` among variables that end in NUL (the container interface of systemd).
+fn container_variable(environ: &[u8]) -> Option<String> {
+    let values = environ.split(|&byte| byte == 0).filter_map(|variable| variable.strip_prefix(b"container="));
+    values.map(|value| String::from_utf8_lossy(value).into_owned()).find(|name| is_name(name))
+}
+
+/// Whether it can be a manager's name, as `systemd-nspawn` or `oci`.
+fn is_name(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+/// The managers that this process's control groups are named after.
+pub(crate) fn groups(machine: &Machine) -> Fact {
+    fact(group_managers(machine))
+}
+
+fn group_managers(machine: &Machine) -> Answer<Vec<String>> {
+    let managers = machine.text(CGROUP)?.map(|text| {
+        let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+        let mut managers: Vec<&str> = paths.filter_map(manager_of).collect();
+        managers.sort_unstable();
+        managers.dedup();
+        managers.into_iter().map(str::to_owned).collect()
+    });
+    Ok(managers)
+}
+
+/// Whose container a group's path is in. The managers' own services, such as `docker.service`, are not.
+fn manager_of(path: &str) -> Option<&'static str> {
+    let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
+    while let Some(part) = parts.next() {
+        let has_child = parts.peek().is_some();
+        let manager = match part {
+            "docker" if has_child => "docker",
+            "lxc" | "lxc.payload" if has_child => "lxc",
+            "garden" if has_child => "garden",
+            "ecs" if has_child => "ecs",
+            "libpod_parent" => "podman",
+            _ if part.starts_with("kubepods") => "kubernetes",
+            _ if part.starts_with("docker-") && part.ends_with(".scope") => "docker",
+            _ if part.starts_with("libpod-") => "podman",
+            _ if part.starts_with("lxc.payload.") => "lxc",
+            _ if part.starts_with("cri-containerd-") => "containerd",
+            _ if part.starts_with("crio-") => "cri-o",
+            _ if part.starts_with("systemd-nspawn@") => "systemd-nspawn",
+            _ => continue,
+        };
+        return Some(manager);
+    }
+    None
+}
+
+/// The kinds of namespace in which this process is not in the machine's first.
+pub(crate) fn namespaces(machine: &Machine) -> Fact {
+    fact(own_namespaces(machine))
+}
+
+fn own_namespaces(machine: &Machine) -> Answer<Vec<String>> {
+    let mut own = Vec::new();
+    for (kind, first) in FIRST_NAMESPACES {
+        match machine.link(&format!("{NAMESPACES}/{kind}")) {
+            Ok(link) => {
+                let number = link.parse("a namespace", |text| namespace_number(text, kind))?;
+                if number.value != first {
+                    own.push(kind.to_owned());
+                }
+            }
+            // A kernel may lack a kind, but not all of them: a tree without the process kind tells nothing.
+            Err(Unknown::Absent(_)) if kind != "pid" => {}
+            Err(why) => return Err(why),
+        }
+    }
+    found(own, NAMESPACES)
+}
+
+/// From `pid:[4026531836]`.
+fn namespace_number(link: &str, kind: &str) -> Option<u64> {
+    crate::text::digits(link.strip_prefix(kind)?.strip_prefix(":[")?.strip_suffix(']')?)
+}
+
+/// The kind of file system that the root is on: the last mounted there covers the others.
+pub(crate) fn root_file_system(machine: &Machine) -> Fact {
+    const MOUNTS: &str = "/proc/self/mountinfo";
+    fact(machine.text(MOUNTS).and_then(|text| {
+        let root = text.value.lines().filter_map(Mount::parse).rfind(|mount| mount.point == "/");
+        root.map_or_else(
+            || Err(Unknown::Absent(format!("{MOUNTS} has no mount at /"))),
+            |mount| found(mount.kind, format!("{MOUNTS} /")),
+        )
+    }))
+}
+
+/// The containers that this process is in, as far as their marks are to be believed.
+pub(crate) fn layers(machine: &Machine) -> Fact {
+    fact(layer_list(machine))
+}
+
+fn layer_list(machine: &Machine) -> Answer<Vec<String>> {
+    let namespaces = own_namespaces(machine);
+    let own: &[String] = namespaces.as_ref().map_or(&[], |found| &found.value);
+    let mut names = Vec::new();
+    let mut marks = Vec::new();
+    if let Ok(managers) = group_managers(machine)
+        && !managers.value.is_empty()
+    {
+        marks.push(managers.source);
+        names.extend(managers.value);
+    }
+    for told in
+        [told_in(machine, "/proc/1/environ"), told_in(machine, "/proc/self/environ")].into_iter().flatten()
+    {
+        marks.push(told.source);
+        names.push(told.value);
+    }
+    for (name, path) in file_marks(machine) {
+        if namespaces.is_ok() && own.is_empty() {
+            marks.push(format!("{path} is there, but every namespace is the machine's first"));
+        } else {
+            marks.push(path);
+            names.push(name);
+        }
+    }
+    if own.iter().any(|kind| kind == "pid") {
+        marks.push(format!("{NAMESPACES}/pid"));
+        if names.is_empty() {
+            names.push("process namespace".to_owned());
+        }
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    match namespaces {
+        Err(why) if names.is_empty() => Err(why),
+        _ if marks.is_empty() => found(names, format!("no marks; {NAMESPACES}")),
+        _ => found(names, marks.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn managers() {
+        for (path, manager) in [
+            ("/docker/8e0f", Some("docker")),
+            ("/system.slice/docker-8e0f.scope", Some("docker")),
+            ("/system.slice/docker.service", None),
+            ("/docker", None),
+            ("/kubepods.slice/kubepods-burstable.slice/cri-containerd-1.scope", Some("kubernetes")),
+            ("/lxc.payload.web/init.scope", Some("lxc")),
+            ("/lxc.monitor.web", None),
+            ("/user.slice/libpod-1.scope/container", Some("podman")),
+            ("/", None),
+            ("", None),
+        ] {
+            assert_eq!(manager_of(path), manager, "{path}");
+        }
+    }
+
+    #[test]
+    fn variables() {
+        assert_eq!(container_variable(b"PATH=/bin\0container=lxc\0"), Some("lxc".into()));
+        assert_eq!(container_variable(b"mycontainer=lxc\0"), None);
+        assert_eq!(container_variable(b"container=\0"), None);
+        assert_eq!(container_variable(b"container=\x1b[31m\0"), None);
+    }
+
+    #[test]
+    fn namespace_numbers() {
+        assert_eq!(namespace_number("pid:[4026531836]", "pid"), Some(0xEFFF_FFFC));
+        for link in ["pid:[]", "pid:[x]", "uts:[4026531836]", "pid:4026531836", ""] {
+            assert_eq!(namespace_number(link, "pid"), None, "{link}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(text in "\\PC{0,100}|[a-z/.:\\[\\]0-9-]{0,100}", bytes in any::<Vec<u8>>()) {
+            let _ = (manager_of(&text), namespace_number(&text, "pid"), container_variable(&bytes));
+        }
+    }
+}

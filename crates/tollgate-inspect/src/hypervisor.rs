@@ -1,0 +1,283 @@
+//! The hypervisors below this kernel: all that can be seen, because each adds to the price of what it traps.
+//! A hypervisor that hides, and one below a hypervisor that does not tell of it, cannot be seen from here.
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::kernel::{command_line_text, release_text};
+use crate::leaves::{Bit, Register};
+use crate::machine::{Answer, Machine, fact, found};
+use crate::processor::{flags, told};
+use crate::text::{kernel_bool, parameters};
+
+const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
+const PRODUCT: &str = "/sys/class/dmi/id/product_name";
+const XEN: &str = "/sys/hypervisor/type";
+
+/// Reserved by both makers of processors for hypervisors to set.
+const PRESENT: Bit = Bit { leaf: 1, subleaf: 0, register: Register::Ecx, number: 31 };
+/// Below another Hyper-V (TLFS, "Implementation recommendations"). Means this only behind Hyper-V's
+/// signature.
+const HYPERV_NESTED: u32 = 12;
+const HYPERV: &str = "Microsoft Hv";
+
+pub(crate) fn present(machine: &Machine) -> Fact {
+    fact(is_present(machine))
+}
+
+/// The kernel lists the same bit where CPUID was not captured.
+fn is_present(machine: &Machine) -> Answer<bool> {
+    told(machine, &PRESENT.to_string(), |leaves| leaves.bit(PRESENT)).or_else(|_| {
+        let has_it = |flags: String| flags.split_whitespace().any(|flag| flag == "hypervisor");
+        flags(machine).map(|flags| flags.map(has_it))
+    })
+}
+
+/// The signatures as they stand in CPUID, outermost disguise first: Hyper-V's interface in front of KVM's.
+pub(crate) fn signatures(machine: &Machine) -> Fact {
+    fact(signature_list(machine))
+}
+
+fn signature_list(machine: &Machine) -> Answer<Vec<String>> {
+    let present = is_present(machine).is_ok_and(|present| present.value);
+    let all = machine.leaves()?.hypervisors().map(|(_, signature)| signature);
+    // Without the bit, registers that happen to spell something are not a signature.
+    let signatures: Vec<String> =
+        all.filter(|signature| present || by_signature(signature).is_some()).collect();
+    if signatures.is_empty() {
+        return Err(Unknown::Absent("CPUID.40000000h spells no signature".into()));
+    }
+    found(signatures, "CPUID.40000000h and every 100h above")
+}
+
+pub(crate) fn vendor(machine: &Machine) -> Fact {
+    fact(machine.line(VENDOR))
+}
+
+pub(crate) fn product(machine: &Machine) -> Fact {
+    fact(machine.line(PRODUCT))
+}
+
+/// What hints that the hypervisor is itself in a virtual machine. An empty list is the lack of hints, not of
+/// nesting: only timing what traps can tell that.
+pub(crate) fn nesting(machine: &Machine) -> Fact {
+    let hints = nesting_hints(machine);
+    fact(match command_line_text(machine) {
+        Err(why) if hints.is_empty() => Err(why),
+        _ => found(hints, "/proc/cmdline nested_*=, CPUID.40000004h:EAX[12]"),
+    })
+}
+
+fn nesting_hints(machine: &Machine) -> Vec<String> {
+    let mut hints = Vec::new();
+    if let Ok(line) = command_line_text(machine) {
+        let nested = parameters(&line.value).filter(|(name, value)| {
+            name.starts_with("nested_") && value.is_none_or(|value| kernel_bool(value) != Some(false))
+        });
+        hints.extend(nested.map(|(name, _)| format!("{name} on the kernel command line")));
+    }
+    if let Ok(leaves) = machine.leaves()
+        && let Some((leaf, _)) = leaves.hypervisors().find(|(_, signature)| signature == HYPERV)
+        && let Some([eax, ..]) = leaves.leaf(leaf + 4, 0)
+        && eax >> HYPERV_NESTED & 1 == 1
+    {
+        hints.push("Hyper-V says that it is nested".to_owned());
+    }
+    hints
+}
+
+/// Every layer that left a mark, each once, with the marks as the source.
+pub(crate) fn layers(machine: &Machine) -> Fact {
+    fact(layer_list(machine))
+}
+
+fn layer_list(machine: &Machine) -> Answer<Vec<String>> {
+    let mut layers = Layers::default();
+    for signature in signature_list(machine).map(|found| found.value).unwrap_or_default() {
+        let name = by_signature(&signature).unwrap_or(&signature);
+        layers.add(name, &format!("CPUID.40000000h {signature:?}"));
+    }
+    // Intel TDX module specification: the signature of a trust domain, in EBX, EDX, ECX.
+    let domain = told(machine, "CPUID.21h", |leaves| leaves.leaf(0x21, 0));
+    if let Ok(Some(signature)) = domain.map(|found| crate::leaves::spelled(&reorder(found.value)))
+        && signature == "IntelTDX"
+    {
+        layers.add("TDX", "CPUID.21h \"IntelTDX\"");
+    }
+    let dmi = [VENDOR, PRODUCT].map(|path| machine.line(path).map(|found| found.value).unwrap_or_default());
+    if let Some(name) = by_dmi(&dmi[0], &dmi[1]) {
+        layers.add(name, &format!("{VENDOR} {:?}, {PRODUCT} {:?}", dmi[0], dmi[1]));
+    }
+    if let Ok(kind) = machine.line(XEN)
+        && kind.value == "xen"
+    {
+        layers.add("Xen", XEN);
+    }
+    if let Ok(release) = release_text(machine)
+        && release.value.contains("microsoft-standard")
+    {
+        layers.add("WSL 2", &format!("{} {:?}", release.source, release.value));
+    }
+    let hints = nesting_hints(machine);
+    if !hints.is_empty() {
+        layers.add("an outer hypervisor", &hints.join(", "));
+    }
+    match is_present(machine) {
+        Ok(present) if present.value && layers.names.is_empty() => {
+            layers.add("unnamed", &present.source);
+        }
+        Ok(present) if layers.names.is_empty() => {
+            layers.marks.push(format!("{} is not set, DMI names none", present.source));
+        }
+        Err(why) if layers.names.is_empty() => return Err(why),
+        _ => {}
+    }
+    found(layers.names, layers.marks.join("; "))
+}
+
+fn reorder([_, ebx, ecx, edx]: [u32; 4]) -> [u32; 3] {
+    [ebx, edx, ecx]
+}
+
+/// Layers, each once, and the marks they left.
+#[derive(Default)]
+struct Layers {
+    names: Vec<String>,
+    marks: Vec<String>,
+}
+
+impl Layers {
+    fn add(&mut self, name: &str, mark: &str) {
+        if !self.names.iter().any(|known| known == name) {
+            self.names.push(name.to_owned());
+        }
+        self.marks.push(mark.to_owned());
+    }
+}
+
+/// Who signs CPUID.40000000h how.
+fn by_signature(signature: &str) -> Option<&'static str> {
+    Some(match signature {
+        "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
+        HYPERV => "Hyper-V",
+        "VMwareVMware" => "VMware",
+        "XenVMMXenVMM" => "Xen",
+        "TCGTCGTCGTCG" => "QEMU TCG",
+        "VBoxVBoxVBox" => "VirtualBox",
+        "bhyve bhyve" => "bhyve",
+        "ACRNACRNACRN" => "ACRN",
+        "Jailhouse" => "Jailhouse",
+        "QNXQVMBSQG" => "QNX",
+        "prl hyperv" | "lrpepyh  vr" | "lrpepyh vr" => "Parallels",
+        "OpenBSDVMM58" => "OpenBSD VMM",
+        "___ NVMM ___" => "NVMM",
+        "HAXMHAXMHAXM" => "HAXM",
+        "SRESRESRESRE" => "LMHS",
+        "EVMMEVMMEVMM" => "Intel KGT",
+        "UnisysSpar64" => "Unisys s-Par",
+        "VirtualApple" => "Rosetta",
+        _ => return None,
+    })
+}
+
+/// Who signs the firmware tables. Clouds that also rent out whole machines under their name are not layers.
+fn by_dmi(vendor: &str, product: &str) -> Option<&'static str> {
+    const PREFIXES: [(&str, &str); 13] = [
+        ("QEMU", "QEMU"),
+        ("KVM", "KVM"),
+        ("KubeVirt", "KubeVirt"),
+        ("OpenStack", "OpenStack"),
+        ("Firecracker", "Firecracker"),
+        ("Cloud Hypervisor", "Cloud Hypervisor"),
+        ("VMware", "VMware"),
+        ("VMW", "VMware"),
+        ("VirtualBox", "VirtualBox"),
+        ("Bochs", "Bochs"),
+        ("Parallels", "Parallels"),
+        ("BHYVE", "bhyve"),
+        ("Apple Virtualization", "Apple Virtualization"),
+    ];
+    match (vendor, product) {
+        ("Microsoft Corporation", "Virtual Machine") => return Some("Hyper-V"),
+        ("innotek GmbH", _) => return Some("VirtualBox"),
+        ("Xen", _) => return Some("Xen"),
+        _ => {}
+    }
+    let signed = |prefix: &str| vendor.starts_with(prefix) || product.starts_with(prefix);
+    PREFIXES.into_iter().find(|(prefix, _)| signed(prefix)).map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leaves::{Leaves, Registers};
+
+    fn hypervisor(first: u32, signature: &[u8; 12]) -> ((u32, u32), Registers) {
+        let (parts, _) = signature.as_chunks::<4>();
+        let [ebx, ecx, edx] = [parts[0], parts[1], parts[2]].map(u32::from_le_bytes);
+        ((first, 0), [first + 4, ebx, ecx, edx])
+    }
+
+    fn machine(leaves: Vec<((u32, u32), Registers)>) -> (tempfile::TempDir, Machine) {
+        let tree = tempfile::tempdir().unwrap();
+        let machine = Machine::captured(tree.path()).with_leaves(Leaves::from_iter(leaves));
+        (tree, machine)
+    }
+
+    fn names(machine: &Machine) -> Option<Vec<String>> {
+        layer_list(machine).ok().map(|found| found.value)
+    }
+
+    const BIT: ((u32, u32), Registers) = ((1, 0), [0, 0, 1 << 31, 0]);
+    const NO_BIT: ((u32, u32), Registers) = ((1, 0), [0; 4]);
+
+    #[test]
+    fn each_layer_is_named_once() {
+        let hyperv = hypervisor(0x4000_0000, b"Microsoft Hv");
+        let kvm = hypervisor(0x4000_0100, b"KVMKVMKVM\0\0\0");
+        let (tree, machine) = machine(vec![BIT, hyperv, kvm]);
+        assert_eq!(names(&machine), Some(vec!["Hyper-V".into(), "KVM".into()]));
+        let dmi = tree.path().join("sys/class/dmi/id");
+        std::fs::create_dir_all(&dmi).unwrap();
+        std::fs::write(dmi.join("sys_vendor"), "QEMU\n").unwrap();
+        std::fs::create_dir(tree.path().join("proc")).unwrap();
+        std::fs::write(tree.path().join("proc/cmdline"), "quiet nested_pvm=1\n").unwrap();
+        let all = ["Hyper-V", "KVM", "QEMU", "an outer hypervisor"].map(str::to_owned);
+        assert_eq!(names(&machine), Some(all.to_vec()));
+        std::fs::write(tree.path().join("proc/cmdline"), "quiet nested_pvm=0\n").unwrap();
+        assert_eq!(names(&machine), Some(all[..3].to_vec()));
+    }
+
+    #[test]
+    fn hyperv_tells_of_nesting() {
+        let hyperv = hypervisor(0x4000_0000, b"Microsoft Hv");
+        let (_tree, machine) = machine(vec![BIT, hyperv, ((0x4000_0004, 0), [1 << 12, 0, 0, 0])]);
+        assert_eq!(names(&machine), Some(vec!["Hyper-V".into(), "an outer hypervisor".into()]));
+    }
+
+    #[test]
+    fn a_hidden_hypervisor_is_seen_by_its_signature() {
+        let (_tree, hidden) = machine(vec![NO_BIT, hypervisor(0x4000_0000, b"KVMKVMKVM\0\0\0")]);
+        assert_eq!(names(&hidden), Some(vec!["KVM".into()]));
+        let (_tree, chance) = machine(vec![NO_BIT, hypervisor(0x4000_0000, b"ABCDEFGHIJKL")]);
+        assert_eq!(names(&chance), Some(vec![]), "registers of a processor without one may spell something");
+        let (_tree, unnamed) = machine(vec![BIT]);
+        assert_eq!(names(&unnamed), Some(vec!["unnamed".into()]));
+        let (_tree, unheard_of) = machine(vec![BIT, hypervisor(0x4000_0000, b"ABCDEFGHIJKL")]);
+        assert_eq!(names(&unheard_of), Some(vec!["ABCDEFGHIJKL".into()]));
+    }
+
+    #[test]
+    fn without_cpuid_and_cpuinfo_nothing_is_claimed() {
+        let tree = tempfile::tempdir().unwrap();
+        assert!(layer_list(&Machine::captured(tree.path())).is_err());
+    }
+
+    #[test]
+    fn clouds_are_not_layers() {
+        assert_eq!(by_dmi("Amazon EC2", "c5.metal"), None);
+        assert_eq!(by_dmi("Google", "Google Compute Engine"), None);
+        assert_eq!(by_dmi("Microsoft Corporation", "Surface"), None);
+        assert_eq!(by_dmi("Microsoft Corporation", "Virtual Machine"), Some("Hyper-V"));
+        assert_eq!(by_dmi("", ""), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Which kernel this is, how it was started, and what it allows.
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::calls;
+use crate::machine::{Answer, Machine, fact, found};
+use crate::text::{kernel_bool, marked, parameter};
+
+const COMMAND_LINE: &str = "/proc/cmdline";
+const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
+
+pub(crate) fn release(machine: &Machine) -> Fact {
+    fact(release_text(machine))
+}
+
+pub(crate) fn version(machine: &Machine) -> Fact {
+    fact(version_text(machine))
+}
+
+pub(crate) fn command_line(machine: &Machine) -> Fact {
+    fact(command_line_text(machine))
+}
+
+pub(crate) fn release_text(machine: &Machine) -> Answer<String> {
+    let listed = listed(machine, "/proc/sys/kernel/osrelease", release_in);
+    machine.or_call(listed, "uname(2)", || calls::uname().map(|name| name.release))
+}
+
+pub(crate) fn version_text(machine: &Machine) -> Answer<String> {
+    let listed = listed(machine, "/proc/sys/kernel/version", version_in);
+    machine.or_call(listed, "uname(2)", || calls::uname().map(|name| name.version))
+}
+
+/// From the file that holds nothing else, or where a sandbox lacks that, out of the banner.
+fn listed(machine: &Machine, path: &str, part: fn(&str) -> Option<&str>) -> Answer<String> {
+    match machine.line(path) {
+        Err(Unknown::Absent(_)) => machine
+            .line("/proc/version")?
+            .parse("a kernel's banner", |banner| part(banner).map(str::to_owned)),
+        answer => answer,
+    }
+}
+
+/// From `Linux version RELEASE (builder) (compiler) #1 SMP …`.
+fn release_in(banner: &str) -> Option<&str> {
+    banner.strip_prefix("Linux version ")?.split_whitespace().next()
+}
+
+/// From the same, all from the number of the build on. What stands in parentheses may hold a `#` of its own.
+fn version_in(banner: &str) -> Option<&str> {
+    let mut depth = 0i32;
+    let start = banner.find(|c: char| {
+        depth += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        c == '#' && depth <= 0
+    });
+    banner.get(start?..)
+}
+
+/// An empty command line is one.
+pub(crate) fn command_line_text(machine: &Machine) -> Answer<String> {
+    machine.text(COMMAND_LINE)
+}
+
+/// `PREEMPT_DYNAMIC` stands in the version of a kernel that was built so (init/Makefile).
+pub(crate) fn preempt_dynamic(machine: &Machine) -> Fact {
+    fact(linux_version(machine).map(|version| version.map(|text| has_word(&text, "PREEMPT_DYNAMIC"))))
+}
+
+/// The scheduler's own word where debugfs may be read; else what the version and the command line leave open.
+pub(crate) fn preemption(machine: &Machine) -> Fact {
+    fact(preemption_model(machine))
+}
+
+fn preemption_model(machine: &Machine) -> Answer<String> {
+    let told = machine.line(PREEMPT).and_then(|line| {
+        line.parse("a line of models with one in brackets", |text| marked(text, '(', ')').map(str::to_owned))
+    });
+    let Err(why_untold) = told else { return told };
+    let version = linux_version(machine)?;
+    let built = |model: &str| found(model.to_owned(), version.source.clone());
+    if has_word(&version.value, "PREEMPT_RT") {
+        built("rt")
+    } else if has_word(&version.value, "PREEMPT_DYNAMIC") {
+        preemption_parameter(machine).ok_or(why_untold)
+    } else if has_word(&version.value, "PREEMPT") {
+        built("full or lazy")
+    } else {
+        built("none or voluntary")
+    }
+}
+
+/// `preempt=` on the command line, which a `PREEMPT_DYNAMIC` kernel follows (`sched_dynamic_mode`).
+fn preemption_parameter(machine: &Machine) -> Option<crate::machine::Found<String>> {
+    let line = command_line_text(machine).ok()?;
+    let model = parameter(&line.value, "preempt")?;
+    let known = ["none", "voluntary", "full", "lazy"].contains(&model);
+    known.then(|| found(model.to_owned(), format!("{COMMAND_LINE} preempt=")).ok())?
+}
+
+/// The version of a kernel that is Linux: another that plays its part fixes the text and means nothing by it.
+fn linux_version(machine: &Machine) -> Answer<String> {
+    match crate::sandbox::name(machine) {
+        Ok(sandbox) => Err(Unknown::Absent(format!("{} is not Linux", sandbox.value))),
+        Err(_) => version_text(machine),
+    }
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split_whitespace().any(|given| given == word)
+}
+
+/// The command line decides (since Linux 6.7, Documentation/admin-guide/kernel-parameters.txt). Without its
+/// word only the build is seen: `abi.vsyscall32` exists where the 32-bit vDSO was built in
+/// (arch/x86/entry/vdso/vdso32-setup.c), which a configuration may still have disabled by default.
+pub(crate) fn ia32(machine: &Machine) -> Fact {
+    const BUILT: &str = "/proc/sys/abi/vsyscall32";
+    if let Ok(line) = command_line_text(machine)
+        && let Some(told) = parameter(&line.value, "ia32_emulation")
+    {
+        let told = found(told.to_owned(), format!("{COMMAND_LINE} ia32_emulation="));
+        return fact(told.and_then(|told| {
+            told.parse("yes or no", |text| Some(if kernel_bool(text)? { "enabled" } else { "disabled" }))
+        }));
+    }
+    fact(machine.there(BUILT).map(|found| found.map(|()| "built in")))
+}
+
+pub(crate) fn security_modules(machine: &Machine) -> Fact {
+    let modules = machine.line("/sys/kernel/security/lsm");
+    fact(modules.map(|line| line.map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>())))
+}
+
+pub(crate) fn io_uring_disabled(machine: &Machine) -> Fact {
+    fact(machine.number("/proc/sys/kernel/io_uring_disabled"))
+}
+
+pub(crate) fn unprivileged_userfaultfd(machine: &Machine) -> Fact {
+    fact(machine.flag("/proc/sys/vm/unprivileged_userfaultfd"))
+}
+
+pub(crate) fn unprivileged_bpf_disabled(machine: &Machine) -> Fact {
+    fact(machine.number("/proc/sys/kernel/unprivileged_bpf_disabled"))
+}
+
+pub(crate) fn perf_event_paranoid(machine: &Machine) -> Fact {
+    fact(machine.number("/proc/sys/kernel/perf_event_paranoid"))
+}
+
+pub(crate) fn ptrace_scope(machine: &Machine) -> Fact {
+    fact(machine.number("/proc/sys/kernel/yama/ptrace_scope"))
+}
+
+pub(crate) fn randomize_va_space(machine: &Machine) -> Fact {
+    fact(machine.number("/proc/sys/kernel/randomize_va_space"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn banners() {
+        let banner =
+            "Linux version 6.1.0-9-amd64 (a@b) (gcc (Debian #7) 12.2, GNU ld 2.40) #1 SMP Debian 6.1.27-1";
+        assert_eq!(release_in(banner), Some("6.1.0-9-amd64"));
+        assert_eq!(version_in(banner), Some("#1 SMP Debian 6.1.27-1"));
+        assert_eq!(release_in("Darwin 1"), None);
+        assert_eq!(version_in("Linux version 6.1"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_banner_is_taken(text in "\\PC{0,80}|[#() a-zé]{0,60}") {
+            let _ = (release_in(&text), version_in(&text));
+        }
+    }
+}

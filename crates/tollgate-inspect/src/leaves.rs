@@ -1,0 +1,204 @@
+//! What the CPUID instruction says, taken once: in a virtual machine each execution is an exit, tens of
+//! microseconds where hypervisors are nested. Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix
+//! E; for leaves from 4000_0000, Documentation/virt/kvm/x86/cpuid.rst and the Hyper-V TLFS.
+
+use std::collections::BTreeMap;
+
+use raw_cpuid::native_cpuid::cpuid_count;
+
+/// EAX, EBX, ECX and EDX as one execution left them.
+pub type Registers = [u32; 4];
+
+/// Hypervisors stand one behind the other in steps of this, each with its own signature.
+const HYPERVISOR_STEP: u32 = 0x100;
+/// Where the first hypervisor stands.
+const HYPERVISOR_FIRST: u32 = 0x4000_0000;
+/// More than anybody stacks; a hypervisor that answers every leaf alike must not be asked for ever.
+const HYPERVISORS: u32 = 4;
+
+/// The leaves of CPUID that facts are read from, by leaf and subleaf.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Leaves(BTreeMap<(u32, u32), Registers>);
+
+impl FromIterator<((u32, u32), Registers)> for Leaves {
+    fn from_iter<I: IntoIterator<Item = ((u32, u32), Registers)>>(leaves: I) -> Self {
+        Self(leaves.into_iter().collect())
+    }
+}
+
+impl Leaves {
+    /// Of the processor that this thread happens to be on.
+    pub fn here() -> Self {
+        Self::ask(|leaf, subleaf| {
+            let result = cpuid_count(leaf, subleaf);
+            [result.eax, result.ebx, result.ecx, result.edx]
+        })
+    }
+
+    /// The leaves that facts need, of whoever answers.
+    fn ask(cpuid: impl Fn(u32, u32) -> Registers) -> Self {
+        // Beyond the highest leaf Intel processors answer with another leaf's data: ask no further than
+        // offered.
+        let [basic, ..] = cpuid(0, 0);
+        let [extended, ..] = cpuid(0x8000_0000, 0);
+        let offered = [1, 0x21].into_iter().filter(|&leaf| leaf <= basic);
+        let offered = offered.chain((0x8000_0001..=0x8000_0007).filter(|&leaf| leaf <= extended));
+        let mut leaves: Self =
+            [0, 0x8000_0000].into_iter().chain(offered).map(|leaf| ((leaf, 0), cpuid(leaf, 0))).collect();
+        if basic >= 7 {
+            let registers @ [subleaves, ..] = cpuid(7, 0);
+            leaves.0.insert((7, 0), registers);
+            if subleaves >= 1 {
+                leaves.0.insert((7, 1), cpuid(7, 1));
+            }
+        }
+        for hypervisor in 0..HYPERVISORS {
+            let first = HYPERVISOR_FIRST + hypervisor * HYPERVISOR_STEP;
+            let registers = cpuid(first, 0);
+            leaves.0.insert((first, 0), registers);
+            if signature_of(registers).is_none() {
+                break;
+            }
+            if registers[0] >= first + 4 {
+                leaves.0.insert((first + 4, 0), cpuid(first + 4, 0));
+            }
+        }
+        leaves
+    }
+
+    /// One leaf. None where the processor does not offer it.
+    pub(crate) fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
+        self.0.get(&(leaf, subleaf)).copied()
+    }
+
+    /// Whether a bit is set. A leaf that is not offered has none, but whether it is offered must be known.
+    pub(crate) fn bit(&self, bit: Bit) -> Option<bool> {
+        match self.leaf(bit.leaf, bit.subleaf) {
+            Some(registers) => Some(registers[bit.register as usize] >> bit.number & 1 == 1),
+            None => {
+                let [highest, ..] = self.leaf(bit.leaf & 0x8000_0000, 0)?;
+                let whole_leaf_is_missing = bit.leaf > highest;
+                let subleaf_is_missing = bit.subleaf > 0
+                    && self.leaf(bit.leaf, 0).is_some_and(|[subleaves, ..]| bit.subleaf > subleaves);
+                (whole_leaf_is_missing || subleaf_is_missing).then_some(false)
+            }
+        }
+    }
+
+    /// The signatures of the hypervisors that stand one behind the other, with their leaves.
+    pub(crate) fn hypervisors(&self) -> impl Iterator<Item = (u32, String)> {
+        let firsts = (0..HYPERVISORS).map(|number| HYPERVISOR_FIRST + number * HYPERVISOR_STEP);
+        firsts.map_while(|first| Some((first, signature_of(self.leaf(first, 0)?)?)))
+    }
+}
+
+/// A register of a CPUID result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Register {
+    Eax,
+    Ebx,
+    Ecx,
+    Edx,
+}
+
+/// One bit of one leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bit {
+    pub leaf: u32,
+    pub subleaf: u32,
+    pub register: Register,
+    pub number: u32,
+}
+
+impl std::fmt::Display for Bit {
+    /// As manuals write it: `CPUID.1:ECX[31]`, `CPUID.7.1:EAX[17]`, `CPUID.80000007h:EDX[8]`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let register = match self.register {
+            Register::Eax => "EAX",
+            Register::Ebx => "EBX",
+            Register::Ecx => "ECX",
+            Register::Edx => "EDX",
+        };
+        match (self.leaf, self.subleaf) {
+            (leaf @ 0x8000_0000.., _) => write!(f, "CPUID.{leaf:x}h:{register}[{}]", self.number),
+            (leaf, 0) => write!(f, "CPUID.{leaf:x}:{register}[{}]", self.number),
+            (leaf, subleaf) => write!(f, "CPUID.{leaf:x}.{subleaf:x}:{register}[{}]", self.number),
+        }
+    }
+}
+
+/// The text that registers spell, without NULs and blanks at its ends. None where it is no printable text.
+pub(crate) fn spelled(registers: &[u32]) -> Option<String> {
+    let bytes: Vec<u8> = registers.iter().flat_map(|register| register.to_le_bytes()).collect();
+    let text = str::from_utf8(&bytes).ok()?.trim_matches(['\0', ' ']);
+    (!text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()))
+        .then(|| text.to_owned())
+}
+
+/// The twelve characters of a hypervisor leaf. Most are letters; registers of another leaf, which is what a
+/// processor without a hypervisor answers with, hardly ever spell eight printable characters.
+fn signature_of([_, ebx, ecx, edx]: Registers) -> Option<String> {
+    spelled(&[ebx, ecx, edx]).filter(|signature| signature.len() >= 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FRED: Bit = Bit { leaf: 7, subleaf: 1, register: Register::Eax, number: 17 };
+
+    #[test]
+    fn bits_are_named_as_in_the_manuals() {
+        assert_eq!(FRED.to_string(), "CPUID.7.1:EAX[17]");
+        let tsc = Bit { leaf: 0x8000_0007, subleaf: 0, register: Register::Edx, number: 8 };
+        assert_eq!(tsc.to_string(), "CPUID.80000007h:EDX[8]");
+        let hypervisor = Bit { leaf: 1, subleaf: 0, register: Register::Ecx, number: 31 };
+        assert_eq!(hypervisor.to_string(), "CPUID.1:ECX[31]");
+    }
+
+    #[test]
+    fn a_leaf_that_is_not_offered_has_no_bits() {
+        let set: Leaves = [((0, 0), [7, 0, 0, 0]), ((7, 0), [1, 0, 0, 0]), ((7, 1), [1 << 17, 0, 0, 0])]
+            .into_iter()
+            .collect();
+        assert_eq!(set.bit(FRED), Some(true));
+        let without_subleaf: Leaves = [((0, 0), [7, 0, 0, 0]), ((7, 0), [0; 4])].into_iter().collect();
+        assert_eq!(without_subleaf.bit(FRED), Some(false));
+        let without_leaf: Leaves = [((0, 0), [6, 0, 0, 0])].into_iter().collect();
+        assert_eq!(without_leaf.bit(FRED), Some(false));
+        assert_eq!(Leaves::default().bit(FRED), None, "nothing was captured: nothing is known");
+        let not_captured: Leaves = [((0, 0), [7, 0, 0, 0])].into_iter().collect();
+        assert_eq!(not_captured.bit(FRED), None);
+    }
+
+    #[test]
+    fn leaves_beyond_the_highest_are_not_asked_for() {
+        // As an Intel processor does, this one answers unknown leaves with data of its own.
+        let leaves = Leaves::ask(|leaf, _| match leaf {
+            0 => [6, 0, 0, 0],
+            0x8000_0000 => [0x8000_0001, 0, 0, 0],
+            _ => [u32::MAX; 4],
+        });
+        assert_eq!(leaves.bit(FRED), Some(false));
+        assert_eq!(leaves.leaf(0x8000_0007, 0), None);
+        assert_eq!(leaves.hypervisors().count(), 0);
+    }
+
+    #[test]
+    fn a_hypervisor_that_answers_everything_alike_ends() {
+        let [ebx, ecx, edx] = [u32::from_le_bytes(*b"KVMK"), u32::from_le_bytes(*b"VMKV"), 0x4d];
+        let leaves = Leaves::ask(|_, _| [u32::MAX, ebx, ecx, edx]);
+        assert_eq!(leaves.hypervisors().count(), HYPERVISORS as usize);
+    }
+
+    proptest! {
+        #[test]
+        fn any_registers_are_taken(seed in any::<[u32; 4]>(), highest in any::<u32>()) {
+            let first = [highest, seed[1], seed[2], seed[3]];
+            let leaves = Leaves::ask(|leaf, _| if leaf & 0xffff == 0 { first } else { seed });
+            let _ = (leaves.bit(FRED), leaves.hypervisors().count(), spelled(&seed));
+        }
+    }
+}

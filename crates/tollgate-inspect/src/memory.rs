@@ -1,0 +1,36 @@
+//! How much memory there is, and in what pages it comes.
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::calls;
+use crate::machine::{Answer, Machine, fact, found};
+use crate::text::{keyed, kilobytes, marked};
+
+const MEMINFO: &str = "/proc/meminfo";
+
+/// In bytes.
+pub(crate) fn total(machine: &Machine) -> Fact {
+    let ask = || calls::sysinfo().map(|info| info.memory);
+    fact(machine.or_call(listed(machine, "MemTotal"), "sysinfo(2)", ask))
+}
+
+pub(crate) fn swap(machine: &Machine) -> Fact {
+    fact(listed(machine, "SwapTotal"))
+}
+
+pub(crate) fn huge_pages(machine: &Machine) -> Fact {
+    let choices = machine.line("/sys/kernel/mm/transparent_hugepage/enabled");
+    fact(choices.and_then(|line| {
+        line.parse("a line of choices with one in brackets", |text| marked(text, '[', ']').map(str::to_owned))
+    }))
+}
+
+fn listed(machine: &Machine, key: &str) -> Answer<i64> {
+    let text = machine.text(MEMINFO)?;
+    match keyed(&text.value, key) {
+        Some(value) => {
+            found(value.to_owned(), format!("{MEMINFO} {key}"))?.parse("an amount in kB", kilobytes)
+        }
+        None => Err(Unknown::Absent(format!("{MEMINFO} has no {key:?}"))),
+    }
+}

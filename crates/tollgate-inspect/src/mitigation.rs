@@ -1,0 +1,33 @@
+//! What the kernel does about the processor's vulnerabilities, one by one.
+//! Source: Documentation/admin-guide/hw-vuln, `/sys/devices/system/cpu/vulnerabilities`.
+
+use tollgate_model::Fact;
+
+use crate::machine::{Machine, fact, unknown};
+
+const DIRECTORY: &str = "/sys/devices/system/cpu/vulnerabilities";
+
+/// One by its name.
+pub(crate) fn named(machine: &Machine, vulnerability: &str) -> Fact {
+    fact(machine.line(&format!("{DIRECTORY}/{vulnerability}")))
+}
+
+/// Those that have no entry of their own in the registry, as `mitigation.NAME`.
+pub(crate) fn others(machine: &Machine) -> Vec<(String, Fact)> {
+    let names = match machine.names(DIRECTORY) {
+        Ok(names) => names.value,
+        Err(why) => return vec![("mitigation".into(), unknown(why))],
+    };
+    let facts =
+        names.into_iter().filter(|name| is_name(name)).map(|name| (format!("mitigation.{name}"), name));
+    facts
+        .filter(|(fact, _)| !crate::registry::FACTS.iter().any(|spec| spec.name == fact))
+        .map(|(fact, name)| (fact, named(machine, &name)))
+        .collect()
+}
+
+/// The kernel's own names are such; what else a captured tree may hold does not become part of a fact's name.
+fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
+}

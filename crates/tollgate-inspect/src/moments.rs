@@ -1,0 +1,116 @@
+//! What changes from moment to moment: how loaded the machine is while a run is made.
+//! Source: proc_loadavg(5), proc_stat(5), Documentation/accounting/psi.rst.
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::calls;
+use crate::machine::{Answer, Machine, fact, found};
+use crate::text::{amount, digits};
+
+const STAT: &str = "/proc/stat";
+
+pub(crate) fn uptime(machine: &Machine) -> Fact {
+    let listed = machine.line("/proc/uptime");
+    let listed =
+        listed.and_then(|line| line.parse("seconds", |text| amount(text.split_whitespace().next()?)));
+    fact(machine.or_call(listed, "sysinfo(2)", || calls::sysinfo().map(|info| info.uptime as f64)))
+}
+
+pub(crate) fn load(machine: &Machine) -> Fact {
+    let listed = machine.line("/proc/loadavg");
+    let listed =
+        listed.and_then(|line| line.parse("load averages", |text| amount(text.split_whitespace().next()?)));
+    fact(machine.or_call(listed, "sysinfo(2)", || calls::sysinfo().map(|info| info.load)))
+}
+
+pub(crate) fn running(machine: &Machine) -> Fact {
+    fact(stat(machine, "procs_running", 1))
+}
+
+pub(crate) fn steal(machine: &Machine) -> Fact {
+    fact(stat(machine, "cpu", 8))
+}
+
+pub(crate) fn switches(machine: &Machine) -> Fact {
+    fact(stat(machine, "ctxt", 1))
+}
+
+/// Percent of the last ten seconds in which some task waited.
+pub(crate) fn pressure(machine: &Machine, resource: &str) -> Fact {
+    fact(read(machine, resource).map(|found| found.map(|some| some.percent)))
+}
+
+/// Microseconds since the machine's start in which some task waited.
+pub(crate) fn stalled(machine: &Machine, resource: &str) -> Fact {
+    fact(read(machine, resource).map(|found| found.map(|some| some.total)))
+}
+
+fn read(machine: &Machine, resource: &str) -> Answer<Pressure> {
+    machine.line(&format!("/proc/pressure/{resource}"))?.parse("pressure", Pressure::parse)
+}
+
+/// The line of pressure that begins with `some`.
+#[derive(Debug, PartialEq)]
+struct Pressure {
+    percent: f64,
+    total: i64,
+}
+
+impl Pressure {
+    /// `some avg10=4.29 avg60=32.67 avg300=18.49 total=124063650`.
+    fn parse(text: &str) -> Option<Self> {
+        let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+        let field = |name: &str| line.split(' ').find_map(|word| word.strip_prefix(name));
+        Some(Self { percent: amount(field("avg10=")?)?, total: digits(field("total=")?)? })
+    }
+}
+
+/// One field of the line that begins with `key`; the first after it is 1.
+fn stat(machine: &Machine, key: &str, field: usize) -> Answer<i64> {
+    let text = machine.text(STAT)?;
+    match stat_field(&text.value, key, field) {
+        Some(value) => found(value.to_owned(), format!("{STAT} {key}"))?.parse("a whole number", digits),
+        None => Err(Unknown::Absent(format!("{STAT} has no field {field} of {key:?}"))),
+    }
+}
+
+fn stat_field<'a>(text: &'a str, key: &str, field: usize) -> Option<&'a str> {
+    let mut lines = text.lines().map(str::split_whitespace);
+    lines.find_map(|mut words| (words.next()? == key).then_some(words))?.nth(field.checked_sub(1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn pressure_lines() {
+        let text = "full avg10=1.00 total=1\nsome avg10=4.29 avg60=32.67 avg300=18.49 total=124063650\n";
+        assert_eq!(Pressure::parse(text), Some(Pressure { percent: 4.29, total: 124_063_650 }));
+        for text in ["", "some", "some avg10=inf total=1", "some avg10=1.0", "some avg10=-1 total=1"] {
+            assert_eq!(Pressure::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn stat_fields() {
+        let text = "cpu  1 2 3 4 5 6 7 80 9 10\ncpu0 0 0 0 0 0 0 0 0\nctxt 77\n";
+        assert_eq!(stat_field(text, "cpu", 8), Some("80"));
+        assert_eq!(stat_field(text, "ctxt", 1), Some("77"));
+        assert_eq!(stat_field(text, "ctxt", 2), None);
+        assert_eq!(stat_field(text, "intr", 1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(
+            text in "\\PC{0,100}|[a-z0-9=. \n]{0,200}",
+            key in "[a-z]{0,5}",
+            field in any::<usize>(),
+        ) {
+            let _ = (Pressure::parse(&text), stat_field(&text, &key, field));
+        }
+    }
+}

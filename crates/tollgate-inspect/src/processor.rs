@@ -1,0 +1,156 @@
+//! Which processor this is, and which of its features bear on crossings.
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::leaves::{Bit, Leaves, spelled};
+use crate::machine::{Answer, Machine, fact, found};
+use crate::text::{digits, keyed};
+
+const CPUINFO: &str = "/proc/cpuinfo";
+/// Room for the first processor's paragraph, three times over. On a large machine the whole file is a quarter
+/// of a megabyte, and older kernels wake every processor to print it.
+const FIRST_PARAGRAPH: u64 = 1 << 14;
+
+pub(crate) fn vendor(machine: &Machine) -> Fact {
+    fact(vendor_text(machine))
+}
+
+pub(crate) fn vendor_text(machine: &Machine) -> Answer<String> {
+    told(machine, "CPUID.0", |leaves| leaves.leaf(0, 0).and_then(|[_, b, c, d]| spelled(&[b, d, c])))
+        .or_else(|_| cpuinfo(machine, "vendor_id"))
+}
+
+pub(crate) fn model(machine: &Machine) -> Fact {
+    let brand = told(machine, "CPUID.80000002h-80000004h", |leaves| {
+        let parts = [0x8000_0002, 0x8000_0003, 0x8000_0004].map(|leaf| leaves.leaf(leaf, 0));
+        spelled(&parts.into_iter().collect::<Option<Vec<_>>>()?.concat())
+    });
+    fact(brand.or_else(|_| cpuinfo(machine, "model name")))
+}
+
+pub(crate) fn family(machine: &Machine) -> Fact {
+    fact(version_part(machine, Version::family, "cpu family"))
+}
+
+pub(crate) fn model_number(machine: &Machine) -> Fact {
+    fact(version_part(machine, Version::model, "model"))
+}
+
+pub(crate) fn stepping(machine: &Machine) -> Fact {
+    fact(version_part(machine, Version::stepping, "stepping"))
+}
+
+/// As the kernel tells it; hypervisors often invent one.
+pub(crate) fn microcode(machine: &Machine) -> Fact {
+    fact(cpuinfo(machine, "microcode"))
+}
+
+/// The `cpu.feature.*` facts whose names the kernel lists among its flags.
+pub(crate) fn used_by_kernel(machine: &Machine) -> Fact {
+    let features = crate::registry::FACTS.iter().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));
+    fact(flags(machine).map(|flags| {
+        flags.map(|flags| {
+            let listed = |name: &&str| flags.split_whitespace().any(|flag| flag == *name);
+            features.filter(listed).map(str::to_owned).collect::<Vec<_>>()
+        })
+    }))
+}
+
+/// One feature bit.
+pub(crate) fn feature(machine: &Machine, bit: Bit) -> Fact {
+    fact(told(machine, &bit.to_string(), |leaves| leaves.bit(bit)))
+}
+
+/// The flags of the first processor, as `/proc/cpuinfo` lists them.
+pub(crate) fn flags(machine: &Machine) -> Answer<String> {
+    cpuinfo(machine, "flags")
+}
+
+/// What CPUID says; absent where CPUID does not say it.
+pub(crate) fn told<T>(machine: &Machine, source: &str, read: impl FnOnce(&Leaves) -> Option<T>) -> Answer<T> {
+    let value = read(machine.leaves()?);
+    value.map_or_else(
+        || Err(Unknown::Absent(format!("{source} is not offered"))),
+        |value| found(value, source),
+    )
+}
+
+fn version_part(machine: &Machine, part: fn(Version) -> u32, key: &str) -> Answer<i64> {
+    let version = told(machine, "CPUID.1:EAX", |leaves| leaves.leaf(1, 0));
+    version
+        .map(|registers| registers.map(|[eax, ..]| i64::from(part(Version(eax)))))
+        .or_else(|_| cpuinfo(machine, key)?.parse("a whole number", digits))
+}
+
+/// A value from the first processor's paragraph.
+fn cpuinfo(machine: &Machine, key: &str) -> Answer<String> {
+    let bytes = machine.start_of(CPUINFO, FIRST_PARAGRAPH)?;
+    match value_of_first(&String::from_utf8_lossy(&bytes.value), key) {
+        Some(value) => found(value.to_owned(), CPUINFO),
+        None => Err(Unknown::Absent(format!("{CPUINFO} has no {key:?}"))),
+    }
+}
+
+fn value_of_first<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let paragraph = text.split("\n\n").next()?;
+    keyed(paragraph, key).filter(|value| !value.is_empty())
+}
+
+/// EAX of leaf 1: stepping, model and family, the latter two in parts (Intel SDM 2A, CPUID).
+#[derive(Clone, Copy)]
+struct Version(u32);
+
+impl Version {
+    fn stepping(self) -> u32 {
+        self.0 & 0xf
+    }
+
+    fn model(self) -> u32 {
+        let (low, high) = (self.0 >> 4 & 0xf, self.0 >> 16 & 0xf);
+        if matches!(self.base_family(), 6 | 15) { high << 4 | low } else { low }
+    }
+
+    fn family(self) -> u32 {
+        let extended = self.0 >> 20 & 0xff;
+        if self.base_family() == 15 { 15 + extended } else { self.base_family() }
+    }
+
+    fn base_family(self) -> u32 {
+        self.0 >> 8 & 0xf
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn versions() {
+        let parts = |eax| [Version::family, Version::model, Version::stepping].map(|part| part(Version(eax)));
+        assert_eq!(parts(0x0006_06a6), [6, 106, 6], "Ice Lake");
+        assert_eq!(parts(0x00a2_0f12), [25, 33, 2], "Zen 3");
+        assert_eq!(parts(0x0000_0543), [5, 4, 3], "Pentium MMX");
+    }
+
+    #[test]
+    fn only_the_first_paragraph_counts() {
+        let text = "vendor_id\t: A\nmicrocode\t: \n\nmodel\t: 7\n";
+        assert_eq!(value_of_first(text, "vendor_id"), Some("A"));
+        assert_eq!(value_of_first(text, "model"), None);
+        assert_eq!(value_of_first(text, "microcode"), None, "nothing is not a value");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(
+            text in "\\PC{0,100}|[a-z_ \t:\n]{0,200}",
+            key in "[a-z_ ]{0,9}",
+            eax in any::<u32>(),
+        ) {
+            let _ = value_of_first(&text, &key);
+            let _ = (Version(eax).family(), Version(eax).model(), Version(eax).stepping());
+        }
+    }
+}

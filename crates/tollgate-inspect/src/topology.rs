@@ -1,0 +1,141 @@
+//! How many processors there are, which of them this process may use, what they share.
+//! Source: Documentation/ABI/stable/sysfs-devices-system-cpu and Documentation/admin-guide/cputopology.rst.
+
+use std::collections::BTreeSet;
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::calls;
+use crate::machine::{Answer, Found, Machine, fact, found, unknown};
+use crate::process;
+use crate::text::{self, digits, show_processors};
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+pub(crate) fn online(machine: &Machine) -> Fact {
+    fact(set(machine, "online").map(count))
+}
+
+pub(crate) fn online_list(machine: &Machine) -> Fact {
+    fact(set(machine, "online").map(list))
+}
+
+pub(crate) fn allowed(machine: &Machine) -> Fact {
+    fact(allowed_set(machine).map(count))
+}
+
+pub(crate) fn allowed_list(machine: &Machine) -> Fact {
+    fact(allowed_set(machine).map(list))
+}
+
+pub(crate) fn isolated(machine: &Machine) -> Fact {
+    fact(set(machine, "isolated").map(list))
+}
+
+pub(crate) fn nohz_full(machine: &Machine) -> Fact {
+    fact(set(machine, "nohz_full").map(list))
+}
+
+pub(crate) fn smt_active(machine: &Machine) -> Fact {
+    fact(machine.flag(&format!("{CPU}/smt/active")))
+}
+
+pub(crate) fn packages(machine: &Machine) -> Fact {
+    fact(groups(machine, "package_cpus_list", "core_siblings_list").map(|groups| groups.map(number_of)))
+}
+
+pub(crate) fn cores(machine: &Machine) -> Fact {
+    fact(groups(machine, "core_cpus_list", "thread_siblings_list").map(|groups| groups.map(number_of)))
+}
+
+/// The processors of each core, such as `0,64`.
+pub(crate) fn siblings(machine: &Machine) -> Fact {
+    let groups = groups(machine, "core_cpus_list", "thread_siblings_list");
+    fact(
+        groups.map(|found| found.map(|groups| groups.iter().map(|g| show_processors(g)).collect::<Vec<_>>())),
+    )
+}
+
+pub(crate) fn nodes(machine: &Machine) -> Fact {
+    let nodes = machine.line("/sys/devices/system/node/online");
+    fact(nodes.and_then(|line| line.parse("a list of nodes", text::processors)).map(count))
+}
+
+pub(crate) fn cache_line(machine: &Machine) -> Fact {
+    fact(machine.number(&format!("{CPU}/cpu0/cache/index0/coherency_line_size")))
+}
+
+/// The caches of processor 0: `cache.l1d` in bytes, and `cache.l1d.shared`, the processors that share it.
+pub(crate) fn caches(machine: &Machine) -> Vec<(String, Fact)> {
+    let directory = format!("{CPU}/cpu0/cache");
+    let names = match machine.names(&directory) {
+        Ok(names) => names.value,
+        Err(why) => return vec![("cache".into(), unknown(why))],
+    };
+    let indices = names.iter().filter(|name| name.strip_prefix("index").and_then(digits::<u8>).is_some());
+    let facts: Vec<_> = indices.flat_map(|index| cache(machine, &format!("{directory}/{index}"))).collect();
+    if facts.is_empty() {
+        let why = Unknown::Absent(format!("{directory} lists no caches"));
+        return vec![("cache".into(), unknown(why))];
+    }
+    facts
+}
+
+/// Nothing for a cache whose level or kind is not told: it could not be named.
+fn cache(machine: &Machine, directory: &str) -> Vec<(String, Fact)> {
+    let attribute = |name: &str| machine.line(&format!("{directory}/{name}"));
+    let level = attribute("level").ok().and_then(|found| digits::<u8>(&found.value));
+    let suffix = match attribute("type").as_ref().map(|found| found.value.as_str()) {
+        Ok("Data") => "d",
+        Ok("Instruction") => "i",
+        Ok("Unified") => "",
+        _ => return Vec::new(),
+    };
+    let Some(level) = level else { return Vec::new() };
+    let name = format!("cache.l{level}{suffix}");
+    let size = attribute("size").and_then(|line| line.parse("a size", text::size));
+    let shared = attribute("shared_cpu_list");
+    let shared = shared.and_then(|line| line.parse("a list of processors", text::processors)).map(list);
+    vec![(format!("{name}.shared"), fact(shared)), (name, fact(size))]
+}
+
+/// One of the sets of processors. Empty text is the empty set, which some of them usually are.
+fn set(machine: &Machine, name: &str) -> Answer<Vec<u32>> {
+    machine.text(&format!("{CPU}/{name}"))?.parse("a list of processors", text::processors)
+}
+
+fn allowed_set(machine: &Machine) -> Answer<Vec<u32>> {
+    let listed = process::status(machine, "Cpus_allowed_list")
+        .and_then(|line| line.parse("a list of processors", text::processors));
+    machine.or_call(listed, "sched_getaffinity(2)", calls::allowed_processors)
+}
+
+/// The online processors in the groups that a topology attribute puts them in. Each group is read once, from
+/// its first processor. `older` is the attribute's name before Linux 5.3.
+fn groups(machine: &Machine, attribute: &str, older: &str) -> Answer<Vec<Vec<u32>>> {
+    let mut rest: BTreeSet<u32> = set(machine, "online")?.value.into_iter().collect();
+    let mut groups = Vec::new();
+    while let Some(processor) = rest.pop_first() {
+        let read = |name: &str| machine.line(&format!("{CPU}/cpu{processor}/topology/{name}"));
+        let line = match read(attribute) {
+            Err(Unknown::Absent(_)) => read(older)?,
+            answer => answer?,
+        };
+        let group = line.parse("a list of processors", text::processors)?.value;
+        rest.retain(|processor| !group.contains(processor));
+        groups.push(group);
+    }
+    found(groups, format!("{CPU}/cpu*/topology/{attribute}"))
+}
+
+fn count(set: Found<Vec<u32>>) -> Found<i64> {
+    set.map(number_of)
+}
+
+fn list(set: Found<Vec<u32>>) -> Found<String> {
+    set.map(|set| show_processors(&set))
+}
+
+fn number_of<T>(items: Vec<T>) -> i64 {
+    i64::try_from(items.len()).unwrap_or(i64::MAX)
+}

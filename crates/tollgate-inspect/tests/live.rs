@@ -1,0 +1,82 @@
+//! The machine at hand, whatever it is: every fact ends in an answer.
+
+use std::path::Path;
+
+use tollgate_inspect::{FACTS, MOMENTS, Machine, environment, place, strain};
+use tollgate_model::{Fact, FactValue, Unknown};
+
+#[test]
+fn every_fact_ends_in_an_answer() {
+    let environment = environment(&Machine::here());
+    for spec in FACTS {
+        let family = spec.name.strip_suffix(".*");
+        let answered = match family {
+            // A family whose members all have entries of their own has none left.
+            Some(family) => environment.keys().any(|name| name.starts_with(family)),
+            None => environment.contains_key(spec.name),
+        };
+        assert!(answered, "{} has no answer", spec.name);
+    }
+    for (name, fact) in &environment {
+        println!("{name}: {}", shown(fact));
+        fit_for_a_document(name, fact);
+    }
+    println!("{}", place(&environment));
+}
+
+#[test]
+fn every_moment_ends_in_an_answer() {
+    let strain = strain(&Machine::here(), "before");
+    assert_eq!(strain.len(), MOMENTS.len());
+    for (name, fact) in &strain {
+        println!("{name}: {}", shown(fact));
+        assert!(name.ends_with(".before"), "{name}");
+        fit_for_a_document(name, fact);
+    }
+}
+
+/// What changes only when somebody changes it is read the same twice.
+#[test]
+fn facts_stay() {
+    let machine = Machine::here();
+    let (first, second) = (environment(&machine), environment(&machine));
+    for (name, fact) in first.iter().filter(|(name, _)| *name != "uptime") {
+        assert_eq!(Some(fact), second.get(name), "{name}");
+    }
+}
+
+#[test]
+fn the_processor_tells_of_itself() {
+    let environment = environment(&Machine::here());
+    for name in ["cpu.vendor", "cpu.model", "cpu.family", "hypervisor.present", "cpu.feature.fred"] {
+        let fact = &environment[name];
+        assert!(
+            matches!(fact, Fact::Known { source, .. } if source.starts_with("CPUID.")),
+            "{name}: {fact:?}"
+        );
+    }
+    assert!(environment["cpu.allowed"].value().and_then(FactValue::as_f64).is_some_and(|count| count >= 1.0));
+    if Path::new("/proc/self/status").exists() {
+        assert!(environment["process.user"].value().is_some());
+    }
+}
+
+fn shown(fact: &Fact) -> String {
+    match fact {
+        Fact::Known { value, source } => format!("{value}  [{source}]"),
+        Fact::Unknown { why } => why.to_string(),
+    }
+}
+
+/// No control characters, no empty reason, no empty source.
+fn fit_for_a_document(name: &str, fact: &Fact) {
+    let texts = match fact {
+        Fact::Known { value, source } => [value.to_string(), source.clone()],
+        Fact::Unknown { why: Unknown::Absent(why) | Unknown::Refused(why) | Unknown::Unreadable(why) } => {
+            ["a reason".to_owned(), why.clone()]
+        }
+    };
+    assert!(!texts[1].is_empty(), "{name}");
+    assert!(!texts.concat().contains(char::is_control), "{name}");
+    assert!(name.len() <= 256 && !name.contains(char::is_control), "{name}");
+}

@@ -1,0 +1,57 @@
+//! Warnings: what makes a run's prices less sure, and what to do about it.
+
+use serde::Serialize;
+use tollgate_model::Run;
+
+use crate::health::{self, State};
+use crate::prices::{Doubt, Prices};
+
+/// A warning and its remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// What is the matter, as a clause.
+    pub warning: String,
+    /// What would help, as a sentence.
+    pub remedy: String,
+}
+
+/// The warnings of a run, from its facts and its prices.
+pub fn of(run: &Run, prices: &Prices) -> Vec<Advice> {
+    let poor = health::of_moment(run).into_iter().filter(|check| check.state == State::Poor);
+    let mut advice: Vec<Advice> = poor
+        .map(|check| Advice {
+            warning: format!("{}: {}", check.name, check.found),
+            remedy: check.remedy.unwrap_or_default(),
+        })
+        .collect();
+    advice.extend(many_dropped(prices));
+    advice.extend(wide(prices));
+    advice
+}
+
+fn many_dropped(prices: &Prices) -> Option<Advice> {
+    let rows = doubted(prices, |doubt| matches!(doubt, Doubt::ManyDropped(_)));
+    (rows > 0).then(|| Advice {
+        warning: format!("{} lost more than 5 % of blocks to other work on the processor", counted(rows)),
+        remedy: "Stop what else runs, or choose a quieter processor with --cpu.".to_owned(),
+    })
+}
+
+fn wide(prices: &Prices) -> Option<Advice> {
+    let rows = doubted(prices, |doubt| matches!(doubt, Doubt::Wide(_)));
+    (rows > 0).then(|| Advice {
+        warning: format!("the interval of {} is wider than ±10 %", counted(rows)),
+        remedy: "Give the run more --time, or the machine less to do.".to_owned(),
+    })
+}
+
+fn doubted(prices: &Prices, kind: impl Fn(&Doubt) -> bool) -> usize {
+    prices.measured().filter(|(_, figures)| figures.doubts().iter().any(&kind)).count()
+}
+
+fn counted(rows: usize) -> String {
+    match rows {
+        1 => "one row".to_owned(),
+        rows => format!("{rows} rows"),
+    }
+}

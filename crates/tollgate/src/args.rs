@@ -1,0 +1,254 @@
+//! The arguments: the one definition from which the parser, the help, the completions and the manual
+//! pages are made.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use tollgate_model::Label;
+
+use crate::failure::Failure;
+use crate::{figures, out};
+
+/// Measures, explains and compares what it costs to cross the boundaries of a machine.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, about, subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true, after_help = AFTER)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+const AFTER: &str = "\
+Exit status: 0 done, 1 a condition that was asked for failed (--fail-on), 2 wrong usage or input.
+Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs.";
+
+/// What the program can do; one file each.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Measure here, show the prices and keep the run
+    Run(RunArgs),
+    /// Show what can be measured, or the kept runs
+    List(ListArgs),
+    /// Show a kept run again
+    Show(ShowArgs),
+    /// Hold prices side by side, with verdicts and what differs between the places
+    Compare(CompareArgs),
+    /// Say whether this machine is fit for measuring, and what would help
+    Doctor(DoctorArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one page a verb
+    Man(ManArgs),
+}
+
+/// `tollgate run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A suite, a probe, a case, or either with `*`; none for everything
+    pub pattern: Vec<String>,
+    /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = figures::parse_time)]
+    #[arg(conflicts_with_all = ["quick", "thorough"])]
+    pub time: Option<Duration>,
+    /// Spend 10 seconds: wider intervals
+    #[arg(long, conflicts_with = "thorough")]
+    pub quick: bool,
+    /// Spend up to 10 minutes: narrower intervals
+    #[arg(long)]
+    pub thorough: bool,
+    /// Give the run a name by which show and compare find it
+    #[arg(long, value_name = "LABEL")]
+    pub label: Option<Label>,
+    /// Measure on this processor [default: the last one allowed]
+    #[arg(long, value_name = "N", value_parser = parse_cpu)]
+    pub cpu: Option<usize>,
+    /// Write the run to this file instead of keeping it among the others
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// How to print the prices
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// No progress bar, no warnings on standard error
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `tollgate list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Only what these match: a suite, a probe, a case, or either with `*`
+    #[arg(conflicts_with = "runs")]
+    pub pattern: Vec<String>,
+    /// Show the kept runs instead
+    #[arg(long)]
+    pub runs: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// A file, a label, an id or its beginning, or `last`
+    pub run: String,
+    /// How to print the prices
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ShowFormat,
+}
+
+/// `tollgate compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The run that the others are held against: a file, a label, an id or its beginning, or `last`
+    pub base: String,
+    /// The runs that are held against it
+    #[arg(required = true)]
+    pub other: Vec<String>,
+    /// Exit with status 1 where any price has this verdict
+    #[arg(long, value_name = "VERDICT", value_enum)]
+    pub fail_on: Option<FailOn>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `tollgate man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write tollgate.1 and one page a verb into this directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}
+
+/// How a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// For eyes
+    #[default]
+    Table,
+    /// For programs; docs/json.md has the fields
+    Json,
+}
+
+/// How a kept run is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ShowFormat {
+    /// For eyes
+    #[default]
+    Table,
+    /// For programs; docs/json.md has the fields
+    Json,
+    /// For spreadsheets: one line a case
+    Csv,
+}
+
+/// The verdict that makes a comparison fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A price went up
+    Slower,
+    /// A price went down
+    Faster,
+    /// A price went up or down
+    Different,
+}
+
+/// The definition itself, for completions and manual pages.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
+
+/// What this process was asked to do.
+///
+/// # Errors
+/// Wrong usage; and help or version that could not be printed.
+pub fn parse() -> Result<Verb, Failure> {
+    let error = match Arguments::try_parse() {
+        Ok(arguments) => return Ok(arguments.verb),
+        Err(error) => error,
+    };
+    match error.kind() {
+        // The text is the result that was asked for; with it printed, all is done.
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            out::print(&error.render().ansi().to_string())?;
+            Err(Failure::ClosedPipe)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(Failure::input("nothing to do; `tollgate run` measures, `tollgate --help` shows the rest"))
+        }
+        _ => Err(Failure::input(one_line(&error.render().to_string()))),
+    }
+}
+
+/// clap's message in one line: what was wrong, and its tips, without the usage that `--help` has.
+fn one_line(message: &str) -> String {
+    let told =
+        message.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let words: Vec<&str> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut line = String::new();
+    for word in words {
+        let word = word.strip_prefix("error: ").unwrap_or(word);
+        let (joint, word) = match word.strip_prefix("tip: ") {
+            Some(tip) => ("; ", tip),
+            None => (" ", word),
+        };
+        if !line.is_empty() {
+            line.push_str(joint);
+        }
+        line.push_str(word);
+    }
+    line
+}
+
+fn parse_cpu(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "it is not the number of a processor, such as 0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_argument_says_what_it_does() {
+        for verb in command().get_subcommands() {
+            assert!(verb.get_about().is_some(), "{}", verb.get_name());
+            for argument in verb.get_arguments() {
+                assert!(argument.get_help().is_some(), "{} {}", verb.get_name(), argument.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn the_message_of_wrong_usage_is_one_line() {
+        let error = Arguments::try_parse_from(["tollgate", "lst"]).expect_err("no such verb");
+        let line = one_line(&error.render().to_string());
+        assert!(line.contains("'lst'") && line.contains("'list'") && !line.contains("Usage"), "{line}");
+        let error = Arguments::try_parse_from(["tollgate", "run", "--label", "../x"]).expect_err("a path");
+        let line = one_line(&error.render().to_string());
+        assert!(line.contains("would be a path") && !line.contains('\n'), "{line}");
+    }
+}

@@ -1,0 +1,311 @@
+//! `tollgate compare`: prices of places side by side, and what differs between the places.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tollgate_model::compare::{Comparison, FactDifference, Row, Verdict};
+use tollgate_model::{Case, Fact, Label, Outcome, Params, Place, Run, RunId, Unit};
+
+use crate::args::{CompareArgs, FailOn, Format};
+use crate::failure::Failure;
+use crate::table::{Look, Table, heading, paragraph};
+use crate::{facts, figures, out, store};
+
+const UNPAIRED: &str = "Two runs cannot share rounds: this is an unpaired comparison of the medians of their \
+    processes. Intervals are at 95 %, corrected for the number of rows.";
+
+/// Compares each other run with the base.
+///
+/// # Errors
+/// When a run cannot be read; and the condition of `--fail-on`.
+pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let base = store::find(&args.base)?;
+    let others = args.other.iter().map(|other| store::find(other)).collect::<Result<Vec<Run>, Failure>>()?;
+    let compared: Vec<Compared> = others.iter().map(|other| Compared::of(&base, other)).collect();
+    match args.format {
+        Format::Table => out::print(&text(&base, &compared, out::width()))?,
+        Format::Json => out::print_json(&Document::of(&base, &compared))?,
+    }
+    args.fail_on.map_or(Ok(()), |condition| check(condition, &compared))
+}
+
+/// One other run beside the base.
+struct Compared<'a> {
+    other: &'a Run,
+    comparison: Comparison,
+    /// Of each row.
+    units: BTreeMap<Case, Unit>,
+}
+
+impl<'a> Compared<'a> {
+    fn of(base: &Run, other: &'a Run) -> Self {
+        let mut comparison = tollgate_model::compare::compare(base, other);
+        // The bench's own measurements are not prices of the place.
+        let of_place = |case: &Case| !case.probe.starts_with("bench/");
+        comparison.rows.retain(|row| of_place(&row.case));
+        comparison.only_base.retain(|(case, _)| of_place(case));
+        comparison.only_other.retain(|(case, _)| of_place(case));
+        // How it was measured is no fact of the place, but may be why prices differ.
+        comparison
+            .facts
+            .extend([facts::CLOCK, facts::ISOLATION].iter().filter_map(|name| differing(name, base, other)));
+        // What moves prices first; otherwise in the order of their names.
+        comparison.facts.sort_by_key(|fact| tollgate_inspect::movers(&fact.name).is_none());
+        let unit = |measurement: &tollgate_model::Measurement| match &measurement.outcome {
+            Outcome::Measured(measured) => Some((measurement.case.clone(), measured.unit)),
+            _ => None,
+        };
+        Self { other, comparison, units: other.measurements.iter().filter_map(unit).collect() }
+    }
+}
+
+fn differing(name: &str, base: &Run, other: &Run) -> Option<FactDifference> {
+    let (base, other) = (base.environment.get(name), other.environment.get(name));
+    let differ = base.and_then(Fact::value) != other.and_then(Fact::value);
+    differ.then(|| FactDifference { name: name.to_owned(), base: base.cloned(), other: other.cloned() })
+}
+
+/// What a run is called: by its label where it has one.
+fn name(run: &Run) -> String {
+    run.label.as_ref().map_or_else(|| run.id.to_string(), ToString::to_string)
+}
+
+fn check(condition: FailOn, compared: &[Compared]) -> Result<(), Failure> {
+    let (is_met, word): (fn(Verdict) -> bool, _) = match condition {
+        FailOn::Slower => (|verdict| verdict == Verdict::Slower, "slower"),
+        FailOn::Faster => (|verdict| verdict == Verdict::Faster, "faster"),
+        FailOn::Different => (|verdict| matches!(verdict, Verdict::Slower | Verdict::Faster), "different"),
+    };
+    let rows = compared.iter().flat_map(|compared| &compared.comparison.rows);
+    let met: Vec<String> = rows.filter(|row| is_met(row.verdict)).map(|row| row.case.to_string()).collect();
+    match met.as_slice() {
+        [] => Ok(()),
+        [first] => Err(Failure::Condition(format!("{first} is {word}"))),
+        [first, rest @ ..] => Err(Failure::Condition(format!("{first} and {} more are {word}", rest.len()))),
+    }
+}
+
+fn text(base: &Run, compared: &[Compared], width: usize) -> String {
+    let mut text = String::new();
+    for (at, compared) in compared.iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        text.push_str(&heading(&format!("{} against {}", described(compared.other), described(base)), width));
+        text.push_str(&facts_text(&compared.comparison.facts, width));
+        text.push('\n');
+        text.push_str(&rows_table(compared).render(width));
+        text.push_str(&only_text("only the base", &compared.comparison.only_base, width));
+        text.push_str(&only_text("only the other", &compared.comparison.only_other, width));
+        text.push_str(&paragraph(&tally(&compared.comparison.rows), width, ""));
+    }
+    text.push_str(&paragraph(UNPAIRED, width, ""));
+    text
+}
+
+fn described(run: &Run) -> String {
+    format!("{} ({}, {})", name(run), run.place, run.started)
+}
+
+fn facts_text(facts: &[FactDifference], width: usize) -> String {
+    if facts.is_empty() {
+        return paragraph("No fact differs between the places.", width, "");
+    }
+    let mut text = paragraph("Facts that differ, base → other; those known to move prices first:", width, "");
+    for fact in facts {
+        let line =
+            format!("{}: {} → {}", fact.name, in_words(fact.base.as_ref()), in_words(fact.other.as_ref()));
+        text.push_str(&paragraph(&line, width, "  "));
+        if let Some(moves) = tollgate_inspect::movers(&fact.name) {
+            text.push_str(&paragraph(&format!("moves {moves}"), width, "      "));
+        }
+    }
+    text
+}
+
+fn in_words(fact: Option<&Fact>) -> String {
+    /// A list such as the processor's flags would bury the others.
+    const MOST: usize = 60;
+    let words = match fact {
+        None => "not recorded".to_owned(),
+        Some(Fact::Known { value, .. }) => value.to_string(),
+        Some(Fact::Unknown { why }) => why.to_string(),
+    };
+    match words.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &words[..at]),
+        None => words,
+    }
+}
+
+fn rows_table(compared: &Compared) -> Table {
+    let mut table =
+        Table::new(&["probe", "base", "other", "ratio", "95 % interval", "verdict"]).with_words(&["verdict"]);
+    for row in &compared.comparison.rows {
+        let unit = compared.units.get(&row.case).copied().unwrap_or(Unit::Nanoseconds);
+        let price =
+            |price: Option<f64>| price.map_or_else(|| "–".to_owned(), |price| figures::price(price, unit));
+        let known = row.ratio.is_finite() && row.base.is_some() && row.other.is_some();
+        let cells = [
+            row.case.to_string(),
+            price(row.base),
+            price(row.other),
+            if known { figures::ratio(row.ratio) } else { "–".to_owned() },
+            row.interval.map(|interval| figures::span(interval.low, interval.high)).unwrap_or_default(),
+            row.verdict.to_string(),
+        ];
+        let look = match row.verdict {
+            Verdict::Slower | Verdict::Faster => Look::Flagged,
+            Verdict::Same => Look::Plain,
+            Verdict::CannotTell => Look::Faint,
+        };
+        table.row(look, &cells, row.why.as_slice());
+    }
+    table
+}
+
+fn only_text(where_from: &str, only: &[(Case, String)], width: usize) -> String {
+    let line = |(case, why): &(Case, String)| {
+        paragraph(&format!("{case}: {where_from} has a price; {why}"), width, "  ")
+    };
+    only.iter().map(line).collect()
+}
+
+fn tally(rows: &[Row]) -> String {
+    let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let of = |verdict: Verdict| format!("{} {verdict}", count(verdict));
+    [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::CannotTell].map(of).join(", ")
+}
+
+/// A comparison as programs get it; with several others the lists hold them all, each with its run.
+#[derive(Serialize)]
+struct Document<'a> {
+    base: Heading<'a>,
+    others: Vec<Heading<'a>>,
+    paired: bool,
+    rows: Vec<RowRecord<'a>>,
+    only_base: Vec<OnlyRecord<'a>>,
+    only_other: Vec<OnlyRecord<'a>>,
+    facts: Vec<FactRecord<'a>>,
+    comparisons: Vec<Section<'a>>,
+}
+
+#[derive(Serialize)]
+struct Section<'a> {
+    other: Heading<'a>,
+    rows: Vec<RowRecord<'a>>,
+    only_base: Vec<OnlyRecord<'a>>,
+    only_other: Vec<OnlyRecord<'a>>,
+    facts: Vec<FactRecord<'a>>,
+}
+
+#[derive(Serialize)]
+struct Heading<'a> {
+    id: &'a RunId,
+    label: Option<&'a Label>,
+    place: Place,
+    started: &'a str,
+}
+
+#[derive(Serialize)]
+struct RowRecord<'a> {
+    other_run: &'a RunId,
+    probe: &'a str,
+    params: &'a Params,
+    unit: Option<Unit>,
+    base: Option<f64>,
+    other: Option<f64>,
+    ratio: Option<f64>,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
+    verdict: Verdict,
+    floor: f64,
+    why: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct OnlyRecord<'a> {
+    other_run: &'a RunId,
+    probe: &'a str,
+    params: &'a Params,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
+struct FactRecord<'a> {
+    other_run: &'a RunId,
+    name: &'a str,
+    base: Option<&'a Fact>,
+    other: Option<&'a Fact>,
+    moves: Option<&'static str>,
+}
+
+impl<'a> Document<'a> {
+    fn of(base: &'a Run, compared: &'a [Compared<'a>]) -> Self {
+        Self {
+            base: Heading::of(base),
+            others: compared.iter().map(|compared| Heading::of(compared.other)).collect(),
+            paired: false,
+            rows: compared.iter().flat_map(RowRecord::all).collect(),
+            only_base: compared.iter().flat_map(|c| OnlyRecord::all(c, &c.comparison.only_base)).collect(),
+            only_other: compared.iter().flat_map(|c| OnlyRecord::all(c, &c.comparison.only_other)).collect(),
+            facts: compared.iter().flat_map(FactRecord::all).collect(),
+            comparisons: compared.iter().map(Section::of).collect(),
+        }
+    }
+}
+
+impl<'a> Section<'a> {
+    fn of(compared: &'a Compared<'a>) -> Self {
+        Self {
+            other: Heading::of(compared.other),
+            rows: RowRecord::all(compared).collect(),
+            only_base: OnlyRecord::all(compared, &compared.comparison.only_base).collect(),
+            only_other: OnlyRecord::all(compared, &compared.comparison.only_other).collect(),
+            facts: FactRecord::all(compared).collect(),
+        }
+    }
+}
+
+impl<'a> Heading<'a> {
+    fn of(run: &'a Run) -> Self {
+        Self { id: &run.id, label: run.label.as_ref(), place: run.place, started: &run.started }
+    }
+}
+
+impl<'a> RowRecord<'a> {
+    fn all(compared: &'a Compared<'a>) -> impl Iterator<Item = Self> {
+        compared.comparison.rows.iter().map(|row| Self {
+            other_run: &compared.other.id,
+            probe: &row.case.probe,
+            params: &row.case.params,
+            unit: compared.units.get(&row.case).copied(),
+            base: row.base,
+            other: row.other,
+            ratio: Some(row.ratio).filter(|ratio| ratio.is_finite()),
+            ratio_low: row.interval.map(|interval| interval.low),
+            ratio_high: row.interval.map(|interval| interval.high),
+            verdict: row.verdict,
+            floor: row.floor,
+            why: row.why.as_deref(),
+        })
+    }
+}
+
+impl<'a> OnlyRecord<'a> {
+    fn all(compared: &'a Compared<'a>, only: &'a [(Case, String)]) -> impl Iterator<Item = Self> {
+        let other_run = &compared.other.id;
+        only.iter().map(move |(case, why)| Self { other_run, probe: &case.probe, params: &case.params, why })
+    }
+}
+
+impl<'a> FactRecord<'a> {
+    fn all(compared: &'a Compared<'a>) -> impl Iterator<Item = Self> {
+        compared.comparison.facts.iter().map(|fact| Self {
+            other_run: &compared.other.id,
+            name: &fact.name,
+            base: fact.base.as_ref(),
+            other: fact.other.as_ref(),
+            moves: tollgate_inspect::movers(&fact.name),
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! `tollgate doctor`: what makes this machine a poor instrument, and what would help.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tollgate_probes::Selection;
+use tollgate_probes::bench::{Plan, interrupt};
+
+use crate::args::{DoctorArgs, Format};
+use crate::failure::Failure;
+use crate::health::{self, Check, State};
+use crate::prices::{GROUND, Prices};
+use crate::table::{Look, Table, paragraph};
+use crate::{out, run};
+
+/// Long enough to tell emulated traps from others, and to see whether somebody takes time away.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// What doctor shows, as programs get it.
+#[derive(Serialize)]
+struct Diagnosis {
+    fit: bool,
+    checks: Vec<Check>,
+}
+
+/// Examines the machine: its facts, and a short run of the probes that show emulation.
+///
+/// # Errors
+/// When it is interrupted, or no process can be measured at all.
+pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
+    let telling = [GROUND, "gates/int80", "gates/vm-exit"].map(str::to_owned);
+    let selection = Selection::matching(&telling).map_err(|unknown| Failure::input(unknown.to_string()))?;
+    interrupt::install();
+    let run = run::make(&selection, &Plan::within(LOOK), None, true)?;
+    let checks = health::checks(&run, &Prices::of(&run));
+    let fit = checks.iter().all(|check| check.state != State::Poor);
+    match args.format {
+        Format::Json => out::print_json(&Diagnosis { fit, checks }),
+        Format::Table => out::print(&text(fit, &checks, out::width())),
+    }
+}
+
+fn text(fit: bool, checks: &[Check], width: usize) -> String {
+    let mut table = Table::new(&["what", "state"]).with_words(&["state"]);
+    for check in checks {
+        let look = match check.state {
+            State::Good => Look::Plain,
+            State::Fair => Look::Plain,
+            State::Poor => Look::Flagged,
+            State::Absent | State::Refused | State::Unreadable => Look::Faint,
+        };
+        let advice = [&check.remedy, &check.root].into_iter().flatten();
+        let words = std::iter::once(&check.found).chain(advice).cloned().collect::<Vec<String>>().join(". ");
+        table.row(look, &[check.name.to_owned(), check.state.word().to_owned()], &[words]);
+    }
+    let verdict = match fit {
+        true => "Fit for measuring. What is fair costs some precision or is part of the prices.",
+        false => {
+            "Not fit as it is: deal with what is poor, or read the prices as those of a place like this."
+        }
+    };
+    format!("{}\n{}", table.render(width), paragraph(verdict, width, ""))
+}

@@ -1,0 +1,51 @@
+//! The facts that the command itself looks at, by name: one place to look when one is called otherwise.
+
+use tollgate_model::{Environment, Fact, FactValue};
+
+/// Which clock the blocks were timed with: `tsc`, or the kernel's; its source says why.
+pub const CLOCK: &str = "run.clock";
+/// Ticks of that clock a second.
+pub const CLOCK_HZ: &str = "run.clock_hz";
+/// The processor that was measured.
+pub const CPU: &str = "run.cpu";
+/// Whether each bench process began anew.
+pub const ISOLATION: &str = "run.isolation";
+
+/// The text of a fact that is known and a text.
+pub fn text<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
+    environment.get(name)?.value()?.as_text()
+}
+
+/// The figure of a fact that is known and a number.
+pub fn number(environment: &Environment, name: &str) -> Option<f64> {
+    environment.get(name)?.value()?.as_f64()
+}
+
+/// The flag of a fact that is known and one.
+pub fn flag(environment: &Environment, name: &str) -> Option<bool> {
+    environment.get(name)?.value()?.as_flag()
+}
+
+/// Where a known fact comes from.
+pub fn source<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
+    match environment.get(name)? {
+        Fact::Known { source, .. } => Some(source),
+        Fact::Unknown { .. } => None,
+    }
+}
+
+/// Whether blocks were timed with the time stamp counter, so that ticks are its cycles.
+pub fn clock_is_tsc(environment: &Environment) -> bool {
+    text(environment, CLOCK) == Some("tsc")
+}
+
+/// Whether QEMU's translator executes everything here: then no time is a price.
+pub fn emulated(environment: &Environment) -> bool {
+    const LAYER: &str = "QEMU TCG";
+    const SIGNATURE: &str = "TCGTCGTCGTCG";
+    let says_so = |item: &String| item == LAYER || item.contains(SIGNATURE);
+    ["hypervisor.layers", "hypervisor.signatures"].iter().any(|name| {
+        let items = environment.get(*name).and_then(Fact::value);
+        matches!(items, Some(FactValue::List(items)) if items.iter().any(says_so))
+    })
+}

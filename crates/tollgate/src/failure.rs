@@ -1,0 +1,79 @@
+//! How the program ends: every exit status is decided here.
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::out;
+
+/// Why a verb did not do what it was asked to.
+#[derive(Debug)]
+pub enum Failure {
+    /// Wrong usage or input, or something that could not be written: one sentence. Exit status 2.
+    Input(String),
+    /// What was asked for was done, and a condition that was asked for failed. Exit status 1.
+    Condition(String),
+    /// A signal asked to stop. Exit status 128 and the signal's number, as shells have it.
+    Interrupted(i32),
+    /// Nobody reads the output any more, which is no error. Exit status 0.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// Wrong usage or input.
+    pub fn input(sentence: impl Into<String>) -> Self {
+        Self::Input(sentence.into())
+    }
+
+    /// What writing to standard output ran into.
+    pub fn of_output(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::Input(format!("standard output cannot be written: {}", plainly(error))),
+        }
+    }
+}
+
+/// An I/O error without the number at its end: `No space left on device`.
+pub fn plainly(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}
+
+/// Says what went wrong, where there is something to say, and with which status the program ends.
+pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
+    match outcome {
+        Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Err(Failure::Condition(sentence)) => {
+            out::say(&sentence);
+            ExitCode::from(1)
+        }
+        Err(Failure::Input(sentence)) => {
+            out::say(&sentence);
+            ExitCode::from(2)
+        }
+        Err(Failure::Interrupted(signal)) => {
+            out::say("interrupted; nothing was kept");
+            ExitCode::from(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_loses_its_number_and_nothing_else() {
+        assert_eq!(plainly(&io::Error::from_raw_os_error(28)), "No space left on device");
+        assert_eq!(plainly(&io::Error::other("odd (os error")), "odd (os error");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_told_from_a_full_disk() {
+        assert!(matches!(Failure::of_output(&io::ErrorKind::BrokenPipe.into()), Failure::ClosedPipe));
+        assert!(matches!(Failure::of_output(&io::Error::from_raw_os_error(28)), Failure::Input(_)));
+    }
+}

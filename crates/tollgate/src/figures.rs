@@ -1,0 +1,222 @@
+//! How figures are written: three significant digits and the unit that suits them.
+
+use std::time::Duration;
+
+use tollgate_model::Unit;
+
+/// Digits that a price is shown with.
+const DIGITS: i32 = 3;
+/// Where both ends of an interval would read the same, more; but not endlessly.
+const MOST_DIGITS: i32 = 6;
+
+/// A price with its unit: `87.1 ns`, `1.85 µs`.
+pub fn price(value: f64, unit: Unit) -> String {
+    let scale = Scale::of(value, unit);
+    format!("{} {}", significant(value / scale.divisor, DIGITS), scale.name)
+}
+
+/// A difference with its sign: `+12.3 ns`.
+pub fn difference(value: f64, unit: Unit) -> String {
+    let sign = if value < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", price(value.abs(), unit))
+}
+
+/// An interval in the unit that its price is shown in: `86.9–87.3`.
+pub fn range(low: f64, high: f64, price: f64, unit: Unit) -> String {
+    let scale = Scale::of(price, unit);
+    span(low / scale.divisor, high / scale.divisor)
+}
+
+/// An interval of bare numbers: `1.31–1.37`. Both ends have the same number of decimals.
+pub fn span(low: f64, high: f64) -> String {
+    let largest = low.abs().max(high.abs());
+    let at = |digits: i32| {
+        let decimals = decimals(largest, digits);
+        (format!("{low:.decimals$}"), format!("{high:.decimals$}"))
+    };
+    let (low_text, high_text) =
+        (DIGITS..=MOST_DIGITS).map(at).find(|(a, b)| a != b || low == high).unwrap_or_else(|| at(DIGITS));
+    format!("{low_text}–{high_text}")
+}
+
+/// How many times something is of something else: `×12.3`.
+pub fn multiple(value: f64) -> String {
+    format!("×{}", significant(value, DIGITS))
+}
+
+/// A ratio near one needs its thousandths: `1.034`, `0.966`, `12.3`.
+pub fn ratio(value: f64) -> String {
+    match value.abs() {
+        near if (0.1..9.9995).contains(&near) => format!("{value:.3}"),
+        _ => significant(value, DIGITS),
+    }
+}
+
+/// A share of one as percent: `0.25 %`, `3.4 %`, `12 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent.abs() {
+        size if size < 0.005 => "less than 0.01 %".to_owned(),
+        size if size < 0.995 => format!("{percent:.2} %"),
+        size if size < 9.95 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+/// A frequency: `2.60 GHz`.
+pub fn frequency(hz: f64) -> String {
+    let (divisor, name) = match hz {
+        hz if hz >= 1e9 => (1e9, "GHz"),
+        hz if hz >= 1e6 => (1e6, "MHz"),
+        _ => (1.0, "Hz"),
+    };
+    format!("{} {name}", significant(hz / divisor, DIGITS))
+}
+
+/// A number with so many significant digits, without an exponent.
+pub fn significant(value: f64, digits: i32) -> String {
+    let decimals = decimals(value, digits);
+    format!("{value:.decimals$}")
+}
+
+/// Time as the user would say it: `9 s`, `2 min`, `1 h 5 min`.
+pub fn time_left(left: Duration) -> String {
+    match left.as_secs_f64().ceil() as u64 {
+        seconds if seconds < 100 => format!("{seconds} s"),
+        seconds if seconds < 3600 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// `--time`: seconds, or a number with `s`, `m` or `h`; from one second to a day.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
+    const LEAST: f64 = 1.0;
+    const MOST: f64 = 24.0 * 3600.0;
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let plain = digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let number: f64 = match digits.parse() {
+        Ok(number) if plain => number,
+        _ => return Err("it is not a time such as 3, 2.5, 90s or 2m".to_owned()),
+    };
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("its unit is none of s, m and h".to_owned()),
+    };
+    match number * unit {
+        seconds if seconds < LEAST => Err("a run takes at least 1 s".to_owned()),
+        seconds if seconds > MOST => Err("a run takes at most 24 h".to_owned()),
+        seconds => Ok(Duration::from_secs_f64(seconds)),
+    }
+}
+
+/// What a figure is divided by before it is shown, and what it is called then.
+struct Scale {
+    divisor: f64,
+    name: &'static str,
+}
+
+impl Scale {
+    fn of(value: f64, unit: Unit) -> Self {
+        let steps: &[(f64, &str)] = match unit {
+            Unit::Nanoseconds => &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")],
+            Unit::NanosecondsPerLine => &[(1.0, "ns/line"), (1e3, "µs/line")],
+            Unit::Cycles => &[(1.0, "cycles")],
+            Unit::Bytes => &[(1.0, "bytes")],
+        };
+        // 999.6 ns rounds to 1.00 µs, not to 1000 ns.
+        let fitting = steps.iter().rev().find(|(divisor, _)| value.abs() >= divisor * 0.9995);
+        let &(divisor, name) = fitting.unwrap_or(&steps[0]);
+        Self { divisor, name }
+    }
+}
+
+/// Decimals that show `digits` significant digits of `value`.
+fn decimals(value: f64, digits: i32) -> usize {
+    const MOST: i32 = 9;
+    if value == 0.0 || !value.is_finite() {
+        return 1;
+    }
+    let of_magnitude = |value: f64| digits - 1 - value.abs().log10().floor() as i32;
+    let first = of_magnitude(value).clamp(0, MOST);
+    // Rounding may carry into the next magnitude: 9.996 is 10.0.
+    let step = 10_f64.powi(first);
+    of_magnitude((value * step).round() / step).clamp(0, MOST).min(first) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_have_three_digits_and_a_unit_that_suits() {
+        let ns = |value| price(value, Unit::Nanoseconds);
+        assert_eq!(ns(0.3456), "0.346 ns");
+        assert_eq!(ns(87.123), "87.1 ns");
+        assert_eq!(ns(9.996), "10.0 ns");
+        assert_eq!(ns(99.96), "100 ns");
+        assert_eq!(ns(999.4), "999 ns");
+        assert_eq!(ns(999.7), "1.00 µs");
+        assert_eq!(ns(1_849.0), "1.85 µs");
+        assert_eq!(ns(12_345_678.0), "12.3 ms");
+        assert_eq!(ns(3e9), "3.00 s");
+        assert_eq!(ns(0.0), "0.0 ns");
+        assert_eq!(price(1234.4, Unit::Cycles), "1234 cycles");
+        assert_eq!(price(18.25, Unit::NanosecondsPerLine), "18.2 ns/line");
+    }
+
+    #[test]
+    fn differences_have_a_sign() {
+        assert_eq!(difference(12.34, Unit::Nanoseconds), "+12.3 ns");
+        assert_eq!(difference(-1234.0, Unit::Nanoseconds), "-1.23 µs");
+    }
+
+    #[test]
+    fn an_interval_shows_both_ends_apart() {
+        let ns = Unit::Nanoseconds;
+        assert_eq!(range(86.93, 87.31, 87.1, ns), "86.9–87.3");
+        assert_eq!(range(87.11, 87.13, 87.12, ns), "87.11–87.13");
+        assert_eq!(range(1840.0, 1851.0, 1845.0, ns), "1.84–1.85");
+        assert_eq!(range(0.0, 0.0, 0.0, ns), "0.0–0.0");
+        assert_eq!(range(-0.5, 12.0, 3.0, ns), "-0.5–12.0");
+    }
+
+    #[test]
+    fn ratios_and_shares() {
+        assert_eq!(ratio(1.0344), "1.034");
+        assert_eq!(ratio(12.34), "12.3");
+        assert_eq!(ratio(0.0123), "0.0123");
+        assert_eq!(multiple(12.34), "×12.3");
+        assert_eq!(percent(0.0), "less than 0.01 %");
+        assert_eq!(percent(0.0021), "0.21 %");
+        assert_eq!(percent(0.034), "3.4 %");
+        assert_eq!(percent(0.123), "12 %");
+    }
+
+    #[test]
+    fn times_are_read_or_refused_with_the_reason() {
+        let seconds = |text| parse_time(text).map(|time| time.as_secs_f64());
+        assert_eq!(seconds("3"), Ok(3.0));
+        assert_eq!(seconds("2.5"), Ok(2.5));
+        assert_eq!(seconds("90s"), Ok(90.0));
+        assert_eq!(seconds("2m"), Ok(120.0));
+        assert_eq!(seconds("24h"), Ok(86_400.0));
+        for wrong in
+            ["", "s", "0", "0.5", "-3", "+3", "1e3", "inf", "nan", "3 weeks", "25h", "9d", "1.2.3", "٣"]
+        {
+            assert!(seconds(wrong).is_err(), "{wrong:?} was taken for a time");
+        }
+    }
+
+    #[test]
+    fn the_time_left_is_rounded_up() {
+        assert_eq!(time_left(Duration::from_millis(8200)), "9 s");
+        assert_eq!(time_left(Duration::from_secs(121)), "3 min");
+        assert_eq!(time_left(Duration::from_secs(3900)), "1 h 5 min");
+    }
+}

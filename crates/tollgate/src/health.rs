@@ -1,0 +1,510 @@
+//! What makes a place a poor instrument, judged from the facts and prices of a run that was made there:
+//! `doctor` shows every check, a run's warnings are those that came out poor.
+
+use serde::Serialize;
+use tollgate_model::{Environment, Fact, FactValue, Run, Unknown};
+
+use crate::prices::{GROUND, Prices};
+use crate::{facts, figures};
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How that is.
+    pub state: State,
+    /// What was found, as a clause.
+    pub found: String,
+    /// What would help, as a sentence.
+    pub remedy: Option<String>,
+    /// What root would add, as a sentence.
+    pub root: Option<String>,
+}
+
+/// How something is, or why that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It does no harm.
+    Good,
+    /// It costs some precision, or is part of the prices.
+    Fair,
+    /// Prices are not to be trusted before it is dealt with.
+    Poor,
+    /// This place has no such thing.
+    Absent,
+    /// It exists, and may not be seen.
+    Refused,
+    /// Reading it failed.
+    Unreadable,
+}
+
+impl State {
+    /// As the table shows it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Fair => "fair",
+            Self::Poor => "poor",
+            Self::Absent => "absent",
+            Self::Refused => "refused",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// A share of the machine's processors that others use, above which they disturb.
+const BUSY: f64 = 0.25;
+/// Percent of the time in which some task waited, above which measuring waits too.
+const PRESSED: f64 = 5.0;
+/// A share of all processors' time that a hypervisor gave to others.
+const STOLEN: f64 = 0.01;
+/// A trap that costs more system calls than this is not taken by the processor alone.
+const EMULATED_TRAP: f64 = 10.0;
+/// An exit that takes longer, in nanoseconds, goes through more than one hypervisor.
+const NESTED_EXIT: f64 = 1000.0;
+/// Ticks a second in /proc/stat: USER_HZ, which x86-64 Linux fixes.
+const TICKS: f64 = 100.0;
+
+/// Every check, in the order in which they are best read.
+pub fn checks(run: &Run, prices: &Prices) -> Vec<Check> {
+    let mut checks = of_moment(run);
+    checks.extend(of_place(run, prices));
+    checks
+}
+
+/// What disturbs while it is measured, and can be otherwise in a minute.
+pub fn of_moment(run: &Run) -> Vec<Check> {
+    let environment = &run.environment;
+    vec![
+        processors(environment),
+        pinning(environment),
+        load(environment),
+        pressure(environment),
+        throttling(environment),
+        steal(run),
+        clock(environment),
+        tracer(environment),
+    ]
+}
+
+/// What the place is like: part of its prices, whoever measures them.
+fn of_place(run: &Run, prices: &Prices) -> Vec<Check> {
+    let environment = &run.environment;
+    vec![
+        clocksource(environment),
+        governor(environment),
+        boost(environment),
+        siblings(environment),
+        isolation(environment),
+        hypervisor(environment),
+        nesting(environment),
+        traps(prices),
+        exits(prices),
+        filters(environment),
+        privilege(environment),
+    ]
+}
+
+impl Check {
+    fn new(name: &'static str, state: State, found: impl Into<String>) -> Self {
+        Self { name, state, found: found.into(), remedy: None, root: None }
+    }
+
+    fn good(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Good, found)
+    }
+
+    fn fair(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Fair, found)
+    }
+
+    fn poor(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Poor, found)
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    fn root(self, root: impl Into<String>) -> Self {
+        Self { root: Some(root.into()), ..self }
+    }
+
+    /// Judges a known value; what is not known is passed on with its reason.
+    fn of(
+        name: &'static str,
+        environment: &Environment,
+        fact: &str,
+        judge: impl FnOnce(&FactValue) -> Self,
+    ) -> Self {
+        match environment.get(fact) {
+            None => Self::new(name, State::Unreadable, format!("{fact} was not recorded")),
+            Some(Fact::Known { value, .. }) => judge(value),
+            Some(Fact::Unknown { why: Unknown::Absent(why) }) => Self::new(name, State::Absent, why.clone()),
+            Some(Fact::Unknown { why: Unknown::Unreadable(why) }) => {
+                Self::new(name, State::Unreadable, why.clone())
+            }
+            Some(Fact::Unknown { why: Unknown::Refused(why) }) => {
+                Self::new(name, State::Refused, why.clone()).root(format!("Root would show {fact}."))
+            }
+        }
+    }
+
+    /// [`Check::of`] a number.
+    fn of_number(
+        name: &'static str,
+        environment: &Environment,
+        fact: &str,
+        judge: impl FnOnce(f64) -> Self,
+    ) -> Self {
+        Self::of(name, environment, fact, |value| match value.as_f64() {
+            Some(number) => judge(number),
+            None => Self::new(name, State::Unreadable, format!("{fact} is not a number")),
+        })
+    }
+}
+
+fn processors(environment: &Environment) -> Check {
+    const NAME: &str = "processors";
+    Check::of_number(NAME, environment, "cpu.allowed", |allowed| match allowed {
+        one if one < 2.0 => {
+            Check::poor(NAME, "only one processor is allowed, and everything else runs there too")
+                .remedy("Allow a second one (taskset, cpuset, the virtual machine's size).")
+        }
+        several => Check::good(NAME, format!("{several} allowed")),
+    })
+}
+
+fn pinning(environment: &Environment) -> Check {
+    const NAME: &str = "pinning";
+    Check::of_number(NAME, environment, facts::CPU, |cpu| {
+        Check::good(NAME, format!("stays on processor {cpu}"))
+    })
+}
+
+fn load(environment: &Environment) -> Check {
+    const NAME: &str = "load";
+    let online = facts::number(environment, "cpu.online").unwrap_or(1.0).max(1.0);
+    Check::of_number(NAME, environment, "load.before", |load| {
+        let found = format!("{load:.2} tasks on average over {online} processors");
+        match load > BUSY * online {
+            false => Check::good(NAME, found),
+            true => Check::poor(NAME, found).remedy("Stop what else runs, and wait a minute."),
+        }
+    })
+}
+
+fn pressure(environment: &Environment) -> Check {
+    const NAME: &str = "pressure";
+    Check::of_number(NAME, environment, "pressure.cpu.before", |percent| {
+        let found = format!("some task waited for a processor {percent:.1} % of the last ten seconds");
+        match percent > PRESSED {
+            false => Check::good(NAME, found),
+            true => Check::poor(NAME, found)
+                .remedy("Stop what else runs, or choose a quieter processor with --cpu."),
+        }
+    })
+}
+
+fn throttling(environment: &Environment) -> Check {
+    const NAME: &str = "quota";
+    match grown(environment, "throttled") {
+        Some(times) if times > 0.0 => {
+            Check::poor(NAME, format!("the control group used up its processor time {times} times meanwhile"))
+                .remedy("Raise the group's cpu.max (docker run --cpus).")
+        }
+        _ => Check::of_number(NAME, environment, "throttled.after", |_| {
+            Check::good(NAME, "not used up meanwhile")
+        }),
+    }
+}
+
+fn steal(run: &Run) -> Check {
+    const NAME: &str = "steal";
+    let environment = &run.environment;
+    let stolen = grown(environment, "steal").zip(processor_ticks(run));
+    Check::of_number(NAME, environment, "steal.after", |_| match stolen {
+        None => Check::new(NAME, State::Unreadable, "steal was not recorded before and after"),
+        Some((ticks, all)) => {
+            let share = ticks / all;
+            let found =
+                format!("{} of the processors' time went to other guests meanwhile", figures::percent(share));
+            match share > STOLEN {
+                false => Check::good(NAME, found),
+                true => Check::poor(NAME, found)
+                    .remedy("Measure when the host is quieter, or on one of your own."),
+            }
+        }
+    })
+}
+
+/// All processors' ticks between the beginning and the end of a run.
+fn processor_ticks(run: &Run) -> Option<f64> {
+    let time = |text: &str| humantime::parse_rfc3339(text).ok();
+    let seconds = time(&run.finished)?.duration_since(time(&run.started)?).ok()?.as_secs_f64();
+    let online = facts::number(&run.environment, "cpu.online")?;
+    Some(seconds.max(1.0) * TICKS * online.max(1.0))
+}
+
+/// How far a count went up during a run.
+fn grown(environment: &Environment, count: &str) -> Option<f64> {
+    let at = |when: &str| facts::number(environment, &format!("{count}.{when}"));
+    Some(at("after")? - at("before")?)
+}
+
+fn clock(environment: &Environment) -> Check {
+    const NAME: &str = "clock";
+    let source = facts::source(environment, facts::CLOCK).unwrap_or_default().to_owned();
+    Check::of(NAME, environment, facts::CLOCK, |_| match facts::clock_is_tsc(environment) {
+        false => Check::poor(NAME, format!("the kernel's clock; {source}"))
+            .remedy("Small prices are told less finely; measure where the TSC can be read."),
+        true if facts::flag(environment, "hypervisor.present") == Some(true) => {
+            Check::fair(NAME, format!("a virtual TSC ({source}): the hypervisor may scale or shift it"))
+                .remedy("Do not let the virtual machine be moved while it is measured.")
+        }
+        true => Check::good(NAME, format!("the TSC ({source})")),
+    })
+}
+
+fn clocksource(environment: &Environment) -> Check {
+    const NAME: &str = "clocksource";
+    const IN_USER_MODE: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "pvclock"];
+    Check::of(NAME, environment, "clocksource.current", |source| {
+        match source.as_text().is_some_and(|source| IN_USER_MODE.contains(&source)) {
+            true => Check::good(NAME, source.to_string()),
+            false => Check::fair(NAME, format!("{source}: every reading of a clock enters the kernel"))
+                .remedy("It is part of the price of clocks here; see clocksource.available for others.")
+                .root("Root can write another to current_clocksource."),
+        }
+    })
+}
+
+fn governor(environment: &Environment) -> Check {
+    const NAME: &str = "governor";
+    Check::of(NAME, environment, "power.governor", |governor| match governor.as_text() {
+        Some("performance") => Check::good(NAME, "performance"),
+        _ => Check::fair(NAME, format!("{governor}: the frequency follows the load"))
+            .remedy("Take the governor performance.")
+            .root("Root can set it: cpupower frequency-set -g performance."),
+    })
+}
+
+fn boost(environment: &Environment) -> Check {
+    const NAME: &str = "turbo";
+    Check::of(NAME, environment, "power.boost", |boost| {
+        match boost.as_flag() {
+        Some(false) => Check::good(NAME, "off"),
+        _ => Check::fair(NAME, "on: the frequency depends on heat and on the other cores")
+            .remedy("Switch it off while comparing.")
+            .root("Root can: write 0 to cpufreq/boost, or 1 to intel_pstate/no_turbo, in /sys/devices/system/cpu."),
+    }
+    })
+}
+
+fn siblings(environment: &Environment) -> Check {
+    const NAME: &str = "smt";
+    Check::of(NAME, environment, "cpu.smt_active", |active| match active.as_flag() {
+        Some(false) => Check::good(NAME, "no processors share a core"),
+        _ => Check::fair(NAME, "processors share cores: a busy sibling slows what is measured")
+            .remedy("Keep the sibling of the processor that is measured idle; cpu.siblings names it.")
+            .root("Root can take it offline."),
+    })
+}
+
+fn isolation(environment: &Environment) -> Check {
+    const NAME: &str = "isolation";
+    Check::of(NAME, environment, "cpu.isolated", |isolated| match isolated.as_text() {
+        Some("" | "none") | None => Check::fair(NAME, "the scheduler leaves no processor alone")
+            .remedy("Start the kernel with isolcpus=N nohz_full=N and measure with --cpu N.")
+            .root("Root can change the kernel's command line."),
+        Some(list) => {
+            Check::good(NAME, format!("processors {list} are left alone: measure there with --cpu"))
+        }
+    })
+}
+
+fn hypervisor(environment: &Environment) -> Check {
+    const NAME: &str = "hypervisor";
+    if facts::emulated(environment) {
+        return Check::poor(
+            NAME,
+            "QEMU TCG emulates this processor: its times are the emulator's, not prices",
+        )
+        .remedy("Measure under KVM or on the machine itself.");
+    }
+    Check::of(NAME, environment, "hypervisor.layers", |layers| match layers {
+        FactValue::List(layers) if layers.is_empty() => Check::good(NAME, "none that shows itself"),
+        layers => Check::fair(NAME, format!("{layers}: what it intercepts costs an exit"))
+            .remedy("It is part of every price here; compare with a run made outside."),
+    })
+}
+
+fn nesting(environment: &Environment) -> Check {
+    const NAME: &str = "nesting";
+    Check::of(NAME, environment, "hypervisor.nesting", |hints| match hints {
+        FactValue::List(hints) if hints.is_empty() => {
+            Check::good(NAME, "no hint of a hypervisor in a virtual machine")
+        }
+        hints => Check::fair(NAME, format!("{hints}: an exit goes through two hypervisors"))
+            .remedy("It is part of every price here; compare with a run made one layer further out."),
+    })
+}
+
+fn traps(prices: &Prices) -> Check {
+    const NAME: &str = "traps";
+    let multiple =
+        prices.measured().find(|(case, _)| case.probe == "gates/int80").and_then(|(_, int80)| int80.multiple);
+    match multiple {
+        None => Check::new(NAME, State::Absent, reason(prices, "gates/int80")),
+        Some(multiple) if multiple > EMULATED_TRAP => Check::poor(
+            NAME,
+            format!("int 0x80 costs {} system calls: software delivers interrupts here", figures::significant(multiple, 2)),
+        )
+        .remedy("Prices of traps and interrupts are this hypervisor's, not the processor's; compare them only with such."),
+        Some(multiple) => {
+            Check::good(NAME, format!("int 0x80 costs {} system calls", figures::significant(multiple, 2)))
+        }
+    }
+}
+
+fn exits(prices: &Prices) -> Check {
+    const NAME: &str = "exits";
+    match prices.measured().find(|(case, _)| case.probe == "gates/vm-exit") {
+        None => Check::new(NAME, State::Absent, reason(prices, "gates/vm-exit")),
+        Some((_, exit)) => {
+            let found = format!("cpuid takes {}", figures::price(exit.price.median, exit.measured.unit));
+            match exit.price.median > NESTED_EXIT {
+                false => Check::good(NAME, found),
+                true => {
+                    Check::poor(NAME, format!("{found}: it is emulated, or handed on by a nested hypervisor"))
+                        .remedy("Whatever traps costs that much here: page faults, devices, timers.")
+                }
+            }
+        }
+    }
+}
+
+/// Why a probe has no price.
+fn reason(prices: &Prices, probe: &str) -> String {
+    prices.reason(probe).map_or_else(|| format!("{probe} and {GROUND} were not measured"), str::to_owned)
+}
+
+fn tracer(environment: &Environment) -> Check {
+    const NAME: &str = "tracer";
+    Check::of_number(NAME, environment, "process.tracer", |tracer| match tracer {
+        0.0 => Check::good(NAME, "nobody traces this process"),
+        tracer => {
+            Check::poor(NAME, format!("process {tracer} traces this one and may stop each system call"))
+                .remedy("Run without strace or a debugger.")
+        }
+    })
+}
+
+fn filters(environment: &Environment) -> Check {
+    const NAME: &str = "seccomp";
+    Check::of(NAME, environment, "seccomp.mode", |mode| match mode.as_text() {
+        Some("disabled") => Check::good(NAME, "system calls are not filtered"),
+        _ => {
+            let filters = environment.get("seccomp.filters").and_then(Fact::value);
+            let count = filters.map(|filters| format!(", {filters} of them")).unwrap_or_default();
+            Check::fair(NAME, format!("system calls run filters{count}: part of every crossing's price"))
+                .remedy("Measure outside of the container or sandbox as well, and compare.")
+        }
+    })
+}
+
+/// Facts that may not be seen: what root would add.
+fn privilege(environment: &Environment) -> Check {
+    const NAME: &str = "privilege";
+    let is_refused = |fact: &Fact| matches!(fact, Fact::Unknown { why: Unknown::Refused(_) });
+    let refused: Vec<&str> =
+        environment.iter().filter(|(_, fact)| is_refused(fact)).map(|(name, _)| name.as_str()).collect();
+    let is_root =
+        environment.get("process.user").and_then(Fact::value).is_some_and(|user| user.to_string() == "0");
+    match refused.as_slice() {
+        [] => Check::good(NAME, "no fact was refused"),
+        names if is_root => Check::fair(NAME, format!("refused even to root: {}", names.join(", "))),
+        names => Check::fair(NAME, format!("refused: {}", names.join(", "))).root("Root would show them."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(facts: &[(&str, Fact)]) -> Environment {
+        facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone())).collect()
+    }
+
+    #[test]
+    fn load_is_judged_by_the_number_of_processors() {
+        let state = |load: f64| {
+            let online = Fact::known(4_i64, "test");
+            load_of(&with(&[("cpu.online", online), ("load.before", Fact::known(load, "test"))]))
+        };
+        assert_eq!((state(0.9), state(1.1)), (State::Good, State::Poor));
+    }
+
+    fn load_of(environment: &Environment) -> State {
+        load(environment).state
+    }
+
+    #[test]
+    fn absent_refused_and_unreadable_are_told_apart() {
+        let state = |fact: Fact| governor(&with(&[("power.governor", fact)]));
+        assert_eq!(state(Fact::absent("no cpufreq")).state, State::Absent);
+        assert_eq!(state(Fact::unreadable("garbage")).state, State::Unreadable);
+        let refused = state(Fact::refused("Permission denied"));
+        assert_eq!((refused.state, refused.root.is_some()), (State::Refused, true));
+        assert_eq!(state(Fact::known("performance", "test")).state, State::Good);
+        assert_eq!(state(Fact::known("powersave", "test")).state, State::Fair);
+        assert_eq!(governor(&Environment::new()).state, State::Unreadable);
+    }
+
+    #[test]
+    fn the_kernels_clock_is_poor_and_a_virtual_counter_fair() {
+        let clock_of = |used: &str, virtual_machine: bool| {
+            let present = Fact::known(virtual_machine, "test");
+            clock(&with(&[("run.clock", Fact::known(used, "why")), ("hypervisor.present", present)])).state
+        };
+        assert_eq!(clock_of("CLOCK_MONOTONIC_RAW", false), State::Poor);
+        assert_eq!(clock_of("tsc", true), State::Fair);
+        assert_eq!(clock_of("tsc", false), State::Good);
+    }
+
+    #[test]
+    fn an_emulated_processor_is_poor() {
+        for (name, value) in [
+            ("hypervisor.layers", FactValue::from(vec!["QEMU TCG".to_owned()])),
+            ("hypervisor.signatures", FactValue::from(vec!["TCGTCGTCGTCG".to_owned()])),
+        ] {
+            assert_eq!(hypervisor(&with(&[(name, Fact::known(value, "test"))])).state, State::Poor);
+        }
+        let kvm = Fact::known(vec!["KVM".to_owned()], "test");
+        assert_eq!(hypervisor(&with(&[("hypervisor.layers", kvm)])).state, State::Fair);
+    }
+
+    #[test]
+    fn time_that_was_taken_away_counts_against_what_there_was() {
+        let run = |stolen: i64| Run {
+            schema: 1,
+            tool: tollgate_model::run::Tool { name: "tollgate".into(), version: "0".into() },
+            id: "one".parse().expect("an id"),
+            label: None,
+            place: tollgate_model::Place::Vm,
+            started: "2026-11-21T01:54:27Z".into(),
+            finished: "2026-11-21T01:54:37Z".into(),
+            environment: with(&[
+                ("cpu.online", Fact::known(2_i64, "test")),
+                ("steal.before", Fact::known(100_i64, "test")),
+                ("steal.after", Fact::known(100 + stolen, "test")),
+            ]),
+            measurements: Vec::new(),
+        };
+        // Two processors for ten seconds have 2000 ticks.
+        assert_eq!(steal(&run(10)).state, State::Good);
+        assert_eq!(steal(&run(30)).state, State::Poor);
+    }
+}

@@ -1,0 +1,200 @@
+//! `tollgate list`: what can be measured, from the registry; and what is kept.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::BufReader;
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::{Label, Params, Place, RunId};
+use tollgate_probes::{Probe, SUITES, Selection};
+
+use crate::args::{Format, ListArgs};
+use crate::failure::Failure;
+use crate::table::{Look, Table, heading, paragraph};
+use crate::{out, store};
+
+/// Shows the probes that match, or the kept runs.
+///
+/// # Errors
+/// A pattern that matches nothing; a directory that cannot be read.
+pub fn list(args: &ListArgs) -> Result<(), Failure> {
+    match args.runs {
+        true => list_runs(args.format),
+        false => list_probes(&args.pattern, args.format),
+    }
+}
+
+#[derive(Serialize)]
+struct ProbeRecord {
+    name: &'static str,
+    suite: &'static str,
+    operation: &'static str,
+    instruction: Option<&'static str>,
+    /// One object a case; a probe without parameters has one case, an empty object.
+    params: Vec<Params>,
+    against: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Probes {
+    probes: Vec<ProbeRecord>,
+}
+
+fn list_probes(patterns: &[String], format: Format) -> Result<(), Failure> {
+    let selection = Selection::matching(patterns).map_err(|unknown| Failure::input(unknown.to_string()))?;
+    let chosen: HashSet<String> = selection.cases().map(|case| case.probe).collect();
+    let is_chosen = |probe: &&&'static Probe| chosen.contains(probe.name);
+    match format {
+        Format::Json => {
+            let probes = SUITES.iter().flat_map(|suite| suite.probes.iter().filter(is_chosen));
+            out::print_json(&Probes { probes: probes.map(|probe| ProbeRecord::of(probe)).collect() })
+        }
+        Format::Table => {
+            let width = out::width();
+            let mut text = String::new();
+            for suite in SUITES {
+                let probes: Vec<&'static Probe> = suite.probes.iter().filter(is_chosen).copied().collect();
+                if probes.is_empty() {
+                    continue;
+                }
+                text.push_str(&heading(&format!("{}: {}", suite.name, suite.about), width));
+                for probe in probes {
+                    text.push_str(&format!("  {}\n", probe.name));
+                    text.push_str(&paragraph(&about(probe), width, "      "));
+                }
+            }
+            out::print(&text)
+        }
+    }
+}
+
+/// What a probe prices, with what, in which cases, and against what.
+fn about(probe: &Probe) -> String {
+    let mut about = probe.operation.to_owned();
+    if !probe.instruction.is_empty() {
+        about.push_str(&format!(" Instruction: {}.", probe.instruction));
+    }
+    let cases = (probe.cases)();
+    let mut names: Vec<&String> = cases.iter().flat_map(|params| params.keys()).collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let values: Vec<String> =
+            cases.iter().filter_map(|params| params.get(name)).map(ToString::to_string).collect();
+        about.push_str(&format!(" Cases: {name} = {}.", values.join(", ")));
+    }
+    if let Some(against) = probe.against {
+        about.push_str(&format!(" Held against {against}."));
+    }
+    about
+}
+
+impl ProbeRecord {
+    fn of(probe: &'static Probe) -> Self {
+        Self {
+            name: probe.name,
+            suite: probe.suite(),
+            operation: probe.operation,
+            instruction: Some(probe.instruction).filter(|instruction| !instruction.is_empty()),
+            params: (probe.cases)(),
+            against: probe.against,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Runs {
+    runs: Vec<RunRecord>,
+}
+
+#[derive(Serialize)]
+struct RunRecord {
+    id: RunId,
+    label: Option<Label>,
+    place: Option<Place>,
+    started: Option<String>,
+    rows: Option<usize>,
+    path: String,
+    /// Why the file does not read as a run.
+    fault: Option<String>,
+}
+
+/// A run document without its samples.
+#[derive(Deserialize)]
+struct Outline {
+    label: Option<Label>,
+    place: Place,
+    started: String,
+    measurements: Vec<OutlineRow>,
+}
+
+#[derive(Deserialize)]
+struct OutlineRow {
+    probe: String,
+}
+
+fn list_runs(format: Format) -> Result<(), Failure> {
+    let runs: Vec<RunRecord> = store::kept()?.into_iter().map(RunRecord::of).collect();
+    match format {
+        Format::Json => out::print_json(&Runs { runs }),
+        Format::Table if runs.is_empty() => {
+            out::say("no run is kept yet; `tollgate run` makes one");
+            Ok(())
+        }
+        Format::Table => {
+            let mut table = Table::new(&["run", "label", "place", "started", "rows"])
+                .with_words(&["label", "place", "started"]);
+            for run in &runs {
+                let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+                let cells = [
+                    run.id.to_string(),
+                    or_none(run.label.as_ref().map(ToString::to_string)),
+                    or_none(run.place.map(|place| place.to_string())),
+                    or_none(run.started.clone()),
+                    or_none(run.rows.map(|rows| rows.to_string())),
+                ];
+                let (look, remarks) = match &run.fault {
+                    Some(fault) => (Look::Flagged, vec![format!("its file {fault}")]),
+                    None => (Look::Plain, Vec::new()),
+                };
+                table.row(look, &cells, &remarks);
+            }
+            out::print(&table.render(out::width()))
+        }
+    }
+}
+
+impl RunRecord {
+    fn of(entry: store::Entry) -> Self {
+        let outline = File::open(&entry.path)
+            .map_err(|error| format!("cannot be read: {}", crate::failure::plainly(&error)))
+            .and_then(|file| {
+                serde_json::from_reader::<_, Outline>(BufReader::new(file))
+                    .map_err(|error| format!("is not a run document: {error}"))
+            });
+        let path = entry.path.display().to_string();
+        match outline {
+            Err(fault) => Self {
+                id: entry.id,
+                label: None,
+                place: None,
+                started: None,
+                rows: None,
+                path,
+                fault: Some(fault),
+            },
+            Ok(outline) => {
+                let rows = outline.measurements.iter().filter(|row| !row.probe.starts_with("bench/")).count();
+                Self {
+                    id: entry.id,
+                    label: outline.label,
+                    place: Some(outline.place),
+                    started: Some(outline.started),
+                    rows: Some(rows),
+                    path,
+                    fault: None,
+                }
+            }
+        }
+    }
+}

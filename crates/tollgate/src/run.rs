@@ -1,0 +1,161 @@
+//! `tollgate run`: measure here, show, keep.
+
+use std::time::{Duration, SystemTime};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tollgate_inspect::Machine;
+use tollgate_model::run::{SCHEMA, Tool};
+use tollgate_model::{Label, Measurement, Outcome, Run};
+use tollgate_probes::Selection;
+use tollgate_probes::bench::{self, BenchError, Findings, Plan, Progress, interrupt};
+
+use crate::args::{Format, RunArgs};
+use crate::failure::Failure;
+use crate::prices::Prices;
+use crate::store::{self, Destination};
+use crate::{facts, figures, out, show};
+
+/// Measures what was chosen, keeps the run, and shows its prices.
+///
+/// # Errors
+/// Wrong input, before anything is measured; a run that could not be kept, after its prices were shown.
+pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    let selection =
+        Selection::matching(&args.pattern).map_err(|unknown| Failure::input(unknown.to_string()))?;
+    interrupt::install();
+    let destination = Destination::choose(args.out.as_deref())?;
+    if !args.quiet {
+        say_doubt(&destination);
+    }
+    let run = make(&selection, &plan(args), args.label.clone(), !args.quiet)?;
+    if let Some(signal) = interrupt::requested() {
+        return Err(Failure::Interrupted(signal));
+    }
+    let kept = destination.keep(&run);
+    let path = kept.as_ref().ok().and_then(Option::as_deref);
+    let prices = Prices::of(&run);
+    let shown = match args.format {
+        Format::Table => show::print_table(&run, &prices, path),
+        Format::Json => show::print_json(&run, &prices, path),
+    };
+    if args.format == Format::Table && !args.quiet {
+        show::print_warnings(&run, &prices);
+    }
+    // Last and gravest: that it was not kept.
+    kept?;
+    shown
+}
+
+fn say_doubt(destination: &Destination) {
+    match destination {
+        Destination::Doubtful(directory, why) => out::say(&format!(
+            "warning: runs cannot be kept in {}: {why}; name a file with --out to keep this one",
+            directory.display()
+        )),
+        Destination::Nowhere => out::say(
+            "warning: this run will not be kept: neither XDG_DATA_HOME nor HOME is set; name a file with --out",
+        ),
+        Destination::File(_) | Destination::Kept(_) => {}
+    }
+}
+
+/// The facts of the place and the measurements made there.
+///
+/// # Errors
+/// When nothing could be measured at all, or the user stopped it.
+pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: bool) -> Result<Run, Failure> {
+    let began = SystemTime::now();
+    let machine = Machine::here();
+    let mut environment = tollgate_inspect::environment(&machine);
+    environment.extend(tollgate_inspect::strain(&machine, "before"));
+    let findings = match facts::emulated(&environment) {
+        true => not_priced(selection),
+        false => measure(selection, plan, visible)?,
+    };
+    environment.extend(tollgate_inspect::strain(&machine, "after"));
+    environment.extend(findings.facts);
+    let written = |time: SystemTime| humantime::format_rfc3339_seconds(time).to_string();
+    Ok(Run {
+        schema: SCHEMA,
+        tool: Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        id: store::new_id(began)?,
+        label,
+        place: tollgate_inspect::place(&environment),
+        started: written(began),
+        finished: written(SystemTime::now()),
+        environment,
+        measurements: findings.measurements,
+    })
+}
+
+fn plan(args: &RunArgs) -> Plan {
+    let budget = match (args.time, args.quick, args.thorough) {
+        (Some(time), ..) => time,
+        (None, true, _) => Plan::QUICK,
+        (None, _, true) => Plan::THOROUGH,
+        (None, ..) => Plan::STANDARD,
+    };
+    Plan { cpu: args.cpu, ..Plan::within(budget) }
+}
+
+/// Every chosen case, skipped.
+fn not_priced(selection: &Selection) -> Findings {
+    let why = "this processor is emulated by QEMU TCG: times here are the emulator's, not prices";
+    let skipped = |case| Measurement { case, outcome: Outcome::Skipped { why: why.to_owned() } };
+    Findings { measurements: selection.cases().map(skipped).collect(), facts: Vec::new() }
+}
+
+/// Calls the bench and shows how far it is.
+fn measure(selection: &Selection, plan: &Plan, visible: bool) -> Result<Findings, Failure> {
+    let bar = progress_bar(plan.budget, visible);
+    let findings = bench::measure(selection, plan, &mut |progress| show_progress(&bar, progress));
+    bar.finish_and_clear();
+    findings.map_err(|error| match error {
+        BenchError::Interrupted(signal) => Failure::Interrupted(signal),
+        BenchError::NoSuchCpu { .. } | BenchError::CpuNotAllowed { .. } => {
+            Failure::input(format!("--cpu: {error}"))
+        }
+        BenchError::NoProcess(_) => Failure::input(error.to_string()),
+    })
+}
+
+/// On a terminal; elsewhere indicatif draws nothing. It is drawn only when the bench says how far it is:
+/// a thread that draws would disturb what is measured.
+fn progress_bar(budget: Duration, visible: bool) -> ProgressBar {
+    let target = if visible { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{bar:24} {prefix:>9}  {wide_msg}");
+    let bar = ProgressBar::with_draw_target(Some(millis(budget)), target);
+    match style {
+        Ok(style) => bar.with_style(style.progress_chars("━╸─")),
+        Err(_) => bar,
+    }
+}
+
+fn show_progress(bar: &ProgressBar, progress: &Progress) {
+    let left = progress.budget.saturating_sub(progress.elapsed);
+    bar.set_prefix(format!("{} left", figures::time_left(left)));
+    if !progress.what.is_empty() {
+        bar.set_message(progress.what.clone());
+    }
+    bar.set_position(millis(progress.elapsed).min(millis(progress.budget)));
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_emulator_executes_has_no_price_and_says_why() {
+        let selection = Selection::matching(&["gates/syscall*".to_owned()]).expect("registered");
+        let measurements = not_priced(&selection).measurements;
+        assert_eq!(measurements.len(), selection.cases().count());
+        for measurement in measurements {
+            let Outcome::Skipped { why } = measurement.outcome else { panic!("{:?}", measurement.outcome) };
+            assert!(why.contains("QEMU TCG"), "{why}");
+        }
+    }
+}

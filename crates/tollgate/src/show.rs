@@ -1,0 +1,294 @@
+//! `tollgate show`: a kept run's prices, as `run` shows them too.
+
+use std::path::Path;
+
+use serde::Serialize;
+use tollgate_model::compare::{Paired, Verdict};
+use tollgate_model::run::Tool;
+use tollgate_model::{Environment, Label, Place, Run, RunId};
+
+use crate::advice::{self, Advice};
+use crate::args::{ShowArgs, ShowFormat};
+use crate::failure::Failure;
+use crate::prices::{Doubt, Figures, GROUND, Prices, Record, Row, State};
+use crate::table::{Look, Table, paragraph};
+use crate::{facts, figures, out, store};
+
+/// A dropped share above this is remarked upon.
+const REMARKABLE_DROPS: f64 = 0.01;
+/// Processes that differ by more than this share are remarked upon.
+const REMARKABLE_SPREAD: f64 = 0.10;
+
+/// Shows a kept run.
+///
+/// # Errors
+/// When there is no such run, or it cannot be printed.
+pub fn show(args: &ShowArgs) -> Result<(), Failure> {
+    let run = store::find(&args.run)?;
+    let prices = Prices::of(&run);
+    match args.format {
+        ShowFormat::Table => {
+            print_table(&run, &prices, None)?;
+            print_warnings(&run, &prices);
+            Ok(())
+        }
+        ShowFormat::Json => print_json(&run, &prices, None),
+        ShowFormat::Csv => out::print_raw(csv(&run, &prices).as_bytes()),
+    }
+}
+
+/// Prints a run for eyes.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn print_table(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<(), Failure> {
+    let width = out::width();
+    let mut text = price_table(prices).render(width);
+    text.push('\n');
+    text.push_str(&summary(run, prices, width));
+    text.push_str(&paragraph(&whereabouts(run, kept), width, ""));
+    out::print(&text)
+}
+
+/// The warnings of a run, last and to standard error: they are no result.
+pub fn print_warnings(run: &Run, prices: &Prices) {
+    for Advice { warning, remedy } in advice::of(run, prices) {
+        out::warn(&paragraph(&format!("{warning}. {remedy}"), out::width(), "warning: "));
+    }
+}
+
+fn price_table(prices: &Prices) -> Table {
+    let mut table = Table::new(&["probe", "price", "95 % interval", "floor", "×syscall"]);
+    for row in &prices.rows {
+        let name = row.case.to_string();
+        let blank =
+            |price: &str| [name.clone(), price.to_owned(), String::new(), String::new(), String::new()];
+        match &row.state {
+            State::Skipped(why) => table.row(Look::Faint, &blank("skipped"), &[(*why).to_owned()]),
+            State::Failed(error) => table.row(Look::Flagged, &blank("failed"), &[(*error).to_owned()]),
+            State::Measured(figures) => {
+                let look = if figures.doubts().is_empty() { Look::Plain } else { Look::Flagged };
+                table.row(look, &price_cells(name, figures), &remarks(row, figures));
+            }
+        }
+    }
+    table
+}
+
+fn price_cells(name: String, figures: &Figures) -> [String; 5] {
+    let (price, unit) = (&figures.price, figures.measured.unit);
+    if !figures.is_price() {
+        return [name, "no price".into(), String::new(), String::new(), String::new()];
+    }
+    if let Some(limit) = figures.below {
+        return [
+            name,
+            format!("below {}", figures::price(limit, unit)),
+            String::new(),
+            String::new(),
+            String::new(),
+        ];
+    }
+    // A floor of nothing is one that could not be told either.
+    let floor = if price.min > 0.0 { figures::price(price.min, unit) } else { String::new() };
+    [
+        name,
+        figures::price(price.median, unit),
+        figures::range(price.interval.low, price.interval.high, price.median, unit),
+        floor,
+        figures.multiple.map(figures::multiple).unwrap_or_default(),
+    ]
+}
+
+/// What is to be known of a price beside its figures.
+fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
+    let (price, measured) = (&figures.price, figures.measured);
+    let mut remarks: Vec<String> = figures.doubts().into_iter().map(in_words).collect();
+    if !figures.is_price() {
+        remarks.push("not executed by hardware: its times are an emulator's".to_owned());
+        return remarks;
+    }
+    if let Some(paired) = &figures.paired {
+        remarks.push(paired_in_words(paired, row, figures));
+    }
+    if let ([low, high], None) = (price.modes.as_slice(), figures.below) {
+        remarks.push(format!(
+            "two levels: {} ({}) and {} ({})",
+            figures::price(low.at, measured.unit),
+            figures::percent(low.share),
+            figures::price(high.at, measured.unit),
+            figures::percent(high.share)
+        ));
+    }
+    if price.spread > REMARKABLE_SPREAD && figures.below.is_none() {
+        remarks.push(format!("processes differ by {}", figures::percent(price.spread)));
+    }
+    let flagged = figures.doubts().iter().any(|doubt| matches!(doubt, Doubt::ManyDropped(_)));
+    if price.dropped_share > REMARKABLE_DROPS && !flagged {
+        remarks.push(format!("{} of blocks dropped", figures::percent(price.dropped_share)));
+    }
+    remarks.extend(measured.notes.iter().cloned());
+    remarks
+}
+
+fn in_words(doubt: Doubt) -> String {
+    match doubt {
+        Doubt::ManyDropped(share) => {
+            format!("unsure: {} of blocks were disturbed and dropped", figures::percent(share))
+        }
+        Doubt::Wide(share) => format!("unsure: the interval is ±{}", figures::percent(share)),
+    }
+}
+
+fn paired_in_words(paired: &Paired, row: &Row, figures: &Figures) -> String {
+    let against = match paired.against.probe == row.case.probe {
+        true => paired.against.to_string(),
+        false => paired.against.probe.clone(),
+    };
+    let adds = figures::difference(paired.adds, figures.measured.unit);
+    match (paired.verdict, &paired.why) {
+        (Verdict::Slower | Verdict::Faster, _) => format!("{adds}, {} than {against}", paired.verdict),
+        (Verdict::Same, _) => format!("same as {against}"),
+        (Verdict::CannotTell, Some(why)) => format!("cannot be told from {against}: {why}"),
+        (Verdict::CannotTell, None) => format!("cannot be told from {against}"),
+    }
+}
+
+/// What the bench measured of itself, and with what: a line a group.
+fn summary(run: &Run, prices: &Prices, width: usize) -> String {
+    let environment = &run.environment;
+    let mut with = Vec::new();
+    if let Some(clock) = facts::text(environment, facts::CLOCK) {
+        let clock = if facts::clock_is_tsc(environment) { "the TSC" } else { clock };
+        let pace = facts::number(environment, facts::CLOCK_HZ).map(figures::frequency);
+        with.push(format!(
+            "timed with {clock}{}",
+            pace.map(|pace| format!(" at {pace}")).unwrap_or_default()
+        ));
+    }
+    if let Some(cpu) = facts::number(environment, facts::CPU) {
+        with.push(format!("on processor {cpu}"));
+    }
+    let mut text = match with.is_empty() {
+        true => String::new(),
+        false => paragraph(&with.join(" "), width, "bench: "),
+    };
+    for group in prices.groups() {
+        let own = own_in_words(prices, group);
+        if !own.is_empty() {
+            text.push_str(&paragraph(&own.join("; "), width, &format!("{}: ", out::clean(group))));
+        }
+    }
+    text
+}
+
+fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let price = |probe: &str| {
+        let figures = prices.own(probe, group)?;
+        Some(figures::price(figures.price.median, figures.measured.unit))
+    };
+    if let Some(processes) = prices.measured().map(|(_, figures)| figures.measured.processes.len()).max() {
+        words.push(format!("{processes} processes"));
+    }
+    if let Some(pair) = price("bench/clock-pair") {
+        words.push(format!("two readings of the clock {pair}"));
+    }
+    if let Some(turn) = price("bench/empty-loop-raw") {
+        words.push(format!("a turn of the empty loop {turn}, subtracted"));
+    }
+    if let Some((least, most)) = prices.resolution(group) {
+        let ns = |limit| figures::price(limit, tollgate_model::Unit::Nanoseconds);
+        words.push(format!(
+            "least price that can be told from nothing {} to {}, by row",
+            ns(least),
+            ns(most)
+        ));
+    }
+    if let Some(twin) = prices.own("bench/twin", group).and_then(|twin| twin.paired.as_ref()) {
+        words.push(format!("two equal arms differ by {}", figures::percent((twin.ratio - 1.0).abs())));
+    }
+    words
+}
+
+fn whereabouts(run: &Run, kept: Option<&Path>) -> String {
+    let label = run.label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
+    let kept = kept.map(|path| format!("; kept as {}", path.display())).unwrap_or_default();
+    format!("run{label} {} in {}, {}{kept}", run.id, with_article(run.place), run.started)
+}
+
+fn with_article(place: Place) -> String {
+    format!("a {place}")
+}
+
+/// A run as programs get it.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    tool: &'a Tool,
+    id: &'a RunId,
+    label: Option<&'a Label>,
+    place: Place,
+    started: &'a str,
+    finished: &'a str,
+    kept: Option<String>,
+    ground: &'static str,
+    measurements: Vec<Record<'a>>,
+    bench: Vec<Record<'a>>,
+    environment: &'a Environment,
+    warnings: Vec<Advice>,
+}
+
+/// Prints a run for programs.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn print_json(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<(), Failure> {
+    out::print_json(&Document {
+        schema: run.schema,
+        tool: &run.tool,
+        id: &run.id,
+        label: run.label.as_ref(),
+        place: run.place,
+        started: &run.started,
+        finished: &run.finished,
+        kept: kept.map(|path| path.display().to_string()),
+        ground: GROUND,
+        measurements: prices.rows.iter().map(|row| Record::of(row, run)).collect(),
+        bench: prices.own.iter().map(|row| Record::of(row, run)).collect(),
+        environment: &run.environment,
+        warnings: advice::of(run, prices),
+    })
+}
+
+/// One line a case, by RFC 4180 but for the line ends.
+fn csv(run: &Run, prices: &Prices) -> String {
+    let mut text = Record::CSV_HEADER.join(",");
+    text.push('\n');
+    for row in &prices.rows {
+        let fields = Record::of(row, run).csv_fields();
+        text.push_str(&fields.map(|field| quoted(&field)).join(","));
+        text.push('\n');
+    }
+    text
+}
+
+fn quoted(field: &str) -> String {
+    let field = out::clean(field);
+    match field.contains([',', '"']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_a_spreadsheet_are_quoted_where_they_must_be() {
+        assert_eq!(quoted("plain"), "plain");
+        assert_eq!(quoted("a, \"b\""), "\"a, \"\"b\"\"\"");
+        assert_eq!(quoted("two\nlines"), "two\\nlines");
+    }
+}

@@ -1,0 +1,328 @@
+//! The runs that are kept: where, and how one is found again by file, label, id or `last`.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use tollgate_model::run::{MAX_BYTES, ReadError};
+use tollgate_model::{Label, Run, RunId};
+
+use crate::failure::{Failure, plainly};
+use crate::writing::{self, Existing};
+
+const EXTENSION: &str = "json";
+/// What the newest run is called.
+const LAST: &str = "last";
+
+/// Where a run that is about to be made will go.
+#[derive(Debug)]
+pub enum Destination {
+    /// The file that the user named.
+    File(PathBuf),
+    /// The directory of kept runs.
+    Kept(PathBuf),
+    /// The directory of kept runs, which cannot be written to; nobody named it, so the prices are still
+    /// worth showing.
+    Doubtful(PathBuf, String),
+    /// Nobody says where runs are kept.
+    Nowhere,
+}
+
+impl Destination {
+    /// Where a run will go: before it is made, for nobody measures for a minute to be told then.
+    ///
+    /// # Errors
+    /// When a place that the user named cannot be written to.
+    pub fn choose(out: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(file) = out {
+            check_file(file).map_err(|why| Failure::input(format!("--out {}: {why}", file.display())))?;
+            return Ok(Self::File(file.to_owned()));
+        }
+        match home() {
+            Home::Named(directory) => match prepare(&directory) {
+                Ok(()) => Ok(Self::Kept(directory)),
+                Err(error) => Err(Failure::input(format!(
+                    "runs cannot be kept in {} (XDG_DATA_HOME): {}; name another place with --out FILE",
+                    directory.display(),
+                    plainly(&error)
+                ))),
+            },
+            Home::Usual(directory) => Ok(match prepare(&directory) {
+                Ok(()) => Self::Kept(directory),
+                Err(error) => Self::Doubtful(directory, plainly(&error)),
+            }),
+            Home::Unknown => Ok(Self::Nowhere),
+        }
+    }
+
+    /// Keeps a run. The path, where there is one now.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing of it is left.
+    pub fn keep(&self, run: &Run) -> Result<Option<PathBuf>, Failure> {
+        let (path, existing) = match self {
+            Self::Nowhere => return Ok(None),
+            Self::File(file) => (file.clone(), Existing::Replace),
+            Self::Kept(directory) | Self::Doubtful(directory, _) => {
+                (path_of(directory, &run.id), Existing::Keep)
+            }
+        };
+        let fault = |why: String| Failure::input(format!("the run was not kept: {}: {why}", path.display()));
+        let document = run.to_json().map_err(|error| fault(error.to_string()))?;
+        if document.len() as u64 > MAX_BYTES {
+            return Err(fault(format!("it {}", ReadError::TooLarge)));
+        }
+        writing::write_whole(&path, &document, existing).map_err(|error| fault(plainly(&error)))?;
+        Ok(Some(path))
+    }
+}
+
+fn check_file(file: &Path) -> Result<(), String> {
+    if file.is_dir() {
+        return Err("is a directory; name a file in it".to_owned());
+    }
+    if file.file_name().is_none() {
+        return Err("does not name a file".to_owned());
+    }
+    if file.exists() {
+        rustix::fs::access(file, rustix::fs::Access::WRITE_OK)
+            .map_err(|error| format!("cannot be written: {}", plainly(&error.into())))?;
+    }
+    if writing::is_stream(file) {
+        return Ok(());
+    }
+    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let directory = writing::parent(&target);
+    writing::try_out(directory)
+        .map_err(|error| format!("nothing can be written in {}: {}", directory.display(), plainly(&error)))
+}
+
+fn prepare(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    writing::try_out(directory)
+}
+
+/// Where kept runs are, by the XDG Base Directory specification: a relative XDG_DATA_HOME is none.
+enum Home {
+    Named(PathBuf),
+    Usual(PathBuf),
+    Unknown,
+}
+
+fn home() -> Home {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    match (absolute("XDG_DATA_HOME"), absolute("HOME")) {
+        (Some(data), _) => Home::Named(data.join("tollgate/runs")),
+        (None, Some(home)) => Home::Usual(home.join(".local/share/tollgate/runs")),
+        (None, None) => Home::Unknown,
+    }
+}
+
+fn path_of(directory: &Path, id: &RunId) -> PathBuf {
+    directory.join(format!("{id}.{EXTENSION}"))
+}
+
+/// The id of a run that began then: its UTC time, by which ids sort, and something random.
+pub fn new_id(began: SystemTime) -> Result<RunId, Failure> {
+    let time = humantime::format_rfc3339_seconds(began).to_string();
+    let digits: String = time.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
+    let id = format!("{}-{:04x}", digits.replace('T', "-"), writing::random() & 0xffff);
+    id.parse().map_err(|error| Failure::input(format!("the system's clock shows no usable time: {error}")))
+}
+
+/// A run that is kept.
+#[derive(Debug)]
+pub struct Entry {
+    /// From its file's name.
+    pub id: RunId,
+    /// Its file.
+    pub path: PathBuf,
+    written: SystemTime,
+}
+
+/// The kept runs, oldest first.
+///
+/// # Errors
+/// When their directory exists and cannot be read.
+pub fn kept() -> Result<Vec<Entry>, Failure> {
+    let (Home::Named(directory) | Home::Usual(directory)) = home() else { return Ok(Vec::new()) };
+    let entries = match fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(Failure::input(format!(
+                "{} cannot be read: {}",
+                directory.display(),
+                plainly(&error)
+            )));
+        }
+    };
+    let mut kept: Vec<Entry> = entries.filter_map(|entry| Entry::of(&entry.ok()?.path())).collect();
+    // Ids begin with the second in which they were made.
+    kept.sort_by(|a, b| (a.second(), a.written, &a.id).cmp(&(b.second(), b.written, &b.id)));
+    Ok(kept)
+}
+
+impl Entry {
+    /// What is not a run's file, such as one that was being written when the program was killed, is none.
+    fn of(path: &Path) -> Option<Self> {
+        if path.extension()? != EXTENSION {
+            return None;
+        }
+        let id = path.file_stem()?.to_str()?.parse().ok()?;
+        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(Self { id, path: path.to_owned(), written: metadata.modified().ok()? })
+    }
+
+    fn second(&self) -> &str {
+        let id = self.id.as_ref();
+        id.rsplit_once('-').map_or(id, |(second, _)| second)
+    }
+
+    /// Its label, read without reading the samples.
+    fn label(&self) -> Option<String> {
+        label_of(File::open(&self.path).ok()?)
+    }
+}
+
+/// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the
+/// newest that has it) or the beginning of an id, else a file after all.
+///
+/// # Errors
+/// When there is none, when a beginning fits several, or when the document is not a run.
+pub fn find(meant: &str) -> Result<Run, Failure> {
+    let path = locate(meant)?;
+    open(&path).map_err(|why| Failure::input(format!("{} {why}", path.display())))
+}
+
+fn locate(meant: &str) -> Result<PathBuf, Failure> {
+    let file = PathBuf::from(meant);
+    if meant.contains('/') || file.extension().is_some_and(|extension| extension == EXTENSION) {
+        return Ok(file);
+    }
+    let kept = kept()?;
+    if meant == LAST {
+        let newest = kept.last().map(|entry| entry.path.clone());
+        return newest.ok_or_else(|| Failure::input("no run is kept yet; `tollgate run` makes one"));
+    }
+    if let Some(entry) = kept.iter().find(|entry| entry.id.as_ref() == meant) {
+        return Ok(entry.path.clone());
+    }
+    if meant.parse::<Label>().is_ok()
+        && let Some(entry) = kept.iter().rev().find(|entry| entry.label().as_deref() == Some(meant))
+    {
+        return Ok(entry.path.clone());
+    }
+    let beginning: Vec<&Entry> =
+        kept.iter().filter(|entry| !meant.is_empty() && entry.id.as_ref().starts_with(meant)).collect();
+    match beginning.as_slice() {
+        [one] => Ok(one.path.clone()),
+        [] if file.exists() => Ok(file),
+        [] => Err(Failure::input(format!(
+            "no kept run has the label or id {meant:?}, and there is no such file; `tollgate list --runs` shows \
+             what is kept"
+        ))),
+        [first, .., last] => Err(Failure::input(format!(
+            "{} kept runs have an id that begins with {meant:?}, from {} to {}; say more of it",
+            beginning.len(),
+            first.id,
+            last.id
+        ))),
+    }
+}
+
+/// Reads a run document that anybody may have written.
+///
+/// # Errors
+/// The predicate of a sentence whose subject is the file.
+pub fn open(path: &Path) -> Result<Run, String> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "does not exist".to_owned(),
+        _ => format!("cannot be read: {}", plainly(&error)),
+    })?;
+    let metadata = file.metadata().map_err(|error| format!("cannot be read: {}", plainly(&error)))?;
+    if metadata.is_dir() {
+        return Err("is a directory; a run document is a file".to_owned());
+    }
+    if metadata.is_file() && metadata.len() > MAX_BYTES {
+        return Err(ReadError::TooLarge.to_string());
+    }
+    Run::read(file).map_err(|error| match error {
+        ReadError::Io(error) => format!("cannot be read: {}", plainly(&error)),
+        other => other.to_string(),
+    })
+}
+
+/// The top-level `label` of a document, read no further than to there.
+fn label_of(source: impl io::Read) -> Option<String> {
+    let found = RefCell::new(None);
+    // The visitor stops in the middle of the document, which the deserializer then takes for an error.
+    let _ = serde_json::Deserializer::from_reader(BufReader::new(source)).deserialize_map(UpToLabel(&found));
+    found.into_inner()
+}
+
+struct UpToLabel<'a>(&'a RefCell<Option<String>>);
+
+impl<'de> Visitor<'de> for UpToLabel<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a run document")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<String>()? {
+            if name == "label" {
+                *self.0.borrow_mut() = fields.next_value()?;
+                return Ok(());
+            }
+            fields.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_names_that_sort_by_time() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        let earlier = new_id(at(1_795_226_067)).expect("an id");
+        assert!(earlier.as_ref().starts_with("20261121-015427-"), "{earlier}");
+        assert_eq!(earlier.as_ref().len(), "20261121-015427-3f2a".len());
+        assert!(earlier < new_id(at(1_795_226_068)).expect("an id"));
+    }
+
+    #[test]
+    fn a_label_is_found_without_the_rest_of_the_document() {
+        assert_eq!(
+            label_of(&br#"{"schema":1,"tool":{"label":"no"},"label":"yes","place":"#[..]),
+            Some("yes".into())
+        );
+        assert_eq!(label_of(&br#"{"schema":1,"label":null,"place":"vm"}"#[..]), None);
+        assert_eq!(label_of(&b"not json"[..]), None);
+        assert_eq!(label_of(&br#"{"label":7}"#[..]), None);
+    }
+
+    #[test]
+    fn only_whole_runs_are_entries() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let entry = |name: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, "{}").expect("written");
+            Entry::of(&path).is_some()
+        };
+        assert!(entry("20261121-015427-3f2a.json"));
+        assert!(!entry(".20261121-015427-3f2a.json.00c0ffee.tmp"));
+        assert!(!entry("notes.txt"));
+        assert!(!entry(".hidden.json"));
+        fs::create_dir(directory.path().join("directory.json")).expect("made");
+        assert!(Entry::of(&directory.path().join("directory.json")).is_none());
+    }
+}

@@ -1,0 +1,291 @@
+//! Layout: columns that are never broken, and remarks beside them where there is room, beneath them
+//! where there is not.
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement};
+
+use crate::out::clean;
+
+/// The first column is cut here: a name from elsewhere may be of any length.
+const LONGEST_NAME: usize = 44;
+/// Remarks narrower than this are put beneath their row.
+const ENOUGH_FOR_REMARKS: usize = 34;
+const INDENT: &str = "    ";
+
+const HEADER: Style = Style::new().bold();
+const FAINT: Style = Style::new().dimmed();
+const FLAG: Style = AnsiColor::Yellow.on_default();
+
+/// How a row is to be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// As it is.
+    Plain,
+    /// With care: it has a `!` in front.
+    Flagged,
+    /// It has no figures.
+    Faint,
+}
+
+/// A table whose first column is a name, whose others are figures unless said otherwise, and whose rows have
+/// remarks.
+pub struct Table {
+    header: Vec<&'static str>,
+    words: Vec<&'static str>,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    look: Look,
+    cells: Vec<String>,
+    remarks: String,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new(header: &[&'static str]) -> Self {
+        Self { header: header.to_vec(), words: Vec::new(), rows: Vec::new() }
+    }
+
+    /// These columns hold words, which begin below each other; figures end below each other.
+    pub fn with_words(mut self, columns: &[&'static str]) -> Self {
+        self.words.extend(columns);
+        self
+    }
+
+    /// Adds a row. Texts may come from anywhere.
+    pub fn row(&mut self, look: Look, cells: &[String], remarks: &[String]) {
+        let cells = cells.iter().map(|cell| clean(cell).into_owned()).collect();
+        self.rows.push(Row { look, cells, remarks: clean(&remarks.join("; ")).into_owned() });
+    }
+
+    /// The table for so many columns of text, each line ended.
+    pub fn render(&self, width: usize) -> String {
+        let mut lines = self.columns(0);
+        let mut names: Vec<String> = vec![String::new(); lines.len()];
+        if lines.first().is_some_and(|line| display_width(line) > width) {
+            // Too narrow even so: the name goes on a line of its own.
+            names = self.names();
+            lines = self.columns(1).into_iter().map(|line| format!("  {line}")).collect();
+        }
+        let columns = lines.iter().map(|line| display_width(line)).max().unwrap_or(0);
+        let beside = width.checked_sub(columns + 2).filter(|&room| room >= ENOUGH_FOR_REMARKS);
+        let mut text = String::new();
+        let looks = std::iter::once(None).chain(self.rows.iter().map(Some));
+        for ((line, name), row) in lines.iter().zip(&names).zip(looks) {
+            let style = match row.map(|row| row.look) {
+                None => HEADER,
+                Some(Look::Flagged) => FLAG,
+                Some(Look::Faint) => FAINT,
+                Some(Look::Plain) => Style::new(),
+            };
+            let mut put = |line: &str| push_line(&mut text, style, line);
+            if !name.is_empty() {
+                put(name);
+            }
+            let remarks = row.map_or("", |row| row.remarks.as_str());
+            match beside {
+                Some(room) => {
+                    let pad = columns + 2;
+                    let mut pieces = wrap(remarks, room).into_iter();
+                    put(&format!("{line:columns$}  {}", pieces.next().unwrap_or_default()));
+                    pieces.for_each(|piece| put(&format!("{:pad$}{piece}", "")));
+                }
+                None => {
+                    put(line);
+                    let room = width.saturating_sub(INDENT.len()).max(20);
+                    wrap(remarks, room).iter().for_each(|piece| put(&format!("{INDENT}{piece}")));
+                }
+            }
+        }
+        text
+    }
+
+    /// The columns from the `first` on, one line a row, the header's first.
+    fn columns(&self, first: usize) -> Vec<String> {
+        let mut table = comfy_table::Table::new();
+        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        let mark_width = usize::from(first == 0) * 2;
+        let header = self.header.iter().enumerate().map(|(at, name)| match at {
+            0 => format!("{:mark_width$}{name}", ""),
+            _ => (*name).to_owned(),
+        });
+        table.set_header(header.skip(first));
+        for row in &self.rows {
+            let cells = row.cells.iter().enumerate().map(|(at, cell)| match at {
+                0 => marked(row.look, cell),
+                _ => cell.clone(),
+            });
+            table.add_row(cells.skip(first).collect::<Vec<String>>());
+        }
+        for (at, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, if first == 0 { 2 } else { 1 }));
+            let at = at + first;
+            let is_words = at == 0 || self.header.get(at).is_some_and(|name| self.words.contains(name));
+            column.set_cell_alignment(if is_words { CellAlignment::Left } else { CellAlignment::Right });
+        }
+        table.lines().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let header = self.header.first().map(|name| format!("  {name}"));
+        header
+            .into_iter()
+            .chain(self.rows.iter().map(|row| marked(row.look, row.cells.first().map_or("", |c| c))))
+            .collect()
+    }
+}
+
+fn marked(look: Look, name: &str) -> String {
+    let mark = if look == Look::Flagged { "! " } else { "  " };
+    let mut shown: String = name.chars().take(LONGEST_NAME).collect();
+    if shown.len() < name.len() {
+        shown.pop();
+        shown.push('…');
+    }
+    format!("{mark}{shown}")
+}
+
+fn push_line(text: &mut String, style: Style, line: &str) {
+    use std::fmt::Write;
+    let line = line.trim_end();
+    // Writing to a string cannot fail.
+    let _ = match style == Style::new() {
+        true => writeln!(text, "{line}"),
+        false => writeln!(text, "{style}{line}{style:#}"),
+    };
+}
+
+/// A paragraph of text, wrapped; each line ended. Later lines are indented as far as `hang` is long.
+pub fn paragraph(text: &str, width: usize, hang: &str) -> String {
+    let indent = " ".repeat(display_width(hang));
+    let room = width.saturating_sub(indent.len()).max(20);
+    let mut lines = String::new();
+    for (at, piece) in wrap(&clean(text), room).iter().enumerate() {
+        lines.push_str(if at == 0 { hang } else { &indent });
+        lines.push_str(piece);
+        lines.push('\n');
+    }
+    lines
+}
+
+/// A heading, on lines of its own.
+pub fn heading(text: &str, width: usize) -> String {
+    let line = |line: String| format!("{HEADER}{line}{HEADER:#}\n");
+    wrap(&clean(text), width).into_iter().map(line).collect()
+}
+
+/// A figure's unit stays on its line.
+const UNITS: [&str; 11] = ["%", "ns", "µs", "ms", "s", "min", "GHz", "MHz", "cycles", "bytes", "ns/line"];
+
+/// Breaks at spaces, but not before a unit; a word that is too long is broken where it must be.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let is_unit = UNITS.contains(&word.trim_end_matches([';', ',', '.', ')']));
+        match words.last_mut() {
+            Some(figure) if is_unit && figure.ends_with(|c: char| c.is_ascii_digit()) => {
+                figure.push(' ');
+                figure.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in words {
+        let mut word: Vec<char> = word.chars().collect();
+        if !line.is_empty() && display_width(&line) + 1 + word.len() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        while word.len() > width {
+            lines.push(word.drain(..width).collect());
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+fn display_width(line: &str) -> usize {
+    line.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(&["probe", "price", "95 %"]);
+        let cells = |name: &str, price: &str| [name.to_owned(), price.to_owned(), "1–2".to_owned()];
+        table.row(
+            Look::Plain,
+            &cells("gates/call", "1.02 ns"),
+            &["one remark".into(), "and another one".into()],
+        );
+        table.row(Look::Flagged, &cells("gates/syscall", "187 ns"), &["wide".into()]);
+        table
+    }
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    #[test]
+    fn remarks_are_beside_where_there_is_room_and_beneath_where_not() {
+        let wide = plain(&table().render(100));
+        assert!(
+            wide.lines().any(|line| line.contains("1.02 ns") && line.contains("and another one")),
+            "{wide}"
+        );
+        let narrow = plain(&table().render(40));
+        assert!(narrow.lines().any(|line| line == "    one remark; and another one"), "{narrow}");
+        assert_eq!(narrow.lines().count(), 5);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in 26..120 {
+            for line in plain(&table().render(width)).lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_flag_is_a_sign_and_not_only_a_colour() {
+        let text = plain(&table().render(80));
+        assert!(text.lines().any(|line| line.starts_with("! gates/syscall")), "{text}");
+    }
+
+    #[test]
+    fn figures_stand_below_each_other() {
+        let text = plain(&table().render(80));
+        let ends: Vec<usize> = text.lines().filter_map(|line| line.find("ns")).collect();
+        assert_eq!(ends.len(), 2);
+        assert_eq!(ends[0], ends[1], "{text}");
+    }
+
+    #[test]
+    fn what_a_document_says_cannot_command_the_terminal() {
+        let mut table = Table::new(&["probe"]);
+        table.row(Look::Plain, &["a\u{1b}[2J\u{7}".into()], &["x\r\ny".into()]);
+        assert!(!plain(&table.render(80)).contains(|c: char| c.is_control() && c != '\n'));
+        assert!(!table.render(80).contains("\u{1b}[2J"));
+    }
+
+    #[test]
+    fn words_are_kept_whole_where_they_fit() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("it adds 12.3 ns; to", 12), ["it adds", "12.3 ns; to"]);
+        assert!(wrap("", 10).is_empty());
+    }
+}

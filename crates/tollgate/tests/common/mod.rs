@@ -1,0 +1,143 @@
+//! What the tests of the command share: the program in a home of its own, and run documents made up.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The program, with a directory of kept runs that is nobody else's.
+pub struct Home {
+    directory: TempDir,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        Self { directory: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where runs are kept.
+    pub fn runs(&self) -> PathBuf {
+        self.path().join("tollgate/runs")
+    }
+
+    /// The program with arguments.
+    pub fn tollgate<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+        command
+            .env("XDG_DATA_HOME", self.path())
+            .env_remove("COLUMNS")
+            .current_dir(self.path())
+            .args(arguments);
+        command.timeout(std::time::Duration::from_secs(30));
+        command
+    }
+
+    /// What it prints when all goes well.
+    pub fn output<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> String {
+        let output = self.tollgate(arguments).assert().success().get_output().stdout.clone();
+        String::from_utf8(output).expect("text")
+    }
+
+    /// The JSON that it prints when all goes well.
+    pub fn json<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Value {
+        serde_json::from_str(&self.output(arguments)).expect("JSON")
+    }
+
+    /// The one line with which it refuses, after its name.
+    pub fn refusal<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> String {
+        one_line(&self.tollgate(arguments).assert().code(2).stdout("").get_output().stderr.clone())
+    }
+
+    /// A file in this home.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        std::fs::write(&path, content).expect("written");
+        path.to_str().expect("text").to_owned()
+    }
+
+    /// A kept run.
+    pub fn keep(&self, document: &Value) {
+        let id = document["id"].as_str().expect("an id");
+        self.file(&format!("tollgate/runs/{id}.json"), document.to_string());
+    }
+
+    /// The names of all files beneath this home.
+    pub fn files(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        let mut directories = vec![self.path().to_owned()];
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).expect("a directory") {
+                let path = entry.expect("an entry").path();
+                match path.is_dir() {
+                    true => directories.push(path),
+                    false => {
+                        files.push(path.strip_prefix(self.path()).expect("beneath").display().to_string())
+                    }
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+}
+
+pub fn one_line(stderr: &[u8]) -> String {
+    let text = String::from_utf8(stderr.to_vec()).expect("text");
+    let line = text.strip_suffix('\n').expect("a line");
+    assert!(!line.contains('\n'), "more than one line: {text}");
+    assert!(!line.contains(|c: char| c.is_control()), "a control character: {line:?}");
+    line.strip_prefix("tollgate: ").expect("in the program's name").to_owned()
+}
+
+/// A made-up run with three prices, the dearer ones `factor` times what they are elsewhere.
+pub fn document(id: &str, label: Option<&str>, factor: f64) -> Value {
+    json!({
+        "schema": 1,
+        "tool": {"name": "tollgate", "version": "0.1.0"},
+        "id": id,
+        "label": label,
+        "place": "vm",
+        "started": "2026-11-21T01:54:27Z",
+        "finished": "2026-11-21T01:55:27Z",
+        "environment": {
+            "kernel.release": {"status": "known", "value": format!("6.1.{factor}"), "source": "uname(2)"},
+            "run.clock": {"status": "known", "value": "tsc", "source": "CPUID.15H"},
+            "run.clock_hz": {"status": "known", "value": 2_000_000_000_i64, "source": "run.clock"},
+        },
+        "measurements": [
+            measured("gates/call", 1.0, &[]),
+            measured("gates/syscall", 80.0 * factor, &[]),
+            measured("gates/user-dispatch", 100.0 * factor, &["a note"]),
+            {"probe": "gates/int80", "params": {}, "status": "skipped", "why": "no IA-32 emulation"},
+            {"probe": "gates/seccomp", "params": {"instructions": 32}, "status": "failed", "error": "it hung"},
+        ],
+    })
+}
+
+/// A measurement of eight processes whose samples lie evenly within half a percent of `at`.
+pub fn measured(probe: &str, at: f64, notes: &[&str]) -> Value {
+    const PROCESSES: usize = 8;
+    const ROUNDS: usize = 60;
+    // A stride that is prime to the length visits every level once, and looks like no trend.
+    let jitter = |n: usize| 1.0 + (n * 37 % ROUNDS) as f64 / ROUNDS as f64 * 0.005;
+    let samples: Vec<f64> = (0..PROCESSES * ROUNDS).map(|n| at * jitter(n)).collect();
+    let processes = vec![json!({"rounds": ROUNDS + 1, "dropped": [ROUNDS]}); PROCESSES];
+    let against = probe.ends_with("user-dispatch").then(|| json!({"probe": "gates/syscall", "params": {}}));
+    let mut measurement = json!({
+        "probe": probe, "params": {}, "status": "measured", "unit": "ns", "provenance": "hardware",
+        "ops_per_sample": 500, "clock_hz": 2_000_000_000_i64, "samples": samples, "dropped": PROCESSES,
+        "processes": processes, "group": "gates", "notes": notes,
+    });
+    if let Some(against) = against {
+        measurement["against"] = against;
+    }
+    measurement
+}

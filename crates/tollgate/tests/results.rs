@@ -1,0 +1,403 @@
+//! What the verbs print: for eyes, for programs, and for terminals of every width.
+
+mod common;
+
+use common::{Home, document};
+use serde_json::Value;
+
+const MEASUREMENT: [&str; 24] = [
+    "probe",
+    "params",
+    "status",
+    "unit",
+    "median",
+    "median_cycles",
+    "ci_low",
+    "ci_high",
+    "min",
+    "samples",
+    "dropped",
+    "below",
+    "multiple_of_syscall",
+    "modes",
+    "processes",
+    "spread",
+    "against",
+    "flagged",
+    "why",
+    "error",
+    "notes",
+    "provenance",
+    "ops_per_sample",
+    "group",
+];
+const ROW: [&str; 12] = [
+    "other_run",
+    "probe",
+    "params",
+    "unit",
+    "base",
+    "other",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "verdict",
+    "floor",
+    "why",
+];
+
+fn kept() -> Home {
+    let home = Home::new();
+    home.keep(&document("20261121-015427-0001", Some("native"), 1.0));
+    home.keep(&document("20261121-015428-0002", Some("vm"), 1.5));
+    home
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+fn sorted(names: &[&'static str]) -> Vec<&'static str> {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names
+}
+
+/// The measurement of a probe.
+fn of<'a>(document: &'a Value, probe: &str) -> &'a Value {
+    let all = document["measurements"].as_array().expect("measurements");
+    all.iter().find(|measurement| measurement["probe"] == probe).expect("a measurement of the probe")
+}
+
+#[test]
+fn a_run_measures_keeps_and_can_be_shown_again() {
+    let home = Home::new();
+    let patterns = ["gates/call", "gates/user-dispatch"];
+    let ran = home.json(["run", patterns[0], patterns[1], "--time=1.5", "--label=mine", "--format=json"]);
+    let names: Vec<&Value> =
+        ran["measurements"].as_array().expect("rows").iter().map(|row| &row["probe"]).collect();
+    assert_eq!(names, ["gates/call", "gates/syscall", "gates/user-dispatch"]);
+    for measurement in
+        ran["measurements"].as_array().expect("rows").iter().chain(ran["bench"].as_array().expect("own"))
+    {
+        assert_eq!(keys(measurement), sorted(&MEASUREMENT));
+    }
+    let syscall = of(&ran, "gates/syscall");
+    if syscall["status"] == "measured" {
+        let figure = |name: &str| syscall[name].as_f64().unwrap_or_else(|| panic!("{name} of {syscall}"));
+        assert!(figure("ci_low") <= figure("median") && figure("median") <= figure("ci_high"));
+        assert!(figure("min") > 0.0 && figure("min") <= figure("median"));
+        assert!(figure("samples") >= 8.0 && figure("ops_per_sample") >= 1.0);
+        assert_eq!(syscall["multiple_of_syscall"], 1.0);
+        assert_eq!(syscall["unit"], "ns");
+    } else {
+        eprintln!("skipped: gates/syscall has no price here: {syscall}");
+    }
+    assert_eq!(ran["label"], "mine");
+    assert_eq!(home.files(), [format!("tollgate/runs/{}.json", ran["id"].as_str().expect("an id"))]);
+    assert_eq!(ran["kept"], home.path().join(&home.files()[0]).display().to_string());
+
+    let mut shown = home.json(["show", "mine", "--format=json"]);
+    shown["kept"] = ran["kept"].clone();
+    assert_eq!(shown, ran);
+    let verdicts = home.json(["compare", "mine", "last", "--format=json"]);
+    for row in verdicts["rows"].as_array().expect("rows") {
+        assert!(["same", "cannot tell"].contains(&row["verdict"].as_str().expect("a verdict")), "{row}");
+    }
+}
+
+#[test]
+fn out_writes_the_document_and_keeps_nothing_else() {
+    let home = Home::new();
+    let file = home.file("mine.json", "an older one");
+    let arguments = ["run", "gates/call", "--time=1", "--out", &file, "--quiet"];
+    let output = home.tollgate(arguments).assert().success();
+    assert!(!String::from_utf8_lossy(&output.get_output().stdout).is_empty());
+    assert_eq!(home.files(), ["mine.json"]);
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).expect("read")).expect("JSON");
+    let names =
+        ["schema", "tool", "id", "label", "place", "started", "finished", "environment", "measurements"];
+    assert_eq!(keys(&document), sorted(&names));
+    assert_eq!(home.json(["show", &file, "--format=json"])["id"], document["id"]);
+}
+
+#[test]
+fn every_measurement_has_the_same_fields() {
+    let shown = kept().json(["show", "native", "--format=json"]);
+    for measurement in shown["measurements"].as_array().expect("rows") {
+        assert_eq!(keys(measurement), sorted(&MEASUREMENT));
+    }
+    let (skipped, failed) = (of(&shown, "gates/int80"), of(&shown, "gates/seccomp"));
+    assert_eq!((&skipped["status"], &skipped["why"]), (&"skipped".into(), &"no IA-32 emulation".into()));
+    assert_eq!((&failed["status"], &failed["error"]), (&"failed".into(), &"it hung".into()));
+    assert_eq!(skipped["median"], Value::Null);
+    let syscall = of(&shown, "gates/syscall");
+    assert_eq!((syscall["samples"].as_u64(), syscall["dropped"].as_u64()), (Some(480), Some(8)));
+    let (median, cycles) = (syscall["median"].as_f64().expect("a figure"), &syscall["median_cycles"]);
+    assert!((median / 80.2 - 1.0).abs() < 0.01, "{median}");
+    assert!(
+        (cycles.as_f64().expect("a figure") / median - 2.0).abs() < 1e-9,
+        "2 GHz: two cycles a nanosecond"
+    );
+    let against = &of(&shown, "gates/user-dispatch")["against"];
+    assert_eq!(against["probe"], "gates/syscall");
+    assert_eq!(against["verdict"], "slower");
+    assert!((against["ratio"].as_f64().expect("a figure") - 1.25).abs() < 0.01, "{against}");
+}
+
+#[test]
+fn without_the_tsc_there_are_no_cycles() {
+    let home = Home::new();
+    let mut document = document("20261121-015427-0001", None, 1.0);
+    document["environment"]["run.clock"]["value"] = "CLOCK_MONOTONIC_RAW".into();
+    home.keep(&document);
+    let shown = home.json(["show", "last", "--format=json"]);
+    assert_eq!(of(&shown, "gates/syscall")["median_cycles"], Value::Null);
+}
+
+#[test]
+fn a_table_has_a_row_for_every_case_and_a_reason_for_every_gap() {
+    let table = kept().output(["show", "native"]);
+    for part in ["gates/call", "gates/syscall", "80.2 ns", "×1.25", "slower than gates/syscall", "a note"] {
+        assert!(table.contains(part), "{part} is not in\n{table}");
+    }
+    for gap in ["skipped", "no IA-32 emulation", "gates/seccomp{instructions=32}", "failed", "it hung"] {
+        assert!(table.contains(gap), "{gap} is not in\n{table}");
+    }
+    assert!(!table.contains('\u{1b}'), "colour where there is no terminal");
+}
+
+#[test]
+fn an_unsure_row_is_flagged_in_words() {
+    let home = Home::new();
+    let mut document = document("20261121-015427-0001", None, 1.0);
+    let syscall = &mut document["measurements"][1];
+    syscall["processes"] = serde_json::json!(vec![
+        serde_json::json!({"rounds": 70, "dropped": (60..70).collect::<Vec<_>>()});
+        8
+    ]);
+    syscall["dropped"] = 80.into();
+    home.keep(&document);
+    let table = home.output(["show", "last"]);
+    assert!(table.lines().any(|line| line.starts_with("! gates/syscall")), "{table}");
+    assert!(table.contains("14 % of blocks were disturbed and dropped"), "{table}");
+    assert_eq!(of(&home.json(["show", "last", "--format=json"]), "gates/syscall")["flagged"], true);
+}
+
+#[test]
+fn an_emulators_time_is_not_shown_as_a_price() {
+    let home = Home::new();
+    let mut document = document("20261121-015427-0001", None, 1.0);
+    document["measurements"][1]["provenance"] = "qemu-tcg".into();
+    home.keep(&document);
+    let table = home.output(["show", "last"]);
+    assert!(!table.contains("80.2 ns") && table.contains("not executed by hardware"), "{table}");
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let home = kept();
+    for width in [54_usize, 60, 80, 120] {
+        for arguments in
+            [vec!["show", "native"], vec!["compare", "native", "vm"], vec!["list"], vec!["list", "--runs"]]
+        {
+            let mut command = home.tollgate(arguments.clone());
+            let output =
+                command.env("COLUMNS", width.to_string()).assert().success().get_output().stdout.clone();
+            for line in String::from_utf8(output).expect("text").lines() {
+                assert!(line.chars().count() <= width, "{arguments:?} at {width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_document_cannot_command_the_terminal() {
+    let home = Home::new();
+    let mut document = document("20261121-015427-0001", None, 1.0);
+    let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\r\n\u{202e}x";
+    document["measurements"][1]["notes"] = serde_json::json!([evil]);
+    document["measurements"][3]["why"] = evil.into();
+    document["environment"]["kernel.release"]["value"] = evil.into();
+    home.keep(&document);
+    home.keep(&common::document("20261121-015428-0002", None, 1.0));
+    for arguments in [
+        vec!["show", "20261121-015427-0001"],
+        vec!["show", "20261121-015427-0001", "--format=json"],
+        vec!["show", "20261121-015427-0001", "--format=csv"],
+        vec!["compare", "20261121-015427-0001", "last"],
+        vec!["compare", "20261121-015427-0001", "last", "--format=json"],
+    ] {
+        let text = home.output(arguments.clone());
+        let command = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!text.contains(command), "{arguments:?}: {text:?}");
+    }
+}
+
+#[test]
+fn csv_has_one_line_a_case() {
+    let csv = kept().output(["show", "native", "--format=csv"]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 1 + 5);
+    assert!(lines[0].starts_with("probe,params,status,unit,median,"));
+    assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()), "{csv}");
+    assert!(lines[5].starts_with("gates/seccomp,instructions=32,failed,"), "{csv}");
+}
+
+#[test]
+fn a_comparison_has_ratios_verdicts_and_what_differs() {
+    let home = kept();
+    let comparison = home.json(["compare", "native", "vm", "--format=json"]);
+    let rows = comparison["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        assert_eq!(keys(row), sorted(&ROW));
+        let verdict = if row["probe"] == "gates/call" { "same" } else { "slower" };
+        assert_eq!(row["verdict"], verdict, "{row}");
+    }
+    let ratio = rows[1]["ratio"].as_f64().expect("a figure");
+    assert!((ratio - 1.5).abs() < 0.01, "{ratio}");
+    let names: Vec<&Value> =
+        comparison["facts"].as_array().expect("facts").iter().map(|fact| &fact["name"]).collect();
+    assert!(names.contains(&&Value::from("kernel.release")), "{names:?}");
+    let table = home.output(["compare", "native", "vm"]);
+    assert!(table.contains("kernel.release: 6.1.1 → 6.1.1.5"), "{table}");
+    assert!(table.contains("slower") && table.contains("unpaired"), "{table}");
+}
+
+#[test]
+fn rows_of_one_side_are_named_with_the_reason() {
+    let home = kept();
+    let mut document = document("20261121-015429-0003", Some("less"), 1.0);
+    document["measurements"][1] = serde_json::json!(
+        {"probe": "gates/syscall", "params": {}, "status": "failed", "error": "killed by SIGSYS"});
+    home.keep(&document);
+    let comparison = home.json(["compare", "native", "less", "--format=json"]);
+    let only = comparison["only_base"].as_array().expect("a list");
+    let syscall = only.iter().find(|only| only["probe"] == "gates/syscall").expect("named");
+    assert!(syscall["why"].as_str().expect("a reason").contains("killed by SIGSYS"), "{syscall}");
+    let table = home.output(["compare", "native", "less"]);
+    assert!(table.contains("only the base has a price") && table.contains("killed by SIGSYS"), "{table}");
+}
+
+#[test]
+fn several_others_are_compared_each() {
+    let home = kept();
+    let comparison = home.json(["compare", "native", "native", "vm", "--format=json"]);
+    let rows = comparison["rows"].as_array().expect("rows");
+    let of_run = |id: &str| rows.iter().filter(|row| row["other_run"] == id).count();
+    assert_eq!((of_run("20261121-015427-0001"), of_run("20261121-015428-0002")), (3, 3));
+    assert_eq!(comparison["comparisons"].as_array().map(Vec::len), Some(2));
+    assert_eq!(comparison["comparisons"][1]["other"]["label"], "vm");
+}
+
+#[test]
+fn a_condition_decides_the_exit_status() {
+    let home = kept();
+    let status = |base: &str, other: &str, condition: &str| {
+        let arguments = ["compare", base, other, "--fail-on", condition];
+        home.tollgate(arguments).assert().get_output().status.code()
+    };
+    assert_eq!(status("native", "vm", "slower"), Some(1));
+    assert_eq!(status("native", "vm", "different"), Some(1));
+    assert_eq!(status("native", "vm", "faster"), Some(0));
+    assert_eq!(status("vm", "native", "faster"), Some(1));
+    assert_eq!(status("vm", "native", "slower"), Some(0));
+    assert_eq!(status("native", "native", "different"), Some(0));
+}
+
+#[test]
+fn a_run_is_found_by_file_label_id_beginning_and_last() {
+    let home = kept();
+    let id =
+        |meant: &str| home.json(["show", meant, "--format=json"])["id"].as_str().expect("an id").to_owned();
+    let file = home.runs().join("20261121-015427-0001.json").display().to_string();
+    for meant in ["native", "20261121-015427-0001", "20261121-015427", &file] {
+        assert_eq!(id(meant), "20261121-015427-0001", "{meant}");
+    }
+    assert_eq!(id("last"), "20261121-015428-0002");
+    // The newest of a label; and what was being written when the program was killed is no run.
+    home.keep(&document("20261121-015429-0003", Some("native"), 1.0));
+    home.file("tollgate/runs/.20261121-015430-0004.json.00c0ffee.tmp", "{");
+    assert_eq!(id("native"), "20261121-015429-0003");
+    assert_eq!(id("last"), "20261121-015429-0003");
+}
+
+#[test]
+fn the_list_is_made_from_the_registry() {
+    let home = kept();
+    let listed = home.json(["list", "--format=json"]);
+    let listed = listed["probes"].as_array().expect("probes");
+    let registered: Vec<_> = tollgate_probes::SUITES.iter().flat_map(|suite| suite.probes).collect();
+    assert_eq!(listed.len(), registered.len());
+    let table: String = home.output(["list"]).split_whitespace().collect();
+    for (listed, probe) in listed.iter().zip(registered) {
+        assert_eq!(keys(listed), ["against", "instruction", "name", "operation", "params", "suite"]);
+        assert_eq!(listed["name"], probe.name);
+        assert_eq!(listed["operation"], probe.operation);
+        assert_eq!(listed["params"].as_array().map(Vec::len), Some((probe.cases)().len()));
+        let sentence: String = probe.operation.split_whitespace().collect();
+        assert!(table.contains(&sentence), "{} is not listed with its operation", probe.name);
+    }
+    let one = home.json(["list", "gates/int80*", "--format=json"]);
+    assert_eq!(one["probes"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn kept_runs_are_listed() {
+    let home = kept();
+    home.file("tollgate/runs/20261121-015430-0004.json", "{");
+    let runs = home.json(["list", "--runs", "--format=json"]);
+    let runs = runs["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 3);
+    assert_eq!((&runs[0]["label"], &runs[0]["rows"]), (&"native".into(), &5.into()));
+    assert!(runs[2]["fault"].is_string(), "a broken one is named, not hidden");
+    assert!(home.output(["list", "--runs"]).contains("native"));
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_verb() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(home.output(["completions", shell]).contains("compare"), "{shell}");
+    }
+    assert!(home.output(["man"]).contains(".TH tollgate 1"));
+    let pages = home.path().join("pages");
+    std::fs::create_dir(&pages).expect("made");
+    home.output(["man", pages.to_str().expect("text")]);
+    let run = std::fs::read_to_string(pages.join("tollgate-run.1")).expect("a page a verb");
+    assert!(run.contains("\\-\\-thorough"), "{run}");
+    assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 8);
+}
+
+#[test]
+fn the_version_is_printed() {
+    assert_eq!(Home::new().output(["--version"]), "tollgate 0.1.0\n");
+}
+
+#[test]
+fn the_doctor_judges_every_check_and_says_what_would_help() {
+    let home = Home::new();
+    let diagnosis = home.json(["doctor", "--format=json"]);
+    let checks = diagnosis["checks"].as_array().expect("checks");
+    let states = ["good", "fair", "poor", "absent", "refused", "unreadable"];
+    for check in checks {
+        assert_eq!(keys(check), ["found", "name", "remedy", "root", "state"]);
+        assert!(states.contains(&check["state"].as_str().expect("a state")), "{check}");
+        assert!(!check["found"].as_str().expect("words").is_empty(), "{check}");
+        assert!(check["state"] != "poor" || check["remedy"].is_string(), "nothing would help: {check}");
+    }
+    let poor = checks.iter().filter(|check| check["state"] == "poor").count();
+    assert_eq!(diagnosis["fit"], poor == 0);
+    let state = |name: &str| {
+        let check = checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+        check["state"].as_str().expect("a state")
+    };
+    for name in ["load", "pressure", "governor", "turbo", "smt", "steal", "isolation", "hypervisor"] {
+        // What was not read at all is not to be taken for what could not be read.
+        let check = checks.iter().find(|check| check["name"] == name).expect(name);
+        assert!(!check["found"].as_str().expect("words").contains("not recorded"), "{check}");
+    }
+    assert_ne!(state("clock"), "absent");
+    assert!(home.files().is_empty(), "the doctor keeps nothing");
+}

@@ -1,0 +1,93 @@
+//! Verdicts over real runs, with a build that can slow a probe down on purpose. Counts and orders only:
+//! the machine may be as noisy as it likes.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
+
+/// More by `TOLLGATE_VERDICT_PAIRS=20`, which takes about two minutes.
+fn pairs() -> usize {
+    std::env::var("TOLLGATE_VERDICT_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(5)
+}
+
+#[test]
+fn equal_places_are_not_told_apart_and_a_slow_down_by_half_is_found() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = |name: String| place.path().join(name).display().to_string();
+    let (mut told_apart, mut rows, mut found) = (Vec::new(), 0, 0);
+    for pair in 0..pairs() {
+        let (base, other, slow) = (file(format!("{pair}-a")), file(format!("{pair}-b")), file(format!("{pair}-c")));
+        run(&base, None);
+        run(&other, None);
+        run(&slow, Some("gates/syscall=1.5"));
+        for row in compare(&base, &other) {
+            rows += 1;
+            if ["faster", "slower"].contains(&row["verdict"].as_str().expect("a verdict")) {
+                told_apart.push(format!("pair {pair}: {row}"));
+            }
+        }
+        let syscall = compare(&base, &slow).into_iter().find(|row| row["probe"] == "gates/syscall");
+        let syscall = syscall.expect("a row for gates/syscall");
+        match syscall["verdict"].as_str() {
+            Some("slower") => found += 1,
+            _ => println!("pair {pair}: missed {syscall}"),
+        }
+    }
+    println!("{} of {rows} rows of equal places told apart; slow-down found {found} of {} times", told_apart.len(), pairs());
+    assert!(rows >= 15 * pairs(), "only {rows} rows");
+    // One in a hundred is what is promised; one more is what so few rows allow for.
+    assert!(told_apart.len() <= rows / 100 + 1, "{told_apart:#?}");
+    assert!(found * 20 >= pairs() * 19, "found {found} of {}", pairs());
+}
+
+#[test]
+fn equal_arms_are_not_told_apart_and_five_percent_are_found() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("run").display().to_string();
+    let (mut told_apart, mut found) = (0, 0);
+    for pair in 0..pairs() {
+        run(&file, None);
+        let equal = against(&file, "gates/test-equal");
+        if equal["verdict"] != "same" && equal["verdict"] != "cannot tell" {
+            told_apart += 1;
+            println!("pair {pair}: {equal}");
+        }
+        run(&file, Some("gates/test-equal=1.05"));
+        let slowed = against(&file, "gates/test-equal");
+        match slowed["verdict"].as_str() {
+            Some("slower") => found += 1,
+            _ => println!("pair {pair}: missed {slowed}"),
+        }
+    }
+    println!("{told_apart} of {} equal arms told apart; 5 % found {found} times", pairs());
+    assert!(told_apart * 100 <= pairs(), "{told_apart} of {}", pairs());
+    assert!(found * 20 >= pairs() * 19, "found {found} of {}", pairs());
+}
+
+fn run(out: &str, slow: Option<&str>) {
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "gates", "--time", "3", "--quiet", "--out", out]);
+    match slow {
+        Some(orders) => command.env("TOLLGATE_TEST_SLOW", orders),
+        None => command.env_remove("TOLLGATE_TEST_SLOW"),
+    };
+    let output = command.output().expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = Command::new(PROGRAM).args(arguments).output().expect("the program starts");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn compare(base: &str, other: &str) -> Vec<Value> {
+    json(&["compare", base, other, "--format", "json"])["rows"].as_array().expect("rows").clone()
+}
+
+fn against(run: &str, probe: &str) -> Value {
+    let document = json(&["show", run, "--format", "json"]);
+    let rows = document["measurements"].as_array().expect("measurements");
+    rows.iter().find(|row| row["probe"] == probe).expect("a row")["against"].clone()
+}
