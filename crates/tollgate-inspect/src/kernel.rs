@@ -60,9 +60,11 @@ fn version_in(banner: &str) -> Option<&str> {
     banner.get(start?..)
 }
 
-/// An empty command line is one.
+/// An empty command line is one. What follows ` -- ` is handed to init: no parameter of the kernel, and
+/// nobody's business in a document that is passed around.
 pub(crate) fn command_line_text(machine: &Machine) -> Answer<String> {
-    machine.text(COMMAND_LINE)
+    let whole = machine.text(COMMAND_LINE);
+    whole.map(|line| line.map(|text| text.split(" -- ").next().unwrap_or_default().trim_end().to_owned()))
 }
 
 /// `PREEMPT_DYNAMIC` stands in the version of a kernel that was built so (init/Makefile).

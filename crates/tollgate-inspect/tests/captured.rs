@@ -374,6 +374,29 @@ fn thirty_two_bit_calls() {
     assert!(is_unreadable(&fact(nonsense)));
 }
 
+#[test]
+fn moments() {
+    let tree = Tree::new()
+        .with("/proc/loadavg", "0.25 0.50 0.75 2/90 1234\n")
+        .with(
+            "/proc/stat",
+            "cpu  1 2 3 4 5 6 7 80 9 10\ncpu0 0 0 0 0 0 0 0 8 0 0\nctxt 77\nprocs_running 2\n",
+        )
+        .with(
+            "/proc/pressure/io",
+            "some avg10=1.50 avg60=0.00 avg300=0.00 total=900\nfull avg10=0.00 total=1\n",
+        );
+    let facts: Environment = strain(&tree.machine(), "after").into_iter().collect();
+    let value = |name: &str| facts[name].value().cloned();
+    assert_eq!(value("load.after"), Some(FactValue::Real(0.25)));
+    assert_eq!(value("running.after"), Some(FactValue::Integer(2)));
+    assert_eq!(value("steal.after"), Some(FactValue::Integer(80)));
+    assert_eq!(value("switches.after"), Some(FactValue::Integer(77)));
+    assert_eq!(value("pressure.io.after"), Some(FactValue::Real(1.5)));
+    assert_eq!(value("stalled.io.after"), Some(FactValue::Integer(900)));
+    assert!(is_absent(&facts["pressure.cpu.after"]));
+}
+
 /// The files that facts are read from, each of which may hold anything.
 const FILES: [&str; 22] = [
     "/proc/cmdline",

@@ -80,3 +80,31 @@ fn fit_for_a_document(name: &str, fact: &Fact) {
     assert!(!texts.concat().contains(char::is_control), "{name}");
     assert!(name.len() <= 256 && !name.contains(char::is_control), "{name}");
 }
+
+/// Two tellers of one thing: the kernel's flags, and the bits that they stand for.
+#[test]
+fn what_the_kernel_uses_the_processor_has() {
+    let environment = environment(&Machine::here());
+    let Some(FactValue::List(used)) = environment["kernel.entry_features"].value() else {
+        println!("skipped: {}", shown(&environment["kernel.entry_features"]));
+        return;
+    };
+    for feature in used {
+        let fact = &environment[&format!("cpu.feature.{feature}")];
+        assert_eq!(fact.value(), Some(&FactValue::Flag(true)), "{feature}: {fact:?}");
+    }
+}
+
+/// No machine at hand may have these, so the bits are held against the manual.
+#[test]
+fn bits_of_rare_features() {
+    let environment = environment(&Machine::here());
+    for (name, bit) in [
+        ("cpu.feature.fred", "CPUID.7.1:EAX[17]"),
+        ("cpu.feature.lkgs", "CPUID.7.1:EAX[18]"),
+        ("cpu.feature.invariant_tsc", "CPUID.80000007h:EDX[8]"),
+    ] {
+        let told = shown(&environment[name]);
+        assert!(told.contains(bit), "{name}: {told}");
+    }
+}

@@ -139,7 +139,7 @@ fn in_words(fact: Option<&Fact>) -> String {
 
 fn rows_table(compared: &Compared) -> Table {
     let mut table =
-        Table::new(&["probe", "base", "other", "ratio", "95 % interval", "verdict"]).with_words(&["verdict"]);
+        Table::new(&["probe", "base", "other", "ratio", "95 %", "verdict"]).with_words(&["verdict"]);
     for row in &compared.comparison.rows {
         let unit = compared.units.get(&row.case).copied().unwrap_or(Unit::Nanoseconds);
         let price =
@@ -150,11 +150,11 @@ fn rows_table(compared: &Compared) -> Table {
             price(row.base),
             price(row.other),
             if known { figures::ratio(row.ratio) } else { "–".to_owned() },
-            row.interval.map(|interval| figures::span(interval.low, interval.high)).unwrap_or_default(),
+            row.interval.map(|interval| figures::ratio_span(interval.low, interval.high)).unwrap_or_default(),
             row.verdict.to_string(),
         ];
         let look = match row.verdict {
-            Verdict::Slower | Verdict::Faster => Look::Flagged,
+            Verdict::Slower | Verdict::Faster => Look::Coloured,
             Verdict::Same => Look::Plain,
             Verdict::CannotTell => Look::Faint,
         };

@@ -52,6 +52,11 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
+/// An interval of a ratio: `0.986–1.016`.
+pub fn ratio_span(low: f64, high: f64) -> String {
+    format!("{}–{}", ratio(low), ratio(high))
+}
+
 /// A share of one as percent: `0.25 %`, `3.4 %`, `12 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -190,6 +195,7 @@ mod tests {
     fn ratios_and_shares() {
         assert_eq!(ratio(1.0344), "1.034");
         assert_eq!(ratio(12.34), "12.3");
+        assert_eq!(ratio_span(0.9861, 1.0158), "0.986–1.016");
         assert_eq!(ratio(0.0123), "0.0123");
         assert_eq!(multiple(12.34), "×12.3");
         assert_eq!(percent(0.0), "less than 0.01 %");

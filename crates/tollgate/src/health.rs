@@ -186,14 +186,22 @@ fn pinning(environment: &Environment) -> Check {
 
 fn load(environment: &Environment) -> Check {
     const NAME: &str = "load";
-    let online = facts::number(environment, "cpu.online").unwrap_or(1.0).max(1.0);
     Check::of_number(NAME, environment, "load.before", |load| {
-        let found = format!("{load:.2} tasks on average over {online} processors");
-        match load > BUSY * online {
+        let processors = online(environment);
+        let found = match processors {
+            Some(processors) => format!("{load:.2} tasks on average, processors {processors}"),
+            None => format!("{load:.2} tasks on average"),
+        };
+        match load > BUSY * processors.unwrap_or(1.0) {
             false => Check::good(NAME, found),
             true => Check::poor(NAME, found).remedy("Stop what else runs, and wait a minute."),
         }
     })
+}
+
+/// How many processors there are; where that is hidden, those that are allowed are some of them.
+fn online(environment: &Environment) -> Option<f64> {
+    facts::number(environment, "cpu.online").or_else(|| facts::number(environment, "cpu.allowed"))
 }
 
 fn pressure(environment: &Environment) -> Check {
@@ -244,8 +252,7 @@ fn steal(run: &Run) -> Check {
 fn processor_ticks(run: &Run) -> Option<f64> {
     let time = |text: &str| humantime::parse_rfc3339(text).ok();
     let seconds = time(&run.finished)?.duration_since(time(&run.started)?).ok()?.as_secs_f64();
-    let online = facts::number(&run.environment, "cpu.online")?;
-    Some(seconds.max(1.0) * TICKS * online.max(1.0))
+    Some(seconds.max(1.0) * TICKS * online(&run.environment)?.max(1.0))
 }
 
 /// How far a count went up during a run.

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::run::MAX_BYTES;
 use tollgate_model::{Label, Params, Place, RunId};
 use tollgate_probes::{Probe, SUITES, Selection};
 
@@ -169,7 +170,7 @@ impl RunRecord {
         let outline = File::open(&entry.path)
             .map_err(|error| format!("cannot be read: {}", crate::failure::plainly(&error)))
             .and_then(|file| {
-                serde_json::from_reader::<_, Outline>(BufReader::new(file))
+                serde_json::from_reader::<_, Outline>(BufReader::new(file.take(MAX_BYTES)))
                     .map_err(|error| format!("is not a run document: {error}"))
             });
         let path = entry.path.display().to_string();

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -185,7 +185,7 @@ impl Entry {
 
     /// Its label, read without reading the samples.
     fn label(&self) -> Option<String> {
-        label_of(File::open(&self.path).ok()?)
+        label_of(File::open(&self.path).ok()?.take(MAX_BYTES))
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Look {
     Plain,
     /// With care: it has a `!` in front.
     Flagged,
+    /// In colour, for its words say why already.
+    Coloured,
     /// It has no figures.
     Faint,
 }
@@ -62,21 +64,25 @@ impl Table {
 
     /// The table for so many columns of text, each line ended.
     pub fn render(&self, width: usize) -> String {
-        let mut lines = self.columns(0);
+        let widest = |lines: &[String]| lines.iter().map(|line| display_width(line)).max().unwrap_or(0);
+        let mut lines = self.columns(0, 2);
         let mut names: Vec<String> = vec![String::new(); lines.len()];
-        if lines.first().is_some_and(|line| display_width(line) > width) {
+        if widest(&lines) > width {
+            lines = self.columns(0, 1);
+        }
+        if widest(&lines) > width {
             // Too narrow even so: the name goes on a line of its own.
             names = self.names();
-            lines = self.columns(1).into_iter().map(|line| format!("  {line}")).collect();
+            lines = self.columns(1, 1).into_iter().map(|line| format!("  {line}")).collect();
         }
-        let columns = lines.iter().map(|line| display_width(line)).max().unwrap_or(0);
+        let columns = widest(&lines);
         let beside = width.checked_sub(columns + 2).filter(|&room| room >= ENOUGH_FOR_REMARKS);
         let mut text = String::new();
         let looks = std::iter::once(None).chain(self.rows.iter().map(Some));
         for ((line, name), row) in lines.iter().zip(&names).zip(looks) {
             let style = match row.map(|row| row.look) {
                 None => HEADER,
-                Some(Look::Flagged) => FLAG,
+                Some(Look::Flagged | Look::Coloured) => FLAG,
                 Some(Look::Faint) => FAINT,
                 Some(Look::Plain) => Style::new(),
             };
@@ -102,25 +108,24 @@ impl Table {
         text
     }
 
-    /// The columns from the `first` on, one line a row, the header's first.
-    fn columns(&self, first: usize) -> Vec<String> {
+    /// The columns from the `first` on, `gap` apart, one line a row, the header's first.
+    fn columns(&self, first: usize, gap: u16) -> Vec<String> {
         let mut table = comfy_table::Table::new();
         table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        let mark_width = usize::from(first == 0) * 2;
         let header = self.header.iter().enumerate().map(|(at, name)| match at {
-            0 => format!("{:mark_width$}{name}", ""),
+            0 => self.marked(Look::Plain, name),
             _ => (*name).to_owned(),
         });
         table.set_header(header.skip(first));
         for row in &self.rows {
             let cells = row.cells.iter().enumerate().map(|(at, cell)| match at {
-                0 => marked(row.look, cell),
+                0 => self.marked(row.look, cell),
                 _ => cell.clone(),
             });
             table.add_row(cells.skip(first).collect::<Vec<String>>());
         }
         for (at, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, if first == 0 { 2 } else { 1 }));
+            column.set_padding((0, gap));
             let at = at + first;
             let is_words = at == 0 || self.header.get(at).is_some_and(|name| self.words.contains(name));
             column.set_cell_alignment(if is_words { CellAlignment::Left } else { CellAlignment::Right });
@@ -129,22 +134,25 @@ impl Table {
     }
 
     fn names(&self) -> Vec<String> {
-        let header = self.header.first().map(|name| format!("  {name}"));
-        header
-            .into_iter()
-            .chain(self.rows.iter().map(|row| marked(row.look, row.cells.first().map_or("", |c| c))))
-            .collect()
+        let header = self.header.first().map(|name| self.marked(Look::Plain, name));
+        let name = |row: &Row| self.marked(row.look, row.cells.first().map_or("", |name| name));
+        header.into_iter().chain(self.rows.iter().map(name)).collect()
     }
-}
 
-fn marked(look: Look, name: &str) -> String {
-    let mark = if look == Look::Flagged { "! " } else { "  " };
-    let mut shown: String = name.chars().take(LONGEST_NAME).collect();
-    if shown.len() < name.len() {
-        shown.pop();
-        shown.push('…');
+    /// A name with room for the mark that some row has, cut where it is too long.
+    fn marked(&self, look: Look, name: &str) -> String {
+        let mark = match look {
+            Look::Flagged => "! ",
+            _ if self.rows.iter().any(|row| row.look == Look::Flagged) => "  ",
+            _ => "",
+        };
+        let mut shown: String = name.chars().take(LONGEST_NAME).collect();
+        if shown.len() < name.len() {
+            shown.pop();
+            shown.push('…');
+        }
+        format!("{mark}{shown}")
     }
-    format!("{mark}{shown}")
 }
 
 fn push_line(text: &mut String, style: Style, line: &str) {

@@ -2,6 +2,7 @@
 //! the machine may be as noisy as it likes.
 
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -12,8 +13,17 @@ fn pairs() -> usize {
     std::env::var("TOLLGATE_VERDICT_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(5)
 }
 
+/// One in twenty may be missed.
+fn misses() -> usize {
+    pairs().div_ceil(20)
+}
+
+/// Two runs at a time would be each other's noise.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 #[test]
 fn equal_places_are_not_told_apart_and_a_slow_down_by_half_is_found() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let file = |name: String| place.path().join(name).display().to_string();
     let (mut told_apart, mut rows, mut found) = (Vec::new(), 0, 0);
@@ -39,11 +49,12 @@ fn equal_places_are_not_told_apart_and_a_slow_down_by_half_is_found() {
     assert!(rows >= 15 * pairs(), "only {rows} rows");
     // One in a hundred is what is promised; one more is what so few rows allow for.
     assert!(told_apart.len() <= rows / 100 + 1, "{told_apart:#?}");
-    assert!(found * 20 >= pairs() * 19, "found {found} of {}", pairs());
+    assert!(found + misses() >= pairs(), "found {found} of {}", pairs());
 }
 
 #[test]
 fn equal_arms_are_not_told_apart_and_five_percent_are_found() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let file = place.path().join("run").display().to_string();
     let (mut told_apart, mut found) = (0, 0);
@@ -63,7 +74,7 @@ fn equal_arms_are_not_told_apart_and_five_percent_are_found() {
     }
     println!("{told_apart} of {} equal arms told apart; 5 % found {found} times", pairs());
     assert!(told_apart * 100 <= pairs(), "{told_apart} of {}", pairs());
-    assert!(found * 20 >= pairs() * 19, "found {found} of {}", pairs());
+    assert!(found + misses() >= pairs(), "found {found} of {}", pairs());
 }
 
 fn run(out: &str, slow: Option<&str>) {

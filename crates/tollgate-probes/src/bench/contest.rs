@@ -206,7 +206,7 @@ impl Entrant {
             probe: self.probe.name.to_owned(),
             params: self.params.clone(),
             iterations: self.iterations,
-            extra: slow_down::extra(self.probe.name, self.iterations),
+            extra: slow_down::extra(self.probe, self.iterations),
             decides: self.decides(),
         }
     }
@@ -302,11 +302,15 @@ impl Entrant {
 /// Tests slow a probe down to see whether the verdict finds it; a release cannot.
 #[cfg(feature = "test-hooks")]
 mod slow_down {
-    /// `TOLLGATE_TEST_SLOW=probe=factor[,probe=factor]`: iterations beyond those that are counted.
-    pub(super) fn extra(probe: &str, iterations: u64) -> u64 {
+    use crate::probe::Probe;
+
+    /// `TOLLGATE_TEST_SLOW=probe=factor[,probe=factor]`: iterations beyond those that are counted. A twin
+    /// is as slow as its other half, or it would be no twin.
+    pub(super) fn extra(probe: &Probe, iterations: u64) -> u64 {
         let Ok(orders) = std::env::var("TOLLGATE_TEST_SLOW") else { return 0 };
+        let slowed = if probe.suite() == "bench" { probe.comparison() } else { probe.name };
         let factor =
-            orders.split(',').filter_map(|order| order.split_once('=')).find(|(name, _)| *name == probe);
+            orders.split(',').filter_map(|order| order.split_once('=')).find(|(name, _)| *name == slowed);
         let factor: f64 = factor.and_then(|(_, factor)| factor.parse().ok()).unwrap_or(1.0);
         (iterations as f64 * (factor - 1.0)).round().max(0.0) as u64
     }
@@ -314,7 +318,9 @@ mod slow_down {
 
 #[cfg(not(feature = "test-hooks"))]
 mod slow_down {
-    pub(super) fn extra(_probe: &str, _iterations: u64) -> u64 {
+    use crate::probe::Probe;
+
+    pub(super) fn extra(_probe: &Probe, _iterations: u64) -> u64 {
         0
     }
 }
