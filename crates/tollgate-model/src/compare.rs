@@ -26,6 +26,9 @@ pub use floor::{LEAST_FLOOR, RAW_LOOP, TWIN};
 pub use paired::{Paired, paired, paired_rows};
 pub use runs::{Comparison, Row, compare};
 
+/// However high the floor, prices that may differ by more than this are not called the same.
+pub const MOST_SAME: f64 = 0.05;
+
 /// What two prices say when they are held side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Verdict {
@@ -45,16 +48,16 @@ pub enum Verdict {
 
 impl Verdict {
     /// What an interval of the ratio other / base says against a floor: slower if all of it is above
-    /// 1 + `floor`, faster if all of it is below 1 / (1 + `floor`), same if all of it is between the two,
-    /// boundaries included.
+    /// 1 + `floor`, faster if all of it is below 1 / (1 + `floor`). Same if all of it is between the two,
+    /// boundaries included, and no further from 1 than [`MOST_SAME`]: two runs too restless to tell 50 %
+    /// apart must not be called the same for that.
     pub fn of(interval: Interval, floor: f64) -> Self {
-        let above = 1.0 + floor;
-        let below = 1.0 / above;
-        if interval.low > above {
+        let within = |floor: f64| interval.low >= 1.0 / (1.0 + floor) && interval.high <= 1.0 + floor;
+        if interval.low > 1.0 + floor {
             Self::Slower
-        } else if interval.high < below {
+        } else if interval.high < 1.0 / (1.0 + floor) {
             Self::Faster
-        } else if interval.low >= below && interval.high <= above {
+        } else if within(floor.min(MOST_SAME)) {
             Self::Same
         } else {
             Self::CannotTell

@@ -14,7 +14,7 @@ use crate::measurement::{Measured, Measurement, Outcome};
 pub const SCHEMA: u32 = 1;
 
 /// The largest run document that is read, in bytes. A thorough run of every suite stays well below.
-pub const MAX_BYTES: u64 = 64 << 20;
+pub const MAX_BYTES: u64 = 256 << 20;
 
 /// The facts of a place and the measurements made there. Field order is the document's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -130,8 +130,8 @@ fn contradictions_are_refused() {
 fn a_document_without_end_is_refused() {
     let endless = std::io::repeat(b' ');
     let error = Run::read(endless).unwrap_err();
-    assert!(matches!(error, ReadError::TooLarge) && error.to_string().contains("64 MiB"));
-    assert_eq!(MAX_BYTES >> 20, 64);
+    assert!(matches!(error, ReadError::TooLarge) && error.to_string().contains("256 MiB"));
+    assert_eq!(MAX_BYTES >> 20, 256);
 }
 
 #[test]

@@ -28,7 +28,8 @@ fn equal_places_are_not_told_apart_and_a_slow_down_by_half_is_found() {
     let file = |name: String| place.path().join(name).display().to_string();
     let (mut told_apart, mut rows, mut found) = (Vec::new(), 0, 0);
     for pair in 0..pairs() {
-        let (base, other, slow) = (file(format!("{pair}-a")), file(format!("{pair}-b")), file(format!("{pair}-c")));
+        let (base, other, slow) =
+            (file(format!("{pair}-a")), file(format!("{pair}-b")), file(format!("{pair}-c")));
         run(&base, None);
         run(&other, None);
         run(&slow, Some("gates/syscall=1.5"));
@@ -45,7 +46,11 @@ fn equal_places_are_not_told_apart_and_a_slow_down_by_half_is_found() {
             _ => println!("pair {pair}: missed {syscall}"),
         }
     }
-    println!("{} of {rows} rows of equal places told apart; slow-down found {found} of {} times", told_apart.len(), pairs());
+    println!(
+        "{} of {rows} rows of equal places told apart; slow-down found {found} of {} times",
+        told_apart.len(),
+        pairs()
+    );
     assert!(rows >= 15 * pairs(), "only {rows} rows");
     // One in a hundred is what is promised; one more is what so few rows allow for.
     assert!(told_apart.len() <= rows / 100 + 1, "{told_apart:#?}");
@@ -90,7 +95,8 @@ fn run(out: &str, slow: Option<&str>) {
 
 fn json(arguments: &[&str]) -> Value {
     let output = Command::new(PROGRAM).args(arguments).output().expect("the program starts");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
 }
 
 fn compare(base: &str, other: &str) -> Vec<Value> {

@@ -136,7 +136,7 @@ impl Loop {
 }
 
 impl Station for Loop {
-    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
         let context: *mut Context = &mut *self.context;
         let code = self.code;
         // SAFETY: `Loop::new`'s contract; the empty loop only writes the context's result.
@@ -154,7 +154,7 @@ impl Station for Loop {
         let result = self.context.result;
         let emptied_again = empty();
         let after = cpu::switches();
-        (self.check)(result)?;
+        (self.check)(result).map_err(Refusal::Fail)?;
         Ok(Block {
             work: worked.ticks,
             empty: emptied.ticks.min(emptied_again.ticks),
@@ -167,12 +167,12 @@ impl Station for Loop {
 /// The handle of a loop that runs in another thread of this process.
 struct InThread {
     orders: mpsc::Sender<(Clock, Order)>,
-    blocks: mpsc::Receiver<Result<Block, String>>,
+    blocks: mpsc::Receiver<Result<Block, Refusal>>,
 }
 
 impl Station for InThread {
-    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
-        let gone = || "the arm's thread ended".to_owned();
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        let gone = || Refusal::Fail("the arm's thread ended".to_owned());
         self.orders.send((clock, order)).map_err(|_| gone())?;
         self.blocks.recv().map_err(|_| gone())?
     }

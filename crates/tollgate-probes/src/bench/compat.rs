@@ -88,41 +88,32 @@ impl Entry {
 /// What the program says first: the address of `__kernel_vsyscall` and the code there.
 const HELLO: usize = 4 + 32;
 
-/// An answer: two clock readings with their processors, switches before and after, the result.
+/// What the program answers to an order.
 #[derive(Debug, Clone, Copy)]
 struct Answer {
-    start: u64,
-    on: u32,
-    end: u64,
-    still_on: u32,
-    switches: [u32; 4],
+    /// The empty loop, the probe's, the empty one again.
+    ticks: [u64; 3],
+    /// The processor was the same at both ends of each.
+    stayed: bool,
+    /// It was not switched out meanwhile.
+    unswitched: bool,
     result: u32,
 }
 
 impl Answer {
-    const BYTES: usize = 44;
+    const BYTES: usize = 56;
 
     fn parse(bytes: &[u8; Self::BYTES]) -> Self {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[4 * at], bytes[4 * at + 1], bytes[4 * at + 2], bytes[4 * at + 3]])
         };
-        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 1)) << 32;
+        let ticks = |at: usize| u64::from(word(at)) | u64::from(word(at + 1)) << 32;
         Self {
-            start: long(0),
-            on: word(2),
-            end: long(3),
-            still_on: word(5),
-            switches: [word(6), word(7), word(8), word(9)],
-            result: word(10),
+            ticks: [ticks(0), ticks(3), ticks(6)],
+            stayed: [2, 5, 8].into_iter().all(|at| word(at) == 0),
+            unswitched: word(9) == word(11) && word(10) == word(12),
+            result: word(13),
         }
-    }
-
-    fn ticks(&self) -> u64 {
-        self.end.wrapping_sub(self.start)
-    }
-
-    fn undisturbed(&self) -> bool {
-        self.on == self.still_on && self.switches[..2] == self.switches[2..]
     }
 }
 
@@ -153,18 +144,15 @@ impl Program {
         self.entry
     }
 
-    fn run(&mut self, what: Which, iterations: u64) -> Result<Answer, String> {
-        let iterations = u32::try_from(iterations).unwrap_or(u32::MAX).max(1);
-        let mut order = [0; 8];
-        order[..4].copy_from_slice(&(what as u32).to_le_bytes());
-        order[4..].copy_from_slice(&iterations.to_le_bytes());
+    fn ask(&mut self, order: Order) -> Result<Answer, Refusal> {
+        let word = |count: u64| u32::try_from(count).unwrap_or(u32::MAX / 2).to_le_bytes();
+        let words = [word(order.iterations.max(1)), word(order.extra)];
         let mut answer = [0; Answer::BYTES];
-        let exchanged = self.orders.write_all(&order).and_then(|()| self.answers.read_exact(&mut answer));
+        let exchanged =
+            self.orders.write_all(words.as_flattened()).and_then(|()| self.answers.read_exact(&mut answer));
         match exchanged {
             Ok(()) => Ok(Answer::parse(&answer)),
-            Err(_) => match self.died() {
-                Refusal::Skip(why) | Refusal::Fail(why) => Err(why),
-            },
+            Err(_) => Err(self.died()),
         }
     }
 
@@ -197,27 +185,15 @@ impl Program {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Which {
-    Empty = 0,
-    Work = 1,
-}
-
 impl Station for Program {
-    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
         if clock == Clock::Kernel {
-            return Err("a 32-bit program needs the TSC as its clock, which cannot be used here".to_owned());
+            let why = "a 32-bit program needs the TSC as its clock, which cannot be used here (see the fact run.clock)";
+            return Err(Refusal::Skip(why.to_owned()));
         }
-        self.run(Which::Work, (order.iterations / 16).max(1))?;
-        let before = self.run(Which::Empty, order.iterations)?;
-        let work = self.run(Which::Work, order.iterations + order.extra)?;
-        let after = self.run(Which::Empty, order.iterations)?;
-        (self.check)(work.result)?;
-        Ok(Block {
-            work: work.ticks(),
-            empty: before.ticks().min(after.ticks()),
-            undisturbed: [before, work, after].iter().all(Answer::undisturbed),
-        })
+        let Answer { ticks: [empty, work, empty_again], stayed, unswitched, result } = self.ask(order)?;
+        (self.check)(result).map_err(Refusal::Fail)?;
+        Ok(Block { work, empty: empty.min(empty_again), undisturbed: stayed && unswitched })
     }
 }
 

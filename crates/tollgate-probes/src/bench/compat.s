@@ -2,9 +2,10 @@
 # is appended right behind it. Assembled into read-only data of the 64-bit program (Intel syntax) and
 # never executed there.
 #
-# An order on descriptor 0: which (0 the empty loop, 1 the probe's), iterations.
-# An answer on descriptor 1: start low, high, processor; end low, high, processor; voluntary and
-# involuntary switches before; the same after; the loop's result.
+# An order on descriptor 0: iterations, and more of them for the probe's loop alone.
+# An answer on descriptor 1: three spans (the empty loop, the probe's, the empty one again), each ticks
+# low, high, and 0 if the processor stayed the same; voluntary and involuntary switches before, the same
+# after; what the probe's loop returned.
 
 .pushsection .rodata.tollgate_compat, "a", @progbits
 .balign 64
@@ -39,8 +40,14 @@ tollgate_compat_begin:
     .set .Ltg_sysinfo, 0
     .set .Ltg_hello_code, 4
     .set .Ltg_order, 64
+    .set .Ltg_extra, 68
     .set .Ltg_answer, 128
-    .set .Ltg_usage, 256
+    .set .Ltg_switches_before, 128 + 36
+    .set .Ltg_switches_after, 128 + 44
+    .set .Ltg_result, 128 + 52
+    .set .Ltg_start, 256
+    .set .Ltg_returned, 268
+    .set .Ltg_usage, 320
 
 .Ltg_entry:
 # The scratch page begins at the segment's file size, which the program header tells.
@@ -80,43 +87,36 @@ tollgate_compat_begin:
     cmp eax, 8
     jne .Ltg_exit
 
-    lea ecx, [ebp + .Ltg_usage]
-    call .Ltg_getrusage
-    mov eax, [ebp + .Ltg_usage + 64]
-    mov [ebp + .Ltg_answer + 24], eax
-    mov eax, [ebp + .Ltg_usage + 68]
-    mov [ebp + .Ltg_answer + 28], eax
-
-    mov esi, [ebp + .Ltg_sysinfo]
-    mov edi, [ebp + .Ltg_order + 4]
-    mov ebx, offset .Ltg_empty_at
-    cmp dword ptr [ebp + .Ltg_order], 0
-    je 6f
+# A sixteenth of the iterations to warm up, untimed as far as anybody looks.
+    mov edi, [ebp + .Ltg_order]
+    shr edi, 4
+    or edi, 1
     mov ebx, offset .Ltg_loop_at
-# The same fences as in the 64-bit clock.
-6:  lfence
-    rdtscp
-    lfence
-    mov [ebp + .Ltg_answer + 0], eax
-    mov [ebp + .Ltg_answer + 4], edx
-    mov [ebp + .Ltg_answer + 8], ecx
-    call ebx
-    mov [ebp + .Ltg_answer + 40], eax
-    rdtscp
-    lfence
-    mov [ebp + .Ltg_answer + 12], eax
-    mov [ebp + .Ltg_answer + 16], edx
-    mov [ebp + .Ltg_answer + 20], ecx
+    lea edx, [ebp + .Ltg_answer]
+    call .Ltg_time
 
-    lea ecx, [ebp + .Ltg_usage]
-    call .Ltg_getrusage
-    mov eax, [ebp + .Ltg_usage + 64]
-    mov [ebp + .Ltg_answer + 32], eax
-    mov eax, [ebp + .Ltg_usage + 68]
-    mov [ebp + .Ltg_answer + 36], eax
+    lea edx, [ebp + .Ltg_switches_before]
+    call .Ltg_switches
+    mov edi, [ebp + .Ltg_order]
+    mov ebx, offset .Ltg_empty_at
+    lea edx, [ebp + .Ltg_answer]
+    call .Ltg_time
+    mov edi, [ebp + .Ltg_order]
+    add edi, [ebp + .Ltg_extra]
+    mov ebx, offset .Ltg_loop_at
+    lea edx, [ebp + .Ltg_answer + 12]
+    call .Ltg_time
+    mov eax, [ebp + .Ltg_returned]
+    mov [ebp + .Ltg_result], eax
+    mov edi, [ebp + .Ltg_order]
+    mov ebx, offset .Ltg_empty_at
+    lea edx, [ebp + .Ltg_answer + 24]
+    call .Ltg_time
+    lea edx, [ebp + .Ltg_switches_after]
+    call .Ltg_switches
 
     lea ecx, [ebp + .Ltg_answer]
-    mov edx, 44
+    mov edx, 56
     call .Ltg_write
     jmp .Ltg_serve
 
@@ -133,11 +133,41 @@ tollgate_compat_begin:
     int 0x80
     ret
 
-# getrusage(RUSAGE_SELF, ecx): ru_nvcsw and ru_nivcsw are its 17th and 18th words.
-.Ltg_getrusage:
+# Times the loop at ebx with edi iterations; its span goes to edx. The fences are those of the 64-bit clock.
+.Ltg_time:
+    push edx
+    mov esi, [ebp + .Ltg_sysinfo]
+    lfence
+    rdtscp
+    lfence
+    mov [ebp + .Ltg_start], eax
+    mov [ebp + .Ltg_start + 4], edx
+    mov [ebp + .Ltg_start + 8], ecx
+    call ebx
+    mov [ebp + .Ltg_returned], eax
+    rdtscp
+    lfence
+    sub eax, [ebp + .Ltg_start]
+    sbb edx, [ebp + .Ltg_start + 4]
+    xor ecx, [ebp + .Ltg_start + 8]
+    pop ebx
+    mov [ebx], eax
+    mov [ebx + 4], edx
+    mov [ebx + 8], ecx
+    ret
+
+# getrusage(RUSAGE_SELF): ru_nvcsw and ru_nivcsw, its 17th and 18th words, go to edx.
+.Ltg_switches:
+    push edx
     mov eax, 77
     xor ebx, ebx
+    lea ecx, [ebp + .Ltg_usage]
     int 0x80
+    pop edx
+    mov eax, [ebp + .Ltg_usage + 64]
+    mov [edx], eax
+    mov eax, [ebp + .Ltg_usage + 68]
+    mov [edx + 4], eax
     ret
 
     .balign 64, 0x90

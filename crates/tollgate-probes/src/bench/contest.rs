@@ -150,6 +150,12 @@ impl Contest {
         }
     }
 
+    /// Processes that ended without one whole round.
+    pub fn fruitless(&self) -> usize {
+        let fruitful = self.entrants.iter().map(|entrant| entrant.processes.len()).max().unwrap_or(0);
+        self.processes.saturating_sub(fruitful)
+    }
+
     /// Settled when every interval is narrow, or when there were enough processes.
     pub fn settle(&mut self, plan: &Plan, clock: Clock) {
         if self.processes < plan.least_processes {
@@ -260,6 +266,8 @@ impl Entrant {
     fn measured(&self, suite: &str, clock: Clock) -> Option<Measured> {
         let ops_per_sample = self.iterations * self.ops_per_iteration;
         let per_op = |ticks: &i64| clock.nanoseconds(*ticks as f64) / ops_per_sample as f64;
+        let digits = digits_of(clock.nanoseconds(1.0) / ops_per_sample as f64);
+        let per_op = |ticks: &i64| (per_op(ticks) * digits).round() / digits;
         let measured = Measured {
             unit: Unit::Nanoseconds,
             provenance: Provenance::Hardware,
@@ -297,6 +305,12 @@ impl Entrant {
             rounds => format!("in each of {rounds} rounds the thread was switched out or moved"),
         }
     }
+}
+
+/// A power of ten that keeps every tick apart from the next: digits beyond it would be none of the
+/// clock's, and twice the length of a document.
+fn digits_of(tick: f64) -> f64 {
+    10_f64.powi((1.0 - tick.log10()).ceil().clamp(0.0, 15.0) as i32)
 }
 
 /// Tests slow a probe down to see whether the verdict finds it; a release cannot.

@@ -97,7 +97,7 @@ fn segfault() {
 
 struct Spin;
 impl Station for Spin {
-    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
         let span = clock
             .time(|| (0..order.iterations * 100).for_each(|n| drop(std::hint::black_box(n).to_string())));
         Ok(Block { work: span.ticks, empty: 0, undisturbed: true })
@@ -106,7 +106,7 @@ impl Station for Spin {
 
 struct Does(fn());
 impl Station for Does {
-    fn block(&mut self, _: Clock, _: Order) -> Result<Block, String> {
+    fn block(&mut self, _: Clock, _: Order) -> Result<Block, Refusal> {
         (self.0)();
         Ok(Block { work: 0, empty: 0, undisturbed: true })
     }
@@ -116,8 +116,9 @@ struct Breaks {
     after: u32,
 }
 impl Station for Breaks {
-    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
-        self.after = self.after.checked_sub(1).ok_or("broke in a later round")?;
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        self.after =
+            self.after.checked_sub(1).ok_or_else(|| Refusal::Fail("broke in a later round".to_owned()))?;
         Spin.block(clock, order)
     }
 }

@@ -10,7 +10,11 @@ extern "C" fn note(signal: libc::c_int) {
 
 /// From now on the signals that ask a program to stop set a flag instead of ending it. The next one
 /// after the first ends it as usual, so that nobody is ever stuck.
+///
+/// A file that grows beyond its limit (RLIMIT_FSIZE) becomes an error of the call that made it grow.
 pub fn install() {
+    // SAFETY: ignoring a signal has no handler to be unsafe.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: an all-zero sigaction is valid; `note` does nothing but store to an atomic.
         unsafe {

@@ -53,7 +53,7 @@ static CLOCK_PAIR: Probe = Probe {
 struct RawLoop;
 
 impl Station for RawLoop {
-    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
         let mut context = Context::default();
         let before = cpu::switches();
         // SAFETY: the empty loop only writes the context's result.
@@ -66,7 +66,7 @@ impl Station for RawLoop {
 struct ClockPairs;
 
 impl Station for ClockPairs {
-    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String> {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
         let before = cpu::switches();
         let span = clock.time(|| {
             for _ in 0..order.iterations {

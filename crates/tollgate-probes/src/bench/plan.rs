@@ -23,6 +23,9 @@ pub struct Plan {
 /// that a run sees several processes.
 pub(super) const LONGEST_SLICE: Duration = Duration::from_millis(1000);
 
+/// Not less, although time is short: a process must be made ready and warm up before its first round.
+pub(super) const LEAST_SLICE: Duration = Duration::from_millis(60);
+
 /// Not less, although all is narrow: a machine's moods last longer than a few milliseconds.
 pub(super) const SHORTEST_SLICE: Duration = Duration::from_millis(350);
 
@@ -42,7 +45,8 @@ impl Plan {
             precision: 0.005,
             least_processes: if minutes < 0.5 { 8 } else { 10 },
             most_processes: ((minutes * 16.0) as usize).clamp(8, 64),
-            stall: (budget / 6).min(Duration::from_secs(10)),
+            // Shorter and starving would be taken for hanging; longer and one that hangs would eat it all.
+            stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),
             cpu: None,
         }
     }

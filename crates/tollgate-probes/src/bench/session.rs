@@ -9,7 +9,7 @@ use super::contest::Contest;
 use super::cpu;
 use super::ending::Ending;
 use super::ledger::Ledger;
-use super::plan::{LONGEST_SLICE, Plan, SHORTEST_SLICE};
+use super::plan::{LEAST_SLICE, LONGEST_SLICE, Plan, SHORTEST_SLICE};
 use super::random::Random;
 use super::supervisor::{Isolation, Worker};
 use super::worker::{Find, Task, Until, Work, found_clock};
@@ -65,6 +65,10 @@ pub enum BenchError {
 fn list(cpus: &[usize]) -> String {
     cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
+
+/// What part of the time that is left an audition may take. It takes a tenth of a second, but where
+/// processors are short.
+const AUDITION: f64 = 0.2;
 
 /// Measures the chosen cases within the plan's budget.
 ///
@@ -137,7 +141,12 @@ impl<'a> Session<'a> {
 
     /// Which clock there is, found out in a child: reading the counter may kill.
     fn find_clock(&mut self) -> Result<(), BenchError> {
-        let (ending, worker) = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
+        let mut found = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
+        // On a machine short of processors it may have had no turn: it gets a second chance.
+        if found.0 == Ending::Stalled {
+            found = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
+        }
+        let (ending, worker) = found;
         let refused =
             |why: String| (Clock::Kernel, Fact::known("CLOCK_MONOTONIC_RAW", format!("TSC not used: {why}")));
         let (clock, fact) = match (ending, found_clock(&worker.ledger)) {
@@ -170,7 +179,9 @@ impl<'a> Session<'a> {
             if lineup.is_empty() || self.deadline() <= Instant::now() {
                 return Ok(());
             }
-            let work = Work::Audition { clock: self.clock, arms: lineup.orders.clone() };
+            let share = self.deadline().saturating_duration_since(Instant::now()).mul_f64(AUDITION);
+            let deadline = clock::monotonic() + share.as_nanos() as u64;
+            let work = Work::Audition { clock: self.clock, arms: lineup.orders.clone(), deadline };
             let (ending, worker) = self.run(work, self.deadline(), &|ledger| lineup.on_now(ledger))?;
             group.hear(&lineup, &worker.ledger, ending, self.plan.stall);
         }
@@ -203,7 +214,9 @@ impl<'a> Session<'a> {
         };
         let mine = wanted(&groups[at]).max(1);
         let all: usize = groups.iter().map(wanted).sum::<usize>().max(mine);
-        (left / all as u32).min(LONGEST_SLICE)
+        // Where processors are so short that whole processes passed without one round, fewer must do.
+        let needed = LEAST_SLICE * (1 << groups[at].fruitless().min(10));
+        (left / all as u32).max(needed).min(LONGEST_SLICE).min(left)
     }
 
     fn run_process(&mut self, group: &mut Contest, slice: Duration) -> Result<(), BenchError> {
@@ -236,7 +249,7 @@ impl<'a> Session<'a> {
         what: &dyn Fn(&Ledger) -> String,
     ) -> Result<(Ending, Worker), BenchError> {
         let task = Task { cpu: self.cpu, allowed: self.elsewhere.before.clone(), work };
-        let mut worker = Worker::start(&task, &self.isolation, self.find)?;
+        let mut worker = self.start(&task)?;
         let (began, budget) = (self.began, self.plan.budget);
         let ending = worker.watch(self.plan.stall, deadline, |ledger| {
             (self.watch)(&Progress { what: what(ledger), elapsed: began.elapsed(), budget });
@@ -244,6 +257,23 @@ impl<'a> Session<'a> {
         match super::interrupt::requested() {
             Some(signal) => Err(BenchError::Interrupted(signal)),
             None => Ok((ending, worker)),
+        }
+    }
+
+    /// Starts a bench process. Memory and process numbers may be short for a moment.
+    fn start(&self, task: &Task) -> std::io::Result<Worker> {
+        const TRIES: u32 = 5;
+        let mut tried = 1;
+        loop {
+            match Worker::start(task, &self.isolation, self.find) {
+                Err(error)
+                    if tried < TRIES && matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM)) =>
+                {
+                    std::thread::sleep(Duration::from_millis(20) * tried);
+                    tried += 1;
+                }
+                outcome => return outcome,
+            }
         }
     }
 

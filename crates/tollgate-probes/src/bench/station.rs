@@ -39,6 +39,6 @@ pub trait Station {
     /// Runs one block.
     ///
     /// # Errors
-    /// A sentence: what the crossing returned instead of what it should.
-    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, String>;
+    /// What the crossing returned instead of what it should; or that this clock cannot time it.
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal>;
 }

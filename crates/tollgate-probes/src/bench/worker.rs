@@ -33,8 +33,9 @@ pub(super) struct Task {
 pub(super) enum Work {
     /// Find out which clock can be used.
     Clock,
-    /// Make each arm ready by itself and find out what one iteration costs.
-    Audition { clock: Clock, arms: Vec<ArmOrder> },
+    /// Make each arm ready by itself and find out what one iteration costs, in about so much time
+    /// (CLOCK_MONOTONIC, nanoseconds) for all of them.
+    Audition { clock: Clock, arms: Vec<ArmOrder>, deadline: u64 },
     /// Run rounds of all arms.
     Rounds { clock: Clock, arms: Vec<ArmOrder>, seed: u64, until: Until },
 }
@@ -127,7 +128,7 @@ pub(super) fn serve(ledger: &Ledger, find: Find) -> i32 {
     }
     match task.work {
         Work::Clock => {}
-        Work::Audition { clock, arms } => audition(ledger, find, clock, &arms),
+        Work::Audition { clock, arms, deadline } => audition(ledger, find, clock, &arms, deadline),
         Work::Rounds { clock, arms, seed, until } => rounds(ledger, find, clock, &arms, seed, until),
     }
     0
@@ -178,33 +179,39 @@ fn refusal_state(refusal: Refusal) -> ArmState {
     }
 }
 
-fn audition(ledger: &Ledger, find: Find, clock: Clock, arms: &[ArmOrder]) {
+fn audition(ledger: &Ledger, find: Find, clock: Clock, arms: &[ArmOrder], deadline: u64) {
     for (index, order) in arms.iter().enumerate() {
         ledger.enter(index);
-        let state = prepare(find, order).map_err(refusal_state).and_then(|arm| try_out(ledger, clock, arm));
+        let now = clock::monotonic();
+        let share = deadline.saturating_sub(now) / (arms.len() - index) as u64;
+        let state = prepare(find, order).map_err(refusal_state);
+        let state = state.and_then(|arm| try_out(ledger, clock, arm, now + share));
         ledger.set_arm(index, &state.unwrap_or_else(|refused| refused));
         ledger.leave();
     }
 }
 
-/// Doubles the iterations until a block is long enough to be timed, then takes the shortest of a few.
-fn try_out(ledger: &Ledger, clock: Clock, mut arm: Arm) -> Result<ArmState, ArmState> {
-    const LONG_ENOUGH: Duration = Duration::from_micros(20);
-    const TRIES: usize = 5;
+/// Raises the iterations until a block is long enough to be timed, then takes the shortest of a few.
+/// Where processors are short each block may wait its turn: after `until` what is known must do.
+fn try_out(ledger: &Ledger, clock: Clock, mut arm: Arm, until: u64) -> Result<ArmState, ArmState> {
+    const LONG_ENOUGH: f64 = 20e3; // nanoseconds
+    const TRIES: usize = 4;
     const MOST: u64 = 1 << 16;
-    let mut net = |iterations: u64| {
+    let mut takes = |iterations: u64| {
         ledger.beat();
-        let order = Order { iterations, extra: 0 };
-        let block = arm.station.block(clock, order).map_err(ArmState::Failed)?;
+        let block = arm.station.block(clock, Order { iterations, extra: 0 }).map_err(refusal_state)?;
         Ok(clock.nanoseconds(block.work as f64))
     };
     let mut iterations = 1;
-    while net(iterations)? < LONG_ENOUGH.as_nanos() as f64 && iterations < MOST {
-        iterations *= 2;
+    let mut shortest: f64 = takes(iterations)?;
+    while shortest < LONG_ENOUGH && iterations < MOST && clock::monotonic() < until {
+        iterations *= 4;
+        shortest = takes(iterations)?;
     }
-    let mut shortest = f64::INFINITY;
     for _ in 0..TRIES {
-        shortest = shortest.min(net(iterations)?);
+        if clock::monotonic() < until {
+            shortest = shortest.min(takes(iterations)?);
+        }
     }
     // Ceiling: an iteration that costs less than a nanosecond must not seem to cost nothing.
     let cost = Duration::from_nanos((shortest / iterations as f64).ceil().max(1.0) as u64);
@@ -251,8 +258,8 @@ fn rounds(ledger: &Ledger, find: Find, clock: Clock, orders: &[ArmOrder], seed: 
                     Cell::Kept(net)
                 }
                 Ok(_) => Cell::Dropped,
-                Err(error) => {
-                    ledger.set_arm(*index, &ArmState::Failed(error));
+                Err(refusal) => {
+                    ledger.set_arm(*index, &refusal_state(refusal));
                     broken = Some(position);
                     Cell::Empty
                 }
