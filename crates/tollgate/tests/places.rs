@@ -1,6 +1,8 @@
 //! The program in other places: an empty root, another user, a strict seccomp profile, gVisor. In each
 //! a run ends by itself, in time, and every row is a price or a named reason.
 
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;

@@ -1,6 +1,8 @@
 //! Verdicts over real runs, with a build that can slow a probe down on purpose. Counts and orders only:
 //! the machine may be as noisy as it likes.
 
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
