@@ -3,11 +3,12 @@
 
 use tollgate_model::{Fact, Unknown};
 
-use crate::kernel::{command_line_text, release_text};
+use crate::kernel::command_line_text;
 use crate::leaves::{Bit, Register};
 use crate::machine::{Answer, Machine, fact, found};
 use crate::processor::{flags, told};
 use crate::text::{kernel_bool, parameters};
+use crate::uname::release_text;
 
 const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";

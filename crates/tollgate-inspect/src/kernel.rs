@@ -2,9 +2,10 @@
 
 use tollgate_model::{Fact, Unknown};
 
-use crate::calls;
 use crate::machine::{Answer, Machine, fact, found};
+use crate::sandbox;
 use crate::text::{kernel_bool, marked, parameter};
+use crate::uname::{release_text, version_text};
 
 const COMMAND_LINE: &str = "/proc/cmdline";
 const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
@@ -19,45 +20,6 @@ pub(crate) fn version(machine: &Machine) -> Fact {
 
 pub(crate) fn command_line(machine: &Machine) -> Fact {
     fact(command_line_text(machine))
-}
-
-pub(crate) fn release_text(machine: &Machine) -> Answer<String> {
-    let listed = listed(machine, "/proc/sys/kernel/osrelease", release_in);
-    machine.or_call(listed, "uname(2)", || calls::uname().map(|name| name.release))
-}
-
-pub(crate) fn version_text(machine: &Machine) -> Answer<String> {
-    let listed = listed(machine, "/proc/sys/kernel/version", version_in);
-    machine.or_call(listed, "uname(2)", || calls::uname().map(|name| name.version))
-}
-
-/// From the file that holds nothing else, or where a sandbox lacks that, out of the banner.
-fn listed(machine: &Machine, path: &str, part: fn(&str) -> Option<&str>) -> Answer<String> {
-    match machine.line(path) {
-        Err(Unknown::Absent(_)) => machine
-            .line("/proc/version")?
-            .parse("a kernel's banner", |banner| part(banner).map(str::to_owned)),
-        answer => answer,
-    }
-}
-
-/// From `Linux version RELEASE (builder) (compiler) #1 SMP …`.
-fn release_in(banner: &str) -> Option<&str> {
-    banner.strip_prefix("Linux version ")?.split_whitespace().next()
-}
-
-/// From the same, all from the number of the build on. What stands in parentheses may hold a `#` of its own.
-fn version_in(banner: &str) -> Option<&str> {
-    let mut depth = 0i32;
-    let start = banner.find(|c: char| {
-        depth += match c {
-            '(' => 1,
-            ')' => -1,
-            _ => 0,
-        };
-        c == '#' && depth <= 0
-    });
-    banner.get(start?..)
 }
 
 /// An empty command line is one. What follows ` -- ` is handed to init: no parameter of the kernel, and
@@ -105,7 +67,7 @@ fn preemption_parameter(machine: &Machine) -> Option<crate::machine::Found<Strin
 
 /// The version of a kernel that is Linux: another that plays its part fixes the text and means nothing by it.
 fn linux_version(machine: &Machine) -> Answer<String> {
-    match crate::sandbox::name(machine) {
+    match sandbox::name(machine) {
         Ok(sandbox) => Err(Unknown::Absent(format!("{} is not Linux", sandbox.value))),
         Err(_) => version_text(machine),
     }
@@ -158,28 +120,4 @@ pub(crate) fn ptrace_scope(machine: &Machine) -> Fact {
 
 pub(crate) fn randomize_va_space(machine: &Machine) -> Fact {
     fact(machine.number("/proc/sys/kernel/randomize_va_space"))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn banners() {
-        let banner =
-            "Linux version 6.1.0-9-amd64 (a@b) (gcc (Debian #7) 12.2, GNU ld 2.40) #1 SMP Debian 6.1.27-1";
-        assert_eq!(release_in(banner), Some("6.1.0-9-amd64"));
-        assert_eq!(version_in(banner), Some("#1 SMP Debian 6.1.27-1"));
-        assert_eq!(release_in("Darwin 1"), None);
-        assert_eq!(version_in("Linux version 6.1"), None);
-    }
-
-    proptest! {
-        #[test]
-        fn any_banner_is_taken(text in "\\PC{0,80}|[#() a-zé]{0,60}") {
-            let _ = (release_in(&text), version_in(&text));
-        }
-    }
 }

@@ -13,7 +13,7 @@
 //! - `machine`: where files are read, and how an error becomes one of the three answers.
 //! - `text`: parsers of the formats that several rooms meet. `calls`: what the system calls say where there
 //!   is no `/proc`. `leaves`: what CPUID says.
-//! - `kernel`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`, `cgroup`,
+//! - `uname`, `kernel`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`, `cgroup`,
 //!   `hypervisor`, `container`, `sandbox`, `moments`: one noun each.
 //! - `registry`: the table of all facts; the only list of their names.
 
@@ -38,6 +38,7 @@ mod registry;
 mod sandbox;
 mod text;
 mod topology;
+mod uname;
 
 pub use leaves::{Leaves, Registers};
 pub use machine::Machine;

@@ -12,18 +12,14 @@ pub(crate) fn named(machine: &Machine, vulnerability: &str) -> Fact {
     fact(machine.line(&format!("{DIRECTORY}/{vulnerability}")))
 }
 
-/// Those that have no entry of their own in the registry, as `mitigation.NAME`.
-pub(crate) fn others(machine: &Machine) -> Vec<(String, Fact)> {
+/// All that the kernel names, as `mitigation.NAME`.
+pub(crate) fn all(machine: &Machine) -> Vec<(String, Fact)> {
     let names = match machine.names(DIRECTORY) {
         Ok(names) => names.value,
         Err(why) => return vec![("mitigation".into(), unknown(why))],
     };
-    let facts =
-        names.into_iter().filter(|name| is_name(name)).map(|name| (format!("mitigation.{name}"), name));
-    facts
-        .filter(|(fact, _)| !crate::registry::FACTS.iter().any(|spec| spec.name == fact))
-        .map(|(fact, name)| (fact, named(machine, &name)))
-        .collect()
+    let named = |name: String| (format!("mitigation.{name}"), named(machine, &name));
+    names.into_iter().filter(|name| is_name(name)).map(named).collect()
 }
 
 /// The kernel's own names are such; what else a captured tree may hold does not become part of a fact's name.

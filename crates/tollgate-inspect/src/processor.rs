@@ -45,13 +45,12 @@ pub(crate) fn microcode(machine: &Machine) -> Fact {
     fact(cpuinfo(machine, "microcode"))
 }
 
-/// The `cpu.feature.*` facts whose names the kernel lists among its flags.
-pub(crate) fn used_by_kernel(machine: &Machine) -> Fact {
-    let features = crate::registry::FACTS.iter().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));
+/// Those of `features` that the kernel lists among its flags.
+pub(crate) fn used_by_kernel(machine: &Machine, features: &[&str]) -> Fact {
     fact(flags(machine).map(|flags| {
         flags.map(|flags| {
-            let listed = |name: &&str| flags.split_whitespace().any(|flag| flag == *name);
-            features.filter(listed).map(str::to_owned).collect::<Vec<_>>()
+            let listed = |name: &&&str| flags.split_whitespace().any(|flag| flag == **name);
+            features.iter().filter(listed).map(|&name| name.to_owned()).collect::<Vec<_>>()
         })
     }))
 }

@@ -27,6 +27,8 @@ enum Reader {
     One(fn(&Machine) -> Fact),
     Feature(Bit),
     Family(fn(&Machine) -> Vec<(String, Fact)>),
+    /// Reads which of the `cpu.feature.*` facts, by the last part of their names, it is true of.
+    Features(fn(&Machine, &[&str]) -> Fact),
 }
 
 impl FactSpec {
@@ -37,6 +39,10 @@ impl FactSpec {
             Reader::One(read) => vec![(self.name.to_owned(), read(machine))],
             Reader::Feature(bit) => vec![(self.name.to_owned(), processor::feature(machine, bit))],
             Reader::Family(read) => read(machine),
+            Reader::Features(read) => {
+                let names = FACTS.iter().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));
+                vec![(self.name.to_owned(), read(machine, &names.collect::<Vec<_>>()))]
+            }
         }
     }
 
@@ -98,12 +104,12 @@ pub static FACTS: &[FactSpec] = &[
         "locks and context switches: full preemption counts in every lock and switches in the \
          middle of calls",
     ),
-    one(
-        "kernel.entry_features",
-        processor::used_by_kernel,
-        "The processor's features of the cpu.feature facts that this kernel lists among its \
-         flags.",
-    )
+    FactSpec {
+        name: "kernel.entry_features",
+        about: "The processor's features of the cpu.feature facts that this kernel lists among its flags.",
+        moves: None,
+        reader: Reader::Features(processor::used_by_kernel),
+    }
     .moves("kernel entry: what the processor has and the kernel does not use changes nothing"),
     one("kernel.lsm", kernel::security_modules, "The security modules that are active, in their order.")
         .moves("opening, executing, sockets and signals: each module's hook is called in turn"),
@@ -315,7 +321,9 @@ pub static FACTS: &[FactSpec] = &[
         "What is done about gather data sampling.",
     )
     .moves("gather instructions: they no longer speculate"),
-    family("mitigation.*", mitigation::others, "What is done about a vulnerability that the kernel names."),
+    // Those above are named because they are known to move prices: on a kernel that does not know them they
+    // are absent, not missing. This one has the rest, and them once more.
+    family("mitigation.*", mitigation::all, "What is done about a vulnerability that the kernel names."),
     one("process.store_bypass", process::store_bypass, "Whether this process speculates past stores.")
         .moves("loads after stores: where it is mitigated each waits"),
     one(

@@ -2,9 +2,9 @@
 
 use tollgate_model::{Fact, Unknown};
 
-use crate::kernel::{release_text, version_text};
 use crate::machine::{Answer, Machine, found};
 use crate::processor::vendor_text;
+use crate::uname::{release_text, version_text};
 
 pub(crate) fn kernel(machine: &Machine) -> Fact {
     crate::machine::fact(name(machine))

@@ -4,8 +4,6 @@
 
 mod support;
 
-use std::time::{Duration, Instant};
-
 use support::{Random, measured, run_of};
 use tollgate_model::compare::{RAW_LOOP, TWIN, Verdict, compare, paired, paired_rows};
 use tollgate_model::price::{EMPTY_LOOP, Price, Reading, read_price, resolution};
@@ -236,24 +234,4 @@ fn near_nothing_a_ratio_is_not_made_up() {
     let run =
         run_with(&[("gates/nothing", measured("gates", &[noise(50.0)])), ("gates/case", cheap.clone())]);
     assert_eq!(paired(&run, &cheap, 1).unwrap().verdict, Verdict::Faster);
-}
-
-#[test]
-fn thirty_rows_of_sixteen_thousand_samples_take_no_time() {
-    let mut random = Random(9);
-    let mut cases: Vec<(String, Measured)> = vec![];
-    for row in 0..30 {
-        let mut process = || (0..1000).map(|_| 164.0 * random.factor(0.02)).collect::<Vec<f64>>();
-        let processes: Vec<Vec<f64>> = (0..16).map(|_| process()).collect();
-        cases.push((format!("gates/{row}"), measured("gates", &processes)));
-    }
-    let run = run_of(
-        cases.into_iter().map(|(probe, case)| (Case::plain(probe), Outcome::Measured(case))).collect(),
-    );
-    let begin = Instant::now();
-    assert_eq!(compare(&run, &run).rows.len(), 30);
-    let taken = begin.elapsed();
-    println!("{taken:?}");
-    let limit = if cfg!(debug_assertions) { Duration::from_secs(5) } else { Duration::from_millis(500) };
-    assert!(taken < limit, "{taken:?}");
 }
