@@ -26,6 +26,7 @@ pub fn of(run: &Run, prices: &Prices) -> Vec<Advice> {
         .collect();
     advice.extend(many_dropped(prices));
     advice.extend(wide(prices));
+    advice.extend(few_processes(prices));
     advice
 }
 
@@ -43,6 +44,19 @@ fn wide(prices: &Prices) -> Option<Advice> {
         warning: format!("the interval of {} is wider than ±10 %", counted(rows)),
         remedy: "Give the run more --time, or the machine less to do.".to_owned(),
     })
+}
+
+fn few_processes(prices: &Prices) -> Option<Advice> {
+    let rows = doubted(prices, |doubt| matches!(doubt, Doubt::FewProcesses(_)));
+    (rows > 0).then(|| Advice {
+        warning: format!("{} measured by so few processes that others may differ", were(rows)),
+        remedy: "Give the run more --time, or the machine less to do.".to_owned(),
+    })
+}
+
+fn were(rows: usize) -> String {
+    let verb = if rows == 1 { "was" } else { "were" };
+    format!("{} {verb}", counted(rows))
 }
 
 fn doubted(prices: &Prices, kind: impl Fn(&Doubt) -> bool) -> usize {

@@ -50,7 +50,7 @@ pub struct RunArgs {
     /// A suite, a probe, a case, or either with `*`; none for everything
     pub pattern: Vec<String>,
     /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s]
-    #[arg(long, value_name = "DURATION", value_parser = figures::parse_time)]
+    #[arg(long, value_name = "DURATION", value_parser = figures::parse_time, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["quick", "thorough"])]
     pub time: Option<Duration>,
     /// Spend 10 seconds: wider intervals
@@ -63,7 +63,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "LABEL")]
     pub label: Option<Label>,
     /// Measure on this processor [default: the last one allowed]
-    #[arg(long, value_name = "N", value_parser = parse_cpu)]
+    #[arg(long, value_name = "N", value_parser = parse_cpu, allow_negative_numbers = true)]
     pub cpu: Option<usize>,
     /// Write the run to this file instead of keeping it among the others
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -93,7 +93,7 @@ pub struct ListArgs {
 /// `tollgate show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// A file, a label, an id or its beginning, or `last`
+    /// A file, a label (the newest run that has it), an id or its beginning, or `last`
     pub run: String,
     /// How to print the prices
     #[arg(long, value_enum, default_value_t)]
@@ -103,7 +103,8 @@ pub struct ShowArgs {
 /// `tollgate compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// The run that the others are held against: a file, a label, an id or its beginning, or `last`
+    /// The run that the others are held against: a file, a label (the newest run that has it), an id or
+    /// its beginning, or `last`
     pub base: String,
     /// The runs that are held against it
     #[arg(required = true)]

@@ -1,15 +1,15 @@
 //! `tollgate compare`: prices of places side by side, and what differs between the places.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use serde::Serialize;
 use tollgate_model::compare::{Comparison, FactDifference, Row, Verdict};
-use tollgate_model::{Case, Fact, Label, Outcome, Params, Place, Run, RunId, Unit};
+use tollgate_model::{Case, Fact, Label, Measured, Measurement, Outcome, Params, Place, Run, RunId, Unit};
 
 use crate::args::{CompareArgs, FailOn, Format};
 use crate::failure::Failure;
 use crate::table::{Look, Table, heading, paragraph};
-use crate::{facts, figures, out, store};
+use crate::{facts, figures, out, prices, store};
 
 const UNPAIRED: &str = "Two runs cannot share rounds: this is an unpaired comparison of the medians of their \
     processes. Intervals are at 95 %, corrected for the number of rows.";
@@ -33,29 +33,78 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
 struct Compared<'a> {
     other: &'a Run,
     comparison: Comparison,
-    /// Of each row.
-    units: BTreeMap<Case, Unit>,
+    /// What each row was made from, on either side.
+    sides: Vec<Sides<'a>>,
+}
+
+/// What was measured of a case in the base and in the other run.
+#[derive(Clone, Copy)]
+struct Sides<'a> {
+    base: &'a Measured,
+    other: &'a Measured,
+}
+
+impl Sides<'_> {
+    /// Whether the two can be held together at all.
+    fn are_comparable(self) -> bool {
+        self.base.unit == self.other.unit && self.base.provenance == self.other.provenance
+    }
+
+    /// The ratio of a row, where it has one.
+    fn ratio(self, row: &Row) -> Option<f64> {
+        let known = row.base.is_some() && row.other.is_some() && self.are_comparable();
+        Some(row.ratio).filter(|ratio| known && ratio.is_finite())
+    }
+
+    /// Takes an emulator's times out of a row: they are no prices.
+    fn without_emulated(self, row: &mut Row) {
+        let [base, other] = [self.base, self.other].map(prices::is_price);
+        row.base = row.base.filter(|_| base);
+        row.other = row.other.filter(|_| other);
+        if !(base && other) {
+            row.interval = None;
+            row.verdict = Verdict::CannotTell;
+            row.why = Some("not executed by hardware: an emulator's times are no prices".to_owned());
+        }
+    }
+}
+
+fn measured(run: &Run) -> HashMap<&Case, &Measured> {
+    fn of(measurement: &Measurement) -> Option<(&Case, &Measured)> {
+        match &measurement.outcome {
+            Outcome::Measured(measured) => Some((&measurement.case, measured)),
+            Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
+        }
+    }
+    run.measurements.iter().filter_map(of).collect()
 }
 
 impl<'a> Compared<'a> {
-    fn of(base: &Run, other: &'a Run) -> Self {
+    fn of(base: &'a Run, other: &'a Run) -> Self {
         let mut comparison = tollgate_model::compare::compare(base, other);
-        // The bench's own measurements are not prices of the place.
-        let of_place = |case: &Case| !case.probe.starts_with("bench/");
-        comparison.rows.retain(|row| of_place(&row.case));
-        comparison.only_base.retain(|(case, _)| of_place(case));
-        comparison.only_other.retain(|(case, _)| of_place(case));
         // How it was measured is no fact of the place, but may be why prices differ.
         comparison
             .facts
             .extend([facts::CLOCK, facts::ISOLATION].iter().filter_map(|name| differing(name, base, other)));
         // What moves prices first; otherwise in the order of their names.
         comparison.facts.sort_by_key(|fact| tollgate_inspect::movers(&fact.name).is_none());
-        let unit = |measurement: &tollgate_model::Measurement| match &measurement.outcome {
-            Outcome::Measured(measured) => Some((measurement.case.clone(), measured.unit)),
-            _ => None,
-        };
-        Self { other, comparison, units: other.measurements.iter().filter_map(unit).collect() }
+        let (of_base, of_other) = (measured(base), measured(other));
+        let mut sides = Vec::new();
+        comparison.rows.retain_mut(|row| {
+            let found = of_base.get(&row.case).zip(of_other.get(&row.case));
+            found.is_some_and(|(base, other)| {
+                let found = Sides { base, other };
+                found.without_emulated(row);
+                sides.push(found);
+                true
+            })
+        });
+        Self { other, comparison, sides }
+    }
+
+    /// The rows, each with what it was made from.
+    fn rows(&self) -> impl Iterator<Item = (&Row, Sides<'a>)> {
+        self.comparison.rows.iter().zip(self.sides.iter().copied())
     }
 }
 
@@ -140,16 +189,14 @@ fn in_words(fact: Option<&Fact>) -> String {
 fn rows_table(compared: &Compared) -> Table {
     let mut table =
         Table::new(&["probe", "base", "other", "ratio", "95 %", "verdict"]).with_words(&["verdict"]);
-    for row in &compared.comparison.rows {
-        let unit = compared.units.get(&row.case).copied().unwrap_or(Unit::Nanoseconds);
-        let price =
-            |price: Option<f64>| price.map_or_else(|| "–".to_owned(), |price| figures::price(price, unit));
-        let known = row.ratio.is_finite() && row.base.is_some() && row.other.is_some();
+    for (row, sides) in compared.rows() {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        let price = |price: Option<f64>, unit: Unit| or_none(price.map(|price| figures::price(price, unit)));
         let cells = [
             row.case.to_string(),
-            price(row.base),
-            price(row.other),
-            if known { figures::ratio(row.ratio) } else { "–".to_owned() },
+            price(row.base, sides.base.unit),
+            price(row.other, sides.other.unit),
+            or_none(sides.ratio(row).map(figures::ratio)),
             row.interval.map(|interval| figures::ratio_span(interval.low, interval.high)).unwrap_or_default(),
             row.verdict.to_string(),
         ];
@@ -274,14 +321,14 @@ impl<'a> Heading<'a> {
 
 impl<'a> RowRecord<'a> {
     fn all(compared: &'a Compared<'a>) -> impl Iterator<Item = Self> {
-        compared.comparison.rows.iter().map(|row| Self {
+        compared.rows().map(|(row, sides)| Self {
             other_run: &compared.other.id,
             probe: &row.case.probe,
             params: &row.case.params,
-            unit: compared.units.get(&row.case).copied(),
+            unit: Some(sides.base.unit).filter(|unit| *unit == sides.other.unit),
             base: row.base,
             other: row.other,
-            ratio: Some(row.ratio).filter(|ratio| ratio.is_finite()),
+            ratio: sides.ratio(row),
             ratio_low: row.interval.map(|interval| interval.low),
             ratio_high: row.interval.map(|interval| interval.high),
             verdict: row.verdict,

@@ -44,13 +44,16 @@ fn text(fit: bool, checks: &[Check], width: usize) -> String {
     let mut table = Table::new(&["what", "state"]).with_words(&["state"]);
     for check in checks {
         let look = match check.state {
-            State::Good => Look::Plain,
-            State::Fair => Look::Plain,
+            State::Good | State::Fair => Look::Plain,
             State::Poor => Look::Flagged,
             State::Absent | State::Refused | State::Unreadable => Look::Faint,
         };
-        let advice = [&check.remedy, &check.root].into_iter().flatten();
-        let words = std::iter::once(&check.found).chain(advice).cloned().collect::<Vec<String>>().join(". ");
+        // What was found is a clause, what helps are sentences.
+        let mut words = check.found.clone();
+        for (joint, advice) in [". ", " "].iter().zip([&check.remedy, &check.root].into_iter().flatten()) {
+            words.push_str(joint);
+            words.push_str(advice);
+        }
         table.row(look, &[check.name.to_owned(), check.state.word().to_owned()], &[words]);
     }
     let verdict = match fit {

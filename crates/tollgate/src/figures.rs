@@ -30,6 +30,9 @@ pub fn range(low: f64, high: f64, price: f64, unit: Unit) -> String {
 /// An interval of bare numbers: `1.31–1.37`. Both ends have the same number of decimals.
 pub fn span(low: f64, high: f64) -> String {
     let largest = low.abs().max(high.abs());
+    if is_far(largest) {
+        return format!("{}–{}", significant(low, DIGITS), significant(high, DIGITS));
+    }
     let at = |digits: i32| {
         let decimals = decimals(largest, digits);
         (format!("{low:.decimals$}"), format!("{high:.decimals$}"))
@@ -78,10 +81,24 @@ pub fn frequency(hz: f64) -> String {
     format!("{} {name}", significant(hz / divisor, DIGITS))
 }
 
-/// A number with so many significant digits, without an exponent.
+/// A number with so many significant digits; with an exponent only where it would be a row of zeros.
 pub fn significant(value: f64, digits: i32) -> String {
+    if is_far(value) {
+        return format!("{value:.*e}", digits.max(1) as usize - 1);
+    }
     let decimals = decimals(value, digits);
     format!("{value:.decimals$}")
+}
+
+/// Whether a number is so large or so small that it needs an exponent. Nothing measured is; what a document
+/// says may be.
+fn is_far(value: f64) -> bool {
+    value != 0.0 && value.is_finite() && !(1e-7..1e9).contains(&value.abs())
+}
+
+/// A number of things: `1 process`, `8 processes`.
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Time as the user would say it: `9 s`, `2 min`, `1 h 5 min`.
@@ -144,7 +161,7 @@ impl Scale {
 /// Decimals that show `digits` significant digits of `value`.
 fn decimals(value: f64, digits: i32) -> usize {
     const MOST: i32 = 9;
-    if value == 0.0 || !value.is_finite() {
+    if value == 0.0 || !value.is_finite() || is_far(value) {
         return 1;
     }
     let of_magnitude = |value: f64| digits - 1 - value.abs().log10().floor() as i32;
@@ -171,6 +188,8 @@ mod tests {
         assert_eq!(ns(12_345_678.0), "12.3 ms");
         assert_eq!(ns(3e9), "3.00 s");
         assert_eq!(ns(0.0), "0.0 ns");
+        assert_eq!(ns(1.7e300), "1.70e291 s");
+        assert_eq!(ns(1.5e-300), "1.50e-300 ns");
         assert_eq!(price(1234.4, Unit::Cycles), "1234 cycles");
         assert_eq!(price(18.25, Unit::NanosecondsPerLine), "18.2 ns/line");
     }
@@ -189,6 +208,7 @@ mod tests {
         assert_eq!(range(1840.0, 1851.0, 1845.0, ns), "1.84–1.85");
         assert_eq!(range(0.0, 0.0, 0.0, ns), "0.0–0.0");
         assert_eq!(range(-0.5, 12.0, 3.0, ns), "-0.5–12.0");
+        assert_eq!(range(1e300, 2e300, 1e300, ns), "1.00e291–2.00e291");
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::run::MAX_BYTES;
+use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
 use tollgate_model::{Label, Params, Place, RunId};
 use tollgate_probes::{Probe, SUITES, Selection};
 
 use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
+use crate::prices::OWN_SUITE;
 use crate::table::{Look, Table, heading, paragraph};
 use crate::{out, store};
 
@@ -123,6 +124,7 @@ struct RunRecord {
 /// A run document without its samples.
 #[derive(Deserialize)]
 struct Outline {
+    schema: u64,
     label: Option<Label>,
     place: Place,
     started: String,
@@ -172,6 +174,10 @@ impl RunRecord {
             .and_then(|file| {
                 serde_json::from_reader::<_, Outline>(BufReader::new(file.take(MAX_BYTES)))
                     .map_err(|error| format!("is not a run document: {error}"))
+            })
+            .and_then(|outline| match outline.schema {
+                found if found > u64::from(SCHEMA) => Err(ReadError::NewerSchema { found }.to_string()),
+                _ => Ok(outline),
             });
         let path = entry.path.display().to_string();
         match outline {
@@ -185,7 +191,8 @@ impl RunRecord {
                 fault: Some(fault),
             },
             Ok(outline) => {
-                let rows = outline.measurements.iter().filter(|row| !row.probe.starts_with("bench/")).count();
+                let rows =
+                    outline.measurements.iter().filter(|row| !row.probe.starts_with(OWN_SUITE)).count();
                 Self {
                     id: entry.id,
                     label: outline.label,

@@ -2,8 +2,9 @@
 //!
 //! The command knows every other part and does none of their work: it parses ([`args`]), calls one
 //! function per verb, and prints ([`out`], [`table`]). What a run's samples say is put together in one
-//! place ([`prices`]), whichever verb shows it, and whether they are to be trusted in another ([`health`]); kept runs are the business of [`store`] alone; and how a
-//! program ends is decided in [`failure`] alone.
+//! place ([`prices`]), whichever verb shows it, and whether they are to be trusted in another
+//! ([`health`]); kept runs are the business of [`store`] alone; and how a program ends is decided in
+//! [`failure`] alone.
 
 #![forbid(unsafe_code)]
 

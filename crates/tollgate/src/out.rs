@@ -57,9 +57,17 @@ pub fn warn(lines: &str) {
 /// The columns of the terminal that standard output is; `COLUMNS` overrides.
 pub fn width() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let seen =
-        || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let seen = || columns_of(rustix::stdio::stdout());
     said.or_else(seen).filter(|&columns| columns > 0).unwrap_or(USUAL_WIDTH).clamp(30, 160)
+}
+
+/// The columns of the terminal that standard error is, for what is drawn there.
+pub fn width_of_errors() -> usize {
+    columns_of(rustix::stdio::stderr()).filter(|&columns| columns > 0).unwrap_or(USUAL_WIDTH)
+}
+
+fn columns_of(stream: rustix::fd::BorrowedFd) -> Option<usize> {
+    rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col))
 }
 
 /// Text from elsewhere, fit for a terminal: what would command it is written out instead.
@@ -76,7 +84,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 
 /// Control characters, and the marks that turn the direction of writing or break lines.
 fn commands_a_terminal(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// JSON leaves DEL, the C1 controls and direction marks as they are; they occur only in its strings.
@@ -100,7 +109,7 @@ mod tests {
     #[test]
     fn what_commands_a_terminal_is_written_out() {
         assert_eq!(clean("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
-        assert_eq!(clean("two\nlines\u{9b}\u{202e}"), "two\\nlines\\u{9b}\\u{202e}");
+        assert_eq!(clean("two\nlines\u{9b}\u{202e}\u{61c}"), "two\\nlines\\u{9b}\\u{202e}\\u{61c}");
         assert!(matches!(clean("12.3 µs – fine"), Cow::Borrowed(_)));
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict, paired_rows};
-use tollgate_model::price::{Price, Reading, read_price, resolution};
+use tollgate_model::price::{ENOUGH_PROCESSES, Price, Reading, read_price, resolution};
 use tollgate_model::stats::Mode;
 use tollgate_model::{Case, Measured, Measurement, Outcome, Params, Provenance, Run, Unit};
 
@@ -14,7 +14,7 @@ use crate::facts;
 /// The price of which the others are multiples.
 pub const GROUND: &str = "gates/syscall";
 /// The suite of the bench's own measurements: they are about the measuring, not about the place.
-const OWN_SUITE: &str = "bench/";
+pub const OWN_SUITE: &str = "bench/";
 
 /// A row with more of its blocks dropped than this is flagged.
 const MANY_DROPPED: f64 = 0.05;
@@ -152,10 +152,9 @@ impl<'a> Figures<'a> {
         comparable.then_some(self.price.median / ground).filter(|multiple| multiple.is_finite())
     }
 
-    /// Whether hardware executed what was timed: an emulator's times are nobody's prices.
+    /// [`is_price`] of what was measured.
     pub fn is_price(&self) -> bool {
-        matches!(self.measured.provenance, Provenance::Hardware | Provenance::Kvm)
-            || !matches!(self.measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine)
+        is_price(self.measured)
     }
 
     /// What makes this figure one not to build on, in words.
@@ -166,6 +165,10 @@ impl<'a> Figures<'a> {
         }
         if self.below.is_none() && self.price.relative_half_width() > WIDE {
             doubts.push(Doubt::Wide(self.price.relative_half_width()));
+        }
+        let processes = self.price.process_medians.len();
+        if self.below.is_none() && processes < ENOUGH_PROCESSES {
+            doubts.push(Doubt::FewProcesses(processes));
         }
         doubts
     }
@@ -178,6 +181,14 @@ pub enum Doubt {
     ManyDropped(f64),
     /// Its interval reaches this share of the median to either side.
     Wide(f64),
+    /// Only so many processes measured it: what differs between them is not in its interval.
+    FewProcesses(usize),
+}
+
+/// Whether hardware executed what was timed: an emulator's times are nobody's prices.
+pub fn is_price(measured: &Measured) -> bool {
+    matches!(measured.provenance, Provenance::Hardware | Provenance::Kvm)
+        || !matches!(measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine)
 }
 
 fn price_in_time(measurement: &Measurement, run: &Run) -> Option<f64> {

@@ -119,11 +119,19 @@ fn measure(selection: &Selection, plan: &Plan, visible: bool) -> Result<Findings
     })
 }
 
+/// A terminal of fewer columns has no room for a bar beside what is being measured.
+const NARROW: usize = 54;
+
 /// On a terminal; elsewhere indicatif draws nothing. It is drawn only when the bench says how far it is:
 /// a thread that draws would disturb what is measured.
 fn progress_bar(budget: Duration, visible: bool) -> ProgressBar {
     let target = if visible { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{bar:24} {prefix:>9}  {wide_msg}");
+    // A line that is broken cannot be drawn over.
+    let template = match out::width_of_errors() {
+        narrow if narrow < NARROW => "{prefix:>9}  {wide_msg}",
+        _ => "{bar:24} {prefix:>9}  {wide_msg}",
+    };
+    let style = ProgressStyle::with_template(template);
     let bar = ProgressBar::with_draw_target(Some(millis(budget)), target);
     match style {
         Ok(style) => bar.with_style(style.progress_chars("━╸─")),

@@ -137,6 +137,12 @@ fn in_words(doubt: Doubt) -> String {
             format!("unsure: {} of blocks were disturbed and dropped", figures::percent(share))
         }
         Doubt::Wide(share) => format!("unsure: the interval is ±{}", figures::percent(share)),
+        Doubt::FewProcesses(processes) => {
+            format!(
+                "unsure: {} only, and others may differ",
+                figures::count(processes, "process", "processes")
+            )
+        }
     }
 }
 
@@ -188,8 +194,9 @@ fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
         let figures = prices.own(probe, group)?;
         Some(figures::price(figures.price.median, figures.measured.unit))
     };
-    if let Some(processes) = prices.measured().map(|(_, figures)| figures.measured.processes.len()).max() {
-        words.push(format!("{processes} processes"));
+    let of_group = prices.measured().filter(|(_, figures)| figures.measured.group == group);
+    if let Some(processes) = of_group.map(|(_, figures)| figures.measured.processes.len()).max() {
+        words.push(figures::count(processes, "process", "processes"));
     }
     if let Some(pair) = price("bench/clock-pair") {
         words.push(format!("two readings of the clock {pair}"));
@@ -199,11 +206,12 @@ fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
     }
     if let Some((least, most)) = prices.resolution(group) {
         let ns = |limit| figures::price(limit, tollgate_model::Unit::Nanoseconds);
-        words.push(format!(
-            "least price that can be told from nothing {} to {}, by row",
-            ns(least),
-            ns(most)
-        ));
+        words.push(match ns(least) == ns(most) {
+            true => format!("least price that can be told from nothing {}", ns(most)),
+            false => {
+                format!("least price that can be told from nothing {} to {}, by row", ns(least), ns(most))
+            }
+        });
     }
     if let Some(twin) = prices.own("bench/twin", group).and_then(|twin| twin.paired.as_ref()) {
         words.push(format!("two equal arms differ by {}", figures::percent((twin.ratio - 1.0).abs())));

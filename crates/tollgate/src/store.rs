@@ -201,7 +201,8 @@ pub fn find(meant: &str) -> Result<Run, Failure> {
 
 fn locate(meant: &str) -> Result<PathBuf, Failure> {
     let file = PathBuf::from(meant);
-    if meant.contains('/') || file.extension().is_some_and(|extension| extension == EXTENSION) {
+    let is_called_so = || file.extension().is_some_and(|extension| extension == EXTENSION) && file.exists();
+    if meant.contains('/') || is_called_so() {
         return Ok(file);
     }
     let kept = kept()?;

@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-/// What a kept run of a few suites takes: less room than this and keeping one would fail at the end.
+/// About what a short run takes: with less room than this, keeping one would most likely fail at the end.
 const ROOM: usize = 256 << 10;
 const MODE: Mode = Mode::from_raw_mode(0o644);
 
@@ -42,7 +42,7 @@ pub fn write_whole(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<
     // What a link points to is replaced, not the link.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if is_stream(path) {
-        return fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        return open_stream(path)?.write_all(bytes);
     }
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let directory = open_directory(parent(path))?;
@@ -69,6 +69,14 @@ pub fn is_stream(path: &Path) -> bool {
         let kind = metadata.file_type();
         kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
     })
+}
+
+/// A pipe that nobody reads is an error; waiting for a reader could take for ever.
+fn open_stream(path: &Path) -> io::Result<File> {
+    let at_once = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, at_once, Mode::empty())?);
+    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file)
 }
 
 fn open_directory(directory: &Path) -> io::Result<File> {
@@ -220,6 +228,9 @@ mod tests {
         write_whole(&link, b"new", Existing::Replace).expect("written");
         assert_eq!(fs::read(&file).expect("read"), b"new");
         assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, MODE, 0).expect("a pipe");
+        write_whole(&pipe, b"lost", Existing::Replace).expect_err("nobody reads it");
         write_whole(Path::new("/dev/null"), b"gone", Existing::Replace).expect("written");
         assert!(is_stream(Path::new("/dev/null")), "the device was replaced");
     }

@@ -192,6 +192,27 @@ fn an_emulators_time_is_not_shown_as_a_price() {
     home.keep(&document);
     let table = home.output(["show", "last"]);
     assert!(!table.contains("80.2 ns") && table.contains("not executed by hardware"), "{table}");
+    // Nor beside another, be it as good as the same.
+    let table = home.output(["compare", "last", "last"]);
+    assert!(!table.contains("80.2 ns") && table.contains("no prices"), "{table}");
+    let comparison = home.json(["compare", "last", "last", "--format=json"]);
+    let row = &comparison["rows"][1];
+    assert_eq!(
+        (&row["base"], &row["ratio"], &row["verdict"]),
+        (&Value::Null, &Value::Null, &"cannot tell".into())
+    );
+}
+
+#[test]
+fn a_price_of_few_processes_is_flagged() {
+    let home = Home::new();
+    let mut document = document("20261121-015427-0001", None, 1.0);
+    document["measurements"][1]["processes"] =
+        serde_json::json!([{"rounds": 488, "dropped": (480..488).collect::<Vec<_>>()}]);
+    home.keep(&document);
+    let table = home.output(["show", "last"]);
+    assert!(table.lines().any(|line| line.starts_with("! gates/syscall")), "{table}");
+    assert!(table.contains("unsure: 1 process only"), "{table}");
 }
 
 #[test]
@@ -321,6 +342,9 @@ fn a_run_is_found_by_file_label_id_beginning_and_last() {
     home.file("tollgate/runs/.20261121-015430-0004.json.00c0ffee.tmp", "{");
     assert_eq!(id("native"), "20261121-015429-0003");
     assert_eq!(id("last"), "20261121-015429-0003");
+    // A label may look like a file's name.
+    home.keep(&document("20261121-015430-0005", Some("x.json"), 1.0));
+    assert_eq!(id("x.json"), "20261121-015430-0005");
 }
 
 #[test]
@@ -347,11 +371,15 @@ fn the_list_is_made_from_the_registry() {
 fn kept_runs_are_listed() {
     let home = kept();
     home.file("tollgate/runs/20261121-015430-0004.json", "{");
+    let mut newer = document("20261121-015431-0005", None, 1.0);
+    newer["schema"] = 2.into();
+    home.keep(&newer);
     let runs = home.json(["list", "--runs", "--format=json"]);
     let runs = runs["runs"].as_array().expect("runs");
-    assert_eq!(runs.len(), 3);
+    assert_eq!(runs.len(), 4);
     assert_eq!((&runs[0]["label"], &runs[0]["rows"]), (&"native".into(), &5.into()));
     assert!(runs[2]["fault"].is_string(), "a broken one is named, not hidden");
+    assert!(runs[3]["fault"].as_str().is_some_and(|fault| fault.contains("schema 2")), "{}", runs[3]);
     assert!(home.output(["list", "--runs"]).contains("native"));
 }
 
