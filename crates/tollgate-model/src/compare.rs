@@ -90,6 +90,14 @@ fn confidence_of_each(rows: usize) -> f64 {
     1.0 - (TOGETHER / rows.max(1) as f64).min(EACH)
 }
 
+/// Three digits, or an exponent where they would all be zeros.
+fn figure(value: f64) -> String {
+    match value.abs() {
+        size if size == 0.0 || (1e-3..1e6).contains(&size) => format!("{value:.3}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
 fn reaches_across(interval: Interval, floor: f64) -> String {
     let Interval { low, high } = interval;
     format!("the ratio is between {low:.3} and {high:.3}, the floor is {:.1} %", floor * 100.0)

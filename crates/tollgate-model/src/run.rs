@@ -16,6 +16,10 @@ pub const SCHEMA: u32 = 1;
 /// The largest run document that is read, in bytes. A thorough run of every suite stays well below.
 pub const MAX_BYTES: u64 = 256 << 20;
 
+/// The most measurements of a run: many times what there is to measure, and few enough to be looked through
+/// for each other.
+pub const MAX_MEASUREMENTS: usize = 4096;
+
 /// The facts of a place and the measurements made there. Field order is the document's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -261,6 +265,9 @@ impl Run {
             {
                 return Err(format!("fact {name} is not a finite number"));
             }
+        }
+        if self.measurements.len() > MAX_MEASUREMENTS {
+            return Err(format!("it has more than {MAX_MEASUREMENTS} measurements"));
         }
         let mut seen = HashSet::new();
         for measurement in &self.measurements {

@@ -26,13 +26,14 @@ pub(crate) struct Group {
 pub struct UnknownPattern {
     /// As it was given.
     pub pattern: String,
-    /// Names that are a slip of the finger away, nearest first.
+    /// Names that are a slip of the finger away, nearest first; or the cases of the probe that it names.
     pub near: Vec<String>,
 }
 
 fn hint(near: &[String]) -> String {
     match near {
         [] => "; `tollgate list` shows what can be measured".to_owned(),
+        [name] => format!("; near is {name}"),
         names => format!("; near are {}", names.join(", ")),
     }
 }
@@ -114,6 +115,10 @@ fn wildcard(pattern: &str, text: &str) -> bool {
 
 /// Names a slip of the finger away from `pattern`: at most three, nearest first.
 fn near(pattern: &str) -> Vec<String> {
+    // The probe is right and its parameters are not: name those that it has.
+    if let Some(probe) = pattern.split_once('{').and_then(|(name, _)| registry::find(name)) {
+        return (probe.cases)().into_iter().map(|params| probe.case(params).to_string()).collect();
+    }
     let names = SUITES
         .iter()
         .flat_map(|suite| std::iter::once(suite.name).chain(suite.probes.iter().map(|probe| probe.name)));
@@ -178,6 +183,9 @@ mod tests {
         assert_eq!(unknown("gates/sysall")[0], "gates/syscall");
         assert_eq!(unknown("gate")[0], "gates");
         assert!(unknown("syscall").contains(&"gates/syscall".to_owned()));
+        assert!(
+            unknown("gates/seccomp{instructions=33}").contains(&"gates/seccomp{instructions=32}".to_owned())
+        );
         assert!(unknown("quite-something-else").is_empty());
         assert!(unknown(&"x".repeat(100_000)).is_empty());
     }

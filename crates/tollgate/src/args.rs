@@ -65,7 +65,7 @@ pub struct RunArgs {
     /// Measure on this processor [default: the last one allowed]
     #[arg(long, value_name = "N", value_parser = parse_cpu, allow_negative_numbers = true)]
     pub cpu: Option<usize>,
-    /// Write the run to this file instead of keeping it among the others
+    /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// How to print the prices

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use crate::out;
+use crate::say;
 
 /// Why a verb did not do what it was asked to.
 #[derive(Debug)]
@@ -47,15 +47,15 @@ pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Condition(sentence)) => {
-            out::say(&sentence);
+            say::say(&sentence);
             ExitCode::from(1)
         }
         Err(Failure::Input(sentence)) => {
-            out::say(&sentence);
+            say::say(&sentence);
             ExitCode::from(2)
         }
         Err(Failure::Interrupted(signal)) => {
-            out::say("interrupted; nothing was kept");
+            say::say("interrupted; nothing was kept");
             ExitCode::from(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)))
         }
     }

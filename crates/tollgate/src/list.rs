@@ -13,7 +13,7 @@ use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
 use crate::prices::OWN_SUITE;
 use crate::table::{Look, Table, heading, paragraph};
-use crate::{out, store};
+use crate::{out, say, store};
 
 /// Shows the probes that match, or the kept runs.
 ///
@@ -141,7 +141,7 @@ fn list_runs(format: Format) -> Result<(), Failure> {
     match format {
         Format::Json => out::print_json(&Runs { runs }),
         Format::Table if runs.is_empty() => {
-            out::say("no run is kept yet; `tollgate run` makes one");
+            say::say("no run is kept yet; `tollgate run` makes one");
             Ok(())
         }
         Format::Table => {

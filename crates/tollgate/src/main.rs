@@ -1,7 +1,7 @@
 //! tollgate: measures, explains and compares what it costs to cross the boundaries of a machine.
 //!
 //! The command knows every other part and does none of their work: it parses ([`args`]), calls one
-//! function per verb, and prints ([`out`], [`table`]). What a run's samples say is put together in one
+//! function per verb, and prints ([`out`], [`say`], [`table`]). What a run's samples say is put together in one
 //! place ([`prices`]), whichever verb shows it, and whether they are to be trusted in another
 //! ([`health`]); kept runs are the business of [`store`] alone; and how a program ends is decided in
 //! [`failure`] alone.
@@ -22,6 +22,7 @@ mod man;
 mod out;
 mod prices;
 mod run;
+mod say;
 mod show;
 mod store;
 mod table;

@@ -13,7 +13,7 @@ use crate::args::{Format, RunArgs};
 use crate::failure::Failure;
 use crate::prices::Prices;
 use crate::store::{self, Destination};
-use crate::{facts, figures, out, show};
+use crate::{facts, figures, out, say, show};
 
 /// Measures what was chosen, keeps the run, and shows its prices.
 ///
@@ -32,6 +32,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         return Err(Failure::Interrupted(signal));
     }
     let kept = destination.keep(&run);
+    if matches!(destination, Destination::Output) {
+        return kept.map(|_| ());
+    }
     let path = kept.as_ref().ok().and_then(Option::as_deref);
     let prices = Prices::of(&run);
     let shown = match args.format {
@@ -48,14 +51,14 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 
 fn say_doubt(destination: &Destination) {
     match destination {
-        Destination::Doubtful(directory, why) => out::say(&format!(
+        Destination::Doubtful(directory, why) => say::say(&format!(
             "warning: runs cannot be kept in {}: {why}; name a file with --out to keep this one",
             directory.display()
         )),
-        Destination::Nowhere => out::say(
+        Destination::Nowhere => say::say(
             "warning: this run will not be kept: neither XDG_DATA_HOME nor HOME is set; name a file with --out",
         ),
-        Destination::File(_) | Destination::Kept(_) => {}
+        Destination::File(_) | Destination::Output | Destination::Kept(_) => {}
     }
 }
 

@@ -12,7 +12,7 @@ use crate::args::{ShowArgs, ShowFormat};
 use crate::failure::Failure;
 use crate::prices::{Doubt, Figures, GROUND, Prices, Record, Row, State};
 use crate::table::{Look, Table, paragraph};
-use crate::{facts, figures, out, store};
+use crate::{facts, figures, out, say, store};
 
 /// A dropped share above this is remarked upon.
 const REMARKABLE_DROPS: f64 = 0.01;
@@ -53,7 +53,7 @@ pub fn print_table(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<()
 /// The warnings of a run, last and to standard error: they are no result.
 pub fn print_warnings(run: &Run, prices: &Prices) {
     for Advice { warning, remedy } in advice::of(run, prices) {
-        out::warn(&paragraph(&format!("{warning}. {remedy}"), out::width(), "warning: "));
+        say::warn(&paragraph(&format!("{warning}. {remedy}"), out::width(), "warning: "));
     }
 }
 
@@ -182,7 +182,7 @@ fn summary(run: &Run, prices: &Prices, width: usize) -> String {
     for group in prices.groups() {
         let own = own_in_words(prices, group);
         if !own.is_empty() {
-            text.push_str(&paragraph(&own.join("; "), width, &format!("{}: ", out::clean(group))));
+            text.push_str(&paragraph(&own.join("; "), width, &format!("{}: ", say::clean(group))));
         }
     }
     text
@@ -282,7 +282,7 @@ fn csv(run: &Run, prices: &Prices) -> String {
 }
 
 fn quoted(field: &str) -> String {
-    let field = out::clean(field);
+    let field = say::clean(field);
     match field.contains([',', '"']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field.into_owned(),

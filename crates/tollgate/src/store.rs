@@ -12,9 +12,12 @@ use tollgate_model::run::{MAX_BYTES, ReadError};
 use tollgate_model::{Label, Run, RunId};
 
 use crate::failure::{Failure, plainly};
+use crate::out;
 use crate::writing::{self, Existing};
 
 const EXTENSION: &str = "json";
+/// What standard output is called where a file is expected.
+const STANDARD_OUTPUT: &str = "-";
 /// What the newest run is called.
 const LAST: &str = "last";
 
@@ -23,6 +26,8 @@ const LAST: &str = "last";
 pub enum Destination {
     /// The file that the user named.
     File(PathBuf),
+    /// Standard output, in place of the prices: from a container or sandbox whose files nobody sees.
+    Output,
     /// The directory of kept runs.
     Kept(PathBuf),
     /// The directory of kept runs, which cannot be written to; nobody named it, so the prices are still
@@ -38,6 +43,9 @@ impl Destination {
     /// # Errors
     /// When a place that the user named cannot be written to.
     pub fn choose(out: Option<&Path>) -> Result<Self, Failure> {
+        if out == Some(Path::new(STANDARD_OUTPUT)) {
+            return Ok(Self::Output);
+        }
         if let Some(file) = out {
             check_file(file).map_err(|why| Failure::input(format!("--out {}: {why}", file.display())))?;
             return Ok(Self::File(file.to_owned()));
@@ -66,6 +74,10 @@ impl Destination {
     pub fn keep(&self, run: &Run) -> Result<Option<PathBuf>, Failure> {
         let (path, existing) = match self {
             Self::Nowhere => return Ok(None),
+            Self::Output => {
+                let document = run.to_json().map_err(|error| Failure::input(format!("the run {error}")))?;
+                return out::print_raw(&document).map(|()| None);
+            }
             Self::File(file) => (file.clone(), Existing::Replace),
             Self::Kept(directory) | Self::Doubtful(directory, _) => {
                 (path_of(directory, &run.id), Existing::Keep)

@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement};
 
-use crate::out::clean;
+use crate::say::clean;
 
 /// The first column is cut here: a name from elsewhere may be of any length.
 const LONGEST_NAME: usize = 44;

@@ -47,6 +47,10 @@ pub fn write_whole(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let directory = open_directory(parent(path))?;
     let mut staged = Staged::begin(directory.as_fd(), name)?;
+    if let Ok(old) = fs::metadata(path) {
+        // Who may read it was decided by whoever made the old one.
+        staged.file.set_permissions(old.permissions())?;
+    }
     staged.file.write_all(bytes)?;
     staged.file.sync_all()?;
     staged.publish(name, existing)?;

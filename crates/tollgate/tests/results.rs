@@ -429,3 +429,11 @@ fn the_doctor_judges_every_check_and_says_what_would_help() {
     assert_ne!(state("clock"), "absent");
     assert!(home.files().is_empty(), "the doctor keeps nothing");
 }
+
+#[test]
+fn the_document_itself_goes_to_standard_output_where_it_is_asked_for() {
+    let home = Home::new();
+    let document = home.json(["run", "gates/call", "--time", "1", "--out", "-", "--quiet"]);
+    assert!(document["measurements"][0]["samples"].is_array(), "{document}");
+    assert!(home.files().is_empty(), "{:?}", home.files());
+}

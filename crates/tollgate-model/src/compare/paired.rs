@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::index::Index;
 use super::rounds::Rounds;
-use super::{LEAST_FLOOR, Verdict, confidence_of_each, floor, reaches_across};
+use super::{LEAST_FLOOR, Verdict, confidence_of_each, figure, floor, reaches_across};
 use crate::measurement::{Case, Measured};
 use crate::price::Level;
 use crate::run::Run;
@@ -86,7 +86,7 @@ fn hold(index: &Index<'_>, case: &Measured, against: &Measured, rows: usize, flo
     let (verdict, why) = match (below_resolution(index, against), ratio_interval) {
         (Some(bound), _) => (
             Verdict::CannotTell,
-            Some(format!("what it is held against is below {bound:.3} {}", against.unit)),
+            Some(format!("what it is held against is below {} {}", figure(bound), against.unit)),
         ),
         (None, None) => (Verdict::CannotTell, Some(rounds.why_no_ratio(confidence))),
         (None, Some(interval)) => match Verdict::of(interval, floor) {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{self, FactDifference};
 use super::floor::{self, Pace};
 use super::index::Index;
-use super::{LEAST_FLOOR, Verdict, confidence_of_each, reaches_across};
+use super::{LEAST_FLOOR, Verdict, confidence_of_each, figure, reaches_across};
 use crate::measurement::{Case, Measured, Outcome};
 use crate::price::Level;
 use crate::run::Run;
@@ -205,12 +205,14 @@ impl<'a> Side<'a> {
 
 fn below_resolution(base: &Side<'_>, other: &Side<'_>) -> Option<String> {
     let unit = base.measured.unit;
+    let under = |bound: f64| format!("under {} {unit}", figure(bound));
     match (base.below, other.below) {
         (Some(base), Some(other)) => {
-            Some(format!("below the resolution in both: under {base:.3} and under {other:.3} {unit}"))
+            let (base, other) = (figure(base), figure(other));
+            Some(format!("below the resolution in both: under {base} and under {other} {unit}"))
         }
-        (Some(bound), None) => Some(format!("below the resolution in the base: under {bound:.3} {unit}")),
-        (None, Some(bound)) => Some(format!("below the resolution in the other: under {bound:.3} {unit}")),
+        (Some(bound), None) => Some(format!("below the resolution in the base: {}", under(bound))),
+        (None, Some(bound)) => Some(format!("below the resolution in the other: {}", under(bound))),
         (None, None) => None,
     }
 }

@@ -129,7 +129,7 @@ impl Loop {
         };
         thread::Builder::new()
             .spawn(body)
-            .map_err(|error| Refusal::Skip(format!("no thread can be started: {error}")))?;
+            .map_err(|error| Refusal::of("no thread can be started", &error))?;
         prepared.recv().unwrap_or_else(|_| Err(Refusal::Fail("the arm's thread ended early".to_owned())))?;
         Ok(Arm::new(InThread { orders, blocks }))
     }

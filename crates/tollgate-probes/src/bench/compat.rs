@@ -237,9 +237,7 @@ fn spawn(image: &[u8], input: &OwnedFd, output: &OwnedFd) -> Result<libc::pid_t,
     let memory = unsafe { libc::memfd_create(c"tollgate-compat".as_ptr(), libc::MFD_CLOEXEC) };
     if memory < 0 {
         let error = io::Error::last_os_error();
-        return Err(Refusal::Skip(format!(
-            "programs may not be started from memory here: memfd_create: {error}"
-        )));
+        return Err(Refusal::of("programs may not be started from memory here: memfd_create", &error));
     }
     // SAFETY: the descriptor was just made and belongs to nobody else.
     let memory = unsafe { OwnedFd::from_raw_fd(memory) };
@@ -258,7 +256,7 @@ fn spawn(image: &[u8], input: &OwnedFd, output: &OwnedFd) -> Result<libc::pid_t,
             return if pid > 0 {
                 Ok(pid)
             } else {
-                Err(Refusal::Skip(format!("no process can be started: {}", io::Error::last_os_error())))
+                Err(Refusal::of("no process can be started", &io::Error::last_os_error()))
             };
         }
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

@@ -11,6 +11,19 @@ pub enum Refusal {
     Fail(String),
 }
 
+impl Refusal {
+    /// What an error says of the place: that it cannot have this, unless something has only run short.
+    pub fn of(what: &str, error: &std::io::Error) -> Self {
+        let sentence = format!("{what}: {error}");
+        match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN | libc::ENOSPC) => {
+                Self::Fail(sentence)
+            }
+            _ => Self::Skip(sentence),
+        }
+    }
+}
+
 /// What to run: so many iterations of the loop, and before and after it as many of the empty one.
 #[derive(Debug, Clone, Copy)]
 pub struct Order {

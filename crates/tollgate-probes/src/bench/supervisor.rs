@@ -200,9 +200,15 @@ impl Worker {
         }
         self.end_group();
         // SAFETY: `pid` is our child and has not been waited for, so the number is still its own.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        // A process in an uninterruptible sleep dies when that ends, whoever waits: not we, for ever.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let began = Instant::now();
+        // SAFETY: as above; WNOHANG returns at once.
+        while unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::WNOHANG) } == 0
+            && began.elapsed() < PATIENCE
+        {
+            std::thread::sleep(Duration::from_millis(1));
         }
         self.pid = 0;
     }

@@ -52,13 +52,13 @@ pub(super) static PROBE: Probe = Probe {
 };
 
 fn refusal(error: io::Error) -> Refusal {
-    Refusal::Skip(match error.raw_os_error() {
-        Some(libc::ENOSYS) => "this kernel has no io_uring".to_owned(),
-        Some(libc::EPERM | libc::EACCES) => {
-            "io_uring is switched off or forbidden (kernel.io_uring_disabled, seccomp)".to_owned()
-        }
-        _ => format!("io_uring cannot be set up: {error}"),
-    })
+    match error.raw_os_error() {
+        Some(libc::ENOSYS) => Refusal::Skip("this kernel has no io_uring".to_owned()),
+        Some(libc::EPERM | libc::EACCES) => Refusal::Skip(
+            "io_uring is switched off or forbidden (kernel.io_uring_disabled, seccomp)".to_owned(),
+        ),
+        _ => Refusal::of("io_uring cannot be set up", &error),
+    }
 }
 
 #[repr(C)]
