@@ -171,13 +171,39 @@ fn facts_text(facts: &[FactDifference], width: usize) -> String {
     if facts.is_empty() {
         return paragraph("No fact differs between the places.", width, "");
     }
-    let mut text = paragraph("Facts that differ, base → other; those known to move prices first:", width, "");
-    for fact in facts {
+    let value = |fact: &Option<Fact>| fact.as_ref().is_some_and(|fact| fact.value().is_some());
+    let of_kind = |base: bool, other: bool| {
+        facts.iter().filter(move |fact| value(&fact.base) == base && value(&fact.other) == other)
+    };
+    let mut text = String::new();
+    if of_kind(true, true).next().is_some() {
+        let heading = "Facts that differ, base → other; those known to move prices first:";
+        text.push_str(&paragraph(heading, width, ""));
+    }
+    for fact in of_kind(true, true) {
         let line =
             format!("{}: {} → {}", fact.name, in_words(fact.base.as_ref()), in_words(fact.other.as_ref()));
         text.push_str(&paragraph(&line, width, "  "));
         if let Some(moves) = tollgate_inspect::movers(&fact.name) {
             text.push_str(&paragraph(&format!("moves {moves}"), width, "      "));
+        }
+    }
+    // What one place hides is worth its name; why it does so, `show --format json` tells.
+    for (base, other, heading) in [
+        (true, false, "Known in the base only"),
+        (false, true, "Known in the other only"),
+        (false, false, "Unknown in both, for different reasons"),
+    ] {
+        /// So many are worth their values too.
+        const FEW: usize = 8;
+        let few = of_kind(base, other).count() <= FEW;
+        let named = |fact: &FactDifference| {
+            let value = fact.base.iter().chain(&fact.other).find_map(Fact::value).filter(|_| few);
+            value.map_or_else(|| fact.name.clone(), |value| format!("{} ({value})", fact.name))
+        };
+        let names: Vec<String> = of_kind(base, other).map(named).collect();
+        if !names.is_empty() {
+            text.push_str(&paragraph(&format!("{heading}: {}.", names.join(", ")), width, ""));
         }
     }
     text
