@@ -1,6 +1,6 @@
 //! The bench: everything between "measure these cases" and their samples.
 //!
-//! Read in this order: `session` is a whole run from audition to measurements, `contest` the arms of
+//! Read in this order: `course` is a whole run from audition to measurements, `contest` the arms of
 //! one suite on that way; `plan` says how the time is spent; `worker` is what happens inside one fresh
 //! process, `supervisor` what its parent does about it, and `ledger` the memory between the two. `arm`
 //! is a case made ready, `station` where its blocks run, `timed` the loops that are timed, `compat` the
@@ -10,6 +10,7 @@ pub mod arm;
 pub mod clock;
 mod compat;
 mod contest;
+mod course;
 pub mod cpu;
 mod ending;
 #[cfg(test)]
@@ -19,7 +20,6 @@ mod ledger;
 mod own;
 pub mod plan;
 mod random;
-mod session;
 pub mod station;
 mod supervisor;
 pub mod timed;
@@ -27,11 +27,11 @@ mod worker;
 
 pub use arm::{Arm, Loop};
 pub use compat::Entry;
+pub use course::{BenchError, Findings, Progress, measure};
 #[cfg(test)]
 pub(crate) use ledger::MAX_ARMS;
 pub use own::OWN_PROBES;
 pub use plan::Plan;
-pub use session::{BenchError, Findings, Progress, measure};
 pub use station::{Block, Order, Refusal, Station};
 pub use timed::{Context, TimedLoop};
 pub use worker::enter_if_told;

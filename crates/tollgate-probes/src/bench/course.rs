@@ -82,20 +82,20 @@ pub fn measure(
     plan: &Plan,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Findings, BenchError> {
-    let mut session = Session::begin(plan, selection.find, watch)?;
-    session.find_clock()?;
+    let mut course = Course::begin(plan, selection.find, watch)?;
+    course.find_clock()?;
     let mut groups: Vec<Contest> = selection.groups.iter().map(Contest::new).collect();
     for group in &mut groups {
-        session.audition(group)?;
+        course.audition(group)?;
         group.count_operations();
     }
-    session.run_rounds(&mut groups)?;
-    let measurements = groups.into_iter().flat_map(|group| group.conclude(session.clock)).collect();
-    Ok(Findings { measurements, facts: session.facts })
+    course.run_rounds(&mut groups)?;
+    let measurements = groups.into_iter().flat_map(|group| group.conclude(course.clock)).collect();
+    Ok(Findings { measurements, facts: course.facts })
 }
 
 /// What the whole run has in common.
-struct Session<'a> {
+struct Course<'a> {
     plan: &'a Plan,
     watch: &'a mut dyn FnMut(&Progress),
     began: Instant,
@@ -109,7 +109,7 @@ struct Session<'a> {
     elsewhere: Elsewhere,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Course<'a> {
     fn begin(plan: &'a Plan, find: Find, watch: &'a mut dyn FnMut(&Progress)) -> Result<Self, BenchError> {
         let began = Instant::now();
         let allowed = cpu::allowed();
