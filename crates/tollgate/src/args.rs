@@ -62,7 +62,7 @@ pub struct RunArgs {
     /// Give the run a name by which show and compare find it
     #[arg(long, value_name = "LABEL")]
     pub label: Option<Label>,
-    /// Measure on this processor [default: the last one allowed]
+    /// Measure on this processor [default: the last one allowed, of the fast cores]
     #[arg(long, value_name = "N", value_parser = parse_cpu, allow_negative_numbers = true)]
     pub cpu: Option<usize>,
     /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table

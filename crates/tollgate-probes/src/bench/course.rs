@@ -115,8 +115,7 @@ impl<'a> Course<'a> {
         let allowed = cpu::allowed();
         let cpu = match plan.cpu {
             Some(asked) if !allowed.contains(&asked) => return Err(refuse_cpu(asked, allowed)),
-            // Processor 0 serves most interrupts.
-            chosen => chosen.or(allowed.last().copied()),
+            chosen => chosen.or_else(|| cpu::usual(&allowed)),
         };
         let seed = Random::seed();
         let isolation = Isolation::here();

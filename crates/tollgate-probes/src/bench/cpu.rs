@@ -15,6 +15,25 @@ pub fn allowed() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
 }
 
+/// The processor to measure on where nobody chose one: the last of those allowed, since processor 0 serves
+/// most interrupts; on a processor with two kinds of cores the last of the fast ones.
+pub fn usual(allowed: &[usize]) -> Option<usize> {
+    // Only hybrid processors of Intel's have it (drivers/base of the performance counters' cpu_core).
+    let fast = std::fs::read_to_string("/sys/devices/cpu_core/cpus").map(|text| parse_list(&text));
+    let last_fast = fast.ok().and_then(|fast| allowed.iter().rfind(|cpu| fast.contains(cpu)).copied());
+    last_fast.or(allowed.last().copied())
+}
+
+/// A list such as `0-3,8` (cpuset(7), list format). What does not look like one is left out.
+fn parse_list(text: &str) -> Vec<usize> {
+    const MOST: usize = libc::CPU_SETSIZE as usize;
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse::<usize>().ok()?.min(MOST))
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
 /// Binds this thread to one processor.
 ///
 /// # Errors
@@ -66,6 +85,14 @@ mod tests {
         assert_eq!(allowed(), [last]);
         allow(&before);
         assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn lists_are_ranges_and_numbers() {
+        assert_eq!(parse_list("0-2,7\n"), [0, 1, 2, 7]);
+        assert_eq!(parse_list("x,3,5-x,2-1"), [3]);
+        assert_eq!(parse_list("0-18446744073709551615").len(), libc::CPU_SETSIZE as usize + 1);
+        assert_eq!(usual(&[]), None);
     }
 
     #[test]

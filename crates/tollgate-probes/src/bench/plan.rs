@@ -15,7 +15,7 @@ pub struct Plan {
     pub most_processes: usize,
     /// An arm that makes no progress for this long is taken to hang.
     pub stall: Duration,
-    /// The processor to stay on; None for the last one allowed.
+    /// The processor to stay on; None for the usual one, see [`super::cpu::usual`].
     pub cpu: Option<usize>,
 }
 
