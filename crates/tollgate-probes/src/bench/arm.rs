@@ -151,7 +151,8 @@ impl Station for Loop {
         let before = cpu::switches();
         let emptied = empty();
         let worked = work(order.iterations + order.extra);
-        let result = self.context.result;
+        // SAFETY: the context lives as long as the loop; nobody else reads or writes it now.
+        let result = unsafe { (*context).result };
         let emptied_again = empty();
         let after = cpu::switches();
         (self.check)(result).map_err(Refusal::Fail)?;

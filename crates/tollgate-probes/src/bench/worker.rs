@@ -229,73 +229,105 @@ pub(super) fn iterations_for(cost: Duration) -> u64 {
 }
 
 fn rounds(ledger: &Ledger, find: Find, clock: Clock, orders: &[ArmOrder], seed: u64, until: Until) {
-    let mut arms: Vec<(usize, Arm)> = Vec::new();
-    for (index, order) in orders.iter().enumerate() {
-        ledger.enter(index);
-        match prepare(find, order) {
-            Ok(arm) => {
-                ledger.set_arm(index, &ready(&arm, Duration::ZERO));
-                arms.push((index, arm));
-            }
-            Err(refusal) => ledger.set_arm(index, &refusal_state(refusal)),
+    let mut field = Field { ledger, clock, orders, arms: Vec::new(), kept: vec![Vec::new(); orders.len()] };
+    field.make_ready(find);
+    let mut random = Random::new(seed);
+    for _ in 0..WARM_UP_ROUNDS {
+        random.shuffle(&mut field.arms);
+        if field.round(None, until.deadline) == End::OutOfTime {
+            return ledger.leave();
         }
     }
-    let mut random = Random::new(seed);
-    let mut kept: Vec<Vec<f64>> = vec![Vec::new(); orders.len()];
-    for round in 0..WARM_UP_ROUNDS + MAX_ROUNDS {
-        let recorded = round.checked_sub(WARM_UP_ROUNDS);
-        random.shuffle(&mut arms);
-        let mut broken = None;
-        for (position, (index, arm)) in arms.iter_mut().enumerate() {
-            if clock::monotonic() >= until.deadline {
-                return ledger.leave();
-            }
-            ledger.enter(*index);
-            let order = Order { iterations: orders[*index].iterations, extra: orders[*index].extra };
-            let cell = match arm.station.block(clock, order) {
-                Ok(block) if block.undisturbed => {
-                    let net = block.work as i64 - block.empty as i64;
-                    Cell::Kept(net)
-                }
-                Ok(_) => Cell::Dropped,
-                Err(refusal) => {
-                    ledger.set_arm(*index, &refusal_state(refusal));
-                    broken = Some(position);
-                    Cell::Empty
-                }
-            };
-            if let Some(recorded) = recorded {
-                ledger.set_cell(recorded, *index, cell);
-                if let Cell::Kept(net) = cell {
-                    kept[*index].push(net as f64);
-                }
-            }
-            if broken.is_some() {
-                break;
-            }
+    while ledger.rounds() < MAX_ROUNDS {
+        random.shuffle(&mut field.arms);
+        match field.round(Some(ledger.rounds()), until.deadline) {
+            End::Whole => ledger.finish_round(),
+            // What it had recorded is overwritten by the next round.
+            End::Broken => continue,
+            End::OutOfTime => break,
         }
-        match broken {
-            // The round is not whole; the others go on without the arm that broke.
-            Some(position) => drop(arms.remove(position)),
-            None if recorded.is_some() => ledger.finish_round(),
-            None => {}
-        }
-        let look = recorded.is_some_and(|recorded| recorded % LOOK_EVERY == LOOK_EVERY - 1);
-        if look && clock::monotonic() >= until.not_before && all_narrow(orders, &kept, until.precision) {
+        let look = ledger.rounds().is_multiple_of(LOOK_EVERY);
+        if look && clock::monotonic() >= until.not_before && field.all_narrow(until.precision) {
             break;
         }
     }
     ledger.leave();
 }
 
-fn all_narrow(orders: &[ArmOrder], kept: &[Vec<f64>], precision: f64) -> bool {
-    let narrow = |samples: &[f64]| {
-        let (Some(median), Some(interval)) =
-            (stats::median(samples), stats::median_interval(samples, CONFIDENCE))
-        else {
-            return false;
-        };
-        interval.high - interval.low <= 2.0 * precision * median.abs()
+/// The arms of a process, and what it has of them so far.
+struct Field<'a> {
+    ledger: &'a Ledger,
+    clock: Clock,
+    orders: &'a [ArmOrder],
+    /// Those that are ready, with their places among the orders.
+    arms: Vec<(usize, Arm)>,
+    /// Net ticks of the kept blocks, by order.
+    kept: Vec<Vec<f64>>,
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Whole,
+    /// An arm went wrong and is out; the others go on.
+    Broken,
+    OutOfTime,
+}
+
+impl Field<'_> {
+    fn make_ready(&mut self, find: Find) {
+        for (index, order) in self.orders.iter().enumerate() {
+            self.ledger.enter(index);
+            match prepare(find, order) {
+                Ok(arm) => {
+                    self.ledger.set_arm(index, &ready(&arm, Duration::ZERO));
+                    self.arms.push((index, arm));
+                }
+                Err(refusal) => self.ledger.set_arm(index, &refusal_state(refusal)),
+            }
+        }
+    }
+
+    /// One block of every arm, recorded as round `record`.
+    fn round(&mut self, record: Option<usize>, deadline: u64) -> End {
+        for position in 0..self.arms.len() {
+            if clock::monotonic() >= deadline {
+                return End::OutOfTime;
+            }
+            let (index, arm) = &mut self.arms[position];
+            let index = *index;
+            self.ledger.enter(index);
+            let order = Order { iterations: self.orders[index].iterations, extra: self.orders[index].extra };
+            let cell = match arm.station.block(self.clock, order) {
+                Ok(block) if block.undisturbed => Cell::Kept(block.work as i64 - block.empty as i64),
+                Ok(_) => Cell::Dropped,
+                Err(refusal) => {
+                    self.ledger.set_arm(index, &refusal_state(refusal));
+                    self.arms.remove(position);
+                    return End::Broken;
+                }
+            };
+            let Some(round) = record else { continue };
+            self.ledger.set_cell(round, index, cell);
+            if let Cell::Kept(net) = cell {
+                self.kept[index].push(net as f64);
+            }
+        }
+        End::Whole
+    }
+
+    /// Whether every interval that counts is narrow.
+    fn all_narrow(&self, precision: f64) -> bool {
+        let counting = self.orders.iter().zip(&self.kept).filter(|(order, _)| order.decides);
+        counting.into_iter().all(|(_, samples)| is_narrow(samples, precision))
+    }
+}
+
+fn is_narrow(samples: &[f64], precision: f64) -> bool {
+    let (Some(median), Some(interval)) =
+        (stats::median(samples), stats::median_interval(samples, CONFIDENCE))
+    else {
+        return false;
     };
-    orders.iter().zip(kept).all(|(order, samples)| !order.decides || narrow(samples))
+    interval.high - interval.low <= 2.0 * precision * median.abs()
 }
