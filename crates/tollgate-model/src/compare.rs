@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::stats::Interval;
 
 pub use facts::FactDifference;
-pub use floor::{LEAST_FLOOR, RAW_LOOP, TWIN};
+pub use floor::LEAST_FLOOR;
 pub use paired::{Paired, paired, paired_rows};
 pub use runs::{Comparison, Row, compare};
 

@@ -7,6 +7,7 @@
 //! - [`run`]: the document that is kept, and how an untrusted one is read.
 //! - [`fact`]: something known of the place, or unknown with the reason.
 //! - [`measurement`]: samples as they were taken, never a figure derived from them.
+//! - [`own`]: the names of what the bench measures of itself.
 //! - [`stats`]: order statistics and the intervals that need no distribution.
 //! - [`price`]: median, interval, floor, modes and spread of one measurement.
 //! - [`compare`]: verdicts, paired within a run and unpaired between two.
@@ -16,6 +17,7 @@
 pub mod compare;
 pub mod fact;
 pub mod measurement;
+pub mod own;
 pub mod price;
 pub mod run;
 pub mod stats;

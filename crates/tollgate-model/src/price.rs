@@ -3,11 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measurement::{Case, Measured, Outcome, Unit};
+use crate::own::EMPTY_LOOP;
 use crate::run::Run;
 use crate::stats::{self, Interval, Mode};
-
-/// The probe that times an empty loop against an empty loop: what it measures is the error of measuring.
-pub const EMPTY_LOOP: &str = "bench/empty-loop";
 
 /// The confidence of a price's interval.
 pub const CONFIDENCE: f64 = 0.95;

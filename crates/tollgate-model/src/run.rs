@@ -236,7 +236,7 @@ impl Run {
         Ok(run)
     }
 
-    /// The document as JSON, one line a measurement's field, ending in a newline.
+    /// The document as JSON, on one line that ends in a newline.
     ///
     /// # Errors
     /// When a value is not finite or contradicts another, which is a defect of the caller.

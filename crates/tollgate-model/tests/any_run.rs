@@ -159,7 +159,8 @@ proptest! {
             }
         }
         let comparison = compare(&base, &other);
-        assert_finite(&comparison, &["base", "other", "interval", "why"]);
+        assert_finite(&comparison, &["base", "other", "interval", "why", "pace"]);
+        prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
             assert_verdict(row.verdict, row.interval, row.floor, row.why.as_ref());
             prop_assert!(row.interval.is_none_or(|interval| interval.contains(row.ratio)), "{:?}", row);

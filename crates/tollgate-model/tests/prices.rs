@@ -5,8 +5,9 @@
 mod support;
 
 use support::{Random, measured, run_of};
-use tollgate_model::compare::{RAW_LOOP, TWIN, Verdict, compare, paired, paired_rows};
-use tollgate_model::price::{EMPTY_LOOP, Price, Reading, read_price, resolution};
+use tollgate_model::compare::{Verdict, compare, paired, paired_rows};
+use tollgate_model::own::{EMPTY_LOOP, RAW_LOOP, TWIN};
+use tollgate_model::price::{Price, Reading, read_price, resolution};
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
 

@@ -5,7 +5,8 @@
 mod support;
 
 use support::{Random, measured_with_drops, run_of};
-use tollgate_model::compare::{TWIN, Verdict, paired_rows};
+use tollgate_model::compare::{Verdict, paired_rows};
+use tollgate_model::own::TWIN;
 use tollgate_model::{Case, Measured, Outcome, Run};
 
 const ROWS: usize = 20;

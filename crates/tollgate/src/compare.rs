@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use tollgate_model::compare::{Comparison, FactDifference, RAW_LOOP, Row, Verdict};
-use tollgate_model::price::Price;
+use tollgate_model::compare::{Comparison, FactDifference, Row, Verdict};
 use tollgate_model::{Case, Fact, Label, Measured, Measurement, Outcome, Params, Place, Run, RunId, Unit};
 
 use crate::args::{CompareArgs, FailOn, Format};
@@ -143,7 +142,7 @@ fn text(base: &Run, compared: &[Compared], width: usize) -> String {
         }
         text.push_str(&heading(&format!("{} against {}", described(compared.other), described(base)), width));
         text.push_str(&facts_text(&compared.comparison.facts, width));
-        if let Some(pace) = pace_text(base, compared.other) {
+        if let Some(pace) = compared.comparison.pace.and_then(pace_text) {
             text.push_str(&paragraph(&pace, width, ""));
         }
         if base.id == compared.other.id {
@@ -210,20 +209,10 @@ fn facts_text(facts: &[FactDifference], width: usize) -> String {
 }
 
 /// That the processor itself ran faster or slower, where it did: every floor rises by that.
-fn pace_text(base: &Run, other: &Run) -> Option<String> {
+fn pace_text((base, other): (f64, f64)) -> Option<String> {
     /// Nearer paces are one.
     const APART: f64 = 1.01;
-    let turn = |run: &Run| {
-        let loops = run.measurements.iter().filter(|measurement| measurement.case.probe == RAW_LOOP);
-        let measured = loops.filter_map(|measurement| match &measurement.outcome {
-            Outcome::Measured(measured) => Price::of(measured),
-            Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
-        });
-        measured.map(|price| price.median).next()
-    };
-    let (base, other) = (turn(base)?, turn(other)?);
-    let apart = base.max(other) / base.min(other);
-    (apart.is_finite() && apart > APART).then(|| {
+    (base.max(other) / base.min(other) > APART).then(|| {
         let [base, other] = [base, other].map(|turn| figures::price(turn, Unit::Nanoseconds));
         format!(
             "The processor ran at another pace: a turn of the empty loop took {base} in the base and {other} in \

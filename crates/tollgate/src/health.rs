@@ -302,13 +302,13 @@ fn governor(environment: &Environment) -> Check {
 
 fn boost(environment: &Environment) -> Check {
     const NAME: &str = "turbo";
-    Check::of(NAME, environment, "power.boost", |boost| {
-        match boost.as_flag() {
+    const SWITCH: &str =
+        "Root can: write 0 to cpufreq/boost, or 1 to intel_pstate/no_turbo, in /sys/devices/system/cpu.";
+    Check::of(NAME, environment, "power.boost", |boost| match boost.as_flag() {
         Some(false) => Check::good(NAME, "off"),
         _ => Check::fair(NAME, "on: the frequency depends on heat and on the other cores")
             .remedy("Switch it off while comparing.")
-            .root("Root can: write 0 to cpufreq/boost, or 1 to intel_pstate/no_turbo, in /sys/devices/system/cpu."),
-    }
+            .root(SWITCH),
     })
 }
 

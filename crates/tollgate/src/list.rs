@@ -6,12 +6,11 @@ use std::io::{BufReader, Read};
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
-use tollgate_model::{Label, Params, Place, RunId};
+use tollgate_model::{Label, Params, Place, RunId, own};
 use tollgate_probes::{Probe, SUITES, Selection};
 
 use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
-use crate::prices::OWN_SUITE;
 use crate::table::{Look, Table, heading, paragraph};
 use crate::{out, say, store};
 
@@ -192,7 +191,7 @@ impl RunRecord {
             },
             Ok(outline) => {
                 let rows =
-                    outline.measurements.iter().filter(|row| !row.probe.starts_with(OWN_SUITE)).count();
+                    outline.measurements.iter().filter(|row| !row.probe.starts_with(own::SUITE)).count();
                 Self {
                     id: entry.id,
                     label: outline.label,

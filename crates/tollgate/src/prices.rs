@@ -7,14 +7,12 @@ use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict, paired_rows};
 use tollgate_model::price::{ENOUGH_PROCESSES, Price, Reading, read_price, resolution};
 use tollgate_model::stats::Mode;
-use tollgate_model::{Case, Measured, Measurement, Outcome, Params, Provenance, Run, Unit};
+use tollgate_model::{Case, Measured, Measurement, Outcome, Params, Provenance, Run, Unit, own};
 
 use crate::facts;
 
 /// The price of which the others are multiples.
 pub const GROUND: &str = "gates/syscall";
-/// The suite of the bench's own measurements: they are about the measuring, not about the place.
-pub const OWN_SUITE: &str = "bench/";
 
 /// A row with more of its blocks dropped than this is flagged.
 const MANY_DROPPED: f64 = 0.05;
@@ -83,7 +81,7 @@ impl<'a> Prices<'a> {
             Row { case, state }
         };
         let (own, rows) =
-            run.measurements.iter().map(look).partition(|row: &Row| row.case.probe.starts_with(OWN_SUITE));
+            run.measurements.iter().map(look).partition(|row: &Row| row.case.probe.starts_with(own::SUITE));
         Self { rows, own }
     }
 
@@ -120,7 +118,7 @@ impl<'a> Prices<'a> {
 
     /// The least prices of a group's rows that could be told from nothing: the smallest and the largest.
     pub fn resolution(&self, group: &str) -> Option<(f64, f64)> {
-        let null = self.own("bench/empty-loop", group)?.measured;
+        let null = self.own(own::EMPTY_LOOP, group)?.measured;
         let of_group = self.measured().filter(|(_, figures)| figures.measured.group == group);
         let limits: Vec<f64> = of_group.map(|(_, figures)| resolution(null, figures.measured)).collect();
         let smallest = limits.iter().copied().min_by(f64::total_cmp)?;

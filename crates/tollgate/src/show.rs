@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict};
 use tollgate_model::run::Tool;
-use tollgate_model::{Environment, Label, Place, Run, RunId};
+use tollgate_model::{Environment, Label, Place, Run, RunId, own};
 
 use crate::advice::{self, Advice};
 use crate::args::{ShowArgs, ShowFormat};
@@ -198,10 +198,10 @@ fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
     if let Some(processes) = of_group.map(|(_, figures)| figures.measured.processes.len()).max() {
         words.push(figures::count(processes, "process", "processes"));
     }
-    if let Some(pair) = price("bench/clock-pair") {
+    if let Some(pair) = price(own::CLOCK_PAIR) {
         words.push(format!("two readings of the clock {pair}"));
     }
-    if let Some(turn) = price("bench/empty-loop-raw") {
+    if let Some(turn) = price(own::RAW_LOOP) {
         words.push(format!("a turn of the empty loop {turn}, subtracted"));
     }
     if let Some((least, most)) = prices.resolution(group) {
@@ -213,7 +213,7 @@ fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
             }
         });
     }
-    if let Some(twin) = prices.own("bench/twin", group).and_then(|twin| twin.paired.as_ref()) {
+    if let Some(twin) = prices.own(own::TWIN, group).and_then(|twin| twin.paired.as_ref()) {
         words.push(format!("two equal arms differ by {}", figures::percent((twin.ratio - 1.0).abs())));
     }
     words

@@ -5,18 +5,12 @@ use std::collections::HashMap;
 use super::index::Index;
 use super::rounds::Rounds;
 use crate::measurement::{Measured, Unit};
+use crate::own::{RAW_LOOP, TWIN};
 use crate::price::Level;
 use crate::stats;
 
 /// No smaller difference is ever called, whatever the samples say.
 pub const LEAST_FLOOR: f64 = 0.01;
-
-/// The probe that is the same code as the one it is held against, as a second arm of the same rounds: what
-/// it differs by is the error of a comparison.
-pub const TWIN: &str = "bench/twin";
-
-/// The probe of the empty loop's own cost per iteration, not subtracted from anything: the pace of the processor.
-pub const RAW_LOOP: &str = "bench/empty-loop-raw";
 
 /// No part of a floor is larger: at a factor of a million nothing is called anyway.
 const MOST: f64 = 1e6;
@@ -73,19 +67,19 @@ fn without_levels(logs: &[f64]) -> Vec<f64> {
 /// By how much the processor itself went faster or slower in one run than in the other, group by group.
 pub(super) struct Pace {
     by_group: HashMap<String, f64>,
-    /// Of the first raw loop that both have.
-    elsewhere: f64,
+    /// What a turn of the first raw loop that both have took in each, in ns.
+    pub(super) turns: Option<(f64, f64)>,
 }
 
 impl Pace {
     pub(super) fn between(base: &Index<'_>, other: &Index<'_>) -> Self {
-        let mut pace = Self { by_group: HashMap::new(), elsewhere: 0.0 };
+        let mut pace = Self { by_group: HashMap::new(), turns: None };
         for (case, base) in base.measured().filter(|(case, _)| case.probe == RAW_LOOP) {
-            let Some(other) = other.measured_case(case) else { continue };
-            let Some(difference) = difference_in_pace(base, other) else { continue };
-            if pace.by_group.is_empty() {
-                pace.elsewhere = difference;
-            }
+            let Some(turns) = other.measured_case(case).and_then(|other| turns_of(base, other)) else {
+                continue;
+            };
+            let Some(difference) = difference(turns) else { continue };
+            pace.turns.get_or_insert(turns);
             pace.by_group.entry(base.group.clone()).or_insert(difference);
         }
         pace
@@ -96,15 +90,19 @@ impl Pace {
         if measured.unit == Unit::Bytes {
             return 0.0;
         }
-        self.by_group.get(&measured.group).copied().unwrap_or(self.elsewhere)
+        let elsewhere = || self.turns.and_then(difference).unwrap_or(0.0);
+        self.by_group.get(&measured.group).copied().unwrap_or_else(elsewhere)
     }
 }
 
-fn difference_in_pace(base: &Measured, other: &Measured) -> Option<f64> {
-    if base.unit != other.unit {
-        return None;
-    }
-    distance(Level::of(other)?.median / Level::of(base)?.median)
+fn turns_of(base: &Measured, other: &Measured) -> Option<(f64, f64)> {
+    let in_time = base.unit == Unit::Nanoseconds && other.unit == Unit::Nanoseconds;
+    let turns = (Level::of(base)?.median, Level::of(other)?.median);
+    (in_time && turns.0 > 0.0 && turns.1 > 0.0).then_some(turns)
+}
+
+fn difference((base, other): (f64, f64)) -> Option<f64> {
+    distance(other / base)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::index::Index;
 use super::rounds::Rounds;
 use super::{LEAST_FLOOR, Verdict, confidence_of_each, figure, floor, reaches_across};
 use crate::measurement::{Case, Measured};
+use crate::own::TWIN;
 use crate::price::Level;
 use crate::run::Run;
 use crate::stats::Interval;
@@ -43,7 +44,7 @@ pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
         .collect();
     let floor = LEAST_FLOOR.max(floor::of_twins(&index, None));
     let rows = joined.iter().filter_map(|(name, case, against)| {
-        let floor = if name.probe == floor::TWIN { floor_without(&index, case) } else { floor };
+        let floor = if name.probe == TWIN { floor_without(&index, case) } else { floor };
         Some(((*name).clone(), hold(&index, case, against, joined.len(), floor)?))
     });
     rows.collect()

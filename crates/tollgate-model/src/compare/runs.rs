@@ -7,12 +7,10 @@ use super::floor::{self, Pace};
 use super::index::Index;
 use super::{LEAST_FLOOR, Verdict, confidence_of_each, figure, reaches_across};
 use crate::measurement::{Case, Measured, Outcome};
+use crate::own;
 use crate::price::Level;
 use crate::run::Run;
 use crate::stats::{self, Interval};
-
-/// The folder of the engine's own measurements. They are what rows are judged by, not rows.
-const BENCH: &str = "bench/";
 
 /// Two runs side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +21,9 @@ pub struct Comparison {
     pub only_base: Vec<(Case, String)>,
     /// What only the other measured, and why the base has none.
     pub only_other: Vec<(Case, String)>,
+    /// What a turn of the empty loop took in the base and in the other, in ns: the pace of the processor, by
+    /// whose difference every floor rises. None where either did not measure it.
+    pub pace: Option<(f64, f64)>,
     /// What differs between the places; not the facts of a moment, such as the load.
     pub facts: Vec<FactDifference>,
 }
@@ -80,6 +81,7 @@ pub fn compare(base: &Run, other: &Run) -> Comparison {
     };
     Comparison {
         rows: joined.into_iter().map(|(case, base, other)| judge.row(case, base, other)).collect(),
+        pace: judge.pace.turns,
         only_base: missing(&base, &other),
         only_other: missing(&other, &base),
         facts: facts::differences(&base.run.environment, &other.run.environment),
@@ -87,7 +89,7 @@ pub fn compare(base: &Run, other: &Run) -> Comparison {
 }
 
 fn subjects<'a>(index: &Index<'a>) -> impl Iterator<Item = (&'a Case, &'a Measured)> + use<'a> {
-    index.measured().filter(|(case, _)| !case.probe.starts_with(BENCH))
+    index.measured().filter(|(case, _)| !case.probe.starts_with(own::SUITE))
 }
 
 /// What `one` measured and `another` did not, and why.

@@ -8,14 +8,14 @@ use super::cpu;
 use super::station::{Block, Order, Refusal, Station};
 use super::timed::{Context, EMPTY, EMPTY_LONG};
 use crate::probe::{Probe, never_absent, one_case};
-use tollgate_model::Params;
+use tollgate_model::{Params, own};
 
 /// Added to every group: the resolution, the processor's pace, the clock's cost.
 pub static OWN_PROBES: &[&Probe] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR];
 
 /// The empty loop held against the empty loop: what is told of nothing is told of noise.
 static EMPTY_LOOP: Probe = Probe {
-    name: "bench/empty-loop",
+    name: own::EMPTY_LOOP,
     operation: "Nothing: an empty loop less another empty loop, the smallest price that can be told.",
     instruction: "",
     timed: EMPTY,
@@ -28,7 +28,7 @@ static EMPTY_LOOP: Probe = Probe {
 
 /// The frame that is subtracted everywhere, with nothing subtracted.
 static EMPTY_LOOP_RAW: Probe = Probe {
-    name: "bench/empty-loop-raw",
+    name: own::RAW_LOOP,
     operation: "One turn of the empty loop, clock included, nothing subtracted: the processor's pace.",
     instruction: "",
     timed: EMPTY,
@@ -40,7 +40,7 @@ static EMPTY_LOOP_RAW: Probe = Probe {
 
 /// Two readings of the clock with nothing between.
 static CLOCK_PAIR: Probe = Probe {
-    name: "bench/clock-pair",
+    name: own::CLOCK_PAIR,
     operation: "Two readings of the clock with nothing between them, as around every block.",
     instruction: "",
     timed: EMPTY,

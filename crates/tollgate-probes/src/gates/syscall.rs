@@ -38,7 +38,7 @@ pub(super) static PROBE: Probe = Probe {
 /// The same in a thread of its own, as the arms that are held against it: what the two differ by is
 /// what no verdict may be finer than.
 pub(super) static TWIN: Probe = Probe {
-    name: "bench/twin",
+    name: tollgate_model::own::TWIN,
     operation: "The same refused SYSCALL once more, as a second arm: how far equal arms lie apart.",
     against: Some("gates/syscall"),
     arm: |_, _| refused_loop()?.in_thread(|| Ok(())),
