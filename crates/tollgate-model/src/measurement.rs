@@ -48,6 +48,18 @@ pub enum ParamValue {
     Word(String),
 }
 
+impl From<u64> for ParamValue {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for ParamValue {
+    fn from(word: &str) -> Self {
+        Self::Word(word.to_owned())
+    }
+}
+
 impl fmt::Display for ParamValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,11 +114,14 @@ pub struct Measured {
     /// A kept block's time per operation, less that of the empty loop timed beside it; processes
     /// one after the other, each in the order of its rounds. May be negative near nothing.
     pub samples: Vec<f64>,
-    /// Blocks in which the thread was switched out or moved: timed, counted, not kept.
+    /// Blocks that something else disturbed (the thread was switched out or moved): timed, counted, not kept.
     pub dropped: u64,
     /// How `samples` divides among fresh processes, and which rounds are missing from it, so that
     /// two cases of one run can be paired round by round.
     pub processes: Vec<ProcessRounds>,
+    /// What the kernel or a handler counted while the kept blocks ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
     /// The suite's interleaved group: cases of one group in one run shared their rounds.
     pub group: String,
     /// The case that this one is held against, round by round.
@@ -117,25 +132,43 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
+/// Events that were counted beside the time: the evidence that what was timed is what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Of what, in the plural: `minor faults`.
+    pub what: String,
+    /// How many there were in the kept blocks.
+    pub events: u64,
+    /// Operations in the kept blocks.
+    pub operations: u64,
+}
+
 /// One fresh process's part of the samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessRounds {
     /// Rounds that were timed, dropped ones included.
     pub rounds: u32,
-    /// Indices of the dropped rounds, ascending, each below `rounds`.
+    /// The rounds that this case took part in, ascending, each below `rounds`; None where it did in all. One
+    /// whose block takes long takes part in few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran: Option<Vec<u32>>,
+    /// Indices of the dropped rounds, ascending, each one of those that it took part in.
     pub dropped: Vec<u32>,
 }
 
 impl ProcessRounds {
-    /// The rounds that were not dropped.
+    /// The rounds that it took part in and that were not dropped.
     pub fn kept_rounds(&self) -> impl Iterator<Item = u32> + '_ {
         let mut dropped = self.dropped.iter().peekable();
-        (0..self.rounds).filter(move |round| dropped.next_if_eq(&round).is_none())
+        let all = if self.ran.is_some() { 0..0 } else { 0..self.rounds };
+        let ran = self.ran.iter().flatten().copied();
+        all.chain(ran).filter(move |round| dropped.next_if_eq(&round).is_none())
     }
 
     /// Samples that this process contributed.
     pub fn kept(&self) -> usize {
-        (self.rounds as usize).saturating_sub(self.dropped.len())
+        let ran = self.ran.as_ref().map_or(self.rounds as usize, Vec::len);
+        ran.saturating_sub(self.dropped.len())
     }
 }
 

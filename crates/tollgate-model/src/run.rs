@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::fact::{Fact, FactValue};
-use crate::measurement::{Measured, Measurement, Outcome};
+use crate::measurement::{Measured, Measurement, Outcome, ProcessRounds};
 
 /// The schema that this program writes, and the newest that it reads.
 pub const SCHEMA: u32 = 1;
@@ -302,18 +302,32 @@ fn validate_measured(measured: &Measured) -> Result<(), String> {
         return Err("a sample is not a finite number".into());
     }
     for process in &measured.processes {
-        let ascending = process.dropped.windows(2).all(|pair| pair[0] < pair[1]);
-        let inside = process.dropped.last().is_none_or(|&round| round < process.rounds);
-        if !ascending || !inside {
-            return Err("the dropped rounds of a process are not ascending and within its rounds".into());
-        }
+        validate_rounds(process)?;
     }
     let kept: u64 = measured.processes.iter().map(|process| process.kept() as u64).sum();
     let dropped: u64 = measured.processes.iter().map(|process| process.dropped.len() as u64).sum();
     if kept != measured.samples.len() as u64 || dropped != measured.dropped {
         return Err("the processes do not add up to its samples and dropped rounds".into());
     }
+    if let Some(counted) = &measured.counted {
+        plain("what was counted", &counted.what)?;
+    }
     plain("its group", &measured.group)
+}
+
+fn validate_rounds(process: &ProcessRounds) -> Result<(), String> {
+    let within = |rounds: &[u32]| {
+        rounds.windows(2).all(|pair| pair[0] < pair[1])
+            && rounds.last().is_none_or(|&round| round < process.rounds)
+    };
+    let took_part = |round: &u32| process.ran.as_ref().is_none_or(|ran| ran.binary_search(round).is_ok());
+    if !process.ran.as_deref().is_none_or(within) {
+        return Err("the rounds that a process ran are not ascending and within its rounds".into());
+    }
+    if !within(&process.dropped) || !process.dropped.iter().all(took_part) {
+        return Err("the dropped rounds of a process are not ascending and within its rounds".into());
+    }
+    Ok(())
 }
 
 /// Names go to terminals as they are: no control characters, and of bounded length.

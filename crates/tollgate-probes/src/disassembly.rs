@@ -1,35 +1,52 @@
-//! What the timed loops contain is asserted, not hoped: every registered probe's loop is disassembled
-//! and must hold the instruction that the probe names exactly once, and beside it nothing but the
-//! loads that make it ready.
+//! What the timed loops contain is asserted, not hoped: every registered case's loop is disassembled
+//! and must hold the instruction that the probe names, as often as it says, and beside it nothing but what
+//! makes it ready.
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
-use crate::bench::{OWN_PROBES, TimedLoop};
+use crate::bench::{OWN_PROBES, Timed, TimedLoop};
 use crate::{Probe, SUITES};
 
 /// Instructions that make a crossing ready or take its result.
 const PREPARATION: [Mnemonic; 4] = [Mnemonic::Mov, Mnemonic::Lea, Mnemonic::Xor, Mnemonic::Add];
 
+/// Every registered case that has a loop, by name: the loop, the instruction, and how often.
+fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {
+    let probes = SUITES.iter().flat_map(|suite| suite.probes.iter().copied().chain(suite.twin));
+    let cases = probes.flat_map(|probe| (probe.cases)().into_iter().map(move |params| (probe, params)));
+    cases
+        .filter_map(|(probe, params)| match (probe.timed)(&params) {
+            Timed::Loop { code, instruction, times } => {
+                Some((probe.case(params).to_string(), code, instruction, times))
+            }
+            Timed::Whole(interface) => {
+                assert!(!interface.is_empty(), "{}", probe.name);
+                None
+            }
+        })
+        .collect()
+}
+
 #[test]
-fn every_timed_loop_holds_the_instruction_that_its_probe_names_exactly_once() {
-    let mut seen = 0;
-    for probe in SUITES.iter().flat_map(|suite| suite.probes.iter().copied().chain(suite.twin)) {
-        let body = loop_body(probe);
-        let named = |instruction: &&Instruction| mnemonic(instruction) == probe.instruction;
-        assert_eq!(body.iter().filter(named).count(), 1, "{}: {}", probe.name, listing(&body));
-        for other in body.iter().filter(|instruction| !named(instruction)) {
-            assert!(PREPARATION.contains(&other.mnemonic()), "{}: {}", probe.name, listing(&body));
-            assert_eq!(other.flow_control(), FlowControl::Next, "{}: {}", probe.name, listing(&body));
+fn every_timed_loop_holds_the_instruction_that_its_probe_names_and_nothing_else_that_matters() {
+    let loops = loops();
+    assert!(loops.len() > 10, "only {} loops", loops.len());
+    for (case, code, named, times) in loops {
+        let body = loop_body(&case, code);
+        let is_named = |instruction: &&Instruction| mnemonic(instruction) == named;
+        assert!(times > 0, "{case}");
+        assert_eq!(body.iter().filter(is_named).count(), times, "{case}: {}", listing(&body));
+        for other in body.iter().filter(|instruction| !is_named(instruction)) {
+            assert!(PREPARATION.contains(&other.mnemonic()), "{case}: {}", listing(&body));
+            assert_eq!(other.flow_control(), FlowControl::Next, "{case}: {}", listing(&body));
         }
-        seen += 1;
     }
-    assert!(seen > 10, "only {seen} probes");
 }
 
 #[test]
 fn the_empty_loops_are_empty() {
     for probe in OWN_PROBES {
-        let body = loop_body(probe);
+        let body = body_of(probe);
         assert!(body.is_empty(), "{}: {}", probe.name, listing(&body));
     }
 }
@@ -38,7 +55,7 @@ fn the_empty_loops_are_empty() {
 fn interrupts_are_by_the_vector_of_system_calls() {
     for name in ["gates/int80", "gates/int80-getpid", "gates/compat-int80"] {
         let probe = crate::find(name).expect("registered");
-        let body = loop_body(probe);
+        let body = body_of(probe);
         let vectors: Vec<u8> =
             body.iter().filter(|i| i.code() == Code::Int_imm8).map(Instruction::immediate8).collect();
         assert_eq!(vectors, [0x80], "{name}");
@@ -46,26 +63,34 @@ fn interrupts_are_by_the_vector_of_system_calls() {
 }
 
 #[test]
-fn both_sides_of_a_comparison_run_the_same_code() {
-    for probe in SUITES.iter().flat_map(|suite| suite.probes) {
+fn both_sides_of_a_comparison_of_gates_run_the_same_code() {
+    for probe in crate::gates::SUITE.probes {
         let Some(base) = probe.against.and_then(crate::find) else { continue };
-        assert_eq!(listing(&loop_body(probe)), listing(&loop_body(base)), "{}", probe.name);
+        assert_eq!(listing(&body_of(probe)), listing(&body_of(base)), "{}", probe.name);
+    }
+}
+
+/// The loop of a probe whose cases all have the same.
+fn body_of(probe: &Probe) -> Vec<Instruction> {
+    match (probe.timed)(&(probe.cases)()[0]) {
+        Timed::Loop { code, .. } => loop_body(probe.name, code),
+        Timed::Whole(interface) => panic!("{} is no loop but {interface}", probe.name),
     }
 }
 
 /// What lies between a loop's first instruction and its counter.
-fn loop_body(probe: &Probe) -> Vec<Instruction> {
-    let code = decode(probe.timed);
+fn loop_body(name: &str, timed: TimedLoop) -> Vec<Instruction> {
+    let code = decode(timed);
     let back = code
         .iter()
         .position(|instruction| {
             instruction.is_jcc_short_or_near() && instruction.near_branch_target() < instruction.ip()
         })
-        .unwrap_or_else(|| panic!("{}: no loop in {}", probe.name, listing(&code)));
+        .unwrap_or_else(|| panic!("{name}: no loop in {}", listing(&code)));
     let first = code.iter().position(|instruction| instruction.ip() == code[back].near_branch_target());
-    let first = first.unwrap_or_else(|| panic!("{}: jumps into an instruction", probe.name));
-    assert_eq!(code[back].mnemonic(), Mnemonic::Jne, "{}", probe.name);
-    assert_eq!(code[back - 1].mnemonic(), Mnemonic::Dec, "{}", probe.name);
+    let first = first.unwrap_or_else(|| panic!("{name}: jumps into an instruction"));
+    assert_eq!(code[back].mnemonic(), Mnemonic::Jne, "{name}");
+    assert_eq!(code[back - 1].mnemonic(), Mnemonic::Dec, "{name}");
     code[first..back - 1].to_vec()
 }
 
@@ -82,8 +107,9 @@ fn decode(timed: TimedLoop) -> Vec<Instruction> {
         }
     };
     let address = bytes.as_ptr() as u64;
-    let decoder =
-        Decoder::with_ip(bitness, bytes, if bitness == 32 { 0 } else { address }, DecoderOptions::NONE);
+    // Instructions that are invalid on purpose are to be named, not passed over.
+    let options = DecoderOptions::NO_INVALID_CHECK;
+    let decoder = Decoder::with_ip(bitness, bytes, if bitness == 32 { 0 } else { address }, options);
     let mut code = Vec::new();
     for instruction in decoder {
         assert!(!instruction.is_invalid(), "undecodable after {}", listing(&code));
@@ -96,7 +122,8 @@ fn decode(timed: TimedLoop) -> Vec<Instruction> {
 }
 
 fn mnemonic(instruction: &Instruction) -> String {
-    format!("{:?}", instruction.mnemonic()).to_lowercase()
+    let lock = if instruction.has_lock_prefix() { "lock " } else { "" };
+    format!("{lock}{:?}", instruction.mnemonic()).to_lowercase()
 }
 
 fn listing(code: &[Instruction]) -> String {

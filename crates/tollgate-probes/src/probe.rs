@@ -1,10 +1,10 @@
 //! What a probe and a suite are.
 
-use tollgate_model::{Case, ParamValue, Params};
+use tollgate_model::{Case, ParamValue, Params, Unit};
 
 use crate::bench::arm::Arm;
 use crate::bench::station::Refusal;
-use crate::bench::timed::TimedLoop;
+use crate::bench::timed::{EMPTY, Timed};
 
 /// A folder of probes whose arms share their rounds.
 pub struct Suite {
@@ -25,10 +25,13 @@ pub struct Probe {
     pub name: &'static str,
     /// The one operation that is priced, as a sentence.
     pub operation: &'static str,
-    /// The instruction that makes the crossing; the timed loop holds it exactly once.
-    pub instruction: &'static str,
-    /// The loop that is timed.
-    pub timed: TimedLoop,
+    /// What is timed in a case.
+    pub timed: fn(&Params) -> Timed,
+    /// Of its samples.
+    pub unit: Unit,
+    /// The events that are counted beside the time, in the plural, where they are: one an operation, or the
+    /// case has failed.
+    pub counts: Option<&'static str>,
     /// The probe that this one is held against, round by round: what does it add to that? Both have the
     /// same number of operations in a block.
     pub against: Option<&'static str>,
@@ -40,6 +43,19 @@ pub struct Probe {
     /// not exist here.
     pub absence: fn(signal: i32) -> Option<&'static str>,
 }
+
+/// What most probes have in common, to be completed: one case, in nanoseconds, held against nothing.
+pub const PLAIN: Probe = Probe {
+    name: "",
+    operation: "",
+    timed: |_| Timed::Loop { code: EMPTY, instruction: "", times: 0 },
+    unit: Unit::Nanoseconds,
+    counts: None,
+    against: None,
+    cases: one_case,
+    arm: |_, _| Err(Refusal::Fail("it has no arm".to_owned())),
+    absence: never_absent,
+};
 
 impl Probe {
     /// The case of this probe with `params`.
@@ -72,6 +88,24 @@ pub fn each(name: &str, values: &[u64]) -> Vec<Params> {
 /// For [`Probe::absence`]: every death is a failure.
 pub fn never_absent(_signal: i32) -> Option<&'static str> {
     None
+}
+
+/// For [`Probe::cases`]: one parameter with several values that are words.
+pub fn each_word(name: &str, values: &[&str]) -> Vec<Params> {
+    values.iter().map(|&value| params(&[(name, value.into())])).collect()
+}
+
+/// The parameters of one case.
+pub fn params(pairs: &[(&str, ParamValue)]) -> Params {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
+
+/// The parameter `name` of a case that is a word, empty where it has none.
+pub fn word<'a>(params: &'a Params, name: &str) -> &'a str {
+    match params.get(name) {
+        Some(ParamValue::Word(word)) => word,
+        _ => "",
+    }
 }
 
 /// The numeric parameter `name` of a case, 0 where it has none.

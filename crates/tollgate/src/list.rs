@@ -7,6 +7,7 @@ use std::io::{BufReader, Read};
 use serde::{Deserialize, Serialize};
 use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
 use tollgate_model::{Label, Params, Place, RunId, own};
+use tollgate_probes::bench::Timed;
 use tollgate_probes::{Probe, SUITES, Selection};
 
 use crate::args::{Format, ListArgs};
@@ -30,7 +31,10 @@ struct ProbeRecord {
     name: &'static str,
     suite: &'static str,
     operation: &'static str,
-    instruction: Option<&'static str>,
+    /// The instruction that makes the crossing; several where cases differ.
+    instruction: Option<String>,
+    /// What is called instead, where it is no loop of instructions.
+    interface: Option<&'static str>,
     /// One object a case; a probe without parameters has one case, an empty object.
     params: Vec<Params>,
     against: Option<&'static str>,
@@ -72,8 +76,14 @@ fn list_probes(patterns: &[String], format: Format) -> Result<(), Failure> {
 /// What a probe prices, with what, in which cases, and against what.
 fn about(probe: &Probe) -> String {
     let mut about = probe.operation.to_owned();
-    if !probe.instruction.is_empty() {
-        about.push_str(&format!(" Instruction: {}.", probe.instruction));
+    if let Some(instruction) = instruction(probe) {
+        about.push_str(&format!(" Instruction: {instruction}."));
+    }
+    if let Some(interface) = interface(probe) {
+        about.push_str(&format!(" Through {interface}."));
+    }
+    if let Some(counts) = probe.counts {
+        about.push_str(&format!(" Counted: {counts}."));
     }
     let cases = (probe.cases)();
     let mut names: Vec<&String> = cases.iter().flat_map(|params| params.keys()).collect();
@@ -90,13 +100,33 @@ fn about(probe: &Probe) -> String {
     about
 }
 
+/// The instructions of its cases, each once.
+fn instruction(probe: &Probe) -> Option<String> {
+    let mut names = Vec::new();
+    for params in (probe.cases)() {
+        match (probe.timed)(&params) {
+            Timed::Loop { instruction, .. } if !names.contains(&instruction) => names.push(instruction),
+            Timed::Loop { .. } | Timed::Whole(_) => {}
+        }
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+fn interface(probe: &Probe) -> Option<&'static str> {
+    (probe.cases)().iter().find_map(|params| match (probe.timed)(params) {
+        Timed::Whole(interface) => Some(interface),
+        Timed::Loop { .. } => None,
+    })
+}
+
 impl ProbeRecord {
     fn of(probe: &'static Probe) -> Self {
         Self {
             name: probe.name,
             suite: probe.suite(),
             operation: probe.operation,
-            instruction: Some(probe.instruction).filter(|instruction| !instruction.is_empty()),
+            instruction: instruction(probe),
+            interface: interface(probe),
             params: (probe.cases)(),
             against: probe.against,
         }

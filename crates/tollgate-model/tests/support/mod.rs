@@ -43,7 +43,8 @@ impl Random {
 
 /// A measurement of these processes, nothing dropped.
 pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
-    let rounds = |samples: &Vec<f64>| ProcessRounds { rounds: samples.len() as u32, dropped: vec![] };
+    let rounds =
+        |samples: &Vec<f64>| ProcessRounds { rounds: samples.len() as u32, ran: None, dropped: vec![] };
     Measured {
         unit: Unit::Nanoseconds,
         provenance: Provenance::Hardware,
@@ -54,6 +55,7 @@ pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
         processes: processes.iter().map(rounds).collect(),
         group: group.to_owned(),
         against: None,
+        counted: None,
         notes: vec![],
     }
 }

@@ -7,14 +7,16 @@ use std::thread;
 use super::clock::Clock;
 use super::compat;
 use super::cpu;
-use super::station::{Block, Order, Refusal, Station};
-use super::timed::{Context, EMPTY_LONG, LongLoop, TimedLoop};
+use super::station::{Around, Block, Order, Refusal, Station};
+use super::timed::{Context, EMPTY_LONG, LongLoop, Timed, TimedLoop};
 
 /// A case, ready.
 pub struct Arm {
     pub(super) station: Box<dyn Station>,
     /// Operations in one iteration of the loop.
     pub(super) ops_per_iteration: u64,
+    /// Iterations of a block at the most.
+    pub(super) most_iterations: u64,
     /// What was found while it was made ready.
     pub(super) notes: Vec<String>,
 }
@@ -22,7 +24,8 @@ pub struct Arm {
 impl Arm {
     /// An arm whose blocks run at `station`.
     pub fn new(station: impl Station + 'static) -> Self {
-        Self { station: Box::new(station), ops_per_iteration: 1, notes: Vec::new() }
+        let station = Box::new(station);
+        Self { station, ops_per_iteration: 1, most_iterations: u64::MAX, notes: Vec::new() }
     }
 
     /// An arm in a 32-bit process of its own, and how the 32-bit vDSO enters the kernel there.
@@ -31,11 +34,11 @@ impl Arm {
     /// [`Refusal::Skip`] where the kernel does not run 32-bit programs, [`Refusal::Fail`] for a loop in
     /// 64-bit code.
     pub fn in_compat(
-        timed: TimedLoop,
+        timed: Timed,
         check: fn(u32) -> Result<(), String>,
     ) -> Result<(Self, compat::Entry), Refusal> {
-        let TimedLoop::Compat(code) = timed else {
-            return Err(Refusal::Fail("a 64-bit loop cannot run in a 32-bit process".to_owned()));
+        let Timed::Loop { code: TimedLoop::Compat(code), .. } = timed else {
+            return Err(Refusal::Fail("only a 32-bit loop can run in a 32-bit process".to_owned()));
         };
         let program = compat::Program::start(code(), check)?;
         let entry = program.entry();
@@ -45,6 +48,12 @@ impl Arm {
     /// One iteration makes so many operations.
     pub fn with_ops(mut self, ops: u64) -> Self {
         self.ops_per_iteration = ops.max(1);
+        self
+    }
+
+    /// A block has at most so many iterations: there is no room for more.
+    pub fn with_most(mut self, iterations: u64) -> Self {
+        self.most_iterations = iterations.max(1);
         self
     }
 
@@ -60,6 +69,7 @@ pub struct Loop {
     code: LongLoop,
     context: Box<Context>,
     check: Check,
+    around: Option<Box<dyn Around>>,
     /// What the context points into.
     _owned: Option<Box<dyn Any + Send>>,
 }
@@ -72,22 +82,28 @@ impl Loop {
     /// that nobody gave is not taken for a price.
     ///
     /// # Errors
-    /// [`Refusal::Fail`] for a loop in 32-bit code, which cannot be called here.
+    /// [`Refusal::Fail`] for what is no loop in 64-bit code, which cannot be called here.
     ///
     /// # Safety
     /// The loop must be sound to run any number of times with these words: what they point to must
     /// live in `owned`, or for as long as the process.
     pub unsafe fn new(
-        timed: TimedLoop,
+        timed: Timed,
         words: [u64; 7],
         owned: Option<Box<dyn Any + Send>>,
         check: impl Fn(u64) -> Result<(), String> + Send + 'static,
     ) -> Result<Self, Refusal> {
-        let TimedLoop::Long(code) = timed else {
-            return Err(Refusal::Fail("a 32-bit loop cannot run in a 64-bit process".to_owned()));
+        let Timed::Loop { code: TimedLoop::Long(code), .. } = timed else {
+            return Err(Refusal::Fail("only a 64-bit loop can be called in a 64-bit process".to_owned()));
         };
         let context = Box::new(Context { words, result: 0 });
-        Ok(Self { code, context, check: Box::new(check), _owned: owned })
+        Ok(Self { code, context, check: Box::new(check), around: None, _owned: owned })
+    }
+
+    /// With something that happens around each block.
+    pub fn with_around(mut self, around: impl Around + 'static) -> Self {
+        self.around = Some(Box::new(around));
+        self
     }
 
     /// What one crossing returns, untimed and unchecked.
@@ -137,31 +153,58 @@ impl Loop {
 
 impl Station for Loop {
     fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
-        let context: *mut Context = &mut *self.context;
-        let code = self.code;
-        // SAFETY: `Loop::new`'s contract; the empty loop only writes the context's result.
-        let work = |iterations: u64| clock.time(|| unsafe { code(iterations, context) });
-        // SAFETY: as above.
-        let empty = || clock.time(|| unsafe { EMPTY_LONG(order.iterations, context) });
-
         // After a switch of threads the first crossings find cold caches and predictors.
         let warm_up = (order.iterations / 16).max(1);
+        self.before(warm_up)?;
         // SAFETY: `Loop::new`'s contract.
-        unsafe { code(warm_up, context) };
-        let before = cpu::switches();
+        unsafe { (self.code)(warm_up, &mut *self.context) };
+        self.after()?;
+
+        let iterations = order.iterations + order.extra;
+        self.before(iterations)?;
+        let block = self.time(clock, order.iterations, iterations);
+        let counted = self.after()?;
+        (self.check)(self.context.result).map_err(Refusal::Fail)?;
+        Ok(Block { counted, ..block })
+    }
+}
+
+impl Loop {
+    fn before(&mut self, iterations: u64) -> Result<(), Refusal> {
+        let context = &mut self.context;
+        self.around.as_mut().map_or(Ok(()), |around| around.before(context, iterations))
+    }
+
+    fn after(&mut self) -> Result<Option<u64>, Refusal> {
+        let context = &self.context;
+        self.around.as_mut().map_or(Ok(None), |around| around.after(context))
+    }
+
+    /// The loop between two empty ones.
+    fn time(&mut self, clock: Clock, empty_iterations: u64, iterations: u64) -> Block {
+        let waits = self.around.as_ref().is_some_and(|around| around.waits());
+        // The empty loop has a context of its own: the work's result is looked at afterwards.
+        let mut beside = Context::default();
+        let context: *mut Context = &mut *self.context;
+        let code = self.code;
+        // SAFETY: the empty loop only writes its context's result.
+        let mut empty = || clock.time(|| unsafe { EMPTY_LONG(empty_iterations, &mut beside) });
+
+        let switches = cpu::switches();
         let emptied = empty();
-        let worked = work(order.iterations + order.extra);
-        // SAFETY: the context lives as long as the loop; nobody else reads or writes it now.
-        let result = unsafe { (*context).result };
+        let attendance = waits.then(cpu::Attendance::begin);
+        // SAFETY: `Loop::new`'s contract; the context lives as long as the loop.
+        let worked = clock.time(|| unsafe { code(iterations, context) });
+        let attended = attendance.map(cpu::Attendance::was_whole);
         let emptied_again = empty();
-        let after = cpu::switches();
-        (self.check)(result).map_err(Refusal::Fail)?;
-        Ok(Block {
+        let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);
+        let unswitched = attended.unwrap_or_else(|| switches == cpu::switches());
+        Block {
             work: worked.ticks,
             empty: emptied.ticks.min(emptied_again.ticks),
-            undisturbed: before == after
-                && [emptied, worked, emptied_again].iter().all(|span| span.same_processor),
-        })
+            undisturbed: stayed && unswitched,
+            counted: None,
+        }
     }
 }
 

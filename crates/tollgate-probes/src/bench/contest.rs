@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tollgate_model::measurement::{
-    Case, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
+    Case, Counted, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
 };
 use tollgate_model::{ParamValue, price::Price};
 
 use super::clock::Clock;
 use super::ending::Ending;
-use super::ledger::{ArmState, Cell, Ledger};
+use super::ledger::{ArmState, Cell, Ledger, Readiness};
 use super::own::OWN_PROBES;
 use super::plan::Plan;
 use super::worker::{ArmOrder, iterations_for};
@@ -30,10 +30,9 @@ struct Entrant {
     probe: &'static Probe,
     params: Params,
     state: State,
-    cost: Duration,
-    ops_per_iteration: u64,
+    ready: Readiness,
     iterations: u64,
-    notes: Vec<String>,
+    events: u64,
     /// Net ticks of the kept blocks, process by process.
     blocks: Vec<i64>,
     processes: Vec<ProcessRounds>,
@@ -84,36 +83,55 @@ impl Contest {
         Self { suite: group.suite.name, entrants, processes: 0, settled: false }
     }
 
-    /// What is compared gets the same number of operations: as many as keep the dearest within a block.
+    /// What is compared gets the same number of operations: as many as keep the dearest within a block. One
+    /// that would then be over before it can be timed gets as many as fill a block of its own.
     pub fn count_operations(&mut self) {
         let comparisons: BTreeSet<&str> =
             self.entrants.iter().map(|entrant| entrant.probe.comparison()).collect();
         for comparison in comparisons {
             let compared = || self.entrants.iter().filter(|entrant| entrant.takes_part_in(comparison));
             // The largest batch must fit once; every smaller one divides it.
-            let batch = compared().map(|entrant| entrant.ops_per_iteration).max().unwrap_or(1);
-            let fitting =
-                compared().map(|entrant| iterations_for(entrant.cost) * entrant.ops_per_iteration).min();
+            let batch = compared().map(|entrant| entrant.ready.ops).max().unwrap_or(1);
+            let fitting = compared().map(|entrant| entrant.iterations_alone() * entrant.ready.ops).min();
             let ops = fitting.unwrap_or(1).next_multiple_of(batch);
             for entrant in self.entrants.iter_mut().filter(|entrant| entrant.takes_part_in(comparison)) {
-                entrant.iterations = (ops / entrant.ops_per_iteration).max(1);
+                entrant.iterations = entrant.iterations_for_operations(ops);
             }
         }
     }
 
     /// The arms that nobody has tried yet.
     pub fn waiting(&self) -> Lineup {
-        self.lineup(&State::Waiting)
+        self.lineup(self.places(&State::Waiting))
     }
 
-    /// The arms that take part in the rounds.
-    pub fn running(&self) -> Lineup {
-        self.lineup(&State::Running)
+    /// The arms of one process that takes about so long, and the time that it should get: everything where
+    /// that fits; else those that had the fewest processes come first, and of them the cheapest.
+    pub fn running(&self, slice: Duration) -> (Lineup, Duration) {
+        let mut places: Vec<usize> = self.places(&State::Running);
+        places.sort_by_key(|&place| (self.entrants[place].turns(), self.entrants[place].need()));
+        let mut needed = Duration::ZERO;
+        // The first is in, whatever it takes: it would never have its turn else.
+        let room = places.first().map_or(slice, |&first| slice.max(self.entrants[first].need()));
+        places.retain(|&place| {
+            let fits = needed + self.entrants[place].need() <= room;
+            needed += if fits { self.entrants[place].need() } else { Duration::ZERO };
+            fits
+        });
+        places.sort_unstable();
+        (self.lineup(places), room)
     }
 
-    fn lineup(&self, state: &State) -> Lineup {
-        let places: Vec<usize> =
-            (0..self.entrants.len()).filter(|&place| self.entrants[place].state == *state).collect();
+    /// Time that one process needs to give every arm one block.
+    pub fn need(&self) -> Duration {
+        self.places(&State::Running).into_iter().map(|place| self.entrants[place].need()).sum()
+    }
+
+    fn places(&self, state: &State) -> Vec<usize> {
+        (0..self.entrants.len()).filter(|&place| self.entrants[place].state == *state).collect()
+    }
+
+    fn lineup(&self, places: Vec<usize>) -> Lineup {
         let orders = places.iter().map(|&place| self.entrants[place].order()).collect();
         let names = places.iter().map(|&place| self.entrants[place].case().to_string()).collect();
         Lineup { places, orders, names }
@@ -138,8 +156,8 @@ impl Contest {
 
     /// Takes over what one process of rounds recorded, however it ended.
     pub fn collect(&mut self, lineup: &Lineup, ledger: &Ledger, ending: Ending, stall: Duration) {
-        for (arm, &place) in lineup.places.iter().enumerate() {
-            self.entrants[place].collect(ledger, arm);
+        for (place, entrant) in self.entrants.iter_mut().enumerate() {
+            entrant.collect(ledger, lineup.places.iter().position(|&other| other == place));
         }
         self.processes += 1;
         // A process whose time is over is nobody's fault.
@@ -184,10 +202,9 @@ impl Entrant {
             probe,
             params,
             state: State::Waiting,
-            cost: Duration::ZERO,
-            ops_per_iteration: 1,
+            ready: Readiness { ops: 1, most: 1, ..Readiness::default() },
             iterations: 1,
-            notes: Vec::new(),
+            events: 0,
             blocks: Vec::new(),
             processes: Vec::new(),
         }
@@ -207,6 +224,46 @@ impl Entrant {
         self.probe.suite() != "bench"
     }
 
+    /// Iterations that fill a block.
+    fn iterations_alone(&self) -> u64 {
+        iterations_for(self.ready.cost).min(self.ready.most)
+    }
+
+    fn iterations_for_operations(&self, ops: u64) -> u64 {
+        /// A block that is so many times shorter than it should be is mostly the clock.
+        const TOO_SHORT: u64 = 32;
+        let shared = (ops / self.ready.ops).max(1);
+        if shared * TOO_SHORT < self.iterations_alone() {
+            self.iterations_alone()
+        } else {
+            shared.min(self.ready.most)
+        }
+    }
+
+    /// Time of one block with all that it does untimed; a warm-up comes before the first.
+    fn block(&self) -> Duration {
+        self.ready.whole.saturating_mul(u32::try_from(self.iterations).unwrap_or(u32::MAX))
+    }
+
+    /// Time that a process needs to give it one block.
+    fn need(&self) -> Duration {
+        self.ready.setup + self.block()
+    }
+
+    /// In every how manyth round it takes part: a round of all arms should not last so long that the machine
+    /// is another one at its end.
+    fn stride(&self) -> usize {
+        const DUE_IN_EACH: Duration = Duration::from_millis(1);
+        const MOST: u128 = 1 << 10;
+        let times = self.block().as_nanos().div_ceil(DUE_IN_EACH.as_nanos()).clamp(1, MOST);
+        (times as usize).next_power_of_two()
+    }
+
+    /// Processes in which it had a block.
+    fn turns(&self) -> usize {
+        self.processes.iter().filter(|process| process.kept() > 0).count()
+    }
+
     fn order(&self) -> ArmOrder {
         ArmOrder {
             probe: self.probe.name.to_owned(),
@@ -214,6 +271,7 @@ impl Entrant {
             iterations: self.iterations,
             extra: slow_down::extra(self.probe, self.iterations),
             decides: self.decides(),
+            stride: self.stride(),
         }
     }
 
@@ -221,10 +279,8 @@ impl Entrant {
     fn hear(&mut self, state: ArmState) {
         match state {
             ArmState::Untried => {}
-            ArmState::Ready { cost, ops, notes } => {
-                self.cost = cost;
-                self.ops_per_iteration = ops;
-                self.notes = notes.lines().map(str::to_owned).collect();
+            ArmState::Ready(ready) => {
+                self.ready = *ready;
                 self.state = State::Running;
             }
             ArmState::Skipped(why) => self.state = State::Skipped(why),
@@ -244,41 +300,54 @@ impl Entrant {
         };
     }
 
-    /// Takes over what one process recorded of this arm.
-    fn collect(&mut self, ledger: &Ledger, arm: usize) {
-        match ledger.arm(arm) {
-            ArmState::Skipped(why) | ArmState::Failed(why) => self.state = State::Failed(why),
-            ArmState::Untried | ArmState::Ready { .. } => {}
+    /// Takes over what one process recorded of this arm, if it was one of those that ran there.
+    fn collect(&mut self, ledger: &Ledger, arm: Option<usize>) {
+        if let Some(ArmState::Skipped(why) | ArmState::Failed(why)) = arm.map(|arm| ledger.arm(arm)) {
+            self.state = State::Failed(why);
         }
         let rounds = ledger.rounds();
-        let mut dropped = Vec::new();
+        let (mut ran, mut dropped) = (Vec::new(), Vec::new());
         for round in 0..rounds {
-            match ledger.cell(round, arm) {
+            match arm.map_or(Cell::Empty, |arm| ledger.cell(round, arm)) {
+                Cell::Empty => continue,
                 Cell::Kept(ticks) => self.blocks.push(ticks),
-                Cell::Dropped | Cell::Empty => dropped.push(round as u32),
+                Cell::Dropped => dropped.push(round as u32),
             }
+            ran.push(round as u32);
         }
+        self.events += arm.map_or(0, |arm| ledger.events(arm));
         if rounds > 0 {
-            self.processes.push(ProcessRounds { rounds: rounds as u32, dropped });
+            let ran = (ran.len() < rounds).then_some(ran);
+            self.processes.push(ProcessRounds { rounds: rounds as u32, ran, dropped });
         }
     }
 
     fn measured(&self, suite: &str, clock: Clock) -> Option<Measured> {
-        let ops_per_sample = self.iterations * self.ops_per_iteration;
-        let per_op = |ticks: &i64| clock.nanoseconds(*ticks as f64) / ops_per_sample as f64;
-        let digits = digits_of(clock.nanoseconds(1.0) / ops_per_sample as f64);
-        let per_op = |ticks: &i64| (per_op(ticks) * digits).round() / digits;
+        let ops_per_sample = self.iterations * self.ready.ops;
+        // What one tick of a block is in the probe's unit; an amount is in that unit already.
+        let unit = self.probe.unit;
+        let tick = match unit {
+            Unit::Nanoseconds | Unit::NanosecondsPerLine => clock.nanoseconds(1.0),
+            Unit::Cycles | Unit::Bytes => 1.0,
+        };
+        let digits = digits_of(tick / ops_per_sample as f64);
+        let per_op = |work: &i64| (*work as f64 * tick / ops_per_sample as f64 * digits).round() / digits;
         let measured = Measured {
-            unit: Unit::Nanoseconds,
+            unit,
             provenance: Provenance::Hardware,
             ops_per_sample,
             clock_hz: clock.hz(),
             samples: self.blocks.iter().map(per_op).collect(),
             dropped: self.processes.iter().map(|process| process.dropped.len() as u64).sum(),
             processes: self.processes.clone(),
+            counted: self.probe.counts.map(|what| Counted {
+                what: what.to_owned(),
+                events: self.events,
+                operations: self.blocks.len() as u64 * ops_per_sample,
+            }),
             group: suite.to_owned(),
             against: self.probe.against.map(Case::plain),
-            notes: self.notes.clone(),
+            notes: self.ready.notes.lines().map(str::to_owned).collect(),
         };
         (!measured.samples.is_empty()).then_some(measured)
     }
@@ -299,10 +368,12 @@ impl Entrant {
     }
 
     fn why_no_samples(&self) -> String {
-        let rounds: u64 = self.processes.iter().map(|process| u64::from(process.rounds)).sum();
-        match rounds {
-            0 => "the run's time was over before one whole round".to_owned(),
-            rounds => format!("in each of {rounds} rounds the thread was switched out or moved"),
+        let dropped: usize = self.processes.iter().map(|process| process.dropped.len()).sum();
+        match dropped {
+            0 => "the run's time was over before it had a round".to_owned(),
+            blocks => {
+                format!("each of {blocks} blocks was disturbed: other work had the processor meanwhile")
+            }
         }
     }
 }

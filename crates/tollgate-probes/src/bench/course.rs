@@ -204,26 +204,38 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// What is left of the time, divided among the processes that are still wanted.
+    /// What is left of the time, divided among the processes that are still wanted: to each what it needs to give
+    /// every arm one block, and of the rest the same. Where there is less than is needed, each gets less.
     fn slice(&self, groups: &[Contest], at: usize) -> Duration {
         let left = self.deadline().saturating_duration_since(Instant::now());
         let wanted = |group: &Contest| match group.settled {
             true => 0,
             false => self.plan.least_processes.saturating_sub(group.processes),
         };
+        let need = |group: &Contest| group.need().max(LEAST_SLICE);
         let mine = wanted(&groups[at]).max(1);
-        let all: usize = groups.iter().map(wanted).sum::<usize>().max(mine);
+        let others = || (0..groups.len()).filter(|&other| other != at).map(|other| &groups[other]);
+        let processes = mine + others().map(wanted).sum::<usize>();
+        let needs = need(&groups[at]) * mine as u32
+            + others().map(|group| need(group) * wanted(group) as u32).sum::<Duration>();
+        let share = match left.checked_sub(needs) {
+            Some(rest) => need(&groups[at]) + rest / processes as u32,
+            None => need(&groups[at]).mul_f64(left.as_secs_f64() / needs.as_secs_f64()),
+        };
         // Where processors are so short that whole processes passed without one round, fewer must do.
         let needed = LEAST_SLICE * (1 << groups[at].fruitless().min(10));
-        (left / all as u32).max(needed).min(LONGEST_SLICE).min(left)
+        let longest = LONGEST_SLICE.max(need(&groups[at]) * 2);
+        share.max(needed).min(longest).min(left)
     }
 
     fn run_process(&mut self, group: &mut Contest, slice: Duration) -> Result<(), BenchError> {
-        let lineup = group.running();
+        let (lineup, slice) = group.running(slice);
         if lineup.is_empty() {
             group.settled = true;
             return Ok(());
         }
+        // One that must have its turn may take longer than its share, but not longer than there is.
+        let slice = slice.min(self.deadline().saturating_duration_since(Instant::now()));
         let now = clock::monotonic();
         let until = Until {
             deadline: now + slice.as_nanos() as u64,

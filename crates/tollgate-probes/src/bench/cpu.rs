@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem;
+use std::time::{Duration, Instant};
 
 /// The processors that this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
@@ -73,6 +74,47 @@ pub fn switches() -> u64 {
     (usage.ru_nvcsw + usage.ru_nivcsw) as u64
 }
 
+/// Whether this process, and what it waited for, had a processor to themselves for a while.
+///
+/// A thread that waits for a child is switched out by nature: that it was says nothing. But where all of them
+/// share one processor, the time that passed and that nobody of them used was somebody else's.
+#[derive(Debug)]
+pub struct Attendance {
+    began: Instant,
+    used: Duration,
+}
+
+impl Attendance {
+    /// From now on.
+    pub fn begin() -> Self {
+        Self { began: Instant::now(), used: time_used() }
+    }
+
+    /// Whether nearly all of the time since was used by this process and the children that it has waited
+    /// for. Where the kernel does not account in microseconds this cannot be told, and is taken to be so.
+    pub fn was_whole(self) -> bool {
+        /// The two clocks are read one after the other, and one of them in whole microseconds.
+        const SLACK: Duration = Duration::from_micros(15);
+        let passed = self.began.elapsed();
+        let used = time_used().saturating_sub(self.used);
+        used.is_zero() || passed <= used + passed / 20 + SLACK
+    }
+}
+
+/// Processor time of this process and of the children that it has waited for (getrusage(2)).
+fn time_used() -> Duration {
+    let time = |who| {
+        // SAFETY: an all-zero rusage is valid.
+        let mut usage: libc::rusage = unsafe { mem::zeroed() };
+        // SAFETY: `usage` is valid for writing; on failure it stays zero.
+        unsafe { libc::getrusage(who, &mut usage) };
+        let microseconds = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
+        microseconds(usage.ru_utime) + microseconds(usage.ru_stime)
+    };
+    let microseconds = time(libc::RUSAGE_SELF) + time(libc::RUSAGE_CHILDREN);
+    Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +140,26 @@ mod tests {
     #[test]
     fn refuses_a_processor_that_cannot_exist() {
         assert!(pin(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn time_that_nobody_of_us_used_was_somebody_elses() {
+        // In a process of its own: other tests' threads use time as well.
+        // SAFETY: the child only reads clocks and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let slept = Attendance::begin();
+            // Something must be used, or the kernel seems not to account.
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(3) {}
+            std::thread::sleep(Duration::from_millis(30));
+            // SAFETY: ends the copy without running what belongs to the original.
+            unsafe { libc::_exit(i32::from(slept.was_whole())) };
+        }
+        let mut status = -1;
+        // SAFETY: `child` is our child; `status` is valid for writing.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}");
     }
 
     #[test]

@@ -7,9 +7,8 @@ use tollgate_model::{Measurement, Outcome};
 use super::arm::{Arm, Loop};
 use super::clock::Clock;
 use super::station::{Block, Order, Refusal, Station};
-use super::timed::EMPTY;
 use super::{Plan, measure};
-use crate::probe::{Probe, Suite, one_case};
+use crate::probe::{PLAIN, Probe, Suite};
 use crate::registry;
 use crate::selection::{Group, Selection};
 
@@ -34,12 +33,8 @@ static SUITE: Suite = Suite {
 const BASE: Probe = Probe {
     name: "faults/sound",
     operation: "Sleeps for a microsecond or so.",
-    instruction: "",
-    timed: EMPTY,
-    against: None,
-    cases: one_case,
     arm: |_, _| Ok(Arm::new(Spin)),
-    absence: |_| None,
+    ..PLAIN
 };
 static SOUND: Probe = BASE;
 static HANGS: Probe = Probe {
@@ -64,8 +59,13 @@ static BREAKS_LATER: Probe =
     Probe { name: "faults/breaks-later", arm: |_, _| Ok(Arm::new(Breaks { after: 60 })), ..BASE };
 static WRONG: Probe = Probe {
     name: "faults/wrong",
-    // SAFETY: the empty loop only writes its context's result.
-    arm: |_, _| Ok(unsafe { Loop::new(EMPTY, [0; 7], None, |_| Err("returned nonsense".to_owned())) }?.here()),
+    arm: |probe, params| {
+        // SAFETY: the empty loop only writes its context's result.
+        Ok(unsafe {
+            Loop::new((probe.timed)(params), [0; 7], None, |_| Err("returned nonsense".to_owned()))
+        }?
+        .here())
+    },
     ..BASE
 };
 static REFUSES: Probe =
@@ -100,7 +100,7 @@ impl Station for Spin {
     fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
         let span = clock
             .time(|| (0..order.iterations * 100).for_each(|n| drop(std::hint::black_box(n).to_string())));
-        Ok(Block { work: span.ticks, empty: 0, undisturbed: true })
+        Ok(Block { work: span.ticks, empty: 0, undisturbed: true, counted: None })
     }
 }
 
@@ -108,7 +108,7 @@ struct Does(fn());
 impl Station for Does {
     fn block(&mut self, _: Clock, _: Order) -> Result<Block, Refusal> {
         (self.0)();
-        Ok(Block { work: 0, empty: 0, undisturbed: true })
+        Ok(Block { work: 0, empty: 0, undisturbed: true, counted: None })
     }
 }
 

@@ -29,7 +29,8 @@ const TEXT_WORDS: usize = 32;
 const ORDER: usize = TEXT + TEXT_WORDS;
 const ORDER_WORDS: usize = 1 << 13;
 const ARMS: usize = ORDER + ORDER_WORDS;
-const ARM_WORDS: usize = 3 + TEXT_WORDS; // state, cost, operations, text
+const ARM_TEXT: usize = 7; // after state, cost, whole, setup, operations, most, events
+const ARM_WORDS: usize = ARM_TEXT + TEXT_WORDS;
 const CELLS: usize = ARMS + MAX_ARMS * ARM_WORDS;
 const WORDS: usize = CELLS + MAX_ARMS * MAX_ROUNDS;
 
@@ -49,18 +50,28 @@ pub enum ArmState {
     /// It was not reached.
     Untried,
     /// It runs.
-    Ready {
-        /// Time of one iteration of its loop.
-        cost: Duration,
-        /// Operations in one iteration.
-        ops: u64,
-        /// One note a line.
-        notes: String,
-    },
+    Ready(Box<Readiness>),
     /// It cannot exist here.
     Skipped(String),
     /// It went wrong.
     Failed(String),
+}
+
+/// What is known of an arm that runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Readiness {
+    /// Time of one iteration of its loop.
+    pub cost: Duration,
+    /// The same with all that a block does untimed.
+    pub whole: Duration,
+    /// Time that it took to be made ready.
+    pub setup: Duration,
+    /// Operations in one iteration.
+    pub ops: u64,
+    /// Iterations of a block at the most.
+    pub most: u64,
+    /// One note a line.
+    pub notes: String,
 }
 
 /// One block's place in the matrix of rounds and arms.
@@ -151,6 +162,11 @@ impl Ledger {
         self.words[BEATS].fetch_add(1, Relaxed);
     }
 
+    /// Where that is counted, for an arm whose block takes long. Not to be used after the ledger is gone.
+    pub fn heart(&self) -> &'static AtomicU64 {
+        &self.words[BEATS]
+    }
+
     /// How often something happened.
     pub fn beats(&self) -> u64 {
         self.words[BEATS].load(Relaxed)
@@ -205,15 +221,20 @@ impl Ledger {
             return;
         }
         let at = ARMS + arm * ARM_WORDS;
-        let (code, cost, ops, text) = match state {
-            ArmState::Untried => (0, 0, 0, ""),
-            ArmState::Ready { cost, ops, notes } => (1, cost.as_nanos() as u64, *ops, notes.as_str()),
-            ArmState::Skipped(why) => (2, 0, 0, why.as_str()),
-            ArmState::Failed(error) => (3, 0, 0, error.as_str()),
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let (code, numbers, text) = match state {
+            ArmState::Untried => (0, [0; 5], ""),
+            ArmState::Ready(ready) => {
+                let [cost, whole, setup] = [ready.cost, ready.whole, ready.setup].map(nanoseconds);
+                (1, [cost, whole, setup, ready.ops, ready.most], ready.notes.as_str())
+            }
+            ArmState::Skipped(why) => (2, [0; 5], why.as_str()),
+            ArmState::Failed(error) => (3, [0; 5], error.as_str()),
         };
-        self.write_text(at + 3, TEXT_WORDS, text);
-        self.words[at + 2].store(ops, Relaxed);
-        self.words[at + 1].store(cost, Relaxed);
+        self.write_text(at + ARM_TEXT, TEXT_WORDS, text);
+        for (offset, number) in numbers.into_iter().enumerate() {
+            self.words[at + 1 + offset].store(number, Relaxed);
+        }
         self.words[at].store(code, Relaxed);
     }
 
@@ -223,18 +244,38 @@ impl Ledger {
             return ArmState::Untried;
         }
         let at = ARMS + arm * ARM_WORDS;
-        let text = self.read_text(at + 3, TEXT_WORDS);
+        let text = self.read_text(at + ARM_TEXT, TEXT_WORDS);
         match self.words[at].load(Relaxed) {
             1 => {
                 let word = |offset: usize| self.words[at + offset].load(Relaxed);
-                // A count that no loop has comes from a child gone wild; it must not overflow a product.
-                let ops = word(2).clamp(1, 1 << 20);
-                ArmState::Ready { cost: Duration::from_nanos(word(1)), ops, notes: text }
+                // No block takes an hour: what says so comes from a child gone wild, and must not overflow a sum.
+                let time = |offset: usize| Duration::from_nanos(word(offset)).min(Duration::from_secs(3600));
+                ArmState::Ready(Box::new(Readiness {
+                    cost: time(1),
+                    whole: time(2),
+                    setup: time(3),
+                    // Likewise a count that no loop has.
+                    ops: word(4).clamp(1, 1 << 20),
+                    most: word(5).max(1),
+                    notes: text,
+                }))
             }
             2 => ArmState::Skipped(text),
             3 => ArmState::Failed(text),
             _ => ArmState::Untried,
         }
+    }
+
+    /// Adds to the events that were counted in an arm's kept blocks.
+    pub fn add_events(&self, arm: usize, events: u64) {
+        if arm < MAX_ARMS {
+            self.words[ARMS + arm * ARM_WORDS + ARM_TEXT - 1].fetch_add(events, Relaxed);
+        }
+    }
+
+    /// Events that were counted in an arm's kept blocks.
+    pub fn events(&self, arm: usize) -> u64 {
+        if arm >= MAX_ARMS { 0 } else { self.words[ARMS + arm * ARM_WORDS + ARM_TEXT - 1].load(Relaxed) }
     }
 
     /// Records which clock can be used: a code, its frequency, the code of the frequency's source, and
@@ -335,7 +376,14 @@ mod tests {
             assert_eq!(ledger.cell(7, 3), cell);
         }
         for state in [
-            ArmState::Ready { cost: Duration::from_nanos(77), ops: 64, notes: "sysenter".into() },
+            ArmState::Ready(Box::new(Readiness {
+                cost: Duration::from_nanos(77),
+                whole: Duration::from_micros(5),
+                setup: Duration::from_millis(3),
+                ops: 64,
+                most: u64::MAX,
+                notes: "sysenter".into(),
+            })),
             ArmState::Skipped("no IA-32 emulation".into()),
             ArmState::Failed("ü".repeat(100)),
             ArmState::Untried,
@@ -343,6 +391,9 @@ mod tests {
             ledger.set_arm(MAX_ARMS - 1, &state);
             assert_eq!(ledger.arm(MAX_ARMS - 1), state);
         }
+        ledger.add_events(3, 5);
+        ledger.add_events(3, 7);
+        assert_eq!((ledger.events(3), ledger.events(4), ledger.events(MAX_ARMS)), (12, 0, 0));
         ledger.set_cell(MAX_ROUNDS, MAX_ARMS, Cell::Dropped);
         assert_eq!(ledger.cell(MAX_ROUNDS, MAX_ARMS), Cell::Empty);
     }

@@ -4,8 +4,10 @@
 //! one suite on that way; `plan` says how the time is spent; `worker` is what happens inside one fresh
 //! process, `supervisor` what its parent does about it, and `ledger` the memory between the two. `arm`
 //! is a case made ready, `station` where its blocks run, `timed` the loops that are timed, `compat` the
-//! 32-bit program, `clock` the only clock, `own` what the bench measures of itself.
+//! 32-bit program, `apart` another process for some arms, `experiment` what answers several questions at once,
+//! `clock` the only clock, `own` what the bench measures of itself.
 
+pub mod apart;
 pub mod arm;
 pub mod clock;
 mod compat;
@@ -13,6 +15,7 @@ mod contest;
 mod course;
 pub mod cpu;
 mod ending;
+pub mod experiment;
 #[cfg(test)]
 mod faults;
 pub mod interrupt;
@@ -25,13 +28,15 @@ mod supervisor;
 pub mod timed;
 mod worker;
 
+pub use apart::Apart;
 pub use arm::{Arm, Loop};
 pub use compat::Entry;
 pub use course::{BenchError, Findings, Progress, measure};
+pub use experiment::{Experiment, Shared};
 #[cfg(test)]
 pub(crate) use ledger::MAX_ARMS;
 pub use own::OWN_PROBES;
 pub use plan::Plan;
-pub use station::{Block, Order, Refusal, Station};
-pub use timed::{Context, TimedLoop};
-pub use worker::enter_if_told;
+pub use station::{Around, Block, Order, Refusal, Station};
+pub use timed::{Context, Timed, TimedLoop};
+pub use worker::{alive, enter_if_told};

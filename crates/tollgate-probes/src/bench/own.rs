@@ -6,8 +6,8 @@ use super::arm::{Arm, Loop};
 use super::clock::Clock;
 use super::cpu;
 use super::station::{Block, Order, Refusal, Station};
-use super::timed::{Context, EMPTY, EMPTY_LONG};
-use crate::probe::{Probe, never_absent, one_case};
+use super::timed::{Context, EMPTY_LONG};
+use crate::probe::{PLAIN, Probe};
 use tollgate_model::{Params, own};
 
 /// Added to every group: the resolution, the processor's pace, the clock's cost.
@@ -17,37 +17,25 @@ pub static OWN_PROBES: &[&Probe] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR];
 static EMPTY_LOOP: Probe = Probe {
     name: own::EMPTY_LOOP,
     operation: "Nothing: an empty loop less another empty loop, the smallest price that can be told.",
-    instruction: "",
-    timed: EMPTY,
-    against: None,
-    cases: one_case,
     // SAFETY: the empty loop only writes its context's result.
-    arm: |probe, _| Ok(unsafe { Loop::new(probe.timed, [0; 7], None, |_| Ok(())) }?.here()),
-    absence: never_absent,
+    arm: |probe, params| Ok(unsafe { Loop::new((probe.timed)(params), [0; 7], None, |_| Ok(())) }?.here()),
+    ..PLAIN
 };
 
 /// The frame that is subtracted everywhere, with nothing subtracted.
 static EMPTY_LOOP_RAW: Probe = Probe {
     name: own::RAW_LOOP,
     operation: "One turn of the empty loop, clock included, nothing subtracted: the processor's pace.",
-    instruction: "",
-    timed: EMPTY,
-    against: None,
-    cases: one_case,
     arm: |_: &'static Probe, _: &Params| -> Result<Arm, Refusal> { Ok(Arm::new(RawLoop)) },
-    absence: never_absent,
+    ..PLAIN
 };
 
 /// Two readings of the clock with nothing between.
 static CLOCK_PAIR: Probe = Probe {
     name: own::CLOCK_PAIR,
     operation: "Two readings of the clock with nothing between them, as around every block.",
-    instruction: "",
-    timed: EMPTY,
-    against: None,
-    cases: one_case,
     arm: |_: &'static Probe, _: &Params| -> Result<Arm, Refusal> { Ok(Arm::new(ClockPairs)) },
-    absence: never_absent,
+    ..PLAIN
 };
 
 struct RawLoop;
@@ -59,7 +47,7 @@ impl Station for RawLoop {
         // SAFETY: the empty loop only writes the context's result.
         let span = clock.time(|| unsafe { EMPTY_LONG(order.iterations, &mut context) });
         let undisturbed = span.same_processor && before == cpu::switches();
-        Ok(Block { work: span.ticks, empty: 0, undisturbed })
+        Ok(Block { work: span.ticks, empty: 0, undisturbed, counted: None })
     }
 }
 
@@ -74,7 +62,7 @@ impl Station for ClockPairs {
             }
         });
         let undisturbed = span.same_processor && before == cpu::switches();
-        Ok(Block { work: span.ticks, empty: 0, undisturbed })
+        Ok(Block { work: span.ticks, empty: 0, undisturbed, counted: None })
     }
 }
 

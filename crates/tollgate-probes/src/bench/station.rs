@@ -1,9 +1,12 @@
 //! Stations: where blocks run, what they are told, and what they answer.
 
+use serde::{Deserialize, Serialize};
+
 use super::clock::Clock;
+use super::timed::Context;
 
 /// Why a case cannot be measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
     /// It cannot exist in this place.
     Skip(String),
@@ -25,7 +28,7 @@ impl Refusal {
 }
 
 /// What to run: so many iterations of the loop, and before and after it as many of the empty one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Iterations of both loops, at least 1.
     pub iterations: u64,
@@ -37,14 +40,18 @@ pub struct Order {
 ///
 /// The empty loop runs twice, and the shorter of the two counts: an interrupt in it would otherwise
 /// make the price too low, and the floor under all prices something that never happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// Where what is measured is no time, `work` is the amount in the probe's unit, for all operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Ticks of the timed loop.
     pub work: u64,
     /// Ticks of the empty loop.
     pub empty: u64,
-    /// The thread was neither switched out nor moved.
+    /// The thread was neither switched out nor moved; where it waits by nature, nobody else had the processor.
     pub undisturbed: bool,
+    /// Events that were counted meanwhile, where the probe counts any.
+    pub counted: Option<u64>,
 }
 
 /// Where blocks run.
@@ -54,4 +61,26 @@ pub trait Station {
     /// # Errors
     /// What the crossing returned instead of what it should; or that this clock cannot time it.
     fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal>;
+}
+
+/// What has to happen around each block of a loop, untimed: a handler installed and taken away again, pages
+/// given back to the kernel, events counted.
+pub trait Around: Send {
+    /// Before the loop goes round so many times. It may change what the loop finds in its context.
+    ///
+    /// # Errors
+    /// Why the block cannot run.
+    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal>;
+
+    /// After it. Returns how many events were counted, where the probe counts any.
+    ///
+    /// # Errors
+    /// What went wrong in the block.
+    fn after(&mut self, context: &Context) -> Result<Option<u64>, Refusal>;
+
+    /// Whether the loop waits for somebody else in each iteration, so that being switched out is part of
+    /// what is priced.
+    fn waits(&self) -> bool {
+        false
+    }
 }

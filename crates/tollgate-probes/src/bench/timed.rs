@@ -27,6 +27,29 @@ pub enum TimedLoop {
     Compat(fn() -> &'static [u8]),
 }
 
+/// What is timed in a case.
+#[derive(Clone, Copy)]
+pub enum Timed {
+    /// A loop of a few instructions.
+    Loop {
+        /// The loop.
+        code: TimedLoop,
+        /// The instruction that makes the crossing, as a disassembler names it.
+        instruction: &'static str,
+        /// How often the loop holds it, once for every operation of an iteration.
+        times: usize,
+    },
+    /// Whole operations, each too long for the frame around it to matter, through this interface: `fork(2)`.
+    Whole(&'static str),
+}
+
+impl Timed {
+    /// A loop that makes one crossing an iteration, by this instruction.
+    pub const fn once(instruction: &'static str, code: TimedLoop) -> Self {
+        Self::Loop { code, instruction, times: 1 }
+    }
+}
+
 /// Writes a loop in 64-bit code: `timed_loop! { /// doc … name: "instruction", … }`, optionally
 /// followed by `; after "label:", …` for code that the loop calls.
 ///

@@ -1,7 +1,8 @@
 //! The child's side: one process that makes arms ready, tries them, or runs rounds of them.
 
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -10,10 +11,10 @@ use tollgate_model::{Params, stats};
 use super::arm::Arm;
 use super::clock::{self, Clock, FrequencySource};
 use super::cpu;
-use super::ledger::{ArmState, Cell, Ledger, MAX_ROUNDS};
+use super::ledger::{ArmState, Cell, Ledger, MAX_ROUNDS, Readiness};
 use super::own::BLOCK;
 use super::random::Random;
-use super::station::{Order, Refusal};
+use super::station::{Block, Order, Refusal};
 use crate::probe::Probe;
 
 /// What a bench process is called among the processes of the machine, and how it knows itself.
@@ -50,6 +51,8 @@ pub(super) struct ArmOrder {
     pub extra: u64,
     /// Whether rounds go on until this arm's interval is narrow.
     pub decides: bool,
+    /// It takes part in every so-many-th round, from the first on: a block that takes long is not due in each.
+    pub stride: usize,
 }
 
 /// When rounds end: at the deadline, or when every interval is narrow, but not before so many.
@@ -74,6 +77,16 @@ const CONFIDENCE: f64 = 0.95;
 pub(super) type Find = fn(&str) -> Option<&'static Probe>;
 
 static SERVES: AtomicBool = AtomicBool::new(false);
+
+/// Where the bench process says that something happened.
+static HEART: OnceLock<&AtomicU64> = OnceLock::new();
+
+/// Says that an arm whose block takes long does not hang. In a process that an arm forked as well.
+pub fn alive() {
+    if let Some(heart) = HEART.get() {
+        heart.fetch_add(1, Relaxed);
+    }
+}
 
 /// Whether this program, started anew, would serve: a test's would do something else.
 pub(super) fn serves() -> bool {
@@ -118,6 +131,8 @@ pub(super) fn die_with_parent(parent: i32) {
 /// Does what the ledger says. Returns the exit status.
 pub(super) fn serve(ledger: &Ledger, find: Find) -> i32 {
     let Ok(task) = serde_json::from_str::<Task>(&ledger.order()) else { return 2 };
+    // The ledger stays for as long as this process does.
+    let _ = HEART.set(ledger.heart());
     cpu::allow(&task.allowed);
     if task.work == Work::Clock {
         find_clock(ledger);
@@ -182,10 +197,12 @@ fn refusal_state(refusal: Refusal) -> ArmState {
 fn audition(ledger: &Ledger, find: Find, clock: Clock, arms: &[ArmOrder], deadline: u64) {
     for (index, order) in arms.iter().enumerate() {
         ledger.enter(index);
-        let now = clock::monotonic();
-        let share = deadline.saturating_sub(now) / (arms.len() - index) as u64;
-        let state = prepare(find, order).map_err(refusal_state);
-        let state = state.and_then(|arm| try_out(ledger, clock, arm, now + share));
+        let began = clock::monotonic();
+        let share = deadline.saturating_sub(began) / (arms.len() - index) as u64;
+        let state = prepare(find, order).map_err(refusal_state).and_then(|arm| {
+            let setup = Duration::from_nanos(clock::monotonic() - began);
+            try_out(ledger, clock, find(&order.probe), arm, setup, began + share)
+        });
         ledger.set_arm(index, &state.unwrap_or_else(|refused| refused));
         ledger.leave();
     }
@@ -193,33 +210,65 @@ fn audition(ledger: &Ledger, find: Find, clock: Clock, arms: &[ArmOrder], deadli
 
 /// Raises the iterations until a block is long enough to be timed, then takes the shortest of a few.
 /// Where processors are short each block may wait its turn: after `until` what is known must do.
-fn try_out(ledger: &Ledger, clock: Clock, mut arm: Arm, until: u64) -> Result<ArmState, ArmState> {
-    const LONG_ENOUGH: f64 = 20e3; // nanoseconds
+fn try_out(
+    ledger: &Ledger,
+    clock: Clock,
+    probe: Option<&Probe>,
+    mut arm: Arm,
+    setup: Duration,
+    until: u64,
+) -> Result<ArmState, ArmState> {
+    const LONG_ENOUGH: u64 = 20_000; // nanoseconds
     const TRIES: usize = 4;
+    /// What the tries may take together: a block of milliseconds is known well enough after one.
+    const ENOUGH: u64 = 2_000_000; // nanoseconds
     const MOST: u64 = 1 << 16;
+    let most = arm.most_iterations.min(MOST);
+    // Nanoseconds of the timed part, and of everything.
     let mut takes = |iterations: u64| {
         ledger.beat();
-        let block = arm.station.block(clock, Order { iterations, extra: 0 }).map_err(refusal_state)?;
-        Ok(clock.nanoseconds(block.work as f64))
+        let began = clock::monotonic();
+        let block =
+            run_block(probe, &mut arm, clock, Order { iterations, extra: 0 }).map_err(refusal_state)?;
+        let timed = clock.nanoseconds(block.work as f64) as u64;
+        Ok((timed, clock::monotonic() - began))
     };
     let mut iterations = 1;
-    let mut shortest: f64 = takes(iterations)?;
-    while shortest < LONG_ENOUGH && iterations < MOST && clock::monotonic() < until {
-        iterations *= 4;
+    let mut shortest: (u64, u64) = takes(iterations)?;
+    while shortest.0 < LONG_ENOUGH && shortest.1 < ENOUGH && iterations < most && clock::monotonic() < until {
+        iterations = (iterations * 4).min(most);
         shortest = takes(iterations)?;
     }
+    let tried = clock::monotonic();
     for _ in 0..TRIES {
-        if clock::monotonic() < until {
-            shortest = shortest.min(takes(iterations)?);
+        if clock::monotonic() < until.min(tried + ENOUGH) && shortest.1 < ENOUGH {
+            let (timed, whole) = takes(iterations)?;
+            shortest = (shortest.0.min(timed), shortest.1.min(whole));
         }
     }
     // Ceiling: an iteration that costs less than a nanosecond must not seem to cost nothing.
-    let cost = Duration::from_nanos((shortest / iterations as f64).ceil().max(1.0) as u64);
-    Ok(ready(&arm, cost))
+    let per_iteration = |time: u64| Duration::from_nanos(time.div_ceil(iterations).max(1));
+    let (cost, whole) = (per_iteration(shortest.0), per_iteration(shortest.1));
+    Ok(ready(&arm, Readiness { cost, whole, setup, ..Readiness::default() }))
 }
 
-fn ready(arm: &Arm, cost: Duration) -> ArmState {
-    ArmState::Ready { cost, ops: arm.ops_per_iteration, notes: arm.notes.join("\n") }
+fn ready(arm: &Arm, known: Readiness) -> ArmState {
+    let (ops, most) = (arm.ops_per_iteration, arm.most_iterations);
+    ArmState::Ready(Box::new(Readiness { ops, most, notes: arm.notes.join("\n"), ..known }))
+}
+
+/// One block. What was counted in it must be what was asked for, or what was timed is something else.
+fn run_block(probe: Option<&Probe>, arm: &mut Arm, clock: Clock, order: Order) -> Result<Block, Refusal> {
+    let block = arm.station.block(clock, order)?;
+    let Some(what) = probe.and_then(|probe| probe.counts) else { return Ok(block) };
+    let operations = (order.iterations + order.extra) * arm.ops_per_iteration;
+    match block.counted {
+        Some(events) if events == operations || !block.undisturbed => Ok(block),
+        Some(events) => {
+            Err(Refusal::Fail(format!("{events} {what} were counted in {operations} operations")))
+        }
+        None => Err(Refusal::Fail(format!("{what} were not counted"))),
+    }
 }
 
 /// Iterations whose block takes about [`BLOCK`].
@@ -235,16 +284,23 @@ fn rounds(ledger: &Ledger, find: Find, clock: Clock, orders: &[ArmOrder], seed: 
     for _ in 0..WARM_UP_ROUNDS {
         random.shuffle(&mut field.arms);
         if field.round(None, until.deadline) == End::OutOfTime {
-            return ledger.leave();
+            break;
         }
     }
     while ledger.rounds() < MAX_ROUNDS {
         random.shuffle(&mut field.arms);
         match field.round(Some(ledger.rounds()), until.deadline) {
-            End::Whole => ledger.finish_round(),
-            // What it had recorded is overwritten by the next round.
-            End::Broken => continue,
-            End::OutOfTime => break,
+            End::Whole => field.finish(ledger.rounds()),
+            End::Broken => field.forget(ledger.rounds()),
+            // A first round may hold blocks of a second and more: what it has is worth keeping.
+            End::OutOfTime if ledger.rounds() == 0 => {
+                field.finish(0);
+                break;
+            }
+            End::OutOfTime => {
+                field.forget(ledger.rounds());
+                break;
+            }
         }
         let look = ledger.rounds().is_multiple_of(LOOK_EVERY);
         if look && clock::monotonic() >= until.not_before && field.all_narrow(until.precision) {
@@ -259,10 +315,25 @@ struct Field<'a> {
     ledger: &'a Ledger,
     clock: Clock,
     orders: &'a [ArmOrder],
-    /// Those that are ready, with their places among the orders.
-    arms: Vec<(usize, Arm)>,
-    /// Net ticks of the kept blocks, by order.
-    kept: Vec<Vec<f64>>,
+    arms: Vec<Ready>,
+    /// The kept blocks, by order.
+    kept: Vec<Vec<Kept>>,
+}
+
+/// An arm that is ready.
+struct Ready {
+    /// Its place among the orders.
+    index: usize,
+    probe: Option<&'static Probe>,
+    arm: Arm,
+}
+
+/// A kept block.
+#[derive(Clone)]
+struct Kept {
+    round: usize,
+    net_ticks: f64,
+    events: u64,
 }
 
 /// How a round ended.
@@ -280,27 +351,31 @@ impl Field<'_> {
             self.ledger.enter(index);
             match prepare(find, order) {
                 Ok(arm) => {
-                    self.ledger.set_arm(index, &ready(&arm, Duration::ZERO));
-                    self.arms.push((index, arm));
+                    self.ledger.set_arm(index, &ready(&arm, Readiness::default()));
+                    self.arms.push(Ready { index, probe: find(&order.probe), arm });
                 }
                 Err(refusal) => self.ledger.set_arm(index, &refusal_state(refusal)),
             }
         }
     }
 
-    /// One block of every arm, recorded as round `record`.
+    /// One block of every arm that is due, recorded as round `record`; without, to warm up those that are due
+    /// in each round.
     fn round(&mut self, record: Option<usize>, deadline: u64) -> End {
         for position in 0..self.arms.len() {
+            let Ready { index, probe, arm } = &mut self.arms[position];
+            let (index, orders) = (*index, &self.orders[*index]);
+            let due = record.map_or(orders.stride == 1, |round| round.is_multiple_of(orders.stride));
+            if !due {
+                continue;
+            }
             if clock::monotonic() >= deadline {
                 return End::OutOfTime;
             }
-            let (index, arm) = &mut self.arms[position];
-            let index = *index;
             self.ledger.enter(index);
-            let order = Order { iterations: self.orders[index].iterations, extra: self.orders[index].extra };
-            let cell = match arm.station.block(self.clock, order) {
-                Ok(block) if block.undisturbed => Cell::Kept(block.work as i64 - block.empty as i64),
-                Ok(_) => Cell::Dropped,
+            let order = Order { iterations: orders.iterations, extra: orders.extra };
+            let block = match run_block(*probe, arm, self.clock, order) {
+                Ok(block) => block,
                 Err(refusal) => {
                     self.ledger.set_arm(index, &refusal_state(refusal));
                     self.arms.remove(position);
@@ -308,24 +383,49 @@ impl Field<'_> {
                 }
             };
             let Some(round) = record else { continue };
-            self.ledger.set_cell(round, index, cell);
-            if let Cell::Kept(net) = cell {
-                self.kept[index].push(net as f64);
+            if !block.undisturbed {
+                self.ledger.set_cell(round, index, Cell::Dropped);
+                continue;
             }
+            let net = block.work as i64 - block.empty as i64;
+            self.ledger.set_cell(round, index, Cell::Kept(net));
+            let events = block.counted.unwrap_or(0);
+            self.kept[index].push(Kept { round, net_ticks: net as f64, events });
         }
         End::Whole
     }
 
-    /// Whether every interval that counts is narrow.
+    /// A round counts from here on.
+    fn finish(&self, round: usize) {
+        for (index, kept) in self.kept.iter().enumerate() {
+            if let Some(block) = kept.last().filter(|block| block.round == round && block.events > 0) {
+                self.ledger.add_events(index, block.events);
+            }
+        }
+        self.ledger.finish_round();
+    }
+
+    /// A round that did not come to its end did not happen.
+    fn forget(&mut self, round: usize) {
+        for (index, kept) in self.kept.iter_mut().enumerate() {
+            self.ledger.set_cell(round, index, Cell::Empty);
+            kept.retain(|block| block.round != round);
+        }
+    }
+
+    /// Whether every interval that counts is narrow. An arm that is not due in each round never has an interval
+    /// within one process: it does not count.
     fn all_narrow(&self, precision: f64) -> bool {
-        let counting = self.orders.iter().zip(&self.kept).filter(|(order, _)| order.decides);
-        counting.into_iter().all(|(_, samples)| is_narrow(samples, precision))
+        let counting =
+            self.orders.iter().zip(&self.kept).filter(|(order, _)| order.decides && order.stride == 1);
+        counting.into_iter().all(|(_, kept)| is_narrow(kept, precision))
     }
 }
 
-fn is_narrow(samples: &[f64], precision: f64) -> bool {
+fn is_narrow(kept: &[Kept], precision: f64) -> bool {
+    let samples: Vec<f64> = kept.iter().map(|block| block.net_ticks).collect();
     let (Some(median), Some(interval)) =
-        (stats::median(samples), stats::median_interval(samples, CONFIDENCE))
+        (stats::median(&samples), stats::median_interval(&samples, CONFIDENCE))
     else {
         return false;
     };

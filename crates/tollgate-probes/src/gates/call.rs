@@ -1,8 +1,8 @@
 //! The ground: a call and its return, which cross nothing.
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, TimedLoop};
-use crate::probe::{Probe, never_absent, one_case};
+use crate::bench::{Loop, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::results;
 
@@ -14,11 +14,8 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/call",
     operation: "One near call and its return within this program: the ground under every crossing.",
-    instruction: "call",
-    timed: TimedLoop::Long(call_and_return),
-    against: None,
-    cases: one_case,
+    timed: |_| Timed::once("call", TimedLoop::Long(call_and_return)),
     // SAFETY: the loop needs nothing from its context.
-    arm: |probe, _| Ok(unsafe { Loop::new(probe.timed, [0; 7], None, results::any) }?.here()),
-    absence: never_absent,
+    arm: |probe, params| Ok(unsafe { Loop::new((probe.timed)(params), [0; 7], None, results::any) }?.here()),
+    ..PLAIN
 };

@@ -1,8 +1,8 @@
 //! The 32-bit program's fast way in: whatever its vDSO holds.
 
 use crate::bench::timed::compat_loop;
-use crate::bench::{Arm, Entry, Refusal, TimedLoop};
-use crate::probe::{Probe, never_absent, one_case};
+use crate::bench::{Arm, Entry, Refusal, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::results;
 
@@ -14,16 +14,13 @@ compat_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/compat-fast",
     operation: "One refused call from a 32-bit program through its vDSO, by the instruction found there.",
-    instruction: "call",
-    timed: TimedLoop::Compat(refused_vsyscall),
-    against: None,
-    cases: one_case,
-    arm: |probe, _| {
-        let (arm, entry) = Arm::in_compat(probe.timed, results::refused_32)?;
+    timed: |_| Timed::once("call", TimedLoop::Compat(refused_vsyscall)),
+    arm: |probe, params| {
+        let (arm, entry) = Arm::in_compat((probe.timed)(params), results::refused_32)?;
         match entry {
             Entry::Unknown => Err(Refusal::Skip("32-bit programs have no vDSO here (AT_SYSINFO)".to_owned())),
             entry => Ok(arm.with_notes([format!("enters by {}", entry.name())])),
         }
     },
-    absence: never_absent,
+    ..PLAIN
 };

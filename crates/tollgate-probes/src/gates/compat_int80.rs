@@ -1,8 +1,8 @@
 //! The interrupt gate from a real 32-bit program.
 
 use crate::bench::timed::compat_loop;
-use crate::bench::{Arm, TimedLoop};
-use crate::probe::{Probe, never_absent, one_case};
+use crate::bench::{Arm, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::results;
 
@@ -14,10 +14,7 @@ compat_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/compat-int80",
     operation: "One INT 80h with number -1, which the kernel refuses, from a 32-bit program.",
-    instruction: "int",
-    timed: TimedLoop::Compat(refused_interrupt),
-    against: None,
-    cases: one_case,
-    arm: |probe, _| Arm::in_compat(probe.timed, results::refused_32).map(|(arm, _)| arm),
-    absence: never_absent,
+    timed: |_| Timed::once("int", TimedLoop::Compat(refused_interrupt)),
+    arm: |probe, params| Arm::in_compat((probe.timed)(params), results::refused_32).map(|(arm, _)| arm),
+    ..PLAIN
 };

@@ -1,8 +1,8 @@
 //! The interrupt gate.
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, TimedLoop};
-use crate::probe::{Probe, one_case};
+use crate::bench::{Loop, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::results;
 
@@ -23,15 +23,14 @@ pub(super) fn absence(signal: i32) -> Option<&'static str> {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/int80",
     operation: "One INT 80h with number -1, which the kernel refuses with ENOSYS, from 64-bit code.",
-    instruction: "int",
-    timed: TimedLoop::Long(refused_interrupt),
-    against: None,
-    cases: one_case,
-    arm: |probe, _| {
+    timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
+    arm: |probe, params| {
         // SAFETY: the loop needs nothing from its context.
-        let mut timed = unsafe { Loop::new(probe.timed, [0; 7], None, results::refused_by_interrupt) }?;
+        let mut timed =
+            unsafe { Loop::new((probe.timed)(params), [0; 7], None, results::refused_by_interrupt) }?;
         let note = results::note_on_refusal(timed.try_once());
         Ok(timed.here().with_notes(note))
     },
     absence,
+    ..PLAIN
 };

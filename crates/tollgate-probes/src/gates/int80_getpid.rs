@@ -1,8 +1,8 @@
 //! The interrupt gate, for a call that does something.
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, Refusal, TimedLoop};
-use crate::probe::{Probe, one_case};
+use crate::bench::{Loop, Refusal, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::{int80, results};
 
@@ -14,21 +14,19 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/int80-getpid",
     operation: "One getpid by INT 80h (number 20 in the 32-bit table), from 64-bit code.",
-    instruction: "int",
-    timed: TimedLoop::Long(getpid),
-    against: None,
-    cases: one_case,
-    arm: |probe, _| {
+    timed: |_| Timed::once("int", TimedLoop::Long(getpid)),
+    arm: |probe, params| {
         // SAFETY: the loop needs nothing from its context.
-        let mut trial = unsafe { Loop::new(probe.timed, [0; 7], None, results::any) }?;
+        let mut trial = unsafe { Loop::new((probe.timed)(params), [0; 7], None, results::any) }?;
         // Some sandboxes let the gate through and know no call behind it.
         match trial.try_once() as i32 {
             refused if refused == -libc::ENOSYS => Err(Refusal::Skip(
                 "int 0x80 is answered, but every 32-bit call is refused (ENOSYS)".to_owned(),
             )),
             // SAFETY: as above.
-            _ => Ok(unsafe { Loop::new(probe.timed, [0; 7], None, results::own_pid) }?.here()),
+            _ => Ok(unsafe { Loop::new((probe.timed)(params), [0; 7], None, results::own_pid) }?.here()),
         }
     },
     absence: int80::absence,
+    ..PLAIN
 };

@@ -5,8 +5,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, Refusal, TimedLoop};
-use crate::probe::{Probe, each, never_absent, number};
+use crate::bench::{Loop, Refusal, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe, each, number};
 
 // include/uapi/linux/io_uring.h
 const IORING_OFF_SQ_RING: libc::off_t = 0;
@@ -32,9 +32,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/io-uring-nop",
     operation: "One io_uring no-operation, submitted and awaited in batches of this size by one SYSCALL each.",
-    instruction: "syscall",
-    timed: TimedLoop::Long(submit_and_reap),
-    against: None,
+    timed: |_| Timed::once("syscall", TimedLoop::Long(submit_and_reap)),
     cases: || each("batch", &[1, 8, 64]),
     arm: |probe, params| {
         let batch = number(params, "batch");
@@ -46,9 +44,11 @@ pub(super) static PROBE: Probe = Probe {
         };
         // SAFETY: the addresses lie in mappings that the arm owns; entries 0 to batch - 1 are
         // no-operations for good, and the kernel only reads them.
-        Ok(unsafe { Loop::new(probe.timed, words, Some(Box::new(ring)), submitted) }?.here().with_ops(batch))
+        Ok(unsafe { Loop::new((probe.timed)(params), words, Some(Box::new(ring)), submitted) }?
+            .here()
+            .with_ops(batch))
     },
-    absence: never_absent,
+    ..PLAIN
 };
 
 fn refusal(error: io::Error) -> Refusal {

@@ -1,8 +1,8 @@
 //! The time stamp counter, unfenced.
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, TimedLoop};
-use crate::probe::{Probe, one_case};
+use crate::bench::{Loop, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::results;
 
@@ -14,11 +14,9 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/rdtsc",
     operation: "One RDTSC, unfenced; a hypervisor may trap it.",
-    instruction: "rdtsc",
-    timed: TimedLoop::Long(read_counter),
-    against: None,
-    cases: one_case,
+    timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
     // SAFETY: the loop needs nothing from its context.
-    arm: |probe, _| Ok(unsafe { Loop::new(probe.timed, [0; 7], None, results::any) }?.here()),
+    arm: |probe, params| Ok(unsafe { Loop::new((probe.timed)(params), [0; 7], None, results::any) }?.here()),
     absence: |signal| (signal == libc::SIGSEGV).then_some("RDTSC is forbidden to this process (CR4.TSD)"),
+    ..PLAIN
 };

@@ -1,8 +1,8 @@
 //! The plain crossing: SYSCALL, and the kernel does nothing but refuse.
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, Refusal, TimedLoop};
-use crate::probe::{Probe, never_absent, one_case};
+use crate::bench::{Loop, Refusal, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::results;
 
@@ -12,7 +12,7 @@ timed_loop! {
 }
 
 /// The loop of every probe that is held against this one.
-pub(super) const TIMED: TimedLoop = TimedLoop::Long(refused_call);
+pub(super) const TIMED: Timed = Timed::once("syscall", TimedLoop::Long(refused_call));
 
 /// The arm's loop, to be put in a thread that something was done to.
 pub(super) fn refused_loop() -> Result<Loop, Refusal> {
@@ -23,16 +23,13 @@ pub(super) fn refused_loop() -> Result<Loop, Refusal> {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/syscall",
     operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS and does nothing else.",
-    instruction: "syscall",
-    timed: TIMED,
-    against: None,
-    cases: one_case,
+    timed: |_| TIMED,
     arm: |_, _| {
         let mut timed = refused_loop()?;
         let note = results::note_on_refusal(timed.try_once());
         Ok(timed.here().with_notes(note))
     },
-    absence: never_absent,
+    ..PLAIN
 };
 
 /// The same in a thread of its own, as the arms that are held against it: what the two differ by is

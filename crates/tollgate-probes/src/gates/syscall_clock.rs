@@ -1,8 +1,8 @@
 //! The clock by entering the kernel: what the vDSO saves.
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, TimedLoop};
-use crate::probe::{Probe, never_absent, one_case};
+use crate::bench::{Loop, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::results;
 
@@ -14,14 +14,11 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/syscall-clock",
     operation: "One clock_gettime(CLOCK_MONOTONIC) by SYSCALL: what a vDSO that must fall back costs.",
-    instruction: "syscall",
-    timed: TimedLoop::Long(clock_gettime),
-    against: None,
-    cases: one_case,
-    arm: |probe, _| {
+    timed: |_| Timed::once("syscall", TimedLoop::Long(clock_gettime)),
+    arm: |probe, params| {
         let words = [0, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
         // SAFETY: the call writes 16 bytes to words 2 and 3.
-        Ok(unsafe { Loop::new(probe.timed, words, None, results::zero) }?.here())
+        Ok(unsafe { Loop::new((probe.timed)(params), words, None, results::zero) }?.here())
     },
-    absence: never_absent,
+    ..PLAIN
 };

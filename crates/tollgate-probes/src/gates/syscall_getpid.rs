@@ -1,8 +1,8 @@
 //! The cheapest call that does something.
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, TimedLoop};
-use crate::probe::{Probe, never_absent, one_case};
+use crate::bench::{Loop, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::results;
 
@@ -14,11 +14,10 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/syscall-getpid",
     operation: "One getpid by SYSCALL (number 39 in the 64-bit table), past any C library's cache.",
-    instruction: "syscall",
-    timed: TimedLoop::Long(getpid),
-    against: None,
-    cases: one_case,
-    // SAFETY: the loop needs nothing from its context.
-    arm: |probe, _| Ok(unsafe { Loop::new(probe.timed, [0; 7], None, results::own_pid) }?.here()),
-    absence: never_absent,
+    timed: |_| Timed::once("syscall", TimedLoop::Long(getpid)),
+    arm: |probe, params| {
+        // SAFETY: the loop needs nothing from its context.
+        Ok(unsafe { Loop::new((probe.timed)(params), [0; 7], None, results::own_pid) }?.here())
+    },
+    ..PLAIN
 };

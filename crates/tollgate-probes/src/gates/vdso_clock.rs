@@ -1,8 +1,8 @@
 //! The clock without entering the kernel, where the vDSO can.
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, TimedLoop};
-use crate::probe::{Probe, never_absent, one_case};
+use crate::bench::{Loop, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
 
 use super::{results, vdso};
 
@@ -14,15 +14,12 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/vdso-clock",
     operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only if it must.",
-    instruction: "call",
-    timed: TimedLoop::Long(clock_gettime),
-    against: None,
-    cases: one_case,
-    arm: |probe, _| {
+    timed: |_| Timed::once("call", TimedLoop::Long(clock_gettime)),
+    arm: |probe, params| {
         let function = vdso::find(&[c"__vdso_clock_gettime", c"clock_gettime"])?;
         let words = [function, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
         // SAFETY: the vDSO stays mapped; the function writes 16 bytes to words 2 and 3.
-        Ok(unsafe { Loop::new(probe.timed, words, None, results::zero) }?.here())
+        Ok(unsafe { Loop::new((probe.timed)(params), words, None, results::zero) }?.here())
     },
-    absence: never_absent,
+    ..PLAIN
 };

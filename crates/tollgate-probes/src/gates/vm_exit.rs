@@ -3,8 +3,8 @@
 use std::arch::x86_64::__cpuid;
 
 use crate::bench::timed::timed_loop;
-use crate::bench::{Loop, Refusal, TimedLoop, clock::Clock};
-use crate::probe::{Probe, one_case};
+use crate::bench::{Loop, Refusal, Timed, TimedLoop, clock::Clock};
+use crate::probe::{PLAIN, Probe};
 
 use super::results;
 
@@ -16,11 +16,8 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/vm-exit",
     operation: "One CPUID of leaf 0, which leaves a virtual machine for its hypervisor and comes back.",
-    instruction: "cpuid",
-    timed: TimedLoop::Long(cpuid),
-    against: None,
-    cases: one_case,
-    arm: |probe, _| {
+    timed: |_| Timed::once("cpuid", TimedLoop::Long(cpuid)),
+    arm: |probe, params| {
         if !says_hypervisor() && !takes_longer_than_an_instruction() {
             return Err(Refusal::Skip(
                 "no hypervisor: CPUID.1:ECX[31] is clear and cpuid takes no longer than an instruction"
@@ -28,11 +25,12 @@ pub(super) static PROBE: Probe = Probe {
             ));
         }
         // SAFETY: the loop needs nothing from its context.
-        Ok(unsafe { Loop::new(probe.timed, [0; 7], None, results::any) }?.here())
+        Ok(unsafe { Loop::new((probe.timed)(params), [0; 7], None, results::any) }?.here())
     },
     absence: |signal| {
         (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)")
     },
+    ..PLAIN
 };
 
 /// CPUID.1:ECX\[31\], which no processor sets and every honest hypervisor does.

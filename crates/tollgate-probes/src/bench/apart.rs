@@ -1,0 +1,212 @@
+//! A process of its own for some arms of a bench process: one that carries memory which the others must not
+//! carry, or that does to itself what cannot be undone.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::Clock;
+use super::experiment::Experiment;
+use super::station::{Block, Order, Refusal};
+use super::worker;
+
+/// The handle of such a process. The process goes when the last handle does, or with the bench process.
+#[derive(Clone)]
+pub struct Apart(Rc<RefCell<Process>>);
+
+struct Process {
+    pid: libc::pid_t,
+    orders: File,
+    answers: BufReader<File>,
+}
+
+/// What it is told: one line of JSON.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    experiment: usize,
+    clock: Clock,
+    order: Order,
+}
+
+/// What it answers: one line of JSON, the first to say that it is ready.
+type Answer = Result<Vec<Block>, Refusal>;
+
+impl Apart {
+    /// Forks. In the child `prepare` makes experiments ready, which then are done as they are asked for.
+    ///
+    /// # Errors
+    /// What `prepare` says, or that no process could be had.
+    pub fn start(
+        prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
+    ) -> Result<Self, Refusal> {
+        let no_process = |error: io::Error| Refusal::of("no process of its own for it", &error);
+        let (orders_out, orders) = pipe().map_err(no_process)?;
+        let (answers, answers_in) = pipe().map_err(no_process)?;
+        // SAFETY: getpid(2) has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        // SAFETY: the bench process has no other thread that holds a lock while this one forks, but for the C
+        // library's own, which it makes safe across fork.
+        let pid = unsafe { libc::fork() };
+        match pid {
+            -1 => Err(no_process(io::Error::last_os_error())),
+            0 => {
+                worker::die_with_parent(parent);
+                drop((orders, answers));
+                // A panic must not unwind into what belongs to the parent.
+                let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    serve(prepare, File::from(orders_out), File::from(answers_in))
+                }));
+                // SAFETY: ends the copy without running what belongs to the original.
+                unsafe { libc::_exit(i32::from(served.is_err())) }
+            }
+            pid => {
+                drop((orders_out, answers_in));
+                let answers = BufReader::new(File::from(answers));
+                let mut process = Process { pid, orders: File::from(orders), answers };
+                process.hear()?;
+                Ok(Self(Rc::new(RefCell::new(process))))
+            }
+        }
+    }
+
+    /// The experiment number `which` of those that were made ready.
+    pub fn experiment(&self, which: usize) -> impl Experiment + use<> {
+        Remote { apart: self.clone(), which }
+    }
+}
+
+/// The child's side, until nobody can ask any more.
+fn serve(
+    prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
+    orders: File,
+    mut answers: File,
+) {
+    let mut answer = |answer: &Answer| {
+        let Ok(mut line) = serde_json::to_vec(answer) else { return false };
+        line.push(b'\n');
+        answers.write_all(&line).is_ok()
+    };
+    let mut experiments = match prepare() {
+        Ok(experiments) => experiments,
+        Err(refusal) => {
+            answer(&Err(refusal));
+            return;
+        }
+    };
+    if !answer(&Ok(Vec::new())) {
+        return;
+    }
+    for line in BufReader::new(orders).lines().map_while(Result::ok) {
+        let Ok(Request { experiment, clock, order }) = serde_json::from_str(&line) else { return };
+        let blocks = match experiments.get_mut(experiment) {
+            Some(experiment) => experiment.run(clock, order),
+            None => Err(Refusal::Fail("no such experiment".to_owned())),
+        };
+        if !answer(&blocks) {
+            return;
+        }
+    }
+}
+
+struct Remote {
+    apart: Apart,
+    which: usize,
+}
+
+impl Experiment for Remote {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Block>, Refusal> {
+        let mut process = self.apart.0.borrow_mut();
+        let mut line = serde_json::to_vec(&Request { experiment: self.which, clock, order })
+            .map_err(|error| Refusal::Fail(error.to_string()))?;
+        line.push(b'\n');
+        process.orders.write_all(&line).map_err(|error| gone(&error))?;
+        process.hear()
+    }
+}
+
+impl Process {
+    fn hear(&mut self) -> Answer {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(|error| gone(&error))?;
+        serde_json::from_str(&line).map_err(|_| Refusal::Fail("its own process ended early".to_owned()))?
+    }
+}
+
+fn gone(error: &io::Error) -> Refusal {
+    Refusal::Fail(format!("its own process is gone: {error}"))
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // SAFETY: `pid` is our child and has not been waited for, so the number is still its own.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// The end to read from, and the end to write to. Both are closed on exec.
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: `ends` is valid for writing two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both descriptors were just made and belong to nobody else.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct OwnNumber;
+
+    impl Experiment for OwnNumber {
+        fn run(&mut self, _: Clock, order: Order) -> Result<Vec<Block>, Refusal> {
+            match order.iterations {
+                1 => {
+                    let work = u64::from(std::process::id());
+                    Ok(vec![Block { work, empty: 0, undisturbed: true, counted: Some(1) }])
+                }
+                2 => Err(Refusal::Skip("not twice".to_owned())),
+                // SAFETY: ends this copy at once.
+                _ => unsafe { libc::_exit(3) },
+            }
+        }
+    }
+
+    fn ask(apart: &Apart, iterations: u64) -> Answer {
+        apart.experiment(0).run(Clock::Kernel, Order { iterations, extra: 0 })
+    }
+
+    #[test]
+    fn it_is_another_process_that_answers_refuses_and_may_die_alone() {
+        let apart = Apart::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let blocks = ask(&apart, 1).expect("answers");
+        assert_eq!(blocks[0].work, u64::try_from(apart.0.borrow().pid).expect("a number"));
+        assert_eq!(ask(&apart, 2), Err(Refusal::Skip("not twice".to_owned())));
+        assert_eq!(ask(&apart, 3), Err(Refusal::Fail("its own process ended early".to_owned())));
+        assert!(matches!(ask(&apart, 1), Err(Refusal::Fail(_))));
+    }
+
+    #[test]
+    fn what_cannot_be_made_ready_says_why() {
+        let refused = Apart::start(|| Err(Refusal::Skip("no memory for it".to_owned())));
+        assert_eq!(refused.err(), Some(Refusal::Skip("no memory for it".to_owned())));
+    }
+
+    #[test]
+    fn it_goes_with_its_handle() {
+        let apart = Apart::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let pid = apart.0.borrow().pid;
+        drop(apart);
+        // SAFETY: signal 0 only asks whether there is such a process.
+        assert_eq!(unsafe { libc::kill(pid, 0) }, -1);
+    }
+}

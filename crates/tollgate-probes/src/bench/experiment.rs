@@ -1,0 +1,90 @@
+//! Experiments: what is done once and answers several questions, each of them a row of its own.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::clock::Clock;
+use super::station::{Block, Order, Refusal, Station};
+
+/// What is done once and answers several questions, such as how long a fork keeps its caller and how long it
+/// takes until the child is gone.
+pub trait Experiment {
+    /// Does it `order.iterations` times. One block for each question, always in the same order.
+    ///
+    /// # Errors
+    /// As [`Station::block`].
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Block>, Refusal>;
+}
+
+/// An experiment whose questions are the arms of one process: in a round it is done once, for all of them.
+#[derive(Clone)]
+pub struct Shared(Rc<RefCell<Latest>>);
+
+struct Latest {
+    experiment: Box<dyn Experiment>,
+    order: Option<Order>,
+    /// What nobody has asked for yet.
+    answers: Vec<Option<Block>>,
+}
+
+impl Shared {
+    /// To be asked through [`Shared::question`].
+    pub fn new(experiment: impl Experiment + 'static) -> Self {
+        let latest = Latest { experiment: Box::new(experiment), order: None, answers: Vec::new() };
+        Self(Rc::new(RefCell::new(latest)))
+    }
+
+    /// The arm that asks question number `which`.
+    pub fn question(&self, which: usize) -> impl Station + use<> {
+        Question { shared: self.clone(), which }
+    }
+}
+
+struct Question {
+    shared: Shared,
+    which: usize,
+}
+
+impl Station for Question {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        let mut latest = self.shared.0.borrow_mut();
+        if latest.order != Some(order) || latest.answers.get(self.which).is_none_or(Option::is_none) {
+            latest.order = None;
+            let answers = latest.experiment.run(clock, order)?;
+            latest.answers = answers.into_iter().map(Some).collect();
+            latest.order = Some(order);
+        }
+        let answer = latest.answers.get_mut(self.which).and_then(Option::take);
+        answer.ok_or_else(|| Refusal::Fail("the experiment does not answer this".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers with how often it was done.
+    struct Counts(u64);
+
+    impl Experiment for Counts {
+        fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Block>, Refusal> {
+            self.0 += 1;
+            Ok(vec![Block { work: self.0, empty: 0, undisturbed: true, counted: None }; 2])
+        }
+    }
+
+    #[test]
+    fn it_is_done_once_for_all_who_ask_the_same_and_anew_for_whoever_asks_again() {
+        let shared = Shared::new(Counts(0));
+        let (mut first, mut second) = (shared.question(0), shared.question(1));
+        let ask = |station: &mut dyn Station, iterations| {
+            station.block(Clock::Kernel, Order { iterations, extra: 0 }).expect("answers").work
+        };
+        assert_eq!((ask(&mut first, 1), ask(&mut second, 1)), (1, 1));
+        assert_eq!((ask(&mut second, 1), ask(&mut first, 1)), (2, 2));
+        assert_eq!((ask(&mut first, 1), ask(&mut first, 1), ask(&mut second, 1)), (3, 4, 4));
+        // Another amount of work is another experiment.
+        assert_eq!((ask(&mut first, 1), ask(&mut second, 7)), (5, 6));
+        assert!(shared.question(2).block(Clock::Kernel, Order { iterations: 1, extra: 0 }).is_err());
+    }
+}
