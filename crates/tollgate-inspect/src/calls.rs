@@ -33,6 +33,8 @@ pub(crate) struct Sysinfo {
     pub uptime: i64,
     /// Bytes.
     pub memory: i64,
+    /// Bytes that nobody uses.
+    pub free: i64,
     /// Average over one minute.
     pub load: f64,
 }
@@ -45,12 +47,22 @@ pub(crate) fn sysinfo() -> Option<Sysinfo> {
     // SAFETY: the pointer is to a whole sysinfo, which the call fills where it succeeds; zeroes are a valid
     // one.
     let info = unsafe { (libc::sysinfo(info.as_mut_ptr()) == 0).then(|| info.assume_init()) }?;
-    let memory = info.totalram.checked_mul(u64::from(info.mem_unit.max(1)))?;
+    let bytes =
+        |units: libc::c_ulong| i64::try_from(units.checked_mul(u64::from(info.mem_unit.max(1)))?).ok();
     Some(Sysinfo {
         uptime: info.uptime,
-        memory: i64::try_from(memory).ok()?,
+        memory: bytes(info.totalram)?,
+        free: bytes(info.freeram)?,
         load: info.loads[0] as f64 / LOAD_UNIT,
     })
+}
+
+/// `getrlimit(2)`: the soft limit; None where there is no limit.
+pub(crate) fn resource_limit(resource: libc::__rlimit_resource_t) -> Option<i64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a whole rlimit.
+    let asked = unsafe { libc::getrlimit(resource, &mut limit) };
+    (asked == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then(|| i64::try_from(limit.rlim_cur).ok())?
 }
 
 /// `sched_getaffinity(2)`: the processors that this thread may run on, ascending.

@@ -37,6 +37,28 @@ pub(crate) fn memory_max(machine: &Machine) -> Fact {
     })
 }
 
+/// Bytes that can still be taken: the limit less what is used. Pages of files do not count as used, for they
+/// are given back when somebody asks for memory.
+pub(crate) fn memory_left(machine: &Machine) -> Fact {
+    limit(machine, "memory", |machine, version, group| {
+        let (max, current, prefix) = match version {
+            Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
+            Version::V2 => ("memory.max", "memory.current", ""),
+        };
+        let max = machine.line(&format!("{group}/{max}"))?.parse("a number of bytes or max", bytes_or_max)?;
+        let Some(bytes) = max.value else { return Ok(max) };
+        let used = machine.number(&format!("{group}/{current}"))?.value;
+        let stat = machine.text(&format!("{group}/memory.stat")).map(|text| text.value).unwrap_or_default();
+        let of_files = |kind: &str| -> i64 {
+            let key = format!("{prefix}{kind}_file ");
+            stat.lines().find_map(|line| digits(line.strip_prefix(&key)?)).unwrap_or(0)
+        };
+        let files = of_files("inactive").saturating_add(of_files("active"));
+        let left = bytes.saturating_sub(used.saturating_sub(files).max(0)).max(0);
+        found(Some(left), format!("{} and {current}", max.source))
+    })
+}
+
 /// Tasks, threads included.
 pub(crate) fn pids_max(machine: &Machine) -> Fact {
     limit(machine, "pids", |machine, _, group| {

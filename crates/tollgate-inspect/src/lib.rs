@@ -15,10 +15,11 @@
 //!   is no `/proc`. `leaves`: what CPUID says.
 //! - `uname`, `kernel`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`, `cgroup`,
 //!   `hypervisor`, `container`, `sandbox`, `moments`: one noun each.
-//! - `registry`: the table of all facts; the only list of their names.
+//! - `registry`: the table of all facts; the only list of their names. `allowance`: what may be taken here.
 
 #![deny(unsafe_code)]
 
+mod allowance;
 mod calls;
 mod cgroup;
 mod clock;
@@ -40,6 +41,7 @@ mod text;
 mod topology;
 mod uname;
 
+pub use allowance::{Allowance, Limit, allowance};
 pub use leaves::{Leaves, Registers};
 pub use machine::Machine;
 pub use place::place;

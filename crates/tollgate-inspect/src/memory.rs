@@ -14,6 +14,12 @@ pub(crate) fn total(machine: &Machine) -> Fact {
     fact(machine.or_call(listed(machine, "MemTotal"), "sysinfo(2)", ask))
 }
 
+/// In bytes: what can be had without swapping, as the kernel estimates it; what is free where it does not say.
+pub(crate) fn available(machine: &Machine) -> Answer<i64> {
+    let ask = || calls::sysinfo().map(|info| info.free);
+    machine.or_call(listed(machine, "MemAvailable"), "sysinfo(2)", ask)
+}
+
 pub(crate) fn swap(machine: &Machine) -> Fact {
     fact(listed(machine, "SwapTotal"))
 }

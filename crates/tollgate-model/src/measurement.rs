@@ -28,13 +28,18 @@ impl fmt::Display for Case {
         if self.params.is_empty() {
             return Ok(());
         }
-        let pairs: Vec<String> = self.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        write!(f, "{{{}}}", pairs.join(", "))
+        write!(f, "{{{}}}", pairs(&self.params))
     }
 }
 
 /// Parameters of a case, by name.
 pub type Params = BTreeMap<String, ParamValue>;
+
+/// `name=value, name=value`.
+pub fn pairs(params: &Params) -> String {
+    let pairs: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    pairs.join(", ")
+}
 
 /// One parameter's value: a size or count, or a word such as `thp`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

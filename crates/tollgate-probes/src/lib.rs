@@ -9,6 +9,7 @@ pub mod bench;
 mod disassembly;
 mod gates;
 pub mod probe;
+mod processes;
 pub mod registry;
 pub mod selection;
 

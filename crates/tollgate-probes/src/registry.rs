@@ -1,11 +1,11 @@
 //! The registry: the only list of suites, and through them of probes.
 
 use crate::bench::OWN_PROBES;
-use crate::gates;
 use crate::probe::{Probe, Suite};
+use crate::{gates, processes};
 
 /// Every suite, in the order in which prices are shown.
-pub static SUITES: &[&Suite] = &[&gates::SUITE];
+pub static SUITES: &[&Suite] = &[&gates::SUITE, &processes::SUITE];
 
 /// The probe called `name`, those that the bench adds by itself included.
 pub fn find(name: &str) -> Option<&'static Probe> {

@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(count("gates/io-uring-nop"), Ok(3));
         assert_eq!(count("gates/io-uring-nop{batch=8}"), Ok(1));
         assert_eq!(count("gates/int80*"), Ok(2));
-        assert_eq!(count("*"), count("gates"));
+        assert!(count("*").expect("all") > count("gates").expect("a suite"));
     }
 
     #[test]

@@ -145,11 +145,12 @@ struct Scale {
 
 impl Scale {
     fn of(value: f64, unit: Unit) -> Self {
+        const KIB: f64 = 1024.0;
         let steps: &[(f64, &str)] = match unit {
             Unit::Nanoseconds => &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")],
             Unit::NanosecondsPerLine => &[(1.0, "ns/line"), (1e3, "µs/line")],
             Unit::Cycles => &[(1.0, "cycles")],
-            Unit::Bytes => &[(1.0, "bytes")],
+            Unit::Bytes => &[(1.0, "bytes"), (KIB, "KiB"), (KIB * KIB, "MiB"), (KIB * KIB * KIB, "GiB")],
         };
         // 999.6 ns rounds to 1.00 µs, not to 1000 ns.
         let fitting = steps.iter().rev().find(|(divisor, _)| value.abs() >= divisor * 0.9995);
@@ -192,6 +193,7 @@ mod tests {
         assert_eq!(ns(1.5e-300), "1.50e-300 ns");
         assert_eq!(price(1234.4, Unit::Cycles), "1234 cycles");
         assert_eq!(price(18.25, Unit::NanosecondsPerLine), "18.2 ns/line");
+        assert_eq!(price(77820.0, Unit::Bytes), "76.0 KiB");
     }
 
     #[test]

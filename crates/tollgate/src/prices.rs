@@ -7,7 +7,7 @@ use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict, paired_rows};
 use tollgate_model::price::{ENOUGH_PROCESSES, Price, Reading, read_price, resolution};
 use tollgate_model::stats::Mode;
-use tollgate_model::{Case, Measured, Measurement, Outcome, Params, Provenance, Run, Unit, own};
+use tollgate_model::{Case, Counted, Measured, Measurement, Outcome, Params, Provenance, Run, Unit, own};
 
 use crate::facts;
 
@@ -222,6 +222,7 @@ pub struct Record<'a> {
     flagged: bool,
     why: Option<&'a str>,
     error: Option<&'a str>,
+    counted: Option<&'a Counted>,
     notes: &'a [String],
     provenance: Option<Provenance>,
     ops_per_sample: Option<u64>,
@@ -272,6 +273,7 @@ impl<'a> Record<'a> {
                     spread: Some(price.spread),
                     against: figures.paired.as_ref().map(Against::of),
                     flagged: !figures.doubts().is_empty(),
+                    counted: measured.counted.as_ref(),
                     notes: &measured.notes,
                     provenance: Some(measured.provenance),
                     ops_per_sample: Some(measured.ops_per_sample),
@@ -283,7 +285,7 @@ impl<'a> Record<'a> {
     }
 
     /// The columns of [`Record::csv_fields`].
-    pub const CSV_HEADER: [&'static str; 21] = [
+    pub const CSV_HEADER: [&'static str; 22] = [
         "probe",
         "params",
         "status",
@@ -305,10 +307,11 @@ impl<'a> Record<'a> {
         "flagged",
         "why",
         "notes",
+        "counted",
     ];
 
     /// One line of a table for spreadsheets; what is unknown is empty.
-    pub fn csv_fields(&self) -> [String; 21] {
+    pub fn csv_fields(&self) -> [String; 22] {
         let number = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
         let params: Vec<String> = self.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let against = self.against.as_ref();
@@ -334,6 +337,7 @@ impl<'a> Record<'a> {
             self.flagged.to_string(),
             self.why.or(self.error).unwrap_or_default().to_owned(),
             self.notes.join("; "),
+            self.counted.map(|counted| format!("{} {}", counted.events, counted.what)).unwrap_or_default(),
         ]
     }
 }

@@ -7,7 +7,7 @@ use tollgate_inspect::Machine;
 use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::{Label, Measurement, Outcome, Run};
 use tollgate_probes::Selection;
-use tollgate_probes::bench::{self, BenchError, Findings, Plan, Progress, interrupt};
+use tollgate_probes::bench::{self, Allowed, BenchError, Findings, Plan, Progress, Room, interrupt};
 
 use crate::args::{Format, RunArgs};
 use crate::failure::Failure;
@@ -73,7 +73,7 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
     environment.extend(tollgate_inspect::strain(&machine, "before"));
     let findings = match facts::emulated(&environment) {
         true => not_priced(selection),
-        false => measure(selection, plan, visible)?,
+        false => measure(selection, &Plan { room: room(&machine), ..plan.clone() }, visible)?,
     };
     environment.extend(tollgate_inspect::strain(&machine, "after"));
     environment.extend(findings.facts);
@@ -89,6 +89,13 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
         environment,
         measurements: findings.measurements,
     })
+}
+
+/// What may be taken here, in the bench's words.
+fn room(machine: &Machine) -> Room {
+    let allowed = |limit: tollgate_inspect::Limit| Allowed { amount: limit.amount, by: limit.source };
+    let allowance = tollgate_inspect::allowance(machine);
+    Room { processes: allowance.processes.map(allowed), memory: allowance.memory.map(allowed) }
 }
 
 fn plan(args: &RunArgs) -> Plan {

@@ -1,11 +1,13 @@
 //! `tollgate show`: a kept run's prices, as `run` shows them too.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict};
+use tollgate_model::measurement::pairs;
 use tollgate_model::run::Tool;
-use tollgate_model::{Environment, Label, Place, Run, RunId, own};
+use tollgate_model::{Counted, Environment, Label, Place, Run, RunId, own};
 
 use crate::advice::{self, Advice};
 use crate::args::{ShowArgs, ShowFormat};
@@ -58,9 +60,20 @@ pub fn print_warnings(run: &Run, prices: &Prices) {
 }
 
 fn price_table(prices: &Prices) -> Table {
-    let mut table = Table::new(&["probe", "price", "95 % interval", "floor", "×syscall"]);
+    let mut table =
+        Table::new(&["probe", "price", "95 % interval", "floor", "×syscall"]).with_last_dispensable();
+    let long = long_names(prices);
+    let mut headed = None;
     for row in &prices.rows {
-        let name = row.case.to_string();
+        let probe = row.case.probe.as_str();
+        let name = match long.contains(probe) {
+            true => format!("  {}", pairs(&row.case.params)),
+            false => row.case.to_string(),
+        };
+        if long.contains(probe) && headed != Some(probe) {
+            table.heading(probe);
+        }
+        headed = Some(probe);
         let blank =
             |price: &str| [name.clone(), price.to_owned(), String::new(), String::new(), String::new()];
         match &row.state {
@@ -73,6 +86,19 @@ fn price_table(prices: &Prices) -> Table {
         }
     }
     table
+}
+
+/// The probes of several rows whose names take much room: they get a heading, and their rows the parameters.
+fn long_names<'a>(prices: &'a Prices) -> HashSet<&'a str> {
+    const LONG: usize = 33;
+    let mut rows: HashMap<&'a str, (usize, usize)> = HashMap::new();
+    for row in &prices.rows {
+        let (number, longest) = rows.entry(&row.case.probe).or_default();
+        *number += 1;
+        *longest = row.case.to_string().chars().count().max(*longest);
+    }
+    let long = rows.into_iter().filter(|(_, (number, longest))| *number > 1 && *longest > LONG);
+    long.map(|(probe, _)| probe).collect()
 }
 
 fn price_cells(name: String, figures: &Figures) -> [String; 5] {
@@ -127,6 +153,9 @@ fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
     if price.dropped_share > REMARKABLE_DROPS && !flagged {
         remarks.push(format!("{} of blocks dropped", figures::percent(price.dropped_share)));
     }
+    if let Some(counted) = &measured.counted {
+        remarks.push(in_words_counted(counted));
+    }
     remarks.extend(measured.notes.iter().cloned());
     remarks
 }
@@ -143,6 +172,14 @@ fn in_words(doubt: Doubt) -> String {
                 figures::count(processes, "process", "processes")
             )
         }
+    }
+}
+
+fn in_words_counted(counted: &Counted) -> String {
+    let Counted { what, events, operations } = counted;
+    match events == operations {
+        true => format!("{events} {what} counted, one an operation"),
+        false => format!("{events} {what} counted in {operations} operations"),
     }
 }
 

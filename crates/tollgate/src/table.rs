@@ -1,6 +1,8 @@
 //! Layout: columns that are never broken, and remarks beside them where there is room, beneath them
 //! where there is not.
 
+use std::ops::Range;
+
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement};
@@ -35,6 +37,8 @@ pub enum Look {
 pub struct Table {
     header: Vec<&'static str>,
     words: Vec<&'static str>,
+    /// How many of the last columns may go where there is no room for all.
+    dispensable: usize,
     rows: Vec<Row>,
 }
 
@@ -47,13 +51,25 @@ struct Row {
 impl Table {
     /// A table with these columns.
     pub fn new(header: &[&'static str]) -> Self {
-        Self { header: header.to_vec(), words: Vec::new(), rows: Vec::new() }
+        Self { header: header.to_vec(), words: Vec::new(), dispensable: 0, rows: Vec::new() }
     }
 
     /// These columns hold words, which begin below each other; figures end below each other.
     pub fn with_words(mut self, columns: &[&'static str]) -> Self {
         self.words.extend(columns);
         self
+    }
+
+    /// The last column goes where there is no room for all.
+    pub fn with_last_dispensable(mut self) -> Self {
+        self.dispensable = 1;
+        self
+    }
+
+    /// Adds a line above the rows that belong together: what their names have in common.
+    pub fn heading(&mut self, name: &str) {
+        let cells = vec![clean(name).into_owned()];
+        self.rows.push(Row { look: Look::Plain, cells, remarks: String::new() });
     }
 
     /// Adds a row. Texts may come from anywhere.
@@ -65,16 +81,17 @@ impl Table {
     /// The table for so many columns of text, each line ended.
     pub fn render(&self, width: usize) -> String {
         let widest = |lines: &[String]| lines.iter().map(|line| display_width(line)).max().unwrap_or(0);
-        let mut lines = self.columns(0, 2);
-        let mut names: Vec<String> = vec![String::new(); lines.len()];
-        if widest(&lines) > width {
-            lines = self.columns(0, 1);
-        }
-        if widest(&lines) > width {
+        let all = self.header.len();
+        let few = all - self.dispensable.min(all);
+        let layouts = [(0..all, 2), (0..all, 1), (0..few, 2), (0..few, 1)];
+        let mut lines = layouts.into_iter().map(|(columns, gap)| self.columns(columns, gap));
+        let fitting = lines.find(|lines| widest(lines) <= width);
+        let mut names: Vec<String> = vec![String::new(); self.rows.len() + 1];
+        let lines = fitting.unwrap_or_else(|| {
             // Too narrow even so: the name goes on a line of its own.
             names = self.names();
-            lines = self.columns(1, 1).into_iter().map(|line| format!("  {line}")).collect();
-        }
+            self.columns(1..all, 1).into_iter().map(|line| format!("  {line}")).collect()
+        });
         let columns = widest(&lines);
         let beside = width.checked_sub(columns + 2).filter(|&room| room >= ENOUGH_FOR_REMARKS);
         let mut text = String::new();
@@ -89,6 +106,9 @@ impl Table {
             let mut put = |line: &str| push_line(&mut text, style, line);
             if !name.is_empty() {
                 put(name);
+                if row.is_some_and(|row| row.cells.len() == 1) {
+                    continue;
+                }
             }
             let remarks = row.map_or("", |row| row.remarks.as_str());
             match beside {
@@ -108,21 +128,22 @@ impl Table {
         text
     }
 
-    /// The columns from the `first` on, `gap` apart, one line a row, the header's first.
-    fn columns(&self, first: usize, gap: u16) -> Vec<String> {
+    /// Some columns, `gap` apart, one line a row, the header's first.
+    fn columns(&self, columns: Range<usize>, gap: u16) -> Vec<String> {
+        let (first, number) = (columns.start, columns.len());
         let mut table = comfy_table::Table::new();
         table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         let header = self.header.iter().enumerate().map(|(at, name)| match at {
             0 => self.marked(Look::Plain, name),
             _ => (*name).to_owned(),
         });
-        table.set_header(header.skip(first));
+        table.set_header(header.skip(first).take(number));
         for row in &self.rows {
             let cells = row.cells.iter().enumerate().map(|(at, cell)| match at {
                 0 => self.marked(row.look, cell),
                 _ => cell.clone(),
             });
-            table.add_row(cells.skip(first).collect::<Vec<String>>());
+            table.add_row(cells.skip(first).take(number).collect::<Vec<String>>());
         }
         for (at, column) in table.column_iter_mut().enumerate() {
             column.set_padding((0, gap));
@@ -185,7 +206,8 @@ pub fn heading(text: &str, width: usize) -> String {
 }
 
 /// A figure's unit stays on its line.
-const UNITS: [&str; 11] = ["%", "ns", "µs", "ms", "s", "min", "GHz", "MHz", "cycles", "bytes", "ns/line"];
+const UNITS: [&str; 13] =
+    ["%", "ns", "µs", "ms", "s", "min", "GHz", "MHz", "cycles", "bytes", "KiB", "MiB", "ns/line"];
 
 /// Breaks at spaces, but not before a unit; a word that is too long is broken where it must be.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
@@ -265,6 +287,19 @@ mod tests {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
+    }
+
+    #[test]
+    fn the_last_column_goes_before_the_names_do() {
+        let mut table = Table::new(&["probe", "price", "×syscall"]).with_last_dispensable();
+        table.heading("processes/fork");
+        table.row(Look::Plain, &["  a=1".into(), "1.02 ns".into(), "×12345".into()], &[]);
+        let lines = |width| plain(&table.render(width)).lines().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(
+            lines(40),
+            ["probe             price  ×syscall", "processes/fork", "  a=1           1.02 ns    ×12345"]
+        );
+        assert_eq!(lines(26), ["probe             price", "processes/fork", "  a=1           1.02 ns"]);
     }
 
     #[test]

@@ -2,9 +2,7 @@
 //! carry, or that does to itself what cannot be undone.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -20,8 +18,8 @@ pub struct Apart(Rc<RefCell<Process>>);
 
 struct Process {
     pid: libc::pid_t,
-    orders: File,
-    answers: BufReader<File>,
+    orders: PipeWriter,
+    answers: BufReader<PipeReader>,
 }
 
 /// What it is told: one line of JSON.
@@ -44,8 +42,8 @@ impl Apart {
         prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
     ) -> Result<Self, Refusal> {
         let no_process = |error: io::Error| Refusal::of("no process of its own for it", &error);
-        let (orders_out, orders) = pipe().map_err(no_process)?;
-        let (answers, answers_in) = pipe().map_err(no_process)?;
+        let (orders_out, orders) = io::pipe().map_err(no_process)?;
+        let (answers, answers_in) = io::pipe().map_err(no_process)?;
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
         // SAFETY: the bench process has no other thread that holds a lock while this one forks, but for the C
@@ -58,15 +56,14 @@ impl Apart {
                 drop((orders, answers));
                 // A panic must not unwind into what belongs to the parent.
                 let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                    serve(prepare, File::from(orders_out), File::from(answers_in))
+                    serve(prepare, orders_out, answers_in)
                 }));
                 // SAFETY: ends the copy without running what belongs to the original.
                 unsafe { libc::_exit(i32::from(served.is_err())) }
             }
             pid => {
                 drop((orders_out, answers_in));
-                let answers = BufReader::new(File::from(answers));
-                let mut process = Process { pid, orders: File::from(orders), answers };
+                let mut process = Process { pid, orders, answers: BufReader::new(answers) };
                 process.hear()?;
                 Ok(Self(Rc::new(RefCell::new(process))))
             }
@@ -82,8 +79,8 @@ impl Apart {
 /// The child's side, until nobody can ask any more.
 fn serve(
     prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
-    orders: File,
-    mut answers: File,
+    orders: PipeReader,
+    mut answers: PipeWriter,
 ) {
     let mut answer = |answer: &Answer| {
         let Ok(mut line) = serde_json::to_vec(answer) else { return false };
@@ -148,17 +145,6 @@ impl Drop for Process {
             libc::waitpid(self.pid, std::ptr::null_mut(), 0);
         }
     }
-}
-
-/// The end to read from, and the end to write to. Both are closed on exec.
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` is valid for writing two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: both descriptors were just made and belong to nobody else.
-    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! file system: an ELF header, one segment, one entry point.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::clock::Clock;
@@ -38,8 +38,8 @@ const SCRATCH: u32 = 4096;
 /// A running 32-bit program with a probe's loop in it.
 pub(super) struct Program {
     pid: libc::pid_t,
-    orders: File,
-    answers: File,
+    orders: PipeWriter,
+    answers: PipeReader,
     check: fn(u32) -> Result<(), String>,
     entry: Entry,
 }
@@ -120,17 +120,12 @@ impl Answer {
 impl Program {
     /// Starts the program with `code` as its loop.
     pub fn start(code: &[u8], check: fn(u32) -> Result<(), String>) -> Result<Self, Refusal> {
-        let (orders_out, orders) = pipe()?;
-        let (answers, answers_in) = pipe()?;
+        let no_pipe = |error: io::Error| Refusal::Fail(format!("no pipe: {error}"));
+        let (orders_out, orders) = io::pipe().map_err(no_pipe)?;
+        let (answers, answers_in) = io::pipe().map_err(no_pipe)?;
         let pid = spawn(&image(code), &orders_out, &answers_in)?;
         drop((orders_out, answers_in));
-        let mut program = Self {
-            pid,
-            orders: File::from(orders),
-            answers: File::from(answers),
-            check,
-            entry: Entry::Unknown,
-        };
+        let mut program = Self { pid, orders, answers, check, entry: Entry::Unknown };
         let mut hello = [0; HELLO];
         if program.answers.read_exact(&mut hello).is_err() {
             return Err(program.died());
@@ -219,20 +214,10 @@ fn image(code: &[u8]) -> Vec<u8> {
     image
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd), Refusal> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(Refusal::Fail(format!("no pipe: {}", io::Error::last_os_error())));
-    }
-    // SAFETY: both descriptors were just made and belong to nobody else.
-    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
-}
-
 const EXEC_REFUSED: i32 = 126;
 const EXEC_UNKNOWN: i32 = 127;
 
-fn spawn(image: &[u8], input: &OwnedFd, output: &OwnedFd) -> Result<libc::pid_t, Refusal> {
+fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<libc::pid_t, Refusal> {
     // SAFETY: the name is a C string; the flags are plain.
     let memory = unsafe { libc::memfd_create(c"tollgate-compat".as_ptr(), libc::MFD_CLOEXEC) };
     if memory < 0 {

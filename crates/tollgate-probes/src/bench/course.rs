@@ -66,9 +66,9 @@ fn list(cpus: &[usize]) -> String {
     cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What part of the time that is left an audition may take. It takes a tenth of a second, but where
-/// processors are short.
-const AUDITION: f64 = 0.2;
+/// What part of the time that is left the auditions may take together. They take a tenth of it, but where
+/// processors are short or arms hang.
+const AUDITIONS: f64 = 0.5;
 
 /// Measures the chosen cases within the plan's budget.
 ///
@@ -85,8 +85,9 @@ pub fn measure(
     let mut course = Course::begin(plan, selection.find, watch)?;
     course.find_clock()?;
     let mut groups: Vec<Contest> = selection.groups.iter().map(Contest::new).collect();
-    for group in &mut groups {
-        course.audition(group)?;
+    let number = groups.len();
+    for (at, group) in groups.iter_mut().enumerate() {
+        course.audition(group, number - at)?;
         group.count_operations();
     }
     course.run_rounds(&mut groups)?;
@@ -171,17 +172,20 @@ impl<'a> Course<'a> {
     }
 
     /// Tries each arm by itself. One that dies or hangs is written down, and the next process goes on
-    /// with the one after it.
-    fn audition(&mut self, group: &mut Contest) -> Result<(), BenchError> {
+    /// with the one after it. `groups` are still to be tried, this one included: arms that hang may not
+    /// take what the others need.
+    fn audition(&mut self, group: &mut Contest, groups: usize) -> Result<(), BenchError> {
+        let share = self.left().mul_f64(AUDITIONS) / groups as u32;
+        let last = Instant::now() + share;
         loop {
             let lineup = group.waiting();
-            if lineup.is_empty() || self.deadline() <= Instant::now() {
+            if lineup.is_empty() || last <= Instant::now() {
                 return Ok(());
             }
-            let share = self.deadline().saturating_duration_since(Instant::now()).mul_f64(AUDITION);
-            let deadline = clock::monotonic() + share.as_nanos() as u64;
+            let left = last.saturating_duration_since(Instant::now());
+            let deadline = clock::monotonic() + left.as_nanos() as u64;
             let work = Work::Audition { clock: self.clock, arms: lineup.orders.clone(), deadline };
-            let (ending, worker) = self.run(work, self.deadline(), &|ledger| lineup.on_now(ledger))?;
+            let (ending, worker) = self.run(work, last, &|ledger| lineup.on_now(ledger))?;
             group.hear(&lineup, &worker.ledger, ending, self.plan.stall);
         }
     }
@@ -197,7 +201,7 @@ impl<'a> Course<'a> {
                     groups[at].settle(self.plan, self.clock);
                 }
             }
-            let left = self.deadline().saturating_duration_since(Instant::now());
+            let left = self.left();
             if groups.iter().all(|group| group.settled) || left < Duration::from_millis(20) {
                 return Ok(());
             }
@@ -207,7 +211,7 @@ impl<'a> Course<'a> {
     /// What is left of the time, divided among the processes that are still wanted: to each what it needs to give
     /// every arm one block, and of the rest the same. Where there is less than is needed, each gets less.
     fn slice(&self, groups: &[Contest], at: usize) -> Duration {
-        let left = self.deadline().saturating_duration_since(Instant::now());
+        let left = self.left();
         let wanted = |group: &Contest| match group.settled {
             true => 0,
             false => self.plan.least_processes.saturating_sub(group.processes),
@@ -235,7 +239,7 @@ impl<'a> Course<'a> {
             return Ok(());
         }
         // One that must have its turn may take longer than its share, but not longer than there is.
-        let slice = slice.min(self.deadline().saturating_duration_since(Instant::now()));
+        let slice = slice.min(self.left());
         let now = clock::monotonic();
         let until = Until {
             deadline: now + slice.as_nanos() as u64,
@@ -259,7 +263,12 @@ impl<'a> Course<'a> {
         deadline: Instant,
         what: &dyn Fn(&Ledger) -> String,
     ) -> Result<(Ending, Worker), BenchError> {
-        let task = Task { cpu: self.cpu, allowed: self.elsewhere.before.clone(), work };
+        let task = Task {
+            cpu: self.cpu,
+            allowed: self.elsewhere.before.clone(),
+            room: self.plan.room.clone(),
+            work,
+        };
         let mut worker = self.start(&task)?;
         let (began, budget) = (self.began, self.plan.budget);
         let ending = worker.watch(self.plan.stall, deadline, |ledger| {
@@ -286,6 +295,11 @@ impl<'a> Course<'a> {
                 outcome => return outcome,
             }
         }
+    }
+
+    /// Time until the last rounds end.
+    fn left(&self) -> Duration {
+        self.deadline().saturating_duration_since(Instant::now())
     }
 
     /// When the last rounds end: a little before the budget, for what comes after them.

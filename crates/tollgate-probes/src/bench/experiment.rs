@@ -1,6 +1,7 @@
 //! Experiments: what is done once and answers several questions, each of them a row of its own.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::clock::Clock;
@@ -20,6 +21,10 @@ pub trait Experiment {
 #[derive(Clone)]
 pub struct Shared(Rc<RefCell<Latest>>);
 
+thread_local! {
+    static KNOWN: RefCell<BTreeMap<String, Shared>> = const { RefCell::new(BTreeMap::new()) };
+}
+
 struct Latest {
     experiment: Box<dyn Experiment>,
     order: Option<Order>,
@@ -32,6 +37,20 @@ impl Shared {
     pub fn new(experiment: impl Experiment + 'static) -> Self {
         let latest = Latest { experiment: Box::new(experiment), order: None, answers: Vec::new() };
         Self(Rc::new(RefCell::new(latest)))
+    }
+
+    /// The one that is called `key` in this process; where it is not there yet, what `make` makes. It stays until
+    /// the process ends.
+    ///
+    /// # Errors
+    /// What `make` says.
+    pub fn once(key: &str, make: impl FnOnce() -> Result<Self, Refusal>) -> Result<Self, Refusal> {
+        if let Some(known) = KNOWN.with_borrow(|known| known.get(key).cloned()) {
+            return Ok(known);
+        }
+        let made = make()?;
+        KNOWN.with_borrow_mut(|known| known.insert(key.to_owned(), made.clone()));
+        Ok(made)
     }
 
     /// The arm that asks question number `which`.

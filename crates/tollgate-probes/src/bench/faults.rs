@@ -26,6 +26,8 @@ static SUITE: Suite = Suite {
         &REFUSES,
         &EXITS,
         &KILLED,
+        &DEAR,
+        &MISCOUNTS,
     ],
     twin: None,
 };
@@ -87,6 +89,14 @@ static KILLED: Probe = Probe {
     ..BASE
 };
 
+static DEAR: Probe = Probe { name: "faults/dear", arm: |_, _| Ok(Arm::new(Dear)), ..BASE };
+static MISCOUNTS: Probe = Probe {
+    name: "faults/miscounts",
+    counts: Some("drops"),
+    arm: |_, _| Ok(Arm::new(Miscounts { blocks: 0 })),
+    ..BASE
+};
+
 fn segfault() {
     // SAFETY: raises the signal's default action in the bench process, which is what is tested.
     unsafe {
@@ -120,6 +130,27 @@ impl Station for Breaks {
         self.after =
             self.after.checked_sub(1).ok_or_else(|| Refusal::Fail("broke in a later round".to_owned()))?;
         Spin.block(clock, order)
+    }
+}
+
+/// A block takes 100 ms, more than a share of a short run.
+struct Dear;
+impl Station for Dear {
+    fn block(&mut self, clock: Clock, _: Order) -> Result<Block, Refusal> {
+        let span = clock.time(|| std::thread::sleep(Duration::from_millis(100)));
+        Ok(Block { work: span.ticks, empty: 0, undisturbed: true, counted: None })
+    }
+}
+
+/// Counts one event an operation for a while, then one too many.
+struct Miscounts {
+    blocks: u64,
+}
+impl Station for Miscounts {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        self.blocks += 1;
+        let counted = Some(order.iterations + self.blocks / 40);
+        Ok(Block { counted, ..Spin.block(clock, order)? })
     }
 }
 
@@ -166,6 +197,29 @@ fn every_fault_ends_in_its_reason_and_the_sound_arm_in_its_price_within_the_budg
     assert_eq!(reason("faults/refuses"), "skipped: not in this place");
     assert_eq!(reason("faults/exits"), "failed: its process ended with status 7");
     assert!(reason("faults/killed").contains("SIGKILL"), "{}", reason("faults/killed"));
+    assert!(reason("faults/dear").starts_with("measured"), "{}", reason("faults/dear"));
+    let miscounted = reason("faults/miscounts");
+    assert!(miscounted.contains(" drops were counted in "), "{miscounted}");
+}
+
+#[test]
+fn a_block_that_takes_long_has_few_rounds_and_the_others_all() {
+    let (measurements, took) = run(&["faults/sound", "faults/dear"], Duration::from_secs(2));
+    assert!(took < Duration::from_millis(2200), "took {took:?}");
+    let measured = |name| match outcome(&measurements, name) {
+        Outcome::Measured(measured) => measured,
+        other => panic!("{name}: {other:?}"),
+    };
+    let (sound, dear) = (measured("faults/sound"), measured("faults/dear"));
+    assert!(!dear.samples.is_empty());
+    assert!(sound.samples.len() > 10 * dear.samples.len());
+    // Rounds that it was not due in are not rounds that were dropped, and processes stay side by side.
+    assert_eq!((sound.dropped, dear.dropped), (0, 0));
+    assert_eq!(sound.processes.len(), dear.processes.len());
+    for (of_sound, of_dear) in sound.processes.iter().zip(&dear.processes) {
+        assert_eq!(of_sound.rounds, of_dear.rounds);
+        assert!(of_dear.ran.as_ref().is_some_and(|ran| ran.len() < of_sound.rounds as usize));
+    }
 }
 
 #[test]

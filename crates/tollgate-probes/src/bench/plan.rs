@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::room::Room;
+
 /// How a run spends its time. More time means narrower intervals, never other probes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -17,6 +19,8 @@ pub struct Plan {
     pub stall: Duration,
     /// The processor to stay on; None for the usual one, see [`super::cpu::usual`].
     pub cpu: Option<usize>,
+    /// What the place allows to take.
+    pub room: Room,
 }
 
 /// A process's part of a group's time, at the most: long enough for hundreds of rounds, short enough
@@ -48,6 +52,7 @@ impl Plan {
             // Shorter and starving would be taken for hanging; longer and one that hangs would eat it all.
             stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),
             cpu: None,
+            room: Room::default(),
         }
     }
 }

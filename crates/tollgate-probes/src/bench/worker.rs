@@ -14,6 +14,7 @@ use super::cpu;
 use super::ledger::{ArmState, Cell, Ledger, MAX_ROUNDS, Readiness};
 use super::own::BLOCK;
 use super::random::Random;
+use super::room::{self, Room};
 use super::station::{Block, Order, Refusal};
 use crate::probe::Probe;
 
@@ -27,6 +28,8 @@ pub(super) struct Task {
     pub cpu: Option<usize>,
     /// The processors that the program may use; its parent may have moved aside.
     pub allowed: Vec<usize>,
+    /// What may be taken.
+    pub room: Room,
     pub work: Work,
 }
 
@@ -117,7 +120,7 @@ pub fn enter_if_told(find: fn(&str) -> Option<&'static Probe>) {
 }
 
 /// The kernel kills this process when `parent` goes away, however it goes.
-pub(super) fn die_with_parent(parent: i32) {
+pub(crate) fn die_with_parent(parent: i32) {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number (prctl(2)).
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     // It may have gone before we asked.
@@ -134,6 +137,7 @@ pub(super) fn serve(ledger: &Ledger, find: Find) -> i32 {
     // The ledger stays for as long as this process does.
     let _ = HEART.set(ledger.heart());
     cpu::allow(&task.allowed);
+    room::set(task.room);
     if task.work == Work::Clock {
         find_clock(ledger);
     }

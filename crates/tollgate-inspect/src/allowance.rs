@@ -1,0 +1,134 @@
+//! What the place allows a program to take: how many processes, how much memory. Whoever makes many or much
+//! asks first, and takes a part.
+//!
+//! Source: getrlimit(2), proc_sys_kernel(5), proc_meminfo(5), Documentation/admin-guide/cgroup-v2.rst.
+
+use tollgate_model::{Fact, FactValue};
+
+use crate::machine::{Answer, Machine};
+use crate::{calls, cgroup, memory};
+
+/// The least of several limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// Tasks, or bytes.
+    pub amount: u64,
+    /// Where it is written: a file and key, or a call.
+    pub source: String,
+}
+
+/// What the place allows; None where nothing that could be read limits it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// Tasks at a time, threads included.
+    pub processes: Option<Limit>,
+    /// Bytes that can still be taken.
+    pub memory: Option<Limit>,
+}
+
+/// The tightest limits of this process, its control groups and the kernel.
+pub fn allowance(machine: &Machine) -> Allowance {
+    let number = |path: &str| of_answer(machine.number(path));
+    let own = |resource, name| of_answer(machine.ask_limit(resource, name));
+    let processes = [
+        own(libc::RLIMIT_NPROC, "RLIMIT_NPROC"),
+        of_fact(&cgroup::pids_max(machine)),
+        number("/proc/sys/kernel/pid_max"),
+        number("/proc/sys/kernel/threads-max"),
+    ];
+    let memory = [
+        own(libc::RLIMIT_AS, "RLIMIT_AS"),
+        own(libc::RLIMIT_DATA, "RLIMIT_DATA"),
+        of_fact(&cgroup::memory_left(machine)),
+        of_answer(memory::available(machine)),
+    ];
+    Allowance { processes: least(processes), memory: least(memory) }
+}
+
+fn least(limits: impl IntoIterator<Item = Option<Limit>>) -> Option<Limit> {
+    limits.into_iter().flatten().min_by_key(|limit| limit.amount)
+}
+
+fn of_answer(answer: Answer<i64>) -> Option<Limit> {
+    let found = answer.ok()?;
+    Some(Limit { amount: u64::try_from(found.value).ok()?, source: found.source })
+}
+
+/// A fact that is a number; "no limit" is none.
+fn of_fact(fact: &Fact) -> Option<Limit> {
+    match fact {
+        Fact::Known { value: FactValue::Integer(amount), source } => {
+            Some(Limit { amount: u64::try_from(*amount).ok()?, source: source.clone() })
+        }
+        _ => None,
+    }
+}
+
+impl Machine {
+    /// A resource limit of this process; none where there is no limit, or where this is another machine's tree.
+    fn ask_limit(&self, resource: libc::__rlimit_resource_t, name: &str) -> Answer<i64> {
+        let unlimited = Err(tollgate_model::Unknown::Absent(format!("{name} is not limited")));
+        self.or_call(unlimited, &format!("getrlimit(2) {name}"), || calls::resource_limit(resource))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a directory");
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("below the root")).expect("a directory");
+            std::fs::write(path, text).expect("a file");
+        }
+        root
+    }
+
+    #[test]
+    fn the_tightest_limit_counts_with_its_source() {
+        let root = tree(&[
+            ("proc/sys/kernel/pid_max", "4194304\n"),
+            ("proc/sys/kernel/threads-max", "1000\n"),
+            ("proc/meminfo", "MemTotal: 4000 kB\nMemFree: 100 kB\nMemAvailable: 3000 kB\n"),
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("proc/self/mountinfo", "25 20 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+            ("sys/fs/cgroup/a/pids.max", "120\n"),
+            ("sys/fs/cgroup/a/b/pids.max", "max\n"),
+            ("sys/fs/cgroup/a/memory.max", "2000000\n"),
+            ("sys/fs/cgroup/a/memory.current", "1500000\n"),
+            ("sys/fs/cgroup/a/memory.stat", "anon 700000\ninactive_file 300000\nactive_file 200000\n"),
+            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+        ]);
+        let allowance = allowance(&Machine::captured(root.path()));
+        let limit = |amount, source: &str| Some(Limit { amount, source: source.to_owned() });
+        assert_eq!(allowance.processes, limit(120, "/sys/fs/cgroup/a/pids.max"));
+        // Pages of files are given back when somebody asks for memory.
+        assert_eq!(allowance.memory, limit(1_000_000, "/sys/fs/cgroup/a/memory.max and memory.current"));
+    }
+
+    #[test]
+    fn without_control_groups_the_machine_is_the_limit() {
+        let root = tree(&[
+            ("proc/sys/kernel/pid_max", "32768\n"),
+            ("proc/meminfo", "MemTotal: 4000 kB\nMemAvailable: 3000 kB\n"),
+        ]);
+        let allowance = allowance(&Machine::captured(root.path()));
+        assert_eq!(allowance.processes.map(|limit| limit.amount), Some(32768));
+        assert_eq!(allowance.memory.map(|limit| limit.amount), Some(3000 << 10));
+    }
+
+    #[test]
+    fn nothing_that_can_be_read_limits_nothing() {
+        let root = tree(&[]);
+        assert_eq!(allowance(&Machine::captured(root.path())), Allowance::default());
+    }
+
+    #[test]
+    fn this_machine_has_a_limit_of_either() {
+        let here = allowance(&Machine::here());
+        assert!(here.memory.is_some_and(|limit| limit.amount > 1 << 20));
+        assert!(here.processes.is_none_or(|limit| limit.amount > 0));
+    }
+}

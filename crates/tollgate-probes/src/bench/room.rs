@@ -1,0 +1,156 @@
+//! Room: how many processes and how much memory a bench process may take. Never more than a tenth of the processes
+//! or half of the memory that the place allows: others live here as well.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use serde::{Deserialize, Serialize};
+
+use super::station::Refusal;
+
+/// What the place allows; None where nothing is known to limit it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Room {
+    /// Tasks at a time.
+    pub processes: Option<Allowed>,
+    /// Bytes.
+    pub memory: Option<Allowed>,
+}
+
+/// An amount, and who allows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowed {
+    /// Tasks, or bytes.
+    pub amount: u64,
+    /// A file and key, or a call, such as `getrlimit(2) RLIMIT_NPROC`.
+    pub by: String,
+}
+
+static ROOM: OnceLock<Room> = OnceLock::new();
+static PROCESSES: Account =
+    Account { taken: AtomicU64::new(0), divisor: 10, part: "a tenth", unit: Count::Processes };
+static MEMORY: Account = Account { taken: AtomicU64::new(0), divisor: 2, part: "half", unit: Count::Bytes };
+
+/// Says what the place allows, once for this process.
+pub(super) fn set(room: Room) {
+    let _ = ROOM.set(room);
+}
+
+/// Takes room for so many processes or threads beside the bench's own.
+///
+/// # Errors
+/// [`Refusal::Skip`] with the limit where there is not so much.
+pub fn take_processes(number: u64) -> Result<Taken, Refusal> {
+    PROCESSES.take(number, ROOM.get().and_then(|room| room.processes.as_ref()))
+}
+
+/// Takes room for so many bytes of memory.
+///
+/// # Errors
+/// [`Refusal::Skip`] with the limit where there is not so much.
+pub fn take_memory(bytes: u64) -> Result<Taken, Refusal> {
+    MEMORY.take(bytes, ROOM.get().and_then(|room| room.memory.as_ref()))
+}
+
+/// How many of something that takes `processes` tasks and `bytes` of memory each there is room for, `most` at the
+/// most; and what stands against more.
+pub fn how_many(most: u64, processes: u64, bytes: u64) -> (u64, Option<String>) {
+    let room = ROOM.get();
+    let limits = [
+        PROCESSES.left(room.and_then(|room| room.processes.as_ref()), processes),
+        MEMORY.left(room.and_then(|room| room.memory.as_ref()), bytes),
+    ];
+    let least = limits.into_iter().flatten().min_by_key(|(number, _)| *number);
+    match least {
+        Some((number, why)) if number < most => (number, Some(why)),
+        _ => (most, None),
+    }
+}
+
+/// What was taken, until it is dropped.
+#[derive(Debug)]
+pub struct Taken {
+    account: &'static Account,
+    amount: u64,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.account.taken.fetch_sub(self.amount, Relaxed);
+    }
+}
+
+#[derive(Debug)]
+struct Account {
+    taken: AtomicU64,
+    divisor: u64,
+    part: &'static str,
+    unit: Count,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Count {
+    Processes,
+    Bytes,
+}
+
+impl Account {
+    fn take(&'static self, amount: u64, allowed: Option<&Allowed>) -> Result<Taken, Refusal> {
+        let taken = self.taken.fetch_add(amount, Relaxed) + amount;
+        // From here on it is given back, whatever happens.
+        let held = Taken { account: self, amount };
+        match allowed {
+            Some(allowed) if taken > allowed.amount / self.divisor => Err(Refusal::Skip(format!(
+                "{} would be more than {}",
+                self.unit.show(taken),
+                self.limit(allowed)
+            ))),
+            _ => Ok(held),
+        }
+    }
+
+    /// How many of something there is room for of which each takes `each`, and what limits it.
+    fn left(&self, allowed: Option<&Allowed>, each: u64) -> Option<(u64, String)> {
+        let allowed = allowed?;
+        let left = (allowed.amount / self.divisor).saturating_sub(self.taken.load(Relaxed));
+        Some((left.checked_div(each)?, self.limit(allowed)))
+    }
+
+    /// `half of the 64 MiB that RLIMIT_AS allows`.
+    fn limit(&self, allowed: &Allowed) -> String {
+        format!("{} of the {} that {} allows", self.part, self.unit.show(allowed.amount), allowed.by)
+    }
+}
+
+impl Count {
+    fn show(self, amount: u64) -> String {
+        match self {
+            Self::Processes if amount == 1 => "1 process".to_owned(),
+            Self::Processes => format!("{amount} processes"),
+            Self::Bytes => format!("{} MiB", amount >> 20),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static ACCOUNT: Account =
+        Account { taken: AtomicU64::new(0), divisor: 2, part: "half", unit: Count::Bytes };
+
+    #[test]
+    fn no_more_is_taken_than_there_is_and_what_is_given_back_can_be_taken_again() {
+        let allowed = Allowed { amount: 200 << 20, by: "memory.max".to_owned() };
+        let first = ACCOUNT.take(64 << 20, Some(&allowed)).expect("room");
+        let refused = ACCOUNT.take(64 << 20, Some(&allowed)).expect_err("no room");
+        let why = "128 MiB would be more than half of the 200 MiB that memory.max allows";
+        assert_eq!(refused, Refusal::Skip(why.to_owned()));
+        assert_eq!(ACCOUNT.left(Some(&allowed), 10 << 20).map(|(number, _)| number), Some(3));
+        assert_eq!(ACCOUNT.left(Some(&allowed), 0), None);
+        drop(first);
+        assert!(ACCOUNT.take(100 << 20, Some(&allowed)).is_ok());
+        assert!(ACCOUNT.take(u64::MAX / 2, None).is_ok());
+        assert_eq!(ACCOUNT.taken.load(Relaxed), 0);
+    }
+}
