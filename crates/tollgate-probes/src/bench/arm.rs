@@ -17,6 +17,8 @@ pub struct Arm {
     pub(super) ops_per_iteration: u64,
     /// Iterations of a block at the most.
     pub(super) most_iterations: u64,
+    /// The experiment that it asks one question of, where others ask it as well.
+    pub(super) experiment: Option<String>,
     /// What was found while it was made ready.
     pub(super) notes: Vec<String>,
 }
@@ -25,7 +27,7 @@ impl Arm {
     /// An arm whose blocks run at `station`.
     pub fn new(station: impl Station + 'static) -> Self {
         let station = Box::new(station);
-        Self { station, ops_per_iteration: 1, most_iterations: u64::MAX, notes: Vec::new() }
+        Self { station, ops_per_iteration: 1, most_iterations: u64::MAX, experiment: None, notes: Vec::new() }
     }
 
     /// An arm in a 32-bit process of its own, and how the 32-bit vDSO enters the kernel there.

@@ -98,43 +98,83 @@ impl Contest {
                 entrant.iterations = entrant.iterations_for_operations(ops);
             }
         }
+        // Those who ask one experiment must ask for the same, or it is done for each of them.
+        for experiment in self.experiments(&self.places(&State::Running)) {
+            let iterations =
+                experiment.iter().map(|&place| self.entrants[place].iterations).min().unwrap_or(1);
+            experiment.iter().for_each(|&place| self.entrants[place].iterations = iterations);
+        }
+    }
+
+    /// The places divided into experiments: those that ask one are together, every other is alone.
+    fn experiments(&self, places: &[usize]) -> Vec<Vec<usize>> {
+        let mut experiments: Vec<Vec<usize>> = Vec::new();
+        for &place in places {
+            let number = |place: usize| self.entrants[place].ready.experiment;
+            let same = |others: &&mut Vec<usize>| number(place) != 0 && number(others[0]) == number(place);
+            match experiments.iter_mut().find(same) {
+                Some(experiment) => experiment.push(place),
+                None => experiments.push(vec![place]),
+            }
+        }
+        experiments
+    }
+
+    /// Time of an experiment's block with all that it does untimed. Who asked first has seen what it takes.
+    fn block(&self, experiment: &[usize]) -> Duration {
+        experiment.iter().map(|&place| self.entrants[place].block()).max().unwrap_or_default()
+    }
+
+    /// Time that a process needs to do an experiment once.
+    fn need_of(&self, experiment: &[usize]) -> Duration {
+        let setup: Duration = experiment.iter().map(|&place| self.entrants[place].ready.setup).sum();
+        setup + self.block(experiment)
     }
 
     /// The arms that nobody has tried yet.
     pub fn waiting(&self) -> Lineup {
-        self.lineup(self.places(&State::Waiting))
+        self.lineup(self.places(&State::Waiting).into_iter().map(|place| (place, 1)).collect())
     }
 
     /// The arms of one process that takes about so long, and the time that it should get: everything where
     /// that fits; else those that had the fewest processes come first, and of them the cheapest.
     pub fn running(&self, slice: Duration) -> (Lineup, Duration) {
-        let mut places: Vec<usize> = self.places(&State::Running);
-        places.sort_by_key(|&place| (self.entrants[place].turns(), self.entrants[place].need()));
+        let mut experiments = self.experiments(&self.places(&State::Running));
+        let turns = |experiment: &[usize]| experiment.iter().map(|&place| self.entrants[place].turns()).min();
+        experiments.sort_by_cached_key(|experiment| (turns(experiment), self.need_of(experiment)));
         let mut needed = Duration::ZERO;
         // The first is in, whatever it takes: it would never have its turn else.
-        let room = places.first().map_or(slice, |&first| slice.max(self.entrants[first].need()));
-        places.retain(|&place| {
-            let fits = needed + self.entrants[place].need() <= room;
-            needed += if fits { self.entrants[place].need() } else { Duration::ZERO };
+        let room = experiments.first().map_or(slice, |first| slice.max(self.need_of(first)));
+        experiments.retain(|experiment| {
+            let need = self.need_of(experiment);
+            let fits = needed + need <= room;
+            needed += if fits { need } else { Duration::ZERO };
             fits
         });
-        places.sort_unstable();
-        (self.lineup(places), room)
+        let mut due: Vec<(usize, usize)> = Vec::new();
+        for experiment in &experiments {
+            let stride = stride(self.block(experiment));
+            due.extend(experiment.iter().map(|&place| (place, stride)));
+        }
+        due.sort_unstable();
+        (self.lineup(due), room)
     }
 
     /// Time that one process needs to give every arm one block.
     pub fn need(&self) -> Duration {
-        self.places(&State::Running).into_iter().map(|place| self.entrants[place].need()).sum()
+        let experiments = self.experiments(&self.places(&State::Running));
+        experiments.iter().map(|experiment| self.need_of(experiment)).sum()
     }
 
     fn places(&self, state: &State) -> Vec<usize> {
         (0..self.entrants.len()).filter(|&place| self.entrants[place].state == *state).collect()
     }
 
-    fn lineup(&self, places: Vec<usize>) -> Lineup {
-        let orders = places.iter().map(|&place| self.entrants[place].order()).collect();
-        let names = places.iter().map(|&place| self.entrants[place].case().to_string()).collect();
-        Lineup { places, orders, names }
+    /// Some entrants, each with its stride.
+    fn lineup(&self, due: Vec<(usize, usize)>) -> Lineup {
+        let orders = due.iter().map(|&(place, stride)| self.entrants[place].order(stride)).collect();
+        let names = due.iter().map(|&(place, _)| self.entrants[place].case().to_string()).collect();
+        Lineup { places: due.into_iter().map(|(place, _)| place).collect(), orders, names }
     }
 
     /// Takes note of how an audition went. Afterwards at least one arm less is waiting.
@@ -240,23 +280,9 @@ impl Entrant {
         }
     }
 
-    /// Time of one block with all that it does untimed; a warm-up comes before the first.
+    /// Time of one block with all that it does untimed.
     fn block(&self) -> Duration {
         self.ready.whole.saturating_mul(u32::try_from(self.iterations).unwrap_or(u32::MAX))
-    }
-
-    /// Time that a process needs to give it one block.
-    fn need(&self) -> Duration {
-        self.ready.setup + self.block()
-    }
-
-    /// In every how manyth round it takes part: a round of all arms should not last so long that the machine
-    /// is another one at its end.
-    fn stride(&self) -> usize {
-        const DUE_IN_EACH: Duration = Duration::from_millis(1);
-        const MOST: u128 = 1 << 10;
-        let times = self.block().as_nanos().div_ceil(DUE_IN_EACH.as_nanos()).clamp(1, MOST);
-        (times as usize).next_power_of_two()
     }
 
     /// Processes in which it had a block.
@@ -264,14 +290,14 @@ impl Entrant {
         self.processes.iter().filter(|process| process.kept() > 0).count()
     }
 
-    fn order(&self) -> ArmOrder {
+    fn order(&self, stride: usize) -> ArmOrder {
         ArmOrder {
             probe: self.probe.name.to_owned(),
             params: self.params.clone(),
             iterations: self.iterations,
             extra: slow_down::extra(self.probe, self.iterations),
             decides: self.decides(),
-            stride: self.stride(),
+            stride,
         }
     }
 
@@ -376,6 +402,15 @@ impl Entrant {
             }
         }
     }
+}
+
+/// In every how manyth round a block of such a length is due: a round of all arms should not last so long that the
+/// machine is another one at its end.
+fn stride(block: Duration) -> usize {
+    const DUE_IN_EACH: Duration = Duration::from_millis(1);
+    const MOST: u128 = 1 << 10;
+    let times = block.as_nanos().div_ceil(DUE_IN_EACH.as_nanos()).clamp(1, MOST);
+    (times as usize).next_power_of_two()
 }
 
 /// A power of ten that keeps every tick apart from the next: digits beyond it would be none of the

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::arm::Arm;
 use super::clock::Clock;
 use super::station::{Block, Order, Refusal, Station};
 
@@ -17,9 +18,12 @@ pub trait Experiment {
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Block>, Refusal>;
 }
 
-/// An experiment whose questions are the arms of one process: in a round it is done once, for all of them.
+/// An experiment whose questions are arms of one process: in a round it is done once, for all of them.
 #[derive(Clone)]
-pub struct Shared(Rc<RefCell<Latest>>);
+pub struct Shared {
+    key: String,
+    latest: Rc<RefCell<Latest>>,
+}
 
 thread_local! {
     static KNOWN: RefCell<BTreeMap<String, Shared>> = const { RefCell::new(BTreeMap::new()) };
@@ -33,40 +37,39 @@ struct Latest {
 }
 
 impl Shared {
-    /// To be asked through [`Shared::question`].
-    pub fn new(experiment: impl Experiment + 'static) -> Self {
-        let latest = Latest { experiment: Box::new(experiment), order: None, answers: Vec::new() };
-        Self(Rc::new(RefCell::new(latest)))
-    }
-
     /// The one that is called `key` in this process; where it is not there yet, what `make` makes. It stays until
     /// the process ends.
     ///
     /// # Errors
     /// What `make` says.
-    pub fn once(key: &str, make: impl FnOnce() -> Result<Self, Refusal>) -> Result<Self, Refusal> {
+    pub fn once<E: Experiment + 'static>(
+        key: &str,
+        make: impl FnOnce() -> Result<E, Refusal>,
+    ) -> Result<Self, Refusal> {
         if let Some(known) = KNOWN.with_borrow(|known| known.get(key).cloned()) {
             return Ok(known);
         }
-        let made = make()?;
+        let latest = Latest { experiment: Box::new(make()?), order: None, answers: Vec::new() };
+        let made = Self { key: key.to_owned(), latest: Rc::new(RefCell::new(latest)) };
         KNOWN.with_borrow_mut(|known| known.insert(key.to_owned(), made.clone()));
         Ok(made)
     }
 
-    /// The arm that asks question number `which`.
-    pub fn question(&self, which: usize) -> impl Station + use<> {
-        Question { shared: self.clone(), which }
+    /// The arm that asks question number `which`. All arms of an experiment are due in the same rounds.
+    pub fn question(&self, which: usize) -> Arm {
+        let question = Question { latest: Rc::clone(&self.latest), which };
+        Arm { experiment: Some(self.key.clone()), ..Arm::new(question) }
     }
 }
 
 struct Question {
-    shared: Shared,
+    latest: Rc<RefCell<Latest>>,
     which: usize,
 }
 
 impl Station for Question {
     fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
-        let mut latest = self.shared.0.borrow_mut();
+        let mut latest = self.latest.borrow_mut();
         if latest.order != Some(order) || latest.answers.get(self.which).is_none_or(Option::is_none) {
             latest.order = None;
             let answers = latest.experiment.run(clock, order)?;
@@ -94,16 +97,17 @@ mod tests {
 
     #[test]
     fn it_is_done_once_for_all_who_ask_the_same_and_anew_for_whoever_asks_again() {
-        let shared = Shared::new(Counts(0));
-        let (mut first, mut second) = (shared.question(0), shared.question(1));
-        let ask = |station: &mut dyn Station, iterations| {
-            station.block(Clock::Kernel, Order { iterations, extra: 0 }).expect("answers").work
+        let shared = || Shared::once("counts", || Ok(Counts(0))).expect("made");
+        let (mut first, mut second) = (shared().question(0), shared().question(1));
+        let ask = |arm: &mut Arm, iterations| {
+            arm.station.block(Clock::Kernel, Order { iterations, extra: 0 }).expect("answers").work
         };
         assert_eq!((ask(&mut first, 1), ask(&mut second, 1)), (1, 1));
         assert_eq!((ask(&mut second, 1), ask(&mut first, 1)), (2, 2));
         assert_eq!((ask(&mut first, 1), ask(&mut first, 1), ask(&mut second, 1)), (3, 4, 4));
         // Another amount of work is another experiment.
         assert_eq!((ask(&mut first, 1), ask(&mut second, 7)), (5, 6));
-        assert!(shared.question(2).block(Clock::Kernel, Order { iterations: 1, extra: 0 }).is_err());
+        let order = Order { iterations: 1, extra: 0 };
+        assert!(shared().question(2).station.block(Clock::Kernel, order).is_err());
     }
 }

@@ -29,7 +29,7 @@ const TEXT_WORDS: usize = 32;
 const ORDER: usize = TEXT + TEXT_WORDS;
 const ORDER_WORDS: usize = 1 << 13;
 const ARMS: usize = ORDER + ORDER_WORDS;
-const ARM_TEXT: usize = 7; // after state, cost, whole, setup, operations, most, events
+const ARM_TEXT: usize = 8; // after state, cost, whole, setup, operations, most, experiment, events
 const ARM_WORDS: usize = ARM_TEXT + TEXT_WORDS;
 const CELLS: usize = ARMS + MAX_ARMS * ARM_WORDS;
 const WORDS: usize = CELLS + MAX_ARMS * MAX_ROUNDS;
@@ -70,6 +70,8 @@ pub struct Readiness {
     pub ops: u64,
     /// Iterations of a block at the most.
     pub most: u64,
+    /// The same for all arms that ask questions of one experiment; 0 where it is alone.
+    pub experiment: u64,
     /// One note a line.
     pub notes: String,
 }
@@ -223,13 +225,13 @@ impl Ledger {
         let at = ARMS + arm * ARM_WORDS;
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (code, numbers, text) = match state {
-            ArmState::Untried => (0, [0; 5], ""),
+            ArmState::Untried => (0, [0; 6], ""),
             ArmState::Ready(ready) => {
                 let [cost, whole, setup] = [ready.cost, ready.whole, ready.setup].map(nanoseconds);
-                (1, [cost, whole, setup, ready.ops, ready.most], ready.notes.as_str())
+                (1, [cost, whole, setup, ready.ops, ready.most, ready.experiment], ready.notes.as_str())
             }
-            ArmState::Skipped(why) => (2, [0; 5], why.as_str()),
-            ArmState::Failed(error) => (3, [0; 5], error.as_str()),
+            ArmState::Skipped(why) => (2, [0; 6], why.as_str()),
+            ArmState::Failed(error) => (3, [0; 6], error.as_str()),
         };
         self.write_text(at + ARM_TEXT, TEXT_WORDS, text);
         for (offset, number) in numbers.into_iter().enumerate() {
@@ -257,6 +259,7 @@ impl Ledger {
                     // Likewise a count that no loop has.
                     ops: word(4).clamp(1, 1 << 20),
                     most: word(5).max(1),
+                    experiment: word(6),
                     notes: text,
                 }))
             }
@@ -382,6 +385,7 @@ mod tests {
                 setup: Duration::from_millis(3),
                 ops: 64,
                 most: u64::MAX,
+                experiment: 9,
                 notes: "sysenter".into(),
             })),
             ArmState::Skipped("no IA-32 emulation".into()),

@@ -1,5 +1,6 @@
 //! The child's side: one process that makes arms ready, tries them, or runs rounds of them.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -258,7 +259,15 @@ fn try_out(
 
 fn ready(arm: &Arm, known: Readiness) -> ArmState {
     let (ops, most) = (arm.ops_per_iteration, arm.most_iterations);
-    ArmState::Ready(Box::new(Readiness { ops, most, notes: arm.notes.join("\n"), ..known }))
+    let experiment = arm.experiment.as_deref().map_or(0, number_of);
+    ArmState::Ready(Box::new(Readiness { ops, most, experiment, notes: arm.notes.join("\n"), ..known }))
+}
+
+/// A number for a name, the same in every process, and not 0.
+fn number_of(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish().max(1)
 }
 
 /// One block. What was counted in it must be what was asked for, or what was timed is something else.

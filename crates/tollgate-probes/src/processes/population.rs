@@ -70,14 +70,13 @@ fn question(params: &Params, which: usize) -> Result<Arm, Refusal> {
     }
     let shared = Shared::once(&format!("population of {of:?}"), || {
         // A process of its own: what its children share with it is little, and all of them go with it.
-        let apart = Apart::start(|| Ok(vec![Box::new(Population { of, number })]))?;
-        Ok(Shared::new(apart.experiment(0)))
+        Apart::start(|| Ok(vec![Box::new(Population { of, number })])).map(|apart| apart.experiment(0))
     })?;
     let note = match limit {
         Some(limit) => format!("{number} at a time instead of {MOST}: more than that is beyond {limit}"),
         None => format!("{number} at a time"),
     };
-    Ok(Arm::new(shared.question(which)).with_ops(number).with_most(1).with_notes([note]))
+    Ok(shared.question(which).with_ops(number).with_most(1).with_notes([note]))
 }
 
 /// As many as there is room for, and what limits them. Where it is less than planned, in steps of a half: what is
