@@ -6,7 +6,7 @@ use std::io::{BufReader, Read};
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
-use tollgate_model::{Label, Params, Place, RunId, own};
+use tollgate_model::{Label, Params, Place, RunId, Unit, own};
 use tollgate_probes::bench::Timed;
 use tollgate_probes::{Probe, SUITES, Selection};
 
@@ -35,6 +35,9 @@ struct ProbeRecord {
     instruction: Option<String>,
     /// What is called instead, where it is no loop of instructions.
     interface: Option<&'static str>,
+    unit: Unit,
+    /// Events that are counted beside the time.
+    counts: Option<&'static str>,
     /// One object a case; a probe without parameters has one case, an empty object.
     params: Vec<Params>,
     against: Option<&'static str>,
@@ -127,6 +130,8 @@ impl ProbeRecord {
             operation: probe.operation,
             instruction: instruction(probe),
             interface: interface(probe),
+            unit: probe.unit,
+            counts: probe.counts,
             params: (probe.cases)(),
             against: probe.against,
         }

@@ -19,6 +19,7 @@ mod figures;
 mod health;
 mod list;
 mod man;
+mod observations;
 mod out;
 mod prices;
 mod run;

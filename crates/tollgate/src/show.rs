@@ -12,6 +12,7 @@ use tollgate_model::{Counted, Environment, Label, Place, Run, RunId, own};
 use crate::advice::{self, Advice};
 use crate::args::{ShowArgs, ShowFormat};
 use crate::failure::Failure;
+use crate::observations::{self, Observation};
 use crate::prices::{Doubt, Figures, GROUND, Prices, Record, Row, State};
 use crate::table::{Look, Table, paragraph};
 use crate::{facts, figures, out, say, store};
@@ -47,6 +48,9 @@ pub fn print_table(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<()
     let width = out::width();
     let mut text = price_table(prices).render(width);
     text.push('\n');
+    for observation in observations::of(prices) {
+        text.push_str(&paragraph(&observation.sentence, width, ""));
+    }
     text.push_str(&summary(run, prices, width));
     text.push_str(&paragraph(&whereabouts(run, kept), width, ""));
     out::print(&text)
@@ -280,6 +284,7 @@ struct Document<'a> {
     ground: &'static str,
     measurements: Vec<Record<'a>>,
     bench: Vec<Record<'a>>,
+    observations: Vec<Observation>,
     environment: &'a Environment,
     warnings: Vec<Advice>,
 }
@@ -301,6 +306,7 @@ pub fn print_json(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<(),
         ground: GROUND,
         measurements: prices.rows.iter().map(|row| Record::of(row, run)).collect(),
         bench: prices.own.iter().map(|row| Record::of(row, run)).collect(),
+        observations: observations::of(prices),
         environment: &run.environment,
         warnings: advice::of(run, prices),
     })

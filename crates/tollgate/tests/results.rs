@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{Home, document};
+use common::{Home, document, measured};
 use serde_json::Value;
 
-const MEASUREMENT: [&str; 24] = [
+const MEASUREMENT: [&str; 25] = [
+    "counted",
     "probe",
     "params",
     "status",
@@ -184,6 +185,79 @@ fn an_unsure_row_is_flagged_in_words() {
     assert_eq!(of(&home.json(["show", "last", "--format=json"]), "gates/syscall")["flagged"], true);
 }
 
+/// A run with the rows of suites whose cases have several parameters.
+fn processes() -> Value {
+    let mut document = document("20261121-015427-0001", None, 1.0);
+    let rows = document["measurements"].as_array_mut().expect("rows");
+    let mut add = |probe: &str, params: Value, at: f64| {
+        let mut row = measured(probe, at, &[]);
+        row["params"] = params;
+        row["group"] = "processes".into();
+        rows.push(row);
+    };
+    let small = |mib: u64| match mib {
+        0 => serde_json::json!({"dirty_mib": 0, "until": "gone"}),
+        mib => serde_json::json!({"dirty_mib": mib, "page": "4k", "until": "gone"}),
+    };
+    for (mib, fork, fork_exec) in [(0, 100e3, 200e3), (64, 12e6, 12.1e6), (256, 48e6, 48.1e6)] {
+        add("processes/fork", small(mib), fork);
+        let mut image = small(mib);
+        image["image"] = "bare".into();
+        add("processes/fork-exec", image.clone(), fork_exec);
+        add("processes/posix-spawn", image, 300e3);
+    }
+    add("processes/fork", serde_json::json!({"mapped_mib": 256, "until": "gone"}), 100e3);
+    add("traps/imul", serde_json::json!({}), 0.4);
+    add("traps/invalid-opcode", serde_json::json!({}), 800.0);
+    let counted = serde_json::json!({"what": "signals", "events": 480_000, "operations": 480_000});
+    let trap = rows.last_mut().expect("the trap");
+    trap["counted"] = counted;
+    document
+}
+
+#[test]
+fn what_several_rows_say_together_is_said_in_a_sentence() {
+    let home = Home::new();
+    home.keep(&processes());
+    let table = home.output(["show", "last"]);
+    let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    for sentence in [
+        "An invalid opcode that a signal handler emulates costs 2000 times a multiplication.",
+        "fork takes 188 µs more for each MiB that its caller has written in small pages; memory that is only mapped \
+         adds nothing that can be told.",
+        "posix_spawn beats fork and exec here from less than 1 MiB of written memory on; with 256 MiB it is 160 times \
+         as fast.",
+        "480000 signals counted, one an operation",
+    ] {
+        assert!(words.contains(sentence), "{sentence:?} is not in\n{table}");
+    }
+    let shown = home.json(["show", "last", "--format=json"]);
+    let observations = shown["observations"].as_array().expect("observations");
+    assert_eq!(observations.len(), 3);
+    assert_eq!(observations[0]["from"], serde_json::json!(["traps/invalid-opcode", "traps/imul"]));
+    // Without the rows there is nothing to say.
+    assert_eq!(kept().json(["show", "native", "--format=json"])["observations"], serde_json::json!([]));
+}
+
+#[test]
+fn rows_of_long_names_stand_beneath_their_probe() {
+    let home = Home::new();
+    home.keep(&processes());
+    let table = home.output(["show", "last"]);
+    let at = table.lines().position(|line| line.trim() == "processes/fork").expect("a heading");
+    let beneath = table.lines().nth(at + 1).expect("a row");
+    assert!(
+        beneath.starts_with("    dirty_mib=0, until=gone ")
+            || beneath.starts_with("  dirty_mib=0, until=gone ")
+    );
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    // A reader of JSON and CSV finds the whole name.
+    assert!(
+        home.output(["show", "last", "--format=csv"])
+            .contains("processes/fork,dirty_mib=64 page=4k until=gone,")
+    );
+}
+
 #[test]
 fn an_emulators_time_is_not_shown_as_a_price() {
     let home = Home::new();
@@ -356,7 +430,10 @@ fn the_list_is_made_from_the_registry() {
     assert_eq!(listed.len(), registered.len());
     let table: String = home.output(["list"]).split_whitespace().collect();
     for (listed, probe) in listed.iter().zip(registered) {
-        assert_eq!(keys(listed), ["against", "instruction", "name", "operation", "params", "suite"]);
+        let fields =
+            ["against", "counts", "instruction", "interface", "name", "operation", "params", "suite", "unit"];
+        assert_eq!(keys(listed), fields);
+        assert_ne!(listed["instruction"].is_null(), listed["interface"].is_null(), "{listed}");
         assert_eq!(listed["name"], probe.name);
         assert_eq!(listed["operation"], probe.operation);
         assert_eq!(listed["params"].as_array().map(Vec::len), Some((probe.cases)().len()));

@@ -1,0 +1,227 @@
+//! What several rows of a run say together, in a sentence each. Only of what was measured, and only where the
+//! intervals leave no doubt.
+
+use serde::Serialize;
+use tollgate_model::measurement::Params;
+use tollgate_model::stats::Interval;
+use tollgate_model::{Case, ParamValue, Unit};
+
+use crate::figures;
+use crate::prices::{Figures, Prices};
+
+/// A sentence, and the rows that it is made from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Observation {
+    /// It.
+    pub sentence: String,
+    /// The cases, as they are named in patterns.
+    pub from: Vec<String>,
+}
+
+/// What there is to say of these prices.
+pub fn of(prices: &Prices) -> Vec<Observation> {
+    [trap_against_instruction(prices), fork_grows(prices), fork_or_spawn(prices)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What the published experiment asked: how much dearer is an instruction that a handler plays?
+fn trap_against_instruction(prices: &Prices) -> Option<Observation> {
+    let (trap, instruction) = (Case::plain("traps/invalid-opcode"), Case::plain("traps/imul"));
+    let dear = find(prices, &trap)?;
+    let cheap = find(prices, &instruction)?;
+    let ratio = dear.price.median / cheap.below.unwrap_or(cheap.price.median);
+    let at_least = if cheap.below.is_some() { "at least " } else { "" };
+    (ratio.is_finite() && ratio > 0.0).then(|| Observation {
+        sentence: format!(
+            "An invalid opcode that a signal handler emulates costs {at_least}{} times a multiplication.",
+            figures::significant(ratio, 3)
+        ),
+        from: vec![trap.to_string(), instruction.to_string()],
+    })
+}
+
+/// Amounts of written memory that are measured, in MiB.
+const DIRTY: [u64; 3] = [0, 64, 256];
+
+/// What fork adds for each MiB that its caller has written.
+fn fork_grows(prices: &Prices) -> Option<Observation> {
+    let fork = |params: &[(&str, ParamValue)]| case("processes/fork", params);
+    let dirty = |mib: u64, page: &str| {
+        fork(&[("dirty_mib", mib.into()), ("page", page.into()), ("until", "gone".into())])
+    };
+    let none = fork(&[("dirty_mib", 0.into()), ("until", "gone".into())]);
+    let mapped = fork(&[("mapped_mib", 256.into()), ("until", "gone".into())]);
+    let [_, _, most] = DIRTY;
+    let small = dirty(most, "4k");
+    let base = find(prices, &none)?;
+    let grown = find(prices, &small)?;
+    if grown.price.interval.low <= base.price.interval.high {
+        return None;
+    }
+    let per_mib = |figures: &Figures| (figures.price.median - base.price.median) / most as f64;
+    let mut sentence = format!(
+        "fork takes {} more for each MiB that its caller has written in small pages",
+        figures::price(per_mib(grown), Unit::Nanoseconds)
+    );
+    let mut from = vec![none.to_string(), small.to_string()];
+    let huge = dirty(most, "thp");
+    if let Some(figures) = find(prices, &huge).filter(|figures| per_mib(figures) > 0.0) {
+        sentence.push_str(&format!(", {} in huge ones", figures::price(per_mib(figures), Unit::Nanoseconds)));
+        from.push(huge.to_string());
+    }
+    if let Some(figures) = find(prices, &mapped) {
+        let more = (figures.price.median / base.price.median - 1.0).max(0.0);
+        let words = match apart(base.price.interval, figures.price.interval) {
+            true => format!("{} for {most} MiB", figures::percent(more)),
+            false => "nothing that can be told".to_owned(),
+        };
+        sentence.push_str(&format!("; memory that is only mapped adds {words}"));
+        from.push(mapped.to_string());
+    }
+    sentence.push('.');
+    Some(Observation { sentence, from })
+}
+
+/// From how much written memory on posix_spawn is the cheaper way to start a program.
+fn fork_or_spawn(prices: &Prices) -> Option<Observation> {
+    let mut points = Vec::new();
+    let mut from = Vec::new();
+    for mib in DIRTY {
+        let params = |probe: &str| {
+            let mut params =
+                vec![("dirty_mib", mib.into()), ("image", "bare".into()), ("until", "gone".into())];
+            if mib > 0 {
+                params.push(("page", "4k".into()));
+            }
+            case(probe, &params)
+        };
+        let (fork, spawn) = (params("processes/fork-exec"), params("processes/posix-spawn"));
+        points.push(Point {
+            mib: mib as f64,
+            fork: find(prices, &fork)?.into(),
+            spawn: find(prices, &spawn)?.into(),
+        });
+        from.extend([fork.to_string(), spawn.to_string()]);
+    }
+    let last = points.last()?;
+    let most = format!(
+        "with {} MiB it is {} times as fast",
+        last.mib,
+        figures::significant(last.fork.price / last.spawn.price, 3)
+    );
+    let sentence = match break_even(&points)? {
+        BreakEven::Always => {
+            let first = points.first()?;
+            let share = figures::percent(1.0 - first.spawn.price / first.fork.price);
+            format!(
+                "posix_spawn beats fork and exec here however little memory the caller has written: by {share} \
+                 with none; {most}."
+            )
+        }
+        BreakEven::From(mib) if mib < 1.0 => {
+            format!("posix_spawn beats fork and exec here from less than 1 MiB of written memory on; {most}.")
+        }
+        BreakEven::From(mib) => format!(
+            "posix_spawn beats fork and exec here from about {} MiB of written memory on; {most}.",
+            figures::significant(mib, 2)
+        ),
+        BreakEven::Never => {
+            format!(
+                "fork and exec is no slower than posix_spawn here up to {} MiB of written memory.",
+                last.mib
+            )
+        }
+    };
+    Some(Observation { sentence, from })
+}
+
+/// Two prices at one amount of written memory.
+struct Point {
+    mib: f64,
+    fork: Known,
+    spawn: Known,
+}
+
+/// A price with its interval.
+#[derive(Clone, Copy)]
+struct Known {
+    price: f64,
+    interval: Interval,
+}
+
+impl From<&Figures<'_>> for Known {
+    fn from(figures: &Figures) -> Self {
+        Self { price: figures.price.median, interval: figures.price.interval }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum BreakEven {
+    /// Already with nothing written.
+    Always,
+    /// From so many MiB on, on the straight line between two points.
+    From(f64),
+    Never,
+}
+
+/// None where it cannot be told, not even at the last point.
+fn break_even(points: &[Point]) -> Option<BreakEven> {
+    let (first, last) = (points.first()?, points.last()?);
+    if !apart(last.fork.interval, last.spawn.interval) {
+        return None;
+    }
+    if last.fork.price < last.spawn.price {
+        return Some(BreakEven::Never);
+    }
+    if first.fork.price > first.spawn.price {
+        let clearly = apart(first.fork.interval, first.spawn.interval);
+        return Some(if clearly { BreakEven::Always } else { BreakEven::From(first.mib) });
+    }
+    let crossing = points.windows(2).find_map(|pair| {
+        let gains = |point: &Point| point.fork.price - point.spawn.price;
+        let (before, after) = (gains(&pair[0]), gains(&pair[1]));
+        let share = -before / (after - before);
+        (before <= 0.0 && after > 0.0).then(|| pair[0].mib + share * (pair[1].mib - pair[0].mib))
+    });
+    crossing.map(BreakEven::From)
+}
+
+fn apart(a: Interval, b: Interval) -> bool {
+    a.high < b.low || b.high < a.low
+}
+
+fn case(probe: &str, params: &[(&str, ParamValue)]) -> Case {
+    let params: Params = params.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    Case { probe: probe.to_owned(), params }
+}
+
+/// What was measured of a case, where it is a price to build on.
+fn find<'a, 'b>(prices: &'b Prices<'a>, case: &Case) -> Option<&'b Figures<'a>> {
+    let measured = prices.measured().find(|(other, _)| *other == case);
+    measured.map(|(_, figures)| figures).filter(|figures| figures.is_price())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(fork: [f64; 3], spawn: f64) -> Vec<Point> {
+        let known =
+            |price: f64| Known { price, interval: Interval { low: price * 0.98, high: price * 1.02 } };
+        let prices = DIRTY.into_iter().zip(fork);
+        prices.map(|(mib, fork)| Point { mib: mib as f64, fork: known(fork), spawn: known(spawn) }).collect()
+    }
+
+    #[test]
+    fn the_break_even_is_where_the_lines_cross() {
+        let even = |fork, spawn| break_even(&points(fork, spawn));
+        assert_eq!(even([120.0, 9000.0, 40000.0], 100.0), Some(BreakEven::Always));
+        assert_eq!(even([50.0, 150.0, 550.0], 100.0), Some(BreakEven::From(32.0)));
+        assert_eq!(even([50.0, 80.0, 90.0], 100.0), Some(BreakEven::Never));
+        // One per cent dearer with nothing written is as good as even there.
+        assert_eq!(even([101.0, 9000.0, 40000.0], 100.0), Some(BreakEven::From(0.0)));
+        assert_eq!(even([50.0, 80.0, 101.0], 100.0), None);
+    }
+}
