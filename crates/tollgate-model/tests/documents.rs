@@ -7,7 +7,7 @@ mod support;
 use proptest::prelude::*;
 use support::{measured, run_of};
 use tollgate_model::run::{MAX_BYTES, ReadError};
-use tollgate_model::{Case, Fact, Label, Outcome, ParamValue, Run, RunId};
+use tollgate_model::{Case, Counted, Fact, Label, Outcome, ParamValue, Run, RunId};
 
 /// Every kind of value that a document can hold.
 fn small() -> Run {
@@ -19,6 +19,10 @@ fn small() -> Run {
     prices.processes[0].rounds += 2;
     prices.processes[0].dropped = vec![0, 3];
     prices.dropped = 2;
+    // The second process timed 70 rounds, and two of them had a block of this case.
+    prices.processes[1].rounds = 70;
+    prices.processes[1].ran = Some(vec![0, 64]);
+    prices.counted = Some(Counted { what: "minor faults".into(), events: 1000, operations: 1000 });
     prices.against = Some(Case::plain("gates/vdso"));
     prices.notes.push("int 0x80".into());
     let mut run = run_of(vec![
@@ -118,6 +122,11 @@ fn contradictions_are_refused() {
     refused("[0,3]", "[3,0]", "not ascending");
     refused("[0,3]", "[0,5]", "within its rounds");
     refused("[0,3]", "[0]", "do not add up");
+    refused("[0,64]", "[64,0]", "not ascending");
+    refused("[0,64]", "[0,70]", "within its rounds");
+    refused("[0,64]", "[0]", "do not add up");
+    refused("\"ran\":[0,64],\"dropped\":[]", "\"ran\":[0,1,64],\"dropped\":[5]", "the dropped rounds");
+    refused("minor faults", "minor\\nfaults", "control characters");
     refused("\"dropped\":2,", "\"dropped\":1,", "do not add up");
     refused("[164.25,-0.5,", "[164.25,", "do not add up");
     refused("gates/syscall", "gates/\\u001b[2J", "control characters");

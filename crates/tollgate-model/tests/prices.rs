@@ -218,6 +218,24 @@ fn rounds_are_joined_by_their_numbers() {
 }
 
 #[test]
+fn a_case_that_is_due_in_few_rounds_is_joined_in_those() {
+    let every: Vec<f64> = (0..128).map(|i| 100.0 + f64::from(i * 37 % 128)).collect();
+    let syscall = measured("gates", &[every.clone(), every.clone()]);
+    let mut case = measured("gates", &[(0..32).map(|i| every[i * 4] * 1.5).collect(), vec![]]);
+    case.processes[0].rounds = 128;
+    case.processes[0].ran = Some((0..32).map(|i| i * 4).collect());
+    // In the second process it had no turn at all.
+    case.processes[1].rounds = 128;
+    case.processes[1].ran = Some(vec![]);
+    case.against = Some(Case::plain("gates/syscall"));
+    let run = run_with(&[("gates/syscall", syscall), ("gates/case", case.clone())]);
+    let found = paired(&run, &case, 1).unwrap();
+    assert_eq!((found.ratio, found.verdict), (1.5, Verdict::Slower));
+    let price = Price::of(&case).unwrap();
+    assert_eq!((price.samples, price.process_medians.len(), price.dropped_share), (32, 1, 0.0));
+}
+
+#[test]
 fn near_nothing_a_ratio_is_not_made_up() {
     let mut random = Random(8);
     let mut noise = |centre: f64| -> Vec<f64> { (0..200).map(|_| centre + random.normal()).collect() };
