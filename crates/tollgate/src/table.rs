@@ -10,7 +10,9 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use crate::say::clean;
 
 /// The first column is cut here: a name from elsewhere may be of any length.
-const LONGEST_NAME: usize = 44;
+const LONGEST_NAME: usize = 60;
+/// Names that have not even so much room are put on lines of their own, all of them.
+const ENOUGH_FOR_NAMES: usize = 24;
 /// Remarks narrower than this are put beneath their row.
 const ENOUGH_FOR_REMARKS: usize = 34;
 const INDENT: &str = "    ";
@@ -84,13 +86,16 @@ impl Table {
         let all = self.header.len();
         let few = all - self.dispensable.min(all);
         let layouts = [(0..all, 2), (0..all, 1), (0..few, 2), (0..few, 1)];
-        let mut lines = layouts.into_iter().map(|(columns, gap)| self.columns(columns, gap));
-        let fitting = lines.find(|lines| widest(lines) <= width);
+        let mut whole = layouts.into_iter().map(|(columns, gap)| self.columns(columns, gap, usize::MAX));
         let mut names: Vec<String> = vec![String::new(); self.rows.len() + 1];
-        let lines = fitting.unwrap_or_else(|| {
-            // Too narrow even so: the name goes on a line of its own.
-            names = self.names();
-            self.columns(1..all, 1).into_iter().map(|line| format!("  {line}")).collect()
+        let lines = whole.find(|lines| widest(lines) <= width).unwrap_or_else(|| {
+            // Names that are too long even so go on a line of their own; where there is no room at all, every name.
+            let figures = widest(&self.columns(1..few, 1, usize::MAX));
+            let room = width.saturating_sub(figures + 1);
+            let (columns, longest) = if room >= ENOUGH_FOR_NAMES { (0..few, room) } else { (1..all, 0) };
+            names = self.names(longest);
+            let indent = if columns.start == 0 { "" } else { "  " };
+            self.columns(columns, 1, longest).into_iter().map(|line| format!("{indent}{line}")).collect()
         });
         let columns = widest(&lines);
         let beside = width.checked_sub(columns + 2).filter(|&room| room >= ENOUGH_FOR_REMARKS);
@@ -128,8 +133,9 @@ impl Table {
         text
     }
 
-    /// Some columns, `gap` apart, one line a row, the header's first.
-    fn columns(&self, columns: Range<usize>, gap: u16) -> Vec<String> {
+    /// Some columns, `gap` apart, one line a row, the header's first; without the names that are longer than
+    /// `longest`.
+    fn columns(&self, columns: Range<usize>, gap: u16, longest: usize) -> Vec<String> {
         let (first, number) = (columns.start, columns.len());
         let mut table = comfy_table::Table::new();
         table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -140,7 +146,9 @@ impl Table {
         table.set_header(header.skip(first).take(number));
         for row in &self.rows {
             let cells = row.cells.iter().enumerate().map(|(at, cell)| match at {
-                0 => self.marked(row.look, cell),
+                0 => Some(self.marked(row.look, cell))
+                    .filter(|name| display_width(name) <= longest)
+                    .unwrap_or_default(),
                 _ => cell.clone(),
             });
             table.add_row(cells.skip(first).take(number).collect::<Vec<String>>());
@@ -154,10 +162,12 @@ impl Table {
         table.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    fn names(&self) -> Vec<String> {
+    /// The names that are longer than `longest`, the header's first; for the others nothing.
+    fn names(&self, longest: usize) -> Vec<String> {
         let header = self.header.first().map(|name| self.marked(Look::Plain, name));
         let name = |row: &Row| self.marked(row.look, row.cells.first().map_or("", |name| name));
-        header.into_iter().chain(self.rows.iter().map(name)).collect()
+        let names = header.into_iter().chain(self.rows.iter().map(name));
+        names.map(|name| if display_width(&name) > longest { name } else { String::new() }).collect()
     }
 
     /// A name with room for the mark that some row has, cut where it is too long.
@@ -287,6 +297,27 @@ mod tests {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_has_a_line_of_its_own() {
+        let mut table = table();
+        table.row(
+            Look::Plain,
+            &["a/name-that-is-much-longer-than-others".into(), "9 ns".into(), "8–9".into()],
+            &[],
+        );
+        let text = plain(&table.render(45));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines.iter().any(|line| line.starts_with("  gates/call ") && line.contains("1.02 ns")),
+            "{text}"
+        );
+        let at = lines
+            .iter()
+            .position(|line| *line == "  a/name-that-is-much-longer-than-others")
+            .expect("a line");
+        assert!(lines[at + 1].trim_start().starts_with("9 ns"), "{text}");
     }
 
     #[test]

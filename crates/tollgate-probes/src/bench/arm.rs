@@ -19,6 +19,8 @@ pub struct Arm {
     pub(super) most_iterations: u64,
     /// The experiment that it asks one question of, where others ask it as well.
     pub(super) experiment: Option<String>,
+    /// What must be there for it and serves others as well, such as memory that was written.
+    pub(super) stage: Option<String>,
     /// What was found while it was made ready.
     pub(super) notes: Vec<String>,
 }
@@ -27,7 +29,14 @@ impl Arm {
     /// An arm whose blocks run at `station`.
     pub fn new(station: impl Station + 'static) -> Self {
         let station = Box::new(station);
-        Self { station, ops_per_iteration: 1, most_iterations: u64::MAX, experiment: None, notes: Vec::new() }
+        Self {
+            station,
+            ops_per_iteration: 1,
+            most_iterations: u64::MAX,
+            experiment: None,
+            stage: None,
+            notes: Vec::new(),
+        }
     }
 
     /// An arm in a 32-bit process of its own, and how the 32-bit vDSO enters the kernel there.
@@ -56,6 +65,13 @@ impl Arm {
     /// A block has at most so many iterations: there is no room for more.
     pub fn with_most(mut self, iterations: u64) -> Self {
         self.most_iterations = iterations.max(1);
+        self
+    }
+
+    /// What this arm needs serves all arms with the same `stage`: where time is short they are in a process
+    /// together, or none of them is.
+    pub fn on_stage(mut self, stage: impl Into<String>) -> Self {
+        self.stage = Some(stage.into());
         self
     }
 

@@ -108,16 +108,16 @@ impl Contest {
 
     /// The places divided into experiments: those that ask one are together, every other is alone.
     fn experiments(&self, places: &[usize]) -> Vec<Vec<usize>> {
-        let mut experiments: Vec<Vec<usize>> = Vec::new();
-        for &place in places {
-            let number = |place: usize| self.entrants[place].ready.experiment;
-            let same = |others: &&mut Vec<usize>| number(place) != 0 && number(others[0]) == number(place);
-            match experiments.iter_mut().find(same) {
-                Some(experiment) => experiment.push(place),
-                None => experiments.push(vec![place]),
-            }
-        }
-        experiments
+        gather(places.iter().map(|&place| vec![place]).collect(), |place| {
+            self.entrants[place].ready.experiment
+        })
+    }
+
+    /// The experiments of what is running, divided by what they need to be there: they are run in a process
+    /// together, or not.
+    fn stages(&self) -> Vec<Vec<usize>> {
+        let experiments = self.experiments(&self.places(&State::Running));
+        gather(experiments, |place| self.entrants[place].ready.stage)
     }
 
     /// Time of an experiment's block with all that it does untimed. Who asked first has seen what it takes.
@@ -125,10 +125,10 @@ impl Contest {
         experiment.iter().map(|&place| self.entrants[place].block()).max().unwrap_or_default()
     }
 
-    /// Time that a process needs to do an experiment once.
-    fn need_of(&self, experiment: &[usize]) -> Duration {
-        let setup: Duration = experiment.iter().map(|&place| self.entrants[place].ready.setup).sum();
-        setup + self.block(experiment)
+    /// Time that a process needs to set a stage and to do each of its experiments once.
+    fn need_of(&self, stage: &[usize]) -> Duration {
+        let setup: Duration = stage.iter().map(|&place| self.entrants[place].ready.setup).sum();
+        setup + self.experiments(stage).iter().map(|experiment| self.block(experiment)).sum::<Duration>()
     }
 
     /// The arms that nobody has tried yet.
@@ -139,21 +139,21 @@ impl Contest {
     /// The arms of one process that takes about so long, and the time that it should get: everything where
     /// that fits; else those that had the fewest processes come first, and of them the cheapest.
     pub fn running(&self, slice: Duration) -> (Lineup, Duration) {
-        let mut experiments = self.experiments(&self.places(&State::Running));
-        let turns = |experiment: &[usize]| experiment.iter().map(|&place| self.entrants[place].turns()).min();
-        experiments.sort_by_cached_key(|experiment| (turns(experiment), self.need_of(experiment)));
+        let mut stages = self.stages();
+        let turns = |stage: &[usize]| stage.iter().map(|&place| self.entrants[place].turns()).max();
+        stages.sort_by_cached_key(|stage| (turns(stage), self.need_of(stage)));
         let mut needed = Duration::ZERO;
         // The first is in, whatever it takes: it would never have its turn else.
-        let room = experiments.first().map_or(slice, |first| slice.max(self.need_of(first)));
-        experiments.retain(|experiment| {
-            let need = self.need_of(experiment);
+        let room = stages.first().map_or(slice, |first| slice.max(self.need_of(first)));
+        stages.retain(|stage| {
+            let need = self.need_of(stage);
             let fits = needed + need <= room;
             needed += if fits { need } else { Duration::ZERO };
             fits
         });
         let mut due: Vec<(usize, usize)> = Vec::new();
-        for experiment in &experiments {
-            let stride = stride(self.block(experiment));
+        for experiment in stages.iter().flat_map(|stage| self.experiments(stage)) {
+            let stride = stride(self.block(&experiment));
             due.extend(experiment.iter().map(|&place| (place, stride)));
         }
         due.sort_unstable();
@@ -162,8 +162,7 @@ impl Contest {
 
     /// Time that one process needs to give every arm one block.
     pub fn need(&self) -> Duration {
-        let experiments = self.experiments(&self.places(&State::Running));
-        experiments.iter().map(|experiment| self.need_of(experiment)).sum()
+        self.stages().iter().map(|stage| self.need_of(stage)).sum()
     }
 
     fn places(&self, state: &State) -> Vec<usize> {
@@ -285,9 +284,9 @@ impl Entrant {
         self.ready.whole.saturating_mul(u32::try_from(self.iterations).unwrap_or(u32::MAX))
     }
 
-    /// Processes in which it had a block.
+    /// Processes in which it had a block, kept or not.
     fn turns(&self) -> usize {
-        self.processes.iter().filter(|process| process.kept() > 0).count()
+        self.processes.iter().filter(|process| process.ran.as_ref().is_none_or(|ran| !ran.is_empty())).count()
     }
 
     fn order(&self, stride: usize) -> ArmOrder {
@@ -402,6 +401,19 @@ impl Entrant {
             }
         }
     }
+}
+
+/// Joins the groups whose members have the same number; 0 is nobody's.
+fn gather(groups: Vec<Vec<usize>>, number: impl Fn(usize) -> u64) -> Vec<Vec<usize>> {
+    let mut gathered: Vec<Vec<usize>> = Vec::new();
+    for group in groups {
+        let own = number(group[0]);
+        match gathered.iter_mut().find(|other| own != 0 && number(other[0]) == own) {
+            Some(others) => others.extend(group),
+            None => gathered.push(group),
+        }
+    }
+    gathered
 }
 
 /// In every how manyth round a block of such a length is due: a round of all arms should not last so long that the

@@ -29,7 +29,7 @@ const TEXT_WORDS: usize = 32;
 const ORDER: usize = TEXT + TEXT_WORDS;
 const ORDER_WORDS: usize = 1 << 13;
 const ARMS: usize = ORDER + ORDER_WORDS;
-const ARM_TEXT: usize = 8; // after state, cost, whole, setup, operations, most, experiment, events
+const ARM_TEXT: usize = 9; // after state, cost, whole, setup, operations, most, experiment, stage, events
 const ARM_WORDS: usize = ARM_TEXT + TEXT_WORDS;
 const CELLS: usize = ARMS + MAX_ARMS * ARM_WORDS;
 const WORDS: usize = CELLS + MAX_ARMS * MAX_ROUNDS;
@@ -72,6 +72,8 @@ pub struct Readiness {
     pub most: u64,
     /// The same for all arms that ask questions of one experiment; 0 where it is alone.
     pub experiment: u64,
+    /// The same for all arms that need the same to be there; 0 where it needs nothing.
+    pub stage: u64,
     /// One note a line.
     pub notes: String,
 }
@@ -225,13 +227,17 @@ impl Ledger {
         let at = ARMS + arm * ARM_WORDS;
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (code, numbers, text) = match state {
-            ArmState::Untried => (0, [0; 6], ""),
+            ArmState::Untried => (0, [0; 7], ""),
             ArmState::Ready(ready) => {
                 let [cost, whole, setup] = [ready.cost, ready.whole, ready.setup].map(nanoseconds);
-                (1, [cost, whole, setup, ready.ops, ready.most, ready.experiment], ready.notes.as_str())
+                (
+                    1,
+                    [cost, whole, setup, ready.ops, ready.most, ready.experiment, ready.stage],
+                    ready.notes.as_str(),
+                )
             }
-            ArmState::Skipped(why) => (2, [0; 6], why.as_str()),
-            ArmState::Failed(error) => (3, [0; 6], error.as_str()),
+            ArmState::Skipped(why) => (2, [0; 7], why.as_str()),
+            ArmState::Failed(error) => (3, [0; 7], error.as_str()),
         };
         self.write_text(at + ARM_TEXT, TEXT_WORDS, text);
         for (offset, number) in numbers.into_iter().enumerate() {
@@ -260,6 +266,7 @@ impl Ledger {
                     ops: word(4).clamp(1, 1 << 20),
                     most: word(5).max(1),
                     experiment: word(6),
+                    stage: word(7),
                     notes: text,
                 }))
             }
@@ -386,6 +393,7 @@ mod tests {
                 ops: 64,
                 most: u64::MAX,
                 experiment: 9,
+                stage: 0,
                 notes: "sysenter".into(),
             })),
             ArmState::Skipped("no IA-32 emulation".into()),

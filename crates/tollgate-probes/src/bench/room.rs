@@ -67,6 +67,12 @@ pub fn how_many(most: u64, processes: u64, bytes: u64) -> (u64, Option<String>) 
     }
 }
 
+/// Who allows how many processes, for whoever was refused one: `5 processes that … allows`.
+pub fn processes_allowed() -> Option<String> {
+    let allowed = ROOM.get()?.processes.as_ref()?;
+    Some(format!("{} that {} allows", Count::Processes.show(allowed.amount), allowed.by))
+}
+
 /// What was taken, until it is dropped.
 #[derive(Debug)]
 pub struct Taken {

@@ -259,8 +259,15 @@ fn try_out(
 
 fn ready(arm: &Arm, known: Readiness) -> ArmState {
     let (ops, most) = (arm.ops_per_iteration, arm.most_iterations);
-    let experiment = arm.experiment.as_deref().map_or(0, number_of);
-    ArmState::Ready(Box::new(Readiness { ops, most, experiment, notes: arm.notes.join("\n"), ..known }))
+    let [experiment, stage] = [&arm.experiment, &arm.stage].map(|name| name.as_deref().map_or(0, number_of));
+    ArmState::Ready(Box::new(Readiness {
+        ops,
+        most,
+        experiment,
+        stage,
+        notes: arm.notes.join("\n"),
+        ..known
+    }))
 }
 
 /// A number for a name, the same in every process, and not 0.

@@ -1,0 +1,43 @@
+//! Builds `image/image.rs` twice, with the C library linked in and with the dynamic loader, for the program to carry
+//! along: what it costs to start a program depends on which of both it is.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+const SOURCE: &str = "image/image.rs";
+
+fn main() {
+    println!("cargo::rerun-if-changed={SOURCE}");
+    for (name, feature) in [("image-static", "+crt-static"), ("image-dynamic", "-crt-static")] {
+        if let Err(why) = build(name, feature) {
+            println!("cargo::error={SOURCE} cannot be built with target-feature={feature}: {why}");
+        }
+    }
+}
+
+fn build(name: &str, feature: &str) -> Result<(), String> {
+    let variable = |name: &str| env::var_os(name).ok_or_else(|| format!("cargo did not set {name}"));
+    let mut rustc = Command::new(variable("RUSTC")?);
+    rustc.arg(SOURCE).arg("--target").arg(variable("TARGET")?);
+    rustc.args([
+        "--edition=2024",
+        "--crate-name=image",
+        "--crate-type=bin",
+        "-Cpanic=abort",
+        "-Copt-level=s",
+    ]);
+    rustc.args(["-Cstrip=symbols", &format!("-Ctarget-feature={feature}")]);
+    if let Some(linker) = env::var_os("RUSTC_LINKER") {
+        let mut option = OsString::from("linker=");
+        option.push(linker);
+        rustc.arg("-C").arg(option);
+    }
+    let path: PathBuf = [variable("OUT_DIR")?, name.into()].iter().collect();
+    let output = rustc.arg("-o").arg(path).output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ")),
+    }
+}

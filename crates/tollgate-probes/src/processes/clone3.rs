@@ -1,0 +1,17 @@
+//! The copy of a process, by the kernel's newest call and without the C library.
+
+use crate::bench::Timed;
+use crate::probe::{PLAIN, Probe};
+
+use super::creation::{What, arm};
+use super::memory::{kinds, with};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "processes/clone3",
+    operation: "One clone3 that shares nothing: a fork without the C library, until the call returns or until the child, \
+                which leaves at once, is waited for.",
+    timed: |_| Timed::Whole("clone3(2)"),
+    cases: || with(kinds(), "until", &["return", "gone"]),
+    arm: |_, params| arm(What::Clone3, params),
+    ..PLAIN
+};

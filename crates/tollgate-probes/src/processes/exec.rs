@@ -1,0 +1,17 @@
+//! A process that becomes another program.
+
+use crate::bench::Timed;
+use crate::probe::{PLAIN, Probe, each_word, word};
+
+use super::creation::{LINKS, What, arm};
+use super::image::{IMAGES, Image};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "processes/exec",
+    operation: "One execve, by which a process becomes a program that executes the next: a chain of five less a chain \
+                of one, divided by four.",
+    timed: |_| Timed::Whole("execve(2)"),
+    cases: || each_word("image", &IMAGES.map(|(name, _)| name)),
+    arm: |_, params| Ok(arm(What::Exec(Image::of(word(params, "image"))), params)?.with_ops(LINKS as u64)),
+    ..PLAIN
+};

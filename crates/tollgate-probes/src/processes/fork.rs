@@ -1,0 +1,17 @@
+//! The copy of a process, by the C library's function.
+
+use crate::bench::Timed;
+use crate::probe::{PLAIN, Probe};
+
+use super::creation::{What, arm};
+use super::memory::{kinds, with};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "processes/fork",
+    operation: "One fork of a process with so much memory, until the call returns or until the child, which leaves at once, \
+                is waited for.",
+    timed: |_| Timed::Whole("fork(3)"),
+    cases: || with(kinds(), "until", &["return", "gone"]),
+    arm: |_, params| arm(What::Fork, params),
+    ..PLAIN
+};

@@ -1,0 +1,282 @@
+//! What the process that makes others has of memory, and the process that has it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+
+use tollgate_model::{ParamValue, Params};
+
+use crate::bench::room::{self, Taken};
+use crate::bench::{Apart, Refusal, alive};
+use crate::probe::{number, params, word};
+
+use super::creation::Creation;
+
+const MIB: usize = 1 << 20;
+/// A huge page of x86-64 (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
+const HUGE: usize = 2 * MIB;
+const SMALL: usize = 4096;
+
+/// What a process has of memory beside what every process has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Memory {
+    /// Nothing.
+    Plain,
+    /// So many MiB that are written, in such pages.
+    Written {
+        /// How many.
+        mib: usize,
+        /// In what pages.
+        page: Page,
+    },
+    /// So many MiB that are mapped and never touched.
+    Mapped {
+        /// How many.
+        mib: usize,
+    },
+}
+
+/// Pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Page {
+    /// 4 KiB.
+    Small,
+    /// 2 MiB, transparent.
+    Huge,
+}
+
+/// Every kind, as parameters.
+pub(super) fn kinds() -> Vec<Params> {
+    let mut kinds = vec![params(&[("dirty_mib", 0.into())])];
+    for mib in [64, 256] {
+        for page in ["4k", "thp"] {
+            kinds.push(params(&[("dirty_mib", mib.into()), ("page", page.into())]));
+        }
+    }
+    kinds.push(params(&[("mapped_mib", 256.into())]));
+    kinds
+}
+
+/// Each of `kinds` with each of `values` of another parameter.
+pub(super) fn with(kinds: Vec<Params>, name: &str, values: &[&str]) -> Vec<Params> {
+    let each = |kind: Params| {
+        values.iter().map(move |&value| {
+            let mut kind = kind.clone();
+            kind.insert(name.to_owned(), ParamValue::from(value));
+            kind
+        })
+    };
+    kinds.into_iter().flat_map(each).collect()
+}
+
+impl Memory {
+    /// What a case asks for.
+    pub fn of(params: &Params) -> Self {
+        let page = if word(params, "page") == "thp" { Page::Huge } else { Page::Small };
+        match (number(params, "dirty_mib") as usize, number(params, "mapped_mib") as usize) {
+            (0, 0) => Self::Plain,
+            (0, mib) => Self::Mapped { mib },
+            (mib, _) => Self::Written { mib, page },
+        }
+    }
+
+    /// Bytes that it takes when it is written.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Written { mib, .. } => mib * MIB,
+            Self::Plain | Self::Mapped { .. } => 0,
+        }
+    }
+}
+
+thread_local! {
+    /// The processes of this bench process that have one kind of memory each, for all who need it.
+    static STAGES: RefCell<BTreeMap<Memory, (Apart, Taken)>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The process that has `memory` and does the experiments of [`Creation::all`], made where it is not there yet.
+///
+/// # Errors
+/// [`Refusal::Skip`] where the place has not so much memory, or gives other pages.
+pub(super) fn stage(memory: Memory) -> Result<Apart, Refusal> {
+    if let Some(known) = STAGES.with_borrow(|stages| stages.get(&memory).map(|(apart, _)| apart.clone())) {
+        return Ok(known);
+    }
+    let taken = room::take_memory(memory.bytes() as u64)?;
+    let apart = Apart::start(move || Creation::all(Region::new(memory)?))?;
+    STAGES.with_borrow_mut(|stages| stages.insert(memory, (apart.clone(), taken)));
+    Ok(apart)
+}
+
+/// Memory of this process, until it is dropped.
+pub(super) struct Region {
+    memory: Memory,
+    mapping: *mut libc::c_void,
+    mapped: usize,
+    /// Where huge pages may begin.
+    start: *mut u8,
+    length: usize,
+    /// What is written next.
+    value: u8,
+}
+
+impl Region {
+    /// Maps it, and writes it where it is to be written.
+    ///
+    /// # Errors
+    /// As [`stage`].
+    pub fn new(memory: Memory) -> Result<Self, Refusal> {
+        let length = match memory {
+            Memory::Plain => 0,
+            Memory::Written { mib, .. } | Memory::Mapped { mib } => mib * MIB,
+        };
+        let mut region = Self {
+            memory,
+            mapping: std::ptr::null_mut(),
+            mapped: 0,
+            start: std::ptr::null_mut(),
+            length,
+            value: 0,
+        };
+        if length == 0 {
+            return Ok(region);
+        }
+        let failed = |call: &str| {
+            let error = io::Error::last_os_error();
+            // How much memory a place allows is what it is, not something that has just run short.
+            Refusal::Skip(format!("{call} of {} MiB is refused: {error}", length / MIB))
+        };
+        let mapped = length + HUGE;
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let mapping = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
+        if mapping == libc::MAP_FAILED {
+            return Err(failed("mmap"));
+        }
+        region.mapping = mapping;
+        region.mapped = mapped;
+        let start = mapping.cast::<u8>();
+        // SAFETY: the mapping is longer than its rounded-up start and the length.
+        region.start = unsafe { start.add(start.align_offset(HUGE)) };
+        let advice = match memory {
+            Memory::Written { page: Page::Huge, .. } => libc::MADV_HUGEPAGE,
+            _ => libc::MADV_NOHUGEPAGE,
+        };
+        // SAFETY: the range lies in our own mapping. A kernel without huge pages refuses both advices (EINVAL).
+        let advised = unsafe { libc::madvise(region.start.cast(), length, advice) } == 0;
+        if !advised && advice == libc::MADV_HUGEPAGE {
+            return Err(failed("madvise(MADV_HUGEPAGE)"));
+        }
+        if let Memory::Written { page, .. } = memory {
+            let before = minor_faults();
+            region.write();
+            region.check_pages(page, minor_faults() - before)?;
+        }
+        Ok(region)
+    }
+
+    /// Huge pages come only where there are some: the kernel gives small ones in their place.
+    fn check_pages(&self, page: Page, faults: u64) -> Result<(), Refusal> {
+        let huge = (self.length / HUGE) as u64;
+        match page {
+            Page::Huge if faults > 2 * huge => Err(Refusal::Skip(format!(
+                "the kernel gives small pages instead of huge ones: {faults} faults for {} MiB; see \
+                 /sys/kernel/mm/transparent_hugepage/enabled",
+                self.length / MIB
+            ))),
+            Page::Huge | Page::Small => Ok(()),
+        }
+    }
+
+    /// After a copy: a process that works goes on writing its memory, and the next copy takes that right away from
+    /// its pages once more. On Linux 6.18 that makes half of a fork's price.
+    pub fn write_again(&mut self) {
+        if matches!(self.memory, Memory::Written { .. }) {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        const BREATH: usize = 16 * MIB;
+        // Pages that hold the same could be merged, and a page of zeros need not be there.
+        self.value = self.value.wrapping_add(1).max(1);
+        for offset in (0..self.length).step_by(SMALL) {
+            // SAFETY: the offset lies in our own mapping, to which nothing else refers.
+            unsafe { self.start.add(offset).write_volatile(self.value) };
+            if offset.is_multiple_of(BREATH) {
+                alive();
+            }
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if !self.mapping.is_null() {
+            // SAFETY: the mapping is ours, of this length, and nobody refers to it any more.
+            unsafe { libc::munmap(self.mapping, self.mapped) };
+        }
+    }
+}
+
+/// Of this process so far (getrusage(2)).
+fn minor_faults() -> u64 {
+    // SAFETY: an all-zero rusage is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is valid for writing; on failure it stays zero.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
+    usage.ru_minflt as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::clock::Clock;
+    use crate::bench::{Block, Experiment, Order};
+    use crate::processes::accounts::Footprint;
+
+    #[test]
+    fn a_case_names_its_memory() {
+        let kinds: Vec<Memory> = kinds().iter().map(Memory::of).collect();
+        assert_eq!(kinds.len(), 6);
+        assert_eq!(kinds[0], Memory::Plain);
+        assert!(kinds.contains(&Memory::Written { mib: 64, page: Page::Huge }));
+        assert_eq!(kinds[5], Memory::Mapped { mib: 256 });
+        assert_eq!(with(super::kinds(), "until", &["return", "gone"]).len(), 12);
+    }
+
+    /// Answers with what this process's own memory grew by when it got a region.
+    struct Growth(i64);
+
+    impl Experiment for Growth {
+        fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Block>, Refusal> {
+            Ok(vec![Block { work: self.0 as u64, empty: 0, undisturbed: true, counted: None }])
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_written_is_and_what_is_to_be_mapped_is_not() {
+        if let Err(refusal) = Footprint::of_this_process() {
+            println!("skipped: {refusal:?}");
+            return;
+        }
+        // In a process of its own: what other tests copy just now is nobody's own.
+        let grown = |memory| {
+            let apart = Apart::start(move || {
+                let before = Footprint::of_this_process()?.bytes;
+                let region = std::mem::ManuallyDrop::new(Region::new(memory)?);
+                let _ = &region;
+                Ok(vec![Box::new(Growth(Footprint::of_this_process()?.bytes - before))])
+            });
+            let order = Order { iterations: 1, extra: 0 };
+            let blocks =
+                apart.expect("a process").experiment(0).run(Clock::Kernel, order).expect("an answer");
+            blocks[0].work as i64
+        };
+        let mapped = grown(Memory::Mapped { mib: 256 });
+        let written = grown(Memory::Written { mib: 64, page: Page::Small });
+        assert!(mapped < 4 << 20, "{mapped} bytes");
+        assert!((64 << 20..72 << 20).contains(&written), "{written} bytes");
+    }
+}

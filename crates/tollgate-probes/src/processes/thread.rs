@@ -1,0 +1,16 @@
+//! The thread.
+
+use crate::bench::Timed;
+use crate::probe::{PLAIN, Probe};
+
+use super::creation::{What, arm};
+use super::memory::{kinds, with};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "processes/thread",
+    operation: "One thread that ends at once, until pthread_create returns or until the thread is joined.",
+    timed: |_| Timed::Whole("pthread_create(3), pthread_join(3)"),
+    cases: || with(kinds(), "until", &["return", "gone"]),
+    arm: |_, params| arm(What::Thread, params),
+    ..PLAIN
+};

@@ -1,0 +1,260 @@
+//! The suites of traps and processes as a whole: orders, ratios of one run, counts; what they leave behind;
+//! and places that allow little.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
+
+/// Two runs at a time would be each other's noise.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A run of both suites, marked so that whatever it leaves behind is found.
+struct Marked {
+    command: Command,
+    mark: String,
+}
+
+impl Marked {
+    fn new(patterns: &[&str], seconds: u32) -> Self {
+        Self::of(Command::new(PROGRAM), patterns, seconds)
+    }
+
+    fn of(mut command: Command, patterns: &[&str], seconds: u32) -> Self {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let mark = format!("TOLLGATE_TEST_MARK={}-{number}", std::process::id());
+        let (name, value) = mark.split_once('=').expect("a name and a value");
+        command.arg("run").args(patterns).args(["--format=json", "--quiet", "--out"]).arg("/dev/null");
+        command.args(["--time", &seconds.to_string()]).env(name, value);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self { command, mark }
+    }
+
+    /// Processes that still bear the mark.
+    fn alive(&self) -> Vec<u32> {
+        let entries = fs::read_dir("/proc").expect("/proc");
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+        let marked = |pid: &u32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|&byte| byte == 0).any(|variable| variable == self.mark.as_bytes())
+        };
+        pids.filter(|pid| *pid != std::process::id()).filter(marked).collect()
+    }
+
+    fn expect_nothing_alive(&self) {
+        let began = Instant::now();
+        loop {
+            let alive = self.alive();
+            if alive.is_empty() {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(3), "{} processes are left", alive.len());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Runs to the end; the rows, and how long it took.
+    fn rows(&mut self) -> (Rows, Duration) {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = Instant::now();
+        let output: Output = self.command.output().expect("the program starts");
+        let took = began.elapsed();
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+        self.expect_nothing_alive();
+        let rows = document["measurements"].as_array().expect("measurements").clone();
+        for row in &rows {
+            let answered = match row["status"].as_str() {
+                Some("measured") => row["median"].as_f64().is_some_and(f64::is_finite),
+                Some("skipped") => row["why"].as_str().is_some_and(|why| !why.is_empty()),
+                Some("failed") => row["error"].as_str().is_some_and(|error| !error.is_empty()),
+                _ => false,
+            };
+            assert!(answered, "no answer: {row}");
+            println!("{} {}: {} {}{}", row["probe"], row["params"], row["median"], row["why"], row["error"]);
+        }
+        (Rows(rows), took)
+    }
+}
+
+struct Rows(Vec<Value>);
+
+impl Rows {
+    fn find(&self, probe: &str, params: &Value) -> &Value {
+        let row = self.0.iter().find(|row| row["probe"] == probe && row["params"] == *params);
+        row.unwrap_or_else(|| panic!("no row for {probe} {params}"))
+    }
+
+    /// The price, where it has one.
+    fn price(&self, probe: &str, params: Value) -> Option<f64> {
+        let row = self.find(probe, &params);
+        if row["status"] != "measured" {
+            println!("skipped: {probe} {params} has no price here: {}{}", row["why"], row["error"]);
+        }
+        row["median"].as_f64()
+    }
+}
+
+/// The name and parameters of every case that is listed.
+fn listed(patterns: &[&str]) -> Vec<(Value, Value)> {
+    let output =
+        Command::new(PROGRAM).arg("list").args(patterns).arg("--format=json").output().expect("a list");
+    let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let probes = list["probes"].as_array().expect("probes");
+    let cases = probes.iter().flat_map(|probe| {
+        let params = probe["params"].as_array().expect("cases").clone();
+        params.into_iter().map(move |params| (probe["name"].clone(), params))
+    });
+    cases.collect()
+}
+
+#[test]
+fn both_suites_answer_for_every_row_in_time_and_in_the_order_that_is_known() {
+    let patterns = ["traps", "processes"];
+    let (rows, took) = Marked::new(&patterns, 8).rows();
+    assert!(took < Duration::from_secs(9), "took {took:?}");
+    let answered: Vec<(Value, Value)> =
+        rows.0.iter().map(|row| (row["probe"].clone(), row["params"].clone())).collect();
+    assert_eq!(answered, listed(&patterns));
+
+    // Trap and emulate is dearer than the instruction by two orders or so, on any machine.
+    let imul = rows.price("traps/imul", json!({}));
+    for opcode in [json!({}), json!({"opcode": "ud1"})] {
+        if let (Some(trap), Some(imul)) = (rows.price("traps/invalid-opcode", opcode), imul) {
+            assert!(trap > 50.0 * imul, "{trap} against {imul} ns");
+        }
+    }
+    let branch = rows.price("traps/branch", json!({}));
+    if let (Some(trap), Some(branch)) = (rows.price("traps/invalid-opcode", json!({"opcode": "ud1"})), branch)
+    {
+        assert!(trap > 5.0 * branch, "{trap} against {branch} ns");
+    }
+
+    // What is counted is exactly what was asked for.
+    let counted = rows.0.iter().filter(|row| !row["counted"].is_null());
+    let counted: Vec<&Value> = counted.collect();
+    assert!(counted.len() > 5, "{} rows are counted", counted.len());
+    for row in counted {
+        assert_eq!(row["counted"]["events"], row["counted"]["operations"], "{row}");
+        assert!(row["counted"]["events"].as_u64() > Some(0), "{row}");
+    }
+    for page in ["4k", "thp"] {
+        if rows.price("traps/minor-fault", json!({"page": page})).is_some() {
+            assert_eq!(
+                rows.find("traps/minor-fault", &json!({"page": page}))["counted"]["what"],
+                "minor faults"
+            );
+        }
+    }
+
+    // fork pays for what is written and not for what is mapped; the others pay for neither.
+    let gone = |probe: &str, dirty: u64| match dirty {
+        0 => rows.price(probe, json!({"dirty_mib": 0, "until": "gone"})),
+        mib => rows.price(probe, json!({"dirty_mib": mib, "page": "4k", "until": "gone"})),
+    };
+    for probe in ["processes/fork", "processes/clone3"] {
+        let mapped = rows.price(probe, json!({"mapped_mib": 256, "until": "gone"}));
+        if let [Some(none), Some(some), Some(much)] = [0, 64, 256].map(|mib| gone(probe, mib)) {
+            assert!(some > 2.0 * none && much > 1.5 * some, "{probe}: {none}, {some}, {much} ns");
+            if let Some(mapped) = mapped {
+                assert!(
+                    mapped < 2.0 * none,
+                    "{probe}: {none} ns, {mapped} ns with memory that is only mapped"
+                );
+            }
+        }
+    }
+    for probe in ["processes/vfork", "processes/thread"] {
+        if let (Some(none), Some(much)) = (gone(probe, 0), gone(probe, 256)) {
+            assert!(much < 2.0 * none, "{probe}: {none}, {much} ns");
+        }
+    }
+    if let (Some(thread), Some(fork)) = (gone("processes/thread", 0), gone("processes/fork", 0)) {
+        assert!(thread < fork, "a thread for {thread} ns, a fork for {fork} ns");
+    }
+}
+
+#[test]
+fn killed_in_the_middle_of_the_population_it_leaves_nothing() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut marked = Marked::new(&["processes/population"], 20);
+    let mut run = marked.command.spawn().expect("the program starts");
+    let began = Instant::now();
+    while marked.alive().len() < 100 {
+        if run.try_wait().expect("our own child").is_some() || began.elapsed() > Duration::from_secs(15) {
+            println!("skipped: this place has no room for a population");
+            let _ = run.kill();
+            let _ = run.wait();
+            return;
+        }
+    }
+    run.kill().expect("our own child");
+    run.wait().expect("waited");
+    marked.expect_nothing_alive();
+}
+
+/// The program under limits that are set before it starts.
+fn limited(program: &Path, limits: &'static [(libc::__rlimit_resource_t, u64)]) -> Command {
+    let mut command = Command::new(program);
+    let change = move || {
+        for &(resource, amount) in limits {
+            let limit = libc::rlimit { rlim_cur: amount, rlim_max: amount };
+            // SAFETY: the pointer is to a whole rlimit.
+            if unsafe { libc::setrlimit(resource, &limit) } != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: single system calls on memory that was made before.
+    unsafe { command.pre_exec(change) };
+    command.current_dir("/").env("HOME", "/nonexistent").env_remove("XDG_DATA_HOME");
+    command
+}
+
+#[test]
+fn where_little_memory_is_allowed_much_is_skipped_with_the_limit_named() {
+    let command = limited(Path::new(PROGRAM), &[(libc::RLIMIT_AS, 64 << 20)]);
+    let (rows, took) = Marked::of(command, &["traps", "processes"], 5).rows();
+    assert!(took < Duration::from_millis(5800), "took {took:?}");
+    for mib in [64, 256] {
+        let row = rows.find("processes/fork", &json!({"dirty_mib": mib, "page": "4k", "until": "gone"}));
+        assert_eq!(row["status"], "skipped", "{row}");
+        assert!(row["why"].as_str().is_some_and(|why| why.contains("RLIMIT_AS")), "{row}");
+    }
+    assert_eq!(rows.find("processes/fork", &json!({"dirty_mib": 0, "until": "gone"}))["status"], "measured");
+    assert_eq!(rows.find("traps/breakpoint", &json!({}))["status"], "measured");
+}
+
+#[test]
+fn where_few_processes_are_allowed_no_population_is_made() {
+    // SAFETY: geteuid(2) has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return println!("skipped: only root may become a user that has no other processes");
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let program = place.path().join("tollgate");
+    fs::copy(PROGRAM, &program).expect("a copy of the program");
+    for path in [place.path(), program.as_path()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");
+    }
+    let mut command = limited(&program, &[(libc::RLIMIT_NPROC, 5)]);
+    // A user of this test's own: others' processes would count against the limit.
+    command.uid(64_777).gid(64_777);
+    let (rows, took) = Marked::of(command, &["traps", "processes"], 5).rows();
+    assert!(took < Duration::from_millis(5800), "took {took:?}");
+    let row = rows.find("processes/population", &json!({"of": "process"}));
+    assert_eq!(row["status"], "skipped", "{row}");
+    assert!(row["why"].as_str().is_some_and(|why| why.contains("RLIMIT_NPROC")), "{row}");
+    assert_eq!(rows.find("traps/breakpoint", &json!({}))["status"], "measured");
+}
