@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
 use super::experiment::Experiment;
+use super::room;
 use super::station::{Block, Order, Refusal};
 use super::worker;
 
@@ -41,7 +42,7 @@ impl Apart {
     pub fn start(
         prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
     ) -> Result<Self, Refusal> {
-        let no_process = |error: io::Error| Refusal::of("no process of its own for it", &error);
+        let no_process = |error: io::Error| room::refused("a process of its own for it", &error);
         let (orders_out, orders) = io::pipe().map_err(no_process)?;
         let (answers, answers_in) = io::pipe().map_err(no_process)?;
         // SAFETY: getpid(2) has no preconditions.

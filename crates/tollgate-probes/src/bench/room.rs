@@ -1,6 +1,7 @@
 //! Room: how many processes and how much memory a bench process may take. Never more than a tenth of the processes
 //! or half of the memory that the place allows: others live here as well.
 
+use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -67,10 +68,17 @@ pub fn how_many(most: u64, processes: u64, bytes: u64) -> (u64, Option<String>) 
     }
 }
 
-/// Who allows how many processes, for whoever was refused one: `5 processes that … allows`.
-pub fn processes_allowed() -> Option<String> {
-    let allowed = ROOM.get()?.processes.as_ref()?;
-    Some(format!("{} that {} allows", Count::Processes.show(allowed.amount), allowed.by))
+/// What it says of the place that one more process or thread was refused: `call` is who asked.
+pub fn refused(call: &str, error: &io::Error) -> Refusal {
+    let allowed = ROOM.get().and_then(|room| room.processes.as_ref());
+    match (error.raw_os_error(), allowed) {
+        (Some(libc::EAGAIN), Some(allowed)) => {
+            let number = Count::Processes.show(allowed.amount);
+            Refusal::Skip(format!("{call} is refused: {error}; {} allows {number}", allowed.by))
+        }
+        (Some(libc::EAGAIN), None) => Refusal::Skip(format!("{call} is refused: {error}")),
+        _ => Refusal::of(&format!("{call} is refused"), error),
+    }
 }
 
 /// What was taken, until it is dropped.

@@ -10,12 +10,13 @@ use tollgate_model::Params;
 
 use crate::bench::clock::{Clock, Span};
 use crate::bench::cpu::Attendance;
+use crate::bench::room::refused;
 use crate::bench::{Arm, Block, Experiment, Order, Refusal, Shared};
 use crate::probe::word;
 
+use super::calls;
 use super::image::{Image, Program};
 use super::memory::{Memory, Region, stage};
-use super::{calls, refused};
 
 /// What is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,6 +273,32 @@ mod tests {
                 Err(refusal) => println!("skipped: {what:?}: {refusal:?}"),
             }
         }
+    }
+
+    #[test]
+    fn what_is_timed_is_what_a_plain_loop_of_the_same_calls_takes() {
+        let region = Rc::new(RefCell::new(Region::new(Memory::Plain).expect("nothing")));
+        let what = What::Spawn(Image::Bare);
+        let mut creation = Creation { what, region, program: None };
+        let program = match Program::new(Image::Bare) {
+            Ok(program) => program,
+            Err(refusal) => return println!("skipped: {refusal:?}"),
+        };
+        let plain = || {
+            let began = std::time::Instant::now();
+            let pid = calls::posix_spawn(&program.path, &program.chain(1)).expect("a child");
+            assert_eq!(calls::wait_for(pid).expect("its status"), 0);
+            began.elapsed().as_nanos() as u64
+        };
+        let mut timed = || {
+            let blocks = creation.run(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a block");
+            blocks[1].work
+        };
+        // Side by side and the least of many: other tests' noise hits both.
+        let (plain, timed) =
+            (0..300).fold((u64::MAX, u64::MAX), |least, _| (least.0.min(plain()), least.1.min(timed())));
+        let ratio = timed as f64 / plain as f64;
+        assert!((0.8..1.25).contains(&ratio), "{timed} against {plain} ns");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::bench::Refusal;
+use crate::bench::{Refusal, room};
 
 core::arch::global_asm!(include_str!("bare.s"));
 
@@ -49,7 +49,7 @@ impl Image {
             (Some(libc::ENOENT), Self::Dynamic) => Refusal::Skip(
                 "the loader that the program names (ld-linux-x86-64.so.2) is not here".to_owned(),
             ),
-            _ => super::refused(call, error),
+            _ => room::refused(call, error),
         }
     }
 }

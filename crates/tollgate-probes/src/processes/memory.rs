@@ -91,7 +91,7 @@ impl Memory {
 
 thread_local! {
     /// The processes of this bench process that have one kind of memory each, for all who need it.
-    static STAGES: RefCell<BTreeMap<Memory, (Apart, Taken)>> = const { RefCell::new(BTreeMap::new()) };
+    static STAGES: RefCell<BTreeMap<Memory, (Apart, [Taken; 2])>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// The process that has `memory` and does the experiments of [`Creation::all`], made where it is not there yet.
@@ -102,7 +102,8 @@ pub(super) fn stage(memory: Memory) -> Result<Apart, Refusal> {
     if let Some(known) = STAGES.with_borrow(|stages| stages.get(&memory).map(|(apart, _)| apart.clone())) {
         return Ok(known);
     }
-    let taken = room::take_memory(memory.bytes() as u64)?;
+    // Itself, and the child that it makes.
+    let taken = [room::take_processes(2)?, room::take_memory(memory.bytes() as u64)?];
     let apart = Apart::start(move || Creation::all(Region::new(memory)?))?;
     STAGES.with_borrow_mut(|stages| stages.insert(memory, (apart.clone(), taken)));
     Ok(apart)

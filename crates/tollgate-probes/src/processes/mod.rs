@@ -1,8 +1,5 @@
 //! What it costs to make processes and threads, and to switch between them.
 
-use std::io;
-
-use crate::bench::{Refusal, room};
 use crate::probe::Suite;
 
 mod accounts;
@@ -39,14 +36,3 @@ pub(crate) static SUITE: Suite = Suite {
     ],
     twin: None,
 };
-
-/// What it says of the place that one more process or thread was refused.
-fn refused(call: &str, error: &io::Error) -> Refusal {
-    match (error.raw_os_error(), room::processes_allowed()) {
-        (Some(libc::EAGAIN), Some(allowed)) => {
-            Refusal::Skip(format!("{call} is refused ({error}): of the {allowed}, none is left"))
-        }
-        (Some(libc::EAGAIN), None) => Refusal::Skip(format!("{call} is refused: {error}")),
-        _ => Refusal::of(&format!("{call} is refused"), error),
-    }
-}

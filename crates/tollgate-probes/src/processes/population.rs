@@ -383,7 +383,7 @@ impl Drop for Threads {
 
 /// A refusal to make one more.
 fn refused(call: &str, made: usize, error: &io::Error) -> Refusal {
-    super::refused(&format!("{call}, after {made} of them,"), error)
+    room::refused(&format!("{call}, after {made} of them,"), error)
 }
 
 #[cfg(test)]
