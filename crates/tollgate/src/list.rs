@@ -1,6 +1,6 @@
 //! `tollgate list`: what can be measured, from the registry; and what is kept.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read};
 
@@ -88,19 +88,29 @@ fn about(probe: &Probe) -> String {
     if let Some(counts) = probe.counts {
         about.push_str(&format!(" Counted: {counts}."));
     }
-    let cases = (probe.cases)();
-    let mut names: Vec<&String> = cases.iter().flat_map(|params| params.keys()).collect();
-    names.sort();
-    names.dedup();
-    for name in names {
-        let values: Vec<String> =
-            cases.iter().filter_map(|params| params.get(name)).map(ToString::to_string).collect();
-        about.push_str(&format!(" Cases: {name} = {}.", values.join(", ")));
-    }
+    about.push_str(&in_words(&(probe.cases)()));
     if let Some(against) = probe.against {
         about.push_str(&format!(" Held against {against}."));
     }
     about
+}
+
+/// ` Cases: instructions = 1, 32, 256.`; nothing where there is one case without parameters.
+fn in_words(cases: &[Params]) -> String {
+    let mut values: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+    for (name, value) in cases.iter().flatten() {
+        let values = values.entry(name).or_default();
+        let value = value.to_string();
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let of_each: Vec<String> =
+        values.iter().map(|(name, values)| format!("{name} = {}", values.join(", "))).collect();
+    // Not every combination is a case.
+    let all: usize = values.values().map(Vec::len).product();
+    let number = if all == cases.len() { String::new() } else { format!(" ({} in all)", cases.len()) };
+    if of_each.is_empty() { String::new() } else { format!(" Cases: {}{number}.", of_each.join("; ")) }
 }
 
 /// The instructions of its cases, each once.

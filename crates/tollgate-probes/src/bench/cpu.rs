@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The processors that this thread may run on, ascending.
@@ -15,6 +16,29 @@ pub fn allowed() -> Vec<usize> {
     // SAFETY: every index is below CPU_SETSIZE.
     (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
 }
+
+/// What [`allowed`] said before this process was pinned.
+static PLACE: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// Keeps what the program may use for [`others`], since a thread that is pinned can no longer ask.
+pub fn remember(allowed: &[usize]) {
+    let _ = PLACE.set(allowed.to_vec());
+}
+
+/// The processors that the program may use beside the one on which this thread runs, the best partner first:
+/// the next one, round the end, that is a core of its own; hardware threads of this core come last.
+pub fn others() -> Vec<usize> {
+    // SAFETY: sched_getcpu(3) has no preconditions.
+    let Ok(home) = usize::try_from(unsafe { libc::sched_getcpu() }) else { return Vec::new() };
+    let siblings = std::fs::read_to_string(format!("{TOPOLOGY}{home}/topology/thread_siblings_list"));
+    let siblings = siblings.map(|text| parse_list(&text)).unwrap_or_default();
+    let mut others = PLACE.get().cloned().unwrap_or_else(allowed);
+    others.retain(|&cpu| cpu != home);
+    others.sort_by_key(|&cpu| (siblings.contains(&cpu), cpu < home, cpu));
+    others
+}
+
+const TOPOLOGY: &str = "/sys/devices/system/cpu/cpu";
 
 /// The processor to measure on where nobody chose one: the last of those allowed, since processor 0 serves
 /// most interrupts; on a processor with two kinds of cores the last of the fast ones.
@@ -82,21 +106,37 @@ pub fn switches() -> u64 {
 pub struct Attendance {
     began: Instant,
     used: Duration,
+    /// The clocks of processes that take part and are not waited for yet.
+    beside: Vec<libc::clockid_t>,
 }
 
 impl Attendance {
     /// From now on.
     pub fn begin() -> Self {
-        Self { began: Instant::now(), used: time_used() }
+        Self::begin_beside(&[])
     }
 
-    /// Whether nearly all of the time since was used by this process and the children that it has waited
-    /// for. Where the kernel does not account in microseconds this cannot be told, and is taken to be so.
+    /// From now on, with children that take part and go on living.
+    pub fn begin_beside(children: &[libc::pid_t]) -> Self {
+        let clock = |&child: &libc::pid_t| {
+            let mut clock = 0;
+            // SAFETY: `clock` is valid for writing.
+            let outcome = unsafe { libc::clock_getcpuclockid(child, &mut clock) };
+            (outcome == 0).then_some(clock)
+        };
+        let beside: Vec<libc::clockid_t> = children.iter().filter_map(clock).collect();
+        let used = time_used() + time_of(&beside);
+        Self { began: Instant::now(), used, beside }
+    }
+
+    /// Whether nearly all of the time since was used by this process, the children that it has waited for
+    /// and those that take part. Where the kernel does not account in microseconds this cannot be told, and is
+    /// taken to be so.
     pub fn was_whole(self) -> bool {
         /// The two clocks are read one after the other, and one of them in whole microseconds.
         const SLACK: Duration = Duration::from_micros(15);
         let passed = self.began.elapsed();
-        let used = time_used().saturating_sub(self.used);
+        let used = (time_used() + time_of(&self.beside)).saturating_sub(self.used);
         used.is_zero() || passed <= used + passed / 20 + SLACK
     }
 }
@@ -113,6 +153,17 @@ fn time_used() -> Duration {
     };
     let microseconds = time(libc::RUSAGE_SELF) + time(libc::RUSAGE_CHILDREN);
     Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
+}
+
+/// What these processor-time clocks of processes say, all together.
+fn time_of(clocks: &[libc::clockid_t]) -> Duration {
+    let time = |&clock: &libc::clockid_t| {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is valid for writing; on failure it stays zero.
+        unsafe { libc::clock_gettime(clock, &mut time) };
+        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+    };
+    clocks.iter().map(time).sum()
 }
 
 #[cfg(test)]
@@ -160,6 +211,47 @@ mod tests {
         // SAFETY: `child` is our child; `status` is valid for writing.
         unsafe { libc::waitpid(child, &mut status, 0) };
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}");
+    }
+
+    #[test]
+    fn time_that_a_child_uses_is_counted_before_it_is_waited_for() {
+        let parent = i32::try_from(std::process::id()).expect("a process number");
+        // SAFETY: the child goes round in a circle until it is killed.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            super::super::worker::die_with_parent(parent);
+            loop {
+                std::hint::spin_loop();
+            }
+        }
+        let attendance = Attendance::begin_beside(&[child]);
+        assert_eq!(attendance.beside.len(), 1);
+        let before = time_of(&attendance.beside);
+        let until = Instant::now() + Duration::from_secs(10);
+        while time_of(&attendance.beside) == before && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let used = time_of(&attendance.beside);
+        // SAFETY: a child of ours that nobody has waited for.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+        assert!(used > before);
+    }
+
+    #[test]
+    fn others_are_what_was_allowed_before_less_this_one() {
+        let before = allowed();
+        remember(&before);
+        let Some(&last) = before.last() else { panic!("no processor allowed") };
+        pin(last).expect("an allowed processor");
+        let mut others = others();
+        allow(&before);
+        assert!(!others.contains(&last));
+        others.push(last);
+        others.sort_unstable();
+        assert_eq!(others, before);
     }
 
     #[test]

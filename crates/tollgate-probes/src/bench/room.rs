@@ -76,7 +76,9 @@ pub fn refused(call: &str, error: &io::Error) -> Refusal {
             let number = Count::Processes.show(allowed.amount);
             Refusal::Skip(format!("{call} is refused: {error}; {} allows {number}", allowed.by))
         }
-        (Some(libc::EAGAIN), None) => Refusal::Skip(format!("{call} is refused: {error}")),
+        (Some(libc::EAGAIN), None) => Refusal::Skip(format!(
+            "{call} is refused: {error}; RLIMIT_NPROC, pids.max of a cgroup or kernel.threads-max leaves no more"
+        )),
         _ => Refusal::of(&format!("{call} is refused"), error),
     }
 }

@@ -138,6 +138,7 @@ pub(super) fn serve(ledger: &Ledger, find: Find) -> i32 {
     // The ledger stays for as long as this process does.
     let _ = HEART.set(ledger.heart());
     cpu::allow(&task.allowed);
+    cpu::remember(&task.allowed);
     room::set(task.room);
     if task.work == Work::Clock {
         find_clock(ledger);

@@ -13,8 +13,12 @@ mod image;
 mod memory;
 mod population;
 mod posix_spawn;
+mod raw;
+mod ring;
 mod shell;
+mod switch;
 mod thread;
+mod trial;
 mod vfork;
 
 /// The processes.
@@ -33,6 +37,8 @@ pub(crate) static SUITE: Suite = Suite {
         &population::TIME,
         &population::MEMORY,
         &population::FREE,
+        &switch::PROBE,
+        &ring::PROBE,
     ],
     twin: None,
 };
