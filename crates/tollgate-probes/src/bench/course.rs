@@ -66,8 +66,8 @@ fn list(cpus: &[usize]) -> String {
     cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What part of the time that is left the auditions may take together. They take a tenth of it, but where
-/// processors are short or arms hang.
+/// What part of the time that is left the auditions may take. They take a tenth of it, but where processors are
+/// short or arms hang.
 const AUDITIONS: f64 = 0.5;
 
 /// Measures the chosen cases within the plan's budget.
@@ -171,20 +171,20 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Tries each arm by itself. One that dies or hangs is written down, and the next process goes on
-    /// with the one after it. `groups` are still to be tried, this one included: arms that hang may not
-    /// take what the others need.
+    /// Tries each arm by itself. One that dies, hangs or takes too long is written down, and the next process
+    /// goes on with the one after it, in a part of what time is left then: arms that hang may not take what the
+    /// others need. `groups` are still to be tried, this one included.
     fn audition(&mut self, group: &mut Contest, groups: usize) -> Result<(), BenchError> {
-        let share = self.left().mul_f64(AUDITIONS) / groups as u32;
-        let last = Instant::now() + share;
+        const TOO_LATE: Duration = Duration::from_millis(20);
         loop {
             let lineup = group.waiting();
-            if lineup.is_empty() || last <= Instant::now() {
+            let share = self.left().mul_f64(AUDITIONS) / groups as u32;
+            if lineup.is_empty() || share < TOO_LATE {
                 return Ok(());
             }
-            let left = last.saturating_duration_since(Instant::now());
-            let deadline = clock::monotonic() + left.as_nanos() as u64;
+            let deadline = clock::monotonic() + share.as_nanos() as u64;
             let work = Work::Audition { clock: self.clock, arms: lineup.orders.clone(), deadline };
+            let last = Instant::now() + share;
             let (ending, worker) = self.run(work, last, &|ledger| lineup.on_now(ledger))?;
             group.hear(&lineup, &worker.ledger, ending, self.plan.stall);
         }

@@ -41,7 +41,7 @@ impl Ending {
             Self::Killed(libc::SIGSYS) => "killed by SIGSYS: a seccomp filter forbids it".to_owned(),
             Self::Killed(signal) => format!("its process was killed by {}", signal_name(signal)),
             Self::Stalled => format!("no progress for {:.1} s: it hangs here", stall.as_secs_f64()),
-            Self::OutOfTime => "the run's time was over before it had an answer".to_owned(),
+            Self::OutOfTime => "it took longer than the run had time for it".to_owned(),
             Self::Interrupted => "interrupted".to_owned(),
         }
     }
