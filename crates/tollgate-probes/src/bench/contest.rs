@@ -140,7 +140,7 @@ impl Contest {
     /// that fits; else those that had the fewest processes come first, and of them the cheapest.
     pub fn running(&self, slice: Duration) -> (Lineup, Duration) {
         let mut stages = self.stages();
-        let turns = |stage: &[usize]| stage.iter().map(|&place| self.entrants[place].turns()).max();
+        let turns = |stage: &[usize]| stage.iter().map(|&place| self.entrants[place].turns()).min();
         stages.sort_by_cached_key(|stage| (turns(stage), self.need_of(stage)));
         let mut needed = Duration::ZERO;
         // The first is in, whatever it takes: it would never have its turn else.
