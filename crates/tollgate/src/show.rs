@@ -64,8 +64,13 @@ pub fn print_warnings(run: &Run, prices: &Prices) {
 }
 
 fn price_table(prices: &Prices) -> Table {
-    let mut table =
-        Table::new(&["probe", "price", "95 % interval", "floor", "×syscall"]).with_last_dispensable();
+    let columns = ["probe", "price", "95 % interval", "floor", "×syscall"];
+    // Without the plain call nothing is a multiple of it.
+    let has_multiples = prices.measured().any(|(_, figures)| figures.multiple.is_some());
+    let mut table = match has_multiples {
+        true => Table::new(&columns).with_last_dispensable(),
+        false => Table::new(&columns[..4]),
+    };
     let long = long_names(prices);
     let mut headed = None;
     for row in &prices.rows {

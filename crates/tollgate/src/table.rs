@@ -74,9 +74,9 @@ impl Table {
         self.rows.push(Row { look: Look::Plain, cells, remarks: String::new() });
     }
 
-    /// Adds a row. Texts may come from anywhere.
+    /// Adds a row; cells beyond the last column are left out. Texts may come from anywhere.
     pub fn row(&mut self, look: Look, cells: &[String], remarks: &[String]) {
-        let cells = cells.iter().map(|cell| clean(cell).into_owned()).collect();
+        let cells = cells.iter().take(self.header.len()).map(|cell| clean(cell).into_owned()).collect();
         self.rows.push(Row { look, cells, remarks: clean(&remarks.join("; ")).into_owned() });
     }
 
