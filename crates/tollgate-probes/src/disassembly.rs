@@ -8,7 +8,16 @@ use crate::bench::{OWN_PROBES, Timed, TimedLoop};
 use crate::{Probe, SUITES};
 
 /// Instructions that make a crossing ready or take its result.
-const PREPARATION: [Mnemonic; 4] = [Mnemonic::Mov, Mnemonic::Lea, Mnemonic::Xor, Mnemonic::Add];
+const PREPARATION: [Mnemonic; 8] = [
+    Mnemonic::Mov,
+    Mnemonic::Lea,
+    Mnemonic::Xor,
+    Mnemonic::Add,
+    Mnemonic::Or,
+    Mnemonic::Pushfq,
+    Mnemonic::Popfq,
+    Mnemonic::Nop,
+];
 
 /// Every registered case that has a loop, by name: the loop, the instruction, and how often.
 fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {

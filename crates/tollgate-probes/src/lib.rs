@@ -12,6 +12,7 @@ pub mod probe;
 mod processes;
 pub mod registry;
 pub mod selection;
+mod traps;
 
 pub use probe::{Probe, Suite};
 pub use registry::{SUITES, find};

@@ -82,6 +82,19 @@ impl Arm {
     }
 }
 
+#[cfg(test)]
+impl Arm {
+    /// One block, as a round runs it.
+    pub(crate) fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        self.station.block(clock, order)
+    }
+
+    /// Operations in one iteration, and iterations of a block at the most.
+    pub(crate) fn room(&self) -> (u64, u64) {
+        (self.ops_per_iteration, self.most_iterations)
+    }
+}
+
 /// A 64-bit loop with its context: runs in whatever thread it is given to.
 pub struct Loop {
     code: LongLoop,

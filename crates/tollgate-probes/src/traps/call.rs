@@ -1,0 +1,28 @@
+//! What lowers the price of an emulated instruction: to call what emulates it.
+
+use crate::bench::timed::timed_loop;
+use crate::bench::{Loop, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
+
+use super::imul::TEN;
+use super::invalid_opcode::twenty_seven;
+use super::power::power;
+
+timed_loop! {
+    /// Word 0: the function, in the C calling convention.
+    ten_calls: ".rept 10", "mov edi, 3", "mov esi, 3", "call [r13]", ".endr"
+}
+
+pub(super) static PROBE: Probe = Probe {
+    name: "traps/call",
+    operation: "One call of the function that emulates the instruction, ten in a row: the same power without a trap.",
+    against: Some("traps/imul"),
+    timed: |_| Timed::Loop { code: TimedLoop::Long(ten_calls), instruction: "call", times: TEN as usize },
+    arm: |probe, params| {
+        let words = [power as extern "C" fn(u32, u32) -> u32 as usize as u64, 0, 0, 0, 0, 0, 0];
+        // SAFETY: the function takes two numbers and touches no memory.
+        let timed = unsafe { Loop::new((probe.timed)(params), words, None, twenty_seven) }?;
+        Ok(timed.here().with_ops(TEN))
+    },
+    ..PLAIN
+};

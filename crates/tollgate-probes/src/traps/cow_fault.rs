@@ -1,0 +1,27 @@
+//! The store to a page that others share.
+
+use crate::probe::{PLAIN, Probe};
+
+use super::handler;
+use super::memory::{PAGE, Region, file_of};
+use super::touched::{self, Before, Counting, SMALL, Touched};
+
+/// In a block at the most: the file and the copies are 1 MiB each.
+const MOST: usize = 256;
+
+pub(super) static PROBE: Probe = Probe {
+    name: "traps/cow-fault",
+    operation: "One store to a page of a private file mapping that was only read so far, which the kernel copies.",
+    timed: |_| SMALL,
+    counts: Some("minor faults"),
+    arm: |probe, params| {
+        let file = file_of(MOST * PAGE)?;
+        let writable = libc::PROT_READ | libc::PROT_WRITE;
+        let region = Region::of_file(&file, MOST * PAGE, writable, libc::MAP_PRIVATE)?;
+        region.small_pages();
+        let touched = Touched { before: Before::Read, ..Touched::new(region, PAGE, 0, Counting::Faults) };
+        touched.arm((probe.timed)(params), 1, touched::aligned(PAGE))
+    },
+    absence: handler::absence,
+    ..PLAIN
+};

@@ -1,0 +1,37 @@
+//! The privileged instruction.
+
+use crate::bench::timed::timed_loop;
+use crate::bench::{Loop, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
+
+use super::handler::{self, Handled, handler, tried};
+
+timed_loop! {
+    /// Only the kernel may halt the processor.
+    halt: "hlt"
+}
+
+handler! {
+    /// Steps over it (one byte).
+    step_over: "add rax, 1", "mov [rdx + {rip}], rax"
+}
+
+pub(super) static PROBE: Probe = Probe {
+    name: "traps/general-protection",
+    operation: "One HLT outside the kernel (#GP) and the SIGSEGV handler that counts it and steps over it.",
+    timed: |_| Timed::once("hlt", TimedLoop::Long(halt)),
+    counts: Some("signals"),
+    arm: |probe, params| {
+        let timed = (probe.timed)(params);
+        // SAFETY: the loop needs nothing from its context.
+        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
+        Ok(tried(timed_loop.with_around(handled(timed)), 1, "hlt")?.here())
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// The handler for this loop.
+pub(super) fn handled(timed: Timed) -> Handled {
+    Handled::new(libc::SIGSEGV, step_over, timed)
+}

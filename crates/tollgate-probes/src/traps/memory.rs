@@ -1,0 +1,203 @@
+//! Mappings whose pages come and go, and what the kernel says of them.
+
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::ptr;
+
+use crate::bench::Refusal;
+
+/// A small page, in bytes.
+pub(super) const PAGE: usize = 4096;
+/// A huge page, in bytes.
+pub(super) const HUGE: usize = 2 << 20;
+
+/// What stands in every page of a file of [`file_of`].
+pub(super) const FILLING: u8 = 0x5a;
+
+/// A mapping that begins at a multiple of a huge page, so that what the kernel does by aligned windows it does
+/// the same in each run. It goes with its owner.
+pub(super) struct Region {
+    address: *mut u8,
+    length: usize,
+    /// Of the whole reservation.
+    reserved: *mut libc::c_void,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread.
+unsafe impl Send for Region {}
+
+impl Region {
+    /// Private anonymous memory, nothing of it there yet.
+    pub fn anonymous(length: usize, protection: libc::c_int) -> Result<Self, Refusal> {
+        Self::map(length, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
+    }
+
+    /// The beginning of a file, shared or private.
+    pub fn of_file(
+        file: &File,
+        length: usize,
+        protection: libc::c_int,
+        kind: libc::c_int,
+    ) -> Result<Self, Refusal> {
+        Self::map(length, protection, kind, file.as_raw_fd())
+    }
+
+    fn map(
+        length: usize,
+        protection: libc::c_int,
+        flags: libc::c_int,
+        descriptor: libc::c_int,
+    ) -> Result<Self, Refusal> {
+        let refused = || Refusal::of("mmap(2) is refused", &io::Error::last_os_error());
+        let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let reserved = unsafe { libc::mmap(ptr::null_mut(), length + HUGE, libc::PROT_NONE, nothing, -1, 0) };
+        if reserved == libc::MAP_FAILED {
+            return Err(refused());
+        }
+        let address = (reserved as usize).next_multiple_of(HUGE) as *mut u8;
+        let region = Self { address, length, reserved };
+        // SAFETY: within the reservation, which nobody else knows.
+        let mapped =
+            unsafe { libc::mmap(address.cast(), length, protection, flags | libc::MAP_FIXED, descriptor, 0) };
+        if mapped == libc::MAP_FAILED { Err(refused()) } else { Ok(region) }
+    }
+
+    /// Where it begins.
+    pub fn start(&self) -> u64 {
+        self.address as u64
+    }
+
+    /// In bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// madvise(2) on all of it.
+    pub fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the range is this mapping's; the advices in use here at most empty its pages.
+        match unsafe { libc::madvise(self.address.cast(), self.length, advice) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Small pages, whatever the machine's policy. Where the kernel has no others it refuses the advice.
+    pub fn small_pages(&self) {
+        let _ = self.advise(libc::MADV_NOHUGEPAGE);
+    }
+
+    /// Gives every page back to the kernel: the next touch of each is its first.
+    pub fn discard(&self) -> Result<(), Refusal> {
+        self.advise(libc::MADV_DONTNEED)
+            .map_err(|error| Refusal::of("madvise(MADV_DONTNEED) is refused", &error))
+    }
+
+    /// mprotect(2) on all of it.
+    pub fn protect(&self, protection: libc::c_int) -> Result<(), Refusal> {
+        // SAFETY: the range is this mapping's, and nothing is borrowed from it.
+        match unsafe { libc::mprotect(self.address.cast(), self.length, protection) } {
+            0 => Ok(()),
+            _ => Err(Refusal::of("mprotect(2) is refused", &io::Error::last_os_error())),
+        }
+    }
+
+    /// Puts anonymous memory that may not be touched in its place: nothing is mapped any more.
+    pub fn clear(&self) -> Result<(), Refusal> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        // SAFETY: the range is this mapping's, and nothing is borrowed from it.
+        let mapped = unsafe { libc::mmap(self.address.cast(), self.length, libc::PROT_NONE, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(Refusal::of("mmap(2) is refused", &io::Error::last_os_error()));
+        }
+        Ok(())
+    }
+
+    /// How many of its first small pages are resident (mincore(2)).
+    pub fn resident(&self, pages: usize) -> Result<usize, Refusal> {
+        let pages = pages.min(self.length / PAGE);
+        let mut present = vec![0_u8; pages];
+        // SAFETY: `present` has a byte for each page of the range, which is this mapping's.
+        match unsafe { libc::mincore(self.address.cast(), pages * PAGE, present.as_mut_ptr()) } {
+            0 => Ok(present.iter().filter(|&&byte| byte & 1 == 1).count()),
+            _ => Err(Refusal::of("mincore(2) is refused", &io::Error::last_os_error())),
+        }
+    }
+
+    /// The byte at `offset`.
+    pub fn read(&self, offset: usize) -> u8 {
+        // SAFETY: kept within the mapping; only called where it may be read.
+        unsafe { self.address.add(offset.min(self.length - 1)).read_volatile() }
+    }
+
+    /// Puts `byte` at `offset`. The region must be writable.
+    pub fn write(&mut self, offset: usize, byte: u8) {
+        // SAFETY: kept within the mapping; only called where it may be written.
+        unsafe { self.address.add(offset.min(self.length - 1)).write_volatile(byte) }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: made by `map` with this length; the loop that used it is gone with its arm.
+        unsafe { libc::munmap(self.reserved, self.length + HUGE) };
+    }
+}
+
+/// A file that is nowhere but in memory (memfd_create(2)), every byte of it [`FILLING`].
+pub(super) fn file_of(length: usize) -> Result<File, Refusal> {
+    // SAFETY: the name is a string.
+    let descriptor = unsafe { libc::memfd_create(c"tollgate-traps".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(Refusal::of("memfd_create(2) is refused", &io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    let file = File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    let filling = vec![FILLING; 16 * PAGE];
+    for offset in (0..length).step_by(filling.len()) {
+        let rest = filling.len().min(length - offset);
+        file.write_all_at(&filling[..rest], offset as u64)
+            .map_err(|error| Refusal::of("a file in memory cannot be written", &error))?;
+    }
+    Ok(file)
+}
+
+/// Page faults of this thread that needed no input or output (getrusage(2), ru_minflt).
+pub(super) fn minor_faults() -> u64 {
+    // SAFETY: an all-zero rusage is valid.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: `usage` is valid for writing; on failure it stays zero.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    usage.ru_minflt as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_come_by_touch_and_go_by_advice() {
+        let mut region = Region::anonymous(8 * PAGE, libc::PROT_READ | libc::PROT_WRITE).expect("memory");
+        region.small_pages();
+        assert_eq!(region.start() as usize % HUGE, 0);
+        if region.resident(8).expect("mincore") > 0 {
+            eprintln!("skipped: mincore(2) tells nothing here");
+            return;
+        }
+        region.write(3 * PAGE, 7);
+        assert_eq!((region.resident(8), region.read(3 * PAGE)), (Ok(1), 7));
+        region.discard().expect("given back");
+        assert_eq!((region.resident(8), region.read(3 * PAGE)), (Ok(0), 0));
+    }
+
+    #[test]
+    fn a_file_is_filled_to_its_end() {
+        let file = file_of(17 * PAGE).expect("a file");
+        assert_eq!(file.metadata().expect("its length").len(), 17 * PAGE as u64);
+        let region = Region::of_file(&file, 17 * PAGE, libc::PROT_READ, libc::MAP_SHARED).expect("mapped");
+        assert_eq!((region.read(0), region.read(17 * PAGE - 1)), (FILLING, FILLING));
+    }
+}

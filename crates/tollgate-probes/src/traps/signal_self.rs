@@ -1,0 +1,50 @@
+//! The signal that a program sends to itself.
+
+use crate::bench::timed::timed_loop;
+use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+use crate::probe::{PLAIN, Probe};
+
+use super::handler::{self, Handled, handler, tried};
+
+timed_loop! {
+    /// tgkill(2), number 234. Word 0: the process; word 1: the thread; word 2: the signal.
+    tgkill: "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 16]", "mov eax, 234", "syscall"
+}
+
+handler! {
+    /// Counts, and no more: it comes before the call has returned.
+    count:
+}
+
+pub(super) static PROBE: Probe = Probe {
+    name: "traps/signal-self",
+    operation: "One SIGUSR1 by tgkill(2) to the thread itself and the handler that counts it.",
+    timed: |_| Timed::once("syscall", TimedLoop::Long(tgkill)),
+    counts: Some("signals"),
+    arm: |probe, params| {
+        let timed = (probe.timed)(params);
+        // SAFETY: the call touches no memory; what it sends is answered by the handler around it.
+        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::zero) }?;
+        let addressed = Addressed(Handled::new(libc::SIGUSR1, count, timed));
+        Ok(tried(timed_loop.with_around(addressed), 1, "a signal to oneself")?.here())
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// The handler, and in the context to whom signals go: the thread that runs the block.
+struct Addressed(Handled);
+
+impl Around for Addressed {
+    fn before(&mut self, context: &mut Context, _: u64) -> Result<(), Refusal> {
+        // By number: std refers to gettid(3) weakly, and in a static program that can leave it at address 0.
+        // SAFETY: both calls have no preconditions.
+        let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
+        context.words[..3].copy_from_slice(&[process as u64, thread as u64, libc::SIGUSR1 as u64]);
+        self.0.install()
+    }
+
+    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+        Ok(Some(self.0.remove()))
+    }
+}

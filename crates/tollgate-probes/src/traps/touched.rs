@@ -1,0 +1,206 @@
+//! Pages that are touched one after the other, each for the first time: what stands around such a block, and
+//! how its faults are counted.
+
+use crate::bench::clock::Clock;
+use crate::bench::timed::timed_loop;
+use crate::bench::{Arm, Around, Block, Context, Loop, Order, Refusal, Station, Timed, TimedLoop};
+
+use super::memory::{FILLING, HUGE, PAGE, Region, minor_faults};
+
+timed_loop! {
+    /// Stores to a small page and goes on to the next. Word 0: the page.
+    touch_small:
+        "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096"
+}
+
+timed_loop! {
+    /// The same with a huge page.
+    touch_huge:
+        "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 0x200000"
+}
+
+/// One store to each small page.
+pub(super) const SMALL: Timed = Timed::once("mov", TimedLoop::Long(touch_small));
+/// One store to each huge page.
+pub(super) const LARGE: Timed = Timed::once("mov", TimedLoop::Long(touch_huge));
+
+/// What is counted in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counting {
+    /// Minor faults of this thread.
+    Faults,
+    /// Small pages that are resident afterwards.
+    Pages,
+}
+
+/// What the pages are before they are touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    /// Not mapped.
+    Missing,
+    /// Mapped and read: a private mapping shares them with its file.
+    Read,
+}
+
+/// A region whose pages are touched from its beginning on, with such a stride.
+pub(super) struct Touched {
+    pub region: Region,
+    /// Bytes from one touch to the next.
+    pub stride: usize,
+    pub before: Before,
+    pub counting: Counting,
+    /// Small pages that each touch makes resident; 0 where mincore(2) cannot tell.
+    pub made: usize,
+    /// Touches in the block that runs.
+    pub touches: usize,
+    /// Minor faults before it.
+    pub faults: u64,
+}
+
+impl Touched {
+    /// Pages of `region`, not mapped before, one touch for each `stride`; `made` as in [`Touched::made`].
+    pub fn new(region: Region, stride: usize, made: usize, counting: Counting) -> Self {
+        Self { region, stride, before: Before::Missing, counting, made, touches: 0, faults: 0 }
+    }
+
+    /// The arm, `ops` operations for each touch, after a trial of as many as it has room for.
+    pub fn arm(
+        self,
+        timed: Timed,
+        ops: u64,
+        check: impl Fn(u64) -> Result<(), String> + Send + 'static,
+    ) -> Result<Arm, Refusal> {
+        let most = (self.region.length() / self.stride) as u64;
+        if self.made > 0 {
+            self.region.discard()?;
+            mincore_tells(&self.region)?;
+        }
+        // SAFETY: before each block word 0 is put to the region's beginning and word 1 to the stride, and the block has no more touches
+        // than the region has room for; the region lives in what happens around the loop.
+        let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_around(self);
+        Exact::tried(timed, most, ops)
+    }
+}
+
+impl Around for Touched {
+    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
+        let most = self.region.length() / self.stride;
+        self.touches = usize::try_from(iterations).unwrap_or(usize::MAX);
+        if self.touches > most {
+            return Err(Refusal::Fail(format!("{iterations} pages were to be touched and there are {most}")));
+        }
+        self.region.discard()?;
+        if self.before == Before::Read {
+            for touch in 0..self.touches {
+                self.region.read(touch * self.stride);
+            }
+        }
+        context.words[0] = self.region.start();
+        context.words[1] = self.stride as u64;
+        self.faults = minor_faults();
+        Ok(())
+    }
+
+    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+        let faults = minor_faults().saturating_sub(self.faults);
+        let made = self.touches * self.made;
+        let resident = if self.made > 0 { self.region.resident(usize::MAX)? } else { made };
+        if resident < made && self.stride == HUGE {
+            return Err(Refusal::Skip(format!(
+                "no huge pages: of {made} small pages that {} touches should make, {resident} were there",
+                self.touches
+            )));
+        }
+        let last = self.touches.saturating_sub(1) * self.stride;
+        if self.before == Before::Read && (self.region.read(last), self.region.read(last + 1)) != (1, FILLING)
+        {
+            return Err(Refusal::Fail("a page that was stored to is no copy of the file's".to_owned()));
+        }
+        // Other arms need not carry this memory.
+        self.region.discard()?;
+        Ok(Some(match self.counting {
+            Counting::Faults => faults,
+            Counting::Pages => resident as u64,
+        }))
+    }
+}
+
+/// A loop whose events are the thread's page faults: one more than those that were asked for is somebody
+/// else's, such as a page of the program itself that had not been there or that the kernel moved to another
+/// node. Such a block was disturbed. A count that is wrong again and again is the block's own.
+pub(super) struct Exact {
+    timed: Loop,
+    ops: u64,
+    /// Disturbed blocks since the last that was not.
+    strays: u32,
+}
+
+impl Exact {
+    /// The arm of a loop that has room for `most` iterations of `ops` operations each, after a block of all of
+    /// them, which also brings in what the bench itself needs for one.
+    pub fn tried(timed: Loop, most: u64, ops: u64) -> Result<Arm, Refusal> {
+        const TRIALS: usize = 3;
+        let mut exact = Self { timed, ops, strays: 0 };
+        let mut counted = 0;
+        for _ in 0..TRIALS {
+            let block = exact.timed.block(Clock::Kernel, Order { iterations: most, extra: 0 })?;
+            counted = block.counted.unwrap_or(0);
+            if counted == most * ops {
+                return Ok(Arm::new(exact).with_ops(ops).with_most(most));
+            }
+        }
+        Err(Refusal::Skip(format!(
+            "the kernel counts otherwise here: {counted} of what should be {}",
+            most * ops
+        )))
+    }
+}
+
+impl Station for Exact {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        const MOST_STRAYS: u32 = 16;
+        let block = self.timed.block(clock, order)?;
+        let wanted = (order.iterations + order.extra) * self.ops;
+        if block.counted.is_some_and(|counted| counted > wanted) && self.strays < MOST_STRAYS {
+            self.strays += 1;
+            return Ok(Block { undisturbed: false, ..block });
+        }
+        self.strays = 0;
+        Ok(block)
+    }
+}
+
+/// Whether mincore(2) knows that nobody has touched `region` yet.
+pub(super) fn mincore_tells(region: &Region) -> Result<(), Refusal> {
+    match region.resident(usize::MAX)? {
+        0 => Ok(()),
+        _ => Err(Refusal::Skip(
+            "mincore(2) tells nothing here: pages that nobody touched are resident".to_owned(),
+        )),
+    }
+}
+
+/// Whether the last touch was of an address with this remainder in a stride: they all went on from page to
+/// page.
+pub(super) fn aligned(stride: usize) -> impl Fn(u64) -> Result<(), String> + Send {
+    move |last| match last % stride as u64 {
+        0 if last > 0 => Ok(()),
+        _ => Err(format!("the last touch was of address {last:#x}")),
+    }
+}
+
+/// `pages` small pages of fresh memory.
+pub(super) fn small(pages: usize) -> Result<Region, Refusal> {
+    let region = Region::anonymous(pages * PAGE, libc::PROT_READ | libc::PROT_WRITE)?;
+    region.small_pages();
+    Ok(region)
+}
+
+/// `pages` huge pages of fresh memory, if the kernel gives any.
+pub(super) fn huge(pages: usize) -> Result<Region, Refusal> {
+    let region = Region::anonymous(pages * HUGE, libc::PROT_READ | libc::PROT_WRITE)?;
+    region
+        .advise(libc::MADV_HUGEPAGE)
+        .map_err(|error| Refusal::of("madvise(MADV_HUGEPAGE) is refused", &error))?;
+    Ok(region)
+}
