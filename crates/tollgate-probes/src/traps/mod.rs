@@ -4,8 +4,8 @@
 use crate::probe::Suite;
 
 mod alignment;
+mod branch;
 mod breakpoint;
-mod call;
 mod cow_fault;
 mod divide;
 mod file_fault;
@@ -34,7 +34,7 @@ pub(crate) static SUITE: Suite = Suite {
     about: "Leaving a program by a fault, and what lowers the price.",
     probes: &[
         &imul::PROBE,
-        &call::PROBE,
+        &branch::PROBE,
         &invalid_opcode::PROBE,
         &breakpoint::PROBE,
         &divide::PROBE,

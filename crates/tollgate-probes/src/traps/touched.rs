@@ -75,8 +75,9 @@ impl Touched {
             self.region.discard()?;
             mincore_tells(&self.region)?;
         }
-        // SAFETY: before each block word 0 is put to the region's beginning and word 1 to the stride, and the block has no more touches
-        // than the region has room for; the region lives in what happens around the loop.
+        // SAFETY: before each block word 0 is put to the region's beginning and word 1 to the stride, and the
+        // block has no more touches than the region has room for; the region lives in what happens around the
+        // loop.
         let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_around(self);
         Exact::tried(timed, most, ops)
     }

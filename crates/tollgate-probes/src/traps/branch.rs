@@ -14,8 +14,8 @@ timed_loop! {
 }
 
 pub(super) static PROBE: Probe = Probe {
-    name: "traps/call",
-    operation: "One call of the function that emulates the instruction, ten in a row: the same power without a trap.",
+    name: "traps/branch",
+    operation: "One call of the function that emulates the instruction, ten in a row: the same power through a branch, not a trap.",
     against: Some("traps/imul"),
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_calls), instruction: "call", times: TEN as usize },
     arm: |probe, params| {
