@@ -330,7 +330,7 @@ impl Entrant {
         if let Some(ArmState::Skipped(why) | ArmState::Failed(why)) = arm.map(|arm| ledger.arm(arm)) {
             self.state = State::Failed(why);
         }
-        let rounds = ledger.rounds();
+        let rounds = ledger.rounds_recorded();
         let (mut ran, mut dropped) = (Vec::new(), Vec::new());
         for round in 0..rounds {
             match arm.map_or(Cell::Empty, |arm| ledger.cell(round, arm)) {

@@ -69,6 +69,8 @@ fn list(cpus: &[usize]) -> String {
 /// What part of the time that is left the auditions may take. They take a tenth of it, but where processors are
 /// short or arms hang.
 const AUDITIONS: f64 = 0.5;
+/// What part of the budget is left to the rounds, whatever becomes of the auditions.
+const ROUNDS: f64 = 0.35;
 
 /// Measures the chosen cases within the plan's budget.
 ///
@@ -104,6 +106,8 @@ struct Course<'a> {
     isolation: Isolation,
     find: Find,
     clock: Clock,
+    /// Time that a process takes until it can do anything, at the most.
+    start_up: Duration,
     random: Random,
     facts: Vec<(String, Fact)>,
     /// The parent keeps off the processor that is measured, and goes back where it was.
@@ -133,6 +137,7 @@ impl<'a> Course<'a> {
             isolation,
             find,
             clock: Clock::Kernel,
+            start_up: Duration::ZERO,
             random: Random::new(seed),
             facts,
             elsewhere: Elsewhere::than(cpu, allowed),
@@ -141,12 +146,14 @@ impl<'a> Course<'a> {
 
     /// Which clock there is, found out in a child: reading the counter may kill.
     fn find_clock(&mut self) -> Result<(), BenchError> {
+        let began = Instant::now();
         let mut found = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
         // On a machine short of processors it may have had no turn: it gets a second chance.
         if found.0 == Ending::Stalled {
             found = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
         }
         let (ending, worker) = found;
+        self.start_up = began.elapsed();
         let refused =
             |why: String| (Clock::Kernel, Fact::known("CLOCK_MONOTONIC_RAW", format!("TSC not used: {why}")));
         let (clock, fact) = match (ending, found_clock(&worker.ledger)) {
@@ -175,13 +182,13 @@ impl<'a> Course<'a> {
     /// goes on with the one after it, in a part of what time is left then: arms that hang may not take what the
     /// others need. `groups` are still to be tried, this one included.
     fn audition(&mut self, group: &mut Contest, groups: usize) -> Result<(), BenchError> {
-        const TOO_LATE: Duration = Duration::from_millis(20);
+        let enough_for_rounds = self.plan.budget.mul_f64(ROUNDS);
         loop {
             let lineup = group.waiting();
-            let share = self.left().mul_f64(AUDITIONS) / groups as u32;
-            if lineup.is_empty() || share < TOO_LATE {
+            if lineup.is_empty() || self.left() < enough_for_rounds {
                 return Ok(());
             }
+            let share = self.left().mul_f64(AUDITIONS) / groups as u32;
             let deadline = clock::monotonic() + share.as_nanos() as u64;
             let work = Work::Audition { clock: self.clock, arms: lineup.orders.clone(), deadline };
             let last = Instant::now() + share;
@@ -209,7 +216,8 @@ impl<'a> Course<'a> {
     }
 
     /// What is left of the time, divided among the processes that are still wanted: to each what it needs to give
-    /// every arm one block, and of the rest the same. Where there is less than is needed, each gets less.
+    /// every arm one block, and of the rest the same. Where there is less than is needed each gets less; but a
+    /// group's first process gets what it needs as far as the others' first ones are left as much.
     fn slice(&self, groups: &[Contest], at: usize) -> Duration {
         let left = self.left();
         let wanted = |group: &Contest| match group.settled {
@@ -217,18 +225,24 @@ impl<'a> Course<'a> {
             false => self.plan.least_processes.saturating_sub(group.processes),
         };
         let need = |group: &Contest| group.need().max(LEAST_SLICE);
+        let own = need(&groups[at]);
         let mine = wanted(&groups[at]).max(1);
         let others = || (0..groups.len()).filter(|&other| other != at).map(|other| &groups[other]);
         let processes = mine + others().map(wanted).sum::<usize>();
-        let needs = need(&groups[at]) * mine as u32
-            + others().map(|group| need(group) * wanted(group) as u32).sum::<Duration>();
-        let share = match left.checked_sub(needs) {
-            Some(rest) => need(&groups[at]) + rest / processes as u32,
-            None => need(&groups[at]).mul_f64(left.as_secs_f64() / needs.as_secs_f64()),
+        let needs =
+            own * mine as u32 + others().map(|group| need(group) * wanted(group) as u32).sum::<Duration>();
+        let mut share = match left.checked_sub(needs) {
+            Some(rest) => own + rest / processes as u32,
+            None => own.mul_f64(left.as_secs_f64() / needs.as_secs_f64()),
         };
+        let has_nothing = |group: &Contest| !group.settled && group.processes == group.fruitless();
+        if has_nothing(&groups[at]) {
+            let first_ones = groups.iter().filter(|group| has_nothing(group)).count();
+            share = share.max((own + self.start_up).min(left / (first_ones + 1) as u32));
+        }
         // Where processors are so short that whole processes passed without one round, fewer must do.
         let needed = LEAST_SLICE * (1 << groups[at].fruitless().min(10));
-        let longest = LONGEST_SLICE.max(need(&groups[at]) * 2);
+        let longest = LONGEST_SLICE.max(own * 2);
         share.max(needed).min(longest).min(left)
     }
 

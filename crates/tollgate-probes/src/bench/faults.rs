@@ -58,7 +58,7 @@ static FAULTS_WHERE_ABSENT: Probe = Probe {
     ..BASE
 };
 static BREAKS_LATER: Probe =
-    Probe { name: "faults/breaks-later", arm: |_, _| Ok(Arm::new(Breaks { after: 60 })), ..BASE };
+    Probe { name: "faults/breaks-later", arm: |_, _| Ok(Arm::new(Breaks { after: 30 })), ..BASE };
 static WRONG: Probe = Probe {
     name: "faults/wrong",
     arm: |probe, params| {

@@ -192,6 +192,13 @@ impl Ledger {
         (self.words[ROUNDS].load(Relaxed) as usize).min(MAX_ROUNDS)
     }
 
+    /// Rounds of which something is recorded, after the process has ended: the whole ones; or the first, where the
+    /// process did not come to the end of it.
+    pub fn rounds_recorded(&self) -> usize {
+        let begun = || (0..MAX_ARMS).any(|arm| self.cell(0, arm) != Cell::Empty);
+        if self.rounds() == 0 && begun() { 1 } else { self.rounds() }
+    }
+
     /// Records a block.
     pub fn set_cell(&self, round: usize, arm: usize, cell: Cell) {
         if round >= MAX_ROUNDS || arm >= MAX_ARMS {
@@ -281,6 +288,11 @@ impl Ledger {
         if arm < MAX_ARMS {
             self.words[ARMS + arm * ARM_WORDS + ARM_TEXT - 1].fetch_add(events, Relaxed);
         }
+    }
+
+    /// Takes back some of them: of a block that does not count after all.
+    pub fn take_back_events(&self, arm: usize, events: u64) {
+        self.add_events(arm, events.wrapping_neg());
     }
 
     /// Events that were counted in an arm's kept blocks.
@@ -404,8 +416,12 @@ mod tests {
             assert_eq!(ledger.arm(MAX_ARMS - 1), state);
         }
         ledger.add_events(3, 5);
-        ledger.add_events(3, 7);
+        ledger.add_events(3, 9);
+        ledger.take_back_events(3, 2);
         assert_eq!((ledger.events(3), ledger.events(4), ledger.events(MAX_ARMS)), (12, 0, 0));
+        assert_eq!((ledger.rounds(), ledger.rounds_recorded()), (0, 0));
+        ledger.set_cell(0, 5, Cell::Dropped);
+        assert_eq!((ledger.rounds(), ledger.rounds_recorded()), (0, 1));
         ledger.set_cell(MAX_ROUNDS, MAX_ARMS, Cell::Dropped);
         assert_eq!(ledger.cell(MAX_ROUNDS, MAX_ARMS), Cell::Empty);
     }

@@ -311,11 +311,11 @@ fn rounds(ledger: &Ledger, find: Find, clock: Clock, orders: &[ArmOrder], seed: 
     while ledger.rounds() < MAX_ROUNDS {
         random.shuffle(&mut field.arms);
         match field.round(Some(ledger.rounds()), until.deadline) {
-            End::Whole => field.finish(ledger.rounds()),
+            End::Whole => ledger.finish_round(),
             End::Broken => field.forget(ledger.rounds()),
             // A first round may hold blocks of a second and more: what it has is worth keeping.
             End::OutOfTime if ledger.rounds() == 0 => {
-                field.finish(0);
+                ledger.finish_round();
                 break;
             }
             End::OutOfTime => {
@@ -411,26 +411,19 @@ impl Field<'_> {
             let net = block.work as i64 - block.empty as i64;
             self.ledger.set_cell(round, index, Cell::Kept(net));
             let events = block.counted.unwrap_or(0);
+            self.ledger.add_events(index, events);
             self.kept[index].push(Kept { round, net_ticks: net as f64, events });
         }
         End::Whole
-    }
-
-    /// A round counts from here on.
-    fn finish(&self, round: usize) {
-        for (index, kept) in self.kept.iter().enumerate() {
-            if let Some(block) = kept.last().filter(|block| block.round == round && block.events > 0) {
-                self.ledger.add_events(index, block.events);
-            }
-        }
-        self.ledger.finish_round();
     }
 
     /// A round that did not come to its end did not happen.
     fn forget(&mut self, round: usize) {
         for (index, kept) in self.kept.iter_mut().enumerate() {
             self.ledger.set_cell(round, index, Cell::Empty);
-            kept.retain(|block| block.round != round);
+            while let Some(block) = kept.pop_if(|block| block.round == round) {
+                self.ledger.take_back_events(index, block.events);
+            }
         }
     }
 
