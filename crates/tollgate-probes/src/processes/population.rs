@@ -176,7 +176,10 @@ impl Children {
         while self.pids.len() < self.number as usize {
             // SAFETY: the child calls only async-signal-safe functions.
             match unsafe { libc::fork() } {
-                -1 => return Err(refused("fork", self.pids.len(), &io::Error::last_os_error())),
+                -1 => {
+                    let call = format!("fork, after {} of them,", self.pids.len());
+                    return Err(room::refused(&call, &io::Error::last_os_error()));
+                }
                 0 => self.pause(parent),
                 child => self.pids.push(child),
             }
@@ -348,7 +351,11 @@ impl Threads {
                 unsafe { libc::pthread_create(&mut handle, std::ptr::null(), pause, told.cast_mut().cast()) };
             if error != 0 {
                 let error = io::Error::from_raw_os_error(error);
-                return Err(refused("pthread_create", self.handles.len(), &error));
+                let made = self.handles.len();
+                // EAGAIN: of processes, or of room for stacks (pthread_create(3)).
+                return Err(Refusal::Skip(format!(
+                    "pthread_create is refused after {made} of them: {error}"
+                )));
             }
             self.handles.push(handle);
             if self.handles.len().is_multiple_of(64) {
@@ -379,11 +386,6 @@ impl Drop for Threads {
             unsafe { libc::pthread_join(handle, std::ptr::null_mut()) };
         }
     }
-}
-
-/// A refusal to make one more.
-fn refused(call: &str, made: usize, error: &io::Error) -> Refusal {
-    room::refused(&format!("{call}, after {made} of them,"), error)
 }
 
 #[cfg(test)]

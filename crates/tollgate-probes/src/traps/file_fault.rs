@@ -1,4 +1,4 @@
-//! The first touch of a file's page that is in memory already.
+//! The first touch of a file's page that is in memory already (lmbench, lat_pagefault).
 
 use crate::bench::timed::timed_loop;
 use crate::bench::{Refusal, Timed, TimedLoop};
@@ -6,7 +6,7 @@ use crate::probe::{PLAIN, Probe};
 
 use super::handler;
 use super::memory::{FILLING, PAGE, Region, file_of, minor_faults};
-use super::touched::{Counting, Touched};
+use super::touched::{Before, Counting, Touched};
 
 timed_loop! {
     /// Loads from a page and goes on by a stride. Word 0: the page; word 1: the stride.
@@ -37,6 +37,7 @@ pub(super) static PROBE: Probe = Probe {
             other => Err(format!("the file's page holds {other:#x} instead of {FILLED:#x}")),
         };
         let touched = Touched::new(region, mapped * PAGE, 0, Counting::Faults);
+        let touched = Touched { before: Before::Forgotten, ..touched };
         Ok(touched.arm((probe.timed)(params), 1, filled)?.with_notes([note]))
     },
     absence: handler::absence,

@@ -51,7 +51,11 @@ impl Region {
         flags: libc::c_int,
         descriptor: libc::c_int,
     ) -> Result<Self, Refusal> {
-        let refused = || Refusal::of("mmap(2) is refused", &io::Error::last_os_error());
+        // How much a place allows is what it is, not something that has just run short.
+        let refused = || {
+            let error = io::Error::last_os_error();
+            Refusal::Skip(format!("mmap(2) of {} KiB is refused: {error}", (length + HUGE) / 1024))
+        };
         let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let reserved = unsafe { libc::mmap(ptr::null_mut(), length + HUGE, libc::PROT_NONE, nothing, -1, 0) };

@@ -1,4 +1,4 @@
-//! The store to a page that may only be read.
+//! The store to a page that may only be read (lmbench, lat_sig prot).
 
 use crate::bench::{Around, Context, Loop, Refusal, Timed};
 use crate::probe::{PLAIN, Probe, each_word, word};

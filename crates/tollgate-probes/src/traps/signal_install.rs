@@ -1,4 +1,4 @@
-//! The installation of a handler.
+//! The installation of a handler (lmbench, lat_sig install).
 
 use crate::bench::timed::timed_loop;
 use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};

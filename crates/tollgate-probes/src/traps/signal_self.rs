@@ -1,4 +1,6 @@
-//! The signal that a program sends to itself.
+//! The signal that a program sends to itself (lmbench, lat_sig catch).
+
+use std::io;
 
 use crate::bench::timed::timed_loop;
 use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};
@@ -23,6 +25,11 @@ pub(super) static PROBE: Probe = Probe {
     counts: Some("signals"),
     arm: |probe, params| {
         let timed = (probe.timed)(params);
+        let [process, thread] = addressee();
+        // SAFETY: the signal 0 only asks whether another could be sent (kill(2)).
+        if unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) } != 0 {
+            return Err(Refusal::of("tgkill(2) is refused", &io::Error::last_os_error()));
+        }
         // SAFETY: the call touches no memory; what it sends is answered by the handler around it.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::zero) }?;
         let addressed = Addressed(Handled::new(libc::SIGUSR1, count, timed));
@@ -37,14 +44,20 @@ struct Addressed(Handled);
 
 impl Around for Addressed {
     fn before(&mut self, context: &mut Context, _: u64) -> Result<(), Refusal> {
-        // By number: std refers to gettid(3) weakly, and in a static program that can leave it at address 0.
-        // SAFETY: both calls have no preconditions.
-        let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
-        context.words[..3].copy_from_slice(&[process as u64, thread as u64, libc::SIGUSR1 as u64]);
+        let [process, thread] = addressee();
+        context.words[..3].copy_from_slice(&[process, thread, libc::SIGUSR1 as u64]);
         self.0.install()
     }
 
     fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
         Ok(Some(self.0.remove()))
     }
+}
+
+/// This process and this thread.
+fn addressee() -> [u64; 2] {
+    // By number: std refers to gettid(3) weakly, and in a static program that can leave it at address 0.
+    // SAFETY: both calls have no preconditions.
+    let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
+    [process as u64, thread as u64]
 }

@@ -1,5 +1,6 @@
 //! The way back from a handler, alone.
 
+use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -118,11 +119,15 @@ impl FromFrame {
         let mut handled = Handled::of_code(libc::SIGUSR1, capture, 0);
         handled.install()?;
         // SAFETY: the signal is answered by the handler that was just installed, before the call returns.
-        let raised = unsafe { libc::raise(libc::SIGUSR1) };
+        let raised = match unsafe { libc::raise(libc::SIGUSR1) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        };
         let frames = handled.remove();
         DESTINATION.store(0, Relaxed);
-        match (raised, frames) {
-            (0, 1) => Ok(Self { region }),
+        raised.map_err(|error| Refusal::of("tgkill(2) is refused", &error))?;
+        match frames {
+            1 => Ok(Self { region }),
             _ => {
                 Err(Refusal::Skip("no signal frame could be copied: it is not as Linux makes it".to_owned()))
             }

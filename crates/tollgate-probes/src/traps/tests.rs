@@ -28,7 +28,16 @@ fn outcome_of(work: impl FnOnce() -> i32) -> libc::c_int {
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the limit is valid for reading.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &no_core) };
-        let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(101);
+        // SAFETY: a lock that another thread held at the fork is never let go: this ends whoever waits for it.
+        unsafe { libc::alarm(60) };
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let status = outcome.unwrap_or_else(|panic| {
+            // What the harness captures ends with this copy of it.
+            let why = panic.downcast_ref::<String>().map_or("a panic", String::as_str);
+            // SAFETY: the text is valid for reading its own length.
+            unsafe { libc::write(2, why.as_ptr().cast(), why.len()) };
+            101
+        });
         // SAFETY: ends the child.
         unsafe { libc::_exit(status) };
     }

@@ -40,6 +40,9 @@ pub(super) enum Before {
     Missing,
     /// Mapped and read: a private mapping shares them with its file.
     Read,
+    /// Not mapped any more. What the kernel knows of the pages is in the caches, whatever the arm before this one
+    /// did to them: a fault on a file's page does little else than look that up.
+    Forgotten,
 }
 
 /// A region whose pages are touched from its beginning on, with such a stride.
@@ -65,7 +68,7 @@ impl Touched {
 
     /// The arm, `ops` operations for each touch, after a trial of as many as it has room for.
     pub fn arm(
-        self,
+        mut self,
         timed: Timed,
         ops: u64,
         check: impl Fn(u64) -> Result<(), String> + Send + 'static,
@@ -74,6 +77,15 @@ impl Touched {
         if self.made > 0 {
             self.region.discard()?;
             mincore_tells(&self.region)?;
+            self.region.write(0, 1);
+            let made = self.region.resident(usize::MAX)?;
+            if made != self.made {
+                let why = if self.stride == HUGE { "no huge pages here" } else { "no small pages here" };
+                return Err(Refusal::Skip(format!(
+                    "{why}: one touch makes {made} times 4 KiB resident instead of {}",
+                    self.made
+                )));
+            }
         }
         // SAFETY: before each block word 0 is put to the region's beginning and word 1 to the stride, and the
         // block has no more touches than the region has room for; the region lives in what happens around the
@@ -91,10 +103,13 @@ impl Around for Touched {
             return Err(Refusal::Fail(format!("{iterations} pages were to be touched and there are {most}")));
         }
         self.region.discard()?;
-        if self.before == Before::Read {
+        if self.before != Before::Missing {
             for touch in 0..self.touches {
                 self.region.read(touch * self.stride);
             }
+        }
+        if self.before == Before::Forgotten {
+            self.region.discard()?;
         }
         context.words[0] = self.region.start();
         context.words[1] = self.stride as u64;
@@ -106,12 +121,6 @@ impl Around for Touched {
         let faults = minor_faults().saturating_sub(self.faults);
         let made = self.touches * self.made;
         let resident = if self.made > 0 { self.region.resident(usize::MAX)? } else { made };
-        if resident < made && self.stride == HUGE {
-            return Err(Refusal::Skip(format!(
-                "no huge pages: of {made} small pages that {} touches should make, {resident} were there",
-                self.touches
-            )));
-        }
         let last = self.touches.saturating_sub(1) * self.stride;
         if self.before == Before::Read && (self.region.read(last), self.region.read(last + 1)) != (1, FILLING)
         {
@@ -120,15 +129,18 @@ impl Around for Touched {
         // Other arms need not carry this memory.
         self.region.discard()?;
         Ok(Some(match self.counting {
-            Counting::Faults => faults,
             Counting::Pages => resident as u64,
+            // Where memory had no huge page left a fault brought a small one: that was not asked for.
+            Counting::Faults if resident < made => (resident / self.made) as u64,
+            Counting::Faults => faults,
         }))
     }
 }
 
-/// A loop whose events are the thread's page faults: one more than those that were asked for is somebody
+/// A loop whose events are the thread's page faults. One more than those that were asked for is somebody
 /// else's, such as a page of the program itself that had not been there or that the kernel moved to another
-/// node. Such a block was disturbed. A count that is wrong again and again is the block's own.
+/// node; fewer were huge where memory had none left. Such a block was disturbed. A count that is wrong again and
+/// again is the block's own.
 pub(super) struct Exact {
     timed: Loop,
     ops: u64,
@@ -151,7 +163,7 @@ impl Exact {
             }
         }
         Err(Refusal::Skip(format!(
-            "the kernel counts otherwise here: {counted} of what should be {}",
+            "the kernel counts otherwise here: {counted} where there should be {}",
             most * ops
         )))
     }
@@ -162,7 +174,7 @@ impl Station for Exact {
         const MOST_STRAYS: u32 = 16;
         let block = self.timed.block(clock, order)?;
         let wanted = (order.iterations + order.extra) * self.ops;
-        if block.counted.is_some_and(|counted| counted > wanted) && self.strays < MOST_STRAYS {
+        if block.counted.is_some_and(|counted| counted != wanted) && self.strays < MOST_STRAYS {
             self.strays += 1;
             return Ok(Block { undisturbed: false, ..block });
         }
@@ -204,4 +216,62 @@ pub(super) fn huge(pages: usize) -> Result<Region, Refusal> {
         .advise(libc::MADV_HUGEPAGE)
         .map_err(|error| Refusal::of("madvise(MADV_HUGEPAGE) is refused", &error))?;
     Ok(region)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::timed::EMPTY;
+
+    /// Counts so many more than there are iterations.
+    struct TooMany(Vec<u64>, u64);
+
+    impl Around for TooMany {
+        fn before(&mut self, _: &mut Context, iterations: u64) -> Result<(), Refusal> {
+            self.1 = iterations;
+            Ok(())
+        }
+
+        fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+            Ok(Some(self.1 + self.0.pop().unwrap_or(0)))
+        }
+    }
+
+    fn exact(surplus: impl IntoIterator<Item = u64>) -> Exact {
+        // A block asks twice: for its warm-up, and for itself.
+        let mut surplus: Vec<u64> = surplus.into_iter().flat_map(|more| [0, more]).collect();
+        surplus.reverse();
+        // SAFETY: the empty loop only writes its context's result.
+        let timed = unsafe { Loop::new(Timed::once("", EMPTY), [0; 7], None, |_| Ok(())) }.expect("a loop");
+        Exact { timed: timed.with_around(TooMany(surplus, 0)), ops: 1, strays: 0 }
+    }
+
+    #[test]
+    fn a_stray_fault_is_a_disturbance_and_too_many_are_the_blocks_own() {
+        let run = |exact: &mut Exact| {
+            let block = exact.block(Clock::Kernel, Order { iterations: 4, extra: 0 }).expect("a block");
+            (block.counted, block.undisturbed)
+        };
+        let mut once = exact([1, 0]);
+        assert_eq!(run(&mut once), (Some(5), false));
+        assert_eq!(run(&mut once).0, Some(4));
+        assert_eq!(once.strays, 0);
+        let mut always = exact([2; 40]);
+        // Each block may be disturbed by something else as well; a stray that is not counted as one is not.
+        let kept = (0..40).filter(|_| {
+            let before = always.strays;
+            let (counted, _) = run(&mut always);
+            assert_eq!(counted, Some(6));
+            always.strays <= before
+        });
+        assert_eq!(kept.count(), 2, "every 17th is told to the bench, which refuses it");
+    }
+
+    #[test]
+    fn a_trial_that_counts_wrong_each_time_refuses() {
+        let always = exact([1; 9]);
+        assert!(matches!(Exact::tried(always.timed, 4, 1), Err(Refusal::Skip(_))));
+        let once = exact([1]);
+        assert_eq!(Exact::tried(once.timed, 4, 1).map(|arm| arm.room()).ok(), Some((1, 4)));
+    }
 }

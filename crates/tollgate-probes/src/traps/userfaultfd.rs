@@ -269,3 +269,26 @@ fn bring(watch: &OwnedFd) -> io::Result<bool> {
         _ => Err(io::Error::last_os_error()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_gave_up() {
+        let pager = match Pager::new() {
+            Ok(pager) => pager,
+            Err(refusal) => return eprintln!("skipped: {refusal:?}"),
+        };
+        let (watch, range) = (pager.watch.clone(), [pager.region.start(), pager.region.length() as u64]);
+        let quitter = thread::spawn(move || {
+            // A fault waits by now.
+            let mut asked = libc::pollfd { fd: watch.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one entry, valid for writing.
+            unsafe { libc::poll(&mut asked, 1, 10_000) };
+            give_up(&watch, range);
+        });
+        assert_eq!(pager.region.read(0), 0, "the kernel's page, not the thread's");
+        quitter.join().expect("no panic");
+    }
+}
