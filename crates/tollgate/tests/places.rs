@@ -3,6 +3,8 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
+mod common;
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -104,13 +106,7 @@ fn rows_of_any_exit(output: &Output, took: Duration) -> Vec<Value> {
     let rows = document["measurements"].as_array().expect("measurements").clone();
     assert!(rows.len() > 15, "only {} rows", rows.len());
     for row in &rows {
-        let answered = match row["status"].as_str() {
-            Some("measured") => row["median"].as_f64().is_some_and(f64::is_finite),
-            Some("skipped") => row["why"].as_str().is_some_and(|why| !why.is_empty()),
-            Some("failed") => row["error"].as_str().is_some_and(|error| !error.is_empty()),
-            _ => false,
-        };
-        assert!(answered, "no answer: {row}");
+        common::expect_answer(row);
         println!("{}: {} {}{}", row["probe"], row["median"], row["why"], row["error"]);
     }
     rows

@@ -3,8 +3,9 @@
 use crate::bench::Timed;
 use crate::probe::{PLAIN, Probe};
 
-use super::creation::{What, arm};
+use super::creation::What;
 use super::memory::{kinds, with};
+use super::stage::arm;
 
 pub(super) static PROBE: Probe = Probe {
     name: "processes/clone3",

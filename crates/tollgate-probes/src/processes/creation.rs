@@ -6,17 +6,14 @@ use std::ffi::c_char;
 use std::io;
 use std::rc::Rc;
 
-use tollgate_model::Params;
-
 use crate::bench::clock::{Clock, Span};
 use crate::bench::cpu::Attendance;
 use crate::bench::room::refused;
-use crate::bench::{Arm, Block, Experiment, Order, Refusal, Shared};
-use crate::probe::word;
+use crate::bench::{Block, Experiment, Order, Refusal};
 
 use super::calls;
 use super::image::{Image, Program};
-use super::memory::{Memory, Region, stage};
+use super::memory::Region;
 
 /// What is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +32,8 @@ pub(super) enum What {
 pub(super) const LINKS: usize = 4;
 
 impl What {
-    /// Each once.
-    fn all() -> Vec<Self> {
+    /// Each once, in the order of [`Creation::all`].
+    pub fn all() -> Vec<Self> {
         let of_images = |what: fn(Image) -> Self| [Image::Bare, Image::Static, Image::Dynamic].map(what);
         let mut all = vec![Self::Fork, Self::Vfork, Self::Clone3, Self::Thread, Self::Shell];
         all.extend([Self::Spawn, Self::ForkExec, Self::Exec].into_iter().flat_map(of_images));
@@ -59,19 +56,6 @@ impl What {
             Self::Vfork | Self::Thread | Self::Spawn(_) | Self::Exec(_) => false,
         }
     }
-}
-
-/// The arm of a case: what it makes from the memory that its parameters name, and until when it is timed.
-///
-/// # Errors
-/// As [`stage`].
-pub(super) fn arm(what: What, params: &Params) -> Result<Arm, Refusal> {
-    let memory = Memory::of(params);
-    let apart = stage(memory)?;
-    let index = What::all().iter().position(|other| *other == what).unwrap_or_default();
-    let shared = Shared::once(&format!("{what:?} with {memory:?}"), || Ok(apart.experiment(index)))?;
-    let question = usize::from(word(params, "until") != "return");
-    Ok(shared.question(question).on_stage(format!("{memory:?}")))
 }
 
 /// One experiment.
@@ -258,6 +242,7 @@ fn thread(clock: Clock) -> Result<Times, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::memory::Memory;
 
     #[test]
     fn whatever_is_made_comes_back_before_it_is_gone() {

@@ -3,8 +3,9 @@
 use crate::bench::Timed;
 use crate::probe::{PLAIN, Probe, each_word, word};
 
-use super::creation::{LINKS, What, arm};
+use super::creation::{LINKS, What};
 use super::image::{IMAGES, Image};
+use super::stage::arm;
 
 pub(super) static PROBE: Probe = Probe {
     name: "processes/exec",

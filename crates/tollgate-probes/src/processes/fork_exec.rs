@@ -3,10 +3,11 @@
 use crate::bench::Timed;
 use crate::probe::{PLAIN, Probe, word};
 
-use super::creation::{What, arm};
+use super::creation::What;
 use super::image::Image;
 use super::memory::with;
 use super::posix_spawn::cases_of_images;
+use super::stage::arm;
 
 pub(super) static PROBE: Probe = Probe {
     name: "processes/fork-exec",

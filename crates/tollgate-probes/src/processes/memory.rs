@@ -1,16 +1,11 @@
-//! What the process that makes others has of memory, and the process that has it.
+//! What the process that makes others has of memory.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io;
 
 use tollgate_model::{ParamValue, Params};
 
-use crate::bench::room::{self, Taken};
-use crate::bench::{Apart, Refusal, alive};
+use crate::bench::{Refusal, alive};
 use crate::probe::{number, params, word};
-
-use super::creation::Creation;
 
 const MIB: usize = 1 << 20;
 /// A huge page of x86-64 (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
@@ -81,32 +76,12 @@ impl Memory {
     }
 
     /// Bytes that it takes when it is written.
-    fn bytes(self) -> usize {
+    pub fn bytes(self) -> usize {
         match self {
             Self::Written { mib, .. } => mib * MIB,
             Self::Plain | Self::Mapped { .. } => 0,
         }
     }
-}
-
-thread_local! {
-    /// The processes of this bench process that have one kind of memory each, for all who need it.
-    static STAGES: RefCell<BTreeMap<Memory, (Apart, [Taken; 2])>> = const { RefCell::new(BTreeMap::new()) };
-}
-
-/// The process that has `memory` and does the experiments of [`Creation::all`], made where it is not there yet.
-///
-/// # Errors
-/// [`Refusal::Skip`] where the place has not so much memory, or gives other pages.
-pub(super) fn stage(memory: Memory) -> Result<Apart, Refusal> {
-    if let Some(known) = STAGES.with_borrow(|stages| stages.get(&memory).map(|(apart, _)| apart.clone())) {
-        return Ok(known);
-    }
-    // Itself, and the child that it makes.
-    let taken = [room::take_processes(2)?, room::take_memory(memory.bytes() as u64)?];
-    let apart = Apart::start(move || Creation::all(Region::new(memory)?))?;
-    STAGES.with_borrow_mut(|stages| stages.insert(memory, (apart.clone(), taken)));
-    Ok(apart)
 }
 
 /// Memory of this process, until it is dropped.
@@ -125,7 +100,7 @@ impl Region {
     /// Maps it, and writes it where it is to be written.
     ///
     /// # Errors
-    /// As [`stage`].
+    /// [`Refusal::Skip`] where the place has not so much, or gives other pages.
     pub fn new(memory: Memory) -> Result<Self, Refusal> {
         let length = match memory {
             Memory::Plain => 0,
@@ -234,7 +209,7 @@ fn minor_faults() -> u64 {
 mod tests {
     use super::*;
     use crate::bench::clock::Clock;
-    use crate::bench::{Block, Experiment, Order};
+    use crate::bench::{Apart, Block, Experiment, Order};
     use crate::processes::accounts::Footprint;
 
     #[test]

@@ -16,6 +16,7 @@ mod posix_spawn;
 mod raw;
 mod ring;
 mod shell;
+mod stage;
 mod switch;
 mod thread;
 mod trial;

@@ -5,9 +5,10 @@ use tollgate_model::{ParamValue, Params};
 use crate::bench::Timed;
 use crate::probe::{PLAIN, Probe, params, word};
 
-use super::creation::{What, arm};
+use super::creation::What;
 use super::image::{IMAGES, Image};
 use super::memory::{kinds, with};
+use super::stage::arm;
 
 pub(super) static PROBE: Probe = Probe {
     name: "processes/posix-spawn",

@@ -3,7 +3,8 @@
 use crate::bench::Timed;
 use crate::probe::{PLAIN, Probe};
 
-use super::creation::{What, arm};
+use super::creation::What;
+use super::stage::arm;
 
 pub(super) static PROBE: Probe = Probe {
     name: "processes/shell",

@@ -89,6 +89,17 @@ impl Home {
     }
 }
 
+/// That a row is a price, or says why it is none.
+pub fn expect_answer(row: &Value) {
+    let answered = match row["status"].as_str() {
+        Some("measured") => row["median"].as_f64().is_some_and(f64::is_finite),
+        Some("skipped") => row["why"].as_str().is_some_and(|why| !why.is_empty()),
+        Some("failed") => row["error"].as_str().is_some_and(|error| !error.is_empty()),
+        _ => false,
+    };
+    assert!(answered, "no answer: {row}");
+}
+
 pub fn one_line(stderr: &[u8]) -> String {
     let text = String::from_utf8(stderr.to_vec()).expect("text");
     let line = text.strip_suffix('\n').expect("a line");
