@@ -46,8 +46,11 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
 /// When standard output is closed or full.
 pub fn print_table(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<(), Failure> {
     let width = out::width();
-    let mut text = price_table(prices).render(width);
-    text.push('\n');
+    let mut text = String::new();
+    for table in price_tables(prices) {
+        text.push_str(&table.render(width));
+        text.push('\n');
+    }
     for observation in observations::of(prices) {
         text.push_str(&paragraph(&observation.sentence, width, ""));
     }
@@ -63,17 +66,23 @@ pub fn print_warnings(run: &Run, prices: &Prices) {
     }
 }
 
-fn price_table(prices: &Prices) -> Table {
+/// A table for each suite: what it takes to show one should not make the others narrower.
+fn price_tables(prices: &Prices) -> Vec<Table> {
+    let suite = |row: &Row| row.case.probe.split('/').next().unwrap_or_default().to_owned();
+    prices.rows.chunk_by(|a, b| suite(a) == suite(b)).map(price_table).collect()
+}
+
+fn price_table(rows: &[Row]) -> Table {
     let columns = ["probe", "price", "95 % interval", "floor", "×syscall"];
     // Without the plain call nothing is a multiple of it.
-    let has_multiples = prices.measured().any(|(_, figures)| figures.multiple.is_some());
+    let has_multiples = rows.iter().filter_map(Row::figures).any(|figures| figures.multiple.is_some());
     let mut table = match has_multiples {
         true => Table::new(&columns).with_last_dispensable(),
         false => Table::new(&columns[..4]),
     };
-    let long = long_names(prices);
+    let long = long_names(rows);
     let mut headed = None;
-    for row in &prices.rows {
+    for row in rows {
         let probe = row.case.probe.as_str();
         let name = match long.contains(probe) {
             true => format!("  {}", pairs(&row.case.params)),
@@ -98,10 +107,10 @@ fn price_table(prices: &Prices) -> Table {
 }
 
 /// The probes of several rows whose names take much room: they get a heading, and their rows the parameters.
-fn long_names<'a>(prices: &'a Prices) -> HashSet<&'a str> {
+fn long_names<'a>(all: &'a [Row]) -> HashSet<&'a str> {
     const LONG: usize = 33;
     let mut rows: HashMap<&'a str, (usize, usize)> = HashMap::new();
-    for row in &prices.rows {
+    for row in all {
         let (number, longest) = rows.entry(&row.case.probe).or_default();
         *number += 1;
         *longest = row.case.to_string().chars().count().max(*longest);
