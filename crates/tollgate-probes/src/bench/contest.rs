@@ -293,6 +293,7 @@ impl Entrant {
         ArmOrder {
             probe: self.probe.name.to_owned(),
             params: self.params.clone(),
+            ops: self.ready.ops,
             iterations: self.iterations,
             extra: slow_down::extra(self.probe, self.iterations),
             decides: self.decides(),

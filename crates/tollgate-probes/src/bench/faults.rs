@@ -28,6 +28,7 @@ static SUITE: Suite = Suite {
         &KILLED,
         &DEAR,
         &MISCOUNTS,
+        &FICKLE,
     ],
     twin: None,
 };
@@ -94,6 +95,12 @@ static MISCOUNTS: Probe = Probe {
     name: "faults/miscounts",
     counts: Some("drops"),
     arm: |_, _| Ok(Arm::new(Miscounts { blocks: 0 })),
+    ..BASE
+};
+/// In every process it makes another number of operations.
+static FICKLE: Probe = Probe {
+    name: "faults/fickle",
+    arm: |_, _| Ok(Arm::new(Spin).with_ops(u64::from(std::process::id()))),
     ..BASE
 };
 
@@ -198,6 +205,7 @@ fn every_fault_ends_in_its_reason_and_the_sound_arm_in_its_price_within_the_budg
     assert_eq!(reason("faults/exits"), "failed: its process ended with status 7");
     assert!(reason("faults/killed").contains("SIGKILL"), "{}", reason("faults/killed"));
     assert!(reason("faults/dear").starts_with("measured"), "{}", reason("faults/dear"));
+    assert!(reason("faults/fickle").contains("when it was tried"), "{}", reason("faults/fickle"));
     let miscounted = reason("faults/miscounts");
     assert!(miscounted.contains(" drops were counted in "), "{miscounted}");
 }

@@ -49,6 +49,8 @@ pub(super) enum Work {
 pub(super) struct ArmOrder {
     pub probe: String,
     pub params: Params,
+    /// Operations that an iteration was found to make; 0 where nobody knows yet.
+    pub ops: u64,
     /// Iterations of the loop in a block.
     pub iterations: u64,
     /// More of them than are counted: a test that slows an arm on purpose.
@@ -371,6 +373,13 @@ impl Field<'_> {
         for (index, order) in self.orders.iter().enumerate() {
             self.ledger.enter(index);
             match prepare(find, order) {
+                // How many of something there is room for can change from process to process.
+                Ok(arm) if arm.ops_per_iteration != order.ops => {
+                    let (now, then) = (arm.ops_per_iteration, order.ops);
+                    let why =
+                        format!("it makes {now} operations at a time now, and {then} when it was tried");
+                    self.ledger.set_arm(index, &ArmState::Failed(why));
+                }
                 Ok(arm) => {
                     self.ledger.set_arm(index, &ready(&arm, Readiness::default()));
                     self.arms.push(Ready { index, probe: find(&order.probe), arm });
