@@ -105,7 +105,7 @@ mod tests {
         let limit = |amount, source: &str| Some(Limit { amount, source: source.to_owned() });
         assert_eq!(allowance.processes, limit(120, "/sys/fs/cgroup/a/pids.max"));
         // Pages of files are given back when somebody asks for memory.
-        assert_eq!(allowance.memory, limit(1_000_000, "/sys/fs/cgroup/a/memory.max and memory.current"));
+        assert_eq!(allowance.memory, limit(1_000_000, "/sys/fs/cgroup/a/memory.max less memory.current"));
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(crate) fn memory_left(machine: &Machine) -> Fact {
         };
         let files = of_files("inactive").saturating_add(of_files("active"));
         let left = bytes.saturating_sub(used.saturating_sub(files).max(0)).max(0);
-        found(Some(left), format!("{} and {current}", max.source))
+        found(Some(left), format!("{} less {current}", max.source))
     })
 }
 
