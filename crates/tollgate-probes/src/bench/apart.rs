@@ -8,6 +8,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
+use super::ending::{Ending, signal_name};
 use super::experiment::Experiment;
 use super::room;
 use super::station::{Block, Order, Refusal};
@@ -21,6 +22,8 @@ struct Process {
     pid: libc::pid_t,
     orders: PipeWriter,
     answers: BufReader<PipeReader>,
+    /// Why it has ended, once that is known.
+    died: Option<Refusal>,
 }
 
 /// What it is told: one line of JSON.
@@ -64,11 +67,16 @@ impl Apart {
             }
             pid => {
                 drop((orders_out, answers_in));
-                let mut process = Process { pid, orders, answers: BufReader::new(answers) };
+                let mut process = Process { pid, orders, answers: BufReader::new(answers), died: None };
                 process.hear()?;
                 Ok(Self(Rc::new(RefCell::new(process))))
             }
         }
+    }
+
+    /// Whether it still answers, as far as anybody has noticed.
+    pub fn answers(&self) -> bool {
+        self.0.borrow().died.is_none()
     }
 
     /// The experiment number `which` of those that were made ready.
@@ -121,7 +129,8 @@ impl Experiment for Remote {
         let mut line = serde_json::to_vec(&Request { experiment: self.which, clock, order })
             .map_err(|error| Refusal::Fail(error.to_string()))?;
         line.push(b'\n');
-        process.orders.write_all(&line).map_err(|error| gone(&error))?;
+        // Where nobody reads any more, hearing tells why.
+        let _ = process.orders.write_all(&line);
         process.hear()
     }
 }
@@ -129,22 +138,49 @@ impl Experiment for Remote {
 impl Process {
     fn hear(&mut self) -> Answer {
         let mut line = String::new();
-        self.answers.read_line(&mut line).map_err(|error| gone(&error))?;
-        serde_json::from_str(&line).map_err(|_| Refusal::Fail("its own process ended early".to_owned()))?
+        match self.answers.read_line(&mut line) {
+            Ok(1..) => serde_json::from_str(&line).unwrap_or_else(|_| Err(self.died())),
+            _ => Err(self.died()),
+        }
     }
-}
 
-fn gone(error: &io::Error) -> Refusal {
-    Refusal::Fail(format!("its own process is gone: {error}"))
+    /// Why it does not answer any more; the same to all who ask.
+    fn died(&mut self) -> Refusal {
+        let ending = self.end();
+        let why = self.died.get_or_insert_with(|| match ending {
+            Some(Ending::Killed(libc::SIGSYS)) => {
+                Refusal::Skip("its own process was killed by SIGSYS: a seccomp filter forbids it".to_owned())
+            }
+            Some(Ending::Killed(signal)) if signal != libc::SIGKILL => {
+                Refusal::Fail(format!("its own process was killed by {}", signal_name(signal)))
+            }
+            Some(Ending::Exited(code)) => Refusal::Fail(format!("its own process ended with status {code}")),
+            _ => Refusal::Fail("its own process ended early".to_owned()),
+        });
+        why.clone()
+    }
+
+    /// Ends it, if it has not ended. How it ended, to the first who asks.
+    fn end(&mut self) -> Option<Ending> {
+        if self.pid == 0 {
+            return None;
+        }
+        let mut status = 0;
+        // SAFETY: `pid` is our child and has not been waited for, so the number is still its own; one that has
+        // ended keeps the status that it ended with.
+        let waited = unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, &mut status, 0)
+        };
+        let ours = waited == self.pid;
+        self.pid = 0;
+        ours.then(|| Ending::from_wait_status(status))
+    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // SAFETY: `pid` is our child and has not been waited for, so the number is still its own.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
-        }
+        self.end();
     }
 }
 
@@ -163,7 +199,9 @@ mod tests {
                 }
                 2 => Err(Refusal::Skip("not twice".to_owned())),
                 // SAFETY: ends this copy at once.
-                _ => unsafe { libc::_exit(3) },
+                3 => unsafe { libc::_exit(3) },
+                // SAFETY: as a filter that does not allow a call; the default action ends this copy.
+                _ => Err(Refusal::Fail(unsafe { libc::raise(libc::SIGSYS) }.to_string())),
             }
         }
     }
@@ -178,8 +216,17 @@ mod tests {
         let blocks = ask(&apart, 1).expect("answers");
         assert_eq!(blocks[0].work, u64::try_from(apart.0.borrow().pid).expect("a number"));
         assert_eq!(ask(&apart, 2), Err(Refusal::Skip("not twice".to_owned())));
-        assert_eq!(ask(&apart, 3), Err(Refusal::Fail("its own process ended early".to_owned())));
+        assert_eq!(ask(&apart, 3), Err(Refusal::Fail("its own process ended with status 3".to_owned())));
         assert!(matches!(ask(&apart, 1), Err(Refusal::Fail(_))));
+    }
+
+    #[test]
+    fn one_that_a_filter_kills_cannot_have_it_here() {
+        let apart = Apart::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let Err(Refusal::Skip(why)) = ask(&apart, 4) else { panic!("it is a place's limit") };
+        assert!(why.contains("SIGSYS"), "{why}");
+        assert_eq!(ask(&apart, 1), Err(Refusal::Skip(why)));
+        assert!(!apart.answers());
     }
 
     #[test]

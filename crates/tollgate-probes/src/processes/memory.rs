@@ -168,9 +168,14 @@ impl Region {
     /// After a copy: a process that works goes on writing its memory, and the next copy takes that right away from
     /// its pages once more. On Linux 6.18 that makes half of a fork's price.
     pub fn write_again(&mut self) {
-        if matches!(self.memory, Memory::Written { .. }) {
+        if self.is_written() {
             self.write();
         }
+    }
+
+    /// Whether there is memory that is written.
+    pub fn is_written(&self) -> bool {
+        matches!(self.memory, Memory::Written { .. })
     }
 
     fn write(&mut self) {

@@ -35,7 +35,12 @@ thread_local! {
 /// # Errors
 /// [`Refusal::Skip`] where the place has not so much memory, or gives other pages.
 fn process_with(memory: Memory) -> Result<Apart, Refusal> {
-    if let Some(known) = STAGES.with_borrow(|stages| stages.get(&memory).map(|(apart, _)| apart.clone())) {
+    // One that an experiment has killed, such as one that a filter does not allow, makes room for another.
+    let known = STAGES.with_borrow_mut(|stages| {
+        stages.retain(|_, (apart, _)| apart.answers());
+        stages.get(&memory).map(|(apart, _)| apart.clone())
+    });
+    if let Some(known) = known {
         return Ok(known);
     }
     // Itself, and the child that it makes.
