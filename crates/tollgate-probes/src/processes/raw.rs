@@ -75,6 +75,20 @@ pub(super) fn switches_of_process() -> u64 {
     (usage.ru_nvcsw + usage.ru_nivcsw) as u64
 }
 
+/// The number of the thread that asks. By number: std refers to gettid(3) weakly, and in a static program that can
+/// leave it at address 0.
+pub(super) fn own_thread() -> libc::pid_t {
+    // SAFETY: gettid(2) has no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
+}
+
+/// Nanoseconds that a thread of this process has waited for a processor while it could have run (the second figure of
+/// `/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst). None where the kernel does not say.
+pub(super) fn queued(thread: libc::pid_t) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Whether this thread is bound to one processor, as whatever it makes then is too.
 pub(super) fn pinned() -> Result<(), Refusal> {
     match cpu::allowed().len() {
@@ -102,6 +116,15 @@ pub(super) fn eventfd() -> io::Result<OwnedFd> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_is_alone_waits_for_no_processor() {
+        match queued(own_thread()) {
+            None => eprintln!("skipped: the kernel does not say how long a thread waits"),
+            Some(before) => assert!(queued(own_thread()) >= Some(before)),
+        }
+        assert_eq!(queued(-1), None);
+    }
     use crate::bench::{Block, die_with_parent};
 
     /// One at a time: they would disturb each other.

@@ -23,6 +23,8 @@ mod turns;
 const TRIPS: u64 = 32;
 /// The same with an idle processor to be woken each time, which takes ten times as long in a virtual machine.
 const TRIPS_APART: u64 = 4;
+/// Nanoseconds in a round trip that threads on two processors may wait to run: somebody idle is there at once.
+const MOST_QUEUED: u64 = 2_000;
 /// One-way switches in a round trip.
 const SWITCHES: u64 = 2;
 
@@ -123,6 +125,8 @@ struct Switch {
     side: Box<dyn Side>,
     /// The partner is on another processor.
     apart: bool,
+    /// The timed one and its partner.
+    threads: [libc::pid_t; 2],
     partner: Option<JoinHandle<()>>,
     _taken: Taken,
 }
@@ -140,7 +144,7 @@ impl Switch {
         let body = move || {
             let outcome = elsewhere.map_or(Ok(()), cpu::pin);
             let usable = outcome.is_ok();
-            if ready.send(outcome).is_ok() && usable {
+            if ready.send(outcome.map(|()| raw::own_thread())).is_ok() && usable {
                 hand_back();
             }
         };
@@ -149,10 +153,20 @@ impl Switch {
             .spawn(body)
             .map_err(|error| room::refused("a thread", &error))?;
         let context = Box::new(Context { words: side.words(), result: 0 });
-        let switch =
-            Self { code, context, side, apart: elsewhere.is_some(), partner: Some(partner), _taken: taken };
+        let mut switch = Self {
+            code,
+            context,
+            side,
+            apart: elsewhere.is_some(),
+            threads: [raw::own_thread(), 0],
+            partner: Some(partner),
+            _taken: taken,
+        };
         match placed.recv_timeout(PATIENCE) {
-            Ok(Ok(())) => Ok(switch),
+            Ok(Ok(partner)) => {
+                switch.threads[1] = partner;
+                Ok(switch)
+            }
             Ok(Err(error)) => Err(Refusal::of("the other processor is refused (sched_setaffinity)", &error)),
             Err(_) => Err(Refusal::Fail("the partner did not come".to_owned())),
         }
@@ -182,10 +196,13 @@ impl Switch {
         self.side.begin(&mut self.context);
         let emptied = empty();
         let before = self.count(asleep + SWITCHES * warm_up);
+        let queued = self.queued();
         let attendance = cpu::Attendance::begin();
         // SAFETY: as above.
         let worked = clock.time(|| unsafe { code(trips, context) });
-        let alone = self.apart || attendance.was_whole();
+        // On one processor the time that neither used was somebody else's; on two, that either waited to run.
+        let alone =
+            if self.apart { self.queued() <= queued + MOST_QUEUED * trips } else { attendance.was_whole() };
         let counted = self.count(before + SWITCHES * trips).saturating_sub(before);
         let emptied_again = empty();
         self.side.check(&self.context, trips)?;
@@ -199,6 +216,11 @@ impl Switch {
             undisturbed: stayed && alone && counted == SWITCHES * trips,
             counted: Some(counted),
         })
+    }
+
+    /// Nanoseconds that both threads have waited for their processors; 0 where nobody says.
+    fn queued(&self) -> u64 {
+        if self.apart { self.threads.iter().filter_map(|&thread| raw::queued(thread)).sum() } else { 0 }
     }
 
     /// The switches of both threads until now. A partner on another processor may be on its way to sleep: it
