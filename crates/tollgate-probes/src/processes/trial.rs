@@ -1,18 +1,19 @@
 //! Whether switches can be told by their number here, found out before anything is timed.
 
-use crate::bench::{Block, Refusal};
+use crate::bench::{Block, Refusal, alive};
 
-/// Runs blocks until one was undisturbed: its hand-overs were counted as so many switches. On a busy machine that
-/// may be the twentieth, where the kernel does not count the first is as good as any.
+/// Runs blocks until the hand-overs of one were counted as so many switches. On a busy machine that may be the
+/// twentieth, where the kernel does not count the first is as good as any.
 pub(super) fn tried(
     hand_overs: u64,
     mut block: impl FnMut() -> Result<Block, Refusal>,
 ) -> Result<(), Refusal> {
-    const TRIALS: usize = 256;
+    const TRIALS: usize = 64;
     let mut counts = Vec::new();
     for _ in 0..TRIALS {
+        alive();
         let block = block()?;
-        if block.undisturbed {
+        if block.counted == Some(hand_overs) {
             return Ok(());
         }
         counts.push(block.counted.unwrap_or(0));
