@@ -11,7 +11,7 @@ use super::ending::Ending;
 use super::ledger::Ledger;
 use super::plan::{LEAST_SLICE, LONGEST_SLICE, Plan, SHORTEST_SLICE};
 use super::random::Random;
-use super::supervisor::{Isolation, Worker};
+use super::supervisor::{Guardian, Isolation, Worker};
 use super::worker::{Find, Task, Until, Work, found_clock};
 use crate::selection::Selection;
 
@@ -112,6 +112,7 @@ struct Course<'a> {
     facts: Vec<(String, Fact)>,
     /// The parent keeps off the processor that is measured, and goes back where it was.
     elsewhere: Elsewhere,
+    _guardian: Guardian,
 }
 
 impl<'a> Course<'a> {
@@ -141,6 +142,7 @@ impl<'a> Course<'a> {
             random: Random::new(seed),
             facts,
             elsewhere: Elsewhere::than(cpu, allowed),
+            _guardian: Guardian::begin(),
         })
     }
 

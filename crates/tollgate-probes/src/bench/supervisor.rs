@@ -169,6 +169,7 @@ impl Worker {
         // SAFETY: `pid` is our child and has not been waited for; `status` is valid for writing.
         let waited = unsafe { libc::waitpid(self.pid, &mut status, 0) };
         let ours = waited == self.pid;
+        reap_heirs(self.pid);
         self.pid = 0;
         // Somebody else can have waited for it only where SIGCHLD is ignored.
         Some(if ours { Ending::from_wait_status(status) } else { Ending::Finished })
@@ -210,7 +211,50 @@ impl Worker {
         {
             std::thread::sleep(Duration::from_millis(1));
         }
+        reap_heirs(self.pid);
         self.pid = 0;
+    }
+}
+
+/// While it lives, what bench processes leave behind becomes this process's children: it is waited for here, and not
+/// by an init that may take its time. Nothing changes where the kernel does not have this.
+pub(super) struct Guardian {
+    before: libc::c_int,
+}
+
+impl Guardian {
+    /// From now on.
+    pub fn begin() -> Self {
+        let mut before = 0;
+        // SAFETY: `before` is valid for writing; the other call takes a number (prctl(2)).
+        unsafe {
+            libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &mut before);
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        }
+        Self { before }
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, self.before) };
+    }
+}
+
+/// Waits for what a group's first process has left, once all of it has been killed.
+fn reap_heirs(group: libc::pid_t) {
+    /// As long as a thousand processes may take to die on a busy machine.
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let began = Instant::now();
+    // SAFETY: waits only for children of ours that are in this group; it is ours until the last is waited for.
+    while let outcome @ 0.. = unsafe { libc::waitpid(-group, std::ptr::null_mut(), libc::WNOHANG) } {
+        if outcome == 0 {
+            if began.elapsed() >= PATIENCE {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
