@@ -53,13 +53,23 @@ pub fn take_memory(bytes: u64) -> Result<Taken, Refusal> {
     MEMORY.take(bytes, ROOM.get().and_then(|room| room.memory.as_ref()))
 }
 
-/// How many of something that takes `processes` tasks and `bytes` of memory each there is room for, `most` at the
-/// most; and what stands against more.
-pub fn how_many(most: u64, processes: u64, bytes: u64) -> (u64, Option<String>) {
+/// Amounts that others of the same process may take, one after the other, where there is room for them.
+#[derive(Debug, Default)]
+pub struct Beside {
+    /// Tasks.
+    pub processes: Vec<u64>,
+    /// Bytes.
+    pub bytes: Vec<u64>,
+}
+
+/// How many of something that takes one task and so many `bytes` each there is room for, `most` at the most, all
+/// of `beside` granted; and what stands against more. It does not depend on what has been taken so far: each
+/// process of a run must come to the same number.
+pub fn how_many(most: u64, bytes: u64, beside: &Beside) -> (u64, Option<String>) {
     let room = ROOM.get();
     let limits = [
-        PROCESSES.left(room.and_then(|room| room.processes.as_ref()), processes),
-        MEMORY.left(room.and_then(|room| room.memory.as_ref()), bytes),
+        PROCESSES.room_for(room.and_then(|room| room.processes.as_ref()), 1, &beside.processes),
+        MEMORY.room_for(room.and_then(|room| room.memory.as_ref()), bytes, &beside.bytes),
     ];
     let least = limits.into_iter().flatten().min_by_key(|(number, _)| *number);
     match least {
@@ -125,11 +135,16 @@ impl Account {
         }
     }
 
-    /// How many of something there is room for of which each takes `each`, and what limits it.
-    fn left(&self, allowed: Option<&Allowed>, each: u64) -> Option<(u64, String)> {
+    /// How many of something there is room for of which each takes `each`, beside what others may take; and what
+    /// limits it.
+    fn room_for(&self, allowed: Option<&Allowed>, each: u64, beside: &[u64]) -> Option<(u64, String)> {
         let allowed = allowed?;
-        let left = (allowed.amount / self.divisor).saturating_sub(self.taken.load(Relaxed));
-        Some((left.checked_div(each)?, self.limit(allowed)))
+        let share = allowed.amount / self.divisor;
+        let granted = beside.iter().fold(0, |sum: u64, &amount| match sum.saturating_add(amount) {
+            fitting if fitting <= share => fitting,
+            _ => sum,
+        });
+        Some(((share - granted).checked_div(each)?, self.limit(allowed)))
     }
 
     /// `half of the 64 MiB that RLIMIT_AS allows`.
@@ -162,11 +177,21 @@ mod tests {
         let refused = ACCOUNT.take(64 << 20, Some(&allowed)).expect_err("no room");
         let why = "128 MiB would be more than half of the 200 MiB that memory.max allows";
         assert_eq!(refused, Refusal::Skip(why.to_owned()));
-        assert_eq!(ACCOUNT.left(Some(&allowed), 10 << 20).map(|(number, _)| number), Some(3));
-        assert_eq!(ACCOUNT.left(Some(&allowed), 0), None);
         drop(first);
         assert!(ACCOUNT.take(100 << 20, Some(&allowed)).is_ok());
         assert!(ACCOUNT.take(u64::MAX / 2, None).is_ok());
         assert_eq!(ACCOUNT.taken.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn what_others_may_take_is_left_to_them_as_far_as_it_fits() {
+        let allowed = Allowed { amount: 200, by: "pids.max".to_owned() };
+        let room =
+            |each, beside: &[u64]| ACCOUNT.room_for(Some(&allowed), each, beside).map(|(number, _)| number);
+        assert_eq!(room(10, &[]), Some(10));
+        // The second does not fit beside the first; the third does.
+        assert_eq!(room(10, &[60, 60, 20]), Some(2));
+        assert_eq!(room(0, &[]), None);
+        assert_eq!(ACCOUNT.room_for(None, 1, &[]), None);
     }
 }

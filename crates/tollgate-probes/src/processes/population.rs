@@ -16,6 +16,8 @@ use crate::bench::{Apart, Arm, Block, Experiment, Order, Refusal, Shared, Timed,
 use crate::probe::{PLAIN, Probe, each_word, word};
 
 use super::accounts::{Accounts, Footprint};
+use super::memory::{Memory, kinds};
+use super::{ring, stage, switch};
 
 /// As many as the article made.
 const MOST: u64 = 1000;
@@ -79,10 +81,15 @@ fn question(params: &Params, which: usize) -> Result<Arm, Refusal> {
     Ok(shared.question(which).with_ops(number).with_most(1).with_notes([note]))
 }
 
-/// As many as there is room for, and what limits them. Where it is less than planned, in steps of a half: what is
-/// available changes from moment to moment, and the number should not.
+/// As many as there is room for beside the suite's other arms, and what limits them. Where it is less than planned,
+/// in steps of a half: what is available changes from moment to moment, and the number should not.
 fn number() -> (u64, Option<String>) {
-    let (room, limit) = room::how_many(MOST, 1, BYTES_EACH);
+    let memories: Vec<Memory> = kinds().iter().map(Memory::of).collect();
+    let processes =
+        memories.iter().map(|_| stage::PROCESSES).chain(ring::children()).chain(switch::partners());
+    let bytes = memories.iter().map(|memory| memory.bytes() as u64);
+    let beside = room::Beside { processes: processes.collect(), bytes: bytes.collect() };
+    let (room, limit) = room::how_many(MOST, BYTES_EACH, &beside);
     let mut number = MOST;
     while number > room {
         number /= 2;

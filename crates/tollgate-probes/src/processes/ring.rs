@@ -2,6 +2,7 @@
 
 use std::arch::asm;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
@@ -38,6 +39,12 @@ pub(super) static PROBE: Probe = Probe {
     },
     ..PLAIN
 };
+
+/// The children that each ring needs.
+pub(super) fn children() -> impl Iterator<Item = u64> {
+    let rings: BTreeSet<u64> = CASES.into_iter().map(|(processes, _)| processes).collect();
+    rings.into_iter().map(|processes| processes - 1)
+}
 
 /// The most that a member sums.
 const MOST_BYTES: usize = 64 << 10;

@@ -25,6 +25,9 @@ pub(super) fn arm(what: What, params: &Params) -> Result<Arm, Refusal> {
     Ok(shared.question(question).on_stage(format!("{memory:?}")))
 }
 
+/// Of a stage: itself, and the child that it makes.
+pub(super) const PROCESSES: u64 = 2;
+
 thread_local! {
     /// For all arms of this bench process: memory is written once.
     static STAGES: RefCell<BTreeMap<Memory, (Apart, [Taken; 2])>> = const { RefCell::new(BTreeMap::new()) };
@@ -43,8 +46,7 @@ fn process_with(memory: Memory) -> Result<Apart, Refusal> {
     if let Some(known) = known {
         return Ok(known);
     }
-    // Itself, and the child that it makes.
-    let taken = [room::take_processes(2)?, room::take_memory(memory.bytes() as u64)?];
+    let taken = [room::take_processes(PROCESSES)?, room::take_memory(memory.bytes() as u64)?];
     let apart = Apart::start(move || Creation::all(Region::new(memory)?))?;
     STAGES.with_borrow_mut(|stages| stages.insert(memory, (apart.clone(), taken)));
     Ok(apart)

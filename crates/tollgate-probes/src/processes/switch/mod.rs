@@ -71,6 +71,11 @@ fn cases() -> Vec<Params> {
     cases
 }
 
+/// The thread that each case needs.
+pub(super) fn partners() -> impl Iterator<Item = u64> {
+    cases().into_iter().map(|_| 1)
+}
+
 fn means(params: &Params) -> Result<Means, Refusal> {
     match word(params, "by") {
         "futex" => Ok(futex::words()),
