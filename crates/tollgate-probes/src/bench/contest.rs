@@ -328,8 +328,11 @@ impl Entrant {
 
     /// Takes over what one process recorded of this arm, if it was one of those that ran there.
     fn collect(&mut self, ledger: &Ledger, arm: Option<usize>) {
-        if let Some(ArmState::Skipped(why) | ArmState::Failed(why)) = arm.map(|arm| ledger.arm(arm)) {
-            self.state = State::Failed(why);
+        match arm.map(|arm| ledger.arm(arm)) {
+            // Tried alone it had what it needs; beside the others there is not enough of it.
+            Some(ArmState::Skipped(why)) if self.blocks.is_empty() => self.state = State::Skipped(why),
+            Some(ArmState::Skipped(why) | ArmState::Failed(why)) => self.state = State::Failed(why),
+            Some(ArmState::Untried | ArmState::Ready(_)) | None => {}
         }
         let rounds = ledger.rounds_recorded();
         let (mut ran, mut dropped) = (Vec::new(), Vec::new());
