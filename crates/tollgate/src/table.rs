@@ -10,7 +10,7 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use crate::say::clean;
 
 /// The first column is cut here: a name from elsewhere may be of any length.
-const LONGEST_NAME: usize = 60;
+const LONGEST_NAME: usize = 76;
 /// Names that have not even so much room are put on lines of their own, all of them.
 const ENOUGH_FOR_NAMES: usize = 24;
 /// Remarks narrower than this are put beneath their row.
@@ -93,7 +93,7 @@ impl Table {
             let figures = widest(&self.columns(1..few, 1, usize::MAX));
             let room = width.saturating_sub(figures + 1);
             let (columns, longest) = if room >= ENOUGH_FOR_NAMES { (0..few, room) } else { (1..all, 0) };
-            names = self.names(longest);
+            names = self.names(longest).iter().map(|name| cut(name, width)).collect();
             let indent = if columns.start == 0 { "" } else { "  " };
             self.columns(columns, 1, longest).into_iter().map(|line| format!("{indent}{line}")).collect()
         });
@@ -177,13 +177,18 @@ impl Table {
             _ if self.rows.iter().any(|row| row.look == Look::Flagged) => "  ",
             _ => "",
         };
-        let mut shown: String = name.chars().take(LONGEST_NAME).collect();
-        if shown.len() < name.len() {
-            shown.pop();
-            shown.push('…');
-        }
-        format!("{mark}{shown}")
+        format!("{mark}{}", cut(name, LONGEST_NAME))
     }
+}
+
+/// The beginning of a text that is longer than so many columns.
+fn cut(text: &str, longest: usize) -> String {
+    let mut shown: String = text.chars().take(longest).collect();
+    if shown.len() < text.len() {
+        shown.pop();
+        shown.push('…');
+    }
+    shown
 }
 
 fn push_line(text: &mut String, style: Style, line: &str) {
@@ -331,6 +336,17 @@ mod tests {
             ["probe             price  ×syscall", "processes/fork", "  a=1           1.02 ns    ×12345"]
         );
         assert_eq!(lines(26), ["probe             price", "processes/fork", "  a=1           1.02 ns"]);
+    }
+
+    #[test]
+    fn a_name_is_cut_where_even_a_line_of_its_own_is_too_short() {
+        let mut table = table();
+        table.row(Look::Plain, &["x".repeat(200), "9 ns".into(), "8–9".into()], &[]);
+        for width in 26..120 {
+            for line in plain(&table.render(width)).lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
     }
 
     #[test]
