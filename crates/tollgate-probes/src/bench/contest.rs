@@ -460,3 +460,90 @@ mod slow_down {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::PLAIN;
+
+    static CHEAP: Probe = Probe { name: "some/cheap", ..PLAIN };
+    static DEAR: Probe = Probe { name: "some/dear", against: Some("some/cheap"), ..PLAIN };
+
+    /// Arms that are ready: of a probe, with a cost of so many nanoseconds an iteration, 10 operations in each.
+    fn contest(arms: &[(&'static Probe, u64)]) -> Contest {
+        let entrant = |&(probe, cost): &(&'static Probe, u64)| {
+            let cost = Duration::from_nanos(cost);
+            let ready = Readiness { cost, whole: cost, ops: 10, most: u64::MAX, ..Readiness::default() };
+            Entrant { state: State::Running, ready, ..Entrant::new(probe, Params::new()) }
+        };
+        let entrants = arms.iter().map(entrant).collect();
+        Contest { suite: "some", entrants, processes: 0, settled: false }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn places(contest: &Contest, slice: u64) -> (Vec<usize>, Duration) {
+        let (lineup, time) = contest.running(Duration::from_millis(slice));
+        (lineup.places, time)
+    }
+
+    #[test]
+    fn what_does_not_fit_waits_for_its_turn_and_then_has_it() {
+        let mut contest = contest(&[(&CHEAP, 1000 * MS), (&CHEAP, 10 * MS), (&CHEAP, 100 * MS)]);
+        assert_eq!(contest.need(), Duration::from_millis(1110));
+        assert_eq!(places(&contest, 2000).0, [0, 1, 2]);
+        assert_eq!(places(&contest, 150), (vec![1, 2], Duration::from_millis(150)));
+        for place in [1, 2] {
+            contest.entrants[place].processes.push(ProcessRounds { rounds: 3, ran: None, dropped: vec![] });
+        }
+        contest.entrants[0].processes.push(ProcessRounds { rounds: 3, ran: Some(vec![]), dropped: vec![] });
+        // It gets the time that it takes, and nobody else fits beside it.
+        assert_eq!(places(&contest, 150), (vec![0], Duration::from_millis(1000)));
+    }
+
+    #[test]
+    fn a_stage_is_set_whole_or_not_at_all() {
+        let mut contest = contest(&[(&CHEAP, 10 * MS), (&CHEAP, MS), (&CHEAP, 30 * MS)]);
+        for place in [0, 2] {
+            contest.entrants[place].ready.stage = 7;
+        }
+        contest.entrants[0].ready.setup = Duration::from_millis(50);
+        assert_eq!(contest.need(), Duration::from_millis(91));
+        assert_eq!(places(&contest, 60).0, [1]);
+        assert_eq!(places(&contest, 91).0, [0, 1, 2]);
+    }
+
+    #[test]
+    fn questions_of_one_experiment_are_due_together_and_cost_once() {
+        let mut contest = contest(&[(&CHEAP, 5 * MS), (&CHEAP, 1), (&CHEAP, 1)]);
+        for place in [0, 1] {
+            contest.entrants[place].ready.experiment = 9;
+        }
+        contest.count_operations();
+        assert_eq!(contest.need().as_millis(), 5);
+        let strides: Vec<usize> =
+            contest.running(Duration::from_secs(1)).0.orders.iter().map(|order| order.stride).collect();
+        assert_eq!(strides, [8, 8, 1]);
+        let iterations: Vec<u64> = contest.entrants.iter().map(|entrant| entrant.iterations).collect();
+        assert_eq!((iterations[0], iterations[1]), (1, 1));
+    }
+
+    #[test]
+    fn what_is_compared_has_as_many_operations_unless_a_block_of_them_would_be_too_short() {
+        let iterations = |costs: [u64; 2]| {
+            let mut contest = contest(&[(&CHEAP, costs[0]), (&DEAR, costs[1])]);
+            contest.count_operations();
+            [contest.entrants[0].iterations, contest.entrants[1].iterations]
+        };
+        // 50 µs are a block.
+        assert_eq!(iterations([1_000, 5_000]), [10, 10]);
+        assert_eq!(iterations([1_000, 25_000]), [2, 2]);
+        assert_eq!(iterations([5, 25_000]), [10_000, 2]);
+    }
+
+    #[test]
+    fn a_block_is_due_so_seldom_that_it_takes_a_millisecond_of_each_round() {
+        let strides = [0, 999, 1_000, 1_001, 48_000, 10_000_000].map(|us| stride(Duration::from_micros(us)));
+        assert_eq!(strides, [1, 1, 1, 2, 64, 1024]);
+    }
+}
