@@ -26,7 +26,7 @@ pub(crate) struct Group {
 pub struct UnknownPattern {
     /// As it was given.
     pub pattern: String,
-    /// Names that are a slip of the finger away, nearest first; or the cases of the probe that it names.
+    /// Names that are a slip of the finger away, nearest first; or cases of the probe that it names.
     pub near: Vec<String>,
 }
 
@@ -113,11 +113,18 @@ fn wildcard(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// More would not be read.
+const MOST_NEAR: usize = 3;
+
 /// Names a slip of the finger away from `pattern`: at most three, nearest first.
 fn near(pattern: &str) -> Vec<String> {
     // The probe is right and its parameters are not: name those that it has.
     if let Some(probe) = pattern.split_once('{').and_then(|(name, _)| registry::find(name)) {
-        return (probe.cases)().into_iter().map(|params| probe.case(params).to_string()).collect();
+        let mut cases: Vec<String> =
+            (probe.cases)().into_iter().map(|params| probe.case(params).to_string()).collect();
+        cases.sort_by_key(|case| edit_distance(pattern, case));
+        cases.truncate(MOST_NEAR);
+        return cases;
     }
     let names = SUITES
         .iter()
@@ -133,7 +140,7 @@ fn near(pattern: &str) -> Vec<String> {
         })
         .collect();
     ranked.sort();
-    ranked.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+    ranked.into_iter().take(MOST_NEAR).map(|(_, name)| name.to_owned()).collect()
 }
 
 /// Insertions, deletions and substitutions between two texts (Levenshtein 1966). A long pattern is
@@ -187,6 +194,8 @@ mod tests {
         assert!(
             unknown("gates/seccomp{instructions=33}").contains(&"gates/seccomp{instructions=32}".to_owned())
         );
+        let near = unknown("processes/fork{dirty_mib=64, page=8k, until=gone}");
+        assert_eq!((near.len(), near[0].as_str()), (3, "processes/fork{dirty_mib=64, page=4k, until=gone}"));
         assert!(unknown("quite-something-else").is_empty());
         assert!(unknown(&"x".repeat(100_000)).is_empty());
     }
