@@ -127,6 +127,9 @@ pub struct Measured {
     /// What the kernel or a handler counted while the kept blocks ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
+    /// Bytes that one operation moves, where a throughput says something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_op: Option<u64>,
     /// The suite's interleaved group: cases of one group in one run shared their rounds.
     pub group: String,
     /// The case that this one is held against, round by round.

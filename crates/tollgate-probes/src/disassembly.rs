@@ -5,6 +5,7 @@
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
 use crate::bench::{OWN_PROBES, Timed, TimedLoop};
+use crate::probe::Extent;
 use crate::{Probe, SUITES};
 
 /// Instructions that make a crossing ready or take its result.
@@ -22,7 +23,8 @@ const PREPARATION: [Mnemonic; 8] = [
 /// Every registered case that has a loop, by name: the loop, the instruction, and how often.
 fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {
     let probes = SUITES.iter().flat_map(|suite| suite.probes.iter().copied().chain(suite.twin));
-    let cases = probes.flat_map(|probe| (probe.cases)().into_iter().map(move |params| (probe, params)));
+    let cases = probes
+        .flat_map(|probe| probe.cases_in(Extent::Thorough).into_iter().map(move |params| (probe, params)));
     cases
         .filter_map(|(probe, params)| match (probe.timed)(&params) {
             Timed::Loop { code, instruction, times } => {

@@ -8,12 +8,13 @@ pub mod bench;
 #[cfg(test)]
 mod disassembly;
 mod gates;
+mod lines;
 pub mod probe;
 mod processes;
 pub mod registry;
 pub mod selection;
 mod traps;
 
-pub use probe::{Probe, Suite};
+pub use probe::{Extent, Probe, Suite};
 pub use registry::{SUITES, find};
 pub use selection::{Selection, UnknownPattern};

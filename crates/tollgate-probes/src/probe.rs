@@ -19,6 +19,15 @@ pub struct Suite {
     pub twin: Option<&'static Probe>,
 }
 
+/// How many of its cases a probe is measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Those that most questions are about.
+    Usual,
+    /// All of them: every pair of processors, every eighth of an octave.
+    Thorough,
+}
+
 /// One question about a price.
 pub struct Probe {
     /// `suite/probe`.
@@ -35,8 +44,13 @@ pub struct Probe {
     /// The probe that this one is held against, round by round: what does it add to that? Both have the
     /// same number of operations in a block.
     pub against: Option<&'static str>,
-    /// Parameters of its cases; one empty set where it has none.
+    /// Parameters of its cases; one empty set where it has none. They may depend on the machine, never on what
+    /// has been measured.
     pub cases: fn() -> Vec<Params>,
+    /// Parameters of the cases that are measured only where time is plenty, or where one is asked for by name.
+    pub more: fn() -> Vec<Params>,
+    /// Bytes that one operation of a case moves, where a throughput says something.
+    pub bytes: fn(&Params) -> Option<u64>,
     /// Makes the arm ready in the calling process, or says why it cannot be.
     pub arm: fn(&'static Probe, &Params) -> Result<Arm, Refusal>,
     /// What a death by this signal says of the place: `Some` where it means that the operation does
@@ -53,6 +67,8 @@ pub const PLAIN: Probe = Probe {
     counts: None,
     against: None,
     cases: one_case,
+    more: Vec::new,
+    bytes: |_| None,
     arm: |_, _| Err(Refusal::Fail("it has no arm".to_owned())),
     absence: never_absent,
 };
@@ -61,6 +77,15 @@ impl Probe {
     /// The case of this probe with `params`.
     pub fn case(&self, params: Params) -> Case {
         Case { probe: self.name.to_owned(), params }
+    }
+
+    /// The cases that are measured in such an extent.
+    pub fn cases_in(&self, extent: Extent) -> Vec<Params> {
+        let mut cases = (self.cases)();
+        if extent == Extent::Thorough {
+            cases.extend((self.more)());
+        }
+        cases
     }
 
     /// What is compared has the same number of operations in a block: the probe that this one is held

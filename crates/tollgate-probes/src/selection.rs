@@ -1,8 +1,10 @@
 //! Choosing among the registered probes by pattern.
 
+use std::collections::BTreeSet;
+
 use tollgate_model::{Case, Params};
 
-use crate::probe::{Probe, Suite};
+use crate::probe::{Extent, Probe, Suite};
 use crate::registry::{self, SUITES};
 
 /// The probes that a user asked for, with those that they are held against.
@@ -41,39 +43,42 @@ fn hint(near: &[String]) -> String {
 impl Selection {
     /// Every probe of every suite.
     pub fn everything() -> Self {
-        Self::matching(&[]).unwrap_or(Self { groups: Vec::new(), find: registry::find })
+        Self::matching(&[], Extent::Usual).unwrap_or(Self { groups: Vec::new(), find: registry::find })
     }
 
-    /// The probes that any of `patterns` matches: a suite (`gates`), a probe (`gates/syscall`), a case
-    /// (`gates/seccomp{instructions=32}`), or either with `*` for any run of characters. No pattern
-    /// means everything. What a chosen probe is held against is chosen with it.
+    /// The cases of such an extent that any of `patterns` matches: a suite (`gates`), a probe (`gates/syscall`), a
+    /// case (`gates/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any run of
+    /// characters. No pattern means everything. A pattern with parameters finds the cases of [`Extent::Thorough`]
+    /// as well, where no usual one matches. What a chosen probe is held against is chosen with it.
     ///
     /// # Errors
     /// The first pattern that matches nothing.
-    pub fn matching(patterns: &[String]) -> Result<Self, UnknownPattern> {
-        let every_case = || {
-            SUITES.iter().flat_map(|suite| {
-                let cases =
-                    |probe: &'static Probe| (probe.cases)().into_iter().map(move |params| (probe, params));
-                suite.probes.iter().flat_map(move |probe| cases(probe)).map(move |case| (*suite, case))
-            })
+    pub fn matching(patterns: &[String], extent: Extent) -> Result<Self, UnknownPattern> {
+        let candidates = candidates();
+        let chosen_by = |pattern: &str| -> Vec<usize> {
+            let matching = |candidate: &Candidate| matches(pattern, candidate.probe, &candidate.params);
+            let among = |extra: bool| {
+                let fits = move |candidate: &Candidate| (extra || !candidate.is_extra) && matching(candidate);
+                (0..candidates.len()).filter(|&at| fits(&candidates[at])).collect::<Vec<usize>>()
+            };
+            let usual = among(extent == Extent::Thorough);
+            if usual.is_empty() && pattern.contains('{') { among(true) } else { usual }
         };
-        if let Some(unknown) = patterns
-            .iter()
-            .find(|pattern| !every_case().any(|(_, (probe, params))| matches(pattern, probe, &params)))
-        {
-            return Err(UnknownPattern { pattern: unknown.clone(), near: near(unknown) });
+        let mut chosen: BTreeSet<usize> = BTreeSet::new();
+        for pattern in patterns {
+            let found = chosen_by(pattern);
+            if found.is_empty() {
+                return Err(UnknownPattern { pattern: pattern.clone(), near: near(pattern) });
+            }
+            chosen.extend(found);
         }
-        let wanted = |probe: &Probe, params: &Params| {
-            patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, probe, params))
-        };
-        let held_against: Vec<&str> = every_case()
-            .filter(|(_, (probe, params))| wanted(probe, params))
-            .filter_map(|(_, (probe, _))| probe.against)
-            .collect();
+        if patterns.is_empty() {
+            chosen.extend(chosen_by("*"));
+        }
+        let held_against: Vec<&str> = chosen.iter().filter_map(|&at| candidates[at].probe.against).collect();
         let mut groups: Vec<Group> = Vec::new();
-        for (suite, (probe, params)) in every_case() {
-            if !wanted(probe, &params) && !held_against.contains(&probe.name) {
+        for (at, Candidate { suite, probe, params, .. }) in candidates.into_iter().enumerate() {
+            if !chosen.contains(&at) && !held_against.contains(&probe.name) {
                 continue;
             }
             match groups.last_mut() {
@@ -92,9 +97,47 @@ impl Selection {
     }
 }
 
+/// A case that can be chosen.
+struct Candidate {
+    suite: &'static Suite,
+    probe: &'static Probe,
+    params: Params,
+    /// It belongs to [`Extent::Thorough`] only.
+    is_extra: bool,
+}
+
+/// Every case of every suite, those of a probe together.
+fn candidates() -> Vec<Candidate> {
+    let mut candidates = Vec::new();
+    for suite in SUITES {
+        for probe in suite.probes {
+            let usual = (probe.cases)().into_iter().map(|params| (params, false));
+            let extra = (probe.more)().into_iter().map(|params| (params, true));
+            let candidate = |(params, is_extra)| Candidate { suite, probe, params, is_extra };
+            candidates.extend(usual.chain(extra).map(candidate));
+        }
+    }
+    candidates
+}
+
 fn matches(pattern: &str, probe: &Probe, params: &Params) -> bool {
-    let case = probe.case(params.clone()).to_string();
-    [case.as_str(), probe.name, probe.suite()].iter().any(|name| wildcard(pattern, name))
+    match pattern.split_once('{').and_then(|(name, rest)| Some((name, rest.strip_suffix('}')?))) {
+        Some((name, pairs)) => wildcard(name, probe.name) && pairs_match(pairs, params),
+        None => {
+            let case = probe.case(params.clone()).to_string();
+            [case.as_str(), probe.name, probe.suite()].iter().any(|name| wildcard(pattern, name))
+        }
+    }
+}
+
+/// Whether each `name=value` of a pattern is one of the case's parameters; the case may have more.
+fn pairs_match(pairs: &str, params: &Params) -> bool {
+    pairs.split(',').map(str::trim).all(|pair| match pair.split_once('=') {
+        Some((name, value)) => {
+            params.get(name.trim()).is_some_and(|own| wildcard(value.trim(), &own.to_string()))
+        }
+        None => pair == "*",
+    })
 }
 
 /// Whether `pattern`, in which `*` stands for any run of characters, is the whole of `text`.
@@ -120,8 +163,11 @@ const MOST_NEAR: usize = 3;
 fn near(pattern: &str) -> Vec<String> {
     // The probe is right and its parameters are not: name those that it has.
     if let Some(probe) = pattern.split_once('{').and_then(|(name, _)| registry::find(name)) {
-        let mut cases: Vec<String> =
-            (probe.cases)().into_iter().map(|params| probe.case(params).to_string()).collect();
+        let mut cases: Vec<String> = probe
+            .cases_in(Extent::Thorough)
+            .into_iter()
+            .map(|params| probe.case(params).to_string())
+            .collect();
         cases.sort_by_key(|case| edit_distance(pattern, case));
         cases.truncate(MOST_NEAR);
         return cases;
@@ -169,10 +215,18 @@ mod tests {
 
     #[test]
     fn a_pattern_is_a_suite_a_probe_a_case_or_has_wildcards() {
-        let count = |pattern: &str| Selection::matching(&[pattern.to_owned()]).map(|s| s.cases().count());
+        let count = |pattern: &str| {
+            Selection::matching(&[pattern.to_owned()], Extent::Usual).map(|s| s.cases().count())
+        };
         assert_eq!(count("gates/call"), Ok(1));
         assert_eq!(count("gates/io-uring-nop"), Ok(3));
         assert_eq!(count("gates/io-uring-nop{batch=8}"), Ok(1));
+        let forks = ["{}", "{page=4k}", "{until=gone, page=4k}", "{page=*}", "{*}"]
+            .map(|pairs| count(&format!("processes/fork{pairs}")).unwrap_or(0));
+        assert!(
+            forks[0] == 0 && forks[1] > forks[2] && forks[3] > forks[1] && forks[4] >= forks[3],
+            "{forks:?}"
+        );
         assert_eq!(count("gates/int80*"), Ok(2));
         let suites = SUITES.iter().map(|suite| count(suite.name).expect("registered"));
         assert_eq!(count("*"), Ok(suites.sum()));
@@ -180,14 +234,17 @@ mod tests {
 
     #[test]
     fn what_a_chosen_probe_is_held_against_is_chosen_with_it() {
-        let selection = Selection::matching(&["gates/user-dispatch".to_owned()]).expect("registered");
+        let selection =
+            Selection::matching(&["gates/user-dispatch".to_owned()], Extent::Usual).expect("registered");
         let names: Vec<String> = selection.cases().map(|case| case.to_string()).collect();
         assert_eq!(names, ["gates/syscall", "gates/user-dispatch"]);
     }
 
     #[test]
     fn an_unknown_pattern_names_what_is_near() {
-        let unknown = |pattern: &str| Selection::matching(&[pattern.to_owned()]).err().expect("unknown").near;
+        let unknown = |pattern: &str| {
+            Selection::matching(&[pattern.to_owned()], Extent::Usual).err().expect("unknown").near
+        };
         assert_eq!(unknown("gates/sysall")[0], "gates/syscall");
         assert_eq!(unknown("gate")[0], "gates");
         assert!(unknown("syscall").contains(&"gates/syscall".to_owned()));

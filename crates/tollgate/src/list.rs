@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
 use tollgate_model::{Label, Params, Place, RunId, Unit, own};
 use tollgate_probes::bench::Timed;
-use tollgate_probes::{Probe, SUITES, Selection};
+use tollgate_probes::{Extent, Probe, SUITES, Selection};
 
 use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
@@ -40,6 +40,8 @@ struct ProbeRecord {
     counts: Option<&'static str>,
     /// One object a case; a probe without parameters has one case, an empty object.
     params: Vec<Params>,
+    /// The cases that --thorough adds.
+    thorough_params: Vec<Params>,
     against: Option<&'static str>,
 }
 
@@ -49,7 +51,8 @@ struct Probes {
 }
 
 fn list_probes(patterns: &[String], format: Format) -> Result<(), Failure> {
-    let selection = Selection::matching(patterns).map_err(|unknown| Failure::input(unknown.to_string()))?;
+    let selection = Selection::matching(patterns, Extent::Usual)
+        .map_err(|unknown| Failure::input(unknown.to_string()))?;
     let chosen: HashSet<String> = selection.cases().map(|case| case.probe).collect();
     let is_chosen = |probe: &&&'static Probe| chosen.contains(probe.name);
     match format {
@@ -88,7 +91,8 @@ fn about(probe: &Probe) -> String {
     if let Some(counts) = probe.counts {
         about.push_str(&format!(" Counted: {counts}."));
     }
-    about.push_str(&in_words(&(probe.cases)()));
+    about.push_str(&in_words(" Cases: ", &(probe.cases)()));
+    about.push_str(&in_words(" With --thorough also: ", &(probe.more)()));
     if let Some(against) = probe.against {
         about.push_str(&format!(" Held against {against}."));
     }
@@ -96,7 +100,7 @@ fn about(probe: &Probe) -> String {
 }
 
 /// ` Cases: instructions = 1, 32, 256.`; nothing where there is one case without parameters.
-fn in_words(cases: &[Params]) -> String {
+fn in_words(what: &str, cases: &[Params]) -> String {
     let mut values: BTreeMap<&String, Vec<String>> = BTreeMap::new();
     for (name, value) in cases.iter().flatten() {
         let values = values.entry(name).or_default();
@@ -110,7 +114,7 @@ fn in_words(cases: &[Params]) -> String {
     // Not every combination is a case.
     let all: usize = values.values().map(Vec::len).product();
     let number = if all == cases.len() { String::new() } else { format!(" ({} in all)", cases.len()) };
-    if of_each.is_empty() { String::new() } else { format!(" Cases: {}{number}.", of_each.join("; ")) }
+    if of_each.is_empty() { String::new() } else { format!("{what}{}{number}.", of_each.join("; ")) }
 }
 
 /// The instructions of its cases, each once.
@@ -143,6 +147,7 @@ impl ProbeRecord {
             unit: probe.unit,
             counts: probe.counts,
             params: (probe.cases)(),
+            thorough_params: (probe.more)(),
             against: probe.against,
         }
     }

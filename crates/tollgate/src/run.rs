@@ -6,8 +6,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_inspect::Machine;
 use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::{Label, Measurement, Outcome, Run};
-use tollgate_probes::Selection;
 use tollgate_probes::bench::{self, Allowed, BenchError, Findings, Plan, Progress, Room, interrupt};
+use tollgate_probes::{Extent, Selection};
 
 use crate::args::{Format, RunArgs};
 use crate::failure::Failure;
@@ -20,8 +20,9 @@ use crate::{facts, figures, out, say, show};
 /// # Errors
 /// Wrong input, before anything is measured; a run that could not be kept, after its prices were shown.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    let extent = if args.thorough { Extent::Thorough } else { Extent::Usual };
     let selection =
-        Selection::matching(&args.pattern).map_err(|unknown| Failure::input(unknown.to_string()))?;
+        Selection::matching(&args.pattern, extent).map_err(|unknown| Failure::input(unknown.to_string()))?;
     interrupt::install();
     let destination = Destination::choose(args.out.as_deref())?;
     if !args.quiet {
@@ -168,7 +169,8 @@ mod tests {
 
     #[test]
     fn what_an_emulator_executes_has_no_price_and_says_why() {
-        let selection = Selection::matching(&["gates/syscall*".to_owned()]).expect("registered");
+        let selection =
+            Selection::matching(&["gates/syscall*".to_owned()], Extent::Usual).expect("registered");
         let measurements = not_priced(&selection).measurements;
         assert_eq!(measurements.len(), selection.cases().count());
         for measurement in measurements {

@@ -374,6 +374,7 @@ impl Entrant {
                 events: self.events,
                 operations: self.blocks.len() as u64 * ops_per_sample,
             }),
+            bytes_per_op: (self.probe.bytes)(&self.params),
             group: suite.to_owned(),
             against: self.probe.against.map(Case::plain),
             notes: self.ready.notes.lines().map(str::to_owned).collect(),

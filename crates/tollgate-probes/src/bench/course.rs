@@ -283,6 +283,7 @@ impl<'a> Course<'a> {
             cpu: self.cpu,
             allowed: self.elsewhere.before.clone(),
             room: self.plan.room.clone(),
+            site: self.plan.site.clone(),
             work,
         };
         let mut worker = self.start(&task)?;

@@ -25,6 +25,11 @@ pub fn remember(allowed: &[usize]) {
     let _ = PLACE.set(allowed.to_vec());
 }
 
+/// The processors that the program may use, as they were before this process was pinned.
+pub fn allowed_in_all() -> Vec<usize> {
+    PLACE.get().cloned().unwrap_or_else(allowed)
+}
+
 /// The processors that the program may use beside the one on which this thread runs, the best partner first:
 /// the next one, round the end, that is a core of its own; hardware threads of this core come last.
 pub fn others() -> Vec<usize> {
@@ -32,7 +37,7 @@ pub fn others() -> Vec<usize> {
     let Ok(home) = usize::try_from(unsafe { libc::sched_getcpu() }) else { return Vec::new() };
     let siblings = std::fs::read_to_string(format!("{TOPOLOGY}{home}/topology/thread_siblings_list"));
     let siblings = siblings.map(|text| parse_list(&text)).unwrap_or_default();
-    let mut others = PLACE.get().cloned().unwrap_or_else(allowed);
+    let mut others = allowed_in_all();
     others.retain(|&cpu| cpu != home);
     others.sort_by_key(|&cpu| (siblings.contains(&cpu), cpu < home, cpu));
     others
@@ -50,7 +55,7 @@ pub fn usual(allowed: &[usize]) -> Option<usize> {
 }
 
 /// A list such as `0-3,8` (cpuset(7), list format). What does not look like one is left out.
-fn parse_list(text: &str) -> Vec<usize> {
+pub(crate) fn parse_list(text: &str) -> Vec<usize> {
     const MOST: usize = libc::CPU_SETSIZE as usize;
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Arms of one group at the most.
-pub const MAX_ARMS: usize = 256;
+pub const MAX_ARMS: usize = 1024;
 /// Rounds of one process at the most.
 pub const MAX_ROUNDS: usize = 4096;
 
@@ -25,21 +25,23 @@ const ROUNDS: usize = 3;
 const CLOCK: usize = 4; // kind, hz, source
 const PINNED: usize = 7;
 const TEXT: usize = 8; // of the clock
-const TEXT_WORDS: usize = 32;
+const TEXT_WORDS: usize = 64;
 const ORDER: usize = TEXT + TEXT_WORDS;
-const ORDER_WORDS: usize = 1 << 13;
+const ORDER_WORDS: usize = 1 << 16;
 const ARMS: usize = ORDER + ORDER_WORDS;
 const ARM_TEXT: usize = 9; // after state, cost, whole, setup, operations, most, experiment, stage, events
 const ARM_WORDS: usize = ARM_TEXT + TEXT_WORDS;
-const CELLS: usize = ARMS + MAX_ARMS * ARM_WORDS;
-const WORDS: usize = CELLS + MAX_ARMS * MAX_ROUNDS;
+/// Words that each arm adds: its own, and one for each round.
+const EACH_ARM: usize = ARM_WORDS + MAX_ROUNDS;
 
 /// No arm is running: the bench itself is at work.
 pub const NO_ARM: u64 = u64::MAX;
 
-/// Shared memory of [`WORDS`] words. Pages that nobody touches cost nothing.
+/// Shared memory for so many arms. Pages that nobody touches cost nothing.
 pub struct Ledger {
     words: &'static [AtomicU64],
+    /// Arms that there is room for.
+    arms: usize,
     /// None where the memory cannot be handed to another program, only to a fork.
     file: Option<OwnedFd>,
 }
@@ -90,11 +92,15 @@ pub enum Cell {
 }
 
 impl Ledger {
-    /// New memory, in a file without a name where the kernel has such, so that it survives an exec.
+    /// New memory for so many arms, in a file without a name where the kernel has such, so that it survives an exec.
     ///
     /// # Errors
-    /// What memfd_create(2) and mmap(2) say.
-    pub fn new() -> io::Result<Self> {
+    /// More than [`MAX_ARMS`]; what memfd_create(2) and mmap(2) say.
+    pub fn new(arms: usize) -> io::Result<Self> {
+        if arms > MAX_ARMS {
+            return Err(io::Error::other("too many arms for one process"));
+        }
+        let words = ARMS + arms * EACH_ARM;
         // SAFETY: the name is a C string; the flags are plain.
         let descriptor = unsafe { libc::memfd_create(c"tollgate-ledger".as_ptr(), libc::MFD_CLOEXEC) };
         let file = (descriptor >= 0).then(|| {
@@ -102,12 +108,12 @@ impl Ledger {
             unsafe { OwnedFd::from_raw_fd(descriptor) }
         });
         let file = file.filter(|file| {
-            file.try_clone().map(File::from).and_then(|file| file.set_len((WORDS * 8) as u64)).is_ok()
+            file.try_clone().map(File::from).and_then(|file| file.set_len((words * 8) as u64)).is_ok()
         });
-        let words = map(file.as_ref())?;
+        let words = map(file.as_ref(), words)?;
         words[MAGIC_AT].store(MAGIC, Relaxed);
         words[CURRENT_ARM].store(NO_ARM, Relaxed);
-        Ok(Self { words, file })
+        Ok(Self { words, arms, file })
     }
 
     /// The ledger that another process made, from its descriptor.
@@ -116,15 +122,19 @@ impl Ledger {
     /// When the descriptor is not such a file.
     pub fn open(file: OwnedFd) -> io::Result<Self> {
         let file = File::from(file);
-        if file.metadata()?.len() != (WORDS * 8) as u64 {
-            return Err(io::Error::other("not a ledger: wrong size"));
+        let wrong_size = || io::Error::other("not a ledger: wrong size");
+        let bytes = usize::try_from(file.metadata()?.len()).map_err(|_| wrong_size())?;
+        let of_arms = (bytes / 8).checked_sub(ARMS).ok_or_else(wrong_size)?;
+        let arms = of_arms / EACH_ARM;
+        if bytes % 8 != 0 || of_arms % EACH_ARM != 0 || arms > MAX_ARMS {
+            return Err(wrong_size());
         }
         let file = OwnedFd::from(file);
-        let words = map(Some(&file))?;
+        let words = map(Some(&file), bytes / 8)?;
         if words[MAGIC_AT].load(Relaxed) != MAGIC {
             return Err(io::Error::other("not a ledger: wrong magic"));
         }
-        Ok(Self { words, file: Some(file) })
+        Ok(Self { words, arms, file: Some(file) })
     }
 
     /// The descriptor to hand to another program.
@@ -179,7 +189,7 @@ impl Ledger {
     /// The arm that runs, or was running when the process ended.
     pub fn current_arm(&self) -> Option<usize> {
         let arm = self.words[CURRENT_ARM].load(Relaxed);
-        (arm < MAX_ARMS as u64).then_some(arm as usize)
+        (arm < self.arms as u64).then_some(arm as usize)
     }
 
     /// Ends a round.
@@ -195,13 +205,13 @@ impl Ledger {
     /// Rounds of which something is recorded, after the process has ended: the whole ones; or the first, where the
     /// process did not come to the end of it.
     pub fn rounds_recorded(&self) -> usize {
-        let begun = || (0..MAX_ARMS).any(|arm| self.cell(0, arm) != Cell::Empty);
+        let begun = || (0..self.arms).any(|arm| self.cell(0, arm) != Cell::Empty);
         if self.rounds() == 0 && begun() { 1 } else { self.rounds() }
     }
 
     /// Records a block.
     pub fn set_cell(&self, round: usize, arm: usize, cell: Cell) {
-        if round >= MAX_ROUNDS || arm >= MAX_ARMS {
+        if round >= MAX_ROUNDS || arm >= self.arms {
             return;
         }
         // Two low bits tell the three apart; ticks of a block are far below 2^61.
@@ -210,15 +220,15 @@ impl Ledger {
             Cell::Dropped => 2,
             Cell::Kept(ticks) => (ticks << 2) as u64 | 1,
         };
-        self.words[CELLS + round * MAX_ARMS + arm].store(word, Relaxed);
+        self.words[self.cell_at(round, arm)].store(word, Relaxed);
     }
 
     /// A recorded block.
     pub fn cell(&self, round: usize, arm: usize) -> Cell {
-        if round >= MAX_ROUNDS || arm >= MAX_ARMS {
+        if round >= MAX_ROUNDS || arm >= self.arms {
             return Cell::Empty;
         }
-        let word = self.words[CELLS + round * MAX_ARMS + arm].load(Relaxed);
+        let word = self.words[self.cell_at(round, arm)].load(Relaxed);
         match word & 3 {
             1 => Cell::Kept(word as i64 >> 2),
             2 => Cell::Dropped,
@@ -226,9 +236,14 @@ impl Ledger {
         }
     }
 
+    /// Rounds lie one after the other, so that few of them need few pages.
+    fn cell_at(&self, round: usize, arm: usize) -> usize {
+        ARMS + self.arms * ARM_WORDS + round * self.arms + arm
+    }
+
     /// Records what became of making `arm` ready.
     pub fn set_arm(&self, arm: usize, state: &ArmState) {
-        if arm >= MAX_ARMS {
+        if arm >= self.arms {
             return;
         }
         let at = ARMS + arm * ARM_WORDS;
@@ -255,7 +270,7 @@ impl Ledger {
 
     /// What became of making `arm` ready.
     pub fn arm(&self, arm: usize) -> ArmState {
-        if arm >= MAX_ARMS {
+        if arm >= self.arms {
             return ArmState::Untried;
         }
         let at = ARMS + arm * ARM_WORDS;
@@ -285,7 +300,7 @@ impl Ledger {
 
     /// Adds to the events that were counted in an arm's kept blocks.
     pub fn add_events(&self, arm: usize, events: u64) {
-        if arm < MAX_ARMS {
+        if arm < self.arms {
             self.words[ARMS + arm * ARM_WORDS + ARM_TEXT - 1].fetch_add(events, Relaxed);
         }
     }
@@ -297,7 +312,7 @@ impl Ledger {
 
     /// Events that were counted in an arm's kept blocks.
     pub fn events(&self, arm: usize) -> u64 {
-        if arm >= MAX_ARMS { 0 } else { self.words[ARMS + arm * ARM_WORDS + ARM_TEXT - 1].load(Relaxed) }
+        if arm >= self.arms { 0 } else { self.words[ARMS + arm * ARM_WORDS + ARM_TEXT - 1].load(Relaxed) }
     }
 
     /// Records which clock can be used: a code, its frequency, the code of the frequency's source, and
@@ -357,11 +372,11 @@ impl Drop for Ledger {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `map` with this length, and no reference to it outlives us:
         // `words` is private and never handed out.
-        unsafe { libc::munmap(self.words.as_ptr() as *mut libc::c_void, WORDS * 8) };
+        unsafe { libc::munmap(self.words.as_ptr() as *mut libc::c_void, self.words.len() * 8) };
     }
 }
 
-fn map(file: Option<&OwnedFd>) -> io::Result<&'static [AtomicU64]> {
+fn map(file: Option<&OwnedFd>, words: usize) -> io::Result<&'static [AtomicU64]> {
     let (flags, descriptor) = match file {
         Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
         None => (libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1),
@@ -370,7 +385,7 @@ fn map(file: Option<&OwnedFd>) -> io::Result<&'static [AtomicU64]> {
     let address = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
-            WORDS * 8,
+            words * 8,
             libc::PROT_READ | libc::PROT_WRITE,
             flags | libc::MAP_NORESERVE,
             descriptor,
@@ -380,9 +395,9 @@ fn map(file: Option<&OwnedFd>) -> io::Result<&'static [AtomicU64]> {
     if address == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the mapping is page-aligned, zero-filled or another ledger's words, and WORDS * 8 long;
+    // SAFETY: the mapping is page-aligned, zero-filled or another ledger's words, and so long;
     // every access to it in any process goes through these atomics.
-    Ok(unsafe { std::slice::from_raw_parts(address.cast(), WORDS) })
+    Ok(unsafe { std::slice::from_raw_parts(address.cast(), words) })
 }
 
 #[cfg(test)]
@@ -392,7 +407,7 @@ mod tests {
 
     #[test]
     fn cells_and_arms_come_back_as_they_were_written() {
-        let ledger = Ledger::new().expect("shared memory");
+        let ledger = Ledger::new(MAX_ARMS).expect("shared memory");
         for cell in [Cell::Kept(0), Cell::Kept(-5), Cell::Kept(1 << 60), Cell::Dropped, Cell::Empty] {
             ledger.set_cell(7, 3, cell);
             assert_eq!(ledger.cell(7, 3), cell);
@@ -429,7 +444,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_kept_or_cut_at_a_character(text in "\\PC{0,400}") {
-            let ledger = Ledger::new().expect("shared memory");
+            let ledger = Ledger::new(MAX_ARMS).expect("shared memory");
             ledger.set_arm(0, &ArmState::Failed(text.clone()));
             let ArmState::Failed(back) = ledger.arm(0) else { panic!("state changed") };
             prop_assert!(text.starts_with(&back) && (back == text || back.len() > 240));
@@ -437,9 +452,9 @@ mod tests {
 
         #[test]
         fn scribbled_words_are_read_without_panic(words in proptest::collection::vec(any::<u64>(), 200)) {
-            let ledger = Ledger::new().expect("shared memory");
+            let ledger = Ledger::new(MAX_ARMS).expect("shared memory");
             for (index, word) in words.iter().enumerate() {
-                ledger.words[(ARMS + index) % WORDS].store(*word, Relaxed);
+                ledger.words[(ARMS + index) % ledger.words.len()].store(*word, Relaxed);
                 ledger.words[index % ORDER].store(*word, Relaxed);
             }
             for arm in 0..8 {

@@ -5,7 +5,7 @@
 //! process, `supervisor` what its parent does about it, and `ledger` the memory between the two. `arm`
 //! is a case made ready, `station` where its blocks run, `timed` the loops that are timed, `compat` the
 //! 32-bit program, `apart` another process for some arms, `experiment` what answers several questions at once,
-//! `room` how much may be taken here, `clock` the only clock, `own` what the bench measures of itself.
+//! `room` how much may be taken here, `site` where files are measured, `clock` the only clock, `own` what the bench measures of itself.
 
 pub mod apart;
 pub mod arm;
@@ -24,6 +24,7 @@ mod own;
 pub mod plan;
 mod random;
 pub mod room;
+pub mod site;
 pub mod station;
 mod supervisor;
 pub mod timed;
@@ -39,6 +40,7 @@ pub(crate) use ledger::MAX_ARMS;
 pub use own::OWN_PROBES;
 pub use plan::Plan;
 pub use room::{Allowed, Room};
+pub use site::Site;
 pub use station::{Around, Block, Order, Refusal, Station};
 pub use timed::{Context, Timed, TimedLoop};
 pub(crate) use worker::die_with_parent;

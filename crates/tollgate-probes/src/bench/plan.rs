@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::room::Room;
+use super::site::Site;
 
 /// How a run spends its time. More time means narrower intervals, never other probes.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Plan {
     pub cpu: Option<usize>,
     /// What the place allows to take.
     pub room: Room,
+    /// Where files are measured, or why they cannot be.
+    pub site: Result<Site, String>,
 }
 
 /// A process's part of a group's time, at the most: long enough for hundreds of rounds, short enough
@@ -53,6 +56,7 @@ impl Plan {
             stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),
             cpu: None,
             room: Room::default(),
+            site: Err("no directory was named to measure files in".to_owned()),
         }
     }
 }

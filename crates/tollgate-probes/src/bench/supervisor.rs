@@ -69,7 +69,7 @@ impl Worker {
     /// # Errors
     /// When memory, processes or descriptors run out.
     pub fn start(task: &Task, isolation: &Isolation, find: Find) -> io::Result<Self> {
-        let ledger = Ledger::new()?;
+        let ledger = Ledger::new(task.arms())?;
         ledger.set_order(&serde_json::to_string(task)?)?;
         let exec = match (isolation, ledger.descriptor()) {
             (Isolation::Exec(program), Some(descriptor)) => Some((program.as_raw_fd(), descriptor)),

@@ -51,11 +51,12 @@ impl Timed {
 }
 
 /// Writes a loop in 64-bit code: `timed_loop! { /// doc … name: "instruction", … }`, optionally
-/// followed by `; after "label:", …` for code that the loop calls.
+/// followed by `; after "label:", …` for code that the loop calls, and with `first "instruction", …;` before the
+/// body for what is done once, ahead of the loop.
 ///
 /// In the body `r13` is the context, `r12` counts down and must be left alone; all else is free.
 macro_rules! timed_loop {
-    ($(#[$doc:meta])* $name:ident: $($body:literal),* $(; after $($after:literal),+)?) => {
+    ($(#[$doc:meta])* $name:ident: $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
         $(#[$doc])*
         #[unsafe(naked)]
         unsafe extern "C" fn $name(iterations: u64, context: *mut $crate::bench::Context) {
@@ -65,6 +66,7 @@ macro_rules! timed_loop {
                 "mov r12, rdi",
                 "mov r13, rsi",
                 "xor eax, eax",
+                $($($first,)+)?
                 // A loop that straddles a fetch window costs differently from build to build.
                 ".p2align 6",
                 "2:",

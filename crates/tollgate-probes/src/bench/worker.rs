@@ -16,6 +16,7 @@ use super::ledger::{ArmState, Cell, Ledger, MAX_ROUNDS, Readiness};
 use super::own::BLOCK;
 use super::random::Random;
 use super::room::{self, Room};
+use super::site::{self, Site};
 use super::station::{Block, Order, Refusal};
 use crate::probe::Probe;
 
@@ -31,7 +32,19 @@ pub(super) struct Task {
     pub allowed: Vec<usize>,
     /// What may be taken.
     pub room: Room,
+    /// Where files are measured, or why they cannot be.
+    pub site: Result<Site, String>,
     pub work: Work,
+}
+
+impl Task {
+    /// How many arms it is about.
+    pub fn arms(&self) -> usize {
+        match &self.work {
+            Work::Clock => 0,
+            Work::Audition { arms, .. } | Work::Rounds { arms, .. } => arms.len(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -142,6 +155,7 @@ pub(super) fn serve(ledger: &Ledger, find: Find) -> i32 {
     cpu::allow(&task.allowed);
     cpu::remember(&task.allowed);
     room::set(task.room);
+    site::set(task.site);
     if task.work == Work::Clock {
         find_clock(ledger);
     }
