@@ -1,3 +1,15 @@
 //! What it costs when two cores want the same cache line, and how far away the memory is.
 
+use crate::probe::Suite;
+
+mod latency;
+mod memory;
 mod topology;
+
+/// The cache lines.
+pub(crate) static SUITE: Suite = Suite {
+    name: "lines",
+    about: "Cache lines: how far away they are, and what it costs when another core wants the same one.",
+    probes: &[&latency::PROBE],
+    twin: None,
+};

@@ -1,0 +1,176 @@
+//! Memory of which it is known what pages it lies in.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::ptr;
+
+use crate::bench::Refusal;
+use crate::bench::room::{self, Taken};
+
+/// A huge page, in bytes.
+const HUGE: usize = 2 << 20;
+
+/// What pages memory is asked to lie in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Page {
+    /// 4 KiB.
+    Small,
+    /// 2 MiB.
+    Huge,
+}
+
+impl Page {
+    /// The word for it in a case's parameters.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Small => "4k",
+            Self::Huge => "2m",
+        }
+    }
+
+    /// What the word says; small pages for any other.
+    pub fn from_word(word: &str) -> Self {
+        if word == Self::Huge.word() { Self::Huge } else { Self::Small }
+    }
+}
+
+/// Private memory that begins at a multiple of a huge page, written once. It goes with its owner.
+pub(super) struct Region {
+    address: *mut u64,
+    bytes: usize,
+    reserved: *mut libc::c_void,
+    notes: Vec<String>,
+    _taken: Taken,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread.
+unsafe impl Send for Region {}
+
+impl Region {
+    /// So many bytes, rounded up to whole huge pages.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] where the place allows no more memory, or has no such pages.
+    pub fn new(bytes: usize, page: Page) -> Result<Self, Refusal> {
+        let bytes = bytes.max(1).next_multiple_of(HUGE);
+        let taken = room::take_memory(bytes as u64)?;
+        let refused = |call: &str| {
+            let error = io::Error::last_os_error();
+            Refusal::Skip(format!("{call} of {} MiB is refused: {error}", bytes >> 20))
+        };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let reserved = unsafe { libc::mmap(ptr::null_mut(), bytes + HUGE, protection, flags, -1, 0) };
+        if reserved == libc::MAP_FAILED {
+            return Err(refused("mmap(2)"));
+        }
+        let address = (reserved as usize).next_multiple_of(HUGE) as *mut u64;
+        let mut region = Self { address, bytes, reserved, notes: Vec::new(), _taken: taken };
+        let advice = if page == Page::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+        // SAFETY: within the mapping; it changes no contents.
+        let advised = unsafe { libc::madvise(address.cast(), bytes, advice) } == 0;
+        if !advised && page == Page::Huge {
+            return Err(refused("madvise(2) MADV_HUGEPAGE"));
+        }
+        for (at, word) in region.words_mut().iter_mut().enumerate().step_by(512) {
+            *word = at as u64 | 1;
+        }
+        if page == Page::Huge {
+            region.note_huge_pages()?;
+        }
+        Ok(region)
+    }
+
+    /// Where it begins.
+    pub fn address(&self) -> u64 {
+        self.address as u64
+    }
+
+    /// All of it.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: the mapping is so long, aligned and initialised with zeros, and nobody else has a reference.
+        unsafe { std::slice::from_raw_parts_mut(self.address, self.bytes / 8) }
+    }
+
+    /// What is to be known of it.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The kernel gives huge pages as far as it has them.
+    fn note_huge_pages(&mut self) -> Result<(), Refusal> {
+        match huge_bytes(self.address()) {
+            Some(0) => Err(Refusal::Skip(
+                "the kernel gives no huge pages to this memory (transparent_hugepage, or none are free)"
+                    .to_owned(),
+            )),
+            Some(given) if given < self.bytes as u64 => {
+                self.notes.push(format!("{} of {} MiB lie in huge pages", given >> 20, self.bytes >> 20));
+                Ok(())
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.notes.push("whether the pages are huge cannot be told here".to_owned());
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: our mapping, and its owner goes.
+        unsafe { libc::munmap(self.reserved, self.bytes + HUGE) };
+    }
+}
+
+/// Bytes in huge pages of the mapping that `address` lies in (proc_pid_smaps(5), AnonHugePages). None where nobody says.
+fn huge_bytes(address: u64) -> Option<u64> {
+    /// Longer than any process's of ours.
+    const MOST_LINES: usize = 1 << 16;
+    let lines = BufReader::new(File::open("/proc/self/smaps").ok()?).lines().map_while(Result::ok);
+    let mut inside = false;
+    for line in lines.take(MOST_LINES) {
+        let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+        let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+        if let Some((Some(first), Some(last))) = range.map(|(first, last)| (hex(first), hex(last))) {
+            inside = (first..last).contains(&address);
+        } else if inside && let Some(kib) = line.strip_prefix("AnonHugePages:") {
+            return Some(kib.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_aligned_and_ours_to_write() {
+        for page in [Page::Small, Page::Huge] {
+            let mut region = match Region::new(3 << 20, page) {
+                Ok(region) => region,
+                Err(why) => {
+                    eprintln!("skipped: {why:?}");
+                    continue;
+                }
+            };
+            assert_eq!((region.address() % HUGE as u64, region.words_mut().len()), (0, (4 << 20) / 8));
+            let last = region.words_mut().len() - 1;
+            region.words_mut()[last] = 7;
+            assert_eq!(region.words_mut()[last], 7);
+            assert_eq!(Page::from_word(page.word()), page);
+        }
+    }
+
+    #[test]
+    fn small_pages_are_not_huge_ones() {
+        let small = Region::new(4 << 20, Page::Small).expect("memory");
+        match huge_bytes(small.address()) {
+            Some(bytes) => assert_eq!(bytes, 0),
+            None => eprintln!("skipped: no /proc/self/smaps"),
+        }
+    }
+}
