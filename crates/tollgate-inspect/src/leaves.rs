@@ -16,6 +16,25 @@ const HYPERVISOR_FIRST: u32 = 0x4000_0000;
 /// More than anybody stacks; a hypervisor that answers every leaf alike must not be asked for ever.
 const HYPERVISORS: u32 = 4;
 
+/// Where the extended leaves stand.
+const EXTENDED: u32 = 0x8000_0000;
+/// Where caches are told of, one a subleaf: by Intel's processors, and in the same form by AMD's.
+const CACHE_LEAVES: [u32; 2] = [4, 0x8000_001d];
+/// EAX\[4:0\] of such a subleaf: 1 data, 2 instructions, 3 both, 0 no more caches.
+const CACHE_KIND: u32 = 0x1f;
+/// No processor has as many caches; one that answers every subleaf alike must not be asked for ever.
+const MOST_CACHES: u32 = 8;
+
+/// A cache as CPUID tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CacheLeaf {
+    /// `l1d`, `l2`.
+    pub name: String,
+    pub bytes: u64,
+    /// Such as `CPUID.4.2`.
+    pub source: String,
+}
+
 /// The leaves of CPUID that facts are read from, by leaf and subleaf.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Leaves(BTreeMap<(u32, u32), Registers>);
@@ -52,6 +71,16 @@ impl Leaves {
                 leaves.0.insert((7, 1), cpuid(7, 1));
             }
         }
+        let highest_of = |leaf: u32| if leaf < EXTENDED { basic } else { extended };
+        for leaf in CACHE_LEAVES.into_iter().filter(|&leaf| leaf <= highest_of(leaf)) {
+            for subleaf in 0..MOST_CACHES {
+                let registers = cpuid(leaf, subleaf);
+                leaves.0.insert((leaf, subleaf), registers);
+                if registers[0] & CACHE_KIND == 0 {
+                    break;
+                }
+            }
+        }
         for hypervisor in 0..HYPERVISORS {
             let first = HYPERVISOR_FIRST + hypervisor * HYPERVISOR_STEP;
             let registers = cpuid(first, 0);
@@ -83,6 +112,27 @@ impl Leaves {
                 (whole_leaf_is_missing || subleaf_is_missing).then_some(false)
             }
         }
+    }
+
+    /// The caches that CPUID tells of; none where it tells of none, or was not asked.
+    pub(crate) fn caches(&self) -> Vec<CacheLeaf> {
+        let subleaves = CACHE_LEAVES.into_iter().flat_map(|leaf| (0..MOST_CACHES).map(move |n| (leaf, n)));
+        let told = subleaves.filter_map(|(leaf, subleaf)| {
+            let [eax, ebx, ecx, _] = self.leaf(leaf, subleaf)?;
+            let suffix = match eax & CACHE_KIND {
+                1 => "d",
+                2 => "i",
+                3 => "",
+                _ => return None,
+            };
+            let field = |shift: u32, bits: u32| u64::from(ebx >> shift & ((1 << bits) - 1)) + 1;
+            // Ways, partitions, bytes of a line, sets.
+            let factors = [field(22, 10), field(12, 10), field(0, 12), u64::from(ecx) + 1];
+            let bytes = factors.into_iter().try_fold(1_u64, u64::checked_mul)?;
+            let name = format!("l{}{suffix}", eax >> 5 & 7);
+            Some(CacheLeaf { name, bytes, source: format!("CPUID.{leaf:x}.{subleaf:x}") })
+        });
+        told.collect()
     }
 
     /// The signatures of the hypervisors that stand one behind the other, with their leaves.
@@ -193,12 +243,29 @@ mod tests {
         assert_eq!(leaves.hypervisors().count(), HYPERVISORS as usize);
     }
 
+    #[test]
+    fn caches_are_ways_partitions_line_and_sets() {
+        // Ice Lake: 12 ways of 64 sets, 64 bytes a line; 20 ways of 1024 sets.
+        let level1 = [0x21, (11 << 22) | 63, 63, 0];
+        let level2 = [0x43, (19 << 22) | 63, 1023, 0];
+        let leaves = Leaves::ask(|leaf, subleaf| match (leaf, subleaf) {
+            (0, _) => [0x1f, 0, 0, 0],
+            (4, 0) => level1,
+            (4, 1) => level2,
+            _ => [0; 4],
+        });
+        let caches = leaves.caches();
+        let told: Vec<(&str, u64)> = caches.iter().map(|cache| (cache.name.as_str(), cache.bytes)).collect();
+        assert_eq!(told, [("l1d", 48 << 10), ("l2", 1280 << 10)]);
+        assert_eq!(caches[1].source, "CPUID.4.1");
+    }
+
     proptest! {
         #[test]
         fn any_registers_are_taken(seed in any::<[u32; 4]>(), highest in any::<u32>()) {
             let first = [highest, seed[1], seed[2], seed[3]];
             let leaves = Leaves::ask(|leaf, _| if leaf & 0xffff == 0 { first } else { seed });
-            let _ = (leaves.bit(FRED), leaves.hypervisors().count(), spelled(&seed));
+            let _ = (leaves.bit(FRED), leaves.hypervisors().count(), leaves.caches(), spelled(&seed));
         }
     }
 }

@@ -232,8 +232,12 @@ pub static FACTS: &[FactSpec] = &[
     one("cpu.nodes", topology::nodes, "How many memory nodes there are.")
         .moves("lines and memory: another node's memory is farther away"),
     one("cache.line", topology::cache_line, "The size of a cache line in bytes."),
-    family("cache.*", topology::caches, "A cache's size in bytes, and the processors that share it.")
-        .moves("lines and memory: what fits in a level costs that level's latency"),
+    family(
+        "cache.*",
+        topology::caches,
+        "A cache's size in bytes, the processors that share it, and what CPUID says where that differs.",
+    )
+    .moves("lines and memory: what fits in a level costs that level's latency"),
     // Mitigations. Those with an entry of their own are known to move prices.
     one("mitigation.meltdown", |m| mitigation::named(m, "meltdown"), "What is done about Meltdown.")
         .moves("kernel entry: PTI switches page tables at every crossing"),

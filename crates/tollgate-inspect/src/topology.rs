@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use tollgate_model::{Fact, Unknown};
 
 use crate::calls;
+use crate::leaves::CacheLeaf;
 use crate::machine::{Answer, Found, Machine, fact, found, unknown};
 use crate::process;
 use crate::text::{self, digits, show_processors};
@@ -65,8 +66,41 @@ pub(crate) fn cache_line(machine: &Machine) -> Fact {
     fact(machine.number(&format!("{CPU}/cpu0/cache/index0/coherency_line_size")))
 }
 
-/// The caches of processor 0: `cache.l1d` in bytes, and `cache.l1d.shared`, the processors that share it.
+/// The caches of processor 0: `cache.l1d` in bytes, `cache.l1d.shared`, the processors that share it, and where CPUID
+/// says something else, `cache.l1d.cpuid`.
 pub(crate) fn caches(machine: &Machine) -> Vec<(String, Fact)> {
+    let mut facts = caches_of_kernel(machine);
+    let differing: Vec<(String, Fact)> = match machine.leaves() {
+        Ok(leaves) => other_caches(&facts, &leaves.caches()),
+        Err(_) => Vec::new(),
+    };
+    facts.extend(differing);
+    facts
+}
+
+/// What CPUID says where the kernel says something else, or nothing.
+fn other_caches(kernel: &[(String, Fact)], told: &[CacheLeaf]) -> Vec<(String, Fact)> {
+    let of_kernel = |name: &str| {
+        let fact = kernel.iter().find(|(other, _)| other.strip_prefix("cache.") == Some(name));
+        fact.and_then(|(_, fact)| fact.value()?.as_f64())
+    };
+    let cpuid = |name: &str, fact: Fact| (format!("cache.{name}.cpuid"), fact);
+    let mut facts: Vec<(String, Fact)> = told
+        .iter()
+        .filter(|cache| of_kernel(&cache.name) != Some(cache.bytes as f64))
+        .map(|cache| cpuid(&cache.name, fact(found(cache.bytes as i64, cache.source.as_str()))))
+        .collect();
+    if !told.is_empty() {
+        let names = kernel.iter().filter_map(|(name, _)| name.strip_prefix("cache."));
+        let of_kernel_alone = names
+            .filter(|name| !name.contains('.') && !told.iter().any(|cache| cache.name == *name))
+            .map(|name| cpuid(name, unknown(Unknown::Absent("CPUID tells of no such cache".into()))));
+        facts.extend(of_kernel_alone.collect::<Vec<_>>());
+    }
+    facts
+}
+
+fn caches_of_kernel(machine: &Machine) -> Vec<(String, Fact)> {
     let directory = format!("{CPU}/cpu0/cache");
     let names = match machine.names(&directory) {
         Ok(names) => names.value,
@@ -138,4 +172,23 @@ fn list(set: Found<Vec<u32>>) -> Found<String> {
 
 fn number_of<T>(items: Vec<T>) -> i64 {
     i64::try_from(items.len()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cpuid_says_is_said_where_it_differs() {
+        let known = |name: &str, bytes: i64| (format!("cache.{name}"), fact(found(bytes, "sysfs")));
+        let kernel = [known("l1d", 49_152), known("l2", 1_310_720), known("l3", 16 << 20)];
+        let told =
+            |name: &str, bytes: u64| CacheLeaf { name: name.into(), bytes, source: "CPUID.4.0".into() };
+        let facts = other_caches(&kernel, &[told("l1d", 49_152), told("l1i", 32_768), told("l2", 2 << 20)]);
+        let names: Vec<&str> = facts.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["cache.l1i.cpuid", "cache.l2.cpuid", "cache.l3.cpuid"]);
+        assert_eq!(facts[1].1.value().and_then(|value| value.as_f64()), Some((2 << 20) as f64));
+        assert_eq!(facts[2].1.value(), None);
+        assert!(other_caches(&kernel, &[]).is_empty(), "a processor that is not asked contradicts nobody");
+    }
 }

@@ -15,6 +15,11 @@ pub fn price(value: f64, unit: Unit) -> String {
     format!("{} {}", significant(value / scale.divisor, DIGITS), scale.name)
 }
 
+/// An amount of bytes: `5.61 GiB`.
+pub fn bytes(amount: f64) -> String {
+    price(amount, Unit::Bytes)
+}
+
 /// A difference with its sign: `+12.3 ns`.
 pub fn difference(value: f64, unit: Unit) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };

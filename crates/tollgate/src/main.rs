@@ -21,6 +21,7 @@ mod list;
 mod man;
 mod observations;
 mod out;
+mod pictures;
 mod prices;
 mod run;
 mod say;

@@ -150,6 +150,16 @@ impl<'a> Figures<'a> {
         comparable.then_some(self.price.median / ground).filter(|multiple| multiple.is_finite())
     }
 
+    /// Bytes that operations of this price move in a second.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let nanoseconds = match self.measured.unit {
+            Unit::Nanoseconds if self.below.is_none() => self.price.median,
+            _ => return None,
+        };
+        let bytes = self.measured.bytes_per_op? as f64;
+        Some(bytes * 1e9 / nanoseconds).filter(|rate| rate.is_finite() && *rate > 0.0)
+    }
+
     /// [`is_price`] of what was measured.
     pub fn is_price(&self) -> bool {
         is_price(self.measured)
@@ -211,6 +221,8 @@ pub struct Record<'a> {
     ci_low: Option<f64>,
     ci_high: Option<f64>,
     min: Option<f64>,
+    p99: Option<f64>,
+    max: Option<f64>,
     samples: u64,
     dropped: u64,
     below: Option<f64>,
@@ -226,6 +238,8 @@ pub struct Record<'a> {
     notes: &'a [String],
     provenance: Option<Provenance>,
     ops_per_sample: Option<u64>,
+    bytes_per_op: Option<u64>,
+    bytes_per_second: Option<f64>,
     group: Option<&'a str>,
 }
 
@@ -264,6 +278,8 @@ impl<'a> Record<'a> {
                     ci_low: Some(price.interval.low),
                     ci_high: Some(price.interval.high),
                     min: Some(price.min),
+                    p99: Some(price.p99),
+                    max: Some(price.max),
                     samples: measured.samples.len() as u64,
                     dropped: measured.dropped,
                     below: figures.below,
@@ -277,6 +293,8 @@ impl<'a> Record<'a> {
                     notes: &measured.notes,
                     provenance: Some(measured.provenance),
                     ops_per_sample: Some(measured.ops_per_sample),
+                    bytes_per_op: measured.bytes_per_op,
+                    bytes_per_second: figures.bytes_per_second(),
                     group: Some(&measured.group),
                     ..asked
                 }
@@ -285,7 +303,7 @@ impl<'a> Record<'a> {
     }
 
     /// The columns of [`Record::csv_fields`].
-    pub const CSV_HEADER: [&'static str; 22] = [
+    pub const CSV_HEADER: [&'static str; 25] = [
         "probe",
         "params",
         "status",
@@ -308,10 +326,13 @@ impl<'a> Record<'a> {
         "why",
         "notes",
         "counted",
+        "p99",
+        "max",
+        "bytes_per_second",
     ];
 
     /// One line of a table for spreadsheets; what is unknown is empty.
-    pub fn csv_fields(&self) -> [String; 22] {
+    pub fn csv_fields(&self) -> [String; 25] {
         let number = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
         let params: Vec<String> = self.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let against = self.against.as_ref();
@@ -338,6 +359,9 @@ impl<'a> Record<'a> {
             self.why.or(self.error).unwrap_or_default().to_owned(),
             self.notes.join("; "),
             self.counted.map(|counted| format!("{} {}", counted.events, counted.what)).unwrap_or_default(),
+            number(self.p99),
+            number(self.max),
+            number(self.bytes_per_second),
         ]
     }
 }

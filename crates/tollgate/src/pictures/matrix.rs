@@ -1,0 +1,145 @@
+//! The matrix of processors: what it costs to hand a line from one to another, as a heat map.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{number, rows, word};
+use crate::figures;
+use crate::prices::Prices;
+use crate::table::heading;
+
+const PROBE: &str = "lines/pingpong";
+
+/// How dear a cell is among the others, from cheap to dear.
+const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
+
+/// ns by processors, the smaller number first.
+type Matrix = BTreeMap<(u64, u64), f64>;
+
+/// None where no pair was measured.
+pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
+    let mut by_protocol: BTreeMap<&str, Matrix> = BTreeMap::new();
+    for (case, figures) in rows(prices, PROBE) {
+        let (Some(from), Some(to)) = (number(case, "from"), number(case, "to")) else { continue };
+        let matrix = by_protocol.entry(word(case, "protocol").unwrap_or("")).or_default();
+        matrix.insert((from.min(to), from.max(to)), figures.price.median);
+    }
+    let pictures: Vec<String> = by_protocol
+        .iter()
+        .filter_map(|(protocol, matrix)| {
+            let title = format!("lines/pingpong: ns to hand a line to another processor, by {protocol}");
+            Some(format!("{}{}", heading(&title, width), draw(matrix, width)?))
+        })
+        .collect();
+    (!pictures.is_empty()).then(|| pictures.join("\n"))
+}
+
+/// With figures where they fit, else with shades alone; None where not even these do.
+fn draw(matrix: &Matrix, width: usize) -> Option<String> {
+    let processors: BTreeSet<u64> = matrix.keys().flat_map(|&(a, b)| [a, b]).collect();
+    let least = matrix.values().copied().min_by(f64::total_cmp)?;
+    let most = matrix.values().copied().max_by(f64::total_cmp)?;
+    let shades = Shades { least, most };
+    let text = |ns: f64| figures::significant(ns, if ns < 99.95 { 2 } else { 3 });
+    let margin = processors.iter().map(|cpu| cpu.to_string().len()).max()?.max(3);
+    let cell = matrix.values().map(|&ns| text(ns).chars().count() + 2).max()?.max(margin + 1);
+    let fits = |cell: usize| margin + processors.len() * cell <= width;
+    let with_figures = fits(cell);
+    let cell = if with_figures { cell } else { margin + 1 };
+    if !fits(cell) {
+        return None;
+    }
+    let mut picture = format!("{:margin$}", "");
+    for to in &processors {
+        picture.push_str(&format!("{to:>cell$}"));
+    }
+    picture.push('\n');
+    for from in &processors {
+        picture.push_str(&format!("{from:>margin$}"));
+        for to in &processors {
+            let shown = match matrix.get(&(*from.min(to), *from.max(to))) {
+                _ if from == to => "·".to_owned(),
+                None => String::new(),
+                Some(&ns) if with_figures => format!("{}{}", shades.of(ns), text(ns)),
+                Some(&ns) => shades.of(ns).to_string().repeat(2),
+            };
+            picture.push_str(&format!("{shown:>cell$}"));
+        }
+        picture.push('\n');
+    }
+    picture.push_str(&shades.legend());
+    Some(picture)
+}
+
+/// Equal parts, on a logarithmic scale, of what lies between the cheapest and the dearest.
+struct Shades {
+    least: f64,
+    most: f64,
+}
+
+impl Shades {
+    /// Pairs that differ by less are not shaded differently.
+    const ALIKE: f64 = 1.1;
+
+    fn alike(&self) -> bool {
+        self.least <= 0.0 || !self.most.is_finite() || self.most / self.least < Self::ALIKE
+    }
+
+    fn of(&self, ns: f64) -> char {
+        if self.alike() {
+            return SHADES[0];
+        }
+        let share = (ns / self.least).ln() / (self.most / self.least).ln();
+        SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
+    }
+
+    fn legend(&self) -> String {
+        if self.alike() {
+            return String::new();
+        }
+        let bound = |step: usize| {
+            let share = step as f64 / SHADES.len() as f64;
+            figures::significant(self.least * (self.most / self.least).powf(share), 2)
+        };
+        let parts =
+            SHADES.iter().enumerate().map(|(at, shade)| format!("{shade} {}–{}", bound(at), bound(at + 1)));
+        format!("{} ns\n", parts.collect::<Vec<_>>().join("   "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(processors: u64) -> Matrix {
+        let pairs = (0..processors).flat_map(|a| (a + 1..processors).map(move |b| (a, b)));
+        pairs.map(|(a, b)| ((a, b), if a / 4 == b / 4 { 25.0 } else { 130.0 })).collect()
+    }
+
+    #[test]
+    fn near_ones_are_lighter_than_far_ones_and_both_halves_are_there() {
+        let picture = draw(&matrix(8), 80).expect("a picture");
+        let lines: Vec<&str> = picture.lines().collect();
+        assert_eq!(lines.len(), 10, "{picture}");
+        assert!(lines[1].contains("░25") && lines[1].contains("█130"), "{picture}");
+        assert!(
+            lines[8].contains("░25") && lines[8].contains("█130") && lines[8].ends_with('·'),
+            "{picture}"
+        );
+        assert!(lines[9].contains("░ 25–") && lines[9].contains("█ "), "{picture}");
+    }
+
+    #[test]
+    fn many_processors_are_shades_and_too_many_are_nothing() {
+        let picture = draw(&matrix(18), 80).expect("a picture");
+        assert!(picture.contains("░░") && picture.contains("██") && !picture.contains("█130"), "{picture}");
+        assert!(picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
+        assert!(draw(&matrix(64), 80).is_none());
+    }
+
+    #[test]
+    fn two_that_cost_the_same_are_one_shade_and_need_no_legend() {
+        let picture = draw(&Matrix::from([((0, 1), 57.3)]), 80).expect("a picture");
+        assert_eq!(picture, "      0   1\n  0   · ░57\n  1 ░57   ·\n");
+        assert!(draw(&Matrix::new(), 80).is_none());
+    }
+}
