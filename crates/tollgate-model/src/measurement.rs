@@ -91,7 +91,7 @@ pub struct Measurement {
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Outcome {
     /// It has samples.
-    Measured(Measured),
+    Measured(Box<Measured>),
     /// It cannot exist in this place.
     Skipped {
         /// What is missing here.

@@ -69,7 +69,7 @@ fn some_measured() -> impl Strategy<Value = Measured> {
 
 fn outcome() -> impl Strategy<Value = Option<Outcome>> {
     prop_oneof![
-        8 => some_measured().prop_map(|measured| Some(Outcome::Measured(measured))),
+        8 => some_measured().prop_map(|measured| Some(Outcome::Measured(Box::new(measured)))),
         1 => Just(Some(Outcome::Skipped { why: "not here".into() })),
         1 => Just(Some(Outcome::Failed { error: "hung".into() })),
         1 => Just(None),
@@ -129,7 +129,9 @@ fn assert_paired(paired: &Paired) {
 fn measured_of(run: &Run) -> Vec<&Measured> {
     let outcomes = run.measurements.iter().map(|measurement| &measurement.outcome);
     outcomes
-        .filter_map(|outcome| if let Outcome::Measured(measured) = outcome { Some(measured) } else { None })
+        .filter_map(
+            |outcome| if let Outcome::Measured(measured) = outcome { Some(&**measured) } else { None },
+        )
         .collect()
 }
 

@@ -26,7 +26,7 @@ fn small() -> Run {
     prices.against = Some(Case::plain("gates/vdso"));
     prices.notes.push("int 0x80".into());
     let mut run = run_of(vec![
-        (case, Outcome::Measured(prices)),
+        (case, Outcome::Measured(Box::new(prices))),
         (Case::plain("gates/b"), Outcome::Skipped { why: "no such instruction".into() }),
         (Case::plain("gates/c"), Outcome::Failed { error: "killed by signal 11".into() }),
     ]);
@@ -104,7 +104,8 @@ fn numbers_that_are_none_are_refused_both_ways() {
         let mut run = small();
         run.environment.insert("x".into(), Fact::known(bad, "x"));
         assert!(run.to_json().is_err());
-        let run = run_of(vec![(Case::plain("a"), Outcome::Measured(measured("g", &[vec![1.0, bad]])))]);
+        let run =
+            run_of(vec![(Case::plain("a"), Outcome::Measured(Box::new(measured("g", &[vec![1.0, bad]]))))]);
         assert!(run.to_json().unwrap_err().to_string().contains("not a finite number"));
     }
 }
@@ -177,7 +178,7 @@ fn labels_and_ids_are_safe_names() {
 fn prices_survive_to_the_last_digit() {
     let mut random = support::Random(5);
     let samples: Vec<f64> = (0..2000).map(|_| 164.0 * random.factor(0.1)).collect();
-    let run = run_of(vec![(Case::plain("a"), Outcome::Measured(measured("g", &[samples])))]);
+    let run = run_of(vec![(Case::plain("a"), Outcome::Measured(Box::new(measured("g", &[samples]))))]);
     let back = Run::parse(&run.to_json().unwrap()).unwrap();
     let Outcome::Measured(back) = &back.measurements[0].outcome else { panic!("not measured") };
     let Outcome::Measured(sent) = &run.measurements[0].outcome else { panic!("not measured") };

@@ -18,8 +18,9 @@ fn about(medians: &[f64]) -> Vec<Vec<f64>> {
 }
 
 fn run_with(cases: &[(&str, Measured)]) -> Run {
-    let outcome =
-        |(probe, measured): &(&str, Measured)| (Case::plain(*probe), Outcome::Measured(measured.clone()));
+    let outcome = |(probe, measured): &(&str, Measured)| {
+        (Case::plain(*probe), Outcome::Measured(Box::new(measured.clone())))
+    };
     run_of(cases.iter().map(outcome).collect())
 }
 
@@ -181,7 +182,7 @@ fn what_one_side_lacks_is_listed_with_the_reason() {
     let other = run_of(vec![
         (Case::plain("gates/b"), Outcome::Skipped { why: "no 32-bit entry".into() }),
         (Case::plain("gates/c"), Outcome::Failed { error: "hung".into() }),
-        (Case::plain("gates/d"), Outcome::Measured(steady(1.0))),
+        (Case::plain("gates/d"), Outcome::Measured(Box::new(steady(1.0)))),
     ]);
     let found = compare(&base, &other);
     assert!(found.rows.is_empty());

@@ -77,8 +77,14 @@ fn two_runs(random: &mut Random, place: Place, sizes: (usize, usize), ratio: f64
         let mut source = Source::new(random, place);
         let case = Case::plain(format!("gates/row-{row}"));
         let price = 100.0 + 10.0 * row as f64;
-        base.push((case.clone(), Outcome::Measured(measured("gates", &source.processes(price, sizes.0)))));
-        other.push((case, Outcome::Measured(measured("gates", &source.processes(price * ratio, sizes.1)))));
+        base.push((
+            case.clone(),
+            Outcome::Measured(Box::new(measured("gates", &source.processes(price, sizes.0)))),
+        ));
+        other.push((
+            case,
+            Outcome::Measured(Box::new(measured("gates", &source.processes(price * ratio, sizes.1)))),
+        ));
     }
     (run_of(base), run_of(other))
 }

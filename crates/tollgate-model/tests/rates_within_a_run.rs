@@ -41,8 +41,9 @@ fn one_run(random: &mut Random, noise: Noise, ratio: f64) -> Run {
     }
     let syscall = Case::plain("gates/syscall");
     let mut arms = arms.into_iter().map(|arm| measured_with_drops("gates", &arm));
-    let held = |arm: Measured| Outcome::Measured(Measured { against: Some(syscall.clone()), ..arm });
-    let mut measurements = vec![(syscall.clone(), Outcome::Measured(arms.next().unwrap()))];
+    let held =
+        |arm: Measured| Outcome::Measured(Box::new(Measured { against: Some(syscall.clone()), ..arm }));
+    let mut measurements = vec![(syscall.clone(), Outcome::Measured(Box::new(arms.next().unwrap())))];
     measurements.push((Case::plain(TWIN), held(arms.next().unwrap())));
     measurements.extend(arms.enumerate().map(|(row, arm)| (Case::plain(format!("gates/{row}")), held(arm))));
     run_of(measurements)

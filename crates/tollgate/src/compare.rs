@@ -72,7 +72,7 @@ impl Sides<'_> {
 fn measured(run: &Run) -> HashMap<&Case, &Measured> {
     fn of(measurement: &Measurement) -> Option<(&Case, &Measured)> {
         match &measurement.outcome {
-            Outcome::Measured(measured) => Some((&measurement.case, measured)),
+            Outcome::Measured(measured) => Some((&measurement.case, &**measured)),
             Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
         }
     }

@@ -52,7 +52,7 @@ pub fn print_table(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<()
         text.push('\n');
     }
     text.push_str(&pictures::of(run, prices, width));
-    for observation in observations::of(prices) {
+    for observation in observations::of(run, prices) {
         text.push_str(&paragraph(&observation.sentence, width, ""));
     }
     text.push_str(&summary(run, prices, width));
@@ -367,7 +367,7 @@ pub fn print_json(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<(),
         ground: GROUND,
         measurements: prices.rows.iter().map(|row| Record::of(row, run)).collect(),
         bench: prices.own.iter().map(|row| Record::of(row, run)).collect(),
-        observations: observations::of(prices),
+        observations: observations::of(run, prices),
         environment: &run.environment,
         warnings: advice::of(run, prices),
     })

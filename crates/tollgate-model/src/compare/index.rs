@@ -52,7 +52,7 @@ impl<'a> Index<'a> {
 
 fn measured(measurements: &[Measurement]) -> impl Iterator<Item = (&Case, &Measured)> {
     measurements.iter().filter_map(|measurement| match &measurement.outcome {
-        Outcome::Measured(measured) => Some((&measurement.case, measured)),
+        Outcome::Measured(measured) => Some((&measurement.case, &**measured)),
         Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
     })
 }

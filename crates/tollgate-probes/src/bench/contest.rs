@@ -390,7 +390,7 @@ impl Entrant {
                 Outcome::Failed { error: "the run's time was over before it was tried".to_owned() }
             }
             State::Running => match self.measured(suite, clock) {
-                Some(measured) => Outcome::Measured(measured),
+                Some(measured) => Outcome::Measured(Box::new(measured)),
                 None => Outcome::Failed { error: self.why_no_samples() },
             },
         };

@@ -1,45 +1,14 @@
-//! What several rows of a run say together, in a sentence each. Only of what was measured, and only where the
-//! intervals leave no doubt.
+//! What creation costs by the memory of the creator.
 
-use serde::Serialize;
-use tollgate_model::measurement::Params;
-use tollgate_model::stats::Interval;
-use tollgate_model::{Case, ParamValue, Unit};
+use tollgate_model::{ParamValue, Unit};
 
+use super::{Known, Observation, apart, case, find};
 use crate::figures;
 use crate::prices::{Figures, Prices};
 
-/// A sentence, and the rows that it is made from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Observation {
-    /// It.
-    pub sentence: String,
-    /// The cases, as they are named in patterns.
-    pub from: Vec<String>,
-}
-
-/// What there is to say of these prices.
-pub fn of(prices: &Prices) -> Vec<Observation> {
-    [trap_against_instruction(prices), fork_grows(prices), fork_or_spawn(prices)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-/// What the published experiment asked: how much dearer is an instruction that a handler plays?
-fn trap_against_instruction(prices: &Prices) -> Option<Observation> {
-    let (trap, instruction) = (Case::plain("traps/invalid-opcode"), Case::plain("traps/imul"));
-    let dear = find(prices, &trap)?;
-    let cheap = find(prices, &instruction)?;
-    let ratio = dear.price.median / cheap.below.unwrap_or(cheap.price.median);
-    let at_least = if cheap.below.is_some() { "at least " } else { "" };
-    (ratio.is_finite() && ratio > 0.0).then(|| Observation {
-        sentence: format!(
-            "An invalid opcode that a signal handler emulates costs {at_least}{} times a multiplication.",
-            figures::significant(ratio, 3)
-        ),
-        from: vec![trap.to_string(), instruction.to_string()],
-    })
+/// What there is to say of the suite.
+pub(super) fn of(prices: &Prices) -> Vec<Observation> {
+    [fork_grows(prices), fork_or_spawn(prices)].into_iter().flatten().collect()
 }
 
 /// Amounts of written memory that are measured, in MiB.
@@ -144,19 +113,6 @@ struct Point {
     spawn: Known,
 }
 
-/// A price with its interval.
-#[derive(Clone, Copy)]
-struct Known {
-    price: f64,
-    interval: Interval,
-}
-
-impl From<&Figures<'_>> for Known {
-    fn from(figures: &Figures) -> Self {
-        Self { price: figures.price.median, interval: figures.price.interval }
-    }
-}
-
 #[derive(Debug, PartialEq)]
 enum BreakEven {
     /// Already with nothing written.
@@ -188,23 +144,10 @@ fn break_even(points: &[Point]) -> Option<BreakEven> {
     crossing.map(BreakEven::From)
 }
 
-fn apart(a: Interval, b: Interval) -> bool {
-    a.high < b.low || b.high < a.low
-}
-
-fn case(probe: &str, params: &[(&str, ParamValue)]) -> Case {
-    let params: Params = params.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    Case { probe: probe.to_owned(), params }
-}
-
-/// What was measured of a case, where it is a price to build on.
-fn find<'a, 'b>(prices: &'b Prices<'a>, case: &Case) -> Option<&'b Figures<'a>> {
-    let measured = prices.measured().find(|(other, _)| *other == case);
-    measured.map(|(_, figures)| figures).filter(|figures| figures.is_price())
-}
-
 #[cfg(test)]
 mod tests {
+    use tollgate_model::stats::Interval;
+
     use super::*;
 
     fn points(fork: [f64; 3], spawn: f64) -> Vec<Point> {
