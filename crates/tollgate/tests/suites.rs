@@ -9,110 +9,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::Command;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use common::marked::{Marked, ONE_AT_A_TIME, PROGRAM, listed};
 use serde_json::{Value, json};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
-
-/// Two runs at a time would be each other's noise.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// A run of both suites, marked so that whatever it leaves behind is found.
-struct Marked {
-    command: Command,
-    mark: String,
-}
-
-impl Marked {
-    fn new(patterns: &[&str], seconds: u32) -> Self {
-        Self::of(Command::new(PROGRAM), patterns, seconds)
-    }
-
-    fn of(mut command: Command, patterns: &[&str], seconds: u32) -> Self {
-        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let mark = format!("TOLLGATE_TEST_MARK={}-{number}", std::process::id());
-        let (name, value) = mark.split_once('=').expect("a name and a value");
-        command.arg("run").args(patterns).args(["--format=json", "--quiet", "--out"]).arg("/dev/null");
-        command.args(["--time", &seconds.to_string()]).env(name, value);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self { command, mark }
-    }
-
-    /// Processes that still bear the mark.
-    fn alive(&self) -> Vec<u32> {
-        let entries = fs::read_dir("/proc").expect("/proc");
-        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-        let marked = |pid: &u32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|&byte| byte == 0).any(|variable| variable == self.mark.as_bytes())
-        };
-        pids.filter(|pid| *pid != std::process::id()).filter(marked).collect()
-    }
-
-    fn expect_nothing_alive(&self) {
-        let began = Instant::now();
-        loop {
-            let alive = self.alive();
-            if alive.is_empty() {
-                return;
-            }
-            assert!(began.elapsed() < Duration::from_secs(3), "{} processes are left", alive.len());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// Runs to the end; the rows, and how long it took.
-    fn rows(&mut self) -> (Rows, Duration) {
-        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let began = Instant::now();
-        let output: Output = self.command.output().expect("the program starts");
-        let took = began.elapsed();
-        let document: Value = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-        self.expect_nothing_alive();
-        let rows = document["measurements"].as_array().expect("measurements").clone();
-        for row in &rows {
-            common::expect_answer(row);
-            println!("{} {}: {} {}{}", row["probe"], row["params"], row["median"], row["why"], row["error"]);
-        }
-        (Rows(rows), took)
-    }
-}
-
-struct Rows(Vec<Value>);
-
-impl Rows {
-    fn find(&self, probe: &str, params: &Value) -> &Value {
-        let row = self.0.iter().find(|row| row["probe"] == probe && row["params"] == *params);
-        row.unwrap_or_else(|| panic!("no row for {probe} {params}"))
-    }
-
-    /// The price, where it has one.
-    fn price(&self, probe: &str, params: Value) -> Option<f64> {
-        let row = self.find(probe, &params);
-        if row["status"] != "measured" {
-            println!("skipped: {probe} {params} has no price here: {}{}", row["why"], row["error"]);
-        }
-        row["median"].as_f64()
-    }
-}
-
-/// The name and parameters of every case that is listed.
-fn listed(patterns: &[&str]) -> Vec<(Value, Value)> {
-    let output =
-        Command::new(PROGRAM).arg("list").args(patterns).arg("--format=json").output().expect("a list");
-    let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let probes = list["probes"].as_array().expect("probes");
-    let cases = probes.iter().flat_map(|probe| {
-        let params = probe["params"].as_array().expect("cases").clone();
-        params.into_iter().map(move |params| (probe["name"].clone(), params))
-    });
-    cases.collect()
-}
 
 #[test]
 fn both_suites_answer_for_every_row_in_time_and_in_the_order_that_is_known() {

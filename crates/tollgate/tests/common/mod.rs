@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod marked;
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;

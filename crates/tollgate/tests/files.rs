@@ -1,0 +1,94 @@
+//! The suite of files: what holds on every file system, and what is left behind.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use common::marked::{Marked, PROGRAM, Rows, listed};
+use serde_json::{Value, json};
+
+/// A run of the suite in a directory.
+fn measured_in(directory: &Path, seconds: u32) -> (Rows, Duration) {
+    let mut marked = Marked::of(Command::new(PROGRAM), &["files"], seconds);
+    marked.command.arg("--dir").arg(directory);
+    marked.rows()
+}
+
+fn expect_empty(directory: &Path) {
+    let left: Vec<_> = fs::read_dir(directory).expect("our own directory").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn every_row_is_answered_in_time_and_nothing_is_left() {
+    // Below the build, which lies on a disk where the directory for temporary files may not.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let (rows, took) = measured_in(directory.path(), 6);
+    assert!(took < Duration::from_secs(7), "took {took:?}");
+    let answered: Vec<(Value, Value)> =
+        rows.0.iter().map(|row| (row["probe"].clone(), row["params"].clone())).collect();
+    assert_eq!(answered, listed(&["files"]));
+    expect_empty(directory.path());
+
+    // Each state was certified, operation by operation.
+    for state in ["cached", "uncached"] {
+        for block in ["4k", "128k", "1m"] {
+            let params = json!({"state": state, "block": block});
+            if rows.price("files/read", params.clone()).is_some() {
+                let row = rows.find("files/read", &params);
+                assert_eq!(row["counted"]["events"], row["counted"]["operations"], "{row}");
+                assert!(row["bytes_per_second"].as_f64() > Some(0.0), "{row}");
+            }
+        }
+    }
+    let read = |state: &str| rows.price("files/read", json!({"state": state, "block": "4k"}));
+    if let (Some(cached), Some(uncached)) = (read("cached"), read("uncached")) {
+        assert!(uncached > 3.0 * cached, "{cached} ns from memory, {uncached} ns from storage");
+    }
+    bill_adds_up(&rows);
+}
+
+/// The calls of a small file's life together are about what all of it costs.
+fn bill_adds_up(rows: &Rows) {
+    let calls = rows.0.iter().filter(|row| row["probe"] == "files/small-file" && row["status"] == "measured");
+    let (all, calls): (Vec<&Value>, Vec<&Value>) = calls.partition(|row| row["params"]["call"] == "all");
+    let Some(all) = all.first().and_then(|row| row["median"].as_f64()) else {
+        return println!("skipped: the bill has no price here");
+    };
+    let sum: f64 = calls.iter().filter_map(|row| row["median"].as_f64()).sum();
+    assert!(calls.len() >= 6, "{} calls", calls.len());
+    // Medians need not add up, but no call may be missing or counted twice.
+    assert!((0.5..1.5).contains(&(sum / all)), "{sum} ns in calls, {all} ns in all");
+}
+
+#[test]
+fn in_memory_there_is_nothing_to_read_from_beneath() {
+    let shared_memory = Path::new("/dev/shm");
+    let Ok(directory) = tempfile::tempdir_in(shared_memory) else {
+        return println!("skipped: no directory can be made in {}", shared_memory.display());
+    };
+    let (rows, _) = measured_in(directory.path(), 3);
+    let row = rows.find("files/read", &json!({"state": "uncached", "block": "4k"}));
+    assert_eq!(row["status"], "skipped", "{row}");
+    assert!(rows.price("files/read", json!({"state": "cached", "block": "4k"})).is_some());
+    expect_empty(directory.path());
+}
+
+#[test]
+fn interrupted_it_leaves_no_file() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let mut marked = Marked::of(Command::new(PROGRAM), &["files"], 20);
+    marked.command.arg("--dir").arg(directory.path());
+    for after in [300, 1500] {
+        let mut run = marked.command.spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_millis(after));
+        // SAFETY: our own child, which has not been waited for.
+        unsafe { libc::kill(run.id() as i32, libc::SIGINT) };
+        run.wait().expect("waited");
+        marked.expect_nothing_alive();
+        expect_empty(directory.path());
+    }
+}

@@ -1,0 +1,138 @@
+//! The suite of cache lines: what holds on every machine, judged by ratios of one run.
+
+mod common;
+
+use std::process::Command;
+use std::time::Duration;
+
+use common::Home;
+use common::marked::{Marked, PROGRAM, Rows, listed};
+use serde_json::{Value, json};
+
+/// The parameters of a probe's cases that have these.
+fn cases(probe: &str, with: &[(&str, Value)]) -> Vec<Value> {
+    let has = |params: &Value| with.iter().all(|(name, value)| params[*name] == *value);
+    listed(&[probe]).into_iter().map(|(_, params)| params).filter(has).collect()
+}
+
+/// The same case with another value of one parameter.
+fn but(params: &Value, name: &str, value: Value) -> Value {
+    let mut params = params.clone();
+    params[name] = value;
+    params
+}
+
+fn sizes(probe: &str) -> Vec<u64> {
+    let mut sizes: Vec<u64> =
+        cases(probe, &[]).iter().map(|params| params["kib"].as_u64().expect("a size")).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Lines that were looked at and had been stored to by the other core last, and all that were.
+fn taken(row: &Value) -> (u64, u64) {
+    let number = |name: &str| row["counted"][name].as_u64().expect("a count");
+    (number("events"), number("operations"))
+}
+
+#[test]
+fn every_row_is_answered_in_time_and_sharing_costs_where_lines_are_private() {
+    let (rows, took) = Marked::new(&["lines"], 10).rows();
+    assert!(took < Duration::from_secs(11), "took {took:?}");
+    let answered: Vec<(Value, Value)> =
+        rows.0.iter().map(|row| (row["probe"].clone(), row["params"].clone())).collect();
+    assert_eq!(answered, listed(&["lines"]));
+    sharing(&rows);
+    latency(&rows);
+    contention(&rows);
+}
+
+fn sharing(rows: &Rows) {
+    let sizes = sizes("lines/thrash");
+    assert_eq!(sizes.len(), 4, "{sizes:?}");
+    for params in cases("lines/thrash", &[("shared", json!(true))]) {
+        let apart = but(&params, "shared", json!(false));
+        let (Some(shared), Some(alone)) =
+            (rows.price("lines/thrash", params.clone()), rows.price("lines/thrash", apart.clone()))
+        else {
+            continue;
+        };
+        let (theirs, looked) = taken(rows.find("lines/thrash", &params));
+        let share = theirs as f64 / looked as f64;
+        assert_eq!(taken(rows.find("lines/thrash", &apart)).0, 0, "nobody else stores there: {apart}");
+        assert!(looked > 0 && theirs > 0, "{params}");
+        let ratio = shared / alone;
+        println!("{params}: {shared:.2} against {alone:.2} ns a line, {:.0} % taken", share * 100.0);
+        if params["kib"] == sizes[0] {
+            assert!(ratio > 2.0, "{params}: {shared} against {alone} ns a line");
+            assert!(share > 0.3, "{params}: {theirs} of {looked} lines were the peer's");
+        }
+        if params["kib"] == sizes[3] && params["order"] == "random" {
+            assert!(ratio < 2.0, "{params}: {shared} against {alone} ns a line");
+        }
+    }
+}
+
+fn latency(rows: &Rows) {
+    let sizes = sizes("lines/latency");
+    let price = |kib: u64| rows.price("lines/latency", json!({"kib": kib, "page": "4k"}));
+    let (first, last) = (sizes[0], sizes[sizes.len() - 1]);
+    if let (Some(near), Some(far)) = (price(first), price(last)) {
+        assert!(far > 5.0 * near, "{near} ns in {first} KiB, {far} ns in {last} KiB");
+    }
+    // Small pages are never nearer than huge ones.
+    let huge = rows.find("lines/latency", &json!({"kib": last, "page": "2m"}))["median"].as_f64();
+    if let (Some(small), Some(huge)) = (price(last), huge) {
+        assert!(small > 0.8 * huge, "{small} ns with small pages, {huge} ns with huge ones");
+    }
+}
+
+fn contention(rows: &Rows) {
+    for op in ["add", "xchg", "cas"] {
+        let price = |threads: u64| rows.price("lines/atomic", json!({"op": op, "threads": threads}));
+        if let (Some(alone), Some(together)) = (price(1), price(2)) {
+            assert!(together > 1.5 * alone, "{op}: {alone} ns alone, {together} ns with another core");
+        }
+    }
+    let store = rows.price("lines/atomic", json!({"op": "store", "threads": 1}));
+    let add = rows.price("lines/atomic", json!({"op": "add", "threads": 1}));
+    if let (Some(store), Some(add)) = (store, add) {
+        assert!(store < add, "a store for {store} ns, an atomic addition for {add} ns");
+    }
+    let neighbour = |distance: u64| rows.price("lines/neighbour", json!({"distance": distance}));
+    if let (Some(same), Some(away)) = (neighbour(8), neighbour(128)) {
+        assert!(same > 1.5 * away, "{same} ns in one line, {away} ns apart");
+    }
+}
+
+#[test]
+fn on_one_processor_what_needs_two_says_so() {
+    let mut one = Command::new("taskset");
+    one.args(["-c", "0"]).arg(PROGRAM);
+    if Command::new("taskset").arg("--version").output().is_err() {
+        return println!("skipped: no taskset");
+    }
+    let (rows, _) = Marked::of(one, &["lines/atomic", "lines/neighbour"], 3).rows();
+    let alone = rows.find("lines/atomic", &json!({"op": "add", "threads": 1}));
+    assert_eq!(alone["status"], "measured", "{alone}");
+    for (probe, params) in [
+        ("lines/atomic", json!({"op": "add", "threads": 2})),
+        ("lines/neighbour", json!({"distance": 64})),
+    ] {
+        let row = rows.find(probe, &params);
+        assert_eq!(row["status"], "skipped", "{row}");
+        assert!(row["why"].as_str().is_some_and(|why| why.contains("processor")), "{row}");
+    }
+}
+
+#[test]
+fn the_curve_and_the_matrix_are_drawn_from_what_was_measured() {
+    let home = Home::new();
+    let text = home.output(["run", "lines/latency{page=4k}", "lines/pingpong", "--time", "4", "--quiet"]);
+    assert!(text.contains("lines/latency: ns for a load") && text.contains('●'), "{text}");
+    if !cases("lines/pingpong", &[]).is_empty() {
+        assert!(text.contains("lines/pingpong: ns to hand a line"), "{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
