@@ -9,6 +9,7 @@ pub mod bench;
 mod disassembly;
 mod gates;
 mod lines;
+mod mapping;
 pub mod probe;
 mod processes;
 pub mod registry;

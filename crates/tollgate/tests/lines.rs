@@ -116,10 +116,9 @@ fn on_one_processor_what_needs_two_says_so() {
     let (rows, _) = Marked::of(one, &["lines/atomic", "lines/neighbour"], 3).rows();
     let alone = rows.find("lines/atomic", &json!({"op": "add", "threads": 1}));
     assert_eq!(alone["status"], "measured", "{alone}");
-    for (probe, params) in [
-        ("lines/atomic", json!({"op": "add", "threads": 2})),
-        ("lines/neighbour", json!({"distance": 64})),
-    ] {
+    for (probe, params) in
+        [("lines/atomic", json!({"op": "add", "threads": 2})), ("lines/neighbour", json!({"distance": 64}))]
+    {
         let row = rows.find(probe, &params);
         assert_eq!(row["status"], "skipped", "{row}");
         assert!(row["why"].as_str().is_some_and(|why| why.contains("processor")), "{row}");

@@ -2,13 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::ptr;
 
 use crate::bench::Refusal;
 use crate::bench::room::{self, Taken};
-
-/// A huge page, in bytes.
-const HUGE: usize = 2 << 20;
+use crate::mapping::{HUGE, Mapping};
 
 /// What pages memory is asked to lie in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,15 +33,10 @@ impl Page {
 
 /// Private memory that begins at a multiple of a huge page, written once. It goes with its owner.
 pub(super) struct Region {
-    address: *mut u64,
-    bytes: usize,
-    reserved: *mut libc::c_void,
+    mapping: Mapping,
     notes: Vec<String>,
     _taken: Taken,
 }
-
-// SAFETY: the mapping belongs to the process, not to a thread.
-unsafe impl Send for Region {}
 
 impl Region {
     /// So many bytes, rounded up to whole huge pages.
@@ -54,25 +46,20 @@ impl Region {
     pub fn new(bytes: usize, page: Page) -> Result<Self, Refusal> {
         let bytes = bytes.max(1).next_multiple_of(HUGE);
         let taken = room::take_memory(bytes as u64)?;
-        let refused = |call: &str| {
-            let error = io::Error::last_os_error();
-            Refusal::Skip(format!("{call} of {} MiB is refused: {error}", bytes >> 20))
+        let refused = |call: &'static str| {
+            move |error: io::Error| {
+                Refusal::Skip(format!("{call} of {} MiB is refused: {error}", bytes >> 20))
+            }
         };
+        let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let reserved = unsafe { libc::mmap(ptr::null_mut(), bytes + HUGE, protection, flags, -1, 0) };
-        if reserved == libc::MAP_FAILED {
-            return Err(refused("mmap(2)"));
+        let mapping = Mapping::aligned(bytes, access, flags, -1).map_err(refused("mmap(2)"))?;
+        match page {
+            // A kernel that has no huge pages refuses to do without.
+            Page::Small => drop(mapping.advise(libc::MADV_NOHUGEPAGE)),
+            Page::Huge => mapping.advise(libc::MADV_HUGEPAGE).map_err(refused("madvise(2) MADV_HUGEPAGE"))?,
         }
-        let address = (reserved as usize).next_multiple_of(HUGE) as *mut u64;
-        let mut region = Self { address, bytes, reserved, notes: Vec::new(), _taken: taken };
-        let advice = if page == Page::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-        // SAFETY: within the mapping; it changes no contents.
-        let advised = unsafe { libc::madvise(address.cast(), bytes, advice) } == 0;
-        if !advised && page == Page::Huge {
-            return Err(refused("madvise(2) MADV_HUGEPAGE"));
-        }
+        let mut region = Self { mapping, notes: Vec::new(), _taken: taken };
         for (at, word) in region.words_mut().iter_mut().enumerate().step_by(512) {
             *word = at as u64 | 1;
         }
@@ -84,13 +71,13 @@ impl Region {
 
     /// Where it begins.
     pub fn address(&self) -> u64 {
-        self.address as u64
+        self.mapping.address() as u64
     }
 
     /// All of it.
     pub fn words_mut(&mut self) -> &mut [u64] {
         // SAFETY: the mapping is so long, aligned and initialised with zeros, and nobody else has a reference.
-        unsafe { std::slice::from_raw_parts_mut(self.address, self.bytes / 8) }
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.address().cast(), self.mapping.length() / 8) }
     }
 
     /// What is to be known of it.
@@ -105,8 +92,12 @@ impl Region {
                 "the kernel gives no huge pages to this memory (transparent_hugepage, or none are free)"
                     .to_owned(),
             )),
-            Some(given) if given < self.bytes as u64 => {
-                self.notes.push(format!("{} of {} MiB lie in huge pages", given >> 20, self.bytes >> 20));
+            Some(given) if given < self.mapping.length() as u64 => {
+                self.notes.push(format!(
+                    "{} of {} MiB lie in huge pages",
+                    given >> 20,
+                    self.mapping.length() >> 20
+                ));
                 Ok(())
             }
             Some(_) => Ok(()),
@@ -115,13 +106,6 @@ impl Region {
                 Ok(())
             }
         }
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: our mapping, and its owner goes.
-        unsafe { libc::munmap(self.reserved, self.bytes + HUGE) };
     }
 }
 

@@ -5,11 +5,11 @@ use std::io;
 use tollgate_model::{ParamValue, Params};
 
 use crate::bench::{Refusal, alive};
+use crate::mapping::{HUGE, Mapping, minor_faults};
 use crate::probe::{number, params, word};
 
 const MIB: usize = 1 << 20;
-/// A huge page of x86-64 (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
-const HUGE: usize = 2 * MIB;
+/// A small page, in bytes.
 const SMALL: usize = 4096;
 
 /// What a process has of memory beside what every process has.
@@ -87,11 +87,8 @@ impl Memory {
 /// Memory of this process, until it is dropped.
 pub(super) struct Region {
     memory: Memory,
-    mapping: *mut libc::c_void,
-    mapped: usize,
-    /// Where huge pages may begin.
-    start: *mut u8,
-    length: usize,
+    /// None where there is nothing beside the program's own.
+    mapping: Option<Mapping>,
     /// What is written next.
     value: u8,
 }
@@ -102,48 +99,25 @@ impl Region {
     /// # Errors
     /// [`Refusal::Skip`] where the place has not so much, or gives other pages.
     pub fn new(memory: Memory) -> Result<Self, Refusal> {
-        let length = match memory {
-            Memory::Plain => 0,
-            Memory::Written { mib, .. } | Memory::Mapped { mib } => mib * MIB,
+        let mib = match memory {
+            Memory::Plain => return Ok(Self { memory, mapping: None, value: 0 }),
+            Memory::Written { mib, .. } | Memory::Mapped { mib } => mib,
         };
-        let mut region = Self {
-            memory,
-            mapping: std::ptr::null_mut(),
-            mapped: 0,
-            start: std::ptr::null_mut(),
-            length,
-            value: 0,
+        // How much memory a place allows is what it is, not something that has just run short.
+        let failed = |call: &'static str| {
+            move |error: io::Error| Refusal::Skip(format!("{call} of {mib} MiB is refused: {error}"))
         };
-        if length == 0 {
-            return Ok(region);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let mapping = Mapping::aligned(mib * MIB, access, flags, -1).map_err(failed("mmap"))?;
+        match memory {
+            Memory::Written { page: Page::Huge, .. } => {
+                mapping.advise(libc::MADV_HUGEPAGE).map_err(failed("madvise(MADV_HUGEPAGE)"))?;
+            }
+            // A kernel that has no huge pages refuses to do without.
+            _ => drop(mapping.advise(libc::MADV_NOHUGEPAGE)),
         }
-        let failed = |call: &str| {
-            let error = io::Error::last_os_error();
-            // How much memory a place allows is what it is, not something that has just run short.
-            Refusal::Skip(format!("{call} of {} MiB is refused: {error}", length / MIB))
-        };
-        let mapped = length + HUGE;
-        let (protection, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let mapping = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
-        if mapping == libc::MAP_FAILED {
-            return Err(failed("mmap"));
-        }
-        region.mapping = mapping;
-        region.mapped = mapped;
-        let start = mapping.cast::<u8>();
-        // SAFETY: the mapping is longer than its rounded-up start and the length.
-        region.start = unsafe { start.add(start.align_offset(HUGE)) };
-        let advice = match memory {
-            Memory::Written { page: Page::Huge, .. } => libc::MADV_HUGEPAGE,
-            _ => libc::MADV_NOHUGEPAGE,
-        };
-        // SAFETY: the range lies in our own mapping. A kernel without huge pages refuses both advices (EINVAL).
-        let advised = unsafe { libc::madvise(region.start.cast(), length, advice) } == 0;
-        if !advised && advice == libc::MADV_HUGEPAGE {
-            return Err(failed("madvise(MADV_HUGEPAGE)"));
-        }
+        let mut region = Self { memory, mapping: Some(mapping), value: 0 };
         if let Memory::Written { page, .. } = memory {
             let before = minor_faults();
             region.write();
@@ -154,12 +128,12 @@ impl Region {
 
     /// Huge pages come only where there are some: the kernel gives small ones in their place.
     fn check_pages(&self, page: Page, faults: u64) -> Result<(), Refusal> {
-        let huge = (self.length / HUGE) as u64;
+        let huge = (self.length() / HUGE) as u64;
         match page {
             Page::Huge if faults > 2 * huge => Err(Refusal::Skip(format!(
                 "the kernel gives small pages instead of huge ones: {faults} faults for {} MiB; see \
                  /sys/kernel/mm/transparent_hugepage/enabled",
-                self.length / MIB
+                self.length() / MIB
             ))),
             Page::Huge | Page::Small => Ok(()),
         }
@@ -178,36 +152,23 @@ impl Region {
         matches!(self.memory, Memory::Written { .. })
     }
 
+    fn length(&self) -> usize {
+        self.mapping.as_ref().map_or(0, Mapping::length)
+    }
+
     fn write(&mut self) {
         const BREATH: usize = 16 * MIB;
+        let Some(mapping) = &self.mapping else { return };
         // Pages that hold the same could be merged, and a page of zeros need not be there.
         self.value = self.value.wrapping_add(1).max(1);
-        for offset in (0..self.length).step_by(SMALL) {
+        for offset in (0..mapping.length()).step_by(SMALL) {
             // SAFETY: the offset lies in our own mapping, to which nothing else refers.
-            unsafe { self.start.add(offset).write_volatile(self.value) };
+            unsafe { mapping.address().add(offset).write_volatile(self.value) };
             if offset.is_multiple_of(BREATH) {
                 alive();
             }
         }
     }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        if !self.mapping.is_null() {
-            // SAFETY: the mapping is ours, of this length, and nobody refers to it any more.
-            unsafe { libc::munmap(self.mapping, self.mapped) };
-        }
-    }
-}
-
-/// Of this process so far (getrusage(2)).
-fn minor_faults() -> u64 {
-    // SAFETY: an all-zero rusage is valid.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is valid for writing; on failure it stays zero.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
-    usage.ru_minflt as u64
 }
 
 #[cfg(test)]

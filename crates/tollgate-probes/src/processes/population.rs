@@ -13,6 +13,7 @@ use tollgate_model::{Params, Unit};
 use crate::bench::clock::Clock;
 use crate::bench::cpu::Attendance;
 use crate::bench::{Apart, Arm, Block, Experiment, Order, Refusal, Shared, Timed, alive, room};
+use crate::mapping::Mapping;
 use crate::probe::{PLAIN, Probe, each_word, word};
 
 use super::accounts::{Accounts, Footprint};
@@ -285,29 +286,17 @@ fn futex(word: &AtomicU32, operation: libc::c_int, scope: Scope, value: u32, tim
 }
 
 /// [`Waiting`] in memory that children share with their parent.
-struct SharedWaiting(*mut Waiting);
+struct SharedWaiting(Mapping);
 
 impl SharedWaiting {
     fn new() -> io::Result<Self> {
-        let (protection, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let address =
-            unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Waiting>(), protection, flags, -1, 0) };
-        if address == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self(address.cast())) }
+        Mapping::anonymous(size_of::<Waiting>(), libc::MAP_SHARED).map(Self)
     }
 
     fn get(&self) -> &Waiting {
         // SAFETY: the mapping is zero-filled, which is a valid `Waiting`, aligned to a page, and lives as long as
         // this.
-        unsafe { &*self.0 }
-    }
-}
-
-impl Drop for SharedWaiting {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nobody refers to it any more in this process.
-        unsafe { libc::munmap(self.0.cast(), size_of::<Waiting>()) };
+        unsafe { &*self.0.address().cast() }
     }
 }
 

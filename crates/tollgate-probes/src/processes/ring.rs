@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use crate::bench::clock::{Clock, Span};
 use crate::bench::room::{self, Taken};
 use crate::bench::{Arm, Block, Order, Refusal, Station, Timed, cpu, die_with_parent};
+use crate::mapping::Mapping;
 use crate::probe::{PLAIN, Probe, number, params};
 
 use super::raw::{self, TOKEN};
@@ -78,7 +79,7 @@ struct Ring {
     own: Vec<(OwnedFd, OwnedFd)>,
     children: Children,
     reports: Mapping,
-    array: Mapping,
+    array: Array,
     _taken: Taken,
 }
 
@@ -105,8 +106,9 @@ impl Ring {
         let no_pipe = |error: io::Error| Refusal::of("pipe2 is refused", &error);
         let pipes = || (0..processes).map(|_| raw::pipe()).collect::<io::Result<Vec<_>>>().map_err(no_pipe);
         let no_memory = |error: io::Error| Refusal::of("mmap is refused", &error);
-        let reports = Mapping::new(processes * size_of::<Report>(), libc::MAP_SHARED).map_err(no_memory)?;
-        let array = Mapping::new(MOST_BYTES, libc::MAP_PRIVATE).map_err(no_memory)?;
+        let reports =
+            Mapping::anonymous(processes * size_of::<Report>(), libc::MAP_SHARED).map_err(no_memory)?;
+        let array = Array(Mapping::anonymous(MOST_BYTES, libc::MAP_PRIVATE).map_err(no_memory)?);
         let own = pipes()?;
         // Pipe number n leads from member n to the next one.
         let between = pipes()?;
@@ -235,7 +237,7 @@ impl Station for Round {
 }
 
 /// A child's part, until there is nobody to take the token from or to give it to.
-fn take_part(take: RawFd, give: RawFd, report: &Report, array: &Mapping) {
+fn take_part(take: RawFd, give: RawFd, report: &Report, array: &Array) {
     let (mut token, mut passed) = (0, 0);
     while raw::read(take, &mut token) == TOKEN {
         array.sum(token);
@@ -341,42 +343,28 @@ impl Drop for Children {
 /// Member number `member`'s.
 fn report(reports: &Mapping, member: usize) -> Option<&Report> {
     let offset = member * size_of::<Report>();
-    if offset + size_of::<Report>() > reports.length {
+    if offset + size_of::<Report>() > reports.length() {
         return None;
     }
     // SAFETY: it lies within the mapping, aligned to its own size, and all bits may be anything.
-    Some(unsafe { &*reports.address.add(offset).cast::<Report>() })
+    Some(unsafe { &*reports.address().add(offset).cast::<Report>() })
 }
 
-/// Anonymous memory.
-struct Mapping {
-    address: *mut u8,
-    length: usize,
-}
+/// What a member works on between two turns.
+struct Array(Mapping);
 
-impl Mapping {
-    /// So many bytes, MAP_SHARED with children or MAP_PRIVATE.
-    fn new(length: usize, kind: libc::c_int) -> io::Result<Self> {
-        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the kernel's choice. None is empty (mmap(2), EINVAL).
-        let address = unsafe { libc::mmap(ptr::null_mut(), length.max(1), access, kind, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { address: address.cast(), length })
-    }
-
+impl Array {
     /// Writes to all of it, so that every page is this process's own.
     fn fill(&self) {
         // SAFETY: the mapping is so long, and nobody else looks at it meanwhile.
-        unsafe { ptr::write_bytes(self.address, 1, self.length) };
+        unsafe { ptr::write_bytes(self.0.address(), 1, self.0.length()) };
     }
 
     /// Reads as many cache lines of it as the token says, eight bytes at a time, as lmbench's bread.
     #[inline(always)]
     fn sum(&self, token: u64) {
         const LINE: usize = 64;
-        let lines = (token as usize).min(self.length) / LINE;
+        let lines = (token as usize).min(self.0.length()) / LINE;
         if lines == 0 {
             return;
         }
@@ -391,18 +379,11 @@ impl Mapping {
                 "dec {lines}",
                 "jnz 2b",
                 sum = inout(reg) 0_u64 => _,
-                at = inout(reg) self.address => _,
+                at = inout(reg) self.0.address() => _,
                 lines = inout(reg) lines => _,
                 options(nostack, readonly),
             );
         }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: made by `new` with this length; nothing refers to it any more.
-        unsafe { libc::munmap(self.address.cast(), self.length.max(1)) };
     }
 }
 

@@ -2,10 +2,11 @@
 
 use crate::bench::timed::timed_loop;
 use crate::bench::{Refusal, Timed, TimedLoop};
+use crate::mapping::minor_faults;
 use crate::probe::{PLAIN, Probe};
 
 use super::handler;
-use super::memory::{FILLING, PAGE, Region, file_of, minor_faults};
+use super::memory::{FILLING, PAGE, Region, file_of};
 use super::touched::{Before, Counting, Touched};
 
 timed_loop! {

@@ -2,10 +2,11 @@
 
 use crate::bench::timed::timed_loop;
 use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+use crate::mapping::HUGE;
 use crate::probe::{PLAIN, Probe, each_word, word};
 
 use super::handler;
-use super::memory::{HUGE, PAGE, Region};
+use super::memory::{PAGE, Region};
 use super::touched::{self, Counting, Exact, LARGE, SMALL, Touched};
 
 /// Small pages that one call makes ready.

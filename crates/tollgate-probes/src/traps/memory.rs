@@ -2,32 +2,20 @@
 
 use std::fs::File;
 use std::io;
-use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::ptr;
 
 use crate::bench::Refusal;
+use crate::mapping::{HUGE, Mapping};
 
 /// A small page, in bytes.
 pub(super) const PAGE: usize = 4096;
-/// A huge page, in bytes.
-pub(super) const HUGE: usize = 2 << 20;
 
 /// What stands in every page of a file of [`file_of`].
 pub(super) const FILLING: u8 = 0x5a;
 
-/// A mapping that begins at a multiple of a huge page, so that what the kernel does by aligned windows it does
-/// the same in each run. It goes with its owner.
-pub(super) struct Region {
-    address: *mut u8,
-    length: usize,
-    /// Of the whole reservation.
-    reserved: *mut libc::c_void,
-}
-
-// SAFETY: the mapping belongs to the process, not to a thread.
-unsafe impl Send for Region {}
+/// A mapping that begins at a multiple of a huge page.
+pub(super) struct Region(Mapping);
 
 impl Region {
     /// Private anonymous memory, nothing of it there yet.
@@ -52,41 +40,24 @@ impl Region {
         descriptor: libc::c_int,
     ) -> Result<Self, Refusal> {
         // How much a place allows is what it is, not something that has just run short.
-        let refused = || {
-            let error = io::Error::last_os_error();
-            Refusal::Skip(format!("mmap(2) of {} KiB is refused: {error}", (length + HUGE) / 1024))
-        };
-        let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let reserved = unsafe { libc::mmap(ptr::null_mut(), length + HUGE, libc::PROT_NONE, nothing, -1, 0) };
-        if reserved == libc::MAP_FAILED {
-            return Err(refused());
-        }
-        let address = (reserved as usize).next_multiple_of(HUGE) as *mut u8;
-        let region = Self { address, length, reserved };
-        // SAFETY: within the reservation, which nobody else knows.
-        let mapped =
-            unsafe { libc::mmap(address.cast(), length, protection, flags | libc::MAP_FIXED, descriptor, 0) };
-        if mapped == libc::MAP_FAILED { Err(refused()) } else { Ok(region) }
+        let refused =
+            |error| Refusal::Skip(format!("mmap(2) of {} KiB is refused: {error}", (length + HUGE) / 1024));
+        Mapping::aligned(length, protection, flags, descriptor).map(Self).map_err(refused)
     }
 
     /// Where it begins.
     pub fn start(&self) -> u64 {
-        self.address as u64
+        self.0.address() as u64
     }
 
     /// In bytes.
     pub fn length(&self) -> usize {
-        self.length
+        self.0.length()
     }
 
     /// madvise(2) on all of it.
     pub fn advise(&self, advice: libc::c_int) -> io::Result<()> {
-        // SAFETY: the range is this mapping's; the advices in use here at most empty its pages.
-        match unsafe { libc::madvise(self.address.cast(), self.length, advice) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        self.0.advise(advice)
     }
 
     /// Small pages, whatever the machine's policy. Where the kernel has no others it refuses the advice.
@@ -103,7 +74,7 @@ impl Region {
     /// mprotect(2) on all of it.
     pub fn protect(&self, protection: libc::c_int) -> Result<(), Refusal> {
         // SAFETY: the range is this mapping's, and nothing is borrowed from it.
-        match unsafe { libc::mprotect(self.address.cast(), self.length, protection) } {
+        match unsafe { libc::mprotect(self.0.address().cast(), self.0.length(), protection) } {
             0 => Ok(()),
             _ => Err(Refusal::of("mprotect(2) is refused", &io::Error::last_os_error())),
         }
@@ -113,7 +84,8 @@ impl Region {
     pub fn clear(&self) -> Result<(), Refusal> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the range is this mapping's, and nothing is borrowed from it.
-        let mapped = unsafe { libc::mmap(self.address.cast(), self.length, libc::PROT_NONE, flags, -1, 0) };
+        let mapped =
+            unsafe { libc::mmap(self.0.address().cast(), self.0.length(), libc::PROT_NONE, flags, -1, 0) };
         if mapped == libc::MAP_FAILED {
             return Err(Refusal::of("mmap(2) is refused", &io::Error::last_os_error()));
         }
@@ -122,10 +94,10 @@ impl Region {
 
     /// How many of its first small pages are resident (mincore(2)).
     pub fn resident(&self, pages: usize) -> Result<usize, Refusal> {
-        let pages = pages.min(self.length / PAGE);
+        let pages = pages.min(self.0.length() / PAGE);
         let mut present = vec![0_u8; pages];
         // SAFETY: `present` has a byte for each page of the range, which is this mapping's.
-        match unsafe { libc::mincore(self.address.cast(), pages * PAGE, present.as_mut_ptr()) } {
+        match unsafe { libc::mincore(self.0.address().cast(), pages * PAGE, present.as_mut_ptr()) } {
             0 => Ok(present.iter().filter(|&&byte| byte & 1 == 1).count()),
             _ => Err(Refusal::of("mincore(2) is refused", &io::Error::last_os_error())),
         }
@@ -134,20 +106,13 @@ impl Region {
     /// The byte at `offset`.
     pub fn read(&self, offset: usize) -> u8 {
         // SAFETY: kept within the mapping; only called where it may be read.
-        unsafe { self.address.add(offset.min(self.length - 1)).read_volatile() }
+        unsafe { self.0.address().add(offset.min(self.0.length() - 1)).read_volatile() }
     }
 
     /// Puts `byte` at `offset`. The region must be writable.
     pub fn write(&mut self, offset: usize, byte: u8) {
         // SAFETY: kept within the mapping; only called where it may be written.
-        unsafe { self.address.add(offset.min(self.length - 1)).write_volatile(byte) }
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: made by `map` with this length; the loop that used it is gone with its arm.
-        unsafe { libc::munmap(self.reserved, self.length + HUGE) };
+        unsafe { self.0.address().add(offset.min(self.0.length() - 1)).write_volatile(byte) }
     }
 }
 
@@ -167,15 +132,6 @@ pub(super) fn file_of(length: usize) -> Result<File, Refusal> {
             .map_err(|error| Refusal::of("a file in memory cannot be written", &error))?;
     }
     Ok(file)
-}
-
-/// Page faults of this thread that needed no input or output (getrusage(2), ru_minflt).
-pub(super) fn minor_faults() -> u64 {
-    // SAFETY: an all-zero rusage is valid.
-    let mut usage: libc::rusage = unsafe { mem::zeroed() };
-    // SAFETY: `usage` is valid for writing; on failure it stays zero.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-    usage.ru_minflt as u64
 }
 
 #[cfg(test)]

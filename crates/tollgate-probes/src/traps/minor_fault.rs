@@ -1,9 +1,10 @@
 //! The first touch of fresh memory.
 
+use crate::mapping::HUGE;
 use crate::probe::{PLAIN, Probe, each_word, word};
 
 use super::handler;
-use super::memory::{HUGE, PAGE};
+use super::memory::PAGE;
 use super::touched::{self, Counting, LARGE, SMALL, Touched};
 
 /// In a block at the most: 4 MiB.

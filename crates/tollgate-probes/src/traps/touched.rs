@@ -4,8 +4,9 @@
 use crate::bench::clock::Clock;
 use crate::bench::timed::timed_loop;
 use crate::bench::{Arm, Around, Block, Context, Loop, Order, Refusal, Station, Timed, TimedLoop};
+use crate::mapping::{HUGE, minor_faults};
 
-use super::memory::{FILLING, HUGE, PAGE, Region, minor_faults};
+use super::memory::{FILLING, PAGE, Region};
 
 timed_loop! {
     /// Stores to a small page and goes on to the next. Word 0: the page.
@@ -222,6 +223,7 @@ pub(super) fn huge(pages: usize) -> Result<Region, Refusal> {
 mod tests {
     use super::*;
     use crate::bench::timed::EMPTY;
+    use crate::mapping::{HUGE, minor_faults};
 
     /// Counts so many more than there are iterations.
     struct TooMany(Vec<u64>, u64);

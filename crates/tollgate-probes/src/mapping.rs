@@ -1,0 +1,142 @@
+//! Memory of the kernel's own giving (mmap(2)), which goes with its owner.
+
+use std::io;
+use std::ptr;
+
+/// A huge page of x86-64, in bytes (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
+pub(crate) const HUGE: usize = 2 << 20;
+
+/// A mapping. What may be done with its memory is its owner's to know.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    address: *mut u8,
+    length: usize,
+    /// All that is given back at the end.
+    whole: (*mut libc::c_void, usize),
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread; this only knows where it is.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// So many bytes of zeros that may be read and written; `kind` is MAP_SHARED (with children) or MAP_PRIVATE.
+    ///
+    /// # Errors
+    /// What mmap(2) says.
+    pub(crate) fn anonymous(length: usize, kind: libc::c_int) -> io::Result<Self> {
+        Self::new(length, libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS, -1, 0)
+    }
+
+    /// So many bytes of a file, or of zeros.
+    ///
+    /// # Errors
+    /// What mmap(2) says.
+    pub(crate) fn new(
+        length: usize,
+        protection: libc::c_int,
+        flags: libc::c_int,
+        descriptor: libc::c_int,
+        offset: libc::off_t,
+    ) -> io::Result<Self> {
+        // A mapping of nothing is an error (EINVAL).
+        let length = length.max(1);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let address = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, descriptor, offset) };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { address: address.cast(), length, whole: (address, length) })
+    }
+
+    /// The same at a multiple of a huge page, so that what the kernel does by aligned windows it does the same in
+    /// each run.
+    ///
+    /// # Errors
+    /// What mmap(2) says.
+    pub(crate) fn aligned(
+        length: usize,
+        protection: libc::c_int,
+        flags: libc::c_int,
+        descriptor: libc::c_int,
+    ) -> io::Result<Self> {
+        let length = length.max(1);
+        let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let reserved = length.checked_add(HUGE).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let reserved = Self::new(reserved, libc::PROT_NONE, nothing, -1, 0)?;
+        let address = (reserved.address as usize).next_multiple_of(HUGE) as *mut u8;
+        // SAFETY: within the reservation, which nobody else knows.
+        let mapped =
+            unsafe { libc::mmap(address.cast(), length, protection, flags | libc::MAP_FIXED, descriptor, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let whole = reserved.whole;
+        std::mem::forget(reserved);
+        Ok(Self { address, length, whole })
+    }
+
+    /// Where it begins.
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.address
+    }
+
+    /// In bytes, at least 1.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// madvise(2) on all of it.
+    ///
+    /// # Errors
+    /// What madvise(2) says.
+    pub(crate) fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the range is this mapping's; no advice does more than empty its pages.
+        match unsafe { libc::madvise(self.address.cast(), self.length, advice) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        let (address, length) = self.whole;
+        // SAFETY: our own mapping, of this length; its owner goes, and with it all that knew the address.
+        unsafe { libc::munmap(address, length) };
+    }
+}
+
+/// Page faults of this thread that needed no input or output (getrusage(2), ru_minflt).
+pub(crate) fn minor_faults() -> u64 {
+    // SAFETY: an all-zero rusage is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is valid for writing; on failure it stays zero.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    usage.ru_minflt as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_aligned_one_begins_at_a_huge_page_and_is_ours_to_its_end() {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let mapping = Mapping::aligned(HUGE + 5, access, flags, -1).expect("memory");
+        assert_eq!((mapping.address() as usize % HUGE, mapping.length()), (0, HUGE + 5));
+        // SAFETY: the last byte of our own mapping, which nobody else knows.
+        unsafe { mapping.address().add(mapping.length() - 1).write_volatile(7) };
+        mapping.advise(libc::MADV_DONTNEED).expect("given back");
+        // SAFETY: as above.
+        assert_eq!(unsafe { mapping.address().add(mapping.length() - 1).read_volatile() }, 0);
+        assert_eq!(
+            Mapping::aligned(usize::MAX, access, flags, -1).map_err(|error| error.raw_os_error()).err(),
+            Some(Some(libc::ENOMEM))
+        );
+    }
+
+    #[test]
+    fn nothing_is_a_mapping_too() {
+        assert_eq!(Mapping::anonymous(0, libc::MAP_PRIVATE).map(|mapping| mapping.length()).ok(), Some(1));
+    }
+}
