@@ -81,11 +81,34 @@ fn latency(rows: &Rows) {
     if let (Some(near), Some(far)) = (price(first), price(last)) {
         assert!(far > 5.0 * near, "{near} ns in {first} KiB, {far} ns in {last} KiB");
     }
+    // What does not fit into a cache takes longer than what does, for each cache that the kernel tells of. The last
+    // one may be shared with others, who leave only a part of it: there both sides keep away from its end.
+    for (index, name) in [(0, "L1d"), (2, "L2"), (3, "L3")] {
+        let Some(end) = cache_kib(index) else {
+            println!("skipped: the kernel tells of no {name}");
+            continue;
+        };
+        let (most, least) = if name == "L3" { (end / 8, end * 2) } else { (end, end) };
+        let within = sizes.iter().rfind(|&&kib| kib <= most);
+        let beyond = sizes.iter().find(|&&kib| kib > least);
+        if let (Some(&within), Some(&beyond)) = (within, beyond)
+            && let (Some(near), Some(far)) = (price(within), price(beyond))
+        {
+            assert!(far > 1.3 * near, "{name}: {near} ns in {within} KiB, {far} ns in {beyond} KiB");
+        }
+    }
     // Small pages are never nearer than huge ones.
     let huge = rows.find("lines/latency", &json!({"kib": last, "page": "2m"}))["median"].as_f64();
     if let (Some(small), Some(huge)) = (price(last), huge) {
         assert!(small > 0.8 * huge, "{small} ns with small pages, {huge} ns with huge ones");
     }
+}
+
+/// The size of a cache of processor 0 that holds data.
+fn cache_kib(index: u32) -> Option<u64> {
+    let directory = format!("/sys/devices/system/cpu/cpu0/cache/index{index}");
+    let text = std::fs::read_to_string(format!("{directory}/size")).ok()?;
+    text.trim().strip_suffix('K')?.parse().ok()
 }
 
 fn contention(rows: &Rows) {
