@@ -62,8 +62,9 @@ pub(super) fn usual_pairs() -> Vec<Pair> {
     let allowed = cpu::allowed_in_all();
     let home = cpu::usual(&allowed);
     let mut nearest: BTreeMap<Relation, (usize, Pair)> = BTreeMap::new();
-    let knows = Kernel::read(&allowed);
-    for pair in pairs_of(&allowed, &knows) {
+    let some = around(&allowed, home);
+    let knows = Kernel::read(&some);
+    for pair in pairs_of(&some, &knows) {
         // Whoever is home comes first; a relation that home has with nobody is looked for elsewhere.
         let pair = if Some(pair.to) == home { Pair { from: pair.to, to: pair.from, ..pair } } else { pair };
         let away = if Some(pair.from) == home { 0 } else { usize::MAX / 2 };
@@ -76,6 +77,22 @@ pub(super) fn usual_pairs() -> Vec<Pair> {
     nearest.into_values().map(|(_, pair)| pair).collect()
 }
 
+/// Processors among which relations are looked for: those with the nearest numbers to `home` and its hardware threads,
+/// and some that lie evenly among all. Looking at each of hundreds would take longer than many a run's start.
+fn around(allowed: &[usize], home: Option<usize>) -> Vec<usize> {
+    const NEAREST: usize = 32;
+    const EVENLY: usize = 32;
+    let mut by_distance = allowed.to_vec();
+    by_distance.sort_by_key(|&cpu| home.map_or(0, |home| cpu.abs_diff(home)));
+    let threads = home.map(siblings).unwrap_or_default();
+    let mut some: Vec<usize> = by_distance.into_iter().take(NEAREST).collect();
+    some.extend(evenly(allowed, EVENLY));
+    some.extend(threads.into_iter().filter(|cpu| allowed.contains(cpu)));
+    some.sort_unstable();
+    some.dedup();
+    some
+}
+
 /// Processors of which every pair is measured at the most: the pairs are a number squared.
 const MOST_PROCESSORS: usize = 24;
 
@@ -84,6 +101,13 @@ pub(super) fn every_pair() -> Vec<Pair> {
     let some = evenly(&cpu::allowed_in_all(), MOST_PROCESSORS);
     let knows = Kernel::read(&some);
     pairs_of(&some, &knows)
+}
+
+/// How many of how many processors [`every_pair`] is made of, where it is not all of them.
+pub(super) fn left_out() -> Option<String> {
+    let all = cpu::allowed_in_all().len();
+    (all > MOST_PROCESSORS)
+        .then(|| format!("{MOST_PROCESSORS} of the {all} processors, evenly chosen, are paired"))
 }
 
 /// At most so many of them, the first and the last among those.
@@ -293,6 +317,18 @@ mod tests {
         assert!(some.windows(2).all(|two| two[0] < two[1]), "{some:?}");
         assert_eq!(evenly(&[3, 9], MOST_PROCESSORS), [3, 9]);
         assert_eq!(pairs_of(&[0, 1, 2, 3], &kernel()).len(), 6);
+    }
+
+    #[test]
+    fn relations_are_looked_for_nearby_and_far_away() {
+        let all: Vec<usize> = (0..576).collect();
+        let some = around(&all, Some(575));
+        assert!(
+            some.len() < 80 && some.contains(&574) && some.contains(&0) && some.contains(&575),
+            "{some:?}"
+        );
+        assert_eq!(around(&[3, 5], None), [3, 5]);
+        assert!(around(&[], None).is_empty());
     }
 
     #[test]
