@@ -3,8 +3,10 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The kernel's name for itself.
 pub(crate) struct Uname {
@@ -101,6 +103,36 @@ fn get(question: libc::c_int) -> Option<i64> {
     // SAFETY: the questions above take no pointers and change nothing.
     let answer = unsafe { libc::prctl(question, NONE, NONE, NONE, NONE) };
     (answer >= 0).then(|| i64::from(answer))
+}
+
+/// `statx(2)` with `STATX_MNT_ID` (Linux 5.8): the number of the mount that a path leads into.
+pub(crate) fn mount_id(path: &Path) -> Option<u64> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    let mut told = MaybeUninit::<libc::statx>::zeroed();
+    // The call itself, not the C library's function: the standard library refers to that one weakly, and in a static
+    // program that is linked as a whole (LTO) it then is a null pointer.
+    // SAFETY: the path ends in NUL; the pointer is to a whole statx, of which zeroes are a valid one.
+    let told = unsafe {
+        let status = libc::syscall(
+            libc::SYS_statx,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            0,
+            libc::STATX_MNT_ID,
+            told.as_mut_ptr(),
+        );
+        (status == 0).then(|| told.assume_init())
+    }?;
+    (told.stx_mask & libc::STATX_MNT_ID != 0).then_some(told.stx_mnt_id)
+}
+
+/// `statvfs(3)`: bytes that are free for those who are not root.
+pub(crate) fn free_space(path: &Path) -> Option<i64> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    let mut told = MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: the path ends in NUL; the pointer is to a whole statvfs, of which zeroes are a valid one.
+    let told = unsafe { (libc::statvfs(path.as_ptr(), told.as_mut_ptr()) == 0).then(|| told.assume_init()) }?;
+    i64::try_from(told.f_bavail.checked_mul(told.f_frsize)?).ok()
 }
 
 /// `geteuid(2)`.

@@ -3,7 +3,7 @@
 //!
 //! [`FACTS`] says what there is to know; [`environment`] reads all of it from a [`Machine`], which is the one
 //! at hand or a captured tree of its `/proc` and `/sys`; [`strain`] reads what changes from moment to moment
-//! and is taken before and after a run; [`place()`] says in one word what the facts amount to.
+//! and is taken before and after a run; [`storage()`] reads what lies under a directory; [`place()`] says in one word what the facts amount to.
 //!
 //! A value that could not be read is never replaced by a default. *Absent*, *refused* and *unreadable* are
 //! three different answers, see [`tollgate_model::Unknown`]. Whatever a file holds is untrusted: reads are
@@ -14,7 +14,7 @@
 //! - `text`: parsers of the formats that several rooms meet. `calls`: what the system calls say where there
 //!   is no `/proc`. `leaves`: what CPUID says.
 //! - `uname`, `kernel`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`, `cgroup`,
-//!   `hypervisor`, `container`, `sandbox`, `moments`: one noun each.
+//!   `hypervisor`, `container`, `sandbox`, `moments`, `storage`: one noun each.
 //! - `registry`: the table of all facts; the only list of their names. `allowance`: what may be taken here.
 
 #![deny(unsafe_code)]
@@ -37,6 +37,7 @@ mod process;
 mod processor;
 mod registry;
 mod sandbox;
+mod storage;
 mod text;
 mod topology;
 mod uname;
@@ -45,4 +46,4 @@ pub use allowance::{Allowance, Limit, allowance};
 pub use leaves::{Leaves, Registers};
 pub use machine::Machine;
 pub use place::place;
-pub use registry::{FACTS, FactSpec, MOMENTS, environment, movers, strain};
+pub use registry::{FACTS, FactSpec, MOMENTS, STORAGE, environment, movers, storage, strain};

@@ -1,10 +1,13 @@
 //! The table of all facts: what each is, which prices it is known to move, and who reads it. There is no
 //! other list of their names; help and documentation are made from this one.
 
+use std::path::Path;
+
 use tollgate_model::{Environment, Fact};
 
 use crate::leaves::{Bit, Register};
 use crate::machine::Machine;
+use crate::storage::{self};
 use crate::{
     cgroup, clock, container, hypervisor, kernel, memory, mitigation, moments, power, process, processor,
     sandbox, topology,
@@ -29,6 +32,8 @@ enum Reader {
     Family(fn(&Machine) -> Vec<(String, Fact)>),
     /// Reads which of the `cpu.feature.*` facts, by the last part of their names, it is true of.
     Features(fn(&Machine, &[&str]) -> Fact),
+    /// Reads it of a directory.
+    Beneath(fn(&Machine, &Path) -> Fact),
 }
 
 impl FactSpec {
@@ -43,6 +48,7 @@ impl FactSpec {
                 let names = FACTS.iter().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));
                 vec![(self.name.to_owned(), read(machine, &names.collect::<Vec<_>>()))]
             }
+            Reader::Beneath(_) => vec![(self.name.to_owned(), Fact::absent("no directory was named"))],
         }
     }
 
@@ -71,6 +77,10 @@ const fn family(
     about: &'static str,
 ) -> FactSpec {
     FactSpec { name, about, moves: None, reader: Reader::Family(read) }
+}
+
+const fn beneath(name: &'static str, read: fn(&Machine, &Path) -> Fact, about: &'static str) -> FactSpec {
+    FactSpec { name, about, moves: None, reader: Reader::Beneath(read) }
 }
 
 const fn feature(name: &'static str, bit: Bit, about: &'static str) -> FactSpec {
@@ -507,6 +517,42 @@ pub static MOMENTS: &[FactSpec] = &[
     .moves("every price: the group waited for its next period"),
 ];
 
+/// What lies under the directory in which files are measured.
+pub static STORAGE: &[FactSpec] = &[
+    beneath("files.dir", storage::directory, "The directory in which files were measured."),
+    beneath("files.fs", storage::file_system, "The type of the file system under that directory.")
+        .moves("everything in files: each file system has its own way to names, blocks and the journal"),
+    beneath("files.mount", storage::mount_point, "Where that file system is mounted."),
+    beneath("files.options", storage::options, "The options it is mounted with.")
+        .moves("opening, writing and fsync of files: access times, barriers, journal mode, discard, quota"),
+    beneath("files.source", storage::source, "What was mounted there."),
+    beneath("files.free", storage::free, "Bytes that are free there for those who are not root."),
+    beneath("files.device", storage::device, "The block device that the file system is on.")
+        .moves("uncached reads, direct reads and writes, and fsync of files: they wait for the device"),
+    beneath("files.device.model", storage::model, "The model of its disk.")
+        .moves("uncached reads, direct reads and writes, and fsync of files: they wait for the device"),
+    beneath("files.device.rotational", storage::rotational, "Whether the disk says that it turns.")
+        .moves("uncached reads and fsync of files: a head that moves takes milliseconds"),
+    beneath("files.device.scheduler", storage::scheduler, "The scheduler of the disk's queue.")
+        .moves("uncached reads, direct reads and writes of files: each request goes through it"),
+    beneath("files.device.logical_block", storage::logical_block, "The smallest request in bytes."),
+    beneath("files.device.physical_block", storage::physical_block, "Bytes that the disk writes at once.")
+        .moves("small direct writes of files: less than a block is read, changed and written back"),
+    beneath("files.device.write_cache", storage::write_cache, "`write back` or `write through`.")
+        .moves("fsync and fdatasync of files: a cache that is written back has to be flushed"),
+    beneath("files.device.dax", storage::dax, "Whether the device is memory that can be mapped.")
+        .moves("reads and writes of files: with DAX there is no page cache between"),
+];
+
+/// Reads all of [`STORAGE`] of a directory.
+pub fn storage(machine: &Machine, directory: &Path) -> Vec<(String, Fact)> {
+    let read = |spec: &FactSpec| match spec.reader {
+        Reader::Beneath(read) => vec![(spec.name.to_owned(), read(machine, directory))],
+        _ => spec.read(machine),
+    };
+    STORAGE.iter().flat_map(read).collect()
+}
+
 /// Reads all of [`FACTS`].
 pub fn environment(machine: &Machine) -> Environment {
     FACTS.iter().flat_map(|spec| spec.read(machine)).collect()
@@ -520,7 +566,7 @@ pub fn strain(machine: &Machine, when: &str) -> Vec<(String, Fact)> {
 
 /// Which prices a fact is known to move, and how; for one of [`MOMENTS`], whenever it was read.
 pub fn movers(name: &str) -> Option<&'static str> {
-    let own = FACTS.iter().find(|spec| spec.covers(name));
+    let own = FACTS.iter().chain(STORAGE).find(|spec| spec.covers(name));
     let momentary = || {
         let name = name.rsplit_once('.').map_or(name, |(name, _when)| name);
         MOMENTS.iter().find(|spec| spec.covers(name))
@@ -535,7 +581,7 @@ mod tests {
     use super::*;
 
     fn all() -> impl Iterator<Item = &'static FactSpec> {
-        FACTS.iter().chain(MOMENTS)
+        FACTS.iter().chain(MOMENTS).chain(STORAGE)
     }
 
     #[test]
@@ -572,6 +618,7 @@ mod tests {
         assert!(movers("cache.l1d").is_some_and(|moves| moves.contains("latency")));
         assert!(movers("load.before").is_some());
         assert!(movers("pressure.cpu.after").is_some());
+        assert!(movers("files.device.scheduler").is_some());
         assert_eq!(movers("pressure"), None);
         assert_eq!(movers("cached"), None, "not of the family of caches");
         assert_eq!(movers("kernel.version"), None);

@@ -68,6 +68,12 @@ pub struct RunArgs {
     /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
+    /// Measure files in a private directory under this one [default: the current one]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
+    pub dir: Option<PathBuf>,
+    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; needs root
+    #[arg(long, value_name = "ram[:FS]", value_parser = parse_on)]
+    pub on: Option<OnRam>,
     /// How to print the prices
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -220,6 +226,23 @@ fn one_line(message: &str) -> String {
     line
 }
 
+/// A file system in memory, by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnRam(pub String);
+
+fn parse_on(text: &str) -> Result<OnRam, String> {
+    let file_system = match text.split_once(':') {
+        None if text == "ram" => "ext4",
+        Some(("ram", name)) => name,
+        _ => return Err("it is not `ram`, or `ram:` and a file system, such as ram:xfs".to_owned()),
+    };
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    match (1..=16).contains(&file_system.len()) && file_system.bytes().all(fits) {
+        true => Ok(OnRam(file_system.to_owned())),
+        false => Err("after `ram:` comes the name of a file system, such as ext4 or xfs".to_owned()),
+    }
+}
+
 fn parse_cpu(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "it is not the number of a processor, such as 0".to_owned())
 }
@@ -231,6 +254,15 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_file_system_in_memory_has_a_name() {
+        assert_eq!(parse_on("ram"), Ok(OnRam("ext4".to_owned())));
+        assert_eq!(parse_on("ram:xfs"), Ok(OnRam("xfs".to_owned())));
+        for text in ["", "disk", "ram:", "ram:../x", "ram:-t", "ram:Ext4", "rams", "ram:aaaaaaaaaaaaaaaaa"] {
+            assert!(parse_on(text).is_err(), "{text}");
+        }
     }
 
     #[test]

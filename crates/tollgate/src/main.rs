@@ -26,6 +26,7 @@ mod prices;
 mod run;
 mod say;
 mod show;
+mod site;
 mod store;
 mod table;
 mod writing;

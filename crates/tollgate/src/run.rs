@@ -12,6 +12,7 @@ use tollgate_probes::{Extent, Selection};
 use crate::args::{Format, RunArgs};
 use crate::failure::Failure;
 use crate::prices::Prices;
+use crate::site::Place;
 use crate::store::{self, Destination};
 use crate::{facts, figures, out, say, show};
 
@@ -25,10 +26,15 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         Selection::matching(&args.pattern, extent).map_err(|unknown| Failure::input(unknown.to_string()))?;
     interrupt::install();
     let destination = Destination::choose(args.out.as_deref())?;
+    // Before any warning: what is refused is refused in one line.
+    let place = Place::choose(&selection, args)?;
     if !args.quiet {
         say_doubt(&destination);
     }
-    let run = make(&selection, &plan(args), args.label.clone(), !args.quiet)?;
+    let plan = Plan { site: place.site(), ..plan(args) };
+    let mut run = make(&selection, &plan, args.label.clone(), !args.quiet)?;
+    run.environment.extend(place.facts());
+    drop(place);
     if let Some(signal) = interrupt::requested() {
         return Err(Failure::Interrupted(signal));
     }

@@ -36,7 +36,8 @@ pub(super) fn differences(base: &Environment, other: &Environment) -> Vec<FactDi
 }
 
 fn is_volatile(name: &str) -> bool {
-    const MOMENTS: [&str; 5] = ["load.", "pressure.", "steal.", "uptime", "run."];
+    const MOMENTS: [&str; 8] =
+        ["load.", "pressure.", "steal.", "uptime", "run.", "files.dir", "files.mount", "files.free"];
     MOMENTS.iter().any(|start| name.starts_with(start))
         || name.split('.').skip(1).any(|part| part == "before" || part == "after")
 }

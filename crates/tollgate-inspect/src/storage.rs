@@ -1,0 +1,339 @@
+//! What lies under a directory: the file system, how it is mounted, and the device that it is on.
+//! Source: proc_pid_mountinfo(5), statx(2), statvfs(3), Documentation/ABI/stable/sysfs-block.
+
+use std::path::Path;
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::calls;
+use crate::machine::{Answer, Machine, fact, found};
+use crate::text::{digits, marked, zero_or_one};
+
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+pub(crate) fn directory(_: &Machine, directory: &Path) -> Fact {
+    fact(found(directory.to_string_lossy().into_owned(), "the directory that was named"))
+}
+
+pub(crate) fn file_system(machine: &Machine, directory: &Path) -> Fact {
+    fact(mount(machine, directory).map(|found| found.map(|mount| mount.file_system)))
+}
+
+pub(crate) fn mount_point(machine: &Machine, directory: &Path) -> Fact {
+    fact(mount(machine, directory).map(|found| found.map(|mount| mount.point)))
+}
+
+/// Those of the mount first, then those that the file system adds.
+pub(crate) fn options(machine: &Machine, directory: &Path) -> Fact {
+    fact(mount(machine, directory).map(|found| found.map(|mount| mount.options)))
+}
+
+pub(crate) fn source(machine: &Machine, directory: &Path) -> Fact {
+    fact(mount(machine, directory).map(|found| found.map(|mount| mount.source)))
+}
+
+/// In bytes, for those who are not root.
+pub(crate) fn free(machine: &Machine, directory: &Path) -> Fact {
+    let nobody = Err(Unknown::Absent("no captured file tells what is free".to_owned()));
+    fact(machine.or_call(nobody, "statvfs(3)", || calls::free_space(directory)))
+}
+
+pub(crate) fn device(machine: &Machine, directory: &Path) -> Fact {
+    fact(block(machine, directory).map(|found| found.map(|block| block.name)))
+}
+
+pub(crate) fn model(machine: &Machine, directory: &Path) -> Fact {
+    fact(of_disk(machine, directory, "device/model"))
+}
+
+pub(crate) fn rotational(machine: &Machine, directory: &Path) -> Fact {
+    fact(flag(machine, directory, "queue/rotational"))
+}
+
+pub(crate) fn dax(machine: &Machine, directory: &Path) -> Fact {
+    fact(flag(machine, directory, "queue/dax"))
+}
+
+/// The scheduler that is chosen; a device that has no choice says `none`.
+pub(crate) fn scheduler(machine: &Machine, directory: &Path) -> Fact {
+    let chosen = |text: &str| match text {
+        "none" => Some("none".to_owned()),
+        _ => marked(text, '[', ']').map(str::to_owned),
+    };
+    let line = of_disk(machine, directory, "queue/scheduler");
+    fact(line.and_then(|line| line.parse("a line of schedulers with one in brackets", chosen)))
+}
+
+/// In bytes.
+pub(crate) fn logical_block(machine: &Machine, directory: &Path) -> Fact {
+    fact(number(machine, directory, "queue/logical_block_size"))
+}
+
+/// In bytes.
+pub(crate) fn physical_block(machine: &Machine, directory: &Path) -> Fact {
+    fact(number(machine, directory, "queue/physical_block_size"))
+}
+
+pub(crate) fn write_cache(machine: &Machine, directory: &Path) -> Fact {
+    fact(of_disk(machine, directory, "queue/write_cache"))
+}
+
+fn number(machine: &Machine, directory: &Path, attribute: &str) -> Answer<i64> {
+    of_disk(machine, directory, attribute)?.parse("a whole number", digits)
+}
+
+fn flag(machine: &Machine, directory: &Path, attribute: &str) -> Answer<bool> {
+    of_disk(machine, directory, attribute)?.parse("0 or 1", zero_or_one)
+}
+
+/// A line that the disk, not its partition, tells of itself.
+fn of_disk(machine: &Machine, directory: &Path, attribute: &str) -> Answer<String> {
+    let disk = block(machine, directory)?.value.disk;
+    machine.line(&format!("/sys/block/{disk}/{attribute}"))
+}
+
+/// A block device: itself, and the whole disk where it is a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Block {
+    name: String,
+    disk: String,
+}
+
+impl Block {
+    /// Where a link of `/sys/dev/block` leads: `../../devices/pci0000:00/…/block/sda/sda1`.
+    fn at(target: &str, is_partition: bool) -> Option<Self> {
+        let fit = |name: &&str| !name.is_empty() && *name != "." && *name != "..";
+        let mut from_behind = target.rsplit('/');
+        let name = from_behind.next().filter(fit)?;
+        let disk = if is_partition { from_behind.next().filter(fit)? } else { name };
+        Some(Self { name: name.to_owned(), disk: disk.to_owned() })
+    }
+}
+
+/// By the numbers of the mounted file system. Those that count devices of their own (btrfs) are asked by the name
+/// of what was mounted.
+fn block(machine: &Machine, directory: &Path) -> Answer<Block> {
+    let mount = mount(machine, directory)?.value;
+    let numbered = format!("/sys/dev/block/{}", mount.device);
+    let named = mount.source.rsplit_once('/').map(|(_, name)| format!("/sys/class/block/{name}"));
+    let of = |path: &str| {
+        let is_partition = machine.there(&format!("{path}/partition")).is_ok();
+        machine.link(path)?.parse("a link to a block device", |target| Block::at(target, is_partition))
+    };
+    match (of(&numbered), named) {
+        (Err(Unknown::Absent(_)), Some(named)) if machine.there(&named).is_ok() => of(&named),
+        (Err(Unknown::Absent(_)), _) if mount.device.starts_with("0:") => {
+            Err(Unknown::Absent(format!("{} has no block device of its own", mount.file_system)))
+        }
+        (answer, _) => answer,
+    }
+}
+
+/// One line of `mountinfo`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mount {
+    id: u64,
+    /// Major and minor number, as in `254:0`.
+    device: String,
+    point: String,
+    options: String,
+    file_system: String,
+    source: String,
+}
+
+impl Mount {
+    /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`: any number of optional
+    /// fields before the dash.
+    fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.split(' ');
+        let id = digits(fields.next()?)?;
+        let device = fields.nth(1)?;
+        let (major, minor) = device.split_once(':')?;
+        let _: (u32, u32) = (digits(major)?, digits(minor)?);
+        let point = unescaped(fields.nth(1)?);
+        let own = fields.next()?;
+        fields.find(|&field| field == "-")?;
+        let file_system = unescaped(fields.next()?);
+        let source = unescaped(fields.next()?);
+        let mut options: Vec<&str> = own.split(',').collect();
+        for option in fields.next().unwrap_or_default().split(',') {
+            if !option.is_empty() && !options.contains(&option) {
+                options.push(option);
+            }
+        }
+        let options = unescaped(&options.join(","));
+        Some(Self { id, device: device.to_owned(), point, options, file_system, source })
+    }
+}
+
+/// White space and backslashes are there as three octal digits: `mangle` in fs/seq_file.c.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        rest = tail;
+        let byte = match (first, tail) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
+                rest = after;
+                (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0')
+            }
+            _ => first,
+        };
+        bytes.push(byte);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The mount that the kernel says the directory is in; where it does not say, the last one of the longest mount
+/// point above the directory: it covers the others.
+fn mount(machine: &Machine, directory: &Path) -> Answer<Mount> {
+    let asked = Err(Unknown::Absent("no captured file tells".to_owned()));
+    let id = machine.or_call(asked, "statx(2)", || calls::mount_id(directory)).ok().map(|found| found.value);
+    machine.text(MOUNTS)?.parse("a list of mounts with this directory", |text| {
+        let mounts: Vec<Mount> = text.lines().filter_map(Mount::parse).collect();
+        chosen(mounts, directory, id)
+    })
+}
+
+fn chosen(mounts: Vec<Mount>, directory: &Path, id: Option<u64>) -> Option<Mount> {
+    if let Some(mount) = mounts.iter().find(|mount| Some(mount.id) == id) {
+        return Some(mount.clone());
+    }
+    let above = mounts.into_iter().filter(|mount| directory.starts_with(&mount.point));
+    above.max_by_key(|mount| mount.point.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use proptest::prelude::*;
+    use tollgate_model::FactValue;
+
+    use super::*;
+    use crate::registry::storage;
+
+    const CAPTURED: &str = "\
+21 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw,discard,errors=remount-ro
+22 21 0:20 / /proc rw,nosuid,nodev,noexec,relatime shared:5 - proc proc rw
+40 21 0:35 / /dev/shm rw,nosuid,nodev shared:3 master:1 - tmpfs tmpfs rw,size=24682416k,inode64
+41 21 8:2 /sub /mnt/a\\040place rw,noatime - xfs /dev/sda2 rw,attr2
+42 21 0:41 /root /srv rw - btrfs /dev/mapper/pool rw,ssd,subvol=/root
+43 21 0:50 / /over rw - overlay overlay rw,lowerdir=/a\\134:b
+";
+
+    fn tree() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let file = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        file("proc/self/mountinfo", CAPTURED);
+        file("sys/devices/pci0/block/sda/sda2/partition", "2\n");
+        file("sys/devices/pci0/block/sda/queue/rotational", "1\n");
+        file("sys/devices/pci0/block/sda/queue/scheduler", "none [mq-deadline] kyber\n");
+        file("sys/devices/pci0/block/sda/queue/logical_block_size", "512\n");
+        file("sys/devices/pci0/block/sda/queue/physical_block_size", "4096\n");
+        file("sys/devices/pci0/block/sda/queue/write_cache", "write back\n");
+        file("sys/devices/pci0/block/sda/queue/dax", "0\n");
+        file("sys/devices/pci0/block/sda/device/model", "A DISK          \n");
+        file("sys/devices/virtual/block/dm-0/queue/scheduler", "none\n");
+        for directory in ["sys/dev/block", "sys/block", "sys/class/block"] {
+            std::fs::create_dir_all(root.path().join(directory)).unwrap();
+        }
+        let link = |to: &str, at: &str| symlink(to, root.path().join(at)).unwrap();
+        link("../../devices/pci0/block/sda/sda2", "sys/dev/block/8:2");
+        link("../devices/pci0/block/sda", "sys/block/sda");
+        link("../devices/virtual/block/dm-0", "sys/block/dm-0");
+        link("../../devices/virtual/block/dm-0", "sys/class/block/pool");
+        root
+    }
+
+    fn value(root: &Path, directory: &str, name: &str) -> Option<FactValue> {
+        let facts = storage(&Machine::captured(root), Path::new(directory));
+        facts.into_iter().find(|(known, _)| known == name).unwrap().1.value().cloned()
+    }
+
+    #[test]
+    fn a_partition_is_known_by_its_disk() {
+        let root = tree();
+        let known = |name: &str| value(root.path(), "/mnt/a place/deep/er", name).unwrap().to_string();
+        assert_eq!(known("files.fs"), "xfs");
+        assert_eq!(known("files.mount"), "/mnt/a place");
+        assert_eq!(known("files.options"), "rw,noatime,attr2");
+        assert_eq!(known("files.source"), "/dev/sda2");
+        assert_eq!(known("files.device"), "sda2");
+        assert_eq!(known("files.device.model"), "A DISK");
+        assert_eq!(known("files.device.rotational"), "yes");
+        assert_eq!(known("files.device.scheduler"), "mq-deadline");
+        assert_eq!(known("files.device.logical_block"), "512");
+        assert_eq!(known("files.device.physical_block"), "4096");
+        assert_eq!(known("files.device.write_cache"), "write back");
+        assert_eq!(known("files.device.dax"), "no");
+    }
+
+    #[test]
+    fn a_file_system_without_a_device_says_so() {
+        let root = tree();
+        let facts = storage(&Machine::captured(root.path()), Path::new("/dev/shm/x"));
+        let device = facts.into_iter().find(|(name, _)| name == "files.device").unwrap().1;
+        assert_eq!(device, Fact::absent("tmpfs has no block device of its own"));
+        assert_eq!(value(root.path(), "/over", "files.options").unwrap().to_string(), "rw,lowerdir=/a\\:b");
+    }
+
+    #[test]
+    fn one_that_counts_its_own_devices_is_known_by_what_was_mounted() {
+        let root = tree();
+        assert_eq!(value(root.path(), "/srv", "files.device").unwrap().to_string(), "dm-0");
+        assert_eq!(value(root.path(), "/srv", "files.device.scheduler").unwrap().to_string(), "none");
+    }
+
+    #[test]
+    fn the_number_of_the_mount_counts_before_its_name() {
+        let mounts = || CAPTURED.lines().filter_map(Mount::parse).collect::<Vec<_>>();
+        assert_eq!(mounts().len(), 6);
+        let fs = |id| chosen(mounts(), Path::new("/dev/shm/x"), id).unwrap().file_system;
+        assert_eq!(fs(None), "tmpfs");
+        assert_eq!(fs(Some(21)), "ext4");
+        assert_eq!(fs(Some(999)), "tmpfs", "not listed");
+        assert_eq!(chosen(mounts(), Path::new("/dev/shmem"), None).unwrap().point, "/", "whole names only");
+    }
+
+    #[test]
+    fn here_every_one_ends_in_an_answer() {
+        let facts = storage(&Machine::here(), &std::env::temp_dir());
+        assert_eq!(facts.len(), crate::STORAGE.len());
+        let known = |name: &str| facts.iter().any(|(known, fact)| known == name && fact.value().is_some());
+        assert!(known("files.free"), "{facts:?}");
+        if Path::new(MOUNTS).exists() {
+            assert!(known("files.fs") && known("files.options"), "{facts:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(text in "\\PC{0,200}|[0-9: /a-z,\\\\-]{0,200}", partition: bool) {
+            let _ = (Mount::parse(&text), unescaped(&text), Block::at(&text, partition));
+        }
+
+        #[test]
+        fn what_was_escaped_comes_back(text in "[a-z \t\n\\\\é]{0,40}") {
+            let escaped: String = text.chars().map(|c| match c {
+                ' ' => "\\040".to_owned(),
+                '\t' => "\\011".to_owned(),
+                '\n' => "\\012".to_owned(),
+                '\\' => "\\134".to_owned(),
+                c => c.to_string(),
+            }).collect();
+            prop_assert_eq!(unescaped(&escaped), text);
+        }
+
+        #[test]
+        fn a_line_is_read_whatever_its_optional_fields(fields in "( (shared|master|propagate_from):[0-9]{1,4}){0,4}") {
+            let line = format!("36 35 98:0 / /mnt rw{fields} - ext3 /dev/root rw,ro");
+            let mount = Mount::parse(&line);
+            prop_assert_eq!(mount.map(|mount| (mount.file_system, mount.options)), Some(("ext3".into(), "rw,ro".into())));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The programs that are run: mkfs, modprobe, rmmod. Each ends in time, and what it says is an error's reason.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::fs::MemfdFlags;
+
+use crate::{PlaceError, plainly};
+
+/// Between two looks whether a program has ended.
+const LOOK: Duration = Duration::from_millis(5);
+/// Looks before it is ended: 30 s.
+const LOOKS: u32 = 6000;
+/// What is read of what it said.
+const MAX_SAID: u64 = 4096;
+/// Where administrators' programs are, where PATH does not say.
+const USUAL: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+
+/// The program's file, by the absolute directories of PATH and then the usual ones.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let named = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::env::split_paths(&named).chain(std::env::split_paths(USUAL));
+    let files =
+        directories.filter(|directory| directory.is_absolute()).map(|directory| directory.join(program));
+    let can_run = |file: &PathBuf| {
+        file.metadata().is_ok_and(|told| told.is_file() && told.permissions().mode() & 0o111 != 0)
+    };
+    files.into_iter().find(can_run)
+}
+
+/// Runs a program to its end; the first line of what it said.
+///
+/// # Errors
+/// It could not be started, failed, took too long, or `stop` said so; it has ended in any case.
+pub(crate) fn run<A: AsRef<OsStr>>(
+    program: &Path,
+    arguments: &[A],
+    stop: &dyn Fn() -> bool,
+) -> Result<String, PlaceError> {
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let fault = |why: String| PlaceError::Unusable(format!("{name}: {why}"));
+    let of_start = |error: std::io::Error| fault(format!("it could not be started: {}", plainly(error)));
+    // A file, not a pipe: who says much does not wait for a reader.
+    let said = rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC).map_err(|e| of_start(e.into()))?;
+    let mut said = File::from(said);
+    let mut command = Command::new(program);
+    command.args(arguments).env("LC_ALL", "C").current_dir("/").stdin(Stdio::null());
+    command.stdout(said.try_clone().map_err(of_start)?).stderr(said.try_clone().map_err(of_start)?);
+    // SAFETY: prctl(2) is a system call and nothing else: it may be made between fork and exec.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let mut child = Ended(command.spawn().map_err(of_start)?);
+    for _ in 0..LOOKS {
+        if let Some(status) = child.0.try_wait().map_err(of_start)? {
+            let line = first_line(&mut said);
+            return match status.success() {
+                true => Ok(line),
+                false if stop() => Err(PlaceError::Interrupted),
+                false if line.is_empty() => Err(fault(format!("it failed: {status}"))),
+                false => Err(fault(line.strip_prefix(&format!("{name}: ")).unwrap_or(&line).to_owned())),
+            };
+        }
+        if stop() {
+            return Err(PlaceError::Interrupted);
+        }
+        std::thread::sleep(LOOK);
+    }
+    Err(fault("it did not end within 30 s".to_owned()))
+}
+
+/// A program that has ended when this is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // Neither does anything to one that was waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn first_line(said: &mut File) -> String {
+    let mut bytes = Vec::new();
+    let read = said.rewind().and_then(|()| said.take(MAX_SAID).read_to_end(&mut bytes));
+    if read.is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, stop: &dyn Fn() -> bool) -> Result<String, PlaceError> {
+        run(&find("sh").expect("a shell"), &["-c", script], stop)
+    }
+
+    #[test]
+    fn its_first_line_is_the_answer_or_the_reason() {
+        assert_eq!(shell("echo; echo one; echo two", &|| false), Ok("one".to_owned()));
+        let failed = shell("echo 'sh: no\u{1b} such' >&2; exit 1", &|| false).unwrap_err().to_string();
+        assert_eq!(failed, "sh: no such");
+        let silent = shell("exit 3", &|| false).unwrap_err().to_string();
+        assert_eq!(silent, "sh: it failed: exit status: 3");
+    }
+
+    #[test]
+    fn it_ends_when_asked() {
+        assert_eq!(shell("sleep 100", &|| true), Err(PlaceError::Interrupted));
+    }
+
+    #[test]
+    fn who_says_much_is_not_kept_waiting() {
+        assert_eq!(shell("head -c 1000000 /dev/zero; echo", &|| false), Ok(String::new()));
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        assert_eq!(find("tollgate-no-such-program"), None);
+    }
+}

@@ -1,0 +1,381 @@
+//! A block device in memory, by either of two drivers.
+//!
+//! - `brd` (drivers/block/brd.c): a module that is loaded for this run, and only where it was not loaded before. What
+//!   loads it writes down first that it will, so that the next run unloads it where this one was killed.
+//! - `loop` (loop(4)): over a sparse file in a tmpfs, with direct I/O and LO_FLAGS_AUTOCLEAR: the kernel frees it with
+//!   its last user, whatever became of who made it.
+//!
+//! Neither takes memory for what was never written.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::directory::Private;
+use crate::{PlaceError, commands};
+
+/// Between two attempts at what another's short use of a device may keep busy, such as udev's look at it.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Attempts: for 2 s.
+const ATTEMPTS: u32 = 200;
+
+/// Does it until it is no longer busy, for a bounded time.
+pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Err(Errno::BUSY | Errno::AGAIN | Errno::INTR) => std::thread::sleep(PAUSE),
+            answer => return answer,
+        }
+    }
+    attempt()
+}
+
+fn last_error() -> Errno {
+    let code = std::io::Error::last_os_error().raw_os_error();
+    code.map_or(Errno::IO, Errno::from_raw_os_error)
+}
+
+/// The module `brd`, loaded by this process; unloaded when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Brd {
+    record: Record,
+    home: Rc<Private>,
+}
+
+impl Brd {
+    /// What is written down before the module is loaded, in the private directory.
+    pub(crate) const RECORD: &str = "brd";
+    const DEVICE: &str = "/dev/ram0";
+
+    /// Loads it with one device of about `size` bytes; none where there is no such module, where somebody else has
+    /// loaded it, or where it is part of the kernel.
+    ///
+    /// # Errors
+    /// When it was interrupted, or what was loaded is not what was asked for.
+    pub(crate) fn load(
+        home: &Rc<Private>,
+        size: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Self>, PlaceError> {
+        let Some(modprobe) = commands::find("modprobe") else { return Ok(None) };
+        if is_taken() {
+            return Ok(None);
+        }
+        let Some(record) = Record::new(size) else { return Ok(None) };
+        let file = home.path().join(Self::RECORD);
+        if fs::write(&file, record.to_text()).is_err() {
+            return Ok(None);
+        }
+        let size = format!("rd_size={}", record.kib);
+        let loaded = commands::run(&modprobe, &["brd", "rd_nr=1", size.as_str(), "max_part=0"], stop);
+        if record.is_loaded() {
+            let brd = Self { record, home: Rc::clone(home) };
+            loaded?;
+            return Ok(Some(brd));
+        }
+        let _ = fs::remove_file(file);
+        match loaded {
+            Err(PlaceError::Interrupted) => Err(PlaceError::Interrupted),
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &'static Path {
+        Path::new(Self::DEVICE)
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.record.kib << 10
+    }
+}
+
+impl Drop for Brd {
+    fn drop(&mut self) {
+        if self.record.unload().is_err() {
+            // Somebody else uses it by now: the next run tries again, and must know that it is ours.
+            self.home.leave();
+        }
+    }
+}
+
+/// Whether somebody else has, or may have, such devices.
+fn is_taken() -> bool {
+    let Ok(modules) = fs::read_to_string("/proc/modules") else { return true };
+    let is_loaded = modules.lines().any(|line| line.split(' ').next() == Some("brd"));
+    let is_device = |name: &str| {
+        name.strip_prefix("ram").is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let has_devices = || {
+        let entries = fs::read_dir("/dev").into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_device))
+    };
+    is_loaded || Path::new("/sys/module/brd").exists() || has_devices()
+}
+
+/// By what a module that was loaded here is told from one that somebody else loaded: the same boot, one device, and
+/// a size in KiB that nobody would ask for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    boot: String,
+    kib: u64,
+}
+
+impl Record {
+    fn new(size: u64) -> Option<Self> {
+        let odd = u64::from(std::process::id() % 1021 + 1) * 4;
+        Some(Self { boot: boot()?, kib: (size >> 20 << 10).saturating_add(odd) })
+    }
+
+    fn to_text(&self) -> String {
+        format!("{} {}\n", self.boot, self.kib)
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (boot, kib) = text.trim_end().split_once(' ')?;
+        Some(Self { boot: boot.to_owned(), kib: kib.parse().ok()? })
+    }
+
+    /// Whether the module that is loaded now is the one that was written down.
+    pub(crate) fn is_loaded(&self) -> bool {
+        let parameter = |name: &str| {
+            let text = fs::read_to_string(format!("/sys/module/brd/parameters/{name}")).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        boot().as_ref() == Some(&self.boot)
+            && parameter("rd_nr") == Some(1)
+            && parameter("rd_size") == Some(self.kib)
+    }
+
+    /// Unloads it, where it is that one and nobody uses it.
+    pub(crate) fn unload(&self) -> Result<(), Errno> {
+        if !self.is_loaded() {
+            return Ok(());
+        }
+        patiently(|| {
+            // SAFETY: the name ends in NUL; the kernel refuses while the module is in use.
+            match unsafe { libc::syscall(libc::SYS_delete_module, c"brd".as_ptr(), libc::O_NONBLOCK) } {
+                0 => Ok(()),
+                _ => Err(last_error()),
+            }
+        })
+    }
+}
+
+/// What tells this boot of the machine from any other: proc_sys_kernel(5).
+fn boot() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty() && !text.contains(' '))
+}
+
+/// A loop device over a file; freed when it is dropped and unmounted.
+#[derive(Debug)]
+pub(crate) struct Loop {
+    /// None only while it is being dropped.
+    device: Option<File>,
+    path: PathBuf,
+    direct: bool,
+    /// Its number, where the kernel had to add it for us.
+    added: Option<libc::c_int>,
+    control: File,
+}
+
+/// `struct loop_info64` in linux/loop.h.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Info {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+/// `struct loop_config` in linux/loop.h.
+#[repr(C)]
+struct Config {
+    fd: u32,
+    block_size: u32,
+    info: Info,
+    reserved: [u64; 8],
+}
+
+const NO_INFO: Info = Info {
+    device: 0,
+    inode: 0,
+    rdevice: 0,
+    offset: 0,
+    size_limit: 0,
+    number: 0,
+    encrypt_type: 0,
+    encrypt_key_size: 0,
+    flags: 0,
+    file_name: [0; 64],
+    crypt_name: [0; 64],
+    encrypt_key: [0; 32],
+    init: [0; 2],
+};
+
+// linux/loop.h.
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
+const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
+const LOOP_CTL_REMOVE: libc::Ioctl = 0x4c81;
+const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
+const LO_FLAGS_DIRECT_IO: u32 = 16;
+
+impl Loop {
+    /// Gives a free loop device this file.
+    ///
+    /// # Errors
+    /// A sentence: there are no loop devices here, or they may not be used.
+    pub(crate) fn over(file: &File) -> Result<Self, PlaceError> {
+        /// Others may take a device between the question and the claim.
+        const CLAIMS: u32 = 16;
+        const CONTROL: &str = "/dev/loop-control";
+        let open = |path: &Path| {
+            let opened = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path);
+            opened.map_err(|error| {
+                let code = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+                PlaceError::of(path.display(), code)
+            })
+        };
+        let control = open(Path::new(CONTROL))?;
+        let known = numbers();
+        for _ in 0..CLAIMS {
+            // SAFETY: this request takes no argument.
+            let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
+            if number < 0 {
+                return Err(PlaceError::of("no loop device is free: LOOP_CTL_GET_FREE", last_error()));
+            }
+            let path = PathBuf::from(format!("/dev/loop{number}"));
+            let added = (!known.contains(&number)).then_some(number);
+            let device = open(&path)?;
+            match configure(&device, file) {
+                Ok(()) => {
+                    let direct = flags(&device).is_some_and(|flags| flags & LO_FLAGS_DIRECT_IO != 0);
+                    return Ok(Self { device: Some(device), path, direct, added, control });
+                }
+                Err(Errno::BUSY) => {}
+                Err(error) => {
+                    let what = format!("{}: LOOP_CONFIGURE (Linux 5.8)", path.display());
+                    return Err(PlaceError::of(what, error));
+                }
+            }
+        }
+        Err(PlaceError::Unusable("every loop device that was free was taken by others".to_owned()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it passes the page cache of the file beneath by, as the kernel says after all.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.direct
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.device = None;
+        if let Some(number) = self.added {
+            let _ = patiently(|| {
+                // SAFETY: the argument is a number; the kernel refuses while the device is in use.
+                match unsafe { libc::ioctl(self.control.as_raw_fd(), LOOP_CTL_REMOVE, number) } {
+                    0.. => Ok(()),
+                    _ => Err(last_error()),
+                }
+            });
+        }
+    }
+}
+
+fn configure(device: &File, file: &File) -> Result<(), Errno> {
+    let mut file_name = [0; 64];
+    file_name[..8].copy_from_slice(b"tollgate");
+    let attempt = |flags: u32| {
+        let info = Info { flags, file_name, ..NO_INFO };
+        let config = Config { fd: file.as_raw_fd().cast_unsigned(), block_size: 0, info, reserved: [0; 8] };
+        // SAFETY: the pointer is to a whole loop_config, which the kernel reads.
+        match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) } {
+            0 => Ok(()),
+            _ => Err(last_error()),
+        }
+    };
+    match attempt(LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO) {
+        Err(Errno::INVAL) => attempt(LO_FLAGS_AUTOCLEAR),
+        answer => answer,
+    }
+}
+
+fn flags(device: &File) -> Option<u32> {
+    let mut info = NO_INFO;
+    // SAFETY: the pointer is to a whole loop_info64, which the kernel fills.
+    let told = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
+    (told == 0).then_some(info.flags)
+}
+
+/// The loop devices that there are.
+fn numbers() -> Vec<libc::c_int> {
+    let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let number = |name: std::ffi::OsString| name.to_str()?.strip_prefix("loop")?.parse().ok();
+    entries.filter_map(|entry| number(entry.file_name())).collect()
+}
+
+/// Bytes of memory that a file in a tmpfs takes.
+pub(crate) fn taken(file: &File) -> Option<u64> {
+    Some(file.metadata().ok()?.blocks().saturating_mul(512))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_kernel_s_structures_have_its_sizes() {
+        assert_eq!((size_of::<Info>(), size_of::<Config>()), (232, 304));
+    }
+
+    #[test]
+    fn what_nobody_else_loads_is_told_by_its_size() {
+        let record = Record { boot: "b".to_owned(), kib: 4096 };
+        assert_eq!(Record::parse(&record.to_text()), Some(record));
+        assert!(!Record { boot: "another".to_owned(), kib: 4096 }.is_loaded());
+        if let Some(record) = Record::new(1 << 30) {
+            assert!(record.kib > 1 << 20 && record.kib % 4 == 0 && record.kib % 1024 != 0, "{record:?}");
+        }
+    }
+
+    #[test]
+    fn patience_ends() {
+        let mut left = 3;
+        let answer = patiently(|| {
+            left -= 1;
+            if left == 0 { Ok(left) } else { Err(Errno::BUSY) }
+        });
+        assert_eq!(answer, Ok(0));
+        assert_eq!(patiently(|| Err::<(), _>(Errno::PERM)), Err(Errno::PERM));
+    }
+
+    proptest! {
+        #[test]
+        fn any_record_is_taken(text in "\\PC{0,60}|[0-9a-f-]{0,36} [0-9]{0,30}\n?") {
+            let _ = Record::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! A fresh file system on a block device in memory: what the software costs without the storage.
+//!
+//! All mounts are made in a mount namespace of this process (mount_namespaces(7)), which the processes that it starts
+//! share: whatever ends them, the kernel then unmounts, frees the loop device and gives the memory back. Where no
+//! namespace can be had, and for what none holds (the private directory, the module brd), the next run takes away
+//! what this one left.
+
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::thread::{CapabilitySet, UnshareFlags};
+use tollgate_model::Fact;
+
+use crate::device::{Brd, Loop, Record, patiently, taken};
+use crate::directory::{self, Private};
+use crate::{PlaceError, bytes, commands, plainly};
+
+/// What the names of its private directories begin with: they are removed with more care than others.
+const PREFIX: &str = ".tollgate-ram-";
+/// Where they are: the first that can be written to.
+const PLACES: [&str; 2] = ["/run", "/tmp"];
+/// Where in the private directory the tmpfs is mounted that holds the file.
+const MEMORY: &str = "memory";
+/// Where in the private directory the file system is mounted.
+const FILES: &str = "files";
+/// The directory in the file system that is measured in.
+const SITE: &str = "site";
+/// Less memory than this is too little for a file system with something in it.
+const LEAST_MEMORY: u64 = 32 << 20;
+/// A device is not larger: making a file system on one of 1 TiB still takes less than a second.
+const LARGEST: u64 = 1 << 40;
+/// No smaller: some file systems need as much.
+const SMALLEST: u64 = 512 << 20;
+
+/// What may still be taken.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    /// Bytes.
+    pub available: u64,
+    /// Who says so, such as `/proc/meminfo MemAvailable`.
+    pub by: String,
+}
+
+/// A file system on a block device in memory; gone when it is dropped.
+#[derive(Debug)]
+pub struct RamDisk {
+    // In this order they are dropped.
+    mounted: Mounted,
+    device: Device,
+    _home: Rc<Private>,
+    directory: PathBuf,
+    file_system: String,
+    made_by: String,
+    room: (u64, String),
+    before: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Device {
+    Brd {
+        brd: Brd,
+        /// Memory that was available before it had written anything.
+        available: Option<u64>,
+    },
+    Loop {
+        // In this order they are dropped: the device holds the file, the file the tmpfs.
+        device: Loop,
+        file: File,
+        _memory: Mounted,
+        size: u64,
+    },
+}
+
+impl RamDisk {
+    /// Makes one with a file system that mkfs.`kind` makes. `stop` says whether somebody asked to stop.
+    ///
+    /// # Errors
+    /// A sentence; what had been made by then is gone.
+    pub fn make(kind: &str, memory: &Memory, stop: &dyn Fn() -> bool) -> Result<Self, PlaceError> {
+        if !is_name(kind) {
+            return Err(PlaceError::Unusable(format!(
+                "{kind:?} is not the name of a file system: small letters and digits, such as ext4"
+            )));
+        }
+        check_privilege()?;
+        let program = format!("mkfs.{kind}");
+        let Some(mkfs) = commands::find(&program) else {
+            return Err(PlaceError::Unusable(format!(
+                "there is no {program} here, which makes the file system"
+            )));
+        };
+        let half = memory.available / 2;
+        if half < LEAST_MEMORY {
+            return Err(PlaceError::Unusable(format!(
+                "half of the memory that can be had is {} ({}); it takes {}",
+                bytes(half),
+                memory.by,
+                bytes(LEAST_MEMORY)
+            )));
+        }
+        let made_by = match commands::run(&mkfs, &["-V"], stop) {
+            Err(PlaceError::Interrupted) => return Err(PlaceError::Interrupted),
+            answer => answer.unwrap_or_else(|_| program.clone()),
+        };
+        clean();
+        let home = Rc::new(home()?);
+        own_namespace();
+        let device = Device::make(&home, half, stop)?;
+        let mut arguments: Vec<&OsStr> = options_of_mkfs(kind).iter().map(OsStr::new).collect();
+        arguments.push(device.path().as_os_str());
+        commands::run(&mkfs, &arguments, stop)?;
+        let data = if kind == "ext4" { "noinit_itable" } else { "" };
+        let target = subdirectory(&home, FILES)?;
+        let mounted = Mounted::mount(device.path(), &target, kind, data)?;
+        let directory = target.join(SITE);
+        make_directory(&directory)?;
+        let room = least_room(directory::room(&directory)?, half, &memory.by);
+        mounted.sync();
+        let before = device.taken();
+        let file_system = kind.to_owned();
+        Ok(Self { mounted, device, _home: home, directory, file_system, made_by, room, before })
+    }
+
+    /// An empty directory in it.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// How many bytes may be written there, and why no more.
+    pub fn room(&self) -> (u64, String) {
+        self.room.clone()
+    }
+
+    /// What it is, and the memory that it took before anything was measured and takes now.
+    pub fn facts(&self) -> Vec<(String, Fact)> {
+        self.mounted.sync();
+        let taken = |amount: Option<u64>| match amount.and_then(|amount| i64::try_from(amount).ok()) {
+            Some(amount) => Fact::known(amount, self.device.taken_by()),
+            None => Fact::unreadable(format!("{} does not say", self.device.taken_by())),
+        };
+        let size = i64::try_from(self.device.size()).unwrap_or(i64::MAX);
+        let path = self.device.path().display().to_string();
+        let facts = [
+            ("ram.device", Fact::known(self.device.kind(), path.as_str())),
+            ("ram.size", Fact::known(size, "as it was made")),
+            ("ram.fs", Fact::known(self.file_system.as_str(), "as it was made")),
+            ("ram.mkfs", Fact::known(self.made_by.as_str(), format!("mkfs.{} -V", self.file_system))),
+            ("ram.taken.before", taken(self.before)),
+            ("ram.taken.after", taken(self.device.taken())),
+        ];
+        facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect()
+    }
+}
+
+impl Device {
+    /// By brd where it can be loaded, else by loop.
+    fn make(home: &Rc<Private>, half: u64, stop: &dyn Fn() -> bool) -> Result<Self, PlaceError> {
+        let size = size();
+        let available = available();
+        if let Some(brd) = Brd::load(home, size, stop)? {
+            return Ok(Self::Brd { brd, available });
+        }
+        let target = subdirectory(home, MEMORY)?;
+        let memory = Mounted::mount(
+            Path::new("tollgate"),
+            &target,
+            "tmpfs",
+            &format!("size={half},nr_inodes=16,mode=0700"),
+        )?;
+        let path = target.join("tollgate-ram");
+        let fault = |error: std::io::Error| {
+            PlaceError::Unusable(format!(
+                "no file of {} can be made in a tmpfs: {}",
+                bytes(size),
+                plainly(error)
+            ))
+        };
+        let open = |direct: libc::c_int| {
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .custom_flags(direct)
+                .open(&path)
+        };
+        // Whether the file takes direct I/O (tmpfs since Linux 6.6) decides whether the device does.
+        let file = open(libc::O_DIRECT).or_else(|_| open(0)).map_err(fault)?;
+        file.set_len(size).map_err(fault)?;
+        let device = Loop::over(&file)?;
+        Ok(Self::Loop { device, file, _memory: memory, size })
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Brd { brd, .. } => brd.path(),
+            Self::Loop { device, .. } => device.path(),
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Brd { .. } => "brd",
+            Self::Loop { device, .. } if device.is_direct() => "loop over tmpfs, direct I/O",
+            Self::Loop { .. } => "loop over tmpfs, buffered I/O",
+        }
+    }
+
+    fn size(&self) -> u64 {
+        match self {
+            Self::Brd { brd, .. } => brd.size(),
+            Self::Loop { size, .. } => *size,
+        }
+    }
+
+    /// Bytes of memory that it takes now.
+    fn taken(&self) -> Option<u64> {
+        match self {
+            Self::Brd { available: before, .. } => Some((*before)?.saturating_sub(available()?)),
+            Self::Loop { file, .. } => taken(file),
+        }
+    }
+
+    fn taken_by(&self) -> &'static str {
+        match self {
+            Self::Brd { .. } => "/proc/meminfo MemAvailable, less than before the device was made",
+            Self::Loop { .. } => "fstat(2) st_blocks of the file beneath the loop device",
+        }
+    }
+}
+
+/// Takes away what killed programs left in the open: mounts, the module brd, directories. Only root has made any.
+pub fn clean() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for under in PLACES.map(Path::new) {
+        let Ok(parent) = directory::open(under) else { continue };
+        for home in directory::left(&parent, under, PREFIX) {
+            for name in [FILES, MEMORY] {
+                // Not a mount point, in most cases. What is still in use is left to the next run.
+                let _ = unmount(&home.path().join(name), UnmountFlags::NOFOLLOW);
+            }
+            let record = fs::read_to_string(home.path().join(Brd::RECORD)).ok();
+            match record.as_deref().and_then(Record::parse) {
+                Some(record) if record.unload().is_err() => home.leave(),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A private directory where root keeps what lasts no longer than the machine is up.
+fn home() -> Result<Private, PlaceError> {
+    let [first, second] = PLACES.map(Path::new);
+    let make = |under: &Path| Private::new(directory::open(under)?, under, PREFIX);
+    make(first).or_else(|_| make(second))
+}
+
+fn subdirectory(home: &Private, name: &str) -> Result<PathBuf, PlaceError> {
+    let path = home.path().join(name);
+    make_directory(&path).map(|()| path)
+}
+
+fn make_directory(path: &Path) -> Result<(), PlaceError> {
+    rustix::fs::mkdir(path, Mode::RWXU)
+        .map_err(|error| PlaceError::of(format_args!("{} cannot be made", path.display()), error))
+}
+
+fn check_privilege() -> Result<(), PlaceError> {
+    if !rustix::process::geteuid().is_root() {
+        let why = "it makes a block device and mounts a file system on it";
+        return Err(PlaceError::NeedsRoot(why.to_owned()));
+    }
+    match rustix::thread::capabilities(None) {
+        Ok(sets) if !sets.effective.contains(CapabilitySet::SYS_ADMIN) => {
+            Err(PlaceError::NeedsRoot("root here may not mount anything (it lacks CAP_SYS_ADMIN)".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Mounts from here on are this process's own, and what others unmount is unmounted here too. Where that is refused,
+/// mounts are made in the open.
+fn own_namespace() {
+    // SAFETY: the flag changes only which mounts this thread and its children see.
+    let own = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) };
+    if own.is_ok() {
+        let _ =
+            rustix::mount::mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC);
+    }
+}
+
+/// Something that was mounted here; unmounted when it is dropped.
+#[derive(Debug)]
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn mount(source: &Path, target: &Path, kind: &str, data: &str) -> Result<Self, PlaceError> {
+        let fault = |error: Errno| match error {
+            Errno::NODEV => PlaceError::Unusable(format!("this kernel has no file system {kind}")),
+            Errno::PERM | Errno::ACCESS => {
+                PlaceError::NeedsRoot(format!("mounting {kind} is refused here: {}", plainly(error)))
+            }
+            _ => PlaceError::of(format_args!("{kind} cannot be mounted"), error),
+        };
+        let data = CString::new(data).map_err(|_| fault(Errno::INVAL))?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        rustix::mount::mount(source, target, kind, flags, data.as_c_str()).map_err(fault)?;
+        Ok(Self(target.to_owned()))
+    }
+
+    /// What was written goes to the device.
+    fn sync(&self) {
+        if let Ok(root) = File::open(&self.0) {
+            let _ = rustix::fs::syncfs(&root);
+        }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if patiently(|| unmount(&self.0, UnmountFlags::NOFOLLOW)) == Err(Errno::BUSY) {
+            // Who still uses it keeps it until it ends; nobody finds it any more.
+            let _ = unmount(&self.0, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH);
+        }
+    }
+}
+
+fn unmount(path: &Path, flags: UnmountFlags) -> Result<(), Errno> {
+    rustix::mount::unmount(path, flags)
+}
+
+/// Nothing is written that is not needed: what nobody touches takes no memory. ext4 would write the tables of its
+/// inodes now or, while it is measured, in the background; it is mounted so that it does neither (ext4(5)
+/// noinit_itable).
+fn options_of_mkfs(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "ext4" => &["-q", "-F", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"],
+        // These cannot leave the tables of inodes for later: fewer inodes, and a smaller journal.
+        "ext3" => &["-q", "-F", "-E", "nodiscard", "-i", "1048576", "-J", "size=32"],
+        "ext2" => &["-q", "-F", "-E", "nodiscard", "-i", "1048576"],
+        "xfs" => &["-q", "-f", "-K"],
+        "btrfs" => &["-q", "-f", "-K"],
+        "f2fs" => &["-q", "-f", "-t", "0"],
+        _ => &[],
+    }
+}
+
+/// Of a name such as ext4, and nothing that could be a path or an option.
+fn is_name(kind: &str) -> bool {
+    (1..=16).contains(&kind.len())
+        && kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+/// Twice the memory of the machine, within bounds: untouched space costs nothing.
+fn size() -> u64 {
+    let told = rustix::system::sysinfo();
+    let total = told.totalram.saturating_mul(u64::from(told.mem_unit.max(1)));
+    (total.saturating_mul(2) >> 20 << 20).clamp(SMALLEST, LARGEST)
+}
+
+/// In bytes.
+fn available() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The less of a tenth of what is free, and half of the memory without an eighth of it for the file system's own
+/// tables.
+fn least_room(free: (u64, String), half: u64, by: &str) -> (u64, String) {
+    let memory = half - half / 8;
+    match free.0 <= memory {
+        true => free,
+        false => {
+            let why = format!(
+                "half of the memory that can be had ({by}), less an eighth for the file system itself"
+            );
+            (memory, why)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_no_paths_and_no_options() {
+        for name in ["ext4", "xfs", "btrfs", "f2fs"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", "../x", "-t", "Ext4", "a b", "ext4;", "aaaaaaaaaaaaaaaaa", "é"] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_tighter_limit_is_named() {
+        let free = || (100, "a tenth".to_owned());
+        assert_eq!(least_room(free(), 800, "meminfo"), free());
+        let (room, by) = least_room(free(), 80, "meminfo");
+        assert_eq!(room, 70);
+        assert!(by.contains("meminfo"), "{by}");
+    }
+
+    #[test]
+    fn sizes_are_whole() {
+        assert!(size() >= SMALLEST && size() <= LARGEST && size().is_multiple_of(1 << 20));
+    }
+
+    #[test]
+    fn little_memory_is_refused_before_anything_is_made() {
+        let memory = Memory { available: 1 << 20, by: "a test".to_owned() };
+        let why = RamDisk::make("ext4", &memory, &|| false).expect_err("too little");
+        assert!(
+            why.to_string().contains("a test")
+                || matches!(why, PlaceError::NeedsRoot(_))
+                || why.to_string().contains("no mkfs"),
+            "{why}"
+        );
+    }
+}

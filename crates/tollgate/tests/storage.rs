@@ -1,0 +1,371 @@
+//! Where files are measured: what cannot be used is refused in one line, what is known of it is kept, and nothing of
+//! it stays, however the run ends. Block devices in memory need root: elsewhere those tests say that they are skipped.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod common;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use common::{Home, expect_answer, one_line};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
+/// A case of the suite files that any place can have.
+const CASE: &str = "files/stat";
+
+#[test]
+fn a_directory_that_cannot_be_used_is_refused_before_anything_is_measured() {
+    let home = Home::new();
+    let file = home.file("file", "");
+    let absent = home.path().join("absent").display().to_string();
+    for (directory, reason) in [(absent, "does not exist"), (file, "is not a directory")] {
+        let began = Instant::now();
+        let line = home.refusal(["run", CASE, "--time", "20", "--dir", &directory]);
+        assert!(line.starts_with("--dir: ") && line.contains(&directory) && line.contains(reason), "{line}");
+        assert!(began.elapsed().as_secs() < 10, "it measured first");
+    }
+    assert_eq!(home.files(), ["file"]);
+}
+
+#[test]
+fn a_place_that_no_case_needs_is_refused() {
+    let home = Home::new();
+    for option in ["--dir=.", "--on=ram"] {
+        let line = home.refusal(["run", "gates/call", "--time", "1", option]);
+        assert!(line.contains("no case of the suite files"), "{line}");
+    }
+    let line = home.refusal(["run", CASE, "--dir", ".", "--on", "ram"]);
+    assert!(line.contains("cannot be used with"), "{line}");
+    for on in ["disk", "ram:", "ram:../x", "ram:-t"] {
+        let line = home.refusal(["run", CASE, "--on", on]);
+        assert!(line.contains("--on"), "{line}");
+    }
+}
+
+#[test]
+fn a_directory_is_known_and_left_as_it_was() {
+    let home = Home::new();
+    let place = tempfile::tempdir().expect("a directory");
+    let directory = place.path().to_str().expect("text");
+    let run = home.json(["run", CASE, "--time", "1", "--format", "json", "--quiet", "--dir", directory]);
+    expect_answer(row(&run, CASE));
+    assert_eq!(row(&run, CASE)["status"], "measured");
+    assert!(entries(place.path()).is_empty(), "{:?}", entries(place.path()));
+    let canonical = place.path().canonicalize().expect("a path");
+    assert_eq!(run["environment"]["files.dir"]["value"], canonical.to_str().expect("text"));
+    assert!(run["environment"]["files.free"]["value"].as_f64().is_some_and(|free| free > 0.0));
+    if Path::new("/proc/self/mountinfo").exists() {
+        assert!(run["environment"]["files.fs"]["value"].is_string(), "{run}");
+        assert!(run["environment"]["files.options"]["value"].is_string(), "{run}");
+    }
+}
+
+#[test]
+fn a_file_system_that_is_read_only_is_named() {
+    let home = Home::new();
+    let mount = home.path().join("mount");
+    fs::create_dir(&mount).expect("made");
+    let run = |script: &str| {
+        let script = format!("mount -t tmpfs -o ro none \"$1\" || exit 99; cd / || exit 99; {script}");
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", &script, "sh"]).arg(&mount).arg(PROGRAM);
+        command.env("XDG_DATA_HOME", home.path()).output()
+    };
+    let named = run(&format!("exec \"$2\" run {CASE} --time 20 --dir \"$1\""));
+    match named {
+        Ok(output) if output.status.code() == Some(2) && !output.stderr.starts_with(b"unshare") => {
+            let line = one_line(&output.stderr);
+            assert!(line.starts_with("--dir: ") && line.contains("read-only"), "{line}");
+        }
+        Ok(output) if output.status.success() => panic!("it was not noticed: {output:?}"),
+        other => return println!("skipped: nothing can be mounted here: {other:?}"),
+    }
+    // Where nobody named it, the rest is measured all the same.
+    let usual = run(&format!(
+        "cd \"$1\" && exec \"$2\" run gates/call {CASE} --time 1 --quiet --format json --out /dev/null"
+    ));
+    let run = document(&usual.expect("it ran before"));
+    assert_eq!(row(&run, "gates/call")["status"], "measured");
+    assert_eq!(row(&run, CASE)["status"], "skipped");
+    let why = row(&run, CASE)["why"].as_str().expect("a reason");
+    assert!(why.contains("read-only") && why.contains("--dir"), "{why}");
+    assert!(run["environment"].get("files.fs").is_none());
+}
+
+#[test]
+fn what_a_killed_run_left_the_next_one_takes_away() {
+    let home = Home::new();
+    let place = tempfile::tempdir().expect("a directory");
+    let directory = place.path().to_str().expect("text");
+    let precious = place.path().join("precious");
+    fs::write(&precious, "x").expect("written");
+    for after in [60, 250] {
+        let mut run = start(&home, &["--dir", directory]);
+        wait_for("the private directory", || (entries(place.path()).len() > 1).then_some(()));
+        std::thread::sleep(Duration::from_millis(after));
+        end(&mut run, Signal::KILL);
+        assert_eq!(entries(place.path()).len(), 2, "what it made is there until the next run");
+        home.output(["run", CASE, "--time", "1", "--quiet", "--dir", directory]);
+        assert_eq!(entries(place.path()), std::slice::from_ref(&precious));
+    }
+    let mut run = start(&home, &["--dir", directory]);
+    wait_for("the private directory", || (entries(place.path()).len() > 1).then_some(()));
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(end(&mut run, Signal::INT), Some(130));
+    assert_eq!(entries(place.path()), [precious]);
+}
+
+#[test]
+fn memory_for_others_than_root_is_one_line() {
+    let place = tempfile::tempdir().expect("a directory");
+    let program = place.path().join("tollgate");
+    fs::copy(PROGRAM, &program).expect("a copy of the program");
+    for path in [place.path(), &program] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");
+    }
+    let mut command = Command::new(&program);
+    command
+        .args(["run", CASE, "--on", "ram", "--time", "20"])
+        .current_dir("/")
+        .env("XDG_DATA_HOME", place.path());
+    if rustix::process::geteuid().is_root() {
+        command.uid(65534).gid(65534).env_remove("XDG_DATA_HOME").env("HOME", "/nonexistent");
+    }
+    let output = command.output().expect("started");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(one_line(&output.stderr).starts_with("--on ram needs root: "), "{output:?}");
+}
+
+#[test]
+fn a_file_system_that_nobody_can_make_is_refused() {
+    let Some(_memory) = Memory::take() else { return };
+    let home = Home::new();
+    let line = home.refusal(["run", CASE, "--time", "20", "--on", "ram:nosuch"]);
+    assert!(line.contains("mkfs.nosuch"), "{line}");
+}
+
+#[test]
+fn memory_is_known_and_nothing_of_it_stays() {
+    let Some(memory) = Memory::take() else { return };
+    let home = Home::new();
+    let run = home.json(["run", CASE, "--time", "1", "--format", "json", "--quiet", "--on", "ram"]);
+    memory.expect_nothing();
+    memory.expect_no_directory();
+    assert_eq!(row(&run, CASE)["status"], "measured", "{run}");
+    let known = |name: &str| {
+        let fact = &run["environment"][name];
+        assert_eq!(fact["status"], "known", "{name}: {fact}");
+        fact["value"].clone()
+    };
+    assert_eq!(known("files.fs"), "ext4");
+    assert_eq!(known("ram.fs"), "ext4");
+    assert!(known("ram.mkfs").as_str().is_some_and(|line| line.starts_with("mke2fs ")));
+    assert!(known("files.options").as_str().is_some_and(|options| options.contains("nosuid")));
+    let amount = |name: &str| known(name).as_f64().expect("a number");
+    let total = run["environment"]["memory.total"]["value"].as_f64().expect("a number");
+    assert!(amount("ram.size") > total, "a device may be larger than memory");
+    assert!(amount("ram.taken.before") < amount("ram.size") / 10.0, "untouched space costs nothing");
+    assert!(amount("ram.taken.after") > 0.0);
+    assert_eq!(known("files.device"), known_device(&run), "the file system is on the device that was made");
+}
+
+fn known_device(run: &Value) -> Value {
+    let source = run["environment"]["ram.device"]["source"].as_str().expect("a device");
+    Value::from(source.rsplit('/').next().expect("a name"))
+}
+
+#[test]
+fn memory_is_given_back_at_once_when_the_run_is_interrupted() {
+    let Some(memory) = Memory::take() else { return };
+    let home = Home::new();
+    for (signal, status, after) in [(Signal::INT, 130, 0), (Signal::TERM, 143, 30), (Signal::INT, 130, 500)] {
+        let mut run = start(&home, &["--on", "ram"]);
+        wait_for("the private directory", || (!Memory::directories().is_empty()).then_some(()));
+        std::thread::sleep(Duration::from_millis(after));
+        assert_eq!(end(&mut run, signal), Some(status));
+        memory.expect_nothing();
+        memory.expect_no_directory();
+    }
+}
+
+#[test]
+fn memory_is_given_back_when_the_run_is_killed() {
+    let Some(memory) = Memory::take() else { return };
+    let home = Home::new();
+    for after in [0, 5, 10, 15, 20, 30, 45, 80, 200, 600] {
+        let mut run = start(&home, &["--on", "ram"]);
+        wait_for("the private directory", || (!Memory::directories().is_empty()).then_some(()));
+        std::thread::sleep(Duration::from_millis(after));
+        end(&mut run, Signal::KILL);
+        memory.expect_nothing();
+    }
+    home.output(["run", CASE, "--time", "1", "--quiet", "--on", "ram"]);
+    memory.expect_nothing();
+    memory.expect_no_directory();
+}
+
+/// Then mounts are made in the open, and outlive a program that is killed.
+#[test]
+fn without_a_namespace_the_next_run_takes_away_what_a_killed_one_left() {
+    let Some(memory) = Memory::take() else { return };
+    let home = Home::new();
+    for (after, next) in [(0, "--on=ram"), (20, "--dir=."), (400, "--on=ram")] {
+        let mut command = command(&home, &["--on", "ram"]);
+        // SAFETY: two system calls, on memory that was made before.
+        unsafe { command.pre_exec(|| refuse(libc::SYS_unshare)) };
+        let mut run = command.spawn().expect("started");
+        wait_for("the private directory", || (!Memory::directories().is_empty()).then_some(()));
+        std::thread::sleep(Duration::from_millis(after));
+        end(&mut run, Signal::KILL);
+        if after == 400 {
+            assert_eq!(Memory::mounts().len(), 2, "they were not in the open: this tests nothing");
+        }
+        home.output(["run", CASE, "--time", "1", "--quiet", next]);
+        memory.expect_nothing();
+        memory.expect_no_directory();
+    }
+}
+
+/// From now on this call gives EPERM.
+fn refuse(call: libc::c_long) -> io::Result<()> {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let filter = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
+    let program = [
+        filter(LOAD, 0, 0),
+        filter(EQUAL, 1, call as u32),
+        filter(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        filter(RETURN, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    // SAFETY: plain numbers, and a program that outlives the call.
+    let outcome = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            | libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program)
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The right to make devices in memory, which one test has at a time: each looks at what is on the machine.
+struct Memory {
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Memory {
+    fn take() -> Option<Self> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root may make a block device and mount it");
+            return None;
+        }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let home = Home::new();
+        let output =
+            home.tollgate(["run", CASE, "--time", "1", "--quiet", "--on", "ram"]).output().expect("started");
+        let told = String::from_utf8_lossy(&output.stderr);
+        let places_without = ["needs root", "loop", "mkfs.ext4", "no file system"];
+        if output.status.code() == Some(2) && places_without.iter().any(|word| told.contains(word)) {
+            println!("skipped: no device in memory can be made here: {told}");
+            return None;
+        }
+        assert!(output.status.success(), "{output:?}");
+        Some(Self { _alone: alone })
+    }
+
+    /// The kernel frees what a killed process held a moment after it is gone.
+    fn expect_nothing(&self) {
+        let began = Instant::now();
+        loop {
+            let left = [Self::devices(), Self::mounts()].concat();
+            if left.is_empty() {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(5), "left behind: {left:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn expect_no_directory(&self) {
+        assert!(Self::directories().is_empty(), "{:?}", Self::directories());
+    }
+
+    /// Loop devices over a file of ours, whatever else is on this machine.
+    fn devices() -> Vec<String> {
+        let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+        let backing = entries.filter_map(|entry| {
+            let file = fs::read_to_string(entry.path().join("loop/backing_file")).ok()?;
+            file.contains("tollgate-ram").then(|| format!("{}: {file}", entry.path().display()))
+        });
+        backing.collect()
+    }
+
+    fn mounts() -> Vec<String> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+        mounts.lines().filter(|line| line.contains(".tollgate-ram-")).map(str::to_owned).collect()
+    }
+
+    fn directories() -> Vec<PathBuf> {
+        let all = ["/run", "/tmp"].map(|under| entries(Path::new(under)));
+        let is_ours = |path: &PathBuf| path.to_string_lossy().contains("/.tollgate-ram-");
+        all.into_iter().flatten().filter(is_ours).collect()
+    }
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// A run that takes longer than any test waits.
+fn command(home: &Home, place: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", CASE, "--time", "30", "--quiet"]).args(place);
+    command.env("XDG_DATA_HOME", home.path()).current_dir(home.path());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn start(home: &Home, place: &[&str]) -> Child {
+    command(home, place).spawn().expect("started")
+}
+
+/// Ends it and waits for it; the exit status.
+fn end(run: &mut Child, signal: Signal) -> Option<i32> {
+    kill_process(Pid::from_child(run), signal).expect("our own child");
+    let began = Instant::now();
+    let status = run.wait().expect("waited");
+    assert!(began.elapsed() < Duration::from_secs(3), "it went on for {:?}", began.elapsed());
+    status.code()
+}
+
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        match look() {
+            Some(found) => return found,
+            None => assert!(began.elapsed() < Duration::from_secs(10), "{what} did not happen"),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn row<'a>(run: &'a Value, probe: &str) -> &'a Value {
+    let rows = run["measurements"].as_array().expect("measurements");
+    rows.iter().find(|row| row["probe"] == probe).unwrap_or_else(|| panic!("no row for {probe}"))
+}
