@@ -143,12 +143,15 @@ pub struct Measured {
 /// Events that were counted beside the time: the evidence that what was timed is what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Of what, in the plural: `minor faults`.
+    /// Of what, in the plural: `minor faults`. Of a share, what is true of it.
     pub what: String,
     /// How many there were in the kept blocks.
     pub events: u64,
-    /// Operations in the kept blocks.
+    /// Operations in the kept blocks. Of a share, those that were looked at.
     pub operations: u64,
+    /// Only some of the operations were looked at, and not each of them need be an event.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_share: bool,
 }
 
 /// One fresh process's part of the samples.

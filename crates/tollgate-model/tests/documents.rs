@@ -22,7 +22,8 @@ fn small() -> Run {
     // The second process timed 70 rounds, and two of them had a block of this case.
     prices.processes[1].rounds = 70;
     prices.processes[1].ran = Some(vec![0, 64]);
-    prices.counted = Some(Counted { what: "minor faults".into(), events: 1000, operations: 1000 });
+    prices.counted =
+        Some(Counted { what: "minor faults".into(), events: 1000, operations: 1000, is_share: false });
     prices.against = Some(Case::plain("gates/vdso"));
     prices.notes.push("int 0x80".into());
     let mut run = run_of(vec![

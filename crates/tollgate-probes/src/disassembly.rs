@@ -2,7 +2,7 @@
 //! and must hold the instruction that the probe names, as often as it says, and beside it nothing but what
 //! makes it ready.
 
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use crate::bench::{OWN_PROBES, Timed, TimedLoop};
 use crate::probe::Extent;
@@ -30,6 +30,7 @@ fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {
             Timed::Loop { code, instruction, times } => {
                 Some((probe.case(params).to_string(), code, instruction, times))
             }
+            Timed::Together { .. } => None,
             Timed::Whole(interface) => {
                 assert!(!interface.is_empty(), "{}", probe.name);
                 None
@@ -52,6 +53,48 @@ fn every_timed_loop_holds_the_instruction_that_its_probe_names_and_nothing_else_
             assert_eq!(other.flow_control(), FlowControl::Next, "{case}: {}", listing(&body));
         }
     }
+}
+
+/// What loops that go round within themselves consist of beside that.
+const WITHIN: [Mnemonic; 8] = [
+    Mnemonic::And,
+    Mnemonic::Cmp,
+    Mnemonic::Dec,
+    Mnemonic::Inc,
+    Mnemonic::Je,
+    Mnemonic::Jne,
+    Mnemonic::Jg,
+    Mnemonic::Xchg,
+];
+
+#[test]
+fn loops_that_wait_hold_what_they_name_and_no_other_store_that_matters() {
+    let mut seen = 0;
+    for probe in SUITES.iter().flat_map(|suite| suite.probes.iter().copied()) {
+        for params in probe.cases_in(Extent::Thorough) {
+            let Timed::Together { code, instruction: named, times } = (probe.timed)(&params) else {
+                continue;
+            };
+            let case = probe.case(params).to_string();
+            let body = loop_body(&case, TimedLoop::Long(code));
+            let writes = |instruction: &&Instruction| {
+                instruction.op0_kind() == OpKind::Memory && mnemonic(instruction) == named
+            };
+            let priced = body.iter().filter(writes).filter(|instruction| !is_own(instruction)).count();
+            assert_eq!(priced, times, "{case}: {}", listing(&body));
+            for other in &body {
+                let known = PREPARATION.contains(&other.mnemonic()) || WITHIN.contains(&other.mnemonic());
+                assert!(known || mnemonic(other) == named, "{case}: {}", listing(&body));
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 0 || crate::bench::cpu::allowed_in_all().len() < 2, "no such loop");
+}
+
+/// Whether it writes to the loop's own context.
+fn is_own(instruction: &Instruction) -> bool {
+    instruction.memory_base() == Register::R13
 }
 
 #[test]
@@ -85,6 +128,7 @@ fn both_sides_of_a_comparison_of_gates_run_the_same_code() {
 fn body_of(probe: &Probe) -> Vec<Instruction> {
     match (probe.timed)(&(probe.cases)()[0]) {
         Timed::Loop { code, .. } => loop_body(probe.name, code),
+        Timed::Together { .. } => panic!("{} is no straight loop", probe.name),
         Timed::Whole(interface) => panic!("{} is no loop but {interface}", probe.name),
     }
 }
@@ -94,7 +138,7 @@ fn loop_body(name: &str, timed: TimedLoop) -> Vec<Instruction> {
     let code = decode(timed);
     let back = code
         .iter()
-        .position(|instruction| {
+        .rposition(|instruction| {
             instruction.is_jcc_short_or_near() && instruction.near_branch_target() < instruction.ip()
         })
         .unwrap_or_else(|| panic!("{name}: no loop in {}", listing(&code)));

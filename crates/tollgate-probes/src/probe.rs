@@ -41,6 +41,8 @@ pub struct Probe {
     /// The events that are counted beside the time, in the plural, where they are: one an operation, or the
     /// case has failed.
     pub counts: Option<&'static str>,
+    /// The operations that are looked at, and what is counted among them, where that is a share and not all of them.
+    pub share: Option<Share>,
     /// The probe that this one is held against, round by round: what does it add to that? Both have the
     /// same number of operations in a block.
     pub against: Option<&'static str>,
@@ -58,6 +60,15 @@ pub struct Probe {
     pub absence: fn(signal: i32) -> Option<&'static str>,
 }
 
+/// What some of the operations are counted for.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    /// What is true of those that are counted, such as `were stored to by the other core last`.
+    pub what: &'static str,
+    /// One of so many operations is looked at.
+    pub one_of: u64,
+}
+
 /// What most probes have in common, to be completed: one case, in nanoseconds, held against nothing.
 pub const PLAIN: Probe = Probe {
     name: "",
@@ -65,6 +76,7 @@ pub const PLAIN: Probe = Probe {
     timed: |_| Timed::Loop { code: EMPTY, instruction: "", times: 0 },
     unit: Unit::Nanoseconds,
     counts: None,
+    share: None,
     against: None,
     cases: one_case,
     more: Vec::new,

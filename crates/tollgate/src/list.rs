@@ -122,8 +122,12 @@ fn instruction(probe: &Probe) -> Option<String> {
     let mut names = Vec::new();
     for params in (probe.cases)() {
         match (probe.timed)(&params) {
-            Timed::Loop { instruction, .. } if !names.contains(&instruction) => names.push(instruction),
-            Timed::Loop { .. } | Timed::Whole(_) => {}
+            Timed::Loop { instruction, .. } | Timed::Together { instruction, .. }
+                if !names.contains(&instruction) =>
+            {
+                names.push(instruction);
+            }
+            Timed::Loop { .. } | Timed::Together { .. } | Timed::Whole(_) => {}
         }
     }
     (!names.is_empty()).then(|| names.join(", "))
@@ -132,7 +136,7 @@ fn instruction(probe: &Probe) -> Option<String> {
 fn interface(probe: &Probe) -> Option<&'static str> {
     (probe.cases)().iter().find_map(|params| match (probe.timed)(params) {
         Timed::Whole(interface) => Some(interface),
-        Timed::Loop { .. } => None,
+        Timed::Loop { .. } | Timed::Together { .. } => None,
     })
 }
 

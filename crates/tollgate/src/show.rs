@@ -241,7 +241,12 @@ fn in_words(doubt: Doubt) -> String {
 }
 
 fn in_words_counted(counted: &Counted) -> String {
-    let Counted { what, events, operations } = counted;
+    let Counted { what, events, operations, is_share } = counted;
+    if *is_share {
+        let share = figures::percent(*events as f64 / (*operations).max(1) as f64);
+        let share = if *events == 0 { "none".to_owned() } else { share };
+        return format!("{share} of {operations} that were looked at {what}");
+    }
     match events == operations {
         true => format!("{events} {what} counted, one an operation"),
         false => format!("{events} {what} counted in {operations} operations"),

@@ -190,6 +190,11 @@ pub(super) fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// The counter, to be held against what another processor's loop reads. Only where [`Clock::tsc`] was found.
+pub(super) fn stamp() -> u64 {
+    tsc_start().0
+}
+
 fn check_features() -> Result<(), TscFault> {
     let highest = __cpuid_count(0x8000_0000, 0).eax;
     if highest < 0x8000_0007 || __cpuid_count(0x8000_0001, 0).edx & 1 << 27 == 0 {

@@ -369,17 +369,26 @@ impl Entrant {
             samples: self.blocks.iter().map(per_op).collect(),
             dropped: self.processes.iter().map(|process| process.dropped.len() as u64).sum(),
             processes: self.processes.clone(),
-            counted: self.probe.counts.map(|what| Counted {
-                what: what.to_owned(),
-                events: self.events,
-                operations: self.blocks.len() as u64 * ops_per_sample,
-            }),
+            counted: self.counted(ops_per_sample),
             bytes_per_op: (self.probe.bytes)(&self.params),
             group: suite.to_owned(),
             against: self.probe.against.map(Case::plain),
             notes: self.ready.notes.lines().map(str::to_owned).collect(),
         };
         (!measured.samples.is_empty()).then_some(measured)
+    }
+
+    fn counted(&self, ops_per_sample: u64) -> Option<Counted> {
+        let operations = self.blocks.len() as u64 * ops_per_sample;
+        let events = self.events;
+        match (self.probe.counts, self.probe.share) {
+            (Some(what), _) => Some(Counted { what: what.to_owned(), events, operations, is_share: false }),
+            (None, Some(share)) => {
+                let operations = self.blocks.len() as u64 * (ops_per_sample / share.one_of.max(1));
+                Some(Counted { what: share.what.to_owned(), events, operations, is_share: true })
+            }
+            (None, None) => None,
+        }
     }
 
     fn conclude(self, suite: &str, clock: Clock) -> Measurement {

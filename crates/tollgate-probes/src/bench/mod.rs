@@ -4,11 +4,12 @@
 //! one suite on that way; `plan` says how the time is spent; `worker` is what happens inside one fresh
 //! process, `supervisor` what its parent does about it, and `ledger` the memory between the two. `arm`
 //! is a case made ready, `station` where its blocks run, `timed` the loops that are timed, `compat` the
-//! 32-bit program, `apart` another process for some arms, `experiment` what answers several questions at once,
+//! 32-bit program, `apart` another process for some arms, `beside` what is timed while other threads do something, `experiment` what answers several questions at once,
 //! `room` how much may be taken here, `site` where files are measured, `clock` the only clock, `own` what the bench measures of itself.
 
 pub mod apart;
 pub mod arm;
+pub mod beside;
 pub mod clock;
 mod compat;
 mod contest;

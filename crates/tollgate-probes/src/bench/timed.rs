@@ -39,6 +39,15 @@ pub enum Timed {
         /// How often the loop holds it, once for every operation of an iteration.
         times: usize,
     },
+    /// A loop of a few instructions that goes round within itself, or waits for what another thread does.
+    Together {
+        /// The loop.
+        code: LongLoop,
+        /// The instruction that is priced, as a disassembler names it.
+        instruction: &'static str,
+        /// How often the loop holds it with memory to write to.
+        times: usize,
+    },
     /// Whole operations, each too long for the frame around it to matter, through this interface: `fork(2)`.
     Whole(&'static str),
 }

@@ -297,8 +297,17 @@ fn number_of(name: &str) -> u64 {
 /// One block. What was counted in it must be what was asked for, or what was timed is something else.
 fn run_block(probe: Option<&Probe>, arm: &mut Arm, clock: Clock, order: Order) -> Result<Block, Refusal> {
     let block = arm.station.block(clock, order)?;
-    let Some(what) = probe.and_then(|probe| probe.counts) else { return Ok(block) };
     let operations = (order.iterations + order.extra) * arm.ops_per_iteration;
+    if let Some(share) = probe.and_then(|probe| probe.share) {
+        let looked_at = operations / share.one_of.max(1);
+        return match block.counted {
+            Some(events) if events > looked_at => {
+                Err(Refusal::Fail(format!("{events} of {looked_at} operations {}", share.what)))
+            }
+            _ => Ok(block),
+        };
+    }
+    let Some(what) = probe.and_then(|probe| probe.counts) else { return Ok(block) };
     match block.counted {
         Some(events) if events == operations || !block.undisturbed => Ok(block),
         Some(events) => {

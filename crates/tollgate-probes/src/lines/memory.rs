@@ -61,7 +61,8 @@ impl Region {
         }
         let mut region = Self { mapping, notes: Vec::new(), _taken: taken };
         for (at, word) in region.words_mut().iter_mut().enumerate().step_by(512) {
-            *word = at as u64 | 1;
+            // Not zero, and even: as the timed side would have written it.
+            *word = (at as u64 + 1) << 1;
         }
         if page == Page::Huge {
             region.note_huge_pages()?;

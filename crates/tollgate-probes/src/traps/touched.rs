@@ -223,7 +223,6 @@ pub(super) fn huge(pages: usize) -> Result<Region, Refusal> {
 mod tests {
     use super::*;
     use crate::bench::timed::EMPTY;
-    use crate::mapping::{HUGE, minor_faults};
 
     /// Counts so many more than there are iterations.
     struct TooMany(Vec<u64>, u64);

@@ -29,7 +29,7 @@ fn sharing(prices: &Prices) -> Vec<Observation> {
         .map(|(case, _)| case)
         .filter(|case| case.probe == THRASH && case.params.get("shared") == Some(&ParamValue::Flag(true)));
     // The same but for the size belongs into one sentence.
-    let mut series: Vec<(Vec<(String, String)>, Vec<Sharing>)> = Vec::new();
+    let mut series: Vec<(Kind, Vec<Sharing>)> = Vec::new();
     for case in shared {
         let alone = with(case, false);
         let (Some(ParamValue::Number(kib)), Some(dear), Some(cheap)) =
@@ -38,8 +38,7 @@ fn sharing(prices: &Prices) -> Vec<Observation> {
             continue;
         };
         let but_size = case.params.iter().filter(|(name, _)| !["kib", "shared"].contains(&name.as_str()));
-        let key: Vec<(String, String)> =
-            but_size.map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let key: Kind = but_size.map(|(name, value)| (name.clone(), value.to_string())).collect();
         let sharing =
             Sharing { kib: *kib, shared: dear.into(), alone: cheap.into(), cases: [alone, case.clone()] };
         match series.iter_mut().find(|(other, _)| *other == key) {
@@ -49,6 +48,9 @@ fn sharing(prices: &Prices) -> Vec<Observation> {
     }
     series.into_iter().map(|(key, points)| told(&key, &points)).collect()
 }
+
+/// Parameters and their values.
+type Kind = Vec<(String, String)>;
 
 /// One size, with another core on the same lines and without.
 struct Sharing {

@@ -1,0 +1,198 @@
+//! Operations on one line, alone and by several processors at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use tollgate_model::Params;
+
+use crate::bench::beside::{Beside, BesideLoop, Duty, Outcome, Partner, beside_loop};
+use crate::bench::timed::{LongLoop, timed_loop};
+use crate::bench::{Arm, Context, Refusal, Timed, TimedLoop, cpu};
+use crate::probe::{PLAIN, Probe, number, params, word};
+
+timed_loop! {
+    /// Word 0: the line; so in all of them.
+    store:
+        first "mov rcx, [r13]";
+        "mov [rcx], r12", "mov [rcx], r12", "mov [rcx], r12", "mov [rcx], r12",
+        "mov [rcx], r12", "mov [rcx], r12", "mov [rcx], r12", "mov [rcx], r12"
+}
+
+timed_loop! {
+    /// An atomic addition.
+    add:
+        first "mov rcx, [r13]";
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+}
+
+timed_loop! {
+    /// XCHG with memory is atomic without a prefix (Intel SDM volume 3, 9.1.2.1).
+    xchg:
+        first "mov rcx, [r13]";
+        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax",
+        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax"
+}
+
+timed_loop! {
+    /// Compares with zero, which is always there, and stores it again: no exchange fails.
+    cas:
+        first "mov rcx, [r13]", "xor edx, edx";
+        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx",
+        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx"
+}
+
+beside_loop! {
+    /// The same in another thread.
+    store_beside:
+        "mov rcx, [r13]",
+        "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp",
+        "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp"
+}
+
+beside_loop! {
+    /// The same in another thread.
+    add_beside:
+        "mov rcx, [r13]",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+}
+
+beside_loop! {
+    /// The same in another thread.
+    xchg_beside:
+        "mov rcx, [r13]",
+        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax",
+        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax"
+}
+
+beside_loop! {
+    /// The same in another thread.
+    cas_beside:
+        "mov rcx, [r13]", "xor eax, eax", "xor edx, edx",
+        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx",
+        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx"
+}
+
+/// Operations in a turn of each loop.
+const OPERATIONS: u64 = 8;
+
+pub(super) static PROBE: Probe = Probe {
+    name: "lines/atomic",
+    operation: "One operation on a line that so many threads, each on a processor of its own, do the same to: a plain store, an atomic addition, an exchange, a comparison that succeeds.",
+    timed: |params| {
+        let (code, _, instruction) = loops(params);
+        Timed::Loop { code: TimedLoop::Long(code), instruction, times: OPERATIONS as usize }
+    },
+    cases: || cases(&[1, 2]),
+    more: || cases(&more_threads(cpu::allowed_in_all().len() as u64)),
+    arm: |_, params| arm(params),
+    ..PLAIN
+};
+
+fn cases(threads: &[u64]) -> Vec<Params> {
+    let case = |op: &str, threads: u64| params(&[("op", op.into()), ("threads", threads.into())]);
+    let of = |op: &'static str| threads.iter().map(move |&threads| case(op, threads));
+    ["store", "add", "xchg", "cas"].into_iter().flat_map(of).collect()
+}
+
+/// Powers of two from four on, as far as there are processors, and all of them.
+fn more_threads(processors: u64) -> Vec<u64> {
+    let mut threads: Vec<u64> = (2..16).map(|power| 1 << power).take_while(|&n| n < processors).collect();
+    if processors > 2 {
+        threads.push(processors);
+    }
+    threads
+}
+
+fn loops(params: &Params) -> (LongLoop, BesideLoop, &'static str) {
+    match word(params, "op") {
+        "store" => (store, store_beside, "mov"),
+        "add" => (add, add_beside, "lock add"),
+        "xchg" => (xchg, xchg_beside, "xchg"),
+        _ => (cas, cas_beside, "lock cmpxchg"),
+    }
+}
+
+fn arm(params: &Params) -> Result<Arm, Refusal> {
+    let threads = number(params, "threads") as usize;
+    let others = cpu::others();
+    if others.len() + 1 < threads {
+        return Err(Refusal::Skip(format!(
+            "it takes {threads} processors, and this process may use {}",
+            others.len() + 1
+        )));
+    }
+    let (code, beside, _) = loops(params);
+    let partner = |&cpu: &usize| Partner { cpu, code: beside, side: Box::default() };
+    let partners: Vec<Partner> = others.iter().take(threads.saturating_sub(1)).map(partner).collect();
+    let duty = OnOneLine { line: Arc::default(), iterations: 0, adds: word(params, "op") == "add" };
+    // SAFETY: all loops change one word of a line that the duty keeps.
+    let station = unsafe { Beside::new(code, partners, duty) };
+    Ok(Arm::new(station).with_ops(OPERATIONS))
+}
+
+/// A pair of lines with one word.
+#[repr(align(128))]
+#[derive(Default)]
+struct Line(AtomicU64);
+
+struct OnOneLine {
+    line: Arc<Line>,
+    iterations: u64,
+    adds: bool,
+}
+
+impl Duty for OnOneLine {
+    fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64) {
+        self.line.0.store(0, SeqCst);
+        self.iterations = iterations;
+        context.words[0] = self.line.0.as_ptr() as u64;
+        partners.iter_mut().for_each(|partner| partner.side.words[0] = context.words[0]);
+    }
+
+    fn after(&mut self, _: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
+        let turns: u64 = self.iterations + partners.iter().map(|partner| partner.side.turns()).sum::<u64>();
+        let (sum, expected) = (self.line.0.load(SeqCst), turns * OPERATIONS);
+        match self.adds && sum != expected {
+            true => Err(Refusal::Fail(format!("{expected} atomic additions of one made {sum}"))),
+            false => Ok(Outcome::Sound(None)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Order;
+    use crate::bench::clock::Clock;
+
+    #[test]
+    fn threads_double_until_there_is_one_for_each_processor() {
+        let threads = [1, 2, 3, 4, 6, 64].map(more_threads);
+        assert_eq!(threads[..3], [vec![], vec![], vec![3]]);
+        assert_eq!((threads[3].as_slice(), threads[4].as_slice()), ([4].as_slice(), [4, 6].as_slice()));
+        assert_eq!(threads[5], [4, 8, 16, 32, 64]);
+    }
+
+    #[test]
+    fn no_addition_is_lost() {
+        let all = cpu::allowed();
+        cpu::remember(&all);
+        let Some(&home) = all.last() else { panic!("no processor allowed") };
+        cpu::pin(home).expect("an allowed processor");
+        let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
+            return eprintln!("skipped: no time stamp counter");
+        };
+        for case in cases(&[1, 2]).iter().filter(|case| word(case, "op") == "add") {
+            match arm(case) {
+                // A wrong sum would be an error.
+                Ok(mut arm) => drop(arm.block(clock, Order { iterations: 1000, extra: 0 }).expect("a block")),
+                Err(why) => eprintln!("skipped: {why:?}"),
+            }
+        }
+        cpu::allow(&all);
+    }
+}

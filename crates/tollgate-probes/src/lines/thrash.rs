@@ -1,0 +1,337 @@
+//! Two threads that store to every line of a buffer, again and again: the published experiment
+//! (S. Takeuchi, "Cache thrashing on a Ryzen 1800X", 2017), with each thread on a processor of its own, memory that
+//! was touched before, values that change, and the proof that both ran at the same time and took lines from each
+//! other.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tollgate_model::{ParamValue, Params, Unit};
+
+use crate::bench::beside::{Beside, BesideLoop, Duty, Outcome, Partner, beside_loop};
+use crate::bench::timed::timed_loop;
+use crate::bench::{Arm, Context, Refusal, Timed};
+use crate::probe::{PLAIN, Probe, Share, number, params, word};
+
+use super::memory::{Page, Region};
+use super::pairing::{self, is_home, related};
+use super::topology::Sizes;
+
+timed_loop! {
+    /// Stores to 509 lines one after the other, and looks who stored to the last of them before: so a sample of them
+    /// is looked at where it happens, and the others are stored to and nothing else. Word 0: the buffer; 1: its size
+    /// less one line; 2: where it is; 3: the value; 4: how many lines the other thread had stored to last.
+    sequential:
+        first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]";
+        "mov edx, 508",
+        "3:", "add rcx, 64", "and rcx, rdi", "add r8, 2", "mov [rsi + rcx], r8", "dec edx", "jne 3b",
+        "add rcx, 64", "and rcx, rdi", "add r8, 2", "mov rax, r8", "xchg [rsi + rcx], rax",
+        "xor rax, r8", "and eax, 1", "add r9, rax",
+        "mov [r13 + 16], rcx", "mov [r13 + 24], r8", "mov [r13 + 32], r9"
+}
+
+timed_loop! {
+    /// The same in an order that no prefetcher follows: a linear congruential generator of full period (Knuth, TAOCP
+    /// 3.2.1.2). Word 5: its increment in bytes.
+    random:
+        first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]",
+        "mov r10, [r13 + 40]";
+        "mov edx, 508",
+        "3:", "lea rcx, [rcx + rcx * 4]", "add rcx, r10", "and rcx, rdi", "add r8, 2", "mov [rsi + rcx], r8",
+        "dec edx", "jne 3b",
+        "lea rcx, [rcx + rcx * 4]", "add rcx, r10", "and rcx, rdi", "add r8, 2", "mov rax, r8",
+        "xchg [rsi + rcx], rax",
+        "xor rax, r8", "and eax, 1", "add r9, rax",
+        "mov [r13 + 16], rcx", "mov [r13 + 24], r8", "mov [r13 + 32], r9"
+}
+
+beside_loop! {
+    /// The other thread's, 61 lines a turn.
+    sequential_beside:
+        "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]",
+        "mov edx, 61",
+        "3:", "add rcx, 64", "and rcx, rdi", "add r8, 2", "mov [rsi + rcx], r8", "dec edx", "jne 3b",
+        "mov [r13 + 16], rcx", "mov [r13 + 24], r8"
+}
+
+beside_loop! {
+    /// The same in the other order.
+    random_beside:
+        "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r10, [r13 + 40]",
+        "mov edx, 61",
+        "3:", "lea rcx, [rcx + rcx * 4]", "add rcx, r10", "and rcx, rdi", "add r8, 2", "mov [rsi + rcx], r8",
+        "dec edx", "jne 3b",
+        "mov [r13 + 16], rcx", "mov [r13 + 24], r8"
+}
+
+/// Lines in a turn of the timed loop: a prime, so that it is not the same one that is looked at each time.
+const LINES: u64 = 509;
+const LINE: u64 = 64;
+
+pub(super) static PROBE: Probe = Probe {
+    name: "lines/thrash",
+    operation: "One line of a buffer stored to, in turn with all others, while a thread on another processor stores to the lines of the same buffer, or of one of its own.",
+    timed: |params| Timed::Together { code: loops(params).0, instruction: "mov", times: 1 },
+    unit: Unit::NanosecondsPerLine,
+    share: Some(Share { what: "had been stored to by the other processor last", one_of: LINES }),
+    cases: || cases(&[("sequential", Page::Huge), ("random", Page::Huge), ("random", Page::Small)]),
+    more: || cases(&[("sequential", Page::Small)]),
+    arm: |_, params| arm(params),
+    ..PLAIN
+};
+
+/// Both loops of a case.
+fn loops(params: &Params) -> (crate::bench::timed::LongLoop, BesideLoop) {
+    match word(params, "order") {
+        "sequential" => (sequential, sequential_beside),
+        _ => (random, random_beside),
+    }
+}
+
+fn cases(kinds: &[(&str, Page)]) -> Vec<Params> {
+    let mut cases = Vec::new();
+    for pair in pairing::words() {
+        for (order, page) in kinds {
+            for kib in sizes(Sizes::here()) {
+                for shared in [false, true] {
+                    cases.push(params(&[
+                        ("kib", kib.into()),
+                        ("shared", ParamValue::Flag(shared)),
+                        ("pair", pair.clone()),
+                        ("order", (*order).into()),
+                        ("page", page.word().into()),
+                    ]));
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// A quarter of each level, so that it fits in beside whatever else there is, and twice the last one; in KiB. All are
+/// powers of two: the quarters no larger, the last no smaller than said.
+fn sizes(caches: Sizes) -> Vec<u64> {
+    let quarter = |bytes: u64| 1 << (bytes / 4).max(4 << 10).ilog2();
+    let twice = caches.last.saturating_mul(2).checked_next_power_of_two().unwrap_or(1 << 63);
+    let mut sizes = vec![quarter(caches.l1), quarter(caches.l2), quarter(caches.last), twice];
+    sizes.dedup();
+    sizes.iter().map(|bytes| bytes >> 10).collect()
+}
+
+fn arm(params: &Params) -> Result<Arm, Refusal> {
+    let pair = related(word(params, "pair"))?;
+    let bytes = number(params, "kib") << 10;
+    let page = Page::from_word(word(params, "page"));
+    let shared = params.get("shared") == Some(&ParamValue::Flag(true));
+    let buffers = buffers(page)?;
+    let (own, theirs, notes) = {
+        let both = lock(&buffers);
+        // Nobody else ever stores to the second one.
+        let own = if shared { &both[0] } else { &both[1] };
+        let notes = own.notes().to_vec();
+        (own.address(), both[0].address(), notes)
+    };
+    let (code, beside) = loops(params);
+    let duty = Storing {
+        _buffers: buffers,
+        mine: Place::new(own, bytes, 0),
+        yours: Place::new(theirs, bytes, 1),
+        shared,
+        fits: bytes <= Sizes::here().last,
+        met: false,
+    };
+    let partner = Partner { cpu: pair.to, code: beside, side: Box::default() };
+    // SAFETY: both loops store to the first `bytes` of buffers that are at least so long and that the duty keeps.
+    let mut station = unsafe { Beside::new(code, vec![partner], duty) };
+    if !is_home(pair.from) {
+        station = station.on(pair.from);
+    }
+    let arm = Arm::new(station).with_ops(LINES).on_stage(format!("thrash {}", page.word()));
+    Ok(arm.with_notes([pair.in_words()]).with_notes(notes))
+}
+
+type Buffers = Arc<Mutex<[Region; 2]>>;
+
+static BUFFERS: Mutex<BTreeMap<&'static str, Buffers>> = Mutex::new(BTreeMap::new());
+
+/// The two buffers of such pages in this process, as large as the largest case; smaller ones use their beginning.
+fn buffers(page: Page) -> Result<Buffers, Refusal> {
+    let mut known = lock(&BUFFERS);
+    if let Some(buffers) = known.get(page.word()) {
+        return Ok(Arc::clone(buffers));
+    }
+    let largest = sizes(Sizes::here()).last().copied().unwrap_or(4) << 10;
+    let region = || Region::new(largest as usize, page);
+    let buffers = Arc::new(Mutex::new([region()?, region()?]));
+    known.insert(page.word(), Arc::clone(&buffers));
+    Ok(buffers)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a thread is on its way through its buffer.
+struct Place {
+    buffer: u64,
+    bytes: u64,
+    offset: u64,
+    /// Its last bit says whose it is.
+    value: u64,
+}
+
+impl Place {
+    /// The first thread begins at the beginning, the second half a round ahead.
+    fn new(buffer: u64, bytes: u64, who: u64) -> Self {
+        let mut place = Self { buffer, bytes, offset: 0, value: who };
+        if who == 1 {
+            for _ in 0..place.lines() / 2 {
+                place.offset = place.after(place.offset);
+            }
+        }
+        place
+    }
+
+    fn lines(&self) -> u64 {
+        self.bytes / LINE
+    }
+
+    /// The odd multiple of a line nearest to the golden section: any odd one gives the full period.
+    fn increment(&self) -> u64 {
+        ((self.lines() as f64 * 0.618) as u64 | 1) * LINE
+    }
+
+    /// Where the random order goes from `offset`.
+    fn after(&self, offset: u64) -> u64 {
+        offset.wrapping_mul(5).wrapping_add(self.increment()) & (self.bytes - LINE)
+    }
+
+    fn write(&self, words: &mut [u64]) {
+        let (last, taken) = (self.bytes - LINE, 0);
+        let own = [self.buffer, last, self.offset, self.value, taken, self.increment()];
+        words[..own.len()].copy_from_slice(&own);
+    }
+
+    fn read(&mut self, words: &[u64]) {
+        (self.offset, self.value) = (words[2], words[3]);
+    }
+}
+
+struct Storing {
+    _buffers: Buffers,
+    mine: Place,
+    yours: Place,
+    shared: bool,
+    /// The buffer fits into the last level.
+    fits: bool,
+    /// Both have been through all of the buffer.
+    met: bool,
+}
+
+impl Duty for Storing {
+    fn before(&mut self, context: &mut Context, partners: &mut [Partner], _iterations: u64) {
+        self.mine.write(&mut context.words);
+        partners.iter_mut().for_each(|partner| self.yours.write(&mut partner.side.words));
+    }
+
+    /// What fits into a cache is to be there, and what does not has to have been with the other thread once.
+    fn warm_up(&self) -> u64 {
+        if self.fits || (self.shared && !self.met) { self.mine.lines() / LINES + 1 } else { 1 }
+    }
+
+    fn begin(&mut self, context: &mut Context) {
+        context.words[4] = 0;
+    }
+
+    fn after(&mut self, context: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
+        self.met = true;
+        self.mine.read(&context.words);
+        partners.iter().for_each(|partner| self.yours.read(&partner.side.words));
+        let taken = context.words[4];
+        match taken > 0 && !self.shared {
+            true => {
+                Err(Refusal::Fail(format!("{taken} lines of a buffer of its own came from another thread")))
+            }
+            false => Ok(Outcome::Sound(Some(taken))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::clock::Clock;
+    use crate::bench::{Order, cpu};
+
+    #[test]
+    fn either_order_comes_by_every_line() {
+        for bytes in [256, 4 << 10, 1 << 20] {
+            let place = Place::new(0, bytes, 0);
+            let mut seen = vec![false; place.lines() as usize];
+            let mut offset = 0;
+            for _ in 0..place.lines() {
+                offset = place.after(offset);
+                assert!(
+                    !std::mem::replace(&mut seen[(offset / LINE) as usize], true),
+                    "{bytes}: {offset} twice"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_are_quarters_of_the_levels_and_twice_the_last() {
+        let caches = Sizes { l1: 48 << 10, l2: 1280 << 10, last: 48 << 20 };
+        assert_eq!(sizes(caches), [8, 256, 8192, 131_072]);
+        assert_eq!(sizes(Sizes { l1: 32 << 10, l2: 2 << 20, last: 2 << 20 }), [8, 512, 4096]);
+    }
+
+    #[test]
+    fn lines_are_taken_from_each_other_where_the_buffer_is_one_and_never_where_there_are_two() {
+        let all = cpu::allowed();
+        let Some(&home) = all.last().filter(|_| all.len() > 1) else {
+            return eprintln!("skipped: one processor only");
+        };
+        let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
+            return eprintln!("skipped: no time stamp counter");
+        };
+        cpu::pin(home).expect("an allowed processor");
+        for order in ["sequential", "random"] {
+            for shared in [false, true] {
+                let word = related(pairing::words()[0].to_string().as_str()).expect("a pair").relation.word();
+                let case = params(&[
+                    ("kib", sizes(Sizes::here())[0].into()),
+                    ("shared", ParamValue::Flag(shared)),
+                    ("pair", word.into()),
+                    ("order", order.into()),
+                    ("page", "4k".into()),
+                ]);
+                let mut arm = match arm(&case) {
+                    Ok(arm) => arm,
+                    Err(why) => return eprintln!("skipped: {why:?}"),
+                };
+                let blocks =
+                    (0..40).map(|_| arm.block(clock, Order { iterations: 40, extra: 0 }).expect("a block"));
+                let kept: Vec<u64> =
+                    blocks.filter(|block| block.undisturbed).filter_map(|block| block.counted).collect();
+                let taken: u64 = kept.iter().sum();
+                let looked_at = kept.len() as u64 * 40;
+                if kept.is_empty() {
+                    eprintln!("skipped: other work had a processor all the time");
+                } else if shared {
+                    assert!(taken > looked_at / 10, "{order}: {taken} of {looked_at}");
+                } else {
+                    assert_eq!(taken, 0, "{order}");
+                }
+            }
+        }
+        cpu::allow(&all);
+    }
+
+    #[test]
+    fn a_side_is_large_enough_for_what_a_place_writes() {
+        let mut side = crate::bench::beside::Side::default();
+        Place::new(64, 4096, 1).write(&mut side.words);
+        assert_eq!((side.words[0], side.words[1], side.words[3] & 1), (64, 4096 - 64, 1));
+    }
+}
