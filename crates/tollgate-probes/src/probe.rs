@@ -63,7 +63,7 @@ pub struct Probe {
 /// What some of the operations are counted for.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
-    /// What is true of those that are counted, such as `were stored to by the other core last`.
+    /// What is looked at and true of those that are counted: `lines looked at came from the other processor`.
     pub what: &'static str,
     /// One of so many operations is looked at.
     pub one_of: u64,

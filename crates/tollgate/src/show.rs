@@ -245,7 +245,7 @@ fn in_words_counted(counted: &Counted) -> String {
     if *is_share {
         let share = figures::percent(*events as f64 / (*operations).max(1) as f64);
         let share = if *events == 0 { "none".to_owned() } else { share };
-        return format!("{share} of {operations} that were looked at {what}");
+        return format!("{share} of {operations} {what}");
     }
     match events == operations {
         true => format!("{events} {what} counted, one an operation"),

@@ -302,7 +302,7 @@ fn run_block(probe: Option<&Probe>, arm: &mut Arm, clock: Clock, order: Order) -
         let looked_at = operations / share.one_of.max(1);
         return match block.counted {
             Some(events) if events > looked_at => {
-                Err(Refusal::Fail(format!("{events} of {looked_at} operations {}", share.what)))
+                Err(Refusal::Fail(format!("{events} of {looked_at} {}", share.what)))
             }
             _ => Ok(block),
         };

@@ -11,19 +11,21 @@ use crate::probe::{PLAIN, Probe, each, number};
 use super::pairing::{is_home, two_cores};
 
 timed_loop! {
-    /// Adds to a word, not atomically: nobody else changes it. Word 0: its address.
+    /// Adds to a word, atomically although nobody else changes it: as a counter or a lock does that is a neighbour of
+    /// another's. A plain addition would wait in the store buffer, and cost no more on many processors. Word 0: its
+    /// address.
     add:
         first "mov rcx, [r13]";
-        "add qword ptr [rcx], 1", "add qword ptr [rcx], 1", "add qword ptr [rcx], 1", "add qword ptr [rcx], 1",
-        "add qword ptr [rcx], 1", "add qword ptr [rcx], 1", "add qword ptr [rcx], 1", "add qword ptr [rcx], 1"
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
 }
 
 beside_loop! {
     /// The same in the other thread.
     add_beside:
         "mov rcx, [r13]",
-        "add qword ptr [rcx], 1", "add qword ptr [rcx], 1", "add qword ptr [rcx], 1", "add qword ptr [rcx], 1",
-        "add qword ptr [rcx], 1", "add qword ptr [rcx], 1", "add qword ptr [rcx], 1", "add qword ptr [rcx], 1"
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
 }
 
 /// Operations in a turn of each loop.
@@ -31,8 +33,12 @@ const OPERATIONS: u64 = 8;
 
 pub(super) static PROBE: Probe = Probe {
     name: "lines/neighbour",
-    operation: "One addition to a word of its own while another processor adds to a word so many bytes away: in the same line (false sharing), in the line that is fetched with it, or beyond both.",
-    timed: |_| Timed::Loop { code: TimedLoop::Long(add), instruction: "add", times: OPERATIONS as usize },
+    operation: "One atomic addition to a word of its own while another processor adds to a word so many bytes away: in the same line (false sharing), in the line that is fetched with it, or beyond both.",
+    timed: |_| Timed::Loop {
+        code: TimedLoop::Long(add),
+        instruction: "lock add",
+        times: OPERATIONS as usize,
+    },
     cases: || each("distance", &[8, 64, 128]),
     arm: |_, params| {
         let pair = two_cores()?;

@@ -10,7 +10,7 @@ use tollgate_model::{ParamValue, Params, Unit};
 
 use crate::bench::beside::{Beside, BesideLoop, Duty, Outcome, Partner, beside_loop};
 use crate::bench::timed::timed_loop;
-use crate::bench::{Arm, Context, Refusal, Timed};
+use crate::bench::{Arm, Context, Refusal, Timed, cpu};
 use crate::probe::{PLAIN, Probe, Share, number, params, word};
 
 use super::memory::{Page, Region};
@@ -73,7 +73,7 @@ pub(super) static PROBE: Probe = Probe {
     operation: "One line of a buffer stored to, in turn with all others, while a thread on another processor stores to the lines of the same buffer, or of one of its own.",
     timed: |params| Timed::Together { code: loops(params).0, instruction: "mov", times: 1 },
     unit: Unit::NanosecondsPerLine,
-    share: Some(Share { what: "had been stored to by the other processor last", one_of: LINES }),
+    share: Some(Share { what: "lines looked at came from the other processor", one_of: LINES }),
     cases: || cases(&[("sequential", Page::Huge), ("random", Page::Huge), ("random", Page::Small)]),
     more: || cases(&[("sequential", Page::Small)]),
     arm: |_, params| arm(params),
@@ -123,7 +123,7 @@ fn arm(params: &Params) -> Result<Arm, Refusal> {
     let bytes = number(params, "kib") << 10;
     let page = Page::from_word(word(params, "page"));
     let shared = params.get("shared") == Some(&ParamValue::Flag(true));
-    let buffers = buffers(page)?;
+    let buffers = buffers(page, pair.to)?;
     let (own, theirs, notes) = {
         let both = lock(&buffers);
         // Nobody else ever stores to the second one.
@@ -138,7 +138,6 @@ fn arm(params: &Params) -> Result<Arm, Refusal> {
         yours: Place::new(theirs, bytes, 1),
         shared,
         fits: bytes <= Sizes::here().last,
-        met: false,
     };
     let partner = Partner { cpu: pair.to, code: beside, side: Box::default() };
     // SAFETY: both loops store to the first `bytes` of buffers that are at least so long and that the duty keeps.
@@ -147,24 +146,42 @@ fn arm(params: &Params) -> Result<Arm, Refusal> {
         station = station.on(pair.from);
     }
     let arm = Arm::new(station).with_ops(LINES).on_stage(format!("thrash {}", page.word()));
-    Ok(arm.with_notes([pair.in_words()]).with_notes(notes))
+    Ok(arm.with_notes([format!("processors {} and {}", pair.from, pair.to)]).with_notes(notes))
 }
 
 type Buffers = Arc<Mutex<[Region; 2]>>;
 
 static BUFFERS: Mutex<BTreeMap<&'static str, Buffers>> = Mutex::new(BTreeMap::new());
 
-/// The two buffers of such pages in this process, as large as the largest case; smaller ones use their beginning.
-fn buffers(page: Page) -> Result<Buffers, Refusal> {
+/// The two buffers of such pages in this process, as large as the largest case; smaller ones use their beginning. Of
+/// the first, every other line was stored to by the other processor: what does not fit into a cache would not come
+/// by all of it in a whole run.
+fn buffers(page: Page, other: usize) -> Result<Buffers, Refusal> {
     let mut known = lock(&BUFFERS);
     if let Some(buffers) = known.get(page.word()) {
         return Ok(Arc::clone(buffers));
     }
     let largest = sizes(Sizes::here()).last().copied().unwrap_or(4) << 10;
     let region = || Region::new(largest as usize, page);
-    let buffers = Arc::new(Mutex::new([region()?, region()?]));
+    let (shared, own) = (region()?, region()?);
+    let buffers = Arc::new(Mutex::new([touched_by(shared, other)?, own]));
     known.insert(page.word(), Arc::clone(&buffers));
     Ok(buffers)
+}
+
+/// The region, with a store of the thread on `other` to the second of each two lines.
+fn touched_by(mut region: Region, other: usize) -> Result<Region, Refusal> {
+    let touch = move || {
+        let there = cpu::pin(other);
+        for (line, words) in region.words_mut().chunks_exact_mut((2 * LINE / 8) as usize).enumerate() {
+            words[(LINE / 8) as usize] = (line as u64) << 1 | 1;
+        }
+        there.map(|()| region)
+    };
+    let thread = std::thread::Builder::new().spawn(touch);
+    let thread = thread.map_err(|error| Refusal::of("no thread can be started", &error))?;
+    let touched = thread.join().map_err(|_| Refusal::Fail("the other thread ended early".to_owned()))?;
+    touched.map_err(|error| Refusal::of(&format!("no thread can be put on processor {other}"), &error))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -224,8 +241,6 @@ struct Storing {
     shared: bool,
     /// The buffer fits into the last level.
     fits: bool,
-    /// Both have been through all of the buffer.
-    met: bool,
 }
 
 impl Duty for Storing {
@@ -234,9 +249,9 @@ impl Duty for Storing {
         partners.iter_mut().for_each(|partner| self.yours.write(&mut partner.side.words));
     }
 
-    /// What fits into a cache is to be there, and what does not has to have been with the other thread once.
+    /// What fits into a cache is to be there.
     fn warm_up(&self) -> u64 {
-        if self.fits || (self.shared && !self.met) { self.mine.lines() / LINES + 1 } else { 1 }
+        if self.fits { self.mine.lines() / LINES + 1 } else { 1 }
     }
 
     fn begin(&mut self, context: &mut Context) {
@@ -244,7 +259,6 @@ impl Duty for Storing {
     }
 
     fn after(&mut self, context: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
-        self.met = true;
         self.mine.read(&context.words);
         partners.iter().for_each(|partner| self.yours.read(&partner.side.words));
         let taken = context.words[4];
@@ -260,8 +274,8 @@ impl Duty for Storing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::Order;
     use crate::bench::clock::Clock;
-    use crate::bench::{Order, cpu};
 
     #[test]
     fn either_order_comes_by_every_line() {
