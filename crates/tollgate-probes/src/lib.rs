@@ -7,6 +7,7 @@
 pub mod bench;
 #[cfg(test)]
 mod disassembly;
+mod files;
 mod gates;
 mod lines;
 mod mapping;
@@ -15,6 +16,7 @@ mod processes;
 pub mod registry;
 pub mod selection;
 mod traps;
+mod uring;
 
 pub use probe::{Extent, Probe, Suite};
 pub use registry::{SUITES, find};

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use super::clock::Clock;
 use super::compat;
@@ -23,6 +24,8 @@ pub struct Arm {
     pub(super) stage: Option<String>,
     /// What was found while it was made ready.
     pub(super) notes: Vec<String>,
+    /// Of the time that it took to be made ready, what no later process of the run will need again.
+    pub(super) spent_once: Duration,
 }
 
 impl Arm {
@@ -36,6 +39,7 @@ impl Arm {
             experiment: None,
             stage: None,
             notes: Vec::new(),
+            spent_once: Duration::ZERO,
         }
     }
 
@@ -72,6 +76,13 @@ impl Arm {
     /// together, or none of them is.
     pub fn on_stage(mut self, stage: impl Into<String>) -> Self {
         self.stage = Some(stage.into());
+        self
+    }
+
+    /// Of the time that it took to make it ready, so much went into what later processes of the run find there, such
+    /// as a file.
+    pub fn spent_once(mut self, time: Duration) -> Self {
+        self.spent_once = time;
         self
     }
 

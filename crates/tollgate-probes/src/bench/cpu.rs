@@ -103,6 +103,30 @@ pub fn switches() -> u64 {
     (usage.ru_nvcsw + usage.ru_nivcsw) as u64
 }
 
+/// What the kernel has counted for this thread (getrusage(2), RUSAGE_THREAD).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Toll {
+    /// How often it was switched out against its will.
+    pub preemptions: u64,
+    /// Bytes that it read from storage: `ru_inblock`, the count behind `read_bytes` of /proc/PID/io, in sectors of 512
+    /// bytes. 0 for ever where the kernel does not account for them.
+    pub read_from_storage: u64,
+}
+
+impl Toll {
+    /// Until now.
+    pub fn of_thread() -> Self {
+        // SAFETY: an all-zero rusage is valid.
+        let mut usage: libc::rusage = unsafe { mem::zeroed() };
+        // SAFETY: `usage` is valid for writing; on failure it stays zero.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+        Self {
+            preemptions: usage.ru_nivcsw as u64,
+            read_from_storage: (usage.ru_inblock as u64).saturating_mul(512),
+        }
+    }
+}
+
 /// Whether this process, and what it waited for, had a processor to themselves for a while.
 ///
 /// A thread that waits for a child is switched out by nature: that it was says nothing. But where all of them

@@ -40,6 +40,7 @@ pub use experiment::{Experiment, Shared};
 pub(crate) use ledger::MAX_ARMS;
 pub use own::OWN_PROBES;
 pub use plan::Plan;
+pub(crate) use random::Random;
 pub use room::{Allowed, Room};
 pub use site::Site;
 pub use station::{Around, Block, Order, Refusal, Station};

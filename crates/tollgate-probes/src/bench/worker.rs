@@ -222,7 +222,7 @@ fn audition(ledger: &Ledger, find: Find, clock: Clock, arms: &[ArmOrder], deadli
         let began = clock::monotonic();
         let share = deadline.saturating_sub(began) / (arms.len() - index) as u64;
         let state = prepare(find, order).map_err(refusal_state).and_then(|arm| {
-            let setup = Duration::from_nanos(clock::monotonic() - began);
+            let setup = Duration::from_nanos(clock::monotonic() - began).saturating_sub(arm.spent_once);
             try_out(ledger, clock, find(&order.probe), arm, setup, began + share)
         });
         ledger.set_arm(index, &state.unwrap_or_else(|refused| refused));

@@ -1,0 +1,18 @@
+//! A file is opened.
+
+use crate::bench::Timed;
+use crate::probe::{PLAIN, Probe};
+
+use super::names::There;
+use super::place::Place;
+use super::refusal::absence;
+use super::single::arm;
+
+pub(super) static PROBE: Probe = Probe {
+    name: "files/open",
+    operation: "One openat of a file by its name in an open directory, for reading; without the close.",
+    timed: |_| Timed::Whole("openat(2)"),
+    arm: |_, _| Ok(arm(There::opened(&Place::here()?)?)),
+    absence,
+    ..PLAIN
+};

@@ -1,0 +1,18 @@
+//! A file gets another name.
+
+use crate::bench::Timed;
+use crate::probe::{PLAIN, Probe};
+
+use super::names::Rename;
+use super::place::Place;
+use super::refusal::absence;
+use super::single::arm;
+
+pub(super) static PROBE: Probe = Probe {
+    name: "files/rename",
+    operation: "One renameat of a file within its directory, to a name that is free.",
+    timed: |_| Timed::Whole("renameat(2)"),
+    arm: |_, _| Ok(arm(Rename::new(&Place::here()?)?)),
+    absence,
+    ..PLAIN
+};
