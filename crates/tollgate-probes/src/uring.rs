@@ -2,11 +2,11 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::bench::Refusal;
+use crate::mapping::Mapping;
 
 // include/uapi/linux/io_uring.h
 const IORING_OFF_SQ_RING: libc::off_t = 0;
@@ -91,12 +91,17 @@ impl Ring {
         let completions = parameters.cq.more[1] as usize;
         let submission_end = array + parameters.sq_entries as usize * 4;
         let completion_end = completions + parameters.cq_entries as usize * CQE;
-        let rings = Mapping::new(&descriptor, IORING_OFF_SQ_RING, submission_end.max(completion_end))?;
-        let submissions = Mapping::new(&descriptor, IORING_OFF_SQES, parameters.sq_entries as usize * SQE)?;
+        let map = |length: usize, offset: libc::off_t| {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+            Mapping::new(length, access, flags, descriptor.as_raw_fd(), offset)
+        };
+        let rings = map(submission_end.max(completion_end), IORING_OFF_SQ_RING)?;
+        let submissions = map(parameters.sq_entries as usize * SQE, IORING_OFF_SQES)?;
         for index in 0..parameters.sq_entries {
             // Slot n of the ring holds entry n. A zeroed entry is IORING_OP_NOP.
             // SAFETY: the index is within the array, the array within the mapping.
-            unsafe { rings.address.add(array + index as usize * 4).cast::<u32>().write_volatile(index) };
+            unsafe { rings.address().add(array + index as usize * 4).cast::<u32>().write_volatile(index) };
         }
         Ok(Self {
             descriptor,
@@ -113,7 +118,7 @@ impl Ring {
 
     /// For a loop: the descriptor, the batch, and the addresses of submission tail, completion head and completion tail.
     pub fn words(&self, batch: u64) -> [u64; 7] {
-        let address = |offset: u32| self.rings.address as u64 + u64::from(offset);
+        let address = |offset: u32| self.rings.address() as u64 + u64::from(offset);
         [
             self.descriptor.as_raw_fd() as u64,
             batch,
@@ -151,7 +156,7 @@ impl Ring {
             ..Entry::default()
         };
         // SAFETY: the entry lies within the mapping of entries, which the kernel only reads when it is submitted.
-        unsafe { self.entries.address.add(index as usize * SQE).cast::<Entry>().write_volatile(entry) };
+        unsafe { self.entries.address().add(index as usize * SQE).cast::<Entry>().write_volatile(entry) };
         true
     }
 
@@ -189,7 +194,7 @@ impl Ring {
         while at != end {
             let slot = self.completions as usize + (at & mask) as usize * CQE;
             // SAFETY: the slot lies within the mapping; the kernel has written it before it moved the tail.
-            let completion = unsafe { self.rings.address.add(slot).cast::<Completion>().read_volatile() };
+            let completion = unsafe { self.rings.address().add(slot).cast::<Completion>().read_volatile() };
             each(completion.user_data, completion.result);
             at = at.wrapping_add(1);
         }
@@ -199,7 +204,7 @@ impl Ring {
 
     fn word(&self, offset: u32) -> &AtomicU32 {
         // SAFETY: the kernel said that an aligned word is there, within the mapping, shared with it.
-        unsafe { &*self.rings.address.add(offset as usize).cast::<AtomicU32>() }
+        unsafe { &*self.rings.address().add(offset as usize).cast::<AtomicU32>() }
     }
 }
 
@@ -225,41 +230,6 @@ struct Completion {
     user_data: u64,
     result: i32,
     flags: u32,
-}
-
-struct Mapping {
-    address: *mut u8,
-    length: usize,
-}
-
-// SAFETY: the mapping belongs to the process, not to a thread.
-unsafe impl Send for Mapping {}
-
-impl Mapping {
-    fn new(descriptor: &OwnedFd, offset: libc::off_t, length: usize) -> io::Result<Self> {
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let address = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                descriptor.as_raw_fd(),
-                offset,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { address: address.cast(), length })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: made by `new` with this length; the loop that used it is gone with its arm.
-        unsafe { libc::munmap(self.address.cast(), self.length) };
-    }
 }
 
 #[cfg(test)]

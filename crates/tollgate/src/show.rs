@@ -78,7 +78,7 @@ fn price_tables(prices: &Prices) -> Vec<Table> {
 enum Columns {
     /// The interval and the floor; and how many times the plain call, where that was measured.
     Level { has_multiples: bool },
-    /// How the single operations are distributed, and the throughput: of a suite whose operations wait for storage.
+    /// How the single operations are distributed: of a suite whose operations wait for storage.
     Distribution,
 }
 
@@ -98,10 +98,7 @@ impl Columns {
                 Table::new(&["probe", "price", "95 % interval", "floor", "×syscall"]).with_last_dispensable()
             }
             Self::Level { has_multiples: false } => Table::new(&["probe", "price", "95 % interval", "floor"]),
-            Self::Distribution => {
-                Table::new(&["probe", "price", "95 % interval", "p99", "max", "per second"])
-                    .with_last_dispensable()
-            }
+            Self::Distribution => Table::new(&["probe", "price", "95 % interval", "p99", "max"]),
         }
     }
 }
@@ -171,7 +168,6 @@ fn price_cells(name: String, figures: &Figures, columns: Columns) -> Vec<String>
             let single = figures.measured.ops_per_sample == 1;
             let of_single = |value: f64| if single { figures::price(value, unit) } else { String::new() };
             cells.extend([of_single(price.p99), of_single(price.max)]);
-            cells.push(figures.bytes_per_second().map(figures::bytes).unwrap_or_default());
         }
     }
     cells
@@ -184,6 +180,9 @@ fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
     if !figures.is_price() {
         remarks.push("not executed by hardware: its times are an emulator's".to_owned());
         return remarks;
+    }
+    if let Some(rate) = figures.bytes_per_second() {
+        remarks.push(format!("{} a second", figures::bytes(rate)));
     }
     if let Some(paired) = &figures.paired {
         remarks.push(paired_in_words(paired, row, figures));
@@ -286,6 +285,9 @@ fn summary(run: &Run, prices: &Prices, width: usize) -> String {
         true => String::new(),
         false => paragraph(&with.join(" "), width, "bench: "),
     };
+    if let Some(storage) = storage_in_words(environment) {
+        text.push_str(&paragraph(&storage, width, "storage: "));
+    }
     for group in prices.groups() {
         let own = own_in_words(prices, group);
         if !own.is_empty() {
@@ -293,6 +295,32 @@ fn summary(run: &Run, prices: &Prices, width: usize) -> String {
         }
     }
     text
+}
+
+/// `ext4 on vda (mq-deadline), mounted rw,relatime`; of a device in memory what it takes.
+fn storage_in_words(environment: &Environment) -> Option<String> {
+    let text = |name: &str| facts::text(environment, name);
+    let mut words = text("files.fs")?.to_owned();
+    if let Some(device) = text("files.device") {
+        words.push_str(&format!(" on {device}"));
+    }
+    if let Some(scheduler) = text("files.device.scheduler") {
+        words.push_str(&format!(" ({scheduler})"));
+    }
+    if let Some(options) = text("files.options") {
+        words.push_str(&format!(", mounted {options}"));
+    }
+    if let Some(device) = text("ram.device") {
+        let bytes = |name: &str| facts::number(environment, name).map(figures::bytes);
+        words.push_str(&format!("; in memory ({device})"));
+        if let Some(size) = bytes("ram.size") {
+            words.push_str(&format!(", {size} large"));
+        }
+        if let (Some(before), Some(after)) = (bytes("ram.taken.before"), bytes("ram.taken.after")) {
+            words.push_str(&format!(", took {before} of memory before and {after} after"));
+        }
+    }
+    Some(words)
 }
 
 fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
