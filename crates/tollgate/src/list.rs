@@ -38,6 +38,8 @@ struct ProbeRecord {
     unit: Unit,
     /// Events that are counted beside the time.
     counts: Option<&'static str>,
+    /// What a share of the operations is counted for.
+    share: Option<&'static str>,
     /// One object a case; a probe without parameters has one case, an empty object.
     params: Vec<Params>,
     /// The cases that --thorough adds.
@@ -90,6 +92,9 @@ fn about(probe: &Probe) -> String {
     }
     if let Some(counts) = probe.counts {
         about.push_str(&format!(" Counted: {counts}."));
+    }
+    if let Some(share) = probe.share {
+        about.push_str(&format!(" Counted for one in {} operations: {}.", share.one_of, share.what));
     }
     about.push_str(&in_words(" Cases: ", &(probe.cases)()));
     about.push_str(&in_words(" With --thorough also: ", &(probe.more)()));
@@ -150,6 +155,7 @@ impl ProbeRecord {
             interface: interface(probe),
             unit: probe.unit,
             counts: probe.counts,
+            share: probe.share.map(|share| share.what),
             params: (probe.cases)(),
             thorough_params: (probe.more)(),
             against: probe.against,

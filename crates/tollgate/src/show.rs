@@ -95,10 +95,14 @@ impl Columns {
     fn table(self) -> Table {
         match self {
             Self::Level { has_multiples: true } => {
-                Table::new(&["probe", "price", "95 % interval", "floor", "×syscall"]).with_last_dispensable()
+                Table::new(&["probe", "price", "95 % interval", "floor", "×syscall"]).with_dispensable(2)
             }
-            Self::Level { has_multiples: false } => Table::new(&["probe", "price", "95 % interval", "floor"]),
-            Self::Distribution => Table::new(&["probe", "price", "95 % interval", "p99", "max"]),
+            Self::Level { has_multiples: false } => {
+                Table::new(&["probe", "price", "95 % interval", "floor"]).with_dispensable(1)
+            }
+            Self::Distribution => {
+                Table::new(&["probe", "price", "95 % interval", "p99", "max"]).with_dispensable(1)
+            }
         }
     }
 }

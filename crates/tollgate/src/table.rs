@@ -62,9 +62,9 @@ impl Table {
         self
     }
 
-    /// The last column goes where there is no room for all.
-    pub fn with_last_dispensable(mut self) -> Self {
-        self.dispensable = 1;
+    /// So many of the last columns go, one after the other, where there is no room for all.
+    pub fn with_dispensable(mut self, columns: usize) -> Self {
+        self.dispensable = columns.min(self.header.len());
         self
     }
 
@@ -84,15 +84,17 @@ impl Table {
     pub fn render(&self, width: usize) -> String {
         let widest = |lines: &[String]| lines.iter().map(|line| display_width(line)).max().unwrap_or(0);
         let all = self.header.len();
-        let few = all - self.dispensable.min(all);
-        let layouts = [(0..all, 2), (0..all, 1), (0..few, 2), (0..few, 1)];
-        let mut whole = layouts.into_iter().map(|(columns, gap)| self.columns(columns, gap, usize::MAX));
+        let few = all - self.dispensable;
+        let layouts = (few..=all).rev().flat_map(|number| [(0..number, 2), (0..number, 1)]);
+        let mut whole = layouts.map(|(columns, gap)| self.columns(columns, gap, usize::MAX));
         let mut names: Vec<String> = vec![String::new(); self.rows.len() + 1];
         let lines = whole.find(|lines| widest(lines) <= width).unwrap_or_else(|| {
             // Names that are too long even so go on a line of their own; where there is no room at all, every name.
             let figures = widest(&self.columns(1..few, 1, usize::MAX));
             let room = width.saturating_sub(figures + 1);
-            let (columns, longest) = if room >= ENOUGH_FOR_NAMES { (0..few, room) } else { (1..all, 0) };
+            let fits = |number: &usize| widest(&self.columns(1..*number, 1, usize::MAX)) + 2 <= width;
+            let most = (few..=all).rev().find(fits).unwrap_or(few);
+            let (columns, longest) = if room >= ENOUGH_FOR_NAMES { (0..few, room) } else { (1..most, 0) };
             names = self.names(longest).iter().map(|name| cut(name, width)).collect();
             let indent = if columns.start == 0 { "" } else { "  " };
             self.columns(columns, 1, longest).into_iter().map(|line| format!("{indent}{line}")).collect()
@@ -327,7 +329,7 @@ mod tests {
 
     #[test]
     fn the_last_column_goes_before_the_names_do() {
-        let mut table = Table::new(&["probe", "price", "×syscall"]).with_last_dispensable();
+        let mut table = Table::new(&["probe", "price", "×syscall"]).with_dispensable(1);
         table.heading("processes/fork");
         table.row(Look::Plain, &["  a=1".into(), "1.02 ns".into(), "×12345".into()], &[]);
         let lines = |width| plain(&table.render(width)).lines().map(str::to_owned).collect::<Vec<_>>();

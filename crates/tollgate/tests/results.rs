@@ -5,7 +5,11 @@ mod common;
 use common::{Home, document, measured};
 use serde_json::Value;
 
-const MEASUREMENT: [&str; 25] = [
+const MEASUREMENT: [&str; 29] = [
+    "p99",
+    "max",
+    "bytes_per_op",
+    "bytes_per_second",
     "counted",
     "probe",
     "params",
@@ -239,6 +243,99 @@ fn what_several_rows_say_together_is_said_in_a_sentence() {
     assert_eq!(kept().json(["show", "native", "--format=json"])["observations"], serde_json::json!([]));
 }
 
+/// A run of lines and files.
+fn lines_and_files() -> Value {
+    let mut document = document("20261121-015440-0008", Some("storage"), 1.0);
+    let fact = |value: Value| serde_json::json!({"status": "known", "value": value, "source": "a test"});
+    let facts = document["environment"].as_object_mut().expect("facts");
+    facts.insert("cache.l1d".into(), fact((48 << 10).into()));
+    facts.insert("cache.l2".into(), fact((1280 << 10).into()));
+    facts.insert("files.fs".into(), fact("ext4".into()));
+    facts.insert("files.device".into(), fact("loop0".into()));
+    facts.insert("ram.device".into(), fact("loop over tmpfs, direct I/O".into()));
+    facts.insert("ram.taken.before".into(), fact((4 << 20).into()));
+    facts.insert("ram.taken.after".into(), fact((6 << 20).into()));
+    let rows = document["measurements"].as_array_mut().expect("rows");
+    rows.clear();
+    let mut add = |probe: &str, params: Value, more: Value, at: f64| {
+        let mut row = measured(probe, at, &[]);
+        row["params"] = params;
+        row["group"] = probe.split('/').next().into();
+        let fields = more.as_object().expect("fields").clone();
+        row.as_object_mut().expect("fields").extend(fields);
+        rows.push(row);
+    };
+    for (kib, ns) in [(4, 1.4), (32, 1.4), (64, 4.2), (1024, 4.2), (2048, 20.0)] {
+        add("lines/latency", serde_json::json!({"kib": kib, "page": "2m"}), serde_json::json!({}), ns);
+    }
+    for (shared, ns, taken) in [(false, 0.9, 0), (true, 18.0, 450)] {
+        let case =
+            serde_json::json!({"kib": 8, "shared": shared, "pair": "llc", "order": "random", "page": "2m"});
+        let counted = serde_json::json!({"what": "lines looked at came from the other processor", "events": taken,
+            "operations": 500, "is_share": true});
+        add("lines/thrash", case, serde_json::json!({"unit": "ns/line", "counted": counted}), ns);
+    }
+    for (to, ns) in [(1, 25.0), (2, 130.0)] {
+        add(
+            "lines/pingpong",
+            serde_json::json!({"from": 0, "to": to, "protocol": "cas"}),
+            serde_json::json!({}),
+            ns,
+        );
+    }
+    let single = |bytes: Option<u64>| match bytes {
+        Some(bytes) => serde_json::json!({"ops_per_sample": 1, "bytes_per_op": bytes}),
+        None => serde_json::json!({"ops_per_sample": 1}),
+    };
+    add("files/read", serde_json::json!({"state": "cached", "block": "4k"}), single(Some(4096)), 500.0);
+    add("files/read", serde_json::json!({"state": "uncached", "block": "4k"}), single(Some(4096)), 50_000.0);
+    for (call, ns) in [("create", 20_000.0), ("fsync", 180_000.0), ("all", 200_000.0)] {
+        add("files/small-file", serde_json::json!({"call": call}), single(None), ns);
+    }
+    document
+}
+
+#[test]
+fn lines_and_files_are_shown_with_what_they_are_asked_for() {
+    let home = Home::new();
+    home.keep(&lines_and_files());
+    let table = home.output(["show", "storage"]);
+    let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    for sentence in [
+        // Beside the prices of files stands how the single operations are distributed.
+        "probe price 95 % interval p99 max",
+        "7.61 GiB a second",
+        "none of 500 lines looked at came from the other processor",
+        "90 % of 500 lines looked at came from the other processor",
+        "(llc pair, random order, 2m pages) costs 20 times at 8 KiB.",
+        "Beyond the 48.0 KiB that the kernel gives for L1d a load takes 3.0 times as long: from 1.40 ns at 32 KiB to \
+         4.21 ns at 64 KiB (2 MiB pages).",
+        "A read that goes to storage costs more than one from the page cache: 100 times for 4k.",
+        "Of what one small file costs, fsync is 90 %.",
+        "storage: ext4 on loop0; in memory (loop over tmpfs, direct I/O), took 4.00 MiB of memory before and \
+         6.00 MiB after",
+        "L1d 48K",
+        "lines/pingpong: ns to hand a line to another processor, by cas",
+        "█130",
+        "files/small-file: the bill of one small file, call by call",
+    ] {
+        assert!(words.contains(sentence), "{sentence:?} is not in\n{table}");
+    }
+    let shown = home.json(["show", "storage", "--format=json"]);
+    let row = |at: usize| &shown["measurements"][at];
+    assert_eq!((&row(9)["probe"], &row(9)["bytes_per_op"]), (&"files/read".into(), &4096.into()));
+    assert!(row(9)["bytes_per_second"].as_f64() > Some(8e9));
+    assert_eq!(row(6)["counted"]["is_share"], true);
+    for width in [40, 60, 80, 100, 200] {
+        let mut narrow = home.tollgate(["show", "storage"]);
+        let output = narrow.env("COLUMNS", width.to_string()).assert().success().get_output().stdout.clone();
+        let text = String::from_utf8(output).expect("text");
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+    }
+    let csv = home.output(["show", "storage", "--format=csv"]);
+    assert!(csv.lines().next().is_some_and(|header| header.ends_with(",p99,max,bytes_per_second")), "{csv}");
+}
+
 #[test]
 fn rows_of_long_names_stand_beneath_their_probe() {
     let home = Home::new();
@@ -430,8 +527,19 @@ fn the_list_is_made_from_the_registry() {
     assert_eq!(listed.len(), registered.len());
     let table: String = home.output(["list"]).split_whitespace().collect();
     for (listed, probe) in listed.iter().zip(registered) {
-        let fields =
-            ["against", "counts", "instruction", "interface", "name", "operation", "params", "suite", "unit"];
+        let fields = [
+            "against",
+            "counts",
+            "instruction",
+            "interface",
+            "name",
+            "operation",
+            "params",
+            "share",
+            "suite",
+            "thorough_params",
+            "unit",
+        ];
         assert_eq!(keys(listed), fields);
         assert_ne!(listed["instruction"].is_null(), listed["interface"].is_null(), "{listed}");
         assert_eq!(listed["name"], probe.name);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{number, rows, word};
 use crate::figures;
 use crate::prices::Prices;
-use crate::table::heading;
+use crate::table::{heading, paragraph};
 
 const PROBE: &str = "lines/pingpong";
 
@@ -66,7 +66,7 @@ fn draw(matrix: &Matrix, width: usize) -> Option<String> {
         }
         picture.push('\n');
     }
-    picture.push_str(&shades.legend());
+    picture.push_str(&paragraph(&shades.legend(), width, ""));
     Some(picture)
 }
 
@@ -102,7 +102,7 @@ impl Shades {
         };
         let parts =
             SHADES.iter().enumerate().map(|(at, shade)| format!("{shade} {}–{}", bound(at), bound(at + 1)));
-        format!("{} ns\n", parts.collect::<Vec<_>>().join("   "))
+        format!("{} ns", parts.collect::<Vec<_>>().join(", "))
     }
 }
 
