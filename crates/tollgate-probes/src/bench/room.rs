@@ -78,6 +78,14 @@ pub fn how_many(most: u64, bytes: u64, beside: &Beside) -> (u64, Option<String>)
     }
 }
 
+/// Bytes of memory that each of so many may take, whoever asks first, and what limits it: an amount that every process
+/// of a run comes to. None where nothing is known to limit it.
+pub fn memory_for_each(parts: u64) -> Option<(u64, String)> {
+    let allowed = ROOM.get()?.memory.as_ref()?;
+    let each = MEMORY.room_for(Some(allowed), parts.max(1), &[])?.0;
+    Some((each, format!("one of {parts} equal parts of {}", MEMORY.limit(allowed))))
+}
+
 /// What it says of the place that one more process or thread was refused: `call` is who asked.
 pub fn refused(call: &str, error: &io::Error) -> Refusal {
     let allowed = ROOM.get().and_then(|room| room.processes.as_ref());

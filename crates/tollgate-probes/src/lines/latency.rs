@@ -44,6 +44,9 @@ pub(super) static PROBE: Probe = Probe {
         let field = field(page)?;
         let (first, last) = {
             let field = lock(&field);
+            if let Some(why) = field.no_more.clone().filter(|_| bytes as u64 > field.region.length()) {
+                return Err(why);
+            }
             (field.region.address(), field.region.address() + bytes as u64)
         };
         let inside = move |result: u64| match result {
@@ -92,25 +95,24 @@ const LINE: usize = 64;
 /// so it need not be there once for each size.
 struct Field {
     region: Region,
+    /// Why it is no larger, where it should be.
+    no_more: Option<Refusal>,
     /// The size whose round trip was made for a warm-up and still serves the block after it.
     fresh: Option<usize>,
 }
 
 type SharedField = Arc<Mutex<Field>>;
 
-static FIELDS: Mutex<BTreeMap<&'static str, SharedField>> = Mutex::new(BTreeMap::new());
+static FIELDS: Mutex<BTreeMap<Page, Result<SharedField, Refusal>>> = Mutex::new(BTreeMap::new());
 
-/// The field of such pages in this process, as large as the largest case.
+/// The field of such pages in this process, as large as the largest case; or why there is none, to all who ask.
 fn field(page: Page) -> Result<SharedField, Refusal> {
-    let mut fields = lock(&FIELDS);
-    if let Some(known) = fields.get(page.word()) {
-        return Ok(Arc::clone(known));
-    }
-    let largest = sizes(Sizes::here().last, 1).last().copied().unwrap_or(SMALLEST >> 10);
-    let region = Region::new((largest << 10) as usize, page)?;
-    let field = Arc::new(Mutex::new(Field { region, fresh: None }));
-    fields.insert(page.word(), Arc::clone(&field));
-    Ok(field)
+    let make = || {
+        let largest = sizes(Sizes::here().last, 1).last().copied().unwrap_or(SMALLEST >> 10);
+        let (region, no_more) = Region::at_most(largest << 10, page)?;
+        Ok(Arc::new(Mutex::new(Field { region, no_more, fresh: None })))
+    };
+    lock(&FIELDS).entry(page).or_insert_with(make).clone()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -60,14 +60,42 @@ impl Region {
             Page::Huge => mapping.advise(libc::MADV_HUGEPAGE).map_err(refused("madvise(2) MADV_HUGEPAGE"))?,
         }
         let mut region = Self { mapping, notes: Vec::new(), _taken: taken };
+        if page == Page::Huge {
+            region.expect_huge_pages()?;
+        }
         for (at, word) in region.words_mut().iter_mut().enumerate().step_by(512) {
             // Not zero, and even: as the timed side would have written it.
             *word = (at as u64 + 1) << 1;
         }
         if page == Page::Huge {
-            region.note_huge_pages()?;
+            region.note_huge_pages();
         }
         Ok(region)
+    }
+
+    /// As many of so many bytes as every user of such memory in this suite may have, and why it is no more.
+    ///
+    /// # Errors
+    /// As [`Region::new`].
+    pub fn at_most(bytes: u64, page: Page) -> Result<(Self, Option<Refusal>), Refusal> {
+        /// Latency's two, and two times two for stores.
+        const USERS: u64 = 6;
+        let (fits, why) = match room::memory_for_each(USERS) {
+            Some((each, limit)) if each < bytes => {
+                let why = format!("{} MiB would be more than {limit}", bytes >> 20);
+                (each / HUGE as u64 * HUGE as u64, Some(Refusal::Skip(why)))
+            }
+            _ => (bytes, None),
+        };
+        match why {
+            Some(why) if fits == 0 => Err(why),
+            why => Ok((Self::new(fits as usize, page)?, why)),
+        }
+    }
+
+    /// In bytes.
+    pub fn length(&self) -> u64 {
+        self.mapping.length() as u64
     }
 
     /// Where it begins.
@@ -86,26 +114,27 @@ impl Region {
         &self.notes
     }
 
-    /// The kernel gives huge pages as far as it has them.
-    fn note_huge_pages(&mut self) -> Result<(), Refusal> {
+    /// That the first page is huge: without, all of it need not be written.
+    fn expect_huge_pages(&mut self) -> Result<(), Refusal> {
+        self.words_mut()[0] = 2;
         match huge_bytes(self.address()) {
             Some(0) => Err(Refusal::Skip(
                 "the kernel gives no huge pages to this memory (transparent_hugepage, or none are free)"
                     .to_owned(),
             )),
-            Some(given) if given < self.mapping.length() as u64 => {
-                self.notes.push(format!(
-                    "{} of {} MiB lie in huge pages",
-                    given >> 20,
-                    self.mapping.length() >> 20
-                ));
-                Ok(())
+            _ => Ok(()),
+        }
+    }
+
+    /// The kernel gives huge pages as far as it has them.
+    fn note_huge_pages(&mut self) {
+        let all = self.mapping.length() as u64;
+        match huge_bytes(self.address()) {
+            Some(given) if given < all => {
+                self.notes.push(format!("{} of {} MiB lie in huge pages", given >> 20, all >> 20));
             }
-            Some(_) => Ok(()),
-            None => {
-                self.notes.push("whether the pages are huge cannot be told here".to_owned());
-                Ok(())
-            }
+            Some(_) => {}
+            None => self.notes.push("whether the pages are huge cannot be told here".to_owned()),
         }
     }
 }

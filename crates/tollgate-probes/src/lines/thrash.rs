@@ -125,7 +125,10 @@ fn arm(params: &Params) -> Result<Arm, Refusal> {
     let shared = params.get("shared") == Some(&ParamValue::Flag(true));
     let buffers = buffers(page, pair.to)?;
     let (own, theirs, notes) = {
-        let both = lock(&buffers);
+        let both = lock(&buffers.regions);
+        if let Some(why) = buffers.no_more.clone().filter(|_| bytes > both[0].length()) {
+            return Err(why);
+        }
         // Nobody else ever stores to the second one.
         let own = if shared { &both[0] } else { &both[1] };
         let notes = own.notes().to_vec();
@@ -149,24 +152,29 @@ fn arm(params: &Params) -> Result<Arm, Refusal> {
     Ok(arm.with_notes([format!("processors {} and {}", pair.from, pair.to)]).with_notes(notes))
 }
 
-type Buffers = Arc<Mutex<[Region; 2]>>;
+/// The buffers of one kind of page.
+struct Both {
+    regions: Mutex<[Region; 2]>,
+    /// Why they are no larger, where they should be.
+    no_more: Option<Refusal>,
+}
 
-static BUFFERS: Mutex<BTreeMap<&'static str, Buffers>> = Mutex::new(BTreeMap::new());
+type Buffers = Arc<Both>;
+
+static BUFFERS: Mutex<BTreeMap<Page, Result<Buffers, Refusal>>> = Mutex::new(BTreeMap::new());
 
 /// The two buffers of such pages in this process, as large as the largest case; smaller ones use their beginning. Of
 /// the first, every other line was stored to by the other processor: what does not fit into a cache would not come
 /// by all of it in a whole run.
 fn buffers(page: Page, other: usize) -> Result<Buffers, Refusal> {
-    let mut known = lock(&BUFFERS);
-    if let Some(buffers) = known.get(page.word()) {
-        return Ok(Arc::clone(buffers));
-    }
-    let largest = sizes(Sizes::here()).last().copied().unwrap_or(4) << 10;
-    let region = || Region::new(largest as usize, page);
-    let (shared, own) = (region()?, region()?);
-    let buffers = Arc::new(Mutex::new([touched_by(shared, other)?, own]));
-    known.insert(page.word(), Arc::clone(&buffers));
-    Ok(buffers)
+    let make = || {
+        let largest = sizes(Sizes::here()).last().copied().unwrap_or(4) << 10;
+        let ((shared, no_more), (own, _)) =
+            (Region::at_most(largest, page)?, Region::at_most(largest, page)?);
+        let regions = [touched_by(shared, other)?, own];
+        Ok(Arc::new(Both { regions: Mutex::new(regions), no_more }))
+    };
+    lock(&BUFFERS).entry(page).or_insert_with(make).clone()
 }
 
 /// The region, with a store of the thread on `other` to the second of each two lines.
