@@ -442,25 +442,25 @@ fn not_there(cpu: usize, error: &std::io::Error) -> Refusal {
 
 /// While it lives, this thread is on another processor than the bench's own.
 struct Visit {
-    home: Option<usize>,
+    /// Where it may be otherwise; nothing where it is there already.
+    before: Vec<usize>,
 }
 
 impl Visit {
     fn to(cpu: usize) -> Result<Self, Refusal> {
-        let here = cpu::allowed();
-        let home = if here.len() == 1 { here.first().copied() } else { None };
-        if home == Some(cpu) {
-            return Ok(Self { home: None });
+        let before = cpu::allowed();
+        if before == [cpu] {
+            return Ok(Self { before: Vec::new() });
         }
         cpu::pin(cpu).map_err(|error| not_there(cpu, &error))?;
-        Ok(Self { home })
+        Ok(Self { before })
     }
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        if let Some(home) = self.home {
-            cpu::allow(&[home]);
+        if !self.before.is_empty() {
+            cpu::allow(&self.before);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::bench::timed::timed_loop;
 use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe, number, params, word};
 
-use super::memory::{Page, Region};
+use super::memory::{Amount, Page, Region};
 use super::topology::Sizes;
 
 timed_loop! {
@@ -41,7 +41,8 @@ pub(super) static PROBE: Probe = Probe {
     arm: |probe, params| {
         let bytes = (number(params, "kib") << 10) as usize;
         let page = Page::from_word(word(params, "page"));
-        let field = field(page)?;
+        let amount = Amount::of(bytes as u64, Sizes::here());
+        let field = field(page, amount)?;
         let (first, last) = {
             let field = lock(&field);
             if let Some(why) = field.no_more.clone().filter(|_| bytes as u64 > field.region.length()) {
@@ -59,7 +60,7 @@ pub(super) static PROBE: Probe = Probe {
         // result is an address of it.
         let timed = unsafe { Loop::new((probe.timed)(params), [0; 7], None, inside) }?;
         let arm = timed.with_around(walk).here().with_ops(LOADS as u64);
-        Ok(arm.on_stage(format!("latency {}", page.word())).with_notes(notes))
+        Ok(arm.on_stage(format!("latency {amount:?} {}", page.word())).with_notes(notes))
     },
     ..PLAIN
 };
@@ -103,16 +104,19 @@ struct Field {
 
 type SharedField = Arc<Mutex<Field>>;
 
-static FIELDS: Mutex<BTreeMap<Page, Result<SharedField, Refusal>>> = Mutex::new(BTreeMap::new());
+type Fields = BTreeMap<(Page, Amount), Result<SharedField, Refusal>>;
 
-/// The field of such pages in this process, as large as the largest case; or why there is none, to all who ask.
-fn field(page: Page) -> Result<SharedField, Refusal> {
+static FIELDS: Mutex<Fields> = Mutex::new(BTreeMap::new());
+
+/// The field of such pages and so large in this process; or why there is none, to all who ask.
+fn field(page: Page, amount: Amount) -> Result<SharedField, Refusal> {
     let make = || {
-        let largest = sizes(Sizes::here().last, 1).last().copied().unwrap_or(SMALLEST >> 10);
-        let (region, no_more) = Region::at_most(largest << 10, page)?;
+        let caches = Sizes::here();
+        let largest = sizes(caches.last, 1).last().copied().unwrap_or(SMALLEST >> 10) << 10;
+        let (region, no_more) = Region::at_most(amount.bytes(largest, caches), page)?;
         Ok(Arc::new(Mutex::new(Field { region, no_more, fresh: None })))
     };
-    lock(&FIELDS).entry(page).or_insert_with(make).clone()
+    lock(&FIELDS).entry((page, amount)).or_insert_with(make).clone()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -7,6 +7,8 @@ use crate::bench::Refusal;
 use crate::bench::room::{self, Taken};
 use crate::mapping::{HUGE, Mapping};
 
+use super::topology::Sizes;
+
 /// What pages memory is asked to lie in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Page {
@@ -28,6 +30,27 @@ impl Page {
     /// What the word says; small pages for any other.
     pub fn from_word(word: &str) -> Self {
         if word == Self::Huge.word() { Self::Huge } else { Self::Small }
+    }
+}
+
+/// How much memory a case shares with others: those that need little should not wait until much is made ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Amount {
+    /// A quarter of the last level.
+    Little,
+    /// As much as the largest case needs.
+    Much,
+}
+
+impl Amount {
+    /// What a case of so many bytes needs.
+    pub fn of(bytes: u64, caches: Sizes) -> Self {
+        if bytes <= caches.last / 4 { Self::Little } else { Self::Much }
+    }
+
+    /// In bytes, where the largest case has so many.
+    pub fn bytes(self, largest: u64, caches: Sizes) -> u64 {
+        if self == Self::Little { (caches.last / 4).min(largest) } else { largest }
     }
 }
 
@@ -78,8 +101,8 @@ impl Region {
     /// # Errors
     /// As [`Region::new`].
     pub fn at_most(bytes: u64, page: Page) -> Result<(Self, Option<Refusal>), Refusal> {
-        /// Latency's two, and two times two for stores.
-        const USERS: u64 = 6;
+        /// Latency and the two buffers of stores, each in two kinds of pages, each large and small.
+        const USERS: u64 = 12;
         let (fits, why) = match room::memory_for_each(USERS) {
             Some((each, limit)) if each < bytes => {
                 let why = format!("{} MiB would be more than {limit}", bytes >> 20);

@@ -13,7 +13,7 @@ use crate::bench::timed::timed_loop;
 use crate::bench::{Arm, Context, Refusal, Timed, cpu};
 use crate::probe::{PLAIN, Probe, Share, number, params, word};
 
-use super::memory::{Page, Region};
+use super::memory::{Amount, Page, Region};
 use super::pairing::{self, is_home, related};
 use super::topology::Sizes;
 
@@ -123,7 +123,8 @@ fn arm(params: &Params) -> Result<Arm, Refusal> {
     let bytes = number(params, "kib") << 10;
     let page = Page::from_word(word(params, "page"));
     let shared = params.get("shared") == Some(&ParamValue::Flag(true));
-    let buffers = buffers(page, pair.to)?;
+    let amount = Amount::of(bytes, Sizes::here());
+    let buffers = buffers(page, amount, pair.to)?;
     let (own, theirs, notes) = {
         let both = lock(&buffers.regions);
         if let Some(why) = buffers.no_more.clone().filter(|_| bytes > both[0].length()) {
@@ -148,7 +149,7 @@ fn arm(params: &Params) -> Result<Arm, Refusal> {
     if !is_home(pair.from) {
         station = station.on(pair.from);
     }
-    let arm = Arm::new(station).with_ops(LINES).on_stage(format!("thrash {}", page.word()));
+    let arm = Arm::new(station).with_ops(LINES).on_stage(format!("thrash {amount:?} {}", page.word()));
     Ok(arm.with_notes([format!("processors {} and {}", pair.from, pair.to)]).with_notes(notes))
 }
 
@@ -161,20 +162,23 @@ struct Both {
 
 type Buffers = Arc<Both>;
 
-static BUFFERS: Mutex<BTreeMap<Page, Result<Buffers, Refusal>>> = Mutex::new(BTreeMap::new());
+type Known = BTreeMap<(Page, Amount), Result<Buffers, Refusal>>;
 
-/// The two buffers of such pages in this process, as large as the largest case; smaller ones use their beginning. Of
-/// the first, every other line was stored to by the other processor: what does not fit into a cache would not come
-/// by all of it in a whole run.
-fn buffers(page: Page, other: usize) -> Result<Buffers, Refusal> {
+static BUFFERS: Mutex<Known> = Mutex::new(BTreeMap::new());
+
+/// The two buffers of such pages and so large in this process; smaller cases use their beginning. Of the first, every
+/// other line was stored to by the other processor: what does not fit into a cache would not come by all of it in a
+/// whole run.
+fn buffers(page: Page, amount: Amount, other: usize) -> Result<Buffers, Refusal> {
     let make = || {
-        let largest = sizes(Sizes::here()).last().copied().unwrap_or(4) << 10;
+        let caches = Sizes::here();
+        let largest = amount.bytes(sizes(caches).last().copied().unwrap_or(4) << 10, caches);
         let ((shared, no_more), (own, _)) =
             (Region::at_most(largest, page)?, Region::at_most(largest, page)?);
         let regions = [touched_by(shared, other)?, own];
         Ok(Arc::new(Both { regions: Mutex::new(regions), no_more }))
     };
-    lock(&BUFFERS).entry(page).or_insert_with(make).clone()
+    lock(&BUFFERS).entry((page, amount)).or_insert_with(make).clone()
 }
 
 /// The region, with a store of the thread on `other` to the second of each two lines.

@@ -4,6 +4,7 @@
 use std::arch::x86_64::__cpuid_count;
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::{Mutex, PoisonError};
 
 use crate::bench::cpu;
 
@@ -59,10 +60,30 @@ pub(super) struct Pair {
 /// One pair for each relation that exists among the processors allowed here, the closest first: the processor that
 /// is measured on usually, and its nearest number that has the relation.
 pub(super) fn usual_pairs() -> Vec<Pair> {
+    static KNOWN: Known<Vec<Pair>> = Mutex::new(None);
+    known(&KNOWN, closest_pairs)
+}
+
+/// What was read for these processors: each of many arms asks.
+type Known<T> = Mutex<Option<(Vec<usize>, T)>>;
+
+fn known<T: Clone>(known: &Known<T>, read: fn(&[usize]) -> T) -> T {
     let allowed = cpu::allowed_in_all();
-    let home = cpu::usual(&allowed);
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*known {
+        Some((of, what)) if *of == allowed => what.clone(),
+        _ => {
+            let what = read(&allowed);
+            *known = Some((allowed, what.clone()));
+            what
+        }
+    }
+}
+
+fn closest_pairs(allowed: &[usize]) -> Vec<Pair> {
+    let home = cpu::usual(allowed);
     let mut nearest: BTreeMap<Relation, (usize, Pair)> = BTreeMap::new();
-    let some = around(&allowed, home);
+    let some = around(allowed, home);
     let knows = Kernel::read(&some);
     for pair in pairs_of(&some, &knows) {
         // Whoever is home comes first; a relation that home has with nobody is looked for elsewhere.
@@ -189,12 +210,11 @@ impl Sizes {
     /// Of the processor that is measured on usually; where nobody says, those that a processor of 2010 and later has
     /// at least.
     pub(super) fn here() -> Self {
-        let cpu = cpu::usual(&cpu::allowed_in_all()).unwrap_or(0);
-        let mut caches = told(cpu);
-        if caches.is_empty() {
-            caches = asked();
-        }
-        Self::of(&caches)
+        static KNOWN: Known<Sizes> = Mutex::new(None);
+        known(&KNOWN, |allowed| match told(cpu::usual(allowed).unwrap_or(0)) {
+            none if none.is_empty() => Self::of(&asked()),
+            caches => Self::of(&caches),
+        })
     }
 
     fn of(caches: &[Cache]) -> Self {
