@@ -56,7 +56,7 @@ pub struct RunArgs {
     /// Spend 10 seconds: wider intervals
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
-    /// Spend up to 10 minutes: narrower intervals
+    /// Spend up to 10 minutes: narrower intervals, and more sizes and pairs of processors
     #[arg(long)]
     pub thorough: bool,
     /// Give the run a name by which show and compare find it

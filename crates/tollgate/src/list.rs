@@ -34,7 +34,7 @@ struct ProbeRecord {
     /// The instruction that makes the crossing; several where cases differ.
     instruction: Option<String>,
     /// What is called instead, where it is no loop of instructions.
-    interface: Option<&'static str>,
+    interface: Option<String>,
     unit: Unit,
     /// Events that are counted beside the time.
     counts: Option<&'static str>,
@@ -115,11 +115,22 @@ fn in_words(what: &str, cases: &[Params]) -> String {
         }
     }
     let of_each: Vec<String> =
-        values.iter().map(|(name, values)| format!("{name} = {}", values.join(", "))).collect();
+        values.iter().map(|(name, values)| format!("{name} = {}", enumerated(values))).collect();
     // Not every combination is a case.
     let all: usize = values.values().map(Vec::len).product();
     let number = if all == cases.len() { String::new() } else { format!(" ({} in all)", cases.len()) };
     if of_each.is_empty() { String::new() } else { format!("{what}{}{number}.", of_each.join("; ")) }
+}
+
+/// All of them; of many the first, the last and how many.
+fn enumerated(values: &[String]) -> String {
+    const MANY: usize = 20;
+    match values {
+        [first, second, third, .., last] if values.len() > MANY => {
+            format!("{first}, {second}, {third}, … {last} ({} values)", values.len())
+        }
+        _ => values.join(", "),
+    }
 }
 
 /// The instructions of its cases, each once.
@@ -138,11 +149,16 @@ fn instruction(probe: &Probe) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-fn interface(probe: &Probe) -> Option<&'static str> {
-    (probe.cases)().iter().find_map(|params| match (probe.timed)(params) {
-        Timed::Whole(interface) => Some(interface),
-        Timed::Loop { .. } | Timed::Together { .. } => None,
-    })
+/// What its cases call, each once.
+fn interface(probe: &Probe) -> Option<String> {
+    let mut names = Vec::new();
+    for params in (probe.cases)() {
+        match (probe.timed)(&params) {
+            Timed::Whole(interface) if !names.contains(&interface) => names.push(interface),
+            Timed::Loop { .. } | Timed::Together { .. } | Timed::Whole(_) => {}
+        }
+    }
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 impl ProbeRecord {
