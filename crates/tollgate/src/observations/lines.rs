@@ -162,10 +162,11 @@ impl Curve {
         }
     }
 
-    /// What is measured on both sides of the end of a cache. None where one side was not measured.
+    /// What is measured on both sides of the end of a cache, a little away from it: what is nearly as large as the cache
+    /// lies in it and beyond. None where one side was not measured.
     fn around(&self, name: &str, end: f64) -> Option<Observation> {
-        let within = self.points.iter().rfind(|(kib, ..)| *kib <= end)?;
-        let beyond = self.points.iter().find(|(kib, ..)| *kib > end)?;
+        let within = self.points.iter().rfind(|(kib, ..)| *kib <= end * 0.8)?;
+        let beyond = self.points.iter().find(|(kib, ..)| *kib >= end * 1.3)?;
         let ns = |known: &Known| figures::price(known.price, Unit::Nanoseconds);
         let rises = within.1.price < beyond.1.price && apart(within.1.interval, beyond.1.interval);
         let places =
@@ -207,7 +208,7 @@ mod tests {
             l1.contains("L1d a load takes 3.0 times as long: from 1.40 ns at 32 KiB to 4.20 ns at 64"),
             "{l1}"
         );
-        let doubtful = curve.around("L2", 64.0).expect("both sides").sentence;
+        let doubtful = curve.around("L2", 82.0).expect("both sides").sentence;
         assert!(doubtful.contains("does not rise"), "{doubtful}");
         assert!(curve.around("L3", 4096.0).is_none());
     }
