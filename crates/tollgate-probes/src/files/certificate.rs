@@ -2,9 +2,9 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::ptr;
 
 use crate::bench::Refusal;
+use crate::mapping::Mapping;
 
 use super::place::Kind;
 use super::refusal::{checked, refused};
@@ -113,7 +113,7 @@ impl Certificate {
     pub fn by(witness: Witness, file: &OwnedFd, length: u64) -> io::Result<Self> {
         let mapping = match witness {
             Witness::Cachestat => None,
-            Witness::Mincore => Some(Mapping::untouched(file, length)?),
+            Witness::Mincore => Some(untouched(file, length)?),
         };
         Ok(Self { file: file.as_raw_fd(), mapping })
     }
@@ -125,7 +125,7 @@ impl Certificate {
     pub fn resident(&self, offset: u64, length: u64) -> io::Result<u64> {
         match &self.mapping {
             None => cachestat(self.file, offset, length),
-            Some(mapping) => mapping.resident(offset, length),
+            Some(mapping) => resident_of(mapping, offset, length),
         }
     }
 }
@@ -155,43 +155,24 @@ fn cachestat(file: RawFd, offset: u64, length: u64) -> io::Result<u64> {
     Ok(statistics.cached)
 }
 
-struct Mapping {
-    start: *mut libc::c_void,
-    length: usize,
+fn untouched(file: &OwnedFd, length: u64) -> io::Result<Mapping> {
+    let length = usize::try_from(length).map_err(io::Error::other)?;
+    Mapping::new(length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
 }
 
-impl Mapping {
-    fn untouched(file: &OwnedFd, length: u64) -> io::Result<Self> {
-        let length = usize::try_from(length).map_err(io::Error::other)?;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let start = unsafe {
-            libc::mmap(ptr::null_mut(), length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { start, length })
+/// The pages of a mapping of the whole file that are in memory.
+fn resident_of(mapping: &Mapping, offset: u64, length: u64) -> io::Result<u64> {
+    let (offset, length) = (offset as usize, length as usize);
+    if offset.checked_add(length).is_none_or(|end| end > mapping.length()) {
+        return Err(io::ErrorKind::InvalidInput.into());
     }
-
-    fn resident(&self, offset: u64, length: u64) -> io::Result<u64> {
-        let (offset, length) = (offset as usize, length as usize);
-        if offset.checked_add(length).is_none_or(|end| end > self.length) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut pages = vec![0_u8; length.div_ceil(PAGE as usize)];
-        // SAFETY: the range lies within the mapping; there is a byte for each page of it.
-        checked(unsafe {
-            libc::mincore(self.start.byte_add(offset), length, pages.as_mut_ptr().cast::<libc::c_uchar>())
-        })?;
-        Ok(pages.iter().filter(|&page| page & 1 != 0).count() as u64)
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: made by `untouched` with this length.
-        unsafe { libc::munmap(self.start, self.length) };
-    }
+    let mut pages = vec![0_u8; length.div_ceil(PAGE as usize)];
+    // SAFETY: the range lies within the mapping; there is a byte for each page of it.
+    checked(unsafe {
+        let start = mapping.address().byte_add(offset);
+        libc::mincore(start.cast(), length, pages.as_mut_ptr().cast::<libc::c_uchar>())
+    })?;
+    Ok(pages.iter().filter(|&page| page & 1 != 0).count() as u64)
 }
 
 /// Asks the kernel to forget the pages of this file, of no other. Those that are dirty stay: it must have been written
