@@ -263,7 +263,7 @@ impl Duty for Storing {
 
     /// What fits into a cache is to be there.
     fn warm_up(&self) -> u64 {
-        if self.fits { self.mine.lines() / LINES + 1 } else { 1 }
+        if self.fits { 2 * self.mine.lines() / LINES + 1 } else { 16 }
     }
 
     fn begin(&mut self, context: &mut Context) {
