@@ -18,17 +18,38 @@ use super::worker::alive;
 /// What the loop of another thread finds behind `r13`, and what it leaves there. Lines of its own, two by two: a
 /// processor may fetch them in pairs.
 #[repr(C, align(128))]
-#[derive(Default)]
 pub struct Side {
     /// The loop's own use.
     pub words: [u64; 12],
-    /// Its first time stamp, its last, and the longest time between two.
-    stamps: [u64; 3],
-    unused: u64,
+    /// Its first time stamp and its last.
+    stamps: [u64; 2],
+    /// Turns that took more ticks than this are written down.
+    long: u64,
+    /// How many were.
+    long_turns: u64,
     /// How many turns it has made.
     progress: Apart,
     /// Not 0: it is to stop.
     stop: Apart,
+    /// When the last of the long turns ended, and how many ticks each took; the oldest gives way.
+    log: [[u64; 2]; LOG],
+}
+
+/// Long turns that are known at a time: a power of two.
+const LOG: usize = 64;
+
+impl Default for Side {
+    fn default() -> Self {
+        Self {
+            words: [0; 12],
+            stamps: [0; 2],
+            long: 0,
+            long_turns: 0,
+            progress: Apart::default(),
+            stop: Apart::default(),
+            log: [[0; 2]; LOG],
+        }
+    }
 }
 
 impl Side {
@@ -47,7 +68,7 @@ struct Apart(AtomicU64);
 pub type BesideLoop = unsafe extern "C" fn(*mut Side);
 
 /// Writes the loop of another thread: `beside_loop! { /// doc … name: "instruction", … }`. In the body, which is one
-/// turn, `r13` is the [`Side`]; `rbx`, `rbp` and `r12` must be left alone. A turn must end by itself, in a microsecond
+/// turn, `r13` is the [`Side`]; `rbp` and `r12` must be left alone. A turn must end by itself, in a microsecond
 /// or so: between turns it takes the time and looks whether it is to stop.
 macro_rules! beside_loop {
     ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
@@ -59,20 +80,22 @@ macro_rules! beside_loop {
                 "mov r13, rdi",
                 "rdtsc", "shl rdx, 32", "or rax, rdx",
                 "mov [r13 + 96], rax",
-                // The last stamp, and the longest gap.
+                // The last stamp.
                 "mov rbp, rax",
-                "xor ebx, ebx",
                 ".p2align 6",
                 "2:",
                 $($body,)*
                 "rdtsc", "shl rdx, 32", "or rax, rdx",
                 "mov rcx, rax", "sub rcx, rbp", "mov rbp, rax",
-                "cmp rcx, rbx", "cmova rbx, rcx",
+                "cmp rcx, [r13 + 112]", "jbe 8f",
+                "mov rdx, [r13 + 120]", "and edx, 63", "shl edx, 4",
+                "mov [r13 + rdx + 384], rax", "mov [r13 + rdx + 392], rcx",
+                "inc qword ptr [r13 + 120]",
+                "8:",
                 "inc qword ptr [r13 + 128]",
                 "cmp qword ptr [r13 + 256], 0",
                 "je 2b",
                 "mov [r13 + 104], rbp",
-                "mov [r13 + 112], rbx",
                 "pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx",
                 "ret",
             )
@@ -180,7 +203,7 @@ impl Beside {
         for (partner, peer) in self.partners.iter_mut().zip(crew) {
             // SAFETY: by `Beside::new`'s contract; the side lives as long as this arm, and `Running` waits for the
             // thread before it goes.
-            running.push(unsafe { Running::start(peer, partner) });
+            running.push(unsafe { Running::start(peer, partner, hz) });
         }
         if !running.iter().all(Running::has_begun) {
             return stopped(running).map(|_| Block { work: 1, empty: 0, undisturbed: false, counted: None });
@@ -217,27 +240,44 @@ impl Beside {
 }
 
 /// When a partner ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamps {
     first: u64,
     last: u64,
-    longest_gap: u64,
     turns: u64,
+    long_turns: u64,
+    log: Vec<[u64; 2]>,
 }
 
 impl Stamps {
-    /// Whether it ran all the time between two time stamps: it began before, ended after, and was never away for more
-    /// than a fifth of it or 5 µs, which is less than any other thread's turn; or, where many want a line and a turn
-    /// takes long, for longer than four turns.
+    fn of(side: &Side) -> Self {
+        let [first, last] = side.stamps;
+        let kept = (side.long_turns as usize).min(LOG);
+        Self { first, last, turns: side.turns(), long_turns: side.long_turns, log: side.log[..kept].to_vec() }
+    }
+
+    /// Whether it ran all the time between two time stamps: it had begun before and did not end before, and of that
+    /// time it was away for no more than a fifth or 5 µs, which is less than any other thread's turn; or, where many
+    /// want a line and each turn of its own takes long, for no more than four turns.
     fn cover(&self, from: u64, to: u64, hz: u64) -> bool {
         const MANY: u64 = 16;
         let turn = match self.turns {
-            MANY.. => (self.last.saturating_sub(self.first)) / self.turns,
+            MANY.. => self.last.saturating_sub(self.first) / self.turns,
             _ => 0,
         };
-        let away = (to.saturating_sub(from) / 5).max(hz / 200_000).max(4 * turn);
-        self.first <= from && self.last >= to && self.longest_gap <= away
+        let may_be_away = (to.saturating_sub(from) / 5).max(long(hz)).max(4 * turn);
+        let within = |begin: u64, end: u64| end.min(to).saturating_sub(begin.max(from));
+        // Its last stamp may have been taken a moment before it saw that it is to stop.
+        let away = self.log.iter().map(|&[end, took]| within(end.saturating_sub(took), end)).sum::<u64>()
+            + within(self.last, u64::MAX);
+        let log_reaches_back = self.long_turns <= LOG as u64 || self.log.iter().any(|&[end, _]| end <= from);
+        self.first > 0 && self.first <= from && log_reaches_back && away <= may_be_away
     }
+}
+
+/// Ticks of 5 µs.
+fn long(hz: u64) -> u64 {
+    hz / 200_000
 }
 
 /// Ends the partners' loops and waits for them.
@@ -256,10 +296,10 @@ struct Running {
 impl Running {
     /// # Safety
     /// The partner's loop must be sound to run, and its side must outlive this.
-    unsafe fn start(peer: &Rc<Peer>, partner: &mut Partner) -> Self {
+    unsafe fn start(peer: &Rc<Peer>, partner: &mut Partner, hz: u64) -> Self {
         partner.side.progress.0.store(0, SeqCst);
         partner.side.stop.0.store(0, SeqCst);
-        partner.side.stamps = [0; 3];
+        (partner.side.stamps, partner.side.long, partner.side.long_turns) = ([0; 2], long(hz), 0);
         let side: *mut Side = &mut *partner.side;
         peer.desk.put(Job::Work { cpu: partner.cpu, code: partner.code, side: Address(side) });
         Self { peer: Rc::clone(peer), side, ended: false }
@@ -299,8 +339,7 @@ impl Running {
         self.ended = true;
         self.peer.desk.done()?;
         // SAFETY: the loop has ended; nobody else refers to the side now.
-        let ([first, last, longest_gap], turns) = unsafe { ((*self.side).stamps, (*self.side).turns()) };
-        Ok(Stamps { first, last, longest_gap, turns })
+        Ok(Stamps::of(unsafe { &*self.side }))
     }
 }
 
@@ -473,20 +512,36 @@ mod tests {
     #[test]
     fn a_partner_was_there_if_it_began_before_ended_after_and_was_never_long_away() {
         let hz = 1_000_000_000;
-        let stamps = |first, last, longest_gap| Stamps { first, last, longest_gap, turns: 3 };
-        assert!(stamps(10, 200_000, 4_000).cover(100, 100_000, hz));
-        assert!(stamps(10, 200_000, 19_000).cover(100, 100_000, hz));
-        assert!(!stamps(10, 200_000, 21_000).cover(100, 100_000, hz), "away for more than a fifth");
-        assert!(!stamps(101, 200_000, 10).cover(100, 100_000, hz), "came late");
-        assert!(!stamps(10, 99_999, 10).cover(100, 100_000, hz), "left early");
-        let slow = Stamps { turns: 20, ..stamps(10, 200_000, 39_000) };
-        assert!(slow.cover(100, 100_000, hz), "each of its turns takes 10 µs");
-        assert!(!stamps(0, 0, 0).cover(100, 100_000, hz), "never ran");
+        let stamps = |first, last, log: &[[u64; 2]]| Stamps {
+            first,
+            last,
+            turns: 3,
+            long_turns: log.len() as u64,
+            log: log.to_vec(),
+        };
+        let block = (100, 100_000);
+        let covered = |stamps: Stamps| stamps.cover(block.0, block.1, hz);
+        assert!(covered(stamps(10, 200_000, &[])));
+        assert!(covered(stamps(10, 200_000, &[[60_000, 19_000]])));
+        assert!(!covered(stamps(10, 200_000, &[[60_000, 21_000]])), "away for more than a fifth");
+        assert!(!covered(stamps(10, 200_000, &[[30_000, 11_000], [60_000, 11_000]])), "twice");
+        assert!(covered(stamps(10, 200_000, &[[90, 80], [180_000, 79_000]])), "before and after");
+        assert!(!covered(stamps(101, 200_000, &[])), "came late");
+        assert!(!covered(stamps(10, 70_000, &[])), "left early");
+        assert!(covered(stamps(10, 99_000, &[])), "saw late that it was to stop");
+        assert!(!covered(stamps(0, 0, &[])), "never ran");
+        let slow = Stamps { turns: 20, ..stamps(10, 200_000, &[[60_000, 39_000]]) };
+        assert!(covered(slow), "each of its turns takes 10 µs");
+        let overflown = Stamps { long_turns: 1000, ..stamps(10, 200_000, &[[60_000, 10], [70_000, 10]]) };
+        assert!(!covered(overflown), "what was before is not known");
     }
 
     #[test]
     fn what_the_loops_write_lies_where_they_write_it() {
         assert_eq!(std::mem::offset_of!(Side, stamps), 96);
+        assert_eq!(std::mem::offset_of!(Side, long), 112);
+        assert_eq!(std::mem::offset_of!(Side, long_turns), 120);
+        assert_eq!((std::mem::offset_of!(Side, log), LOG), (384, 64));
         assert_eq!(std::mem::offset_of!(Side, progress), 128);
         assert_eq!(std::mem::offset_of!(Side, stop), 256);
     }
