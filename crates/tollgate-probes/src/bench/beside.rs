@@ -173,7 +173,7 @@ impl Beside {
 impl Station for Beside {
     fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
         /// Where others have the processors, the partners may not have run meanwhile.
-        const TRIES: usize = 3;
+        const TRIES: usize = 5;
         let hz = clock.hz();
         if !matches!(clock, Clock::Tsc { .. }) && !self.partners.is_empty() {
             let why = "whether both threads ran at the same time is told by the time stamp counter, which cannot be used";
@@ -305,24 +305,29 @@ impl Running {
         Self { peer: Rc::clone(peer), side, ended: false }
     }
 
-    /// Waits until it goes round; not for ever.
+    /// Waits until it goes round; not for ever. Where others have the processors, waiting asleep keeps the right to run
+    /// at once when the partner does.
     fn has_begun(&self) -> bool {
-        /// Longer than a few turns of other threads on its processor.
-        const PATIENCE: u64 = 30_000_000; // nanoseconds
-        const LOOK: u32 = 1 << 10;
+        self.goes_round() || (self.peer.desk.is_at_work() && self.goes_round())
+    }
+
+    /// Whether it goes round just now: it may have begun and be away again.
+    fn goes_round(&self) -> bool {
+        /// Longer than a thread takes to wake up on a processor that is free.
+        const PATIENCE: u64 = 200_000; // nanoseconds
+        const LOOK: u32 = 1 << 6;
         let until = clock::monotonic() + PATIENCE;
-        loop {
+        let before = self.progress();
+        while clock::monotonic() < until {
             for _ in 0..LOOK {
                 // The second turn: the first may have waited for its code.
-                if self.progress() >= 2 {
+                if self.progress() >= before + 2 {
                     return true;
                 }
                 std::hint::spin_loop();
             }
-            if clock::monotonic() > until {
-                return false;
-            }
         }
+        false
     }
 
     fn progress(&self) -> u64 {
@@ -411,6 +416,8 @@ enum Job {
         code: BesideLoop,
         side: Address,
     },
+    /// It is being done.
+    AtWork,
     Done(Result<(), Refusal>),
     Leave,
 }
@@ -442,6 +449,16 @@ impl Desk {
         }
     }
 
+    /// Waits until the peer has a processor for its work; not for ever.
+    fn is_at_work(&self) -> bool {
+        /// Longer than a few turns of other threads on its processor.
+        const PATIENCE: Duration = Duration::from_millis(20);
+        let waiting = |job: &mut Job| matches!(job, Job::Work { .. });
+        let woken = self.bell.wait_timeout_while(self.lock(), PATIENCE, waiting);
+        alive();
+        matches!(*woken.unwrap_or_else(PoisonError::into_inner).0, Job::AtWork)
+    }
+
     /// The peer's whole life.
     fn work(&self) {
         let mut on = None;
@@ -451,7 +468,7 @@ impl Desk {
                 match *job {
                     Job::Work { cpu, code, side } => break (cpu, code, side),
                     Job::Leave => return,
-                    Job::None | Job::Done(_) => {
+                    Job::None | Job::AtWork | Job::Done(_) => {
                         job = self.bell.wait(job).unwrap_or_else(PoisonError::into_inner);
                     }
                 }
@@ -463,6 +480,7 @@ impl Desk {
             };
             if outcome.is_ok() {
                 on = Some(cpu);
+                self.put(Job::AtWork);
                 // SAFETY: by `Running::start`'s contract.
                 unsafe { code(side.0) };
             }
