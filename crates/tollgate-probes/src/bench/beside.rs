@@ -64,7 +64,7 @@ impl Side {
 #[derive(Default)]
 struct Apart(AtomicU64);
 
-/// The loop of another thread, written with [`beside_loop!`]: it goes on until it is told to stop.
+/// The loop of another thread, written with `beside_loop!`: it goes on until it is told to stop.
 pub type BesideLoop = unsafe extern "C" fn(*mut Side);
 
 /// Writes the loop of another thread: `beside_loop! { /// doc … name: "instruction", … }`. In the body, which is one
