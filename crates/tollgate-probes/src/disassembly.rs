@@ -56,8 +56,9 @@ fn every_timed_loop_holds_the_instruction_that_its_probe_names_and_nothing_else_
 }
 
 /// What loops that go round within themselves consist of beside that.
-const WITHIN: [Mnemonic; 8] = [
+const WITHIN: [Mnemonic; 9] = [
     Mnemonic::And,
+    Mnemonic::Cmovb,
     Mnemonic::Cmp,
     Mnemonic::Dec,
     Mnemonic::Inc,

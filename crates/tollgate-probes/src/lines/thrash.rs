@@ -4,6 +4,7 @@
 //! other.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_model::{ParamValue, Params, Unit};
@@ -20,13 +21,15 @@ use super::topology::Sizes;
 timed_loop! {
     /// Stores to 509 lines one after the other, and looks who stored to the last of them before: so a sample of them
     /// is looked at where it happens, and the others are stored to and nothing else. Word 0: the buffer; 1: its size
-    /// less one line; 2: where it is; 3: the value; 4: how many lines the other thread had stored to last.
+    /// less one line; 2: where it is; 3: the value; 4: how many lines the other thread had stored to last; 6: what was
+    /// stored there must be no less to count.
     sequential:
-        first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]";
+        first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]",
+        "mov r11, [r13 + 48]", "xor r14d, r14d";
         "mov edx, 508",
         "3:", "add rcx, 64", "and rcx, rdi", "add r8, 2", "mov [rsi + rcx], r8", "dec edx", "jne 3b",
         "add rcx, 64", "and rcx, rdi", "add r8, 2", "mov rax, r8", "xchg [rsi + rcx], rax",
-        "xor rax, r8", "and eax, 1", "add r9, rax",
+        "mov rdx, rax", "xor rax, r8", "and eax, 1", "cmp rdx, r11", "cmovb rax, r14", "add r9, rax",
         "mov [r13 + 16], rcx", "mov [r13 + 24], r8", "mov [r13 + 32], r9"
 }
 
@@ -35,13 +38,13 @@ timed_loop! {
     /// 3.2.1.2). Word 5: its increment in bytes.
     random:
         first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]",
-        "mov r10, [r13 + 40]";
+        "mov r10, [r13 + 40]", "mov r11, [r13 + 48]", "xor r14d, r14d";
         "mov edx, 508",
         "3:", "lea rcx, [rcx + rcx * 4]", "add rcx, r10", "and rcx, rdi", "add r8, 2", "mov [rsi + rcx], r8",
         "dec edx", "jne 3b",
         "lea rcx, [rcx + rcx * 4]", "add rcx, r10", "and rcx, rdi", "add r8, 2", "mov rax, r8",
         "xchg [rsi + rcx], rax",
-        "xor rax, r8", "and eax, 1", "add r9, rax",
+        "mov rdx, rax", "xor rax, r8", "and eax, 1", "cmp rdx, r11", "cmovb rax, r14", "add r9, rax",
         "mov [r13 + 16], rcx", "mov [r13 + 24], r8", "mov [r13 + 32], r9"
 }
 
@@ -130,16 +133,17 @@ fn arm(params: &Params) -> Result<Arm, Refusal> {
         if let Some(why) = buffers.no_more.clone().filter(|_| bytes > both[0].length()) {
             return Err(why);
         }
-        // Nobody else ever stores to the second one.
-        let own = if shared { &both[0] } else { &both[1] };
+        // The timed thread is on the same memory in either case: where that lies makes more of a difference.
+        let (own, theirs) = (&both[0], if shared { &both[0] } else { &both[1] });
         let notes = own.notes().to_vec();
-        (own.address(), both[0].address(), notes)
+        (own.address(), theirs.address(), notes)
     };
     let (code, beside) = loops(params);
     let duty = Storing {
         _buffers: buffers,
         mine: Place::new(own, bytes, 0),
         yours: Place::new(theirs, bytes, 1),
+        since: 0,
         shared,
         fits: bytes <= Sizes::here().last,
     };
@@ -166,9 +170,8 @@ type Known = BTreeMap<(Page, Amount), Result<Buffers, Refusal>>;
 
 static BUFFERS: Mutex<Known> = Mutex::new(BTreeMap::new());
 
-/// The two buffers of such pages and so large in this process; smaller cases use their beginning. Of the first, every
-/// other line was stored to by the other processor: what does not fit into a cache would not come by all of it in a
-/// whole run.
+/// The two buffers of such pages and so large in this process; smaller cases use their beginning. To all of the first
+/// the other processor has stored once: of what does not fit into a cache it would not come by each line in a run.
 fn buffers(page: Page, amount: Amount, other: usize) -> Result<Buffers, Refusal> {
     let make = || {
         let caches = Sizes::here();
@@ -181,12 +184,12 @@ fn buffers(page: Page, amount: Amount, other: usize) -> Result<Buffers, Refusal>
     lock(&BUFFERS).entry((page, amount)).or_insert_with(make).clone()
 }
 
-/// The region, with a store of the thread on `other` to the second of each two lines.
+/// The region, with a store of a thread on `other` to each line.
 fn touched_by(mut region: Region, other: usize) -> Result<Region, Refusal> {
     let touch = move || {
         let there = cpu::pin(other);
-        for (line, words) in region.words_mut().chunks_exact_mut((2 * LINE / 8) as usize).enumerate() {
-            words[(LINE / 8) as usize] = (line as u64) << 1 | 1;
+        for (line, words) in region.words_mut().chunks_exact_mut((LINE / 8) as usize).enumerate() {
+            words[0] = (line as u64) << 1 | 1;
         }
         there.map(|()| region)
     };
@@ -205,14 +208,20 @@ struct Place {
     buffer: u64,
     bytes: u64,
     offset: u64,
-    /// Its last bit says whose it is.
-    value: u64,
+    /// The last bit of what it stores.
+    who: u64,
 }
+
+/// A session's stores have this number above what tells them apart.
+const SESSION: u32 = 40;
+
+/// Of the latest session in this process.
+static SESSIONS: AtomicU64 = AtomicU64::new(0);
 
 impl Place {
     /// The first thread begins at the beginning, the second half a round ahead.
     fn new(buffer: u64, bytes: u64, who: u64) -> Self {
-        let mut place = Self { buffer, bytes, offset: 0, value: who };
+        let mut place = Self { buffer, bytes, offset: 0, who };
         if who == 1 {
             for _ in 0..place.lines() / 2 {
                 place.offset = place.after(place.offset);
@@ -235,14 +244,16 @@ impl Place {
         offset.wrapping_mul(5).wrapping_add(self.increment()) & (self.bytes - LINE)
     }
 
-    fn write(&self, words: &mut [u64]) {
+    /// Puts it into a context or side: what is stored begins with `first`, and what was stored before `since` does not
+    /// count.
+    fn write(&self, words: &mut [u64], first: u64, since: u64) {
         let (last, taken) = (self.bytes - LINE, 0);
-        let own = [self.buffer, last, self.offset, self.value, taken, self.increment()];
+        let own = [self.buffer, last, self.offset, first | self.who, taken, self.increment(), since];
         words[..own.len()].copy_from_slice(&own);
     }
 
     fn read(&mut self, words: &[u64]) {
-        (self.offset, self.value) = (words[2], words[3]);
+        self.offset = words[2];
     }
 }
 
@@ -250,6 +261,8 @@ struct Storing {
     _buffers: Buffers,
     mine: Place,
     yours: Place,
+    /// What the other thread stored before does not count.
+    since: u64,
     shared: bool,
     /// The buffer fits into the last level.
     fits: bool,
@@ -257,8 +270,12 @@ struct Storing {
 
 impl Duty for Storing {
     fn before(&mut self, context: &mut Context, partners: &mut [Partner], _iterations: u64) {
-        self.mine.write(&mut context.words);
-        partners.iter_mut().for_each(|partner| self.yours.write(&mut partner.side.words));
+        let first = (SESSIONS.fetch_add(1, Relaxed) + 1) << SESSION;
+        // Where the buffer is shared, whoever stored to a line last is whom it comes from. Where it is not, other cases
+        // have shared the memory before.
+        self.since = if self.shared { 0 } else { first };
+        self.mine.write(&mut context.words, first, self.since);
+        partners.iter_mut().for_each(|partner| self.yours.write(&mut partner.side.words, first, 0));
     }
 
     /// What fits into a cache is to be there.
@@ -357,7 +374,7 @@ mod tests {
     #[test]
     fn a_side_is_large_enough_for_what_a_place_writes() {
         let mut side = crate::bench::beside::Side::default();
-        Place::new(64, 4096, 1).write(&mut side.words);
-        assert_eq!((side.words[0], side.words[1], side.words[3] & 1), (64, 4096 - 64, 1));
+        Place::new(64, 4096, 1).write(&mut side.words, 7 << SESSION, 0);
+        assert_eq!((side.words[0], side.words[1], side.words[3]), (64, 4096 - 64, 7 << SESSION | 1));
     }
 }
