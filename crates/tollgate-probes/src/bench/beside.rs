@@ -116,7 +116,7 @@ pub struct Partner {
 
 /// What a probe knows of its two loops.
 pub trait Duty: Send {
-    /// Before a session, in which the timed loop goes round so many times, the first of them untimed.
+    /// Before a meeting, in which the timed loop goes round so many times, the first of them untimed.
     fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64);
 
     /// After it. The events that were counted in the timed part, where any are.
@@ -134,7 +134,7 @@ pub trait Duty: Send {
     }
 }
 
-/// What became of a session.
+/// What became of a meeting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It was what is asked for; events, where any are counted.
@@ -181,20 +181,20 @@ impl Station for Beside {
         }
         let _there = self.cpu.map(Visit::to).transpose()?;
         let crew = crew(self.partners.len())?;
-        let mut block = self.session(clock, hz, order, &crew)?;
+        let mut block = self.meeting(clock, hz, order, &crew)?;
         for _ in 1..TRIES {
             if block.undisturbed {
                 break;
             }
             alive();
-            block = self.session(clock, hz, order, &crew)?;
+            block = self.meeting(clock, hz, order, &crew)?;
         }
         Ok(block)
     }
 }
 
 impl Beside {
-    fn session(&mut self, clock: Clock, hz: u64, order: Order, crew: &[Rc<Peer>]) -> Result<Block, Refusal> {
+    fn meeting(&mut self, clock: Clock, hz: u64, order: Order, crew: &[Rc<Peer>]) -> Result<Block, Refusal> {
         let iterations = order.iterations + order.extra;
         let warm_up = (iterations / 16).max(self.duty.warm_up());
         self.duty.before(&mut self.context, &mut self.partners, warm_up + iterations);

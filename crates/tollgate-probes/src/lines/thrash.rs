@@ -212,11 +212,11 @@ struct Place {
     who: u64,
 }
 
-/// A session's stores have this number above what tells them apart.
-const SESSION: u32 = 40;
+/// A meeting's stores have this number above what tells them apart.
+const MEETING: u32 = 40;
 
-/// Of the latest session in this process.
-static SESSIONS: AtomicU64 = AtomicU64::new(0);
+/// Of the latest meeting in this process.
+static MEETINGS: AtomicU64 = AtomicU64::new(0);
 
 impl Place {
     /// The first thread begins at the beginning, the second half a round ahead.
@@ -270,7 +270,7 @@ struct Storing {
 
 impl Duty for Storing {
     fn before(&mut self, context: &mut Context, partners: &mut [Partner], _iterations: u64) {
-        let first = (SESSIONS.fetch_add(1, Relaxed) + 1) << SESSION;
+        let first = (MEETINGS.fetch_add(1, Relaxed) + 1) << MEETING;
         // Where the buffer is shared, whoever stored to a line last is whom it comes from. Where it is not, other cases
         // have shared the memory before.
         self.since = if self.shared { 0 } else { first };
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn a_side_is_large_enough_for_what_a_place_writes() {
         let mut side = crate::bench::beside::Side::default();
-        Place::new(64, 4096, 1).write(&mut side.words, 7 << SESSION, 0);
-        assert_eq!((side.words[0], side.words[1], side.words[3]), (64, 4096 - 64, 7 << SESSION | 1));
+        Place::new(64, 4096, 1).write(&mut side.words, 7 << MEETING, 0);
+        assert_eq!((side.words[0], side.words[1], side.words[3]), (64, 4096 - 64, 7 << MEETING | 1));
     }
 }
