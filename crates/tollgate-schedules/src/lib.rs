@@ -1,0 +1,17 @@
+//! Locks, and every order in which the steps of those who use them can come.
+//!
+//! A test that runs a lock a million times has seen the million orders that the machine happened to choose. Here the
+//! machine is a model small enough that all of its state is in sight, and [`search`] looks at every state that it can
+//! come into: what is never reached there cannot happen, and what is reached is shown by the shortest schedule that
+//! leads to it ([`witness`]).
+//!
+//! What is checked are [`subject`]s: programs together with the machine that they run on. [`subjects`] lists them.
+#![forbid(unsafe_code)]
+
+pub mod search;
+pub mod subject;
+pub mod witness;
+
+pub use search::{Harm, Limits};
+pub use subject::{Checked, Setting, Subject, Verdict};
+pub use witness::{Step, Witness};

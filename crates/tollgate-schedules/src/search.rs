@@ -1,0 +1,425 @@
+//! Every state that a machine can come into, nearest first.
+//!
+//! The search goes breadth first, so that the first state of a kind that it meets is one of those with the shortest
+//! schedule. It remembers every state and every step between two of them: when it is through, it goes back from the
+//! states in which everybody has finished, and what that does not reach are states from which nobody's luck helps.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use serde::Serialize;
+
+/// A machine with all of its state in sight.
+pub trait Machine {
+    /// All that the next steps depend on, and nothing else: two states that are equal have the same future.
+    type State: Copy + Eq + Hash;
+    /// Whose step it was, and what kind.
+    type Move: Copy;
+
+    /// The state in which every schedule begins.
+    fn start(&self) -> Self::State;
+
+    /// Every step that can come next, always in the same order, and the state that it leads to.
+    fn moves(&self, state: &Self::State, each: impl FnMut(Self::Move, Self::State));
+
+    /// What is wrong with a state, looking at nothing else.
+    fn harm(&self, state: &Self::State) -> Option<Harm>;
+
+    /// Has everybody done what there was to do?
+    fn finished(&self, state: &Self::State) -> bool;
+}
+
+/// What a lock must never do, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Harm {
+    /// Two hold the lock at once.
+    Exclusion,
+    /// A process was ended for what the lock did.
+    Crash,
+    /// The lock is taken and nobody has it.
+    LostLock,
+    /// From here on somebody can never finish, however the steps come.
+    Stuck,
+}
+
+impl Harm {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 4] = [Self::Exclusion, Self::Crash, Self::LostLock, Self::Stuck];
+}
+
+impl fmt::Display for Harm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exclusion => "two hold the lock at once",
+            Self::Crash => "a process is killed",
+            Self::LostLock => "the lock is taken and nobody holds it",
+            Self::Stuck => "somebody can never finish",
+        })
+    }
+}
+
+/// How far a search may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// States to remember, at most [`Limits::MOST_STATES`].
+    pub states: usize,
+    /// Memory to take, in bytes.
+    pub bytes: usize,
+}
+
+impl Limits {
+    /// What the numbers of states can count.
+    pub const MOST_STATES: usize = u32::MAX as usize - 1;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { states: 20_000_000, bytes: 4 << 30 }
+    }
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every state was seen.
+    Complete,
+    /// There are more states than were allowed.
+    OutOfStates,
+    /// The states that were seen take more memory than was allowed, or than there is.
+    OutOfMemory,
+}
+
+/// A sequence of steps from the start.
+pub struct Schedule<M: Machine> {
+    /// The steps, each with the state after it.
+    pub steps: Vec<(M::Move, M::State)>,
+    /// Where what comes after the last step is again the state after this one (0: the start): an endless loop.
+    pub back_to: Option<usize>,
+}
+
+/// What a search found.
+pub struct Found<M: Machine> {
+    /// How many different states were seen.
+    pub states: usize,
+    /// How many steps between them.
+    pub steps: usize,
+    /// Why it ended.
+    pub end: End,
+    /// For each harm that was met, a shortest schedule that leads to it. Without [`End::Complete`] a harm that
+    /// is missing was only not met.
+    pub harms: Vec<(Harm, Schedule<M>)>,
+}
+
+/// Looks at every state that `machine` can come into.
+pub fn search<M: Machine>(machine: &M, limits: Limits) -> Found<M> {
+    let mut graph = Graph::new(machine, limits);
+    let end = graph.explore();
+    let mut harms = Vec::new();
+    for harm in Harm::ALL {
+        match (harm, end) {
+            (Harm::Stuck, End::Complete) => match graph.first_doomed() {
+                Ok(Some(doomed)) => harms.push((harm, graph.for_ever(doomed))),
+                Ok(None) => {}
+                Err(OutOfMemory) => return graph.found(End::OutOfMemory, harms),
+            },
+            _ => {
+                if let Some(state) = graph.first[harm as usize] {
+                    harms.push((harm, graph.schedule(state)));
+                }
+            }
+        }
+    }
+    graph.found(end, harms)
+}
+
+struct OutOfMemory;
+
+/// The states seen so far, by number, and the steps between them.
+struct Graph<'a, M: Machine> {
+    machine: &'a M,
+    limits: Limits,
+    hasher: DefaultHashBuilder,
+    states: Vec<M::State>,
+    numbers: HashTable<u32>,
+    /// For each state the one from which it was first reached; the start is its own.
+    parents: Vec<u32>,
+    /// Where the steps of each state end in `targets`.
+    ends: Vec<u32>,
+    /// The states to which the steps of each state lead, state after state.
+    targets: Vec<u32>,
+    /// For each harm the first state that has it.
+    first: [Option<u32>; Harm::ALL.len()],
+}
+
+impl<'a, M: Machine> Graph<'a, M> {
+    fn new(machine: &'a M, limits: Limits) -> Self {
+        Self {
+            machine,
+            limits: Limits { states: limits.states.min(Limits::MOST_STATES), ..limits },
+            hasher: DefaultHashBuilder::default(),
+            states: Vec::new(),
+            numbers: HashTable::new(),
+            parents: Vec::new(),
+            ends: Vec::new(),
+            targets: Vec::new(),
+            first: [None; Harm::ALL.len()],
+        }
+    }
+
+    /// Goes on until there is no state whose steps were not followed.
+    fn explore(&mut self) -> End {
+        let mut next = Vec::new();
+        if let Err(end) = self.number(self.machine.start(), 0) {
+            return end;
+        }
+        while self.ends.len() < self.states.len() {
+            let from = self.ends.len();
+            next.clear();
+            self.machine.moves(&self.states[from], |_, state| next.push(state));
+            for &state in &next {
+                // Numbers fit u32: MOST_STATES.
+                match self.number(state, from as u32) {
+                    Ok(number) => self.targets.push(number),
+                    Err(end) => return end,
+                }
+            }
+            let Ok(end) = u32::try_from(self.targets.len()) else { return End::OutOfMemory };
+            self.ends.push(end);
+        }
+        End::Complete
+    }
+
+    /// The number of a state, a new one if it was never seen.
+    fn number(&mut self, state: M::State, parent: u32) -> Result<u32, End> {
+        let hash = self.hasher.hash_one(state);
+        if let Some(&number) = self.numbers.find(hash, |&number| self.states[number as usize] == state) {
+            return Ok(number);
+        }
+        self.make_room()?;
+        let number = self.states.len() as u32;
+        self.numbers
+            .insert_unique(hash, number, |&number| self.hasher.hash_one(self.states[number as usize]));
+        self.states.push(state);
+        self.parents.push(parent);
+        if let Some(harm) = self.machine.harm(&state) {
+            self.first[harm as usize].get_or_insert(number);
+        }
+        Ok(number)
+    }
+
+    /// Sees that there is room for one more state, and stops before the machine would.
+    fn make_room(&mut self) -> Result<(), End> {
+        if self.states.len() >= self.limits.states {
+            return Err(End::OutOfStates);
+        }
+        if self.states.len() < self.states.capacity() && self.targets.len() + 64 < self.targets.capacity() {
+            return Ok(());
+        }
+        let more = self.states.len().clamp(1 << 10, 1 << 20);
+        let fits = self.bytes(more) <= self.limits.bytes
+            && self.states.try_reserve_exact(more).is_ok()
+            && self.parents.try_reserve_exact(more).is_ok()
+            && self.ends.try_reserve_exact(more).is_ok()
+            && self.targets.try_reserve(4 * more).is_ok()
+            && self.numbers.try_reserve(more, |&n| self.hasher.hash_one(self.states[n as usize])).is_ok();
+        if fits { Ok(()) } else { Err(End::OutOfMemory) }
+    }
+
+    /// What everything takes with `more` states, with the way back ([`Graph::first_doomed`]) included.
+    fn bytes(&self, more: usize) -> usize {
+        const NUMBER: usize = size_of::<u32>();
+        let states = self.states.len() + more;
+        let steps = self.targets.len() + 4 * more;
+        // A table keeps a byte beside each number and is at least seven eighths empty after it has doubled.
+        states * (size_of::<M::State>() + 4 * NUMBER + 3 * (NUMBER + 1)) + steps * 2 * NUMBER
+    }
+
+    /// The first state from which no schedule leads to one in which everybody has finished.
+    fn first_doomed(&self) -> Result<Option<u32>, OutOfMemory> {
+        let (starts, sources) = self.backwards()?;
+        let mut hopeful = vec![false; self.states.len()];
+        let mut reached: Vec<u32> = Vec::new();
+        for (number, state) in self.states.iter().enumerate() {
+            if self.machine.finished(state) {
+                hopeful[number] = true;
+                reached.push(number as u32);
+            }
+        }
+        while let Some(number) = reached.pop() {
+            let number = number as usize;
+            for &source in &sources[starts[number] as usize..starts[number + 1] as usize] {
+                if !std::mem::replace(&mut hopeful[source as usize], true) {
+                    reached.push(source);
+                }
+            }
+        }
+        Ok(hopeful.iter().position(|&hopeful| !hopeful).map(|number| number as u32))
+    }
+
+    /// The steps turned round: for each state where its sources begin, and the sources, state after state.
+    fn backwards(&self) -> Result<(Vec<u32>, Vec<u32>), OutOfMemory> {
+        let mut starts: Vec<u32> = Vec::new();
+        let mut sources: Vec<u32> = Vec::new();
+        starts.try_reserve_exact(self.states.len() + 2).map_err(|_| OutOfMemory)?;
+        sources.try_reserve_exact(self.targets.len()).map_err(|_| OutOfMemory)?;
+        starts.resize(self.states.len() + 2, 0);
+        sources.resize(self.targets.len(), 0);
+        for &target in &self.targets {
+            starts[target as usize + 2] += 1;
+        }
+        for number in 2..starts.len() {
+            starts[number] += starts[number - 1];
+        }
+        for number in 0..self.states.len() {
+            for &target in self.targets_of(number) {
+                let place = &mut starts[target as usize + 1];
+                sources[*place as usize] = number as u32;
+                *place += 1;
+            }
+        }
+        Ok((starts, sources))
+    }
+
+    fn targets_of(&self, number: usize) -> &[u32] {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] as usize };
+        &self.targets[start..self.ends[number] as usize]
+    }
+
+    /// The way by which a state was first reached.
+    fn schedule(&self, state: u32) -> Schedule<M> {
+        let mut numbers = vec![state];
+        let mut at = state;
+        while self.parents[at as usize] != at {
+            at = self.parents[at as usize];
+            numbers.push(at);
+        }
+        numbers.reverse();
+        let steps = numbers.windows(2).filter_map(|pair| self.step(pair[0], pair[1])).collect();
+        Schedule { steps, back_to: None }
+    }
+
+    /// The step that leads from one state to another.
+    fn step(&self, from: u32, to: u32) -> Option<(M::Move, M::State)> {
+        let to = self.states[to as usize];
+        let mut found = None;
+        self.machine.moves(&self.states[from as usize], |step, state| {
+            if state == to && found.is_none() {
+                found = Some((step, state));
+            }
+        });
+        found
+    }
+
+    /// The way to a state from which there is no way to the end, and on from it until it comes round or stops: at
+    /// each state the first step, since no other helps either.
+    fn for_ever(&self, doomed: u32) -> Schedule<M> {
+        let mut schedule = self.schedule(doomed);
+        let arrived = schedule.steps.len();
+        let mut seen = vec![doomed];
+        loop {
+            let at = seen[seen.len() - 1];
+            let Some(&next) = self.targets_of(at as usize).first() else { break };
+            schedule.steps.extend(self.step(at, next));
+            if let Some(place) = seen.iter().position(|&number| number == next) {
+                schedule.back_to = Some(arrived + place);
+                break;
+            }
+            seen.push(next);
+        }
+        schedule
+    }
+
+    fn found(self, end: End, harms: Vec<(Harm, Schedule<M>)>) -> Found<M> {
+        Found { states: self.states.len(), steps: self.targets.len(), end, harms }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A walk on small numbers: each state leads to those that the table names.
+    struct Walk {
+        steps: Vec<Vec<u8>>,
+        broken: Vec<u8>,
+        ends: Vec<u8>,
+    }
+
+    impl Machine for Walk {
+        type State = u8;
+        type Move = ();
+
+        fn start(&self) -> u8 {
+            0
+        }
+
+        fn moves(&self, state: &u8, mut each: impl FnMut((), u8)) {
+            self.steps[usize::from(*state)].iter().for_each(|&next| each((), next));
+        }
+
+        fn harm(&self, state: &u8) -> Option<Harm> {
+            self.broken.contains(state).then_some(Harm::Exclusion)
+        }
+
+        fn finished(&self, state: &u8) -> bool {
+            self.ends.contains(state)
+        }
+    }
+
+    fn states(schedule: &Schedule<Walk>) -> Vec<u8> {
+        schedule.steps.iter().map(|&((), state)| state).collect()
+    }
+
+    #[test]
+    fn the_shortest_way_to_a_harm_is_shown() {
+        // 0 → 1 → 2 → 5 and 0 → 3 → 5: five is broken; four cannot be reached.
+        let walk = Walk {
+            steps: vec![vec![1, 3], vec![2], vec![5], vec![5], vec![0], vec![]],
+            broken: vec![5, 4],
+            ends: vec![5],
+        };
+        let found = search(&walk, Limits::default());
+        assert_eq!((found.states, found.steps, found.end), (5, 5, End::Complete));
+        assert_eq!(found.harms.len(), 1);
+        assert_eq!(found.harms[0].0, Harm::Exclusion);
+        assert_eq!(states(&found.harms[0].1), [3, 5]);
+    }
+
+    #[test]
+    fn a_loop_with_a_way_out_is_no_harm_and_one_without_is() {
+        let steps = vec![vec![1, 2], vec![0], vec![3], vec![4], vec![3, 2]];
+        let with_end = Walk { steps: steps.clone(), broken: vec![], ends: vec![4] };
+        assert!(search(&with_end, Limits::default()).harms.is_empty());
+        let without = Walk { steps, broken: vec![], ends: vec![1] };
+        let found = search(&without, Limits::default());
+        assert_eq!(found.harms[0].0, Harm::Stuck);
+        // 2 is the first without hope; from there 3, 4, and round again to the state after the second step.
+        assert_eq!(states(&found.harms[0].1), [2, 3, 4, 3]);
+        assert_eq!(found.harms[0].1.back_to, Some(2));
+    }
+
+    #[test]
+    fn where_it_stops_without_having_finished_somebody_is_stuck() {
+        let walk = Walk { steps: vec![vec![1], vec![]], broken: vec![], ends: vec![] };
+        let found = search(&walk, Limits::default());
+        assert_eq!((found.harms[0].0, states(&found.harms[0].1)), (Harm::Stuck, vec![1]));
+        assert_eq!(found.harms[0].1.back_to, None);
+    }
+
+    #[test]
+    fn what_was_not_looked_through_is_not_called_stuck() {
+        let walk = Walk {
+            steps: (1..=100).map(|n| vec![n]).chain([vec![]]).collect(),
+            broken: vec![3],
+            ends: vec![],
+        };
+        let found = search(&walk, Limits { states: 50, ..Limits::default() });
+        assert_eq!((found.states, found.end), (50, End::OutOfStates));
+        // What was met stands; that nothing else was met says nothing.
+        assert_eq!(found.harms.iter().map(|(harm, _)| *harm).collect::<Vec<_>>(), [Harm::Exclusion]);
+        let found = search(&walk, Limits { bytes: 1000, ..Limits::default() });
+        assert_eq!((found.end, found.harms.len()), (End::OutOfMemory, 0));
+    }
+}

@@ -1,0 +1,189 @@
+//! What can be checked: a program, the machine that it runs on, and how many run it.
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::search::{End, Found, Harm, Limits, Machine};
+use crate::witness::Witness;
+
+/// Who runs a program, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Setting {
+    /// Processes, all of which run the same program.
+    pub processes: u8,
+    /// How often each takes and releases the lock.
+    pub rounds: u8,
+    /// Processors that they share.
+    pub processors: u8,
+}
+
+/// What is asked for in place of a subject's own setting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// Processes, if not the subject's own number.
+    pub processes: Option<u8>,
+    /// Rounds, if not the subject's own number.
+    pub rounds: Option<u8>,
+    /// Processors, if not the subject's own number.
+    pub processors: Option<u8>,
+}
+
+/// A wish that a machine cannot fulfil, or an instruction that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unfit {
+    /// A number outside of what the machine has.
+    #[error("{name} runs with {least} to {most} {what}, not with {asked}")]
+    OutOfRange {
+        /// The subject.
+        name: String,
+        /// `processes`, `rounds`, `processors`.
+        what: &'static str,
+        /// What it runs with at least.
+        least: u8,
+        /// And at most.
+        most: u8,
+        /// What was asked for.
+        asked: u64,
+    },
+    /// A preemption was asked for after an instruction that the program does not have.
+    #[error("{name} has {points} instructions at which it can be preempted (0 to {}), not number {asked}", .points - 1)]
+    NoSuchPoint {
+        /// The subject.
+        name: String,
+        /// How many it has.
+        points: usize,
+        /// What was asked for.
+        asked: usize,
+    },
+    /// A subject that has no preemption points to play.
+    #[error("{name} {why}")]
+    NotPlayed {
+        /// The subject.
+        name: String,
+        /// Why it cannot be played forward.
+        why: &'static str,
+    },
+}
+
+/// The answer to a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "verdict", content = "of")]
+pub enum Verdict {
+    /// In no order of steps does anything go wrong.
+    Holds,
+    /// There is an order in which it does; the worst that was found.
+    Violated(Harm),
+    /// Not every order was looked at, and nothing was wrong in those that were.
+    NotDecided(Want),
+}
+
+/// What a search ran out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Want {
+    /// The number of states that was allowed.
+    States,
+    /// Memory.
+    Memory,
+}
+
+/// A subject that was checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// The subject's name.
+    pub name: String,
+    /// Who ran it.
+    pub setting: Setting,
+    /// The answer.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Was every state seen? Where not, harms that are not among the witnesses are not excluded.
+    pub complete: bool,
+    /// Different states that were seen.
+    pub states: usize,
+    /// For each harm that was met, the worst first, a shortest schedule that leads to it.
+    pub witnesses: Vec<Witness>,
+}
+
+impl Checked {
+    /// Sums up a search, with each schedule told by `tell`.
+    pub fn new<M: Machine>(
+        name: &str,
+        setting: Setting,
+        found: Found<M>,
+        tell: impl Fn(Harm, &crate::search::Schedule<M>) -> Witness,
+    ) -> Self {
+        let worst = found.harms.iter().map(|(harm, _)| *harm).min();
+        let verdict = match (worst, found.end) {
+            (Some(harm), _) => Verdict::Violated(harm),
+            (None, End::Complete) => Verdict::Holds,
+            (None, End::OutOfStates) => Verdict::NotDecided(Want::States),
+            (None, End::OutOfMemory) => Verdict::NotDecided(Want::Memory),
+        };
+        Self {
+            name: name.to_owned(),
+            setting,
+            verdict,
+            complete: found.end == End::Complete,
+            states: found.states,
+            witnesses: found.harms.iter().map(|(harm, schedule)| tell(*harm, schedule)).collect(),
+        }
+    }
+
+    /// Was this harm looked for everywhere and never met?
+    #[must_use]
+    pub fn never(&self, harm: Harm) -> bool {
+        self.complete && !self.witnesses.iter().any(|witness| witness.harm == Some(harm))
+    }
+}
+
+/// What is known of a subject before it is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Group {
+    /// A program as it was published.
+    Published,
+    /// A published program with one thing changed that it depends on.
+    Mutant,
+    /// Lamport's algorithm on a machine with store buffers.
+    Lamport,
+    /// A program of the user's own.
+    Own,
+}
+
+/// Something that can be checked.
+pub trait Subject: Sync {
+    /// Its name in commands, such as `figure-8`.
+    fn name(&self) -> &str;
+
+    /// What it is, in one sentence.
+    fn about(&self) -> &str;
+
+    /// Where it belongs.
+    fn group(&self) -> Group;
+
+    /// What was published of it, or must be so if the change matters; absent for a user's own program.
+    fn expected(&self) -> Option<Verdict>;
+
+    /// Its program, one instruction a line, as it is shown.
+    fn listing(&self) -> String;
+
+    /// The setting that a wish comes to.
+    ///
+    /// # Errors
+    /// [`Unfit::OutOfRange`] where the machine has not so many.
+    fn setting(&self, wish: Wish) -> Result<Setting, Unfit>;
+
+    /// Looks at every interleaving.
+    fn check(&self, setting: Setting, limits: Limits) -> Checked;
+
+    /// At how many instructions a process can be preempted; 0 where that is not played.
+    fn points(&self) -> usize;
+
+    /// Process A is preempted just before instruction number `point`, B takes the lock if it can and gives it back, and A goes on to
+    /// its end: what figure 10 shows.
+    ///
+    /// # Errors
+    /// [`Unfit::NoSuchPoint`], [`Unfit::NotPlayed`].
+    fn play(&self, point: usize) -> Result<Witness, Unfit>;
+}
