@@ -3,6 +3,7 @@
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,17 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
 
 /// Two runs at a time would be each other's noise.
 pub static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A shell that starts the tests in its background lets them ignore SIGINT, and they would hand that on.
+fn hear_interrupts(command: &mut Command) {
+    // SAFETY: signal(2) may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+}
 
 /// A run of some suites, marked so that whatever it leaves behind is found.
 pub struct Marked {
@@ -33,6 +45,7 @@ impl Marked {
         command.arg("run").args(patterns).args(["--format=json", "--quiet", "--out"]).arg("/dev/null");
         command.args(["--time", &seconds.to_string()]).env(name, value);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        hear_interrupts(&mut command);
         Self { command, mark }
     }
 
