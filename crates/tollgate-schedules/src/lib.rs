@@ -5,7 +5,7 @@
 //! come into: what is never reached there cannot happen, and what is reached is shown by the shortest schedule that
 //! leads to it ([`witness`]).
 //!
-//! What is checked are [`subject`]s: programs together with the machine that they run on. [`subjects`] lists them.
+//! What is checked are [`subject`]s: programs together with the machine that they run on.
 #![forbid(unsafe_code)]
 
 pub mod search;
