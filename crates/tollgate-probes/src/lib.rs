@@ -10,6 +10,7 @@ mod disassembly;
 mod files;
 mod gates;
 mod lines;
+mod locks;
 mod mapping;
 pub mod probe;
 mod processes;

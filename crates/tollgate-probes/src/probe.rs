@@ -46,6 +46,9 @@ pub struct Probe {
     /// The probe that this one is held against, round by round: what does it add to that? Both have the
     /// same number of operations in a block.
     pub against: Option<&'static str>,
+    /// The parameters of the case of this probe that a case is held against, where it is one of its own. Itself is
+    /// held against nothing.
+    pub over: fn(&Params) -> Option<Params>,
     /// Parameters of its cases; one empty set where it has none. They may depend on the machine, never on what
     /// has been measured.
     pub cases: fn() -> Vec<Params>,
@@ -78,6 +81,7 @@ pub const PLAIN: Probe = Probe {
     counts: None,
     share: None,
     against: None,
+    over: |_| None,
     cases: one_case,
     more: Vec::new,
     bytes: |_| None,
@@ -89,6 +93,12 @@ impl Probe {
     /// The case of this probe with `params`.
     pub fn case(&self, params: Params) -> Case {
         Case { probe: self.name.to_owned(), params }
+    }
+
+    /// What a case of this probe is held against.
+    pub fn held_against(&self, params: &Params) -> Option<Case> {
+        let own = || (self.over)(params).filter(|base| base != params).map(|base| self.case(base));
+        self.against.map(Case::plain).or_else(own)
     }
 
     /// The cases that are measured in such an extent.

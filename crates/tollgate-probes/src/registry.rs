@@ -2,11 +2,11 @@
 
 use crate::bench::OWN_PROBES;
 use crate::probe::{Probe, Suite};
-use crate::{files, gates, lines, processes, traps};
+use crate::{files, gates, lines, locks, processes, traps};
 
 /// Every suite, in the order in which prices are shown.
 pub static SUITES: &[&Suite] =
-    &[&gates::SUITE, &traps::SUITE, &lines::SUITE, &processes::SUITE, &files::SUITE];
+    &[&gates::SUITE, &traps::SUITE, &lines::SUITE, &locks::SUITE, &processes::SUITE, &files::SUITE];
 
 /// The probe called `name`, those that the bench adds by itself included.
 pub fn find(name: &str) -> Option<&'static Probe> {

@@ -75,10 +75,11 @@ impl Selection {
         if patterns.is_empty() {
             chosen.extend(chosen_by("*"));
         }
-        let held_against: Vec<&str> = chosen.iter().filter_map(|&at| candidates[at].probe.against).collect();
+        let base = |&at: &usize| candidates[at].probe.held_against(&candidates[at].params);
+        let held_against: Vec<Case> = chosen.iter().filter_map(base).collect();
         let mut groups: Vec<Group> = Vec::new();
         for (at, Candidate { suite, probe, params, .. }) in candidates.into_iter().enumerate() {
-            if !chosen.contains(&at) && !held_against.contains(&probe.name) {
+            if !chosen.contains(&at) && !held_against.contains(&probe.case(params.clone())) {
                 continue;
             }
             match groups.last_mut() {

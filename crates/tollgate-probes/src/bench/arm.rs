@@ -135,7 +135,7 @@ impl Loop {
         owned: Option<Box<dyn Any + Send>>,
         check: impl Fn(u64) -> Result<(), String> + Send + 'static,
     ) -> Result<Self, Refusal> {
-        let Timed::Loop { code: TimedLoop::Long(code), .. } = timed else {
+        let (Timed::Loop { code: TimedLoop::Long(code), .. } | Timed::Together { code, .. }) = timed else {
             return Err(Refusal::Fail("only a 64-bit loop can be called in a 64-bit process".to_owned()));
         };
         let context = Box::new(Context { words, result: 0 });

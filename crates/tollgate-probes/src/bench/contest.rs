@@ -372,7 +372,7 @@ impl Entrant {
             counted: self.counted(ops_per_sample),
             bytes_per_op: (self.probe.bytes)(&self.params),
             group: suite.to_owned(),
-            against: self.probe.against.map(Case::plain),
+            against: self.probe.held_against(&self.params),
             notes: self.ready.notes.lines().map(str::to_owned).collect(),
         };
         (!measured.samples.is_empty()).then_some(measured)

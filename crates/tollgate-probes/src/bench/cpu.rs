@@ -33,8 +33,7 @@ pub fn allowed_in_all() -> Vec<usize> {
 /// The processors that the program may use beside the one on which this thread runs, the best partner first:
 /// the next one, round the end, that is a core of its own; hardware threads of this core come last.
 pub fn others() -> Vec<usize> {
-    // SAFETY: sched_getcpu(3) has no preconditions.
-    let Ok(home) = usize::try_from(unsafe { libc::sched_getcpu() }) else { return Vec::new() };
+    let Some(home) = current() else { return Vec::new() };
     let siblings = std::fs::read_to_string(format!("{TOPOLOGY}{home}/topology/thread_siblings_list"));
     let siblings = siblings.map(|text| parse_list(&text)).unwrap_or_default();
     let mut others = allowed_in_all();
@@ -92,6 +91,19 @@ fn set_affinity(cpus: &[usize]) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// The processor on which this thread runs just now.
+pub fn current() -> Option<usize> {
+    // SAFETY: sched_getcpu(3) has no preconditions.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// The number of the thread that asks. By number: std refers to gettid(3) weakly, and in a static program that can
+/// leave it at address 0.
+pub fn own_thread() -> libc::pid_t {
+    // SAFETY: gettid(2) has no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
 }
 
 /// How often this thread has been switched out, willingly or not (getrusage(2), RUSAGE_THREAD).

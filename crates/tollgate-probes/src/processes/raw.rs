@@ -5,6 +5,7 @@ use std::io;
 use std::mem;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+pub(super) use crate::bench::cpu::own_thread;
 use crate::bench::{Refusal, cpu};
 
 /// The bytes of a token: what eventfd(2) asks for, and as good for a pipe as any other.
@@ -73,13 +74,6 @@ pub(super) fn switches_of_process() -> u64 {
     // SAFETY: `usage` is valid for writing; on failure it stays zero.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
     (usage.ru_nvcsw + usage.ru_nivcsw) as u64
-}
-
-/// The number of the thread that asks. By number: std refers to gettid(3) weakly, and in a static program that can
-/// leave it at address 0.
-pub(super) fn own_thread() -> libc::pid_t {
-    // SAFETY: gettid(2) has no preconditions.
-    unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
 }
 
 /// Nanoseconds that a thread of this process has waited for a processor while it could have run (the second figure of

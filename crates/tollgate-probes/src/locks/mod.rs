@@ -1,0 +1,18 @@
+//! What it costs to take a lock and give it back.
+
+use crate::probe::Suite;
+
+mod code;
+mod lock;
+mod method;
+mod rseq;
+mod semaphore;
+mod uncontended;
+
+/// The locks.
+pub(crate) static SUITE: Suite = Suite {
+    name: "locks",
+    about: "Locks at user level: taking them, handing them over, and what becomes of them under preemption.",
+    probes: &[&uncontended::PROBE],
+    twin: None,
+};
