@@ -24,6 +24,6 @@ pub mod stats;
 
 pub use fact::{Fact, FactValue, Unknown};
 pub use measurement::{
-    Case, Counted, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance, Unit,
+    Case, Counted, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance, Tally, Unit,
 };
 pub use run::{Environment, Label, Place, Run, RunId};

@@ -127,6 +127,9 @@ pub struct Measured {
     /// What the kernel or a handler counted while the kept blocks ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
+    /// What else was counted in the kept blocks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tallies: Vec<Tally>,
     /// Bytes that one operation moves, where a throughput says something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_op: Option<u64>,
@@ -152,6 +155,15 @@ pub struct Counted {
     /// Only some of the operations were looked at, and not each of them need be an event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
+}
+
+/// Something that was counted in the kept blocks beside the time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Of what, in the plural: `context switches`.
+    pub what: String,
+    /// How many there were, in all kept blocks together.
+    pub number: u64,
 }
 
 /// One fresh process's part of the samples.

@@ -43,6 +43,8 @@ pub struct Probe {
     pub counts: Option<&'static str>,
     /// The operations that are looked at, and what is counted among them, where that is a share and not all of them.
     pub share: Option<Share>,
+    /// What else is counted in each block, [`Tallies`](crate::bench::station::Tallies) at the most, in the plural.
+    pub tallies: &'static [&'static str],
     /// The probe that this one is held against, round by round: what does it add to that? Both have the
     /// same number of operations in a block.
     pub against: Option<&'static str>,
@@ -80,6 +82,7 @@ pub const PLAIN: Probe = Probe {
     unit: Unit::Nanoseconds,
     counts: None,
     share: None,
+    tallies: &[],
     against: None,
     over: |_| None,
     cases: one_case,

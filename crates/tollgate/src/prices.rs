@@ -7,7 +7,9 @@ use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict, paired_rows};
 use tollgate_model::price::{ENOUGH_PROCESSES, Price, Reading, read_price, resolution};
 use tollgate_model::stats::Mode;
-use tollgate_model::{Case, Counted, Measured, Measurement, Outcome, Params, Provenance, Run, Unit, own};
+use tollgate_model::{
+    Case, Counted, Measured, Measurement, Outcome, Params, Provenance, Run, Tally, Unit, own,
+};
 
 use crate::facts;
 
@@ -235,6 +237,7 @@ pub struct Record<'a> {
     why: Option<&'a str>,
     error: Option<&'a str>,
     counted: Option<&'a Counted>,
+    tallies: &'a [Tally],
     notes: &'a [String],
     provenance: Option<Provenance>,
     ops_per_sample: Option<u64>,
@@ -290,6 +293,7 @@ impl<'a> Record<'a> {
                     against: figures.paired.as_ref().map(Against::of),
                     flagged: !figures.doubts().is_empty(),
                     counted: measured.counted.as_ref(),
+                    tallies: &measured.tallies,
                     notes: &measured.notes,
                     provenance: Some(measured.provenance),
                     ops_per_sample: Some(measured.ops_per_sample),

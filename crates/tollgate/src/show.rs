@@ -7,7 +7,7 @@ use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict};
 use tollgate_model::measurement::pairs;
 use tollgate_model::run::Tool;
-use tollgate_model::{Counted, Environment, Label, Place, Run, RunId, own};
+use tollgate_model::{Counted, Environment, Label, Place, Run, RunId, Tally, own};
 
 use crate::advice::{self, Advice};
 use crate::args::{ShowArgs, ShowFormat};
@@ -210,6 +210,12 @@ fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
     if let Some(counted) = &measured.counted {
         remarks.push(in_words_counted(counted));
     }
+    let operations = measured.samples.len() as u64 * measured.ops_per_sample;
+    let tallies: Vec<String> =
+        measured.tallies.iter().map(|tally| tally_in_words(tally, operations)).collect();
+    if !tallies.is_empty() {
+        remarks.push(tallies.join("; "));
+    }
     remarks.extend(measured.notes.iter().cloned());
     remarks
 }
@@ -243,6 +249,18 @@ fn in_words(doubt: Doubt) -> String {
     }
 }
 
+/// How often, for each operation or among how many.
+fn tally_in_words(tally: &Tally, operations: u64) -> String {
+    const OFTEN: f64 = 0.01;
+    let Tally { what, number } = tally;
+    let rate = *number as f64 / operations.max(1) as f64;
+    match number {
+        0 => format!("no {what}"),
+        _ if rate >= OFTEN => format!("{} {what} an operation", figures::significant(rate, 3)),
+        _ => format!("{} {what} in a million operations", figures::significant(rate * 1e6, 3)),
+    }
+}
+
 fn in_words_counted(counted: &Counted) -> String {
     let Counted { what, events, operations, is_share } = counted;
     if *is_share {
@@ -257,16 +275,31 @@ fn in_words_counted(counted: &Counted) -> String {
 }
 
 fn paired_in_words(paired: &Paired, row: &Row, figures: &Figures) -> String {
-    let against = match paired.against.probe == row.case.probe {
-        true => paired.against.to_string(),
-        false => paired.against.probe.clone(),
-    };
+    if paired.against.probe == row.case.probe {
+        return times_in_words(paired, row);
+    }
+    let against = &paired.against.probe;
     let adds = figures::difference(paired.adds, figures.measured.unit);
     match (paired.verdict, &paired.why) {
         (Verdict::Slower | Verdict::Faster, _) => format!("{adds}, {} than {against}", paired.verdict),
         (Verdict::Same, _) => format!("same as {against}"),
         (Verdict::CannotTell, Some(why)) => format!("cannot be told from {against}: {why}"),
         (Verdict::CannotTell, None) => format!("cannot be told from {against}"),
+    }
+}
+
+/// How many times another case of the same probe, named by what is different there.
+fn times_in_words(paired: &Paired, row: &Row) -> String {
+    let mut different = paired.against.params.clone();
+    different.retain(|name, value| row.case.params.get(name) != Some(value));
+    let other = pairs(&different);
+    match (paired.verdict, &paired.why) {
+        (Verdict::CannotTell, Some(why)) => format!("cannot be told from {other}: {why}"),
+        (Verdict::CannotTell, None) => format!("cannot be told from {other}"),
+        (Verdict::Same, _) => format!("same as {other}"),
+        (Verdict::Slower | Verdict::Faster, _) => {
+            format!("{} {other}, {}", figures::multiple(paired.ratio), paired.verdict)
+        }
     }
 }
 

@@ -5,7 +5,8 @@ mod common;
 use common::{Home, document, measured};
 use serde_json::Value;
 
-const MEASUREMENT: [&str; 29] = [
+const MEASUREMENT: [&str; 30] = [
+    "tallies",
     "p99",
     "max",
     "bytes_per_op",

@@ -53,6 +53,7 @@ pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
         samples: processes.concat(),
         dropped: 0,
         processes: processes.iter().map(rounds).collect(),
+        tallies: Vec::new(),
         bytes_per_op: None,
         group: group.to_owned(),
         against: None,

@@ -195,7 +195,13 @@ mod tests {
             match order.iterations {
                 1 => {
                     let work = u64::from(std::process::id());
-                    Ok(vec![Block { work, empty: 0, undisturbed: true, counted: Some(1) }])
+                    Ok(vec![Block {
+                        work,
+                        empty: 0,
+                        undisturbed: true,
+                        counted: Some(1),
+                        tallies: Default::default(),
+                    }])
                 }
                 2 => Err(Refusal::Skip("not twice".to_owned())),
                 // SAFETY: ends this copy at once.

@@ -246,6 +246,7 @@ impl Loop {
             empty: emptied.ticks.min(emptied_again.ticks),
             undisturbed: stayed && unswitched,
             counted: None,
+            tallies: Default::default(),
         }
     }
 }

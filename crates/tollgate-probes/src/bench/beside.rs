@@ -206,7 +206,13 @@ impl Beside {
             running.push(unsafe { Running::start(peer, partner, hz) });
         }
         if !running.iter().all(Running::has_begun) {
-            return stopped(running).map(|_| Block { work: 1, empty: 0, undisturbed: false, counted: None });
+            return stopped(running).map(|_| Block {
+                work: 1,
+                empty: 0,
+                undisturbed: false,
+                counted: None,
+                tallies: Default::default(),
+            });
         }
         // SAFETY: by `Beside::new`'s contract.
         unsafe { code(warm_up, context) };
@@ -235,6 +241,7 @@ impl Beside {
             empty: emptied.ticks.min(emptied_again.ticks),
             undisturbed: stayed && unswitched && beside && sound,
             counted,
+            tallies: Default::default(),
         })
     }
 }

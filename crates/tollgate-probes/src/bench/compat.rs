@@ -188,7 +188,13 @@ impl Station for Program {
         }
         let Answer { ticks: [empty, work, empty_again], stayed, unswitched, result } = self.ask(order)?;
         (self.check)(result).map_err(Refusal::Fail)?;
-        Ok(Block { work, empty: empty.min(empty_again), undisturbed: stayed && unswitched, counted: None })
+        Ok(Block {
+            work,
+            empty: empty.min(empty_again),
+            undisturbed: stayed && unswitched,
+            counted: None,
+            tallies: Default::default(),
+        })
     }
 }
 

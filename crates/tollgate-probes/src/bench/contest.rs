@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tollgate_model::measurement::{
-    Case, Counted, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
+    Case, Counted, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Tally, Unit,
 };
 use tollgate_model::{ParamValue, price::Price};
 
 use super::clock::Clock;
 use super::ending::Ending;
-use super::ledger::{ArmState, Cell, Ledger, Readiness};
+use super::ledger::{ArmState, Cell, Events, Ledger, Readiness};
 use super::own::OWN_PROBES;
 use super::plan::Plan;
 use super::worker::{ArmOrder, iterations_for};
@@ -32,7 +32,7 @@ struct Entrant {
     state: State,
     ready: Readiness,
     iterations: u64,
-    events: u64,
+    events: Events,
     /// Net ticks of the kept blocks, process by process.
     blocks: Vec<i64>,
     processes: Vec<ProcessRounds>,
@@ -243,7 +243,7 @@ impl Entrant {
             state: State::Waiting,
             ready: Readiness { ops: 1, most: 1, ..Readiness::default() },
             iterations: 1,
-            events: 0,
+            events: Events::default(),
             blocks: Vec::new(),
             processes: Vec::new(),
         }
@@ -344,7 +344,10 @@ impl Entrant {
             }
             ran.push(round as u32);
         }
-        self.events += arm.map_or(0, |arm| ledger.events(arm));
+        let events = arm.map_or(Events::default(), |arm| ledger.events(arm));
+        for (sum, number) in self.events.iter_mut().zip(events) {
+            *sum = sum.saturating_add(number);
+        }
         if rounds > 0 {
             let ran = (ran.len() < rounds).then_some(ran);
             self.processes.push(ProcessRounds { rounds: rounds as u32, ran, dropped });
@@ -370,6 +373,7 @@ impl Entrant {
             dropped: self.processes.iter().map(|process| process.dropped.len() as u64).sum(),
             processes: self.processes.clone(),
             counted: self.counted(ops_per_sample),
+            tallies: self.tallies(),
             bytes_per_op: (self.probe.bytes)(&self.params),
             group: suite.to_owned(),
             against: self.probe.held_against(&self.params),
@@ -380,7 +384,7 @@ impl Entrant {
 
     fn counted(&self, ops_per_sample: u64) -> Option<Counted> {
         let operations = self.blocks.len() as u64 * ops_per_sample;
-        let events = self.events;
+        let events = self.events[0];
         match (self.probe.counts, self.probe.share) {
             (Some(what), _) => Some(Counted { what: what.to_owned(), events, operations, is_share: false }),
             (None, Some(share)) => {
@@ -389,6 +393,11 @@ impl Entrant {
             }
             (None, None) => None,
         }
+    }
+
+    fn tallies(&self) -> Vec<Tally> {
+        let numbers = self.probe.tallies.iter().zip(&self.events[1..]);
+        numbers.map(|(what, &number)| Tally { what: (*what).to_owned(), number }).collect()
     }
 
     fn conclude(self, suite: &str, clock: Clock) -> Measurement {

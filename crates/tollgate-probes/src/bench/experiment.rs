@@ -91,7 +91,16 @@ mod tests {
     impl Experiment for Counts {
         fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Block>, Refusal> {
             self.0 += 1;
-            Ok(vec![Block { work: self.0, empty: 0, undisturbed: true, counted: None }; 2])
+            Ok(vec![
+                Block {
+                    work: self.0,
+                    empty: 0,
+                    undisturbed: true,
+                    counted: None,
+                    tallies: Default::default()
+                };
+                2
+            ])
         }
     }
 

@@ -117,7 +117,13 @@ impl Station for Spin {
     fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
         let span = clock
             .time(|| (0..order.iterations * 100).for_each(|n| drop(std::hint::black_box(n).to_string())));
-        Ok(Block { work: span.ticks, empty: 0, undisturbed: true, counted: None })
+        Ok(Block {
+            work: span.ticks,
+            empty: 0,
+            undisturbed: true,
+            counted: None,
+            tallies: Default::default(),
+        })
     }
 }
 
@@ -125,7 +131,7 @@ struct Does(fn());
 impl Station for Does {
     fn block(&mut self, _: Clock, _: Order) -> Result<Block, Refusal> {
         (self.0)();
-        Ok(Block { work: 0, empty: 0, undisturbed: true, counted: None })
+        Ok(Block { work: 0, empty: 0, undisturbed: true, counted: None, tallies: Default::default() })
     }
 }
 
@@ -145,7 +151,13 @@ struct Dear;
 impl Station for Dear {
     fn block(&mut self, clock: Clock, _: Order) -> Result<Block, Refusal> {
         let span = clock.time(|| std::thread::sleep(Duration::from_millis(100)));
-        Ok(Block { work: span.ticks, empty: 0, undisturbed: true, counted: None })
+        Ok(Block {
+            work: span.ticks,
+            empty: 0,
+            undisturbed: true,
+            counted: None,
+            tallies: Default::default(),
+        })
     }
 }
 

@@ -10,6 +10,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::station::Tallies;
+
 /// Arms of one group at the most.
 pub const MAX_ARMS: usize = 1024;
 /// Rounds of one process at the most.
@@ -29,8 +31,10 @@ const TEXT_WORDS: usize = 64;
 const ORDER: usize = TEXT + TEXT_WORDS;
 const ORDER_WORDS: usize = 1 << 16;
 const ARMS: usize = ORDER + ORDER_WORDS;
-const ARM_TEXT: usize = 9; // after state, cost, whole, setup, operations, most, experiment, stage, events
+const ARM_TEXT: usize = 8 + EVENTS; // after state, cost, whole, setup, operations, most, experiment, stage, events
 const ARM_WORDS: usize = ARM_TEXT + TEXT_WORDS;
+/// What is counted in blocks: the probe's events, and its tallies.
+const EVENTS: usize = 1 + size_of::<Tallies>() / 8;
 /// Words that each arm adds: its own, and one for each round.
 const EACH_ARM: usize = ARM_WORDS + MAX_ROUNDS;
 
@@ -79,6 +83,9 @@ pub struct Readiness {
     /// One note a line.
     pub notes: String,
 }
+
+/// What is counted in blocks: the probe's events, then its tallies.
+pub type Events = [u64; EVENTS];
 
 /// One block's place in the matrix of rounds and arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -298,21 +305,31 @@ impl Ledger {
         }
     }
 
-    /// Adds to the events that were counted in an arm's kept blocks.
-    pub fn add_events(&self, arm: usize, events: u64) {
-        if arm < self.arms {
-            self.words[ARMS + arm * ARM_WORDS + ARM_TEXT - 1].fetch_add(events, Relaxed);
+    /// Adds to what was counted in an arm's kept blocks.
+    pub fn add_events(&self, arm: usize, events: Events) {
+        for (word, number) in self.events_of(arm).iter().zip(events) {
+            word.fetch_add(number, Relaxed);
         }
     }
 
     /// Takes back some of them: of a block that does not count after all.
-    pub fn take_back_events(&self, arm: usize, events: u64) {
-        self.add_events(arm, events.wrapping_neg());
+    pub fn take_back_events(&self, arm: usize, events: Events) {
+        self.add_events(arm, events.map(u64::wrapping_neg));
     }
 
-    /// Events that were counted in an arm's kept blocks.
-    pub fn events(&self, arm: usize) -> u64 {
-        if arm >= self.arms { 0 } else { self.words[ARMS + arm * ARM_WORDS + ARM_TEXT - 1].load(Relaxed) }
+    /// What was counted in an arm's kept blocks.
+    pub fn events(&self, arm: usize) -> Events {
+        let mut events = Events::default();
+        for (number, word) in events.iter_mut().zip(self.events_of(arm)) {
+            *number = word.load(Relaxed);
+        }
+        events
+    }
+
+    /// Where that is kept; nowhere for an arm that is not there.
+    fn events_of(&self, arm: usize) -> &[AtomicU64] {
+        let at = ARMS + arm * ARM_WORDS + ARM_TEXT;
+        if arm < self.arms { &self.words[at - EVENTS..at] } else { &[] }
     }
 
     /// Records which clock can be used: a code, its frequency, the code of the frequency's source, and
@@ -430,10 +447,11 @@ mod tests {
             ledger.set_arm(MAX_ARMS - 1, &state);
             assert_eq!(ledger.arm(MAX_ARMS - 1), state);
         }
-        ledger.add_events(3, 5);
-        ledger.add_events(3, 9);
-        ledger.take_back_events(3, 2);
-        assert_eq!((ledger.events(3), ledger.events(4), ledger.events(MAX_ARMS)), (12, 0, 0));
+        ledger.add_events(3, [5, 1, 0, 0, 0]);
+        ledger.add_events(3, [9, 0, 7, 0, 3]);
+        ledger.take_back_events(3, [2, 0, 1, 0, 3]);
+        assert_eq!(ledger.events(3), [12, 1, 6, 0, 0]);
+        assert_eq!((ledger.events(4), ledger.events(MAX_ARMS)), (Events::default(), Events::default()));
         assert_eq!((ledger.rounds(), ledger.rounds_recorded()), (0, 0));
         ledger.set_cell(0, 5, Cell::Dropped);
         assert_eq!((ledger.rounds(), ledger.rounds_recorded()), (0, 1));

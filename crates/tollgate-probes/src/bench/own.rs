@@ -47,7 +47,7 @@ impl Station for RawLoop {
         // SAFETY: the empty loop only writes the context's result.
         let span = clock.time(|| unsafe { EMPTY_LONG(order.iterations, &mut context) });
         let undisturbed = span.same_processor && before == cpu::switches();
-        Ok(Block { work: span.ticks, empty: 0, undisturbed, counted: None })
+        Ok(Block { work: span.ticks, empty: 0, undisturbed, counted: None, tallies: Default::default() })
     }
 }
 
@@ -62,7 +62,7 @@ impl Station for ClockPairs {
             }
         });
         let undisturbed = span.same_processor && before == cpu::switches();
-        Ok(Block { work: span.ticks, empty: 0, undisturbed, counted: None })
+        Ok(Block { work: span.ticks, empty: 0, undisturbed, counted: None, tallies: Default::default() })
     }
 }
 

@@ -52,7 +52,12 @@ pub struct Block {
     pub undisturbed: bool,
     /// Events that were counted meanwhile, where the probe counts any.
     pub counted: Option<u64>,
+    /// What else was counted, in the order of the probe's tallies.
+    pub tallies: Tallies,
 }
+
+/// Numbers that a probe counts beside its price, the rest 0.
+pub type Tallies = [u64; 4];
 
 /// Where blocks run.
 pub trait Station {

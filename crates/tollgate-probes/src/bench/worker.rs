@@ -12,7 +12,7 @@ use tollgate_model::{Params, stats};
 use super::arm::Arm;
 use super::clock::{self, Clock, FrequencySource};
 use super::cpu;
-use super::ledger::{ArmState, Cell, Ledger, MAX_ROUNDS, Readiness};
+use super::ledger::{ArmState, Cell, Events, Ledger, MAX_ROUNDS, Readiness};
 use super::own::BLOCK;
 use super::random::Random;
 use super::room::{self, Room};
@@ -317,6 +317,13 @@ fn run_block(probe: Option<&Probe>, arm: &mut Arm, clock: Clock, order: Order) -
     }
 }
 
+fn events_of(block: &Block) -> Events {
+    let mut events = Events::default();
+    events[0] = block.counted.unwrap_or(0);
+    events[1..].copy_from_slice(&block.tallies);
+    events
+}
+
 /// Iterations whose block takes about [`BLOCK`].
 pub(super) fn iterations_for(cost: Duration) -> u64 {
     const MOST: u64 = 1 << 14;
@@ -379,7 +386,7 @@ struct Ready {
 struct Kept {
     round: usize,
     net_ticks: f64,
-    events: u64,
+    events: Events,
 }
 
 /// How a round ended.
@@ -442,7 +449,7 @@ impl Field<'_> {
             }
             let net = block.work as i64 - block.empty as i64;
             self.ledger.set_cell(round, index, Cell::Kept(net));
-            let events = block.counted.unwrap_or(0);
+            let events = events_of(&block);
             self.ledger.add_events(index, events);
             self.kept[index].push(Kept { round, net_ticks: net as f64, events });
         }

@@ -64,6 +64,7 @@ pub(super) fn time<T>(clock: Clock, work: impl FnOnce() -> T) -> (Option<T>, Blo
         empty: emptied.ticks.min(emptied_again.ticks),
         undisturbed: span.same_processor && before.preemptions == after.preemptions,
         counted: None,
+        tallies: Default::default(),
     };
     (answer, block, after.read_from_storage.saturating_sub(before.read_from_storage))
 }
@@ -102,6 +103,7 @@ pub(super) fn together(first: Block, second: Block) -> Block {
         empty: first.empty + second.empty,
         undisturbed: first.undisturbed && second.undisturbed,
         counted: first.counted.zip(second.counted).map(|(first, second)| first + second),
+        tallies: Default::default(),
     }
 }
 

@@ -132,7 +132,8 @@ impl Items {
 
     /// With the sum as the last.
     fn summed(mut self) -> Vec<Block> {
-        let nothing = Block { work: 0, empty: 0, undisturbed: true, counted: None };
+        let nothing =
+            Block { work: 0, empty: 0, undisturbed: true, counted: None, tallies: Default::default() };
         let sum = self.blocks.iter().fold(nothing, |sum, &block| together(sum, block));
         self.blocks.push(sum);
         self.blocks

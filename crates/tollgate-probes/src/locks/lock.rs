@@ -1,7 +1,7 @@
 //! Locks as threads see them: what they share, what each brings, and how they are taken.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::AtomicU32;
 use std::{io, mem, ptr};
 
 use super::code::Code;

@@ -138,7 +138,13 @@ impl Times {
     }
 
     fn block(&self, ticks: u64) -> Block {
-        Block { work: ticks, empty: self.less, undisturbed: self.undisturbed, counted: None }
+        Block {
+            work: ticks,
+            empty: self.less,
+            undisturbed: self.undisturbed,
+            counted: None,
+            tallies: Default::default(),
+        }
     }
 }
 

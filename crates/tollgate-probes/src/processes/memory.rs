@@ -193,7 +193,13 @@ mod tests {
 
     impl Experiment for Growth {
         fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Block>, Refusal> {
-            Ok(vec![Block { work: self.0 as u64, empty: 0, undisturbed: true, counted: None }])
+            Ok(vec![Block {
+                work: self.0 as u64,
+                empty: 0,
+                undisturbed: true,
+                counted: None,
+                tallies: Default::default(),
+            }])
         }
     }
 

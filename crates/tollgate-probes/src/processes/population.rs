@@ -139,7 +139,13 @@ impl Experiment for Population {
 /// The block of an amount of memory that went from `before` to `after`.
 fn amount(before: i64, after: i64) -> Block {
     let bytes = |amount: i64| u64::try_from(amount).unwrap_or(0);
-    Block { work: bytes(after), empty: bytes(before), undisturbed: true, counted: None }
+    Block {
+        work: bytes(after),
+        empty: bytes(before),
+        undisturbed: true,
+        counted: None,
+        tallies: Default::default(),
+    }
 }
 
 /// Children. They die with this process, however it ends.
@@ -155,7 +161,7 @@ fn processes(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findin
     drop(children);
     // The children's share of the time is known only now that they are gone, and holds their ends as well.
     let undisturbed = span.same_processor && attendance.was_whole();
-    let time = Block { work: span.ticks, empty: 0, undisturbed, counted: None };
+    let time = Block { work: span.ticks, empty: 0, undisturbed, counted: None, tallies: Default::default() };
     Ok(Findings { time, memory })
 }
 
@@ -312,7 +318,7 @@ fn threads(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings
     let after = Footprint::of_this_process();
     drop(threads);
     let bytes = |footprint: Result<Footprint, Refusal>| footprint.map_or(0, |footprint| footprint.bytes);
-    let time = Block { work: span.ticks, empty: 0, undisturbed, counted: None };
+    let time = Block { work: span.ticks, empty: 0, undisturbed, counted: None, tallies: Default::default() };
     Ok(Findings { time, memory: bytes(after) - bytes(before) })
 }
 

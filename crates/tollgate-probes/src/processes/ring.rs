@@ -179,6 +179,7 @@ impl Ring {
             empty: emptied.ticks.min(emptied_again.ticks),
             undisturbed: stayed && alone && counted == trips * self.members(),
             counted: Some(counted),
+            tallies: Default::default(),
         })
     }
 

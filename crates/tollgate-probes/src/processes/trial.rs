@@ -39,7 +39,13 @@ mod tests {
         let mut counts = counts.iter().cycle();
         tried(8, || {
             let counted = counts.next().copied();
-            Ok(Block { work: 1, empty: 0, undisturbed: counted == Some(8), counted })
+            Ok(Block {
+                work: 1,
+                empty: 0,
+                undisturbed: counted == Some(8),
+                counted,
+                tallies: Default::default(),
+            })
         })
     }
 

@@ -220,6 +220,7 @@ impl Switch {
             empty: emptied.ticks.min(emptied_again.ticks),
             undisturbed: stayed && alone && counted == SWITCHES * trips,
             counted: Some(counted),
+            tallies: Default::default(),
         })
     }
 
