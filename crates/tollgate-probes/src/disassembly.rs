@@ -56,7 +56,7 @@ fn every_timed_loop_holds_the_instruction_that_its_probe_names_and_nothing_else_
 }
 
 /// What loops that go round within themselves consist of beside that.
-const WITHIN: [Mnemonic; 14] = [
+const WITHIN: [Mnemonic; 18] = [
     Mnemonic::And,
     Mnemonic::Cmovb,
     Mnemonic::Cmp,
@@ -66,8 +66,12 @@ const WITHIN: [Mnemonic; 14] = [
     Mnemonic::Je,
     Mnemonic::Jne,
     Mnemonic::Jg,
+    Mnemonic::Jmp,
+    Mnemonic::Pause,
     Mnemonic::Pop,
     Mnemonic::Push,
+    Mnemonic::Shr,
+    Mnemonic::Syscall,
     Mnemonic::Sub,
     Mnemonic::Test,
     Mnemonic::Xchg,

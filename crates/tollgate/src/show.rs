@@ -211,11 +211,7 @@ fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
         remarks.push(in_words_counted(counted));
     }
     let operations = measured.samples.len() as u64 * measured.ops_per_sample;
-    let tallies: Vec<String> =
-        measured.tallies.iter().map(|tally| tally_in_words(tally, operations)).collect();
-    if !tallies.is_empty() {
-        remarks.push(tallies.join("; "));
-    }
+    remarks.extend(tallies_in_words(&measured.tallies, operations));
     remarks.extend(measured.notes.iter().cloned());
     remarks
 }
@@ -249,16 +245,21 @@ fn in_words(doubt: Doubt) -> String {
     }
 }
 
-/// How often, for each operation or among how many.
-fn tally_in_words(tally: &Tally, operations: u64) -> String {
+/// `per operation 0.125 context switches; per million 12 takes restarted`: what is often for one, what is rare among
+/// many, what never was not at all.
+fn tallies_in_words(tallies: &[Tally], operations: u64) -> Vec<String> {
     const OFTEN: f64 = 0.01;
-    let Tally { what, number } = tally;
-    let rate = *number as f64 / operations.max(1) as f64;
-    match number {
-        0 => format!("no {what}"),
-        _ if rate >= OFTEN => format!("{} {what} an operation", figures::significant(rate, 3)),
-        _ => format!("{} {what} in a million operations", figures::significant(rate * 1e6, 3)),
-    }
+    let rate = |tally: &Tally| tally.number as f64 / operations.max(1) as f64;
+    let words = |scale: f64| {
+        move |tally: &&Tally| format!("{} {}", figures::significant(rate(tally) * scale, 3), tally.what)
+    };
+    let (often, rare): (Vec<&Tally>, Vec<&Tally>) =
+        tallies.iter().filter(|tally| tally.number > 0).partition(|tally| rate(tally) >= OFTEN);
+    let often: Vec<String> = often.iter().map(words(1.0)).collect();
+    let rare: Vec<String> = rare.iter().map(words(1e6)).collect();
+    let lists = [("per operation", often), ("per million operations", rare)];
+    let lists = lists.into_iter().filter(|(_, words)| !words.is_empty());
+    lists.map(|(per, words)| format!("{per} {}", words.join(", "))).collect()
 }
 
 fn in_words_counted(counted: &Counted) -> String {

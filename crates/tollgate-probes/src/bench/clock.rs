@@ -147,6 +147,17 @@ impl Clock {
     }
 }
 
+impl Clock {
+    /// This moment in ticks, after all that came before. Two moments of different threads are as far apart as the
+    /// processors' counters say, which run together where the TSC was found fit to be used.
+    pub fn moment(self) -> u64 {
+        match self {
+            Self::Tsc { .. } => tsc_end().0,
+            Self::Kernel => monotonic_raw(),
+        }
+    }
+}
+
 /// Reads the counter so that nothing before is still under way and nothing after has begun:
 /// `lfence` waits for all earlier instructions, `rdtscp` names the processor (IA32_TSC_AUX), and the
 /// second `lfence` holds back what follows (Intel SDM vol. 2, RDTSC and RDTSCP; AMD APM vol. 3 with

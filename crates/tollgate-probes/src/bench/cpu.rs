@@ -5,6 +5,8 @@ use std::mem;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use super::station::Refusal;
+
 /// The processors that this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
     // SAFETY: an all-zero cpu_set_t is an empty set.
@@ -106,12 +108,33 @@ pub fn own_thread() -> libc::pid_t {
     unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
 }
 
+/// The one processor that this thread is bound to, as whatever it makes then is too.
+///
+/// # Errors
+/// [`Refusal::Skip`] where it cannot be bound to one.
+pub fn home() -> Result<usize, Refusal> {
+    match allowed().as_slice() {
+        [home] => Ok(*home),
+        _ => Err(Refusal::Skip("it cannot be kept on one processor here (sched_setaffinity)".to_owned())),
+    }
+}
+
 /// How often this thread has been switched out, willingly or not (getrusage(2), RUSAGE_THREAD).
 pub fn switches() -> u64 {
     // SAFETY: an all-zero rusage is valid.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: `usage` is valid for writing; on failure it stays zero.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    (usage.ru_nvcsw + usage.ru_nivcsw) as u64
+}
+
+/// How often the threads of this process have been switched out, willingly or not, all together (getrusage(2),
+/// RUSAGE_SELF: the kernel adds up its threads at the call).
+pub fn switches_of_process() -> u64 {
+    // SAFETY: an all-zero rusage is valid.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: `usage` is valid for writing; on failure it stays zero.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
     (usage.ru_nvcsw + usage.ru_nivcsw) as u64
 }
 

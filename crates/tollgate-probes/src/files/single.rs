@@ -103,7 +103,7 @@ pub(super) fn together(first: Block, second: Block) -> Block {
         empty: first.empty + second.empty,
         undisturbed: first.undisturbed && second.undisturbed,
         counted: first.counted.zip(second.counted).map(|(first, second)| first + second),
-        tallies: Default::default(),
+        tallies: std::array::from_fn(|which| first.tallies[which] + second.tallies[which]),
     }
 }
 

@@ -33,6 +33,13 @@ pub(super) struct Guard {
     b: [u8; MEMBERS + 1],
 }
 
+impl Guard {
+    /// What all threads share of it, in bytes: x and y.
+    pub const OF_ALL: usize = 2 * size_of::<AtomicU32>();
+    /// What each thread has of it: its b.
+    pub const OF_EACH: usize = size_of::<u8>();
+}
+
 /// Threads that may share a lock.
 pub(super) const MEMBERS: usize = 255;
 
@@ -103,6 +110,9 @@ struct Shared {
     memory: Mapping,
     object: Object,
 }
+
+// SAFETY: threads share the memory through instructions that are made for it; all else is only read.
+unsafe impl Sync for Shared {}
 
 /// What the kernel keeps for it.
 enum Object {

@@ -1,6 +1,10 @@
 //! By what a lock is taken.
 
+use tollgate_model::Params;
+
 use super::code::{self, Code};
+use crate::bench::Refusal;
+use crate::probe::word;
 
 /// The ways to test and set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,6 +77,14 @@ impl Method {
     /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::LOCKS.into_iter().chain([Plain]).find(|method| method.name() == name)
+    }
+
+    /// The one that a case names.
+    ///
+    /// # Errors
+    /// [`Refusal::Fail`] where there is none of that name.
+    pub fn of(params: &Params) -> Result<Self, Refusal> {
+        Self::named(word(params, "by")).ok_or_else(|| Refusal::Fail("there is no such lock".to_owned()))
     }
 
     /// Its instructions.

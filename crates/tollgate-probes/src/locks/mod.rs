@@ -3,8 +3,12 @@
 use crate::probe::Suite;
 
 mod code;
+mod footprint;
+mod handover;
 mod lock;
+mod market;
 mod method;
+mod producer_consumer;
 mod rseq;
 mod semaphore;
 mod uncontended;
@@ -13,6 +17,6 @@ mod uncontended;
 pub(crate) static SUITE: Suite = Suite {
     name: "locks",
     about: "Locks at user level: taking them, handing them over, and what becomes of them under preemption.",
-    probes: &[&uncontended::PROBE],
+    probes: &[&uncontended::PROBE, &handover::PROBE, &producer_consumer::PROBE, &footprint::PROBE],
     twin: None,
 };

@@ -54,7 +54,7 @@ impl Drop for Semaphore {
 }
 
 /// Whether what this thread makes from now on goes with it and its children.
-fn in_a_namespace_of_its_own() -> bool {
+pub(super) fn in_a_namespace_of_its_own() -> bool {
     thread_local! {
         // Whoever leaves a namespace leaves the semaphores in it: once is enough.
         static PRIVATE: bool = {

@@ -5,17 +5,17 @@ use tollgate_model::Params;
 use super::lock::{Lock, Reach};
 use super::method::Method;
 use crate::bench::{Arm, Loop, Refusal, Timed, cpu};
-use crate::probe::{PLAIN, Probe, each_word, params, word};
+use crate::probe::{PLAIN, Probe, each_word, params};
 
 pub(super) static PROBE: Probe = Probe {
     name: "locks/uncontended",
     operation: "Taking a lock that nobody else wants, and giving it back.",
-    timed: |params| match method(params) {
-        Some(method) => {
+    timed: |params| match Method::of(params) {
+        Ok(method) => {
             let (instruction, times) = method.instruction();
             Timed::Together { code: method.code().uncontended, instruction, times }
         }
-        None => (PLAIN.timed)(params),
+        Err(_) => (PLAIN.timed)(params),
     },
     cases: || each_word("by", &Method::LOCKS.map(Method::name)),
     over: |_| Some(params(&[("by", Method::SYSTEM_CALL.name().into())])),
@@ -23,21 +23,8 @@ pub(super) static PROBE: Probe = Probe {
     ..PLAIN
 };
 
-fn method(params: &Params) -> Option<Method> {
-    Method::named(word(params, "by"))
-}
-
 fn arm(probe: &'static Probe, params: &Params) -> Result<Arm, Refusal> {
-    let method = method(params).ok_or_else(|| Refusal::Fail("there is no such lock".to_owned()))?;
-    let home = match cpu::allowed().as_slice() {
-        [home] => *home,
-        _ => {
-            return Err(Refusal::Skip(
-                "it cannot be kept on one processor here (sched_setaffinity)".to_owned(),
-            ));
-        }
-    };
-    let lock = Lock::new(method, Reach::On(home), 2)?;
+    let lock = Lock::new(Method::of(params)?, Reach::On(cpu::home()?), 2)?;
     let mut handle = lock.join(1)?;
     handle.try_out()?;
     let words = handle.context();

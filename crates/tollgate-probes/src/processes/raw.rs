@@ -2,10 +2,9 @@
 
 use std::arch::asm;
 use std::io;
-use std::mem;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-pub(super) use crate::bench::cpu::own_thread;
+pub(super) use crate::bench::cpu::{own_thread, switches_of_process};
 use crate::bench::{Refusal, cpu};
 
 /// The bytes of a token: what eventfd(2) asks for, and as good for a pipe as any other.
@@ -66,16 +65,6 @@ unsafe fn call(number: i64, first: u64, second: u64, third: u64, fourth: u64) ->
     result
 }
 
-/// How often the threads of this process have been switched out, willingly or not, all together (getrusage(2),
-/// RUSAGE_SELF: the kernel adds up its threads at the call).
-pub(super) fn switches_of_process() -> u64 {
-    // SAFETY: an all-zero rusage is valid.
-    let mut usage: libc::rusage = unsafe { mem::zeroed() };
-    // SAFETY: `usage` is valid for writing; on failure it stays zero.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
-    (usage.ru_nvcsw + usage.ru_nivcsw) as u64
-}
-
 /// Nanoseconds that a thread of this process has waited for a processor while it could have run (the second figure of
 /// `/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst). None where the kernel does not say.
 pub(super) fn queued(thread: libc::pid_t) -> Option<u64> {
@@ -85,10 +74,7 @@ pub(super) fn queued(thread: libc::pid_t) -> Option<u64> {
 
 /// Whether this thread is bound to one processor, as whatever it makes then is too.
 pub(super) fn pinned() -> Result<(), Refusal> {
-    match cpu::allowed().len() {
-        1 => Ok(()),
-        _ => Err(Refusal::Skip("it cannot be kept on one processor here (sched_setaffinity)".to_owned())),
-    }
+    cpu::home().map(drop)
 }
 
 /// The end to read from, and the end to write to. Both are closed on exec.

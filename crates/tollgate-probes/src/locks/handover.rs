@@ -1,0 +1,241 @@
+//! A lock that two threads want by turns.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use tollgate_model::Params;
+
+use super::lock::{Handle, Lock, Reach};
+use super::method::Method;
+use crate::bench::clock::Clock;
+use crate::bench::cpu::{self, Attendance};
+use crate::bench::room::{self, Taken};
+use crate::bench::timed::{Context, EMPTY, LongLoop, TimedLoop, timed_loop};
+use crate::bench::{Arm, Block, Order, Refusal, Station, Tallies, Timed};
+use crate::probe::{PLAIN, Probe, params, word};
+
+timed_loop! {
+    /// Waits for its turn, takes the lock, says that it is the other's turn, and gives the lock back. Word 0: the lock's
+    /// words; 1: the member; 2: whose turn it is; 3: the own number, and above it the other's; 4: the take; 5: the release;
+    /// 6: not 0 where who waits gives the processor away.
+    alternate:
+        "mov r14, [r13 + 16]", "mov rbx, [r13 + 24]",
+        "3:", "cmp [r14], ebx", "je 4f",
+        "cmp qword ptr [r13 + 48], 0", "jne 6f", "pause", "jmp 3b",
+        "6:", "mov eax, 24", "syscall", "jmp 3b",
+        "4:", "mov rdi, [r13]", "mov rsi, [r13 + 8]", "call [r13 + 32]",
+        "test eax, eax", "je 5f",
+        "cmp qword ptr [r13 + 48], 0", "jne 7f", "pause", "jmp 4b",
+        "7:", "mov eax, 24", "syscall", "jmp 4b",
+        "5:", "shr rbx, 32", "mov [r14], ebx",
+        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "call [r13 + 40]"
+}
+
+pub(super) static PROBE: Probe = Probe {
+    name: "locks/handover",
+    operation: "A lock handed from one thread to another, on the same processor or on two, that waits for it. Half of \
+                there and back.",
+    timed: |_| Timed::Together { code: alternate, instruction: "call", times: 2 },
+    tallies: &["takes restarted"],
+    cases: || {
+        let case = |by: Method, cpus: &str| params(&[("by", by.name().into()), ("cpus", cpus.into())]);
+        let of = |cpus: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, cpus));
+        ["one", "two"].into_iter().flat_map(of).collect()
+    },
+    over: |case| {
+        let mut base = case.clone();
+        base.insert("by".to_owned(), Method::SYSTEM_CALL.name().into());
+        Some(base)
+    },
+    arm: |_, params| arm(params),
+    ..PLAIN
+};
+
+/// There and back.
+const HAND_OVERS: u64 = 2;
+
+fn arm(params: &Params) -> Result<Arm, Refusal> {
+    let method = Method::of(params)?;
+    let home = cpu::home()?;
+    let other = match word(params, "cpus") {
+        "one" => home,
+        _ => other_processor()?,
+    };
+    let reach = if other == home { Reach::On(home) } else { Reach::Anywhere };
+    if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {
+        return Err(Refusal::Skip(why.to_owned()));
+    }
+    let lock = Lock::new(method, reach, 2)?;
+    let mut mine = lock.join(1)?;
+    mine.try_out()?;
+    let turn = Arc::new(Turn(AtomicU32::new(1)));
+    let yields = other == home;
+    let partner = Partner::start(lock, other, Arc::clone(&turn), yields)?;
+    let side = Side::new(mine, method, turn, [1, 2], yields);
+    Ok(Arm::new(Pair { side, partner, alone: yields }).with_ops(HAND_OVERS))
+}
+
+fn other_processor() -> Result<usize, Refusal> {
+    cpu::others()
+        .first()
+        .copied()
+        .ok_or_else(|| Refusal::Skip("it takes two processors, and this process may use one".to_owned()))
+}
+
+/// Whose turn it is, on a pair of lines of its own.
+#[repr(align(128))]
+struct Turn(AtomicU32);
+
+/// What one of the two has.
+struct Side {
+    context: Box<Context>,
+    handle: Handle,
+    _turn: Arc<Turn>,
+}
+
+impl Side {
+    fn new(
+        mut handle: Handle,
+        method: Method,
+        turn: Arc<Turn>,
+        [own, other]: [u64; 2],
+        yields: bool,
+    ) -> Self {
+        let code = method.code();
+        let [words, member, ..] = handle.context();
+        let turns = turn.0.as_ptr() as u64;
+        let numbers = other << 32 | own;
+        let words = [
+            words,
+            member,
+            turns,
+            numbers,
+            code.take as usize as u64,
+            code.release as usize as u64,
+            yields.into(),
+        ];
+        Self { context: Box::new(Context { words, result: 0 }), handle, _turn: turn }
+    }
+
+    /// Has the lock so many times, by turns with the other.
+    fn run(&mut self, times: u64) {
+        // SAFETY: the words point into what this side keeps; the loop is the one that they are for.
+        unsafe { alternate(times, &mut *self.context) }
+    }
+}
+
+/// The thread that the lock is handed to. It ends when nobody tells it to run any more.
+struct Partner {
+    orders: Option<mpsc::Sender<u64>>,
+    reports: mpsc::Receiver<Report>,
+    thread: Option<JoinHandle<()>>,
+    _taken: Taken,
+}
+
+/// What the partner saw of one block.
+struct Report {
+    switched: bool,
+    aborts: u64,
+}
+
+impl Partner {
+    fn start(lock: Lock, cpu: usize, turn: Arc<Turn>, yields: bool) -> Result<Self, Refusal> {
+        let taken = room::take_processes(1)?;
+        let (orders, inbox) = mpsc::channel::<u64>();
+        let (outbox, reports) = mpsc::channel();
+        let (ready, prepared) = mpsc::channel();
+        let body = move || {
+            let joined = cpu::pin(cpu)
+                .map_err(|error| Refusal::of("another processor cannot be used", &error))
+                .and_then(|()| lock.join(2));
+            let mut side = match joined {
+                Ok(handle) => Side::new(handle, lock.method(), turn, [2, 1], yields),
+                Err(refusal) => return drop(ready.send(Err(refusal))),
+            };
+            if ready.send(Ok(())).is_err() {
+                return;
+            }
+            for times in inbox {
+                let (switches, aborts) = (cpu::switches(), side.handle.aborts());
+                side.run(times);
+                let report =
+                    Report { switched: cpu::switches() != switches, aborts: side.handle.aborts() - aborts };
+                if outbox.send(report).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("tollgate-handover".to_owned())
+            .spawn(body)
+            .map_err(|error| room::refused("a second thread", &error))?;
+        prepared.recv().unwrap_or_else(|_| Err(gone()))?;
+        Ok(Self { orders: Some(orders), reports, thread: Some(thread), _taken: taken })
+    }
+
+    fn begin(&self, times: u64) -> Result<(), Refusal> {
+        let orders = self.orders.as_ref().ok_or_else(gone)?;
+        orders.send(times).map_err(|_| gone())
+    }
+
+    fn report(&self) -> Result<Report, Refusal> {
+        self.reports.recv().map_err(|_| gone())
+    }
+}
+
+fn gone() -> Refusal {
+    Refusal::Fail("the second thread ended early".to_owned())
+}
+
+impl Drop for Partner {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Both.
+struct Pair {
+    side: Side,
+    partner: Partner,
+    /// On one processor: whoever waits is switched out by nature.
+    alone: bool,
+}
+
+impl Station for Pair {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        let times = order.iterations + order.extra;
+        // The partner wakes up, and both find their code.
+        let warm_up = (times / 16).max(2);
+        let TimedLoop::Long(empty) = EMPTY else { return Err(gone()) };
+        let mut nothing = Context::default();
+        let aborts = self.side.handle.aborts();
+        self.partner.begin(warm_up + times)?;
+        self.side.run(warm_up);
+        let (attendance, switches) = (Attendance::begin(), cpu::switches());
+        let worked = clock.time(|| self.side.run(times));
+        let whole = attendance.was_whole();
+        let switched = cpu::switches() != switches;
+        let report = self.partner.report()?;
+        let emptied = clock.time(|| run(empty, order.iterations, &mut nothing));
+        let mut tallies = Tallies::default();
+        tallies[0] = self.side.handle.aborts() - aborts + report.aborts;
+        let undisturbed = if self.alone { whole } else { !switched && !report.switched };
+        Ok(Block {
+            work: worked.ticks,
+            empty: emptied.ticks,
+            undisturbed: undisturbed && worked.same_processor,
+            counted: None,
+            tallies,
+        })
+    }
+}
+
+/// The empty loop.
+fn run(empty: LongLoop, iterations: u64, nothing: &mut Context) {
+    // SAFETY: the empty loop only writes its context's result.
+    unsafe { empty(iterations, nothing) }
+}

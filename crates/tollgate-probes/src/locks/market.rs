@@ -1,0 +1,303 @@
+//! Producers and consumers around a bounded buffer, with counting semaphores that are made from a test-and-set: the
+//! published workload (Machida and Shinohara, Sony Research Forum 2000), in a process of its own for each block.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Scope};
+
+use super::lock::{Handle, Lock, Reach};
+use super::method::Method;
+use crate::bench::clock::Clock;
+use crate::bench::cpu::{self, Attendance};
+use crate::bench::{Block, Experiment, Order, Refusal, Tallies, room};
+
+/// What a market is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting {
+    /// The test-and-set that everything is made from.
+    pub method: Method,
+    /// Producers, and as many consumers.
+    pub pairs: usize,
+    /// Where they run.
+    pub reach: Reach,
+}
+
+/// Items of one iteration.
+pub(super) const ITEMS: u64 = 2000;
+/// Items that are handled before the time begins, so that everybody has found the way; at least so many a thread.
+const WARM_UP: u64 = 8;
+/// Places in the buffer.
+const SLOTS: usize = 16;
+/// What a block tells beside its time, in this order.
+pub(super) const TALLIES: &[&str] = &[
+    "context switches",
+    "takes restarted",
+    "items to the least served consumer",
+    "items to the most served consumer",
+];
+
+impl Experiment for Setting {
+    /// One market, in which so many items are handled.
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Block>, Refusal> {
+        if let Reach::Anywhere = self.reach {
+            cpu::allow(&cpu::allowed_in_all());
+        }
+        let threads = 2 * self.pairs;
+        let _taken = room::take_processes(threads as u64)?;
+        let warm_up = WARM_UP * threads as u64;
+        let items = (order.iterations + order.extra) * ITEMS;
+        let market = Market::new(*self, clock, warm_up, warm_up + items)?;
+        let attendance = Attendance::begin();
+        let consumed = market.open(self.pairs)?;
+        let whole = attendance.was_whole();
+        market.block(&consumed, whole).map(|block| vec![block])
+    }
+}
+
+/// The buffer, the semaphores around it, and what was seen of them.
+struct Market {
+    setting: Setting,
+    clock: Clock,
+    /// Places that are free, and items that lie there.
+    free: Semaphore,
+    filled: Semaphore,
+    buffer: Guarded<Buffer>,
+    warm_up: u64,
+    items: u64,
+    go: AtomicBool,
+    /// Everything was consumed, or somebody cannot take part.
+    over: AtomicBool,
+    moments: [AtomicU64; 2],
+    switches: [AtomicU64; 2],
+    refused: Mutex<Option<Refusal>>,
+}
+
+/// What a lock guards.
+struct Guarded<T> {
+    lock: Lock,
+    inside: UnsafeCell<T>,
+}
+
+// SAFETY: what is inside is touched only by whoever has the lock. That a lock lets only one in is what this suite's
+// tests show, and what the count of items checks each time.
+unsafe impl<T: Send> Sync for Guarded<T> {}
+
+/// A counting semaphore: a number, guarded by a test-and-set.
+type Semaphore = Guarded<u64>;
+
+struct Buffer {
+    slots: [u64; SLOTS],
+    produced: u64,
+    consumed: u64,
+    /// Of all numbers of items that were taken out.
+    sum: u128,
+}
+
+/// What one consumer handled after the warm-up, and how often the sequences of a thread were restarted.
+#[derive(Debug, Default, Clone, Copy)]
+struct Share {
+    items: u64,
+    aborts: u64,
+    consumer: bool,
+}
+
+impl Market {
+    fn new(setting: Setting, clock: Clock, warm_up: u64, items: u64) -> Result<Self, Refusal> {
+        let lock = || Lock::new(setting.method, setting.reach, 2 * setting.pairs);
+        let semaphore = |count| lock().map(|lock| Guarded { lock, inside: UnsafeCell::new(count) });
+        let buffer = Buffer { slots: [0; SLOTS], produced: 0, consumed: 0, sum: 0 };
+        Ok(Self {
+            setting,
+            clock,
+            free: semaphore(SLOTS as u64)?,
+            filled: semaphore(0)?,
+            buffer: Guarded { lock: lock()?, inside: UnsafeCell::new(buffer) },
+            warm_up,
+            items,
+            go: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+            moments: Default::default(),
+            switches: Default::default(),
+            refused: Mutex::new(None),
+        })
+    }
+
+    /// Lets everybody in, and waits until everything was handled.
+    fn open(&self, pairs: usize) -> Result<Vec<Share>, Refusal> {
+        let shares = thread::scope(|scope| {
+            let members = 1..=2 * pairs;
+            let threads: Vec<_> = members.map_while(|number| self.hire(scope, number)).collect();
+            self.go.store(true, SeqCst);
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<Share>>()
+        });
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match refused {
+            Some(refusal) => Err(refusal),
+            None if shares.len() < 2 * pairs => Err(Refusal::Fail("a thread ended early".to_owned())),
+            None => Ok(shares),
+        }
+    }
+
+    fn hire<'scope, 'market: 'scope>(
+        &'market self,
+        scope: &'scope Scope<'scope, 'market>,
+        number: usize,
+    ) -> Option<thread::ScopedJoinHandle<'scope, Share>> {
+        const STACK: usize = 64 << 10;
+        let work = move || match self.take_part(number) {
+            Ok(share) => share,
+            Err(refusal) => self.refuse(refusal),
+        };
+        match thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work) {
+            Ok(thread) => Some(thread),
+            Err(error) => {
+                self.refuse(room::refused(&format!("thread {number}"), &error));
+                None
+            }
+        }
+    }
+
+    fn refuse(&self, refusal: Refusal) -> Share {
+        self.over.store(true, SeqCst);
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+        Share::default()
+    }
+
+    /// The odd ones produce, the even ones consume.
+    fn take_part(&self, number: usize) -> Result<Share, Refusal> {
+        let mut hands = Hands {
+            free: self.free.lock.join(number)?,
+            filled: self.filled.lock.join(number)?,
+            buffer: self.buffer.lock.join(number)?,
+        };
+        while !self.go.load(SeqCst) {
+            thread::yield_now();
+        }
+        let consumer = number.is_multiple_of(2);
+        let items = if consumer { self.consume(&mut hands) } else { self.produce(&mut hands) };
+        Ok(Share { items, aborts: hands.aborts(), consumer })
+    }
+
+    fn produce(&self, hands: &mut Hands) -> u64 {
+        let mut items = 0;
+        while self.down(&self.free, &mut hands.free) {
+            let more = self.buffer.with(&mut hands.buffer, |buffer| {
+                let more = buffer.produced < self.items;
+                if more {
+                    buffer.produced += 1;
+                    buffer.slots[buffer.produced as usize % SLOTS] = buffer.produced;
+                }
+                more
+            });
+            if !more {
+                break;
+            }
+            items += 1;
+            up(&self.filled, &mut hands.filled);
+        }
+        items
+    }
+
+    fn consume(&self, hands: &mut Hands) -> u64 {
+        let mut items = 0;
+        while self.down(&self.filled, &mut hands.filled) {
+            let item = self.buffer.with(&mut hands.buffer, |buffer| {
+                buffer.consumed += 1;
+                let item = std::mem::take(&mut buffer.slots[buffer.consumed as usize % SLOTS]);
+                buffer.sum += u128::from(item);
+                item
+            });
+            up(&self.free, &mut hands.free);
+            items += u64::from(item > self.warm_up);
+            if item == self.warm_up {
+                self.note(0);
+            }
+            if item == self.items {
+                self.note(1);
+                self.over.store(true, SeqCst);
+            }
+        }
+        items
+    }
+
+    /// Waits until the number is not zero, and takes one off. False where there is nothing left to do.
+    fn down(&self, semaphore: &Semaphore, handle: &mut Handle) -> bool {
+        loop {
+            let taken = semaphore.with(handle, |count| {
+                let any = *count > 0;
+                *count -= u64::from(any);
+                any
+            });
+            if taken {
+                return true;
+            }
+            if self.over.load(SeqCst) {
+                return false;
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// The time and the switches so far.
+    fn note(&self, which: usize) {
+        self.switches[which].store(cpu::switches_of_process(), SeqCst);
+        self.moments[which].store(self.clock.moment(), SeqCst);
+    }
+
+    /// What became of it, once everybody has left.
+    fn block(&self, shares: &[Share], whole: bool) -> Result<Block, Refusal> {
+        // SAFETY: all threads have been waited for.
+        let buffer = unsafe { &*self.buffer.inside.get() };
+        let (items, sum) = (self.items, u128::from(self.items) * u128::from(self.items + 1) / 2);
+        if (buffer.produced, buffer.consumed, buffer.sum) != (items, items, sum) {
+            return Err(Refusal::Fail(format!(
+                "of {items} items {} were produced and {} consumed, whose numbers add up to {} instead of {sum}: the lock let two in",
+                buffer.produced, buffer.consumed, buffer.sum
+            )));
+        }
+        let [from, to] = [0, 1].map(|which: usize| self.moments[which].load(SeqCst));
+        let switches = self.switches[1].load(SeqCst).saturating_sub(self.switches[0].load(SeqCst));
+        let served = || shares.iter().filter(|share| share.consumer).map(|share| share.items);
+        let tallies: Tallies = [
+            switches,
+            shares.iter().map(|share| share.aborts).sum(),
+            served().min().unwrap_or(0),
+            served().max().unwrap_or(0),
+        ];
+        // On several processors others' time cannot be told from waiting.
+        let undisturbed = whole || self.setting.reach == Reach::Anywhere;
+        Ok(Block { work: to.saturating_sub(from), empty: 0, undisturbed, counted: None, tallies })
+    }
+}
+
+impl<T> Guarded<T> {
+    /// Does something inside. Who finds the lock taken gives the processor away.
+    fn with<R>(&self, handle: &mut Handle, work: impl FnOnce(&mut T) -> R) -> R {
+        while !handle.take() {
+            thread::yield_now();
+        }
+        // SAFETY: whoever has the lock is alone inside, and its handle is this lock's.
+        let result = work(unsafe { &mut *self.inside.get() });
+        handle.release();
+        result
+    }
+}
+
+/// Adds one.
+fn up(semaphore: &Semaphore, handle: &mut Handle) {
+    semaphore.with(handle, |count| *count += 1);
+}
+
+/// One thread's hold on the three locks.
+struct Hands {
+    free: Handle,
+    filled: Handle,
+    buffer: Handle,
+}
+
+impl Hands {
+    fn aborts(&self) -> u64 {
+        self.free.aborts() + self.filled.aborts() + self.buffer.aborts()
+    }
+}

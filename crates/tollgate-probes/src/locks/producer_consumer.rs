@@ -1,0 +1,71 @@
+//! The published workload: producers and consumers.
+
+use tollgate_model::Params;
+
+use super::lock::Reach;
+use super::market::{ITEMS, Setting, TALLIES};
+use super::method::Method;
+use super::semaphore;
+use crate::bench::clock::Clock;
+use crate::bench::{Apart, Arm, Block, Experiment, Order, Refusal, Station, Timed, cpu};
+use crate::probe::{PLAIN, Probe, number, params, word};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "locks/producer-consumer",
+    operation: "One item handed from a producer to a consumer through a buffer of sixteen places, between so many of \
+                each, with semaphores made from the lock.",
+    timed: |_| Timed::Whole("sched_yield(2) and the lock"),
+    tallies: TALLIES,
+    cases: || cases("one", &[2, 4, 8, 16, 32, 64]).into_iter().chain(cases("all", &[2, 16])).collect(),
+    more: || cases("all", &[4, 8, 32, 64]),
+    over: |case| {
+        let mut base = case.clone();
+        base.insert("by".to_owned(), Method::SYSTEM_CALL.name().into());
+        Some(base)
+    },
+    arm: |_, params| arm(params),
+    ..PLAIN
+};
+
+fn cases(cpus: &str, threads: &[u64]) -> Vec<Params> {
+    let case = |by: Method, threads: u64| {
+        params(&[("by", by.name().into()), ("threads", threads.into()), ("cpus", cpus.into())])
+    };
+    threads.iter().flat_map(|&threads| Method::LOCKS.into_iter().map(move |by| case(by, threads))).collect()
+}
+
+fn arm(params: &Params) -> Result<Arm, Refusal> {
+    let method = Method::of(params)?;
+    let reach = match word(params, "cpus") {
+        "one" => Reach::On(cpu::home()?),
+        _ => several()?,
+    };
+    if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {
+        return Err(Refusal::Skip(why.to_owned()));
+    }
+    if method == Method::Semop {
+        // So that each market finds one and need not make its own.
+        semaphore::in_a_namespace_of_its_own();
+    }
+    let setting = Setting { method, pairs: number(params, "threads") as usize, reach };
+    Ok(Arm::new(Cell(setting)).with_ops(ITEMS))
+}
+
+fn several() -> Result<Reach, Refusal> {
+    match cpu::allowed_in_all().len() {
+        0 | 1 => Err(Refusal::Skip("there is one processor only".to_owned())),
+        _ => Ok(Reach::Anywhere),
+    }
+}
+
+/// A fresh process for each block, as the published comparison had one for each run.
+struct Cell(Setting);
+
+impl Station for Cell {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        let setting = self.0;
+        let apart = Apart::start(move || Ok(vec![Box::new(setting)]))?;
+        let blocks = apart.experiment(0).run(clock, order)?;
+        blocks.first().copied().ok_or_else(|| Refusal::Fail("a market told nothing".to_owned()))
+    }
+}
