@@ -244,7 +244,8 @@ impl<'a> Course<'a> {
         }
         // Where processors are so short that whole processes passed without one round, fewer must do.
         let needed = LEAST_SLICE * (1 << groups[at].fruitless().min(10));
-        let longest = LONGEST_SLICE.max(own * 2);
+        // Where one round takes long, many of them take longer.
+        let longest = LONGEST_SLICE.max(own * 8);
         share.max(needed).min(longest).min(left)
     }
 

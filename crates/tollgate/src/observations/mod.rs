@@ -3,6 +3,7 @@
 
 mod files;
 mod lines;
+mod locks;
 mod processes;
 mod traps;
 
@@ -26,6 +27,7 @@ pub struct Observation {
 pub fn of(run: &Run, prices: &Prices) -> Vec<Observation> {
     let mut observations = traps::of(prices);
     observations.extend(lines::of(run, prices));
+    observations.extend(locks::of(prices));
     observations.extend(processes::of(prices));
     observations.extend(files::of(prices));
     observations

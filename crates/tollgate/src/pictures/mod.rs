@@ -3,6 +3,7 @@
 
 mod bill;
 mod curve;
+mod market;
 mod matrix;
 
 use tollgate_model::{Case, ParamValue, Run};
@@ -17,7 +18,12 @@ pub fn of(run: &Run, prices: &Prices, width: usize) -> String {
     if width < NARROW {
         return String::new();
     }
-    let pictures = [curve::of(run, prices, width), matrix::of(prices, width), bill::of(prices, width)];
+    let pictures = [
+        curve::of(run, prices, width),
+        matrix::of(prices, width),
+        market::of(prices, width),
+        bill::of(prices, width),
+    ];
     pictures.into_iter().flatten().map(|picture| format!("{picture}\n")).collect()
 }
 
