@@ -239,3 +239,52 @@ fn run(empty: LongLoop, iterations: u64, nothing: &mut Context) {
     // SAFETY: the empty loop only writes its context's result.
     unsafe { empty(iterations, nothing) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::raw::tests::in_a_process_of_its_own;
+
+    #[test]
+    fn the_lock_goes_there_and_back_and_is_free_at_the_end() {
+        in_a_process_of_its_own(|| {
+            let all = cpu::allowed();
+            cpu::remember(&all);
+            cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
+            for case in (PROBE.cases)() {
+                match arm(&case) {
+                    Ok(mut arm) => {
+                        let order = Order { iterations: 50, extra: 0 };
+                        let block = arm.block(Clock::Kernel, order).expect("a block");
+                        assert!(block.work > 0, "{case:?}");
+                    }
+                    Err(Refusal::Skip(why)) => println!("skipped: {case:?}: {why}"),
+                    Err(Refusal::Fail(why)) => panic!("{case:?}: {why}"),
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn whoever_has_it_had_it_in_turn() {
+        in_a_process_of_its_own(|| {
+            let home = *cpu::allowed().last().expect("a processor");
+            cpu::pin(home).expect("an allowed processor");
+            let lock = Lock::new(Method::Xchg, Reach::On(home), 2).expect("a lock");
+            let turn = Arc::new(Turn(AtomicU32::new(2)));
+            let partner = Partner::start(lock.clone(), home, Arc::clone(&turn), true).expect("a thread");
+            // It is the partner's turn: it goes there once, and then waits for a second turn that this side gives it.
+            partner.begin(2).expect("there");
+            while turn.0.load(std::sync::atomic::Ordering::SeqCst) != 1 {
+                std::thread::yield_now();
+            }
+            let mut mine =
+                Side::new(lock.join(1).expect("a member"), Method::Xchg, Arc::clone(&turn), [1, 2], true);
+            mine.run(1);
+            let report = partner.report().expect("it came back");
+            assert_eq!(report.aborts, 0);
+            assert_eq!(turn.0.load(std::sync::atomic::Ordering::SeqCst), 1);
+            assert!(mine.handle.take(), "nobody has it now");
+        });
+    }
+}

@@ -24,7 +24,7 @@ pub(super) struct Setting {
 }
 
 /// Items of one iteration.
-pub(super) const ITEMS: u64 = 2000;
+pub(super) const ITEMS: u64 = 1000;
 /// Items that are handled before the time begins, so that everybody has found the way; at least so many a thread.
 const WARM_UP: u64 = 8;
 /// Places in the buffer.
@@ -48,10 +48,8 @@ impl Experiment for Setting {
         let warm_up = WARM_UP * threads as u64;
         let items = (order.iterations + order.extra) * ITEMS;
         let market = Market::new(*self, clock, warm_up, warm_up + items)?;
-        let attendance = Attendance::begin();
-        let consumed = market.open(self.pairs)?;
-        let whole = attendance.was_whole();
-        market.block(&consumed, whole).map(|block| vec![block])
+        let shares = market.open(self.pairs)?;
+        market.block(&shares).map(|block| vec![block])
     }
 }
 
@@ -70,6 +68,10 @@ struct Market {
     over: AtomicBool,
     moments: [AtomicU64; 2],
     switches: [AtomicU64; 2],
+    /// Between the two moments.
+    attendance: Mutex<Option<Attendance>>,
+    /// Nobody else had the processor meanwhile.
+    whole: AtomicBool,
     refused: Mutex<Option<Refusal>>,
 }
 
@@ -119,6 +121,8 @@ impl Market {
             over: AtomicBool::new(false),
             moments: Default::default(),
             switches: Default::default(),
+            attendance: Mutex::new(None),
+            whole: AtomicBool::new(false),
             refused: Mutex::new(None),
         })
     }
@@ -211,11 +215,10 @@ impl Market {
             up(&self.free, &mut hands.free);
             items += u64::from(item > self.warm_up);
             if item == self.warm_up {
-                self.note(0);
+                self.begin();
             }
             if item == self.items {
-                self.note(1);
-                self.over.store(true, SeqCst);
+                self.end();
             }
         }
         items
@@ -239,6 +242,20 @@ impl Market {
         }
     }
 
+    /// The timed part begins.
+    fn begin(&self) {
+        *self.attendance.lock().unwrap_or_else(PoisonError::into_inner) = Some(Attendance::begin());
+        self.note(0);
+    }
+
+    /// It ends.
+    fn end(&self) {
+        self.note(1);
+        let attendance = self.attendance.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.whole.store(attendance.is_some_and(Attendance::was_whole), SeqCst);
+        self.over.store(true, SeqCst);
+    }
+
     /// The time and the switches so far.
     fn note(&self, which: usize) {
         self.switches[which].store(cpu::switches_of_process(), SeqCst);
@@ -246,7 +263,7 @@ impl Market {
     }
 
     /// What became of it, once everybody has left.
-    fn block(&self, shares: &[Share], whole: bool) -> Result<Block, Refusal> {
+    fn block(&self, shares: &[Share]) -> Result<Block, Refusal> {
         // SAFETY: all threads have been waited for.
         let buffer = unsafe { &*self.buffer.inside.get() };
         let (items, sum) = (self.items, u128::from(self.items) * u128::from(self.items + 1) / 2);
@@ -266,7 +283,7 @@ impl Market {
             served().max().unwrap_or(0),
         ];
         // On several processors others' time cannot be told from waiting.
-        let undisturbed = whole || self.setting.reach == Reach::Anywhere;
+        let undisturbed = self.whole.load(SeqCst) || self.setting.reach == Reach::Anywhere;
         Ok(Block { work: to.saturating_sub(from), empty: 0, undisturbed, counted: None, tallies })
     }
 }
@@ -299,5 +316,76 @@ struct Hands {
 impl Hands {
     fn aborts(&self) -> u64 {
         self.free.aborts() + self.filled.aborts() + self.buffer.aborts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::raw::tests::in_a_process_of_its_own;
+
+    fn home() -> usize {
+        let home = *cpu::allowed().last().expect("a processor");
+        cpu::pin(home).expect("an allowed processor");
+        home
+    }
+
+    fn run(method: Method, pairs: usize, reach: Reach) -> Result<Block, Refusal> {
+        let blocks =
+            Setting { method, pairs, reach }.run(Clock::Kernel, Order { iterations: 1, extra: 0 })?;
+        Ok(blocks[0])
+    }
+
+    #[test]
+    fn every_item_arrives_once_whatever_the_lock() {
+        in_a_process_of_its_own(|| {
+            let home = home();
+            for method in Method::LOCKS {
+                match run(method, 3, Reach::On(home)) {
+                    Ok(block) => {
+                        let [switches, _, least, most] = block.tallies;
+                        assert!(block.work > 0 && switches > 0, "{method:?}: {block:?}");
+                        assert!(
+                            least <= most && 3 * most >= ITEMS && 3 * least <= ITEMS,
+                            "{method:?}: {block:?}"
+                        );
+                    }
+                    Err(Refusal::Skip(why)) => println!("skipped: {method:?}: {why}"),
+                    Err(Refusal::Fail(why)) => panic!("{method:?}: {why}"),
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn an_item_that_was_lost_is_missed() {
+        in_a_process_of_its_own(|| {
+            let setting = Setting { method: Method::Xchg, pairs: 1, reach: Reach::On(home()) };
+            let market = Market::new(setting, Clock::Kernel, 8, 100).expect("a market");
+            let shares = market.open(1).expect("two threads");
+            assert!(market.block(&shares).is_ok());
+            // SAFETY: both threads have ended.
+            unsafe { (*market.buffer.inside.get()).sum -= 1 };
+            let Err(Refusal::Fail(why)) = market.block(&shares) else { panic!("nobody missed it") };
+            assert!(why.contains("the lock let two in"), "{why}");
+        });
+    }
+
+    #[test]
+    fn where_no_more_threads_may_be_it_is_skipped_and_nobody_stays() {
+        in_a_process_of_its_own(|| {
+            let home = home();
+            let limit = libc::rlimit { rlim_cur: 3, rlim_max: 3 };
+            // SAFETY: the limit is this process's own and it is about to end; root is exempt from it.
+            let limited =
+                unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &limit) == 0 && libc::setuid(65534) == 0 };
+            if !limited {
+                return println!("skipped: this user cannot be limited");
+            }
+            match run(Method::Xchg, 16, Reach::On(home)) {
+                Err(Refusal::Skip(why)) => assert!(why.contains("RLIMIT_NPROC"), "{why}"),
+                other => panic!("{other:?}"),
+            }
+        });
     }
 }

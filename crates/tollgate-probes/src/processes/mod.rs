@@ -13,7 +13,7 @@ mod image;
 mod memory;
 mod population;
 mod posix_spawn;
-mod raw;
+pub(crate) mod raw;
 mod ring;
 mod shell;
 mod stage;

@@ -94,7 +94,7 @@ pub(super) fn eventfd() -> io::Result<OwnedFd> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     #[test]
@@ -111,7 +111,7 @@ pub(super) mod tests {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     /// Other tests' threads are switched as well, and their descriptors held.
-    pub(in crate::processes) fn in_a_process_of_its_own(test: impl FnOnce()) {
+    pub(crate) fn in_a_process_of_its_own(test: impl FnOnce()) {
         let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let parent = i32::try_from(std::process::id()).expect("a process number");
         // SAFETY: the copy runs the test on the one thread it has and ends.
