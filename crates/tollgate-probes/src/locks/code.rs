@@ -203,77 +203,56 @@ lock_code! {
         release "mov dword ptr [rdi], 0";
 }
 
-lock_code! {
-    /// The test and the set between the entry and the exit of Lamport's fast mutual exclusion (ACM TOCS 5(1), 1987, algorithm
-    /// 2), with the two fences that several processors need. Who waits for another gives the processor away.
-    lamport:
-        take
-            "mov rdx, [rsi + 32]", "mov ecx, [rsi + 16]",
-            "30:",
-            "mov byte ptr [rdx + rcx + 128], 1",
-            "mov [rdx], ecx",
-            "mfence",
-            "cmp dword ptr [rdx + 64], 0", "jne 34f",
-            "mov [rdx + 64], ecx",
-            "mfence",
-            "cmp [rdx], ecx", "jne 35f",
-            "31:",
-            "mov eax, [rdi]", "test eax, eax", "jnz 32f",
-            "mov dword ptr [rdi], 1",
-            "32:",
-            "mov dword ptr [rdx + 64], 0",
-            "mov byte ptr [rdx + rcx + 128], 0";
-        aside
-            // y is somebody's: b[i] = false, and wait until it is nobody's.
-            "34:", "mov byte ptr [rdx + rcx + 128], 0",
-            "36:", "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]",
-            "cmp dword ptr [rdx + 64], 0", "jne 36b",
-            "mov ecx, [rsi + 16]", "jmp 30b",
-            // x is another's: wait until nobody is on the way, and see who came last.
-            "35:", "mov byte ptr [rdx + rcx + 128], 0", "mov r8d, [rsi + 24]",
-            "37:", "cmp byte ptr [rdx + r8 + 128], 0", "je 38f",
-            "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]", "jmp 37b",
-            "38:", "dec r8d", "jnz 37b",
-            "mov ecx, [rsi + 16]",
-            "cmp [rdx + 64], ecx", "je 31b",
-            "36:", "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]",
-            "cmp dword ptr [rdx + 64], 0", "jne 36b",
-            "mov ecx, [rsi + 16]", "jmp 30b";
-        release "mov dword ptr [rdi], 0";
+/// The test and the set between the entry and the exit of Lamport's fast mutual exclusion (ACM TOCS 5(1), 1987, algorithm 2),
+/// with what stands for a fence after x = i and after y = i. Who waits for another gives the processor away.
+macro_rules! lamport_code {
+    ($(#[$doc:meta])* $name:ident: $fence:literal) => {
+        lock_code! {
+            $(#[$doc])*
+            $name:
+                take
+                    "mov rdx, [rsi + 32]", "mov ecx, [rsi + 16]",
+                    "30:",
+                    "mov byte ptr [rdx + rcx + 128], 1",
+                    "mov [rdx], ecx",
+                    $fence,
+                    "cmp dword ptr [rdx + 64], 0", "jne 34f",
+                    "mov [rdx + 64], ecx",
+                    $fence,
+                    "cmp [rdx], ecx", "jne 35f",
+                    "31:",
+                    "mov eax, [rdi]", "test eax, eax", "jnz 32f",
+                    "mov dword ptr [rdi], 1",
+                    "32:",
+                    "mov dword ptr [rdx + 64], 0",
+                    "mov byte ptr [rdx + rcx + 128], 0";
+                aside
+                    // y is somebody's: b[i] = false, and wait until it is nobody's.
+                    "34:", "mov byte ptr [rdx + rcx + 128], 0",
+                    "36:", "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]",
+                    "cmp dword ptr [rdx + 64], 0", "jne 36b",
+                    "mov ecx, [rsi + 16]", "jmp 30b",
+                    // x is another's: wait until nobody is on the way, and see who came last.
+                    "35:", "mov byte ptr [rdx + rcx + 128], 0", "mov r8d, [rsi + 24]",
+                    "37:", "cmp byte ptr [rdx + r8 + 128], 0", "je 38f",
+                    "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]", "jmp 37b",
+                    "38:", "dec r8d", "jnz 37b",
+                    "mov ecx, [rsi + 16]",
+                    "cmp [rdx + 64], ecx", "je 31b",
+                    "jmp 36b";
+                release "mov dword ptr [rdi], 0";
+        }
+    };
 }
 
-lock_code! {
-    /// The same without a fence: enough on one processor, which sees its own stores in order.
-    lamport_up:
-        take
-            "mov rdx, [rsi + 32]", "mov ecx, [rsi + 16]",
-            "30:",
-            "mov byte ptr [rdx + rcx + 128], 1",
-            "mov [rdx], ecx",
-            "cmp dword ptr [rdx + 64], 0", "jne 34f",
-            "mov [rdx + 64], ecx",
-            "cmp [rdx], ecx", "jne 35f",
-            "31:",
-            "mov eax, [rdi]", "test eax, eax", "jnz 32f",
-            "mov dword ptr [rdi], 1",
-            "32:",
-            "mov dword ptr [rdx + 64], 0",
-            "mov byte ptr [rdx + rcx + 128], 0";
-        aside
-            "34:", "mov byte ptr [rdx + rcx + 128], 0",
-            "36:", "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]",
-            "cmp dword ptr [rdx + 64], 0", "jne 36b",
-            "mov ecx, [rsi + 16]", "jmp 30b",
-            "35:", "mov byte ptr [rdx + rcx + 128], 0", "mov r8d, [rsi + 24]",
-            "37:", "cmp byte ptr [rdx + r8 + 128], 0", "je 38f",
-            "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]", "jmp 37b",
-            "38:", "dec r8d", "jnz 37b",
-            "mov ecx, [rsi + 16]",
-            "cmp [rdx + 64], ecx", "je 31b",
-            "36:", "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]",
-            "cmp dword ptr [rdx + 64], 0", "jne 36b",
-            "mov ecx, [rsi + 16]", "jmp 30b";
-        release "mov dword ptr [rdi], 0";
+lamport_code! {
+    /// With the fences that several processors need.
+    lamport: "mfence"
+}
+
+lamport_code! {
+    /// Without: enough on one processor, which sees its own stores in order.
+    lamport_up: ""
 }
 
 lock_code! {

@@ -210,16 +210,16 @@ impl Market {
                 buffer.consumed += 1;
                 let item = std::mem::take(&mut buffer.slots[buffer.consumed as usize % SLOTS]);
                 buffer.sum += u128::from(item);
+                // In here, where nobody else goes on: who noted it later might have been away meanwhile.
+                match item {
+                    item if item == self.warm_up => self.begin(),
+                    item if item == self.items => self.end(),
+                    _ => {}
+                }
                 item
             });
             up(&self.free, &mut hands.free);
             items += u64::from(item > self.warm_up);
-            if item == self.warm_up {
-                self.begin();
-            }
-            if item == self.items {
-                self.end();
-            }
         }
         items
     }
