@@ -3,7 +3,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
 use super::lock::{Handle, Lock, Reach};
@@ -63,7 +63,8 @@ struct Market {
     buffer: Guarded<Buffer>,
     warm_up: u64,
     items: u64,
-    go: AtomicBool,
+    /// Everybody is there.
+    open: (Mutex<bool>, Condvar),
     /// Everything was consumed, or somebody cannot take part.
     over: AtomicBool,
     moments: [AtomicU64; 2],
@@ -117,7 +118,7 @@ impl Market {
             buffer: Guarded { lock: lock()?, inside: UnsafeCell::new(buffer) },
             warm_up,
             items,
-            go: AtomicBool::new(false),
+            open: Default::default(),
             over: AtomicBool::new(false),
             moments: Default::default(),
             switches: Default::default(),
@@ -132,7 +133,7 @@ impl Market {
         let shares = thread::scope(|scope| {
             let members = 1..=2 * pairs;
             let threads: Vec<_> = members.map_while(|number| self.hire(scope, number)).collect();
-            self.go.store(true, SeqCst);
+            self.open_doors();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<Share>>()
         });
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -140,6 +141,21 @@ impl Market {
             Some(refusal) => Err(refusal),
             None if shares.len() < 2 * pairs => Err(Refusal::Fail("a thread ended early".to_owned())),
             None => Ok(shares),
+        }
+    }
+
+    fn open_doors(&self) {
+        let (open, bell) = &self.open;
+        *open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        bell.notify_all();
+    }
+
+    /// Asleep: those that are not there yet need the processor.
+    fn wait_for_doors(&self) {
+        let (open, bell) = &self.open;
+        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*open {
+            open = bell.wait(open).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -175,9 +191,7 @@ impl Market {
             filled: self.filled.lock.join(number)?,
             buffer: self.buffer.lock.join(number)?,
         };
-        while !self.go.load(SeqCst) {
-            thread::yield_now();
-        }
+        self.wait_for_doors();
         let consumer = number.is_multiple_of(2);
         let items = if consumer { self.consume(&mut hands) } else { self.produce(&mut hands) };
         Ok(Share { items, aborts: hands.aborts(), consumer })
