@@ -8,6 +8,7 @@
 //! What is checked are [`subject`]s: programs together with the machine that they run on.
 #![forbid(unsafe_code)]
 
+pub mod mips;
 pub mod search;
 pub mod subject;
 pub mod witness;

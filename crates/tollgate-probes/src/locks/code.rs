@@ -1,8 +1,8 @@
 //! Locks in instructions. What is priced, what is stepped through and what is counted in bytes are the same lines.
 //!
 //! Every lock is a test-and-set and a release, as in the published comparison: `take` puts what the word held before
-//! into `rax`, and 0 means that the lock is the caller's now. Both find the [`Words`](super::lock::Words) in `rdi` and the
-//! [`Member`](super::lock::Member) in `rsi`, leave both there, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`.
+//! into `rax`, and 0 means that the lock is the caller's now. Both find the [`Words`] in `rdi` and the
+//! [`Member`] in `rsi`, leave both there, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`.
 
 use super::lock::{Member, Words};
 use crate::bench::timed::LongLoop;

@@ -29,7 +29,7 @@ pub(super) struct Guard {
     _between: [u32; 15],
     y: AtomicU32,
     _again: [u32; 15],
-    /// b[i], from 1 on.
+    /// `b[i]`, from 1 on.
     b: [u8; MEMBERS + 1],
 }
 

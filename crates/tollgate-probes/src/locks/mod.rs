@@ -11,6 +11,8 @@ mod method;
 mod producer_consumer;
 mod rseq;
 mod semaphore;
+#[cfg(test)]
+mod stepping;
 mod uncontended;
 
 /// The locks.

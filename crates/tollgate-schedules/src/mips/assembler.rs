@@ -1,0 +1,208 @@
+//! From the words of an assembler to instructions.
+
+use super::instruction::Instruction;
+use super::lines::{Labels, Lines, Statement, at, number};
+use super::memory::{CODE, LOCK, PREEMPTED};
+use super::near::near;
+use super::program::Program;
+use super::register::Register;
+use super::text_error::{Problem, TextError};
+
+/// A mnemonic, how it is written, and how many operands that are.
+struct Mnemonic {
+    name: &'static str,
+    example: &'static str,
+    operands: &'static [usize],
+}
+
+/// All mnemonics.
+const MNEMONICS: &[Mnemonic] = &[
+    Mnemonic { name: "lw", example: "lw v0,(a0)", operands: &[2] },
+    Mnemonic { name: "sw", example: "sw t0,(k1)", operands: &[2] },
+    Mnemonic { name: "ll", example: "ll v0,(a0)", operands: &[2] },
+    Mnemonic { name: "sc", example: "sc t0,(a0)", operands: &[2] },
+    Mnemonic { name: "addu", example: "addu t0,t1,t2", operands: &[3] },
+    Mnemonic { name: "or", example: "or t0,t1,t2", operands: &[3] },
+    Mnemonic { name: "move", example: "move k1,a0", operands: &[2] },
+    Mnemonic { name: "addiu", example: "addiu t0,t1,-1", operands: &[2, 3] },
+    Mnemonic { name: "li", example: "li t0,1", operands: &[2] },
+    Mnemonic { name: "lui", example: "lui t0,%hi(preempted)", operands: &[2] },
+    Mnemonic { name: "sll", example: "sll t0,t1,2", operands: &[3] },
+    Mnemonic { name: "beq", example: "beq t0,t1,1f", operands: &[3] },
+    Mnemonic { name: "bne", example: "bne k1,a0,start", operands: &[3] },
+    Mnemonic { name: "beqz", example: "beqz v0,1f", operands: &[2] },
+    Mnemonic { name: "bnez", example: "bnez v0,1f", operands: &[2] },
+    Mnemonic { name: "b", example: "b 1b", operands: &[1] },
+    Mnemonic { name: "jr", example: "jr ra", operands: &[1] },
+    Mnemonic { name: "nop", example: "nop", operands: &[0] },
+    Mnemonic { name: "di", example: "di", operands: &[0] },
+    Mnemonic { name: "ei", example: "ei", operands: &[0] },
+    Mnemonic { name: "syscall", example: "syscall", operands: &[0] },
+    Mnemonic { name: ".word", example: ".word 0x0080d821", operands: &[1] },
+];
+
+const ALL: &str =
+    "lw sw ll sc addu or move addiu li lui sll beq bne beqz bnez b jr nop di ei syscall and .word";
+
+/// The program of a text.
+///
+/// # Errors
+/// The first line that is wrong.
+pub(super) fn assemble(lines: &Lines<'_>) -> Result<Program, TextError> {
+    let mut instructions = Vec::new();
+    for (index, statement) in lines.instructions.iter().enumerate() {
+        let instruction =
+            instruction(&lines.labels, index, statement).map_err(|problem| at(statement.line, problem))?;
+        instructions.push(instruction);
+    }
+    Program::new(instructions).map_err(|(index, problem)| at(lines.line(index), problem))
+}
+
+/// The instruction of a statement that is the one with this number.
+fn instruction(labels: &Labels<'_>, index: usize, statement: &Statement<'_>) -> Result<Instruction, Problem> {
+    use Instruction as I;
+    use Register::Zero;
+    let o = Operands::of(labels, index, statement)?;
+    let instruction = match o.mnemonic.name {
+        "lw" => o.memory().and_then(|(base, offset)| Ok(I::Lw { rt: o.register(0)?, base, offset }))?,
+        "sw" => o.stored().and_then(|(base, offset)| Ok(I::Sw { rt: o.register(0)?, base, offset }))?,
+        "ll" => o.memory().and_then(|(base, offset)| Ok(I::Ll { rt: o.register(0)?, base, offset }))?,
+        "sc" => o.stored().and_then(|(base, offset)| Ok(I::Sc { rt: o.register(0)?, base, offset }))?,
+        "addu" => I::Addu { rd: o.register(0)?, rs: o.register(1)?, rt: o.register(2)? },
+        "or" => I::Or { rd: o.register(0)?, rs: o.register(1)?, rt: o.register(2)? },
+        "move" => I::Addu { rd: o.register(0)?, rs: o.register(1)?, rt: Zero },
+        "addiu" => {
+            // The last is the number; of two operands the register is both read and written.
+            let last = o.list.len() - 1;
+            I::Addiu { rt: o.register(0)?, rs: o.register(last - 1)?, immediate: o.signed(last)? }
+        }
+        "li" => I::Addiu { rt: o.register(0)?, rs: Zero, immediate: o.signed(1)? },
+        "lui" => I::Lui { rt: o.register(0)?, immediate: o.number(1, 0, 0xffff)? as u16 },
+        "sll" => I::Sll { rd: o.register(0)?, rt: o.register(1)?, shift: o.number(2, 0, 31)? as u8 },
+        "beq" => I::Beq { rs: o.register(0)?, rt: o.register(1)?, offset: o.target(2)? },
+        "bne" => I::Bne { rs: o.register(0)?, rt: o.register(1)?, offset: o.target(2)? },
+        "beqz" => I::Beq { rs: o.register(0)?, rt: Zero, offset: o.target(1)? },
+        "bnez" => I::Bne { rs: o.register(0)?, rt: Zero, offset: o.target(1)? },
+        "b" => I::Beq { rs: Zero, rt: Zero, offset: o.target(0)? },
+        "jr" => I::Jr { rs: o.register(0)? },
+        "di" => I::Di,
+        "ei" => I::Ei,
+        "syscall" => I::Syscall,
+        ".word" => I::decode(o.number(0, 0, 0xffff_ffff)? as u32)?,
+        _ => I::NOP,
+    };
+    if instruction.written() == Some(Register::Ra) { Err(Problem::WritesRa) } else { Ok(instruction) }
+}
+
+/// The operands of one instruction.
+struct Operands<'a> {
+    labels: &'a Labels<'a>,
+    index: usize,
+    mnemonic: &'static Mnemonic,
+    list: Vec<&'a str>,
+}
+
+impl<'a> Operands<'a> {
+    fn of(labels: &'a Labels<'a>, index: usize, statement: &Statement<'a>) -> Result<Self, Problem> {
+        let Some(mnemonic) = MNEMONICS.iter().find(|mnemonic| mnemonic.name == statement.word) else {
+            let near = near(statement.word, MNEMONICS.iter().map(|mnemonic| mnemonic.name));
+            return Err(Problem::Mnemonic { word: statement.word.to_owned(), near, all: ALL });
+        };
+        let list: Vec<_> = match statement.rest {
+            "" => vec![],
+            rest => rest.split(',').map(str::trim).collect(),
+        };
+        if !mnemonic.operands.contains(&list.len()) {
+            let (name, example) = (mnemonic.name, mnemonic.example);
+            return Err(Problem::Operands { mnemonic: name, example, found: list.len() });
+        }
+        Ok(Self { labels, index, mnemonic, list })
+    }
+
+    fn register(&self, at: usize) -> Result<Register, Problem> {
+        register(self.list[at])
+    }
+
+    /// `offset(base)`.
+    fn memory(&self) -> Result<(Register, i16), Problem> {
+        let text = self.list[1];
+        let wrong = || Problem::Memory(text.to_owned());
+        let inside = text.strip_suffix(')').ok_or_else(wrong)?;
+        let (offset, base) = inside.rsplit_once('(').ok_or_else(wrong)?;
+        let offset = offset.trim();
+        if offset == "%lo" || offset == "%hi" {
+            return Err(wrong());
+        }
+        let offset = if offset.is_empty() { 0 } else { self.in_range(offset, -0x8000, 0x7fff)? };
+        Ok((register(base.trim())?, offset as i16))
+    }
+
+    /// `offset(base)` of a store, where it is not seen to be in the program itself.
+    fn stored(&self) -> Result<(Register, i16), Problem> {
+        let text = self.list[1];
+        let symbol = text.split_once("%lo(").and_then(|(_, rest)| rest.split_once(')'));
+        let name = symbol.map_or(text, |(name, _)| name).trim();
+        if self.labels.find(name, self.index).is_some() {
+            return Err(Problem::StoreToCode(name.to_owned()));
+        }
+        self.memory()
+    }
+
+    fn signed(&self, at: usize) -> Result<i16, Problem> {
+        Ok(self.number(at, -0x8000, 0x7fff)? as i16)
+    }
+
+    fn number(&self, at: usize, least: i64, most: i64) -> Result<i64, Problem> {
+        self.in_range(self.list[at], least, most)
+    }
+
+    fn in_range(&self, text: &str, least: i64, most: i64) -> Result<i64, Problem> {
+        let value = self.value(text)?;
+        if (least..=most).contains(&value) {
+            Ok(value)
+        } else {
+            Err(Problem::Range { mnemonic: self.mnemonic.name, value, least, most })
+        }
+    }
+
+    /// A number, or one half of an address: `%hi` is rounded so that `%lo`, which is signed, added to it gives the address.
+    fn value(&self, text: &str) -> Result<i64, Problem> {
+        let half = |prefix| text.strip_prefix(prefix).and_then(|rest: &str| rest.strip_suffix(')'));
+        if let Some(name) = half("%hi(") {
+            Ok(i64::from(self.address(name.trim())?.wrapping_add(0x8000) >> 16))
+        } else if let Some(name) = half("%lo(") {
+            Ok(i64::from((self.address(name.trim())? as u16).cast_signed()))
+        } else {
+            number(text).ok_or_else(|| Problem::Number(text.to_owned()))
+        }
+    }
+
+    fn address(&self, name: &str) -> Result<u32, Problem> {
+        match name {
+            "preempted" => Ok(PREEMPTED),
+            "lock" => Ok(LOCK),
+            _ => match self.labels.find(name, self.index) {
+                Some(index) => Ok(CODE.wrapping_add_signed(4 * index as i32)),
+                None => Err(Problem::Symbol(name.to_owned())),
+            },
+        }
+    }
+
+    /// The offset of a branch. Whether the program reaches so far is seen when all of it is there.
+    fn target(&self, at: usize) -> Result<i16, Problem> {
+        let name = self.list[at];
+        let target =
+            self.labels.find(name, self.index).ok_or_else(|| Problem::Undefined { name: name.to_owned() })?;
+        let value = target - self.index as i64 - 1;
+        i16::try_from(value).map_err(|_| Problem::Range {
+            mnemonic: self.mnemonic.name,
+            value,
+            least: i64::from(i16::MIN),
+            most: i64::from(i16::MAX),
+        })
+    }
+}
+
+fn register(name: &str) -> Result<Register, Problem> {
+    Register::named(name).ok_or_else(|| Problem::Register(name.to_owned()))
+}

@@ -1,0 +1,216 @@
+//! What a schedule has shown, in one sentence.
+
+use crate::search::Harm;
+use crate::witness::Step;
+
+use super::effect::value;
+use super::instruction::Place;
+use super::kernel::Reason;
+use super::memory::{ACCESS_MAGIC, Access, Fault, Refusal, Word};
+use super::program::Program;
+use super::state::State;
+
+/// Something that was done and that may matter in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deed {
+    /// Who did it.
+    pub(super) process: u8,
+    /// At which instruction.
+    pub(super) pc: u8,
+    pub(super) act: Act,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Loaded { word: Word, value: u32 },
+    Stored { word: Word, value: u32 },
+    Returned(u32),
+    Suspended,
+    DisabledInterrupts,
+    BranchedToStart,
+    Restarted,
+    Resumed,
+    Killed(Fault, Reason),
+}
+
+/// A schedule that was told, and what it has led to.
+pub(super) struct Ending<'a, const N: usize> {
+    pub(super) program: &'a Program,
+    /// Words that the lock has.
+    pub(super) locks: u8,
+    pub(super) deeds: &'a [Deed],
+    /// Those that are done again and again.
+    pub(super) repeated: Option<&'a [Deed]>,
+    pub(super) state: &'a State<N>,
+}
+
+impl<const N: usize> Ending<'_, N> {
+    /// The sentence for a harm.
+    pub(super) fn so(&self, harm: Harm) -> String {
+        match harm {
+            Harm::Exclusion => self.exclusion(),
+            Harm::Crash => self.crash(),
+            Harm::LostLock => self.lost(),
+            Harm::Stuck => self.stuck(),
+        }
+    }
+
+    fn exclusion(&self) -> String {
+        let shared = (0..self.state.locks.len()).find(|&word| self.state.holders(word).count() > 1);
+        let word = shared.unwrap_or(0);
+        let mut holders: Vec<u8> = self.state.holders(word).map(|who| who as u8).collect();
+        // In the order in which they stored.
+        holders.sort_by_key(|&who| self.stored(who, word));
+        let (Some(&first), Some(&second)) = (holders.first(), holders.get(1)) else {
+            return "Two hold the lock.".to_owned();
+        };
+        let (one, other) = (Step::name(first), Step::name(second));
+        let both = format!("{} and {} both hold {}", one.min(other), one.max(other), self.lock(word));
+        match (self.loaded(second, word), self.stored(first, word), self.stored(second, word)) {
+            (Some(load), Some(store), Some(too)) if load < store && store < too => format!(
+                "{other} loaded 0 at {} before {one} stored 1 at {}, and then stored 1 itself at {}: {both}.",
+                self.at(load),
+                self.at(store),
+                self.at(too),
+            ),
+            _ => format!("{both}."),
+        }
+    }
+
+    fn crash(&self) -> String {
+        let killed = self.deeds.iter().rposition(|deed| matches!(deed.act, Act::Killed(..)));
+        let Some((index, Act::Killed(fault, reason))) = killed.map(|index| (index, self.deeds[index].act))
+        else {
+            return "A process is killed.".to_owned();
+        };
+        let address = value(fault.address);
+        let wanted = match fault.access {
+            Access::Read => format!("it reads from {address}"),
+            Access::Write => format!("it stores to {address}"),
+            Access::Execute => format!("it jumps to {address}"),
+        };
+        let but = match (fault.refusal, reason) {
+            (Refusal::ExecuteOnly, _) => "in the page of tst, which can only be executed".to_owned(),
+            (Refusal::Unaligned, _) => "which is no multiple of 4".to_owned(),
+            (Refusal::NoPage, Reason::NoHandler) if fault.address == ACCESS_MAGIC => {
+                "and no handler starts tst again".to_owned()
+            }
+            (Refusal::NoPage, Reason::NoWrite) if fault.address == ACCESS_MAGIC => {
+                "and the handler starts tst again for a store only".to_owned()
+            }
+            (Refusal::NoPage, _) => "where there is nothing".to_owned(),
+        };
+        format!("{} is killed at {}: {wanted}, {but}.", self.name(index), self.at(index))
+    }
+
+    fn lost(&self) -> String {
+        let lost = |&word: &usize| self.state.locks[word] != 0 && self.state.holders(word).next().is_none();
+        let word = (0..self.state.locks.len()).find(lost).unwrap_or(0);
+        let nobody = format!("{} is taken and nobody holds it", self.lock(word));
+        let Some(store) = self.stored_by_any(word) else { return format!("{nobody}.") };
+        let name = self.name(store);
+        let process = self.deeds[store].process;
+        let after = || (store..self.deeds.len()).filter(|&index| self.deeds[index].process == process);
+        let own = after().find(|&index| loads_one(self.deeds[index].act, word));
+        let returned = after().find_map(|index| match self.deeds[index].act {
+            Act::Returned(result @ 1..) => Some(value(result)),
+            _ => None,
+        });
+        match (own, returned) {
+            (Some(own), Some(result)) => format!(
+                "{name} stored 1 at {} and then loaded its own 1 at {}: tst returned {result}, {nobody}.",
+                self.at(store),
+                self.at(own),
+            ),
+            _ => format!("{name} stored 1 at {}: {nobody}.", self.at(store)),
+        }
+    }
+
+    fn stuck(&self) -> String {
+        let Some(repeated) = self.repeated else {
+            return "Nobody can take a step any more, and not all have finished.".to_owned();
+        };
+        let last = |wanted: Act| self.deeds.iter().rposition(|deed| deed.act == wanted);
+        let again = |wanted: Act| repeated.iter().any(|deed| deed.act == wanted);
+        if let Some(index) = last(Act::Resumed).filter(|_| again(Act::Resumed)) {
+            return format!(
+                "{} stores to {} at {}, and is let go on at the same store, for ever.",
+                self.name(index),
+                value(ACCESS_MAGIC),
+                self.at(index)
+            );
+        }
+        if let Some(index) = last(Act::Restarted).filter(|_| again(Act::Restarted)) {
+            return format!(
+                "{} stores to {} at {}, and tst starts again, for ever.",
+                self.name(index),
+                value(ACCESS_MAGIC),
+                self.at(index)
+            );
+        }
+        if let Some(index) = last(Act::DisabledInterrupts) {
+            let who = usize::from(self.deeds[index].process);
+            if !self.state.processes[who].interrupts {
+                return format!(
+                    "{} disabled interrupts at {} and goes round for ever: nobody else runs any more.",
+                    self.name(index),
+                    self.at(index)
+                );
+            }
+        }
+        self.waiting(repeated)
+    }
+
+    /// Somebody waits for what does not come.
+    fn waiting(&self, repeated: &[Deed]) -> String {
+        let lost = |&word: &usize| self.state.locks[word] != 0 && self.state.holders(word).next().is_none();
+        match ((0..self.state.locks.len()).find(lost), repeated.first()) {
+            (Some(word), _) => {
+                let lock = self.lock(word);
+                format!("Nobody holds {lock}, which is taken: who asks for it asks for ever.")
+            }
+            (None, Some(deed)) => format!("{} goes round for ever.", Step::name(deed.process)),
+            (None, None) => "From here on it goes round for ever.".to_owned(),
+        }
+    }
+
+    /// A word of the lock, by name where there are several.
+    fn lock(&self, word: usize) -> String {
+        if self.locks == 1 { "the lock".to_owned() } else { format!("the word {}", Word::Lock(word as u8)) }
+    }
+
+    /// The last store of something other than 0 by a process.
+    fn stored(&self, process: u8, word: usize) -> Option<usize> {
+        self.deeds.iter().rposition(|deed| deed.process == process && stores(deed.act, word))
+    }
+
+    fn stored_by_any(&self, word: usize) -> Option<usize> {
+        self.deeds.iter().rposition(|deed| stores(deed.act, word))
+    }
+
+    /// The last load of 0 by a process.
+    fn loaded(&self, process: u8, word: usize) -> Option<usize> {
+        let word = Word::Lock(word as u8);
+        let wanted = Act::Loaded { word, value: 0 };
+        self.deeds.iter().rposition(|deed| deed.process == process && deed.act == wanted)
+    }
+
+    fn name(&self, index: usize) -> char {
+        Step::name(self.deeds[index].process)
+    }
+
+    /// Where something was done, and by which instruction.
+    fn at(&self, index: usize) -> String {
+        let pc = usize::from(self.deeds[index].pc);
+        format!("{} ({})", Place(pc as i64), self.program.words_at(pc))
+    }
+}
+
+fn stores(act: Act, word: usize) -> bool {
+    matches!(act, Act::Stored { word: Word::Lock(number), value: 1.. } if usize::from(number) == word)
+}
+
+fn loads_one(act: Act, word: usize) -> bool {
+    matches!(act, Act::Loaded { word: Word::Lock(number), value: 1.. } if usize::from(number) == word)
+}

@@ -1,0 +1,152 @@
+//! The kernel: what it does to a process that it lets go on.
+//!
+//! What a return path does is done here when the process is suspended: until it goes on nobody looks at its k1, its
+//! `preempted` or its link, so that nobody can tell when they were set.
+
+use super::memory::{ACCESS_MAGIC, Access, Fault, word_at};
+use super::processor::Exception;
+use super::register::Register;
+use super::state::{Phase, Process, State};
+
+/// How the kernel treats the processes that run `tst()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kernel {
+    /// Does a return to user mode leave [`ACCESS_MAGIC`] in k1? One that does not leaves k1 as the process had it. That is
+    /// the worst it can leave: with anything else the store through k1 faults, and with a fault nothing is stored.
+    pub(super) sets_k1: bool,
+    /// Does it so also on the way back from a TLB refill?
+    pub(super) refill_sets_k1: bool,
+    /// What it does about a store that faults.
+    pub(super) handler: Handler,
+}
+
+/// What the kernel does about a store to [`ACCESS_MAGIC`] from the page of `tst()`. Whatever else faults is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handler {
+    /// It goes on at the first instruction of `tst()`.
+    Restart,
+    /// It goes on where it faulted.
+    Resume,
+    /// There is no handler.
+    None,
+}
+
+/// What the kernel made of an exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It did what the system call asks for.
+    Served,
+    /// It let the process go on at the first instruction of `tst()`.
+    Restarted,
+    /// It let the process go on where it faulted.
+    Resumed,
+    /// It ended the process.
+    Killed(Reason),
+}
+
+/// Why the handler did not take a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// There is none.
+    NoHandler,
+    /// It was no store.
+    NoWrite,
+    /// It was to another address than [`ACCESS_MAGIC`].
+    NotMagic,
+}
+
+impl Kernel {
+    /// As it was published.
+    pub(super) const PUBLISHED: Self =
+        Self { sets_k1: true, refill_sets_k1: true, handler: Handler::Restart };
+
+    /// What k1 is in a process that the kernel has just let go on.
+    pub(super) fn k1(&self) -> u32 {
+        if self.sets_k1 { ACCESS_MAGIC } else { 0 }
+    }
+
+    /// Suspends a process by an interrupt, and makes it ready to go on.
+    pub(super) fn interrupt(&self, process: &mut Process) {
+        self.suspend(process, self.sets_k1);
+    }
+
+    /// Suspends a process by a TLB refill that has to wait for the page, and makes it ready to go on.
+    pub(super) fn refill(&self, process: &mut Process) {
+        self.suspend(process, self.sets_k1 && self.refill_sets_k1);
+    }
+
+    fn suspend(&self, process: &mut Process, sets_k1: bool) {
+        if process.inside() {
+            process.resume(process.epc());
+            return_path(process, sets_k1);
+        }
+    }
+
+    /// Sees to an exception of a process, and lets it go on or ends it.
+    pub(super) fn serve<const N: usize>(
+        &self,
+        state: &mut State<N>,
+        who: usize,
+        exception: Exception,
+    ) -> Answer {
+        let answer = match exception {
+            Exception::Syscall => Answer::Served,
+            Exception::Fault(fault) => self.fault(fault),
+        };
+        match answer {
+            Answer::Served => {
+                test_and_set(state, who);
+                let pc = state.processes[who].pc;
+                state.processes[who].resume(pc + 1);
+            }
+            Answer::Restarted => state.processes[who].resume(0),
+            Answer::Resumed => {
+                let epc = state.processes[who].epc();
+                state.processes[who].resume(epc);
+            }
+            Answer::Killed(_) => {
+                state.processes[who].leave(Phase::Killed);
+                return answer;
+            }
+        }
+        return_path(&mut state.processes[who], self.sets_k1);
+        answer
+    }
+
+    /// The handler of SEGV, with the three conditions that it was published with. The third is that EPC is in the page of
+    /// `tst()`: all that can fault in this model is there.
+    fn fault(&self, fault: Fault) -> Answer {
+        match self.handler {
+            Handler::None => Answer::Killed(Reason::NoHandler),
+            _ if fault.access != Access::Write => Answer::Killed(Reason::NoWrite),
+            _ if fault.address != ACCESS_MAGIC => Answer::Killed(Reason::NotMagic),
+            Handler::Restart => Answer::Restarted,
+            Handler::Resume => Answer::Resumed,
+        }
+    }
+}
+
+/// The way back to user mode.
+fn return_path(process: &mut Process, sets_k1: bool) {
+    if sets_k1 {
+        process.set(Register::K1, ACCESS_MAGIC);
+    }
+    process.preempted = 1;
+    process.link = 0;
+}
+
+/// The test-and-set that the kernel offers as a system call. Nobody else runs meanwhile.
+fn test_and_set<const N: usize>(state: &mut State<N>, who: usize) {
+    /// What a call returns for a pointer to nowhere: -EFAULT.
+    const BAD_ADDRESS: u32 = 14_u32.wrapping_neg();
+    let address = state.processes[who].get(Register::A0);
+    let old = match word_at(address, Access::Write) {
+        Ok(word) => {
+            let old = state.load(who, word);
+            state.store(who, word, 1);
+            old
+        }
+        Err(_) => BAD_ADDRESS,
+    };
+    state.processes[who].set(Register::V0, old);
+}

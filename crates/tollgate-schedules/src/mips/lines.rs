@@ -1,0 +1,190 @@
+//! The lines of an assembler text: labels, and what stands behind them.
+
+use std::collections::HashMap;
+
+use super::instruction::Place;
+use super::register::Register;
+use super::text_error::{Problem, TextError};
+
+/// What stands on a line, labels and comments taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Statement<'a> {
+    /// The line, from 1.
+    pub(super) line: usize,
+    /// Its first word.
+    pub(super) word: &'a str,
+    /// The rest of it.
+    pub(super) rest: &'a str,
+}
+
+/// A text taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Lines<'a> {
+    /// Instructions and words.
+    pub(super) instructions: Vec<Statement<'a>>,
+    /// Directives, but for `.word`.
+    pub(super) directives: Vec<Statement<'a>>,
+    pub(super) labels: Labels<'a>,
+    /// How many lines there are.
+    pub(super) count: usize,
+}
+
+/// Labels, and the numbers of the instructions that follow them.
+#[derive(Debug, Default)]
+pub(super) struct Labels<'a> {
+    named: HashMap<&'a str, (usize, usize)>,
+    numbered: Vec<(&'a str, usize)>,
+}
+
+impl<'a> Lines<'a> {
+    /// Takes a text apart.
+    ///
+    /// # Errors
+    /// Labels that cannot be, or that are there twice.
+    pub(super) fn of(text: &'a str) -> Result<Self, TextError> {
+        let mut lines = Self::default();
+        for (number, line) in (1..).zip(text.lines()) {
+            lines.count = number;
+            let mut rest = line.split(['#', ';']).next().unwrap_or("").trim();
+            while let Some((label, behind)) = rest.split_once(':') {
+                let index = lines.instructions.len();
+                lines.labels.add(label.trim(), number, index).map_err(|problem| at(number, problem))?;
+                rest = behind.trim();
+            }
+            lines.add(number, rest);
+        }
+        Ok(lines)
+    }
+
+    fn add(&mut self, line: usize, text: &'a str) {
+        if text.is_empty() {
+            return;
+        }
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let statement = Statement { line, word, rest: rest.trim() };
+        if word.starts_with('.') && word != ".word" {
+            self.directives.push(statement);
+        } else {
+            self.instructions.push(statement);
+        }
+    }
+
+    /// The line of an instruction; of one that is not there the last line.
+    pub(super) fn line(&self, index: usize) -> usize {
+        self.instructions.get(index).map_or(self.count.max(1), |statement| statement.line)
+    }
+}
+
+impl<'a> Labels<'a> {
+    fn add(&mut self, label: &'a str, line: usize, index: usize) -> Result<(), Problem> {
+        if is_number(label) {
+            self.numbered.push((label, index));
+            return Ok(());
+        }
+        // `tst` is the first instruction, and may be written before it.
+        let taken = matches!(label, "lock" | "preempted") || label == "tst" && index != 0;
+        if taken || !is_name(label) || Register::named(label).is_some() {
+            return Err(Problem::Label(label.to_owned()));
+        }
+        match self.named.insert(label, (index, line)) {
+            Some((_, first)) => Err(Problem::Duplicate { name: label.to_owned(), first }),
+            None => Ok(()),
+        }
+    }
+
+    /// The instruction that `start`, `1f`, `1b` or `tst+0x8` names in instruction number `from`.
+    pub(super) fn find(&self, name: &str, from: usize) -> Option<i64> {
+        let named = || self.named.get(name).map(|&(index, _)| index as i64);
+        let forward = |label| {
+            let mut behind = self.numbered.iter().filter(|&&(other, index)| other == label && index > from);
+            behind.next().map(|&(_, index)| index as i64)
+        };
+        let backward = |label| {
+            let mut before =
+                self.numbered.iter().rev().filter(|&&(other, index)| other == label && index <= from);
+            before.next().map(|&(_, index)| index as i64)
+        };
+        let ahead = name.strip_suffix('f').filter(|label| is_number(label)).map(forward);
+        let back = || name.strip_suffix('b').filter(|label| is_number(label)).map(backward);
+        ahead.or_else(back).unwrap_or_else(|| named().or_else(|| place(name)))
+    }
+}
+
+/// The number of the instruction at `tst`, `tst+0x8` or `tst-4`.
+fn place(name: &str) -> Option<i64> {
+    let bytes = match name.strip_prefix("tst")? {
+        "" => 0,
+        rest => number(rest.strip_prefix('+').unwrap_or(rest))?,
+    };
+    let index = (bytes % 4 == 0).then_some(bytes / 4)?;
+    // So far, and no further: what is outside of the program is refused later, by its place.
+    (Place::NEAR.contains(&index)).then_some(index)
+}
+
+/// A number, decimal or hexadecimal.
+pub(super) fn number(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    if !digits.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
+    let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        // It would take a sign here.
+        Some(digits) if digits.starts_with(['+', '-']) => return None,
+        Some(digits) => i64::from_str_radix(digits, 16).ok()?,
+        None => digits.parse().ok()?,
+    };
+    Some(if negative { -value } else { value })
+}
+
+fn is_number(label: &str) -> bool {
+    !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_name(label: &str) -> bool {
+    let begins = |first: char| first.is_ascii_alphabetic() || first == '_';
+    label.starts_with(begins) && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// A problem at its line.
+pub(super) fn at(line: usize, problem: Problem) -> TextError {
+    TextError { line, problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_decimal_or_hexadecimal() {
+        let texts = ["10", "-10", "0x1f", "-0x10", "0XfF", "9223372036854775807"];
+        assert_eq!(texts.map(number), [10, -10, 31, -16, 255, i64::MAX].map(Some));
+        let others = ["", "-", "x", "0x", "0x-1", "0x+1", "--1", "+1", "1x", "9223372036854775808", "é"];
+        assert_eq!(others.map(number), [None; 11]);
+    }
+
+    #[test]
+    fn a_numbered_label_is_the_next_or_the_last() {
+        let lines = Lines::of("1: nop\n1: nop\nend: b 1b\n nop\n1: 2: nop # 3: nop\n;4: nop").unwrap();
+        assert_eq!(lines.instructions.len(), 5);
+        let find = |name| lines.labels.find(name, 2);
+        assert_eq!((find("1b"), find("1f"), find("2f"), find("end")), (Some(1), Some(4), Some(4), Some(2)));
+        assert_eq!((find("2b"), find("3f"), find("1"), find("4f")), (None, None, None, None));
+        assert_eq!((find("tst"), find("tst+0x8"), find("tst-4")), (Some(0), Some(2), Some(-1)));
+        assert_eq!((find("tst+2"), find("tstx"), find("tst+0x7fffffffffffffff")), (None, None, None));
+    }
+
+    #[test]
+    fn labels_that_cannot_be() {
+        let problem = |text| Lines::of(text).unwrap_err().problem;
+        assert_eq!(problem("a: nop\na: nop"), Problem::Duplicate { name: "a".into(), first: 1 });
+        for label in ["t0", "lock", "", "a b", "é", "-1"] {
+            let text = format!("{label}: nop");
+            assert_eq!(Lines::of(&text).unwrap_err().problem, Problem::Label(label.into()));
+        }
+        assert!(Lines::of("tst: start: nop").is_ok());
+        assert_eq!(problem("nop\ntst: nop"), Problem::Label("tst".into()));
+    }
+}

@@ -1,0 +1,241 @@
+//! The machine: processes that run `tst()`, preempted between any two instructions.
+//!
+//! At each boundary between two instructions a processor executes the next one; or it is interrupted and goes on with any
+//! process that waits, or with the same. An interrupt in a delay slot lets the process go on at the branch. Memory is sequentially consistent.
+//!
+//! A load or store can also miss in the TLB. The refill's way back sets k1 as every other, and then a refill does nothing
+//! that an interrupt just before the instruction does not do: it is no step of its own. Where it does not set k1 it is
+//! one. The page may have to be brought in first, and meanwhile another process runs; then the instruction is executed
+//! after all, with k1 as it was. While interrupts are disabled the page is taken to be there.
+
+use crate::search::{self, Harm};
+
+use super::kernel::{Answer, Kernel};
+use super::processor::{Exception, execute};
+use super::program::Program;
+use super::state::{CALLER_NEXT, NOWHERE, Phase, Process, State};
+use super::{memory::Word, register::Register};
+
+/// `N` processes, and what they run on.
+#[derive(Clone, Copy)]
+pub(super) struct Machine<'a, const N: usize> {
+    pub(super) program: &'a Program,
+    pub(super) kernel: Kernel,
+    pub(super) checks: Checks,
+    /// Words that the lock has, each taken by a `tst()` of its own.
+    pub(super) locks: u8,
+    pub(super) rounds: u8,
+    pub(super) processors: u8,
+}
+
+/// Which harms are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Checks([bool; Harm::ALL.len()]);
+
+impl Checks {
+    pub(super) const NONE: Self = Self([false; Harm::ALL.len()]);
+    pub(super) const ALL: Self = Self([true; Harm::ALL.len()]);
+
+    pub(super) fn has(self, harm: Harm) -> bool {
+        self.0[harm as usize]
+    }
+
+    pub(super) fn add(&mut self, harm: Harm) {
+        self.0[harm as usize] = true;
+    }
+}
+
+/// A step: on which processor, of which process, and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Move {
+    pub(super) processor: u8,
+    pub(super) process: u8,
+    pub(super) kind: Kind,
+}
+
+/// What a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The process goes on by one instruction.
+    Execute,
+    /// The timer interrupts it, and the kernel goes on with this process.
+    Interrupt(u8),
+    /// Its load or store misses in the TLB, and the kernel goes on with this process while it waits for the page.
+    Refill(u8),
+    /// The kernel gives it a processor that has nothing to do.
+    Dispatch,
+}
+
+/// What a step of a process came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// It called `tst()`.
+    Called,
+    /// It executed an instruction.
+    Ran,
+    /// It executed the last instruction of `tst()`, which returned this.
+    Returned(u32),
+    /// Its instruction was none to execute, and the kernel did this.
+    Excepted(Exception, Answer),
+    /// It was in its critical section.
+    WasCritical,
+    /// It stored 0 into this word of the lock.
+    Released(u8),
+}
+
+impl<const N: usize> Machine<'_, N> {
+    /// A process goes on by one step of its own.
+    pub(super) fn step(&self, state: &mut State<N>, who: usize) -> Event {
+        let process = &mut state.processes[who];
+        match process.phase {
+            Phase::Outside => {
+                process.enter(self.kernel.k1());
+                Event::Called
+            }
+            Phase::Inside | Phase::Slot => self.instruction(state, who),
+            Phase::Critical => {
+                process.phase = Phase::Releasing;
+                Event::WasCritical
+            }
+            // Who has finished has no processor, and so no step.
+            Phase::Releasing | Phase::Done | Phase::Killed => release(state, who),
+        }
+    }
+
+    fn instruction(&self, state: &mut State<N>, who: usize) -> Event {
+        if let Err(exception) = execute(self.program, state, who) {
+            return Event::Excepted(exception, self.kernel.serve(state, who, exception));
+        }
+        let process = &mut state.processes[who];
+        if process.pc != CALLER_NEXT {
+            return Event::Ran;
+        }
+        let result = process.get(Register::V0);
+        if result == 0 {
+            process.held += 1;
+        }
+        let all = result == 0 && process.held >= self.locks;
+        process.leave(if all { Phase::Critical } else { Phase::Outside });
+        Event::Returned(result)
+    }
+
+    /// Who runs on a processor.
+    pub(super) fn running(state: &State<N>, processor: u8) -> Option<usize> {
+        (0..N).find(|&who| state.processes[who].processor == processor)
+    }
+
+    /// The state after a step.
+    pub(super) fn after(&self, state: &State<N>, step: Move) -> State<N> {
+        let mut after = *state;
+        let who = usize::from(step.process);
+        match step.kind {
+            Kind::Execute => {
+                self.step(&mut after, who);
+            }
+            Kind::Interrupt(to) => {
+                self.kernel.interrupt(&mut after.processes[who]);
+                switch(&mut after, who, to, step.processor);
+            }
+            Kind::Refill(to) => {
+                self.kernel.refill(&mut after.processes[who]);
+                switch(&mut after, who, to, step.processor);
+            }
+            Kind::Dispatch => after.processes[who].processor = step.processor,
+        }
+        after
+    }
+
+    /// The steps that can come next on one processor.
+    fn moves_on(&self, state: &State<N>, processor: u8, mut each: impl FnMut(Move)) {
+        let waiting = || (0..N as u8).filter(|&who| state.processes[usize::from(who)].waits());
+        let Some(who) = Self::running(state, processor) else {
+            waiting().for_each(|process| each(Move { processor, process, kind: Kind::Dispatch }));
+            return;
+        };
+        let running = &state.processes[who];
+        let process = who as u8;
+        each(Move { processor, process, kind: Kind::Execute });
+        if !running.interrupts {
+            return;
+        }
+        // To be interrupted and to go on oneself changes something only in tst().
+        let same = running.inside().then_some(process);
+        let refills = !self.kernel.refill_sets_k1 && self.reaches_memory(running);
+        for to in same.into_iter().chain(waiting()) {
+            each(Move { processor, process, kind: Kind::Interrupt(to) });
+            if refills {
+                each(Move { processor, process, kind: Kind::Refill(to) });
+            }
+        }
+    }
+
+    fn reaches_memory(&self, process: &Process) -> bool {
+        let instruction = self.program.instruction(usize::from(process.pc));
+        process.inside() && instruction.is_some_and(|instruction| instruction.reaches_memory())
+    }
+
+    fn lost(&self, state: &State<N>) -> bool {
+        let lost = |word| state.locks[word] != 0 && state.holders(word).next().is_none();
+        !state.processes.iter().any(Process::inside) && (0..usize::from(self.locks)).any(lost)
+    }
+}
+
+/// Gives one word of the lock back, the last that was taken first.
+fn release<const N: usize>(state: &mut State<N>, who: usize) -> Event {
+    let word = state.processes[who].held.saturating_sub(1);
+    state.store(who, Word::Lock(word), 0);
+    let process = &mut state.processes[who];
+    process.held = word;
+    if word == 0 {
+        process.left = process.left.saturating_sub(1);
+        process.leave(if process.left == 0 { Phase::Done } else { Phase::Outside });
+    }
+    Event::Released(word)
+}
+
+/// Takes the processor from one process and gives it to another, or back.
+fn switch<const N: usize>(state: &mut State<N>, from: usize, to: u8, processor: u8) {
+    state.processes[from].processor = NOWHERE;
+    state.processes[usize::from(to)].processor = processor;
+}
+
+impl<const N: usize> search::Machine for Machine<'_, N> {
+    type State = State<N>;
+    type Move = Move;
+
+    fn start(&self) -> State<N> {
+        let place = |who: usize| if who < usize::from(self.processors) { who as u8 } else { NOWHERE };
+        State {
+            processes: std::array::from_fn(|who| Process::new(self.rounds, place(who))),
+            locks: Default::default(),
+        }
+    }
+
+    fn moves(&self, state: &State<N>, mut each: impl FnMut(Move, State<N>)) {
+        for processor in 0..self.processors {
+            self.moves_on(state, processor, |step| each(step, self.after(state, step)));
+        }
+    }
+
+    /// The worst that is wrong with a state, of what is looked for. Where a process was killed, a lock that it took with it
+    /// is no harm of its own.
+    fn harm(&self, state: &State<N>) -> Option<Harm> {
+        let words = 0..usize::from(self.locks);
+        let killed = || state.processes.iter().any(|process| process.phase == Phase::Killed);
+        if self.checks.has(Harm::Exclusion) && words.clone().any(|word| state.holders(word).count() > 1) {
+            Some(Harm::Exclusion)
+        } else if self.checks.has(Harm::Crash) && killed() {
+            Some(Harm::Crash)
+        } else if self.checks.has(Harm::LostLock) && !killed() && self.lost(state) {
+            Some(Harm::LostLock)
+        } else {
+            None
+        }
+    }
+
+    /// A process that was killed has finished too: that it was is a harm of another name. Where nobody asks whether all
+    /// finish, every state is as good as the last.
+    fn finished(&self, state: &State<N>) -> bool {
+        !self.checks.has(Harm::Stuck) || !state.processes.iter().any(Process::alive)
+    }
+}

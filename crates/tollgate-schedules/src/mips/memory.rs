@@ -1,0 +1,106 @@
+//! What a process sees of memory: the page of `tst()`, the words of the lock, and the word `preempted`.
+
+use std::fmt;
+
+/// The address that the kernel leaves in k1 and that nobody can store to. The published driver had this one.
+pub(super) const ACCESS_MAGIC: u32 = 0x0020_0000;
+/// Where the page of `tst()` begins. It can be executed, not read or written.
+pub(super) const CODE: u32 = 0x0100_0000;
+/// How long it is.
+pub(super) const PAGE: u32 = 4096;
+/// Where `tst()` returns to.
+pub(super) const CALLER: u32 = 0x0040_0100;
+/// The lock; a second one lies behind it.
+pub(super) const LOCK: u32 = 0x1000_0000;
+/// The word that the kernel sets on every return. Each process has its own.
+pub(super) const PREEMPTED: u32 = 0x1001_0008;
+/// How many words the lock can have.
+pub(super) const LOCKS: usize = 2;
+
+/// A word of memory that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// Word number so and so of the lock.
+    Lock(u8),
+    /// The process's own `preempted`.
+    Preempted,
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lock(0) => f.write_str("lock"),
+            Self::Lock(number) => write!(f, "lock+{}", 4 * number),
+            Self::Preempted => f.write_str("preempted"),
+        }
+    }
+}
+
+/// Why memory was reached for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+    Execute,
+}
+
+/// An access that the hardware refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// What was wanted.
+    pub(super) access: Access,
+    /// Of which address.
+    pub(super) address: u32,
+    /// Why it is refused.
+    pub(super) refusal: Refusal,
+}
+
+/// Why the hardware refuses an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is no page.
+    NoPage,
+    /// It lies across two words.
+    Unaligned,
+    /// The page of `tst()` can only be executed.
+    ExecuteOnly,
+}
+
+/// The word at an address.
+///
+/// # Errors
+/// Where there is none that could be read and written.
+pub(super) fn word_at(address: u32, access: Access) -> Result<Word, Fault> {
+    let refused = |refusal| Err(Fault { access, address, refusal });
+    if !address.is_multiple_of(4) {
+        return refused(Refusal::Unaligned);
+    }
+    match address {
+        PREEMPTED => Ok(Word::Preempted),
+        _ if address.wrapping_sub(CODE) < PAGE => refused(Refusal::ExecuteOnly),
+        _ => match address.wrapping_sub(LOCK) / 4 {
+            number @ 0..2 => Ok(Word::Lock(number as u8)),
+            _ => refused(Refusal::NoPage),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_lock_and_the_flag_can_be_read_and_written() {
+        let refusal = |address| word_at(address, Access::Write).map_err(|fault| fault.refusal);
+        assert_eq!(refusal(LOCK), Ok(Word::Lock(0)));
+        assert_eq!(refusal(LOCK + 4), Ok(Word::Lock(1)));
+        assert_eq!(refusal(LOCK + 4 * LOCKS as u32), Err(Refusal::NoPage));
+        assert_eq!(refusal(PREEMPTED), Ok(Word::Preempted));
+        assert_eq!(refusal(LOCK + 2), Err(Refusal::Unaligned));
+        assert_eq!(refusal(CODE), Err(Refusal::ExecuteOnly));
+        assert_eq!(refusal(CODE + PAGE), Err(Refusal::NoPage));
+        for address in [ACCESS_MAGIC, 0, CALLER, u32::MAX - 3] {
+            assert_eq!(refusal(address), Err(Refusal::NoPage));
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! One schedule played forward: A is preempted, B takes the lock and gives it back, A goes on.
+
+use crate::search::{Harm, Machine as _};
+use crate::witness::Witness;
+
+use super::conclusion::{Act, Deed, Ending};
+use super::instruction::Place;
+use super::machine::{Event, Kind, Machine, Move};
+use super::narrative::Narrative;
+use super::state::{Phase, State};
+
+const A: usize = 0;
+const B: usize = 1;
+
+/// The machine on which it is played, and the schedule so far.
+struct Player<'a> {
+    machine: &'a Machine<'a, 2>,
+    state: State<2>,
+    schedule: Vec<(Move, State<2>)>,
+    /// Where a process that runs alone has come round to where it was.
+    back_to: Option<usize>,
+}
+
+/// Plays the schedule in which A is preempted just before instruction number `point`.
+pub(super) fn play(machine: &Machine<'_, 2>, point: usize) -> Witness {
+    let mut player = Player { machine, state: machine.start(), schedule: vec![], back_to: None };
+    let reached = player.preempt_at(point);
+    if reached {
+        player.give_and_take();
+        player.run(A, |_, _| false);
+    }
+    player.witness(point, reached)
+}
+
+impl Player<'_> {
+    /// Lets A run to an instruction and from there to where it can be interrupted. Has it come so far?
+    fn preempt_at(&mut self, point: usize) -> bool {
+        self.run(A, |state, _| {
+            let process = &state.processes[A];
+            process.inside() && usize::from(process.pc) == point
+        });
+        self.run(A, |state, _| state.processes[A].interrupts);
+        self.goes_on() && self.state.processes[A].alive()
+    }
+
+    /// A is interrupted; B takes the lock and gives it back, or finds it taken; and it is A's turn again.
+    fn give_and_take(&mut self) {
+        self.take(A, Kind::Interrupt(B as u8));
+        self.run(B, |_, event| matches!(event, Some(Event::Returned(1..))));
+        if self.state.processes[B].interrupts {
+            // Had it come round to where it was, it would wait for A.
+            self.back_to = None;
+        }
+        self.run(B, |state, _| state.processes[B].interrupts);
+        if !self.goes_on() {
+            return;
+        }
+        if self.state.processes[B].alive() {
+            self.take(B, Kind::Interrupt(A as u8));
+        } else {
+            self.take(A, Kind::Dispatch);
+        }
+    }
+
+    /// Lets a process run until it is there, has finished or done harm, or comes round to where it was.
+    fn run(&mut self, who: usize, mut there: impl FnMut(&State<2>, Option<Event>) -> bool) {
+        let began = self.schedule.len();
+        let mut seen = vec![self.state];
+        let mut arrived = there(&self.state, None);
+        while !arrived && self.goes_on() && self.state.processes[who].alive() {
+            let event = self.take(who, Kind::Execute);
+            arrived = there(&self.state, event);
+            if !arrived {
+                self.back_to = seen.iter().position(|state| *state == self.state).map(|place| began + place);
+            }
+            seen.push(self.state);
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.back_to.is_none() && self.machine.harm(&self.state).is_none()
+    }
+
+    /// Takes a step; what an instruction came to.
+    fn take(&mut self, who: usize, kind: Kind) -> Option<Event> {
+        let step = Move { processor: 0, process: who as u8, kind };
+        let event = (kind == Kind::Execute).then(|| self.machine.step(&mut { self.state }, who));
+        self.state = self.machine.after(&self.state, step);
+        self.schedule.push((step, self.state));
+        event
+    }
+
+    fn witness(self, point: usize, reached: bool) -> Witness {
+        let narrative = Narrative::of(self.machine, &self.schedule);
+        let harm = self.machine.harm(&self.state);
+        let Machine { program, locks, .. } = *self.machine;
+        let (deeds, repeated) =
+            (narrative.deeds.as_slice(), self.back_to.map(|step| narrative.deeds_from(step)));
+        let ending = Ending { program, locks, deeds, repeated, state: &self.state };
+        let so = match (harm, repeated) {
+            (Some(harm), _) => ending.so(harm),
+            (None, Some(_)) => ending.so(Harm::Stuck),
+            (None, None) => self.so(deeds, point, reached),
+        };
+        narrative.witness(harm, self.back_to, so)
+    }
+
+    /// What has happened where nothing went wrong.
+    fn so(&self, deeds: &[Deed], point: usize, reached: bool) -> String {
+        let place = Place(point as i64);
+        let suspended = deeds.iter().position(|deed| deed.act == Act::Suspended);
+        let Some((since, at)) = suspended.filter(|_| reached).map(|index| (index, deeds[index].pc)) else {
+            return format!("A finished without having been at {place} where it could be preempted.");
+        };
+        let preempted = if usize::from(at) == point {
+            format!("A was preempted before {place}")
+        } else {
+            format!("Interrupts were off at {place}, and A was preempted before {}", Place(i64::from(at)))
+        };
+        let [a, b] = &self.state.processes;
+        let b_did =
+            if b.phase == Phase::Done { "took the lock and gave it back" } else { "found the lock taken" };
+        let again = |wanted: Act| deeds[since..].iter().any(|deed| deed.process == 0 && deed.act == wanted);
+        let a_did = if again(Act::Restarted) {
+            "A's store faulted, the handler started tst again, and A finished"
+        } else if again(Act::BranchedToStart) {
+            "A saw it, began tst again and finished"
+        } else if a.phase == Phase::Done {
+            "A went on from there and finished"
+        } else {
+            "A went on from there"
+        };
+        format!("{preempted}; B {b_did}; {a_did}.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mips::subjects;
+
+    fn so(name: &str, point: usize) -> String {
+        let subject = subjects().iter().find(|subject| subject.name() == name).unwrap();
+        subject.play(point).unwrap().so
+    }
+
+    #[test]
+    fn figure_11_starts_again_wherever_it_is_preempted_before_the_store() {
+        assert!(so("figure-11", 0).ends_with("A went on from there and finished."));
+        for point in 1..7 {
+            assert!(so("figure-11", point).ends_with("A saw it, began tst again and finished."));
+        }
+        assert_eq!(
+            so("figure-11", 7),
+            "A was preempted before tst+0x1c; B took the lock and gave it back; A's store faulted, the handler \
+             started tst again, and A finished."
+        );
+        for point in 8..10 {
+            assert!(
+                so("figure-11", point)
+                    .ends_with("B found the lock taken; A went on from there and finished.")
+            );
+        }
+    }
+
+    #[test]
+    fn who_has_disabled_interrupts_is_preempted_later() {
+        assert_eq!(
+            so("di-ei", 3),
+            "Interrupts were off at tst+0xc, and A was preempted before tst+0x20; B found the lock taken; A went on \
+             from there and finished."
+        );
+        let halted = "A disabled interrupts at tst (di) and goes round for ever: nobody else runs any more.";
+        assert_eq!(so("figure-5", 1), halted);
+    }
+
+    #[test]
+    fn what_a_mutant_lacks_shows_where_it_is_preempted_before_the_store() {
+        let killed =
+            "A is killed at tst+0x1c (sw t0,(k1)): it stores to 0x00200000, and no handler starts tst again.";
+        assert_eq!(so("figure-11-no-handler", 7), killed);
+        let endless =
+            "A stores to 0x00200000 at tst+0x1c (sw t0,(k1)), and is let go on at the same store, for ever.";
+        assert_eq!(so("figure-11-handler-resumes-at-store", 7), endless);
+        assert!(so("figure-11-no-trap", 7).ends_with("A went on from there and finished."));
+    }
+
+    #[test]
+    fn every_point_of_every_program_is_told() {
+        for subject in subjects() {
+            for point in 0..subject.points() {
+                let witness = subject.play(point).unwrap();
+                assert!(witness.so.ends_with('.') && !witness.steps.is_empty());
+                assert_eq!(witness, subject.play(point).unwrap());
+            }
+            assert!(subject.play(subject.points()).is_err());
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The programs of Machida and Shinohara, "The Implementation of user level test-and-set on PS2 Linux" (Sony Research
+//! Forum 2000), as they were printed, delay slots written out, and the methods that they were compared with.
+
+use crate::search::Harm;
+use crate::subject::{Group, Verdict};
+
+use super::assembler::assemble;
+use super::kernel::Kernel;
+use super::lines::Lines;
+use super::machine::Checks;
+use super::study::{Study, TWO};
+
+/// Load, test and store.
+const FIGURE_2: &str = "
+        lw      v0,(a0)
+        li      t0,1
+        bnez    v0,1f
+        nop
+        sw      t0,(a0)
+1:      jr      ra
+        nop
+";
+
+/// Load linked and store conditional.
+const FIGURE_4: &str = "
+0:      ll      v0,(a0)
+        li      t0,1
+        bnez    v0,1f
+        nop
+        sc      t0,(a0)
+        beqz    t0,0b
+        nop
+1:      jr      ra
+        nop
+";
+
+/// What a user can do who may disable interrupts.
+const FIGURE_5: &str = "
+        di
+1:      b       1b
+        nop
+";
+
+/// A flag tells of a preemption, after the store.
+const FIGURE_8: &str = "
+start:  lui     t0,%hi(preempted)
+        addiu   t0,%lo(preempted)
+        sw      zero,(t0)
+        lw      v0,(a0)
+        li      t1,1
+        bnez    v0,1f
+        nop
+        sw      t1,(a0)
+        lw      t2,(t0)
+        nop
+        bnez    t2,start
+        nop
+1:      jr      ra
+        nop
+";
+
+/// The store goes through k1.
+const FIGURE_9: &str = "
+        move    k1,a0
+        lw      v0,(a0)
+        nop
+        bnez    v0,1f
+        nop
+        li      t0,1
+        sw      t0,(k1)
+1:      jr      ra
+        nop
+";
+
+/// The store goes through k1, and a test before it spares most of the faults.
+pub(super) const FIGURE_11: &str = "
+start:  move    k1,a0
+        lw      v0,(a0)
+        li      t0,1
+        bnez    v0,1f
+        nop
+        bne     k1,a0,start
+        nop
+        sw      t0,(k1)
+1:      jr      ra
+        nop
+";
+
+/// Nobody else runs between the load and the store.
+const DI_EI: &str = "
+        li      t0,1
+        di
+        lw      v0,(a0)
+        nop
+        bnez    v0,1f
+        nop
+        sw      t0,(a0)
+1:      ei
+        jr      ra
+        nop
+";
+
+/// The kernel does it.
+const SYSTEM_CALL: &str = "
+        syscall
+        jr      ra
+        nop
+";
+
+/// A program before it is assembled, with what is known of it.
+pub(super) struct Source {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) group: Group,
+    pub(super) text: &'static str,
+    pub(super) expected: Verdict,
+    pub(super) kernel: Kernel,
+    pub(super) locks: u8,
+    pub(super) processors: u8,
+}
+
+/// A published program on the published kernel, on one processor, that nothing goes wrong with.
+const PUBLISHED: Source = Source {
+    name: "",
+    about: "",
+    group: Group::Published,
+    text: "",
+    expected: Verdict::Holds,
+    kernel: Kernel::PUBLISHED,
+    locks: 1,
+    processors: 1,
+};
+
+/// All of them.
+pub(super) const PROGRAMS: &[Source] = &[
+    Source {
+        name: "figure-2",
+        about: "Load, test, store: nothing tells of a preemption between them.",
+        text: FIGURE_2,
+        expected: Verdict::Violated(Harm::Exclusion),
+        ..PUBLISHED
+    },
+    Source {
+        name: "figure-4",
+        about: "Load linked, store conditional: what other MIPS processors have and the PlayStation 2 has not.",
+        text: FIGURE_4,
+        ..PUBLISHED
+    },
+    Source {
+        name: "figure-5",
+        about: "What a user may do who may disable interrupts: halt the machine.",
+        text: FIGURE_5,
+        expected: Verdict::Violated(Harm::Stuck),
+        ..PUBLISHED
+    },
+    Source {
+        name: "figure-8",
+        about: "A flag tells of a preemption after the store, which is not undone.",
+        text: FIGURE_8,
+        expected: Verdict::Violated(Harm::LostLock),
+        ..PUBLISHED
+    },
+    Source {
+        name: "figure-9",
+        about: "The store goes through k1, which the kernel has made useless if it ran meanwhile.",
+        text: FIGURE_9,
+        ..PUBLISHED
+    },
+    Source {
+        name: "figure-11",
+        about: "The store goes through k1, and a test of k1 before it spares most of the faults.",
+        text: FIGURE_11,
+        ..PUBLISHED
+    },
+    Source {
+        name: "di-ei",
+        about: "Interrupts are disabled from the load to the store.",
+        text: DI_EI,
+        ..PUBLISHED
+    },
+    Source {
+        name: "system-call",
+        about: "The kernel loads and stores, and nobody runs meanwhile.",
+        text: SYSTEM_CALL,
+        ..PUBLISHED
+    },
+    Source {
+        name: "several-locks",
+        about: "Two words are taken one after the other, each by figure 11, and given back in turn.",
+        text: FIGURE_11,
+        locks: 2,
+        ..PUBLISHED
+    },
+];
+
+impl Source {
+    /// The program assembled. None that is written here is wrong: a test sees to it.
+    pub(super) fn study(&self) -> Option<Study> {
+        let program = Lines::of(self.text).and_then(|lines| assemble(&lines)).ok()?;
+        Some(Study {
+            name: self.name.to_owned(),
+            about: self.about.to_owned(),
+            group: self.group,
+            expected: Some(self.expected),
+            program,
+            kernel: self.kernel,
+            checks: Checks::ALL,
+            locks: self.locks,
+            setting: crate::Setting { processors: self.processors, ..TWO },
+        })
+    }
+}

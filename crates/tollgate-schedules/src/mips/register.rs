@@ -1,0 +1,112 @@
+//! The registers that the model keeps.
+
+use std::fmt;
+
+/// A register that the model knows: those that a short function of its caller's arguments has use for, and k1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Register {
+    /// Always 0.
+    Zero,
+    /// The result of a call.
+    V0,
+    /// The argument of a call.
+    A0,
+    /// The kernel's own, by the conventions of MIPS; here what it tells of a preemption with.
+    K1,
+    /// A temporary.
+    T0,
+    /// A temporary.
+    T1,
+    /// A temporary.
+    T2,
+    /// Where a call returns to; the model lets nobody write it.
+    Ra,
+}
+
+/// How many registers a process has that change.
+pub(super) const KEPT: usize = 6;
+
+impl Register {
+    /// All of them.
+    pub(super) const ALL: [Self; 8] =
+        [Self::Zero, Self::V0, Self::A0, Self::K1, Self::T0, Self::T1, Self::T2, Self::Ra];
+
+    /// Its name in assembler text.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Zero => "zero",
+            Self::V0 => "v0",
+            Self::A0 => "a0",
+            Self::K1 => "k1",
+            Self::T0 => "t0",
+            Self::T1 => "t1",
+            Self::T2 => "t2",
+            Self::Ra => "ra",
+        }
+    }
+
+    /// Its number in an instruction word.
+    pub(super) const fn number(self) -> u32 {
+        match self {
+            Self::Zero => 0,
+            Self::V0 => 2,
+            Self::A0 => 4,
+            Self::T0 => 8,
+            Self::T1 => 9,
+            Self::T2 => 10,
+            Self::K1 => 27,
+            Self::Ra => 31,
+        }
+    }
+
+    /// The register with this number.
+    pub(super) fn numbered(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|register| register.number() == number)
+    }
+
+    /// The register with this name, `$t0` or `t0`, or number, `$8`.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let bare = name.strip_prefix('$').unwrap_or(name);
+        let named = Self::ALL.into_iter().find(|register| register.name() == bare);
+        let numbered = || bare.parse().ok().and_then(Self::numbered);
+        if bare.len() < name.len() { named.or_else(numbered) } else { named }
+    }
+
+    /// Where a process keeps it; nothing for those that never change.
+    pub(super) const fn slot(self) -> Option<usize> {
+        match self {
+            Self::V0 => Some(0),
+            Self::A0 => Some(1),
+            Self::K1 => Some(2),
+            Self::T0 => Some(3),
+            Self::T1 => Some(4),
+            Self::T2 => Some(5),
+            Self::Zero | Self::Ra => None,
+        }
+    }
+}
+
+impl fmt::Display for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_numbers_and_places_are_those_of_the_convention() {
+        for register in Register::ALL {
+            assert_eq!(Register::named(register.name()), Some(register));
+            assert_eq!(Register::named(&format!("${}", register.name())), Some(register));
+            assert_eq!(Register::named(&format!("${}", register.number())), Some(register));
+            assert_eq!(Register::numbered(register.number()), Some(register));
+        }
+        assert_eq!([Register::named("8"), Register::named("s0"), Register::named("$")], [None; 3]);
+        let mut slots: Vec<_> = Register::ALL.into_iter().filter_map(Register::slot).collect();
+        slots.sort_unstable();
+        assert_eq!(slots, (0..KEPT).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,175 @@
+//! All that the next steps depend on.
+//!
+//! Where a process is outside of `tst()`, its registers are dead: a call sets those that it defines, and the model lets
+//! the others be what [`Process::enter`] says. So they are zero there, and equal states are equal.
+
+use super::memory::{CALLER, LOCK, LOCKS, Word};
+use super::register::{KEPT, Register};
+
+/// The most processes.
+pub(super) const PROCESSES: usize = 4;
+/// The most processors.
+pub(super) const PROCESSORS: u8 = 3;
+/// The processor of a process that runs on none.
+pub(super) const NOWHERE: u8 = u8::MAX;
+/// What comes after the delay slot of `jr ra`.
+pub(super) const CALLER_NEXT: u8 = u8::MAX;
+
+/// Where a process is on its way through its rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Phase {
+    /// About to call `tst()`.
+    Outside,
+    /// In `tst()`.
+    Inside,
+    /// In `tst()`, and the instruction is in the delay slot of the one before it.
+    Slot,
+    /// In the critical section.
+    Critical,
+    /// About to store 0 into the lock.
+    Releasing,
+    /// Through with all rounds.
+    Done,
+    /// Ended by the kernel.
+    Killed,
+}
+
+/// A process, as it runs or as the kernel keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Process {
+    registers: [u32; KEPT],
+    /// Its word `preempted`.
+    pub(super) preempted: u32,
+    pub(super) phase: Phase,
+    /// The instruction that comes next, by number.
+    pub(super) pc: u8,
+    /// The one after it: pc + 1, or where a branch leads while pc is in its delay slot.
+    pub(super) next: u8,
+    /// 1 + the word of the lock to which it is linked by ll; 0 without a link.
+    pub(super) link: u8,
+    /// How many words of the lock it has taken.
+    pub(super) held: u8,
+    /// How many rounds it has before it.
+    pub(super) left: u8,
+    /// The processor that it runs on, or [`NOWHERE`].
+    pub(super) processor: u8,
+    /// May it be interrupted?
+    pub(super) interrupts: bool,
+}
+
+/// The machine: its processes, and the memory that they share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State<const N: usize> {
+    pub(super) processes: [Process; N],
+    pub(super) locks: [u32; LOCKS],
+}
+
+impl Process {
+    /// One that has not begun, on a processor or on none.
+    pub(super) fn new(rounds: u8, processor: u8) -> Self {
+        Self {
+            registers: [0; KEPT],
+            preempted: 0,
+            phase: Phase::Outside,
+            pc: 0,
+            next: 0,
+            link: 0,
+            held: 0,
+            left: rounds,
+            processor,
+            interrupts: true,
+        }
+    }
+
+    /// Is it in `tst()`?
+    pub(super) fn inside(&self) -> bool {
+        matches!(self.phase, Phase::Inside | Phase::Slot)
+    }
+
+    /// Does it want a processor?
+    pub(super) fn alive(&self) -> bool {
+        !matches!(self.phase, Phase::Done | Phase::Killed)
+    }
+
+    /// Can it be given a processor?
+    pub(super) fn waits(&self) -> bool {
+        self.processor == NOWHERE && self.alive()
+    }
+
+    pub(super) fn get(&self, register: Register) -> u32 {
+        match register.slot() {
+            Some(slot) => self.registers[slot],
+            None if register == Register::Ra => CALLER,
+            None => 0,
+        }
+    }
+
+    /// Writes a register. What is written to zero is lost, and no instruction of the model writes ra.
+    pub(super) fn set(&mut self, register: Register, value: u32) {
+        if let Some(slot) = register.slot() {
+            self.registers[slot] = value;
+        }
+    }
+
+    /// Calls `tst()` for the next word of the lock. It was started or resumed by the kernel at some time before, so that
+    /// k1 and `preempted` are what a return path left.
+    pub(super) fn enter(&mut self, k1: u32) {
+        self.set(Register::A0, LOCK + 4 * u32::from(self.held));
+        self.set(Register::K1, k1);
+        self.preempted = 1;
+        self.resume(0);
+    }
+
+    /// Goes on in `tst()` at an instruction that is in no delay slot.
+    pub(super) fn resume(&mut self, pc: u8) {
+        (self.phase, self.pc, self.next) = (Phase::Inside, pc, pc + 1);
+    }
+
+    /// The instruction at which the kernel lets it go on after an exception: that at pc, or the branch before it where
+    /// that one is in a delay slot.
+    pub(super) fn epc(&self) -> u8 {
+        if self.phase == Phase::Slot { self.pc.saturating_sub(1) } else { self.pc }
+    }
+
+    /// Leaves `tst()`, and what was in its registers is no longer needed.
+    pub(super) fn leave(&mut self, phase: Phase) {
+        self.registers = [0; KEPT];
+        (self.preempted, self.pc, self.next, self.link) = (0, 0, 0, 0);
+        self.phase = phase;
+        if !self.alive() {
+            (self.processor, self.interrupts) = (NOWHERE, true);
+        }
+    }
+}
+
+impl<const N: usize> State<N> {
+    /// What a process reads from a word.
+    pub(super) fn load(&self, who: usize, word: Word) -> u32 {
+        match word {
+            Word::Lock(number) => self.locks[usize::from(number)],
+            Word::Preempted => self.processes[who].preempted,
+        }
+    }
+
+    /// Stores to a word, which breaks the links of all others to it.
+    pub(super) fn store(&mut self, who: usize, word: Word, value: u32) {
+        match word {
+            Word::Preempted => self.processes[who].preempted = value,
+            Word::Lock(number) => {
+                self.locks[usize::from(number)] = value;
+                for (other, process) in self.processes.iter_mut().enumerate() {
+                    if other != who && process.link == number + 1 {
+                        process.link = 0;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Who has taken this word of the lock and not given it back.
+    pub(super) fn holders(&self, word: usize) -> impl Iterator<Item = usize> {
+        let holds =
+            move |process: &Process| usize::from(process.held) > word && process.phase != Phase::Killed;
+        (0..N).filter(move |&who| holds(&self.processes[who]))
+    }
+}

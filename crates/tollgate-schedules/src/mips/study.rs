@@ -1,0 +1,133 @@
+//! A program on a machine, as something that can be checked.
+
+use crate::search::{Harm, Limits, Schedule, search};
+use crate::subject::{Checked, Group, Setting, Subject, Unfit, Verdict, Wish};
+use crate::witness::Witness;
+
+use super::conclusion::Ending;
+use super::kernel::Kernel;
+use super::machine::{Checks, Machine};
+use super::narrative::Narrative;
+use super::play::play;
+use super::program::Program;
+use super::state::{PROCESSES, PROCESSORS};
+
+/// A program, the machine that it runs on, and what is known of it.
+pub(super) struct Study {
+    pub(super) name: String,
+    pub(super) about: String,
+    pub(super) group: Group,
+    pub(super) expected: Option<Verdict>,
+    pub(super) program: Program,
+    pub(super) kernel: Kernel,
+    pub(super) checks: Checks,
+    /// Words that the lock has.
+    pub(super) locks: u8,
+    /// Who runs it if nothing else is asked for.
+    pub(super) setting: Setting,
+}
+
+/// The most rounds: what a process has before it must stay small, or states are too many.
+pub(super) const ROUNDS: u8 = 4;
+
+/// Two processes that take the lock once each, on one processor.
+pub(super) const TWO: Setting = Setting { processes: 2, rounds: 1, processors: 1 };
+
+impl Study {
+    fn machine<const N: usize>(&self, setting: Setting) -> Machine<'_, N> {
+        Machine {
+            program: &self.program,
+            kernel: self.kernel,
+            checks: self.checks,
+            locks: self.locks,
+            rounds: setting.rounds,
+            processors: setting.processors,
+        }
+    }
+
+    fn check_with<const N: usize>(&self, setting: Setting, limits: Limits) -> Checked {
+        let machine = self.machine::<N>(setting);
+        Checked::new(&self.name, setting, search(&machine, limits), |harm, schedule| {
+            self.tell(&machine, harm, schedule)
+        })
+    }
+
+    fn tell<const N: usize>(
+        &self,
+        machine: &Machine<'_, N>,
+        harm: Harm,
+        schedule: &Schedule<Machine<'_, N>>,
+    ) -> Witness {
+        let narrative = Narrative::of(machine, &schedule.steps);
+        let start = crate::search::Machine::start(machine);
+        let state = schedule.steps.last().map_or(start, |(_, state)| *state);
+        let repeated = schedule.back_to.map(|step| narrative.deeds_from(step));
+        let (program, locks, deeds) = (&self.program, self.locks, narrative.deeds.as_slice());
+        let so = Ending { program, locks, deeds, repeated, state: &state }.so(harm);
+        narrative.witness(Some(harm), schedule.back_to, so)
+    }
+
+    /// A number that was asked for, if the machine can have it.
+    fn fits(&self, what: &'static str, asked: Option<u8>, own: u8, most: u8) -> Result<u8, Unfit> {
+        let asked = asked.unwrap_or(own);
+        if (1..=most).contains(&asked) {
+            Ok(asked)
+        } else {
+            Err(Unfit::OutOfRange { name: self.name.clone(), what, least: 1, most, asked: asked.into() })
+        }
+    }
+}
+
+impl Subject for Study {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn group(&self) -> Group {
+        self.group
+    }
+
+    fn expected(&self) -> Option<Verdict> {
+        self.expected
+    }
+
+    fn listing(&self) -> String {
+        self.program.listing()
+    }
+
+    fn setting(&self, wish: Wish) -> Result<Setting, Unfit> {
+        Ok(Setting {
+            processes: self.fits("processes", wish.processes, self.setting.processes, PROCESSES as u8)?,
+            rounds: self.fits("rounds", wish.rounds, self.setting.rounds, ROUNDS)?,
+            processors: self.fits("processors", wish.processors, self.setting.processors, PROCESSORS)?,
+        })
+    }
+
+    fn check(&self, setting: Setting, limits: Limits) -> Checked {
+        match setting.processes {
+            0 | 1 => self.check_with::<1>(setting, limits),
+            2 => self.check_with::<2>(setting, limits),
+            3 => self.check_with::<3>(setting, limits),
+            _ => self.check_with::<PROCESSES>(setting, limits),
+        }
+    }
+
+    fn points(&self) -> usize {
+        if self.setting.processors == 1 { self.program.len() } else { 0 }
+    }
+
+    fn play(&self, point: usize) -> Result<Witness, Unfit> {
+        let (name, points) = (self.name.clone(), self.points());
+        if points == 0 {
+            return Err(Unfit::NotPlayed { name, why: "runs on several processors at once" });
+        }
+        if point >= points {
+            return Err(Unfit::NoSuchPoint { name, points, asked: point });
+        }
+        Ok(play(&self.machine(TWO), point))
+    }
+}

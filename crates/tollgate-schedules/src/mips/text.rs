@@ -1,0 +1,144 @@
+//! A program of the user's own: assembler text, and directives that say what it runs on and what is asked of it.
+
+use crate::search::Harm;
+use crate::subject::{Group, Setting, Subject};
+
+use super::assembler::assemble;
+use super::kernel::{Handler, Kernel};
+use super::lines::{Lines, Statement, at};
+use super::machine::Checks;
+use super::near::near;
+use super::state::{PROCESSES, PROCESSORS};
+use super::study::{ROUNDS, Study, TWO};
+use super::text_error::{Problem, TextError};
+
+/// A directive and how it is written.
+struct Directive {
+    name: &'static str,
+    example: &'static str,
+}
+
+const DIRECTIVES: &[Directive] = &[
+    Directive { name: ".processes", example: ".processes 2 (1 to 4)" },
+    Directive { name: ".rounds", example: ".rounds 1 (1 to 4)" },
+    Directive { name: ".processors", example: ".processors 1 (1 to 3)" },
+    Directive { name: ".locks", example: ".locks 1 (1 or 2)" },
+    Directive { name: ".kernel", example: ".kernel k1=set (set, unset, unset-on-refill)" },
+    Directive { name: ".handler", example: ".handler restart (restart, resume, none)" },
+    Directive { name: ".check", example: ".check exclusion lost-lock crash finish (one or more of these)" },
+];
+
+const ALL: &str = ".word .processes .rounds .processors .locks .kernel .handler .check";
+
+/// A subject of the user's own.
+///
+/// The text is assembler as it is written for MIPS: one instruction a line, labels before a colon, comments from `#` or
+/// `;` to the end of the line. It is what `tst()` does: a0 holds the address of the lock, and v0 is 0 when it was taken.
+/// Directives say what it runs on:
+///
+/// ```text
+/// .processes 2           # 1 to 4
+/// .rounds 1              # how often each takes the lock, 1 to 4
+/// .processors 1          # 1 to 3
+/// .locks 1               # words that are taken one after the other, 1 or 2
+/// .kernel k1=set         # or unset, or unset-on-refill
+/// .handler restart       # or resume, or none
+/// .check exclusion lost-lock crash finish
+/// ```
+///
+/// # Errors
+/// The first line that is wrong, and what would be right.
+pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> {
+    let lines = Lines::of(text)?;
+    let mut study = Study {
+        name: name.to_owned(),
+        about: "A program of your own.".to_owned(),
+        group: Group::Own,
+        expected: None,
+        program: assemble(&lines)?,
+        kernel: Kernel::PUBLISHED,
+        checks: Checks::ALL,
+        locks: 1,
+        setting: TWO,
+    };
+    let mut checks = Checks::NONE;
+    for statement in &lines.directives {
+        apply(statement, &mut study, &mut checks).map_err(|problem| at(statement.line, problem))?;
+    }
+    if checks != Checks::NONE {
+        study.checks = checks;
+    }
+    Ok(Box::new(study))
+}
+
+/// Does what a directive says.
+fn apply(statement: &Statement<'_>, study: &mut Study, checks: &mut Checks) -> Result<(), Problem> {
+    let Some(directive) = DIRECTIVES.iter().find(|directive| directive.name == statement.word) else {
+        let near = near(statement.word, DIRECTIVES.iter().map(|directive| directive.name));
+        return Err(Problem::Directive { word: statement.word.to_owned(), near, all: ALL });
+    };
+    let given = statement.rest;
+    let done = match directive.name {
+        ".check" => add_checks(given, checks),
+        ".kernel" => kernel(given).map(|kernel| {
+            study.kernel = Kernel { handler: study.kernel.handler, ..kernel };
+        }),
+        ".handler" => handler(given).map(|handler| study.kernel.handler = handler),
+        ".locks" => count(given, super::memory::LOCKS as u8).map(|count| study.locks = count),
+        name => set_count(name, given, &mut study.setting),
+    };
+    done.ok_or_else(|| Problem::Value {
+        directive: directive.name,
+        example: directive.example,
+        found: given.to_owned(),
+    })
+}
+
+fn set_count(name: &str, given: &str, setting: &mut Setting) -> Option<()> {
+    match name {
+        ".processes" => setting.processes = count(given, PROCESSES as u8)?,
+        ".rounds" => setting.rounds = count(given, ROUNDS)?,
+        _ => setting.processors = count(given, PROCESSORS)?,
+    }
+    Some(())
+}
+
+fn count(given: &str, most: u8) -> Option<u8> {
+    given.parse().ok().filter(|count| (1..=most).contains(count))
+}
+
+fn kernel(given: &str) -> Option<Kernel> {
+    let (sets_k1, refill_sets_k1) = match given {
+        "k1=set" => (true, true),
+        "k1=unset" => (false, true),
+        "k1=unset-on-refill" => (true, false),
+        _ => return None,
+    };
+    Some(Kernel { sets_k1, refill_sets_k1, ..Kernel::PUBLISHED })
+}
+
+fn handler(given: &str) -> Option<Handler> {
+    match given {
+        "restart" => Some(Handler::Restart),
+        "resume" => Some(Handler::Resume),
+        "none" => Some(Handler::None),
+        _ => None,
+    }
+}
+
+fn add_checks(given: &str, checks: &mut Checks) -> Option<()> {
+    let before = *checks;
+    for word in given.split_whitespace() {
+        checks.add(match word {
+            "exclusion" => Harm::Exclusion,
+            "lost-lock" => Harm::LostLock,
+            "crash" => Harm::Crash,
+            "finish" => Harm::Stuck,
+            _ => return None,
+        });
+    }
+    (*checks != before || !given.is_empty()).then_some(())
+}
+
+#[cfg(test)]
+mod tests;

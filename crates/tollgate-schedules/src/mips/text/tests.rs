@@ -1,0 +1,229 @@
+//! Texts that are programs, and texts that are not.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::mips::instruction::Instruction;
+use crate::subject::{Verdict, Wish};
+use crate::{Checked, Limits};
+
+fn said(text: &str) -> String {
+    from_text("own", text).err().unwrap().to_string()
+}
+
+fn checked(text: &str) -> Checked {
+    let subject = from_text("own", text).unwrap_or_else(|error| panic!("{error}"));
+    subject.check(subject.setting(Wish::default()).unwrap(), Limits { states: 20_000, ..Limits::default() })
+}
+
+#[test]
+fn a_line_that_is_wrong_says_what_would_be_right() {
+    for (text, wrong) in [
+        ("nop\n lww v0,(a0)", "line 2: `lww` is no instruction of the model; near to it: lw"),
+        ("mult t0,t1", "line 1: `mult` is no instruction of the model; it has lw sw ll sc addu or move"),
+        ("lw v0", "line 1: `lw` is written `lw v0,(a0)`; here are 1 operands"),
+        ("nop t0", "line 1: `nop` is written `nop`; here are 1 operands"),
+        ("\n\nmove s0,a0", "line 3: `s0` is no register of the model, which keeps zero v0 a0 k1 t0 t1 t2 ra"),
+        (
+            "li ra,1",
+            "line 1: ra says where the caller goes on and cannot be written; write to v0 or t0 to t2",
+        ),
+        (".word 0x241f0001", "line 1: 0x241f0001 writes ra, which the model keeps for the caller"),
+        ("li t0,0x8000", "line 1: 32768 is out of range: `li` takes -32768 to 32767 here"),
+        ("lui t0,-1", "line 1: -1 is out of range: `lui` takes 0 to 65535 here"),
+        ("sll t0,t0,32", "line 1: 32 is out of range: `sll` takes 0 to 31 here"),
+        ("li t0,one", "line 1: `one` is no number; write 10, -10, 0x10, %hi(preempted) or %lo(preempted)"),
+        ("lw v0,a0", "line 1: `a0` is no place in memory; write offset(register), such as 4(a0) or (k1)"),
+        ("lui t0,%hi(flag)", "line 1: `flag` is no address of the model, which has lock, preempted, tst"),
+        ("sw t0,tst", "line 1: `tst` is in the page of tst(), which can be executed and not written"),
+        ("a: sw t0,%lo(a)(t1)", "line 1: `a` is in the page of tst(), which can be executed and not written"),
+        ("b end\nnop", "line 1: there is no label `end`"),
+        ("1: b 1f\nnop", "line 1: there is no label `1f` further on; backwards it would be written with b"),
+        ("b tst+0x10\nnop", "line 1: tst+0x10 is outside of the program, whose last instruction is tst+0x4"),
+        ("b tst-4\nnop", "line 1: tst-0x4 is outside of the program"),
+        ("a: nop\na: nop", "line 2: label `a` is already on line 1; only numbers can be used again"),
+        ("nop\nbeqz v0,tst\njr ra\nnop", "line 2: `jr ra` is in the delay slot of the line before"),
+        ("nop\njr ra", "line 2: a branch or jump is followed by its delay slot; write a nop behind it"),
+        ("nop\n\n", "line 1: the program can run on past this instruction; end it with `jr ra` and `nop`"),
+        ("# nothing\n\n", "line 2: there is no instruction; the least program is `jr ra` and `nop`"),
+        (".word 0xffffffff", "line 1: 0xffffffff is none of lw sw ll sc"),
+        (".word 0x8e020000", "line 1: 0x8e020000 names register $16; the model keeps zero v0 a0 k1"),
+        (".round 2\njr ra\nnop", "line 1: `.round` is no directive; near to it: .rounds"),
+        ("jr ra\nnop\n.rounds 9", "line 3: `.rounds` is written `.rounds 1 (1 to 4)`, not with `9`"),
+        ("jr ra\nnop\n.check all", "line 3: `.check` is written `.check exclusion lost-lock crash finish"),
+    ] {
+        let said = said(text);
+        assert!(said.starts_with(wrong), "{text}\n{said}");
+    }
+    let long = "nop\n".repeat(129);
+    assert_eq!(said(&long), "line 129: this is instruction 129 of 129; the model has room for 128");
+}
+
+#[test]
+fn directives_change_the_machine_and_the_question() {
+    let figure_11 = crate::mips::programs::FIGURE_11;
+    let verdict = |directives: &str| checked(&format!("{directives}\n{figure_11}")).verdict;
+    assert_eq!(verdict(""), Verdict::Holds);
+    assert_eq!(verdict(".processors 2"), Verdict::Violated(Harm::Exclusion));
+    assert_eq!(verdict(".kernel k1=unset"), Verdict::Violated(Harm::Exclusion));
+    assert_eq!(verdict(".kernel k1=unset-on-refill"), Verdict::Violated(Harm::Exclusion));
+    assert_eq!(verdict(".handler none"), Verdict::Violated(Harm::Crash));
+    assert_eq!(verdict(".handler resume"), Verdict::Violated(Harm::Stuck));
+    assert_eq!(verdict(".handler resume\n.check exclusion lost-lock crash"), Verdict::Holds);
+    assert_eq!(verdict(".locks 2"), Verdict::Holds);
+    assert_eq!(checked(&format!("{figure_11}.processes 1\n.rounds 3")).setting.rounds, 3);
+}
+
+#[test]
+fn what_the_model_sees_only_as_it_runs() {
+    let killed = |text: &str| {
+        let checked = checked(text);
+        assert_eq!(checked.verdict, Verdict::Violated(Harm::Crash), "{text}");
+        checked.witnesses[0].so.clone()
+    };
+    let store = "lui t0,%hi(tst)\naddiu t0,%lo(tst)\nsw t0,(t0)\njr ra\nnop";
+    assert_eq!(
+        killed(store),
+        "A is killed at tst+0x8 (sw t0,(t0)): it stores to 0x01000000, in the page of tst, which can only be \
+         executed."
+    );
+    assert_eq!(
+        killed("li t0,6\njr t0\nnop"),
+        "A is killed at tst+0x4 (jr t0): it jumps to 6, which is no multiple of 4."
+    );
+    assert_eq!(
+        killed("jr zero\nnop"),
+        "A is killed at tst (jr zero): it jumps to 0, where there is nothing."
+    );
+    assert_eq!(
+        killed("lw v0,(k1)\nnop\njr ra\nnop"),
+        "A is killed at tst (lw v0,(k1)): it reads from 0x00200000, and the handler starts tst again for a store \
+         only."
+    );
+    // Who says that the lock is taken and never looks asks for ever; who always says 0 shares it.
+    assert_eq!(checked("li v0,1\njr ra\nnop").verdict, Verdict::Violated(Harm::Stuck));
+    assert_eq!(checked("jr ra\nli v0,0").verdict, Verdict::Violated(Harm::Exclusion));
+}
+
+#[test]
+fn a_computed_jump_goes_where_it_says() {
+    // Jumps over the instruction that would say that the lock is taken, then returns through t1.
+    let text = "lui t0,%hi(over)\naddiu t0,%lo(over)\nmove t1,ra\njr t0\nnop\nli v0,1\nover: jr t1\nnop";
+    let checked = checked(&format!("{text}\n.processes 1"));
+    assert_eq!((checked.verdict, checked.states), (Verdict::Holds, 11));
+}
+
+/// Lines that are near to being right.
+fn line() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "lw",
+        "sw",
+        "ll",
+        "sc",
+        "move",
+        "addiu",
+        "li",
+        "lui",
+        "b",
+        "bne",
+        "beqz",
+        "jr",
+        "nop",
+        "di",
+        "ei",
+        "syscall",
+        "v0",
+        "a0",
+        "k1",
+        "t0",
+        "ra",
+        "zero",
+        "(a0)",
+        "%lo(preempted)(t0)",
+        "%hi(lock)",
+        "1f",
+        "1b",
+        "1:",
+        "tst",
+        "tst+4",
+        "x:",
+        "x",
+        ",",
+        "#",
+        ";",
+        ".word",
+        "0x03e00008",
+        "-1",
+        "(",
+        ")",
+        "%lo(",
+        ".check",
+        ".rounds",
+        ".locks",
+        "é",
+        "f",
+        ":",
+    ]);
+    prop::collection::vec(word, 0..6).prop_map(|words| words.join(" "))
+}
+
+fn word() -> impl Strategy<Value = u32> {
+    let register = prop::sample::select(vec![0_u32, 2, 4, 8, 9, 10, 27, 31]);
+    let opcode = prop::sample::select(vec![0_u32, 4, 5, 9, 15, 35, 43, 48, 56]);
+    let low =
+        prop_oneof![-6_i16..6, prop::sample::select(vec![0x21, 0x25, 8, 12, 0x1000, 0x1821]), any::<i16>()];
+    let plain = (opcode, register.clone(), register, low).prop_map(|(opcode, rs, rt, low)| {
+        opcode << 26 | rs << 21 | rt << 16 | u32::from(low.cast_unsigned())
+    });
+    prop_oneof![8 => plain, 1 => prop::sample::select(vec![0x4200_0038, 0x4200_0039, 12, 0x03e0_0008, 0])]
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_program_or_an_error_of_one_of_its_lines(
+        text in prop_oneof![any::<String>(), prop::collection::vec(line(), 0..8).prop_map(|lines| lines.join("\n"))],
+    ) {
+        match from_text("own", &text) {
+            Ok(subject) => prop_assert!(!subject.listing().is_empty()),
+            Err(error) => {
+                prop_assert!((1..=text.lines().count().max(1)).contains(&error.line));
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+
+    /// What an instruction is shown as is what it is written as.
+    #[test]
+    fn what_is_shown_assembles_to_the_same_word(word in word()) {
+        let Ok(instruction) = Instruction::decode(word) else { return Ok(()) };
+        let text = format!("{}nop\nnop\nnop\n{}\nnop\njr ra\nnop\n", "nop\n".repeat(5), instruction.at(8));
+        match from_text("own", &text) {
+            Ok(subject) => {
+                let listing = subject.listing();
+                let shown = listing.lines().nth(8).unwrap();
+                prop_assert!(shown.contains(&format!(" {word:08x}  ")), "{word:08x} {shown}");
+            }
+            // A branch out of this small program, or to its last instruction, from which it would run out.
+            Err(error) => {
+                let out = matches!(error.problem, Problem::Target { .. } | Problem::FallsOff);
+                prop_assert!(out, "{error}");
+            }
+        }
+    }
+
+    /// Whatever the words are: they are refused, or every state that they come into is looked at and told.
+    #[test]
+    fn any_words_run_without_surprise(words in prop::collection::vec(word(), 1..9), machine in 0..4_usize) {
+        let machine = ["", ".kernel k1=unset", ".processors 2\n.handler none", ".handler resume\n.locks 2"][machine];
+        let mut text: String = words.iter().map(|word| format!(".word 0x{word:08x}\n")).collect();
+        text += "jr ra\nnop\n";
+        if let Ok(subject) = from_text("own", &(text + machine)) {
+            let setting = subject.setting(Wish::default()).unwrap();
+            let checked = subject.check(setting, Limits { states: 3_000, ..Limits::default() });
+            prop_assert!(checked.witnesses.iter().all(|witness| witness.so.ends_with('.')));
+            for point in 0..subject.points() {
+                prop_assert!(!subject.play(point).unwrap().steps.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What can be wrong with the text of a program.
+
+use thiserror::Error;
+
+pub use super::instruction::DecodeError;
+
+/// A text that is no program: where, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("line {line}: {problem}")]
+pub struct TextError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What is wrong with a line, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Problem {
+    /// A word that is no mnemonic.
+    #[error("`{word}` is no instruction of the model; {}", or_list(.near, "it has", .all))]
+    Mnemonic {
+        /// The word.
+        word: String,
+        /// Mnemonics that are spelt nearly so.
+        near: Vec<&'static str>,
+        /// All mnemonics.
+        all: &'static str,
+    },
+    /// Operands too many or too few.
+    #[error("`{mnemonic}` is written `{example}`; here are {found} operands")]
+    Operands {
+        /// The instruction.
+        mnemonic: &'static str,
+        /// How it is written.
+        example: &'static str,
+        /// How many operands there are.
+        found: usize,
+    },
+    /// A word that is no register.
+    #[error("`{0}` is no register of the model, which keeps zero v0 a0 k1 t0 t1 t2 ra")]
+    Register(String),
+    /// An instruction that would write ra.
+    #[error("ra says where the caller goes on and cannot be written; write to v0 or t0 to t2")]
+    WritesRa,
+    /// A word that is no number.
+    #[error("`{0}` is no number; write 10, -10, 0x10, %hi(preempted) or %lo(preempted)")]
+    Number(String),
+    /// A number that an instruction has no room for.
+    #[error("{value} is out of range: `{mnemonic}` takes {least} to {most} here")]
+    Range {
+        /// The instruction.
+        mnemonic: &'static str,
+        /// The number.
+        value: i64,
+        /// The least that fits.
+        least: i64,
+        /// The most that fits.
+        most: i64,
+    },
+    /// A word that is no place in memory.
+    #[error("`{0}` is no place in memory; write offset(register), such as 4(a0) or (k1)")]
+    Memory(String),
+    /// A name that is none of the addresses of the model.
+    #[error("`{0}` is no address of the model, which has lock, preempted, tst and the labels of the program")]
+    Symbol(String),
+    /// A store whose address is in the program itself.
+    #[error("`{0}` is in the page of tst(), which can be executed and not written")]
+    StoreToCode(String),
+    /// A label that cannot be one.
+    #[error("`{0}` is no label; write a name or a number before the colon, but not the name of a register")]
+    Label(String),
+    /// A label that is there twice.
+    #[error("label `{name}` is already on line {first}; only numbers can be used again")]
+    Duplicate {
+        /// The label.
+        name: String,
+        /// Where it was first.
+        first: usize,
+    },
+    /// A label that is not there.
+    #[error("there is no label `{name}`{}", direction(.name))]
+    Undefined {
+        /// The label.
+        name: String,
+    },
+    /// A branch to where there is no instruction.
+    #[error("{target} is outside of the program, whose last instruction is {last}")]
+    Target {
+        /// Where it leads.
+        target: String,
+        /// The last place.
+        last: String,
+    },
+    /// A word that is no instruction.
+    #[error(transparent)]
+    Word(#[from] DecodeError),
+    /// A branch at the end.
+    #[error("a branch or jump is followed by its delay slot; write a nop behind it")]
+    NoSlot,
+    /// What must not be in a delay slot.
+    #[error("`{found}` is in the delay slot of the line before; write a nop between them")]
+    Slot {
+        /// The instruction.
+        found: String,
+    },
+    /// No instructions.
+    #[error("there is no instruction; the least program is `jr ra` and `nop`")]
+    Empty,
+    /// Too many instructions.
+    #[error("this is instruction {} of {count}; the model has room for {most}", .most + 1)]
+    TooLong {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A way past the last instruction.
+    #[error("the program can run on past this instruction; end it with `jr ra` and `nop`")]
+    FallsOff,
+    /// A directive that is none.
+    #[error("`{word}` is no directive; {}", or_list(.near, "there are", .all))]
+    Directive {
+        /// The word.
+        word: String,
+        /// Directives that are spelt nearly so.
+        near: Vec<&'static str>,
+        /// All directives.
+        all: &'static str,
+    },
+    /// A directive with what it cannot have.
+    #[error("`{directive}` is written `{example}`, not with `{found}`")]
+    Value {
+        /// The directive.
+        directive: &'static str,
+        /// How it is written.
+        example: &'static str,
+        /// What stands there.
+        found: String,
+    },
+}
+
+/// `near: lw, ll`, or everything there is.
+fn or_list(near: &[&'static str], has: &str, all: &str) -> String {
+    if near.is_empty() { format!("{has} {all}") } else { format!("near to it: {}", near.join(", ")) }
+}
+
+/// Which way a label such as `1f` was looked for.
+fn direction(name: &str) -> &'static str {
+    let numbered = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    if name.strip_suffix('f').is_some_and(numbered) {
+        " further on; backwards it would be written with b"
+    } else if name.strip_suffix('b').is_some_and(numbered) {
+        " before; forwards it would be written with f"
+    } else {
+        ""
+    }
+}
