@@ -314,12 +314,6 @@ impl Handle {
         unsafe { (&raw const self.member.aborts).read_volatile() }
     }
 
-    /// How often it gave the processor away within a take.
-    pub fn waits(&self) -> u64 {
-        // SAFETY: as above.
-        unsafe { (&raw const self.member.waits).read_volatile() }
-    }
-
     /// What a loop finds in its context: the words, and what this thread brings.
     pub fn context(&mut self) -> [u64; 7] {
         [self.lock.words() as u64, &raw mut *self.member as u64, 0, 0, 0, 0, 0]

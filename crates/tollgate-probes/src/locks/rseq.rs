@@ -113,9 +113,10 @@ mod tests {
             for cpu in cpu::allowed() {
                 cpu::pin(cpu).expect("an allowed processor");
                 match area() {
-                    // SAFETY: the area is this thread's, and the kernel changes it as a whole word.
                     Ok(area) => {
-                        assert_eq!(unsafe { (&raw const (*area).cpu_id).read_volatile() }, cpu as u32)
+                        // SAFETY: the area is this thread's, and the kernel changes it as a whole word.
+                        let said = unsafe { (&raw const (*area).cpu_id).read_volatile() };
+                        assert_eq!(said, cpu as u32);
                     }
                     Err(why) => println!("skipped: {why:?}"),
                 }

@@ -1,0 +1,80 @@
+//! What a process that is killed leaves of a lock, as a row: tried each time.
+
+use tollgate_model::Params;
+
+use super::killed::{self, Left};
+use super::method::Method;
+use crate::bench::clock::Clock;
+use crate::bench::room::{self, Taken};
+use crate::bench::{Arm, Block, Order, Random, Refusal, Station, Tallies, Timed};
+use crate::probe::{PLAIN, Probe, params, word};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "locks/killed",
+    operation: "A process is killed that has the lock, or that takes it and gives it back all the time, and another finds \
+                out what is left of it.",
+    timed: |_| Timed::Whole("fork(2), kill(2), waitpid(2) and the lock"),
+    tallies: &[
+        "locks left free",
+        "left taken",
+        "whose owner is known to be dead",
+        "that keep every take waiting",
+    ],
+    cases: || {
+        let case = |by: Method, at: &str| params(&[("by", by.name().into()), ("at", at.into())]);
+        let of = |at: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, at));
+        ["holding", "random"].into_iter().flat_map(of).collect()
+    },
+    arm: |_, params| arm(params),
+    ..PLAIN
+};
+
+fn arm(params: &Params) -> Result<Arm, Refusal> {
+    let method = Method::of(params)?;
+    // The one that is killed, and the one that looks.
+    let taken = room::take_processes(2)?;
+    let at = match word(params, "at") {
+        "holding" => Moment::Holding,
+        _ => Moment::Random(Random::new(Random::seed())),
+    };
+    let mut trial = Trial { method, at, _taken: taken };
+    trial.once()?;
+    Ok(Arm::new(trial).with_notes([killed::stays(method)]))
+}
+
+/// When a process is killed.
+enum Moment {
+    /// While it has the lock.
+    Holding,
+    /// At a moment that nobody chose.
+    Random(Random),
+}
+
+struct Trial {
+    method: Method,
+    at: Moment,
+    _taken: Taken,
+}
+
+impl Trial {
+    fn once(&mut self) -> Result<Left, Refusal> {
+        match &mut self.at {
+            Moment::Holding => killed::left_behind(self.method),
+            Moment::Random(random) => killed::left_at_random(self.method, random),
+        }
+    }
+}
+
+impl Station for Trial {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        let mut tallies = Tallies::default();
+        let mut work = 0;
+        for _ in 0..order.iterations + order.extra {
+            let mut left = Ok(Left::Free);
+            work += clock.time(|| left = self.once()).ticks;
+            tallies[left? as usize] += 1;
+        }
+        // What is asked is what is left; others' work changes only how long that takes to find out.
+        Ok(Block { work, empty: 0, undisturbed: true, counted: None, tallies })
+    }
+}

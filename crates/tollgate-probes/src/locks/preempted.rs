@@ -1,0 +1,119 @@
+//! A lock whose users are switched out wherever they are.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use tollgate_model::Params;
+
+use super::lock::Reach;
+use super::method::Method;
+use super::stress::{Team, WORKERS};
+use crate::bench::clock::Clock;
+use crate::bench::room::{self, Taken};
+use crate::bench::{Apart, Arm, Block, Experiment, Order, Refusal, Station, Timed, alive, cpu};
+use crate::probe::{PLAIN, Probe, each_word};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "locks/preempted",
+    operation: "Taking and giving back a lock that four threads of one processor want all the time, each switched out by a \
+                timer's signal every 50 to 100 µs that it runs; it fails where two ever have it at once.",
+    timed: |_| Timed::Whole("timer_create(2), sched_yield(2)"),
+    tallies: &["forced switches", "takes restarted", "holders preempted", "takes in vain"],
+    cases: || each_word("by", &Method::LOCKS.map(Method::name)),
+    arm: |_, params| arm(params),
+    ..PLAIN
+};
+
+/// Takes in a block, so that it lasts 1 to 3 ms and holds tens of switches. Always as many: each process of a run must
+/// come to the same number.
+const fn takes(method: Method) -> u64 {
+    match method {
+        Method::Rseq | Method::RseqCpu | Method::LamportUp | Method::Plain => 1 << 18,
+        Method::Xchg | Method::Cmpxchg => 1 << 17,
+        Method::PthreadTrylock | Method::SemTrywait => 1 << 16,
+        Method::Lamport => 1 << 15,
+        Method::FutexTrylockPi => 1 << 13,
+        Method::Eventfd | Method::Semop => 1 << 12,
+    }
+}
+
+fn arm(params: &Params) -> Result<Arm, Refusal> {
+    let method = Method::of(params)?;
+    let index = Method::LOCKS.iter().position(|other| *other == method).unwrap_or_default();
+    let mut stressed = Stressed(Box::new(process_for(method)?.experiment(index)));
+    tried(|| stressed.block(Clock::Kernel, Order { iterations: 1, extra: 0 }))?;
+    Ok(Arm::new(stressed).with_ops(takes(method)).with_most(1))
+}
+
+/// Whether switches come about here at all.
+fn tried(mut block: impl FnMut() -> Result<Block, Refusal>) -> Result<(), Refusal> {
+    const TRIALS: usize = 16;
+    for _ in 0..TRIALS {
+        alive();
+        if block()?.tallies[0] > 0 {
+            return Ok(());
+        }
+    }
+    Err(Refusal::Skip(format!(
+        "no switch was forced in {TRIALS} blocks: sched_yield(2) switches to nobody here"
+    )))
+}
+
+thread_local! {
+    /// For all arms of this bench process.
+    static PROCESSES: RefCell<Vec<(Kind, Apart, Rc<Taken>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What can be in one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The threads must be made after the lock: its semaphore may be in a namespace (ipc_namespaces(7)).
+    Semaphore,
+    Other,
+}
+
+/// The process whose threads take this lock, made where it is not there yet.
+fn process_for(method: Method) -> Result<Apart, Refusal> {
+    let kind = if method == Method::Semop { Kind::Semaphore } else { Kind::Other };
+    // One that a lock has killed, such as one whose call a filter does not allow, makes room for another.
+    let known = PROCESSES.with_borrow_mut(|processes| {
+        processes.retain(|(_, apart, _)| apart.answers());
+        processes.iter().find(|(other, ..)| *other == kind).map(|(_, apart, _)| apart.clone())
+    });
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let home = cpu::home()?;
+    // Itself and its threads.
+    let taken = room::take_processes(1 + WORKERS as u64)?;
+    let apart = Apart::start(move || {
+        let team = Rc::new(RefCell::new(Team::new(Reach::On(home), &[home])?));
+        let of = |method| -> Box<dyn Experiment> { Box::new(Takes { team: Rc::clone(&team), method }) };
+        Ok(Method::LOCKS.map(of).into_iter().collect())
+    })?;
+    PROCESSES.with_borrow_mut(|processes| processes.push((kind, apart.clone(), Rc::new(taken))));
+    Ok(apart)
+}
+
+/// In the process apart: one lock.
+struct Takes {
+    team: Rc<RefCell<Team>>,
+    method: Method,
+}
+
+impl Experiment for Takes {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Block>, Refusal> {
+        let takes = (order.iterations + order.extra) * takes(self.method);
+        Ok(vec![self.team.borrow_mut().block(clock, self.method, takes)?])
+    }
+}
+
+/// In the bench process: whoever asks for it.
+struct Stressed(Box<dyn Experiment>);
+
+impl Station for Stressed {
+    fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
+        let blocks = self.0.run(clock, order)?;
+        blocks.first().copied().ok_or_else(|| Refusal::Fail("it was not answered".to_owned()))
+    }
+}
