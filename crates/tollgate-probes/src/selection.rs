@@ -192,7 +192,8 @@ fn near(pattern: &str) -> Vec<String> {
 
 /// Insertions, deletions and substitutions between two texts (Levenshtein 1966). A long pattern is
 /// near nothing: it is not looked at past 64 bytes.
-fn edit_distance(a: &str, b: &str) -> usize {
+#[must_use]
+pub fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len() > 64 {
         return usize::MAX / 2;

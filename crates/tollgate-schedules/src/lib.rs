@@ -11,8 +11,14 @@
 pub mod mips;
 pub mod search;
 pub mod subject;
+pub mod tso;
 pub mod witness;
 
 pub use search::{Harm, Limits};
 pub use subject::{Checked, Setting, Subject, Verdict};
 pub use witness::{Step, Witness};
+
+/// Everything that is checked here: the program of the paper and its mutants, then Lamport's algorithm.
+pub fn subjects() -> impl Iterator<Item = &'static dyn Subject> {
+    [mips::subjects(), tso::subjects()].into_iter().flatten().copied()
+}

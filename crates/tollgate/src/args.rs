@@ -36,6 +36,8 @@ pub enum Verb {
     Show(ShowArgs),
     /// Hold prices side by side, with verdicts and what differs between the places
     Compare(CompareArgs),
+    /// Try every interleaving of a lock on a small machine: proof or counter-example
+    Schedules(SchedulesArgs),
     /// Say whether this machine is fit for measuring, and what would help
     Doctor(DoctorArgs),
     /// Print completions for a shell
@@ -123,6 +125,35 @@ pub struct CompareArgs {
     pub format: Format,
 }
 
+/// `tollgate schedules`.
+#[derive(Debug, Args)]
+pub struct SchedulesArgs {
+    /// A program by its name, or a file with one of your own; none for a table of all that there are
+    pub program: Vec<String>,
+    /// So many processes run it [default: the program's own number]
+    #[arg(long, value_name = "N")]
+    pub processes: Option<u8>,
+    /// So often each of them takes the lock and gives it back [default: the program's own number]
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<u8>,
+    /// So many processors they share [default: the program's own number]
+    #[arg(long, value_name = "N")]
+    pub processors: Option<u8>,
+    /// Give up, undecided, when there are more states than this [default: 20000000]
+    #[arg(long, value_name = "N", value_parser = parse_states, allow_negative_numbers = true)]
+    pub max_states: Option<usize>,
+    /// Play one schedule instead: A is preempted before its instruction N, from 0, and B takes the lock; or `all`
+    #[arg(long, value_name = "N|all", value_parser = parse_preempt, requires = "program")]
+    #[arg(conflicts_with_all = ["processes", "rounds", "processors", "max_states"], allow_negative_numbers = true)]
+    pub preempt: Option<Preempt>,
+    /// Exit with status 1 where one of them does not hold, or is not decided
+    #[arg(long, value_name = "VERDICT", value_enum)]
+    pub fail_on: Option<FailOnLock>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
 /// `tollgate doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -177,6 +208,22 @@ pub enum FailOn {
     Faster,
     /// A price went up or down
     Different,
+}
+
+/// The verdict that makes a check of locks fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOnLock {
+    /// It does not hold, or nobody knows
+    Violated,
+}
+
+/// Where a process is preempted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preempt {
+    /// Before the instruction with this number.
+    Before(usize),
+    /// Before each in turn.
+    All,
 }
 
 /// The definition itself, for completions and manual pages.
@@ -247,6 +294,24 @@ fn parse_cpu(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "it is not the number of a processor, such as 0".to_owned())
 }
 
+fn parse_states(text: &str) -> Result<usize, String> {
+    let most = tollgate_schedules::Limits::MOST_STATES;
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("it is not a number of states, from 1 to {most}")),
+    }
+}
+
+fn parse_preempt(text: &str) -> Result<Preempt, String> {
+    match text {
+        "all" => Ok(Preempt::All),
+        number => number
+            .parse()
+            .map(Preempt::Before)
+            .map_err(|_| "it is not the number of an instruction, such as 3, or `all`".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +328,25 @@ mod tests {
         for text in ["", "disk", "ram:", "ram:../x", "ram:-t", "ram:Ext4", "rams", "ram:aaaaaaaaaaaaaaaaa"] {
             assert!(parse_on(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_number_of_states_in_the_help_is_the_one_in_the_search() {
+        let command = command();
+        let verb = command.find_subcommand("schedules").expect("a verb");
+        let argument = verb.get_arguments().find(|argument| argument.get_id() == "max_states");
+        let help = argument.and_then(|argument| argument.get_help()).expect("help").to_string();
+        let usual = tollgate_schedules::Limits::default().states;
+        assert!(help.ends_with(&format!("[default: {usual}]")), "{help}");
+        assert_eq!(parse_states("1"), Ok(1));
+        assert!(parse_states("0").is_err() && parse_states("4294967295").is_err());
+    }
+
+    #[test]
+    fn a_preemption_is_before_an_instruction_or_each() {
+        assert_eq!(parse_preempt("3"), Ok(Preempt::Before(3)));
+        assert_eq!(parse_preempt("all"), Ok(Preempt::All));
+        assert!(["", "-1", "All", "1.5"].iter().all(|text| parse_preempt(text).is_err()));
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod pictures;
 mod prices;
 mod run;
 mod say;
+mod schedules;
 mod show;
 mod site;
 mod store;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Verb::List(args) => list::list(&args),
         Verb::Show(args) => show::show(&args),
         Verb::Compare(args) => compare::compare(&args),
+        Verb::Schedules(args) => schedules::schedules(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Completions(args) => complete::completions(&args),
         Verb::Man(args) => man::man(&args),

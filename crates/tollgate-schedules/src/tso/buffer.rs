@@ -1,0 +1,109 @@
+//! The stores of a processor that have not reached memory.
+
+/// A place in memory: an index into [`super::machine::State::memory`].
+pub type Address = u8;
+
+/// A store on its way to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Who stores.
+    pub process: u8,
+    /// Where.
+    pub address: Address,
+    /// What.
+    pub value: u8,
+}
+
+/// A queue of stores, a byte each, the oldest one lowest. An empty slot is 0, which no store is: equal queues are equal
+/// numbers.
+///
+/// Processors have a few dozen slots, this has eight; where it is full, a store waits. That hides nothing. With a fence after
+/// `x = i` and one after `y = i` no way through Lamport's algorithm makes more than five stores from one fence to the next:
+/// `b[i] = 0`, `y = 0`, `b[i] = 0`, and in the next round `b[i] = 1`, `x = i`. On one processor everybody reads all stores in the
+/// order in which they were made, whether they wait or not. And where two hold the lock with eight slots, they do so with more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Buffer(u64);
+
+impl Buffer {
+    /// How many stores fit.
+    pub const SLOTS: u32 = u64::BITS / 8;
+
+    /// How many stores wait.
+    pub const fn len(self) -> u32 {
+        Self::SLOTS - self.0.leading_zeros() / 8
+    }
+
+    /// Does none?
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// With one more store; nothing where there is no room.
+    pub const fn with(self, store: Store) -> Option<Self> {
+        match self.len() {
+            Self::SLOTS => None,
+            len => Some(Self(self.0 | (store.packed() as u64) << (8 * len))),
+        }
+    }
+
+    /// The oldest store, and the others.
+    pub const fn oldest(self) -> Option<(Store, Self)> {
+        if self.is_empty() { None } else { Some((Store::unpacked(self.0 as u8), Self(self.0 >> 8))) }
+    }
+
+    /// What the newest store to a place stores there.
+    pub fn newest_at(self, address: Address) -> Option<u8> {
+        self.stores().filter(|store| store.address == address).last().map(|store| store.value)
+    }
+
+    /// All stores, the oldest first.
+    pub fn stores(self) -> impl Iterator<Item = Store> {
+        std::iter::successors(self.oldest(), |(_, others)| others.oldest()).map(|(store, _)| store)
+    }
+}
+
+impl Store {
+    /// Two bits for the process, three for the place, three for the value; never 0.
+    const fn packed(self) -> u8 {
+        self.process << 6 | (self.address + 1) << 3 | self.value
+    }
+
+    const fn unpacked(byte: u8) -> Self {
+        Self { process: byte >> 6, address: (byte >> 3 & 7) - 1, value: byte & 7 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_store_comes_out_as_it_went_in() {
+        for process in 0..4 {
+            for address in 0..6 {
+                for value in 0..5 {
+                    let store = Store { process, address, value };
+                    let buffer = Buffer::default().with(store).unwrap();
+                    assert_eq!(buffer.len(), 1);
+                    assert_eq!(buffer.oldest(), Some((store, Buffer::default())));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn first_in_is_first_out_and_the_newest_is_read() {
+        let store = |address, value| Store { process: 1, address, value };
+        let mut buffer = Buffer::default();
+        assert_eq!((buffer.is_empty(), buffer.oldest(), buffer.newest_at(0)), (true, None, None));
+        for value in 0..4 {
+            buffer = buffer.with(store(0, value)).unwrap().with(store(1, value)).unwrap();
+        }
+        assert_eq!((buffer.len(), buffer.with(store(2, 0))), (Buffer::SLOTS, None));
+        assert_eq!((buffer.newest_at(0), buffer.newest_at(1), buffer.newest_at(2)), (Some(3), Some(3), None));
+        let values: Vec<u8> = buffer.stores().map(|store| store.value).collect();
+        assert_eq!(values, [0, 0, 1, 1, 2, 2, 3, 3]);
+        let (oldest, others) = buffer.oldest().unwrap();
+        assert_eq!((oldest, others.len(), others.newest_at(0)), (store(0, 0), 7, Some(3)));
+    }
+}

@@ -1,0 +1,325 @@
+//! Lamport's algorithm, with fences where they are asked for, as something that can be checked.
+
+use super::machine::{MOST, Tso};
+use super::narrative;
+use super::program::{Label, Line, Op, Place, Program, Value};
+use crate::search::{Harm, Limits, search};
+use crate::subject::{Checked, Group, Setting, Subject, Unfit, Verdict, Wish};
+use crate::witness::Witness;
+
+/// After which stores there is a fence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Fences {
+    /// After `b[i] = 1`.
+    pub b_set: bool,
+    /// After `x = i`.
+    pub x: bool,
+    /// After `y = i`.
+    pub y: bool,
+    /// After each `b[i] = 0`.
+    pub b_clear: bool,
+}
+
+impl Fences {
+    const NONE: Self = Self { b_set: false, x: false, y: false, b_clear: false };
+    const NEEDED: Self = Self { x: true, y: true, ..Self::NONE };
+}
+
+/// Lamport's algorithm with these fences, on two processors unless others are wished for.
+#[must_use]
+pub fn with_fences(fences: Fences) -> impl Subject {
+    let is_enough = fences.x && fences.y;
+    Lamport {
+        name: "lamport",
+        about: "Lamport's fast mutual exclusion on two processors with store buffers.",
+        fences,
+        processors: 2,
+        expected: if is_enough { Verdict::Holds } else { BROKEN },
+    }
+}
+
+/// The algorithm with these fences. Without a rival it takes seven accesses: five to lock, two to unlock.
+pub fn program(fences: Fences) -> Program {
+    use Op::{Critical, Goto, If, Store, Unless, Wait, WaitForAll};
+    use Place::{B, X, Y};
+    use Value::{I, Is};
+    let mut lines = Vec::new();
+    let mut add = |label: Option<Label>, op: Op, fence: bool| {
+        lines.push(Line { label, op });
+        lines.extend(fence.then_some(Line { label: None, op: Op::Fence }));
+    };
+    add(Some("lock"), Store(B, Is(1)), fences.b_set);
+    add(None, Store(X, I), fences.x);
+    add(None, Unless(Y, Is(0), "late"), false);
+    add(None, Store(Y, I), fences.y);
+    add(None, Unless(X, I, "rival"), false);
+    add(Some("inside"), Critical, false);
+    add(Some("unlock"), Store(Y, Is(0)), false);
+    add(None, Store(B, Is(0)), fences.b_clear);
+    add(None, Goto("end"), false);
+    add(Some("late"), Store(B, Is(0)), fences.b_clear);
+    add(None, Wait(Y, Is(0)), false);
+    add(None, Goto("lock"), false);
+    add(Some("rival"), Store(B, Is(0)), fences.b_clear);
+    add(None, WaitForAll, false);
+    add(None, If(Y, I, "inside"), false);
+    add(None, Wait(Y, Is(0)), false);
+    add(None, Goto("lock"), false);
+    Program::new(lines)
+}
+
+/// The algorithm with some fences, on some processors.
+#[derive(Debug)]
+struct Lamport {
+    name: &'static str,
+    about: &'static str,
+    fences: Fences,
+    processors: u8,
+    expected: Verdict,
+}
+
+const BROKEN: Verdict = Verdict::Violated(Harm::Exclusion);
+
+const LAMPORT: Lamport = Lamport {
+    name: "lamport",
+    about: "Lamport's fast mutual exclusion on two processors with store buffers, with the two fences that it needs there.",
+    fences: Fences::NEEDED,
+    processors: 2,
+    expected: Verdict::Holds,
+};
+
+const SUBJECTS: [&dyn Subject; 7] = [
+    &LAMPORT,
+    &Lamport {
+        name: "lamport-no-x-fence",
+        about: "Without the fence after x = i: y may be read before the others see x.",
+        fences: Fences { x: false, ..Fences::NEEDED },
+        expected: BROKEN,
+        ..LAMPORT
+    },
+    &Lamport {
+        name: "lamport-no-y-fence",
+        about: "Without the fence after y = i: x may be read before the others see y.",
+        fences: Fences { y: false, ..Fences::NEEDED },
+        expected: BROKEN,
+        ..LAMPORT
+    },
+    &Lamport {
+        name: "lamport-no-fence",
+        about: "As it was published, for machines whose stores are seen at once.",
+        fences: Fences::NONE,
+        expected: BROKEN,
+        ..LAMPORT
+    },
+    &Lamport {
+        name: "lamport-wrong-fences",
+        about: "Two fences in the wrong places, after b[i] = 1 and b[i] = 0: how many there are is not the point.",
+        fences: Fences { b_set: true, b_clear: true, ..Fences::NONE },
+        expected: BROKEN,
+        ..LAMPORT
+    },
+    &Lamport {
+        name: "lamport-b-fence",
+        about: "A third fence, after b[i] = 0: it is not needed.",
+        fences: Fences { b_clear: true, ..Fences::NEEDED },
+        ..LAMPORT
+    },
+    &Lamport {
+        name: "lamport-up",
+        about: "Without fences on one processor: a process sees its own stores, and a switch drains them.",
+        fences: Fences::NONE,
+        processors: 1,
+        ..LAMPORT
+    },
+];
+
+/// Lamport's algorithm with the fences that it needs, with others, and on one processor.
+#[must_use]
+pub fn subjects() -> &'static [&'static dyn Subject] {
+    &SUBJECTS
+}
+
+/// A setting that the machine has: nobody is kept from making another.
+fn within_the_machine(Setting { processes, rounds, processors }: Setting) -> Setting {
+    let [processes, rounds, processors] = [processes, rounds, processors].map(|n| n.clamp(1, MOST as u8));
+    Setting { processes, rounds, processors }
+}
+
+impl Subject for Lamport {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn about(&self) -> &str {
+        self.about
+    }
+
+    fn group(&self) -> Group {
+        Group::Lamport
+    }
+
+    fn expected(&self) -> Option<Verdict> {
+        Some(self.expected)
+    }
+
+    fn listing(&self) -> String {
+        program(self.fences).to_string()
+    }
+
+    fn setting(&self, wish: Wish) -> Result<Setting, Unfit> {
+        let fit = |what, asked: Option<u8>, own| match asked.unwrap_or(own) {
+            number if (1..=MOST as u8).contains(&number) => Ok(number),
+            number => Err(Unfit::OutOfRange {
+                name: self.name.to_owned(),
+                what,
+                least: 1,
+                most: MOST as u8,
+                asked: number.into(),
+            }),
+        };
+        Ok(Setting {
+            processes: fit("processes", wish.processes, 2)?,
+            rounds: fit("rounds", wish.rounds, 2)?,
+            processors: fit("processors", wish.processors, self.processors)?,
+        })
+    }
+
+    fn check(&self, setting: Setting, limits: Limits) -> Checked {
+        let setting = within_the_machine(setting);
+        let programs = [program(self.fences)];
+        let machine = Tso { programs: &programs, setting };
+        let found = search(&machine, limits);
+        Checked::new(self.name, setting, found, |harm, schedule| narrative::tell(&machine, harm, schedule))
+    }
+
+    fn points(&self) -> usize {
+        0
+    }
+
+    fn play(&self, _point: usize) -> Result<Witness, Unfit> {
+        Err(Unfit::NotPlayed {
+            name: self.name.to_owned(),
+            why: "has no single process to preempt: its steps are checked in every order, and not played",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::machine::{Move, State};
+    use super::*;
+    use crate::search::{End, Machine};
+
+    fn all_fences() -> impl Iterator<Item = Fences> {
+        let bit = |n: u8, at: u8| n >> at & 1 == 1;
+        (0..16).map(move |n| Fences { b_set: bit(n, 0), x: bit(n, 1), y: bit(n, 2), b_clear: bit(n, 3) })
+    }
+
+    fn harms(fences: Fences, setting: Setting) -> Vec<Harm> {
+        let programs = [program(fences)];
+        let found = search(&Tso { programs: &programs, setting }, Limits::default());
+        assert_eq!(found.end, End::Complete);
+        found.harms.into_iter().map(|(harm, _)| harm).collect()
+    }
+
+    #[test]
+    fn every_subject_is_what_it_is_said_to_be() {
+        for subject in subjects() {
+            let setting = subject.setting(Wish::default()).unwrap();
+            let checked = subject.check(setting, Limits::default());
+            assert_eq!(Some(checked.verdict), subject.expected(), "{}", subject.name());
+            assert!(checked.complete && checked.setting == setting && checked.name == subject.name());
+            // Where it is broken, nothing else is wrong: nobody is stuck.
+            assert_eq!(checked.witnesses.len(), usize::from(checked.verdict != Verdict::Holds));
+        }
+    }
+
+    #[test]
+    fn two_fences_are_needed_and_enough_across_processors() {
+        let setting = Setting { processes: 2, rounds: 2, processors: 2 };
+        for fences in all_fences() {
+            let broken = if fences.x && fences.y { vec![] } else { vec![Harm::Exclusion] };
+            assert_eq!(harms(fences, setting), broken, "{fences:?}");
+        }
+    }
+
+    #[test]
+    fn no_fence_is_needed_on_one_processor() {
+        for processes in [2, 3] {
+            let setting = Setting { processes, rounds: 1, processors: 1 };
+            for fences in all_fences() {
+                assert_eq!(harms(fences, setting), [], "{fences:?} {processes}");
+            }
+        }
+    }
+
+    #[test]
+    fn three_processes_need_no_more_fences_than_two() {
+        for processors in [2, 3] {
+            let setting = Setting { processes: 3, rounds: 1, processors };
+            assert_eq!(harms(Fences::NEEDED, setting), [], "{processors}");
+            assert_eq!(harms(Fences { x: false, ..Fences::NEEDED }, setting), [Harm::Exclusion]);
+            assert_eq!(harms(Fences { y: false, ..Fences::NEEDED }, setting), [Harm::Exclusion]);
+        }
+    }
+
+    /// The machine, with a long queue of stores for the harm that is looked for.
+    struct Queues<'a> {
+        machine: Tso<'a>,
+        longest: u32,
+    }
+
+    impl Machine for Queues<'_> {
+        type State = State;
+        type Move = Move;
+
+        fn start(&self) -> State {
+            self.machine.start()
+        }
+
+        fn moves(&self, state: &State, each: impl FnMut(Move, State)) {
+            self.machine.moves(state, each);
+        }
+
+        fn harm(&self, state: &State) -> Option<Harm> {
+            state.buffers.iter().any(|buffer| buffer.len() > self.longest).then_some(Harm::Crash)
+        }
+
+        fn finished(&self, state: &State) -> bool {
+            self.machine.finished(state)
+        }
+    }
+
+    #[test]
+    fn five_slots_are_all_that_the_fenced_algorithm_uses() {
+        let programs = [program(Fences::NEEDED)];
+        for (processes, rounds, processors) in [(2, 4, 2), (2, 2, 1), (3, 1, 3), (3, 1, 2)] {
+            let machine = Tso { programs: &programs, setting: Setting { processes, rounds, processors } };
+            let is_met = |longest| !search(&Queues { machine, longest }, Limits::default()).harms.is_empty();
+            assert!(!is_met(5), "{processes} processes");
+            assert!(rounds == 1 || is_met(4), "{processes} processes");
+        }
+    }
+
+    #[test]
+    fn a_setting_that_the_machine_has_not_is_refused() {
+        let subject = subjects()[0];
+        let wish = |processes, processors| Wish { processes, processors, rounds: None };
+        let refused = subject.setting(wish(Some(5), None)).unwrap_err().to_string();
+        assert_eq!(refused, "lamport runs with 1 to 4 processes, not with 5");
+        assert!(subject.setting(wish(None, Some(0))).is_err());
+        assert_eq!(subject.setting(wish(Some(4), Some(3))).unwrap().processors, 3);
+        // And one that was made without asking is brought within the machine.
+        let checked = subject.check(Setting { processes: 2, rounds: 0, processors: 0 }, Limits::default());
+        assert_eq!(checked.setting, Setting { processes: 2, rounds: 1, processors: 1 });
+        assert!(subject.play(0).unwrap_err().to_string().starts_with("lamport has no single process"));
+    }
+
+    #[test]
+    fn more_processes_than_states_are_not_decided() {
+        let setting = Setting { processes: 4, rounds: 4, processors: 4 };
+        let checked = subjects()[0].check(setting, Limits { states: 10_000, ..Limits::default() });
+        assert_eq!(checked.verdict, Verdict::NotDecided(crate::subject::Want::States));
+        assert!(!checked.never(Harm::Exclusion));
+    }
+}

@@ -1,0 +1,26 @@
+//! Lamport's fast mutual exclusion algorithm on processors with store buffers.
+//!
+//! Source: Lamport, "A fast mutual exclusion algorithm", ACM TOCS 5(1), 1987, algorithm 2. The machine is x86-TSO: Owens,
+//! Sarkar, Sewell, "A better x86 memory model: x86-TSO", TPHOLs 2009.
+//!
+//! - A store goes to the end of its processor's buffer (`buffer.rs`); the oldest one there may reach memory at any time.
+//! - A load gives the newest store to its place that is in the buffer of its own processor, else what is in memory.
+//! - MFENCE waits until the buffer is empty.
+//! - Processes may share a processor: another one goes on there only when the buffer is empty. A switch goes through the
+//!   kernel, and the processor drains its store buffer for an interrupt or exception and for the IRET that leads back
+//!   (Intel SDM vol. 3A, "Memory Cache Control", "Store Buffer", and "Multiple-Processor Management", "Serializing
+//!   Instructions").
+//! - A step reads one place or writes one. Jumps take no time.
+//!
+//! The algorithm (`lamport.rs`) is a program in a small language (`program.rs`), which the machine interprets (`machine.rs`).
+//! Litmus tests are programs in the same language, and show that the machine is the one above (`litmus.rs`).
+
+mod buffer;
+mod lamport;
+#[cfg(test)]
+mod litmus;
+mod machine;
+mod narrative;
+mod program;
+
+pub use lamport::{Fences, subjects, with_fences};

@@ -1,0 +1,229 @@
+//! A schedule of the machine in words.
+
+use super::buffer::Store;
+use super::machine::{Move, State, Tso};
+use super::program::{Op, name_of};
+use crate::search::{Harm, Machine, Schedule};
+use crate::witness::{Step, Witness};
+
+/// Tells a schedule step by step, and what it comes to.
+pub fn tell(machine: &Tso, harm: Harm, schedule: &Schedule<Tso>) -> Witness {
+    let mut end = machine.start();
+    let past: Vec<Past> = schedule
+        .steps
+        .iter()
+        .map(|&(step, after)| Past { before: std::mem::replace(&mut end, after), step, after })
+        .collect();
+    let steps = past.iter().map(|Past { before, step, after }| match *step {
+        Move::Step(process) => step_of(machine, before, after, process),
+        Move::Drain(processor) => drain_of(before, processor),
+    });
+    let steps = steps.collect();
+    let so = match harm {
+        Harm::Exclusion => two_inside(machine, &past),
+        _ => unfinished(machine, &end),
+    };
+    Witness { harm: Some(harm), steps, back_to: schedule.back_to, so }
+}
+
+/// A step that was taken.
+struct Past {
+    before: State,
+    step: Move,
+    after: State,
+}
+
+fn step_of(machine: &Tso, before: &State, after: &State, process: u8) -> Step {
+    let at = before.processes[usize::from(process)].at;
+    let place = machine.program(process).name(at);
+    let what = match machine.op(before, process) {
+        Some(Op::Store(place, value)) => {
+            format!("{} = {} into the store buffer", name_of(place.address(process)), value.of(process))
+        }
+        Some(Op::Fence) => "mfence: store buffer is empty".to_owned(),
+        Some(Op::Critical) => "leaves the critical section".to_owned(),
+        _ => read(machine, before, process).unwrap_or_default(),
+    };
+    let left = |state: &State| state.processes[usize::from(process)].left;
+    let mut changes = Vec::new();
+    if machine.is_inside(after, process) {
+        changes.push("is in the critical section".to_owned());
+    }
+    if left(after) < left(before) {
+        changes.push(match left(after) {
+            0 => "has finished".to_owned(),
+            _ => format!("round {} is over", machine.setting.rounds - left(after)),
+        });
+    }
+    Step { process: Some(process), processor: machine.processor(process), place, what, changes }
+}
+
+/// `reads y = 0`, and where it was found, if not in memory.
+fn read(machine: &Tso, before: &State, process: u8) -> Option<String> {
+    let address = machine.reads(before, process)?;
+    let (value, is_own) = machine.load(before, process, address);
+    let place = if is_own { " in its store buffer" } else { "" };
+    Some(format!("reads {} = {value}{place}", name_of(address)))
+}
+
+fn drain_of(before: &State, processor: u8) -> Step {
+    let oldest = before.buffers[usize::from(processor)].oldest();
+    let store = oldest.map(|(store, _)| in_words(store)).unwrap_or_default();
+    Step {
+        process: None,
+        processor,
+        place: "store buffer".to_owned(),
+        what: format!("{store} reaches memory"),
+        changes: vec![store],
+    }
+}
+
+fn in_words(store: Store) -> String {
+    format!("{} = {}", name_of(store.address), store.value)
+}
+
+/// Who is in the critical section at the end, and which fence would have kept somebody out.
+fn two_inside(machine: &Tso, past: &[Past]) -> String {
+    let Some(Past { after: end, .. }) = past.last() else { return "nobody has taken a step".to_owned() };
+    let inside: Vec<u8> =
+        (0..machine.setting.processes).filter(|&process| machine.is_inside(end, process)).collect();
+    let names: Vec<String> = inside.iter().map(|&process| Step::name(process).to_string()).collect();
+    let so = format!("{} are in the critical section at once", names.join(" and "));
+    match missing_fence(machine, past, &inside) {
+        Some(missing) => format!("{so}: {missing}"),
+        None => so,
+    }
+}
+
+/// The first load of one of these that was made too early: while a store before it waited, and another of them then read what it
+/// was to overwrite.
+fn missing_fence(machine: &Tso, past: &[Past], inside: &[u8]) -> Option<String> {
+    past.iter().enumerate().find_map(|(early, Past { before, step, .. })| {
+        let process = step.process().filter(|process| inside.contains(process))?;
+        let read = machine.reads(before, process)?;
+        let waiting = machine.buffer(before, process).stores().enumerate();
+        let mut overtaken = waiting.filter(|(_, store)| store.address != read);
+        overtaken.find_map(|(queued, store)| {
+            let late = missed_by(machine, past, early, queued, store)?;
+            let other = past[late].step.process().filter(|other| inside.contains(other))?;
+            let (old, _) = machine.load(&past[late].before, other, store.address);
+            Some(format!(
+                "in step {} {} reads {} = {} while its {} waits in the store buffer, and in step {} {} still reads {} = {old}; \
+                 a fence after `{}` is missing",
+                early + 1,
+                Step::name(process),
+                name_of(read),
+                machine.load(before, process, read).0,
+                in_words(store),
+                late + 1,
+                Step::name(other),
+                name_of(store.address),
+                line_of(machine, &past[..early], store)?,
+            ))
+        })
+    })
+}
+
+/// The first step, after a load, with which another process reads from memory what a store will overwrite. The store is so many
+/// behind the oldest in its buffer at the time of the load.
+fn missed_by(machine: &Tso, past: &[Past], load: usize, queued: usize, store: Store) -> Option<usize> {
+    let home = Move::Drain(machine.processor(store.process));
+    let drains = past.iter().enumerate().skip(load).filter(|(_, past)| past.step == home);
+    let arrival = drains.map(|(number, _)| number).nth(queued).unwrap_or(past.len());
+    (load + 1..arrival).find(|&number| {
+        let Past { before, step, .. } = &past[number];
+        step.process().is_some_and(|other| {
+            let is_its_own = machine.load(before, other, store.address).1;
+            other != store.process && machine.reads(before, other) == Some(store.address) && !is_its_own
+        })
+    })
+}
+
+/// The line with which a process last made this store.
+fn line_of(machine: &Tso, past: &[Past], store: Store) -> Option<Op> {
+    let mut own = past.iter().rev().filter(|past| past.step == Move::Step(store.process));
+    own.find_map(|Past { before, .. }| {
+        let op = machine.op(before, store.process)?;
+        matches!(op, Op::Store(place, _) if place.address(store.process) == store.address).then_some(op)
+    })
+}
+
+/// Who has not finished at the end, and before which line.
+fn unfinished(machine: &Tso, end: &State) -> String {
+    let stuck = (0..machine.setting.processes).filter(|&process| machine.op(end, process).is_some());
+    let each = stuck.map(|process| {
+        let at = end.processes[usize::from(process)].at;
+        format!("{} is at {}", Step::name(process), machine.program(process).name(at))
+    });
+    format!("from here no order of steps lets everybody finish: {}", each.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::subjects;
+    use super::*;
+    use crate::search::Limits;
+    use crate::subject::Wish;
+
+    fn witness(name: &str) -> Witness {
+        let subject = subjects().iter().find(|subject| subject.name() == name).unwrap();
+        let setting = subject.setting(Wish::default()).unwrap();
+        subject.check(setting, Limits::default()).witnesses.remove(0)
+    }
+
+    fn told(step: &Step) -> String {
+        let who = step.process.map_or('-', Step::name);
+        format!("{who}{} {}: {}; {}", step.processor, step.place, step.what, step.changes.join(", "))
+    }
+
+    #[test]
+    fn a_step_says_who_where_what_and_what_is_different() {
+        let witness = witness("lamport-no-fence");
+        let told: Vec<String> = witness.steps.iter().map(told).collect();
+        assert_eq!(told[1], "A0 lock:2: x = 1 into the store buffer; ");
+        assert_eq!(told[2], "A0 lock:3: reads y = 0; ");
+        assert_eq!(told[4], "A0 lock:5: reads x = 1 in its store buffer; is in the critical section");
+        assert_eq!(told[9], "B1 lock:5: reads x = 2 in its store buffer; is in the critical section");
+        assert_eq!(told.len(), 10);
+    }
+
+    #[test]
+    fn a_drain_is_nobodys_step() {
+        let told: Vec<String> = witness("lamport-no-y-fence").steps.iter().map(told).collect();
+        assert!(told.contains(&"-1 store buffer: x = 2 reaches memory; x = 2".to_owned()), "{told:#?}");
+        assert!(told.contains(&"A0 lock:3: mfence: store buffer is empty; ".to_owned()), "{told:#?}");
+    }
+
+    #[test]
+    fn the_missing_fence_is_named() {
+        for (name, fence) in [("lamport-no-x-fence", "x = i"), ("lamport-no-y-fence", "y = i")] {
+            let so = witness(name).so;
+            assert!(so.starts_with("A and B are in the critical section at once: in step "), "{so}");
+            assert!(so.ends_with(&format!("a fence after `{fence}` is missing")), "{so}");
+        }
+        assert_eq!(
+            witness("lamport-no-y-fence").so,
+            "A and B are in the critical section at once: in step 10 A reads x = 1 while its y = 1 waits in the store \
+             buffer, and in step 14 B still reads y = 0; a fence after `y = i` is missing"
+        );
+    }
+
+    #[test]
+    fn who_goes_round_and_round_is_named() {
+        use super::super::program::{Line, Place, Program, Value};
+        use crate::search::search;
+        use crate::subject::Setting;
+        // y is never anything but 0.
+        let line = |op| Line { label: Some("lock"), op };
+        let programs =
+            [Program::new(vec![line(Op::Store(Place::X, Value::I)), line(Op::Wait(Place::Y, Value::I))])];
+        let machine =
+            Tso { programs: &programs, setting: Setting { processes: 1, rounds: 1, processors: 1 } };
+        let found = search(&machine, Limits::default());
+        let (harm, schedule) = &found.harms[0];
+        let witness = tell(&machine, *harm, schedule);
+        assert_eq!((*harm, witness.back_to), (Harm::Stuck, Some(1)));
+        assert_eq!(told(&witness.steps[1]), "A0 lock:2: reads y = 0; ");
+        assert!(witness.so.ends_with("finish: A is at lock:2"), "{}", witness.so);
+    }
+}

@@ -1,0 +1,121 @@
+//! Which programs are meant: those that there are, by name, and the user's own, in files.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use tollgate_probes::selection::edit_distance;
+use tollgate_schedules::{Subject, mips};
+
+use crate::failure::{Failure, plainly};
+
+/// The largest file that is taken for a program.
+const MAX_BYTES: u64 = 1 << 20;
+/// How many names are said to be near.
+const MOST_NEAR: usize = 3;
+
+/// A program that was asked for.
+pub enum Chosen {
+    /// One of those that there are.
+    Known(&'static dyn Subject),
+    /// One of the user's own.
+    Own(Box<dyn Subject>),
+}
+
+impl Chosen {
+    /// The program itself.
+    pub fn get(&self) -> &dyn Subject {
+        match self {
+            Self::Known(subject) => *subject,
+            Self::Own(subject) => subject.as_ref(),
+        }
+    }
+}
+
+/// The programs with these names or in these files; all that there are where none is named.
+///
+/// # Errors
+/// A name that nothing has; a file that is no program.
+pub fn chosen(meant: &[String]) -> Result<Vec<Chosen>, Failure> {
+    match meant {
+        [] => Ok(tollgate_schedules::subjects().map(Chosen::Known).collect()),
+        _ => meant.iter().map(|meant| choose(meant)).collect(),
+    }
+}
+
+fn choose(meant: &str) -> Result<Chosen, Failure> {
+    if let Some(subject) = tollgate_schedules::subjects().find(|subject| subject.name() == meant) {
+        return Ok(Chosen::Known(subject));
+    }
+    let path = Path::new(meant);
+    if !meant.contains(['/', '.']) && !path.exists() {
+        return Err(Failure::input(unknown(meant)));
+    }
+    let name = path.file_name().map_or(meant.into(), |name| name.to_string_lossy());
+    let own = read(path).and_then(|text| mips::from_text(&name, &text).map_err(|error| error.to_string()));
+    own.map(Chosen::Own).map_err(|why| Failure::input(format!("{meant}: {why}")))
+}
+
+/// That there is no such program, and what may have been meant.
+fn unknown(meant: &str) -> String {
+    let mut near: Vec<(usize, &str)> = tollgate_schedules::subjects()
+        .map(|subject| (edit_distance(meant, subject.name()), subject.name()))
+        .filter(|&(distance, name)| {
+            distance <= 2.max(meant.len() / 3) || (!meant.is_empty() && name.contains(meant))
+        })
+        .collect();
+    near.sort_unstable();
+    let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
+    let tip = match near.as_slice() {
+        [] => "`tollgate schedules` shows those that there are".to_owned(),
+        near => format!("near to it: {}", near.join(", ")),
+    };
+    format!("no program is called {meant:?}, and there is no such file; {tip}")
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let cannot = |error| format!("cannot be read: {}", plainly(&error));
+    if path.is_dir() {
+        return Err("is a directory; a program is a file".to_owned());
+    }
+    let file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "does not exist".to_owned(),
+        _ => cannot(error),
+    })?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err("is larger than 1 MiB; no program is".to_owned());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..good].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        format!("line {line}: this is not text in UTF-8")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_near() {
+        assert!(unknown("lamprt").contains("near to it: lamport"), "{}", unknown("lamprt"));
+        assert!(unknown("no-x").contains("lamport-no-x-fence"), "{}", unknown("no-x"));
+        let far = unknown("entirely different");
+        assert!(far.contains("`tollgate schedules` shows"), "{far}");
+    }
+
+    #[test]
+    fn every_program_is_found_by_its_name_and_no_name_looks_like_a_file() {
+        let mut names: Vec<&str> = tollgate_schedules::subjects().map(|subject| subject.name()).collect();
+        for name in &names {
+            assert!(!name.contains(['/', '.']), "{name}");
+            assert!(matches!(choose(name), Ok(Chosen::Known(_))), "{name}");
+        }
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "a name twice");
+    }
+}

@@ -1,0 +1,255 @@
+//! A schedule as a figure: a column for each process, A at the left, and time from the top down.
+
+use anstyle::Style;
+use tollgate_schedules::{Step, Witness};
+
+use crate::say::clean;
+use crate::table::{paragraph, wrap};
+
+/// Where a column would be narrower than this, all processes share one.
+const NARROWEST: usize = 24;
+/// Room between columns.
+const GAP: usize = 2;
+/// Room for the name of a process in front of its steps, where they share a column.
+const NAMED: usize = 3;
+/// Words beside their place have at least so much room, or go beneath it.
+const LEAST_WORDS: usize = 16;
+
+const HEADER: Style = Style::new().bold();
+
+/// The steps of a schedule on so many processors, and what they come to.
+pub fn draw(witness: &Witness, processors: u8, width: usize) -> String {
+    let layout = Layout::of(witness, processors, width);
+    let mut text = layout.header();
+    for (number, step) in (1..).zip(&witness.steps) {
+        layout.push(&mut text, number, step);
+    }
+    text.push('\n');
+    if let Some(step) = witness.back_to {
+        let again = format!("From here on everything repeats from step {}.", step + 1);
+        text.push_str(&paragraph(&again, width, ""));
+    }
+    text.push_str(&paragraph(&sentence(&witness.so), width, ""));
+    text
+}
+
+/// What has happened, with the full stop of a sentence.
+pub fn sentence(so: &str) -> String {
+    format!("{}.", so.trim_end_matches('.'))
+}
+
+/// Where things go.
+struct Layout {
+    processes: usize,
+    processors: u8,
+    /// Room for the number of a step, and behind it.
+    numbers: usize,
+    /// Room for each process; none where all of them share what there is.
+    column: Option<usize>,
+    /// The longest place of a process.
+    places: usize,
+    width: usize,
+}
+
+impl Layout {
+    fn of(witness: &Witness, processors: u8, width: usize) -> Self {
+        let of_processes = || witness.steps.iter().filter(|step| step.process.is_some());
+        let last = of_processes().filter_map(|step| step.process).max().unwrap_or(0);
+        let processes = usize::from(last) + 1;
+        let numbers = witness.steps.len().to_string().len() + GAP;
+        let column = width.saturating_sub(numbers + GAP * (processes - 1)) / processes;
+        Self {
+            processes,
+            processors: processors.max(1),
+            numbers,
+            column: Some(column).filter(|&column| column >= NARROWEST),
+            places: of_processes().map(|step| step.place.chars().count()).max().unwrap_or(0),
+            width,
+        }
+    }
+
+    /// The names of the processes above their columns.
+    fn header(&self) -> String {
+        let Some(column) = self.column else { return String::new() };
+        let name = |process| format!("{:<1$}", Step::name(process as u8), column + GAP);
+        let names: String = (0..self.processes).map(name).collect();
+        format!("{HEADER}{:2$}{}{HEADER:#}\n", "", names.trim_end(), self.numbers)
+    }
+
+    /// Adds a step; its lines are as many as it needs.
+    fn push(&self, text: &mut String, number: usize, step: &Step) {
+        let all = self.width.saturating_sub(self.numbers);
+        let (name, indent, room) = match (self.column, self.column_of(step)) {
+            (Some(column), Some(at)) => (String::new(), at * (column + GAP), column),
+            (Some(_), None) => (String::new(), 0, all),
+            // One column for all: whose step it is stands in front.
+            (None, _) => {
+                let name = step.process.map(|process| Step::name(process).to_string());
+                (name.unwrap_or_default(), NAMED, all.saturating_sub(NAMED))
+            }
+        };
+        let numbers = self.numbers - GAP;
+        for (at, line) in self.lines(step, room).iter().enumerate() {
+            let number = if at == 0 { number.to_string() } else { String::new() };
+            let name = if at == 0 { name.as_str() } else { "" };
+            let line = format!("{number:>numbers$}{:GAP$}{name:indent$}{line}", "");
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+
+    /// In which column a step belongs: that of its process; or, where the machine does something, that of the only process on
+    /// that processor. Processes are dealt out to processors in turn.
+    fn column_of(&self, step: &Step) -> Option<usize> {
+        let processors = usize::from(self.processors);
+        let mut there =
+            (0..self.processes).filter(|process| process % processors == usize::from(step.processor));
+        step.process.map(usize::from).or_else(|| there.next().filter(|_| there.next().is_none()))
+    }
+
+    /// A step in lines of so much room: `lock:2 x = 1 into the store buffer`, and behind that or beneath it what is different
+    /// then.
+    fn lines(&self, step: &Step, room: usize) -> Vec<String> {
+        let mut lines = match step.process {
+            Some(_) => hung(&step.place, &step.what, self.hang(room), room),
+            None => hung("", &format!("{}: {}", self.part(step), step.what), 0, room),
+        };
+        // What the step's own words say is not said again.
+        let changes = step.changes.iter().filter(|change| !step.what.contains(change.as_str()));
+        let changes: Vec<&str> = changes.map(String::as_str).collect();
+        if changes.is_empty() {
+            return lines;
+        }
+        let changes = format!("→ {}", changes.join(", "));
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + 1 + changes.chars().count() <= room => {
+                last.push(' ');
+                last.push_str(&clean(&changes));
+            }
+            _ => lines.extend(hung("", &changes, self.hang(room), room)),
+        }
+        lines
+    }
+
+    /// How far words are indented in so much room: beside the places, or a little.
+    fn hang(&self, room: usize) -> usize {
+        let beside = self.places + 1;
+        if beside + LEAST_WORDS <= room { beside } else { GAP }
+    }
+
+    /// The part of the machine that does something, with its processor where that is not seen from the column.
+    fn part(&self, step: &Step) -> String {
+        let is_seen = self.processors == 1 || (self.column.is_some() && self.column_of(step).is_some());
+        if is_seen { step.place.clone() } else { format!("{} of processor {}", step.place, step.processor) }
+    }
+}
+
+/// Words in lines that are indented so far, with `head` at the left: in front of them, or above.
+fn hung(head: &str, words: &str, indent: usize, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = wrap(&clean(words), room.saturating_sub(indent))
+        .into_iter()
+        .map(|line| format!("{:indent$}{line}", ""))
+        .collect();
+    let head = clean(head);
+    let length = head.chars().count();
+    match lines.first_mut() {
+        Some(first) if length < indent => {
+            let words: String = first.chars().skip(length).collect();
+            *first = format!("{head}{words}");
+        }
+        _ => drop(lines.splice(0..0, wrap(&head, room))),
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(process: Option<u8>, processor: u8, place: &str, what: &str, changes: &[&str]) -> Step {
+        let changes = changes.iter().map(ToString::to_string).collect();
+        Step { process, processor, place: place.to_owned(), what: what.to_owned(), changes }
+    }
+
+    fn witness(processor_of_b: u8, back_to: Option<usize>) -> Witness {
+        let steps = vec![
+            step(Some(0), 0, "tst", "move k1,a0", &["k1 = 0x10000000"]),
+            step(
+                Some(1),
+                processor_of_b,
+                "tst+0x4",
+                "a long instruction that has no end in sight",
+                &["v0 = 0"],
+            ),
+            step(None, processor_of_b, "kernel", "x = 1 reaches memory", &["x = 1"]),
+        ];
+        Witness { harm: None, steps, back_to, so: "A waits for B".to_owned() }
+    }
+
+    fn lines(witness: &Witness, processors: u8, width: usize) -> Vec<String> {
+        let text = anstream::adapter::strip_str(&draw(witness, processors, width)).to_string();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn each_process_has_its_column() {
+        let all = [
+            "   A                             B",
+            "1  tst     move k1,a0",
+            "           → k1 = 0x10000000",
+            "2                                tst+0x4 a long instruction",
+            "                                         that has no end in",
+            "                                         sight → v0 = 0",
+            "3                                kernel: x = 1 reaches memory",
+            "",
+            "A waits for B.",
+        ];
+        assert_eq!(lines(&witness(1, None), 2, 61), all.map(str::to_owned));
+    }
+
+    #[test]
+    fn what_nobody_did_on_a_shared_processor_is_in_nobodys_column() {
+        let drawn = lines(&witness(0, None), 1, 80);
+        assert!(drawn.contains(&"3  kernel: x = 1 reaches memory".to_owned()), "{drawn:#?}");
+        // On the second of two, where nobody lives.
+        let mut stray = witness(1, None);
+        stray.steps[1].process = Some(0);
+        let drawn = lines(&stray, 2, 80);
+        assert!(drawn.contains(&"3  kernel of processor 1: x = 1 reaches memory".to_owned()), "{drawn:#?}");
+    }
+
+    #[test]
+    fn where_there_is_no_room_for_columns_the_names_stand_in_front() {
+        let drawn = lines(&witness(1, None), 2, 44);
+        assert_eq!(drawn[0], "1  A  tst     move k1,a0 → k1 = 0x10000000");
+        assert!(drawn[1].starts_with("2  B  tst+0x4 a long instruction"), "{drawn:#?}");
+        assert_eq!(drawn[3], "3     kernel of processor 1: x = 1 reaches");
+    }
+
+    #[test]
+    fn a_loop_is_said_to_be_one() {
+        let drawn = lines(&witness(1, Some(1)), 2, 80);
+        assert!(drawn.contains(&"From here on everything repeats from step 2.".to_owned()), "{drawn:#?}");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let mut many = witness(1, Some(0));
+        many.steps.push(step(Some(3), 1, "a-place-that-is-longer-than-any-other", "x", &["y", "z"]));
+        for witness in [witness(0, None), witness(1, None), many] {
+            for width in 30..160 {
+                for line in lines(&witness, 2, width) {
+                    assert!(line.chars().count() <= width, "{width}: {line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_program_says_cannot_command_the_terminal() {
+        let steps = vec![step(Some(0), 0, "a\u{1b}[2J", "b\u{7}", &["c\u{9b}"])];
+        let witness = Witness { harm: None, steps, back_to: None, so: "d\u{1b}c".to_owned() };
+        assert!(!draw(&witness, 1, 80).contains(['\u{7}', '\u{9b}']));
+        assert!(lines(&witness, 1, 80).iter().all(|line| !line.contains(|c: char| c.is_control())));
+    }
+}
