@@ -8,7 +8,7 @@ mod plays;
 mod words;
 
 use tollgate_schedules::subject::{Group, Wish};
-use tollgate_schedules::{Limits, Subject, Verdict};
+use tollgate_schedules::{Harm, Limits, Subject, Verdict};
 
 use crate::args::{FailOnLock, Format, SchedulesArgs};
 use crate::failure::Failure;
@@ -108,6 +108,12 @@ fn detail(outcome: &Outcome, width: usize) -> String {
         let Some(harm) = other.harm else { continue };
         let steps = figures::count(other.steps.len(), "step", "steps");
         text.push_str(&paragraph(&format!("Also: {harm}, after {steps}."), width, ""));
+    }
+    // That one thing goes wrong does not mean that all do.
+    let never: Vec<String> =
+        Harm::ALL.into_iter().filter(|&harm| checked.never(harm)).map(|harm| harm.to_string()).collect();
+    if !never.is_empty() {
+        text.push_str(&paragraph(&format!("Never: {}.", never.join("; ")), width, ""));
     }
     text
 }

@@ -15,7 +15,7 @@ pub(super) enum Left {
     Free,
     /// It looks taken, and nobody is there to give it back.
     Taken,
-    /// Whoever takes it is told that its owner is dead: ESRCH.
+    /// Whoever takes it is told that its owner is dead: ESRCH, as long as no other thread has got the owner's number.
     Told,
     /// A take does not return: it waits for somebody who is dead.
     Waiting,

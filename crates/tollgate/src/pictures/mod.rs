@@ -3,6 +3,7 @@
 
 mod bill;
 mod curve;
+mod features;
 mod market;
 mod matrix;
 
@@ -22,6 +23,7 @@ pub fn of(run: &Run, prices: &Prices, width: usize) -> String {
         curve::of(run, prices, width),
         matrix::of(prices, width),
         market::of(prices, width),
+        features::of(prices, width),
         bill::of(prices, width),
     ];
     pictures.into_iter().flatten().map(|picture| format!("{picture}\n")).collect()

@@ -1,0 +1,160 @@
+//! What each lock is good for: the second table of the published comparison, filled in from what was measured, tried and
+//! proved, with the evidence beneath each row.
+
+use tollgate_model::{ParamValue, Tally};
+use tollgate_schedules::{Limits, Verdict, subject::Wish};
+
+use super::{rows, word};
+use crate::figures;
+use crate::prices::{Figures, Prices};
+use crate::table::{Look, Table, heading};
+
+/// The system call that the others are held against.
+const SYSTEM_CALL: &str = "futex-trylock-pi";
+
+/// None where what it rests on was not measured.
+pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
+    let system_call = find(prices, "locks/uncontended", SYSTEM_CALL, None)?.price.median;
+    let mut table = Table::new(&["lock", "safety", "efficiency", "resources", "footprint"]);
+    let mut any = false;
+    for (case, figures) in prices.measured().filter(|(case, _)| case.probe == "locks/uncontended") {
+        let Some(by) = word(case, "by") else { continue };
+        let cells = [
+            safety(prices, by),
+            efficiency(figures, system_call),
+            resources(prices, by),
+            footprint(prices, by),
+        ];
+        any |= cells[0].is_some();
+        let words = cells.iter().map(|cell| cell.as_ref().map_or("not tried", |cell| cell.word).to_owned());
+        let words: Vec<String> = std::iter::once(by.to_owned()).chain(words).collect();
+        let evidence: Vec<String> = cells.into_iter().flatten().map(|cell| cell.evidence).collect();
+        table.row(Look::Plain, &words, &evidence);
+    }
+    let title = "locks: what each is good for, and how that is known";
+    any.then(|| format!("{}{}", heading(title, width), table.render(width)))
+}
+
+/// A cell of the table, and what it rests on.
+struct Cell {
+    word: &'static str,
+    evidence: String,
+}
+
+/// Whether two ever had it at once, and where it may be taken.
+fn safety(prices: &Prices, by: &str) -> Option<Cell> {
+    let preempted = find(prices, "locks/preempted", by, None)?;
+    let takes = preempted.measured.samples.len() as u64 * preempted.measured.ops_per_sample;
+    let [switches, ..] = preempted.measured.tallies.as_slice() else { return None };
+    let word = match by {
+        "rseq" | "lamport-up" => "one processor",
+        "rseq-cpu" => "its processor",
+        _ => "safe",
+    };
+    let takes = figures::significant(takes as f64 / 1e6, 3);
+    let mut evidence =
+        format!("two never had it in {takes} million takes with {} forced switches", switches.number);
+    if let Some(proof) = proof(by) {
+        evidence.push_str(&proof);
+    }
+    Some(Cell { word, evidence })
+}
+
+/// What every interleaving on a model says of the algorithm.
+fn proof(by: &str) -> Option<String> {
+    let (name, what) = match by {
+        "rseq" | "rseq-cpu" => ("figure-11", "its forerunner"),
+        "lamport" => ("lamport", "its algorithm"),
+        "lamport-up" => ("lamport-up", "its algorithm"),
+        _ => return None,
+    };
+    let subject = tollgate_schedules::subjects().find(|subject| subject.name() == name)?;
+    let checked = subject.check(subject.setting(Wish::default()).ok()?, Limits::default());
+    (checked.verdict == Verdict::Holds)
+        .then(|| format!(", and in none of {} states of the model of {what} ({name})", checked.states))
+}
+
+/// What it costs where nobody is in the way, by the published bounds: seven times cheaper than the system call was excellent.
+fn efficiency(figures: &Figures, system_call: f64) -> Option<Cell> {
+    const EXCELLENT: f64 = 7.0;
+    const GOOD: f64 = 2.0;
+    let bounded = figures.below.unwrap_or(figures.price.median);
+    let times = system_call / bounded;
+    if !figures.is_price() || !times.is_finite() {
+        return None;
+    }
+    let word = match times {
+        EXCELLENT.. => "excellent",
+        GOOD.. => "good",
+        _ => "poor",
+    };
+    let at_least = if figures.below.is_some() { "at least " } else { "" };
+    let evidence = match times {
+        1.05.. => format!("{at_least}{} times as cheap as {SYSTEM_CALL}", figures::significant(times, 3)),
+        0.95..=1.05 => "the system call itself, or as dear".to_owned(),
+        _ => format!("{} times as dear as {SYSTEM_CALL}", figures::significant(1.0 / times, 3)),
+    };
+    Some(Cell { word, evidence })
+}
+
+/// What must be set up, and what is left when a process is killed.
+fn resources(prices: &Prices, by: &str) -> Option<Cell> {
+    let tallies = |at: &str| {
+        let figures = find(prices, "locks/killed", by, Some(("at", at)))?;
+        Some(figures.measured.tallies.as_slice())
+    };
+    let (holding, random) = (tallies("holding")?, tallies("random")?);
+    let (word, needs) = match by {
+        "rseq" | "rseq-cpu" => ("easy", "an area for each thread, which the C library registers; "),
+        "lamport" | "lamport-up" => ("difficult", "a number for each thread; "),
+        "eventfd" => ("easy", "a descriptor; "),
+        "semop" => ("difficult", "a set in the kernel that outlives every process; "),
+        _ => ("unnecessary", ""),
+    };
+    let evidence = format!("{needs}killed while holding: {}; at random: {}", left(holding), left(random));
+    Some(Cell { word, evidence })
+}
+
+/// `12 locks left taken, 30 left free`: what killed processes left.
+fn left(tallies: &[Tally]) -> String {
+    let met: Vec<String> = tallies
+        .iter()
+        .filter(|tally| tally.number > 0)
+        .map(|tally| format!("{} {}", tally.number, tally.what))
+        .collect();
+    if met.is_empty() { "nothing was tried".to_owned() } else { met.join(", ") }
+}
+
+/// Bytes of this program; the kernel's part is the machine's.
+fn footprint(prices: &Prices, by: &str) -> Option<Cell> {
+    const SMALL: f64 = 64.0;
+    const MEDIUM: f64 = 160.0;
+    let bytes = |part: &str| Some(find(prices, "locks/footprint", by, Some(("part", part)))?.price.median);
+    let (code, data) = (bytes("code")?, bytes("data")?);
+    let word = match code + data {
+        ..=SMALL => "small",
+        ..=MEDIUM => "medium",
+        _ => "large",
+    };
+    let mut evidence = format!("{code} bytes of code, {data} of data");
+    if let Some(kernel) = bytes("kernel") {
+        evidence.push_str(&format!(", {kernel} in the kernel"));
+    }
+    Some(Cell { word, evidence })
+}
+
+/// The price of one lock's case, with another parameter where there is one.
+fn find<'a, 'b>(
+    prices: &'b Prices<'a>,
+    probe: &'b str,
+    by: &str,
+    other: Option<(&str, &str)>,
+) -> Option<&'b Figures<'a>> {
+    let is = |value: Option<&ParamValue>, wanted: &str| {
+        *value.unwrap_or(&ParamValue::Flag(false)) == wanted.into()
+    };
+    let found = rows(prices, probe).find(|(case, _)| {
+        is(case.params.get("by"), by) && other.is_none_or(|(name, value)| is(case.params.get(name), value))
+    });
+    found.map(|(_, figures)| figures)
+}
