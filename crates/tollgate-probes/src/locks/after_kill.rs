@@ -37,8 +37,7 @@ fn arm(params: &Params) -> Result<Arm, Refusal> {
         "holding" => Moment::Holding,
         _ => Moment::Random(Random::new(Random::seed())),
     };
-    let mut trial = Trial { method, at, _taken: taken };
-    trial.once()?;
+    let trial = Trial { method, at, _taken: taken };
     Ok(Arm::new(trial).with_notes([killed::stays(method)]))
 }
 

@@ -101,7 +101,7 @@ fn memory(method: Method) -> Memory {
 /// kernel/rseq.c).
 fn kernel_functions(method: Method) -> &'static [&'static str] {
     match method {
-        Method::Rseq | Method::RseqCpu => &["__rseq_handle_notify_resume", "rseq_syscall", "rseq_warn_flags"],
+        Method::Rseq | Method::RseqCpu => &["__rseq_handle_notify_resume"],
         Method::FutexTrylockPi => &["futex_lock_pi", "futex_unlock_pi", "futex_lock_pi_atomic"],
         Method::Eventfd => &["eventfd_read", "eventfd_write"],
         Method::Semop => &["do_semtimedop", "__do_semtimedop"],
@@ -139,7 +139,7 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
     /// More than any kernel has.
     const MOST_BYTES: u64 = 64 << 20;
     let wanted: Vec<&str> = Method::LOCKS.into_iter().flat_map(kernel_functions).copied().collect();
-    let mut found = Vec::new();
+    let mut found: Vec<(String, u64)> = Vec::new();
     let mut open: Vec<(String, u64)> = Vec::new();
     for line in symbols.take(MOST_BYTES).lines() {
         let line = line.map_err(|error| Refusal::Skip(format!("/proc/kallsyms cannot be read: {error}")))?;
@@ -155,6 +155,10 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
         }
         if open.first().is_some_and(|(_, start)| address > *start) {
             found.extend(open.drain(..).map(|(name, start)| (name, address - start)));
+            // The rest of a hundred thousand lines would take as long again.
+            if wanted.iter().all(|wanted| found.iter().any(|(name, _)| name == wanted)) {
+                break;
+            }
         }
         if wanted.contains(&name) {
             open.push((name.to_owned(), address));

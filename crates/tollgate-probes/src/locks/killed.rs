@@ -135,10 +135,10 @@ fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
     }
 }
 
-/// Has this process killed by SIGPROF when it has used the processor a thousand times as long as so many takes need (setitimer(2)),
+/// Has this process killed by SIGPROF when it has used the processor a hundred times as long as so many takes need (setitimer(2)),
 /// however busy the machine is; and by SIGALRM if it sleeps, which none of them does.
 fn limit_time() {
-    const USED: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 10_000 };
+    const USED: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 2_000 };
     const PASSED: libc::c_uint = 10;
     let limit = libc::itimerval { it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 }, it_value: USED };
     // SAFETY: an all-zero sigset_t is an empty set; the signals and their default actions are valid; the kernel reads the limit.

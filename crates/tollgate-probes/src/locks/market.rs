@@ -26,7 +26,7 @@ pub(super) struct Setting {
 /// Items of one iteration.
 pub(super) const ITEMS: u64 = 1000;
 /// Items that are handled before the time begins, so that everybody has found the way; at least so many a thread.
-const WARM_UP: u64 = 8;
+const WARM_UP: u64 = 4;
 /// Places in the buffer.
 const SLOTS: usize = 16;
 /// What a block tells beside its time, in this order.

@@ -40,17 +40,17 @@ const fn takes(method: Method) -> u64 {
 fn arm(params: &Params) -> Result<Arm, Refusal> {
     let method = Method::of(params)?;
     let index = Method::LOCKS.iter().position(|other| *other == method).unwrap_or_default();
-    let mut stressed = Stressed(Box::new(process_for(method)?.experiment(index)));
-    tried(|| stressed.block(Clock::Kernel, Order { iterations: 1, extra: 0 }))?;
+    let stressed = Stressed(Box::new(process_for(method, index)?.experiment(index)));
     Ok(Arm::new(stressed).with_ops(takes(method)).with_most(1))
 }
 
 /// Whether switches come about here at all.
-fn tried(mut block: impl FnMut() -> Result<Block, Refusal>) -> Result<(), Refusal> {
+fn tried(experiment: &mut impl Experiment) -> Result<(), Refusal> {
     const TRIALS: usize = 16;
     for _ in 0..TRIALS {
         alive();
-        if block()?.tallies[0] > 0 {
+        let blocks = experiment.run(Clock::Kernel, Order { iterations: 1, extra: 0 })?;
+        if blocks.iter().any(|block| block.tallies[0] > 0) {
             return Ok(());
         }
     }
@@ -72,8 +72,9 @@ enum Kind {
     Other,
 }
 
-/// The process whose threads take this lock, made where it is not there yet.
-fn process_for(method: Method) -> Result<Apart, Refusal> {
+/// The process whose threads take this lock, which is its experiment number `index`; made, and tried with it, where it is not
+/// there yet.
+fn process_for(method: Method, index: usize) -> Result<Apart, Refusal> {
     let kind = if method == Method::Semop { Kind::Semaphore } else { Kind::Other };
     // One that a lock has killed, such as one whose call a filter does not allow, makes room for another.
     let known = PROCESSES.with_borrow_mut(|processes| {
@@ -91,6 +92,7 @@ fn process_for(method: Method) -> Result<Apart, Refusal> {
         let of = |method| -> Box<dyn Experiment> { Box::new(Takes { team: Rc::clone(&team), method }) };
         Ok(Method::LOCKS.map(of).into_iter().collect())
     })?;
+    tried(&mut apart.experiment(index))?;
     PROCESSES.with_borrow_mut(|processes| processes.push((kind, apart.clone(), Rc::new(taken))));
     Ok(apart)
 }
