@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::measurement::pairs;
 use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
 use tollgate_model::{Label, Params, Place, RunId, Unit, own};
 use tollgate_probes::bench::Timed;
@@ -40,11 +41,15 @@ struct ProbeRecord {
     counts: Option<&'static str>,
     /// What a share of the operations is counted for.
     share: Option<&'static str>,
+    /// What else is counted.
+    tallies: &'static [&'static str],
     /// One object a case; a probe without parameters has one case, an empty object.
     params: Vec<Params>,
     /// The cases that --thorough adds.
     thorough_params: Vec<Params>,
     against: Option<&'static str>,
+    /// What is different in the case of the same probe that the others are held against.
+    over: Option<Params>,
 }
 
 #[derive(Serialize)]
@@ -96,12 +101,27 @@ fn about(probe: &Probe) -> String {
     if let Some(share) = probe.share {
         about.push_str(&format!(" Counted for one in {} operations: {}.", share.one_of, share.what));
     }
+    if !probe.tallies.is_empty() {
+        about.push_str(&format!(" Also counted: {}.", probe.tallies.join(", ")));
+    }
     about.push_str(&in_words(" Cases: ", &(probe.cases)()));
     about.push_str(&in_words(" With --thorough also: ", &(probe.more)()));
     if let Some(against) = probe.against {
         about.push_str(&format!(" Held against {against}."));
     }
+    if let Some(over) = over(probe) {
+        about.push_str(&format!(" Held against {}.", pairs(&over)));
+    }
     about
+}
+
+/// What is different in the case that the others of a probe are held against.
+fn over(probe: &Probe) -> Option<Params> {
+    (probe.cases)().iter().find_map(|params| {
+        let mut over = (probe.over)(params)?;
+        over.retain(|name, value| params.get(name) != Some(value));
+        (!over.is_empty()).then_some(over)
+    })
 }
 
 /// ` Cases: instructions = 1, 32, 256.`; nothing where there is one case without parameters.
@@ -172,9 +192,11 @@ impl ProbeRecord {
             unit: probe.unit,
             counts: probe.counts,
             share: probe.share.map(|share| share.what),
+            tallies: probe.tallies,
             params: (probe.cases)(),
             thorough_params: (probe.more)(),
             against: probe.against,
+            over: over(probe),
         }
     }
 }

@@ -535,9 +535,11 @@ fn the_list_is_made_from_the_registry() {
             "interface",
             "name",
             "operation",
+            "over",
             "params",
             "share",
             "suite",
+            "tallies",
             "thorough_params",
             "unit",
         ];

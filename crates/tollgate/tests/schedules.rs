@@ -91,7 +91,9 @@ fn what_does_not_hold_shows_the_schedule() {
     assert!(lines[header + 1].starts_with(" 1  lock:1 b[1] = 1 into the store buffer"), "{text}");
     let of_b = lines.iter().find(|line| line.contains("b[2] = 1 into")).expect("B's first step");
     assert_eq!(of_b.find("lock:1"), Some(b), "{text}");
-    assert!(text.ends_with("fence after\n`y = i` is missing.\n"), "{text}");
+    let never =
+        "Never: a process is killed; the lock is taken and nobody holds it; somebody can\nnever finish.\n";
+    assert!(text.ends_with(&format!("fence after\n`y = i` is missing.\n{never}")), "{text}");
 
     let document = home.json(["schedules", "lamport-no-fence", "--format", "json"]);
     let program = &document["programs"][0];
@@ -247,4 +249,48 @@ fn a_reader_that_goes_away_is_no_error() {
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut first).expect("a line");
     let output = child.wait_with_output().expect("ended");
     assert_eq!((first.as_str(), output.status.code(), output.stderr.as_slice()), ("{\n", Some(0), &b""[..]));
+}
+
+#[test]
+fn the_program_of_the_documentation_is_one_and_its_directives_are_known() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schedules.md"));
+    let text = text.expect("the documentation");
+    let program_text = text.split("```").nth(1).expect("a program").trim_start_matches('\n');
+    let directives: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("| `.")?.split('`').next()).collect();
+    assert_eq!(directives.len(), 8, "{directives:?}");
+    // One of them is an instruction.
+    let directives = directives.iter().filter(|directive| !directive.starts_with("word"));
+    let all: String = directives.map(|directive| format!(".{directive}\n")).collect();
+    let home = Home::new();
+    let states = |text: &str| {
+        let document = home.json(["schedules", &home.file("program.s", text), "--format", "json"]);
+        let program = program(&document, "program.s");
+        assert_eq!((&program["verdict"], &program["group"]), (&"holds".into(), &"own".into()));
+        program["states"].as_u64()
+    };
+    // The directives are those that hold without any.
+    assert_eq!(states(program_text), states(&format!("{all}{program_text}")));
+    let published = home.json(["schedules", "figure-11", "--format", "json"]);
+    assert_eq!(states(program_text), program(&published, "figure-11")["states"].as_u64());
+    // And what it depends on is missed.
+    let without = home.file("program.s", format!(".kernel k1=unset\n{program_text}"));
+    let document = home.json(["schedules", &without, "--format", "json"]);
+    assert_eq!(program(&document, "program.s")["harm"], "exclusion");
+}
+
+#[test]
+fn what_is_wrong_with_a_program_is_said_with_its_line() {
+    let home = Home::new();
+    let cases = [
+        ("lw v0,(a0)\nlq t0,1\njr ra\nnop\n", "line 2: `lq` is no instruction"),
+        ("start: lw v0,(a0)\nsw t0,start\njr ra\nnop\n", "line 2: `start` is in the page of tst()"),
+        ("b 5f\nnop\njr ra\nnop\n", "line 1: "),
+        ("lw v0,(a0)\nsw t0,(a0)\n", "line 2: "),
+        (".processes 99\njr ra\nnop\n", "line 1: "),
+    ];
+    for (text, said) in cases {
+        let line = home.refusal(["schedules", &home.file("bad.s", text)]);
+        assert!(line.contains(said), "{line}");
+    }
 }
