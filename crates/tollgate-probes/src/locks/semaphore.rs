@@ -75,13 +75,16 @@ fn make(key: libc::key_t) -> Result<libc::c_int, Refusal> {
 
 /// Under the first key that is free, after those whose maker is gone were taken away.
 fn make_marked() -> Result<libc::c_int, Refusal> {
-    let mut refusal = Refusal::Fail("every key for a semaphore is taken".to_owned());
-    for key in MARK..MARK + TRIES {
+    let keys = MARK..MARK + TRIES;
+    for key in keys.clone() {
         // SAFETY: semget(2) takes numbers; without IPC_CREAT it makes nothing.
         let known = unsafe { libc::semget(key, 2, 0) };
         if known >= 0 && maker_is_gone(known) {
             remove(known);
         }
+    }
+    let mut refusal = Refusal::Fail("every key for a semaphore is taken".to_owned());
+    for key in keys {
         match make(key) {
             Ok(number) => return Ok(number),
             Err(why) => refusal = why,
@@ -106,4 +109,73 @@ fn maker_is_gone(number: libc::c_int) -> bool {
 fn remove(number: libc::c_int) {
     // SAFETY: the set is of our own making.
     unsafe { libc::semctl(number, 0, libc::IPC_RMID) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::raw::tests::in_a_process_of_its_own;
+
+    /// Whether there is a set of this key.
+    fn is_there(key: libc::key_t) -> bool {
+        // SAFETY: semget(2) takes numbers; without IPC_CREAT it makes nothing.
+        unsafe { libc::semget(key, 2, 0) >= 0 }
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_taken_away_by_the_next_and_what_lives_is_not() {
+        in_a_process_of_its_own(|| {
+            // The machine's own sets are nobody's to be tried with.
+            if !in_a_namespace_of_its_own() {
+                return println!("skipped: no namespace for it: {}", io::Error::last_os_error());
+            }
+            in_a_child(|| {
+                for _ in 0..3 {
+                    make_marked().map(tell_maker).expect("a set");
+                }
+            });
+            assert!([0, 1, 2].iter().all(|key| is_there(MARK + key)), "they outlive their maker");
+            make_marked().map(tell_maker).expect("a set");
+            assert!(is_there(MARK) && !is_there(MARK + 1) && !is_there(MARK + 2));
+            make_marked().map(tell_maker).expect("a set");
+            assert!(is_there(MARK) && is_there(MARK + 1), "the maker of the first lives");
+        });
+    }
+
+    /// A child that does this, and has ended when this returns.
+    fn in_a_child(work: impl FnOnce()) {
+        // SAFETY: the copy makes system calls and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            work();
+            // SAFETY: ends the copy without running what belongs to the original.
+            unsafe { libc::_exit(0) };
+        }
+        // SAFETY: no status is asked for.
+        assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
+    }
+
+    /// As [`Semaphore::new`]: so that the kernel knows who made it.
+    fn tell_maker(number: libc::c_int) {
+        // SAFETY: the set has two semaphores, and SETVAL takes a number.
+        assert_eq!(unsafe { libc::semctl(number, MAKERS, libc::SETVAL, 1) }, 0);
+    }
+
+    #[test]
+    fn it_is_free_once_and_goes_with_its_maker_alone() {
+        in_a_process_of_its_own(|| {
+            let semaphore = match Semaphore::new() {
+                Ok(semaphore) => semaphore,
+                Err(why) => return println!("skipped: {why:?}"),
+            };
+            // SAFETY: GETVAL takes nothing.
+            let value = |number| unsafe { libc::semctl(number, OURS, libc::GETVAL) };
+            let number = semaphore.number();
+            assert_eq!(value(number), 1);
+            in_a_child(|| drop(Semaphore { number, maker: semaphore.maker }));
+            assert_eq!(value(number), 1);
+            drop(semaphore);
+            assert_eq!(value(number), -1);
+        });
+    }
 }
