@@ -16,6 +16,7 @@ pub mod probe;
 mod processes;
 pub mod registry;
 pub mod selection;
+mod syscall;
 mod traps;
 mod uring;
 

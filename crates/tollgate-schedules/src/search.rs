@@ -239,8 +239,12 @@ impl<'a, M: Machine> Graph<'a, M> {
     /// The first state from which no schedule leads to one in which everybody has finished.
     fn first_doomed(&self) -> Result<Option<u32>, OutOfMemory> {
         let (starts, sources) = self.backwards()?;
-        let mut hopeful = vec![false; self.states.len()];
+        let mut hopeful: Vec<bool> = Vec::new();
         let mut reached: Vec<u32> = Vec::new();
+        // Each state is reached once.
+        hopeful.try_reserve_exact(self.states.len()).map_err(|_| OutOfMemory)?;
+        reached.try_reserve_exact(self.states.len()).map_err(|_| OutOfMemory)?;
+        hopeful.resize(self.states.len(), false);
         for (number, state) in self.states.iter().enumerate() {
             if self.machine.finished(state) {
                 hopeful[number] = true;

@@ -1,5 +1,7 @@
 //! The suite of locks: what holds on every machine, judged by ratios and counts of one run.
 
+#![allow(clippy::panic)] // A test may stop at the first surprise.
+
 mod common;
 
 use std::time::Duration;
@@ -24,6 +26,24 @@ fn every_row_is_answered_in_time_and_locks_at_user_level_beat_the_system_call() 
     trade(&rows);
     one_processor_only(&rows);
     footprint(&rows);
+}
+
+#[test]
+fn a_restartable_sequence_needs_no_library_that_registers_it() {
+    let mut marked = Marked::new(&["locks/uncontended{by=rseq}"], 1);
+    // Of glibc from 2.35 on; others never do.
+    marked.command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+    let (rows, _) = marked.rows();
+    let row = rows.find("locks/uncontended", &json!({"by": "rseq"}));
+    match row["status"].as_str() {
+        Some("measured") => {}
+        Some("skipped") => {
+            let why = row["why"].as_str().unwrap_or_default();
+            assert!(why.contains("rseq(2)") || why.contains("one processor"), "{why}");
+            println!("skipped: {why}");
+        }
+        _ => panic!("{row}"),
+    }
 }
 
 const SYSTEM_CALL: &str = "futex-trylock-pi";

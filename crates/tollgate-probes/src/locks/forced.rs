@@ -3,11 +3,11 @@
 //!
 //! Source: timer_create(2) with SIGEV_THREAD_ID, sched_yield(2). A signal also restarts a restartable sequence (rseq(2)).
 
-use std::arch::asm;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::{io, mem, ptr};
 
 use crate::bench::{Random, Refusal, cpu};
+use crate::syscall::{call, sched_yield};
 
 /// The shortest time until a thread that goes on running is switched out, in nanoseconds.
 const SHORTEST: u64 = 50_000;
@@ -80,8 +80,7 @@ impl Slot {
         }
         let holds = self.holds.load(Relaxed);
         self.runs();
-        // SAFETY: sched_yield(2) takes nothing.
-        unsafe { call(libc::SYS_sched_yield, [0; 4]) };
+        sched_yield();
         if LAST.load(Relaxed) != self.number {
             self.switches.store(self.switches.load(Relaxed) + 1, Relaxed);
             self.while_holding.store(self.while_holding.load(Relaxed) + u64::from(holds), Relaxed);
@@ -201,31 +200,4 @@ impl Drop for Timer<'_> {
         // SAFETY: the timer is ours.
         unsafe { libc::syscall(libc::SYS_timer_delete, number) };
     }
-}
-
-/// Gives the processor away.
-pub(super) fn sched_yield() {
-    // SAFETY: sched_yield(2) takes nothing.
-    unsafe { call(libc::SYS_sched_yield, [0; 4]) };
-}
-
-/// A system call that leaves errno alone, as a handler must.
-///
-/// # Safety
-/// As the call of this number asks of its arguments.
-#[inline(always)]
-unsafe fn call(number: libc::c_long, arguments: [u64; 4]) -> i64 {
-    let result: i64;
-    let [first, second, third, fourth] = arguments;
-    // SAFETY: the instruction overwrites rcx and r11 beside its result; the caller answers for the rest.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") first, in("rsi") second, in("rdx") third, in("r10") fourth,
-            out("rcx") _, out("r11") _,
-            options(nostack),
-        );
-    }
-    result
 }

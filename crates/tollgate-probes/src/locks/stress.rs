@@ -10,6 +10,7 @@ use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
 use crate::bench::clock::{Clock, Span};
 use crate::bench::{Block, Refusal, cpu, room};
+use crate::syscall::sched_yield;
 
 /// Threads that take the lock.
 pub(super) const WORKERS: usize = 4;
@@ -296,7 +297,7 @@ impl Arena {
                     break;
                 }
                 outcome.in_vain += 1;
-                forced::sched_yield();
+                sched_yield();
                 continue;
             }
             slot.set_holds(true);

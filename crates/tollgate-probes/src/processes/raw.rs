@@ -1,11 +1,12 @@
 //! System calls without the C library around them, and what the kernel counts of them.
 
-use std::arch::asm;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 pub(super) use crate::bench::cpu::{own_thread, switches_of_process};
 use crate::bench::{Refusal, cpu};
+use crate::syscall::call;
+pub(super) use crate::syscall::sched_yield;
 
 /// The bytes of a token: what eventfd(2) asks for, and as good for a pipe as any other.
 pub(super) const TOKEN: i64 = 8;
@@ -14,21 +15,14 @@ pub(super) const TOKEN: i64 = 8;
 #[inline(always)]
 pub(super) fn read(descriptor: RawFd, token: &mut u64) -> i64 {
     // SAFETY: the kernel writes at most eight bytes, to `token`.
-    unsafe { call(libc::SYS_read, descriptor as u64, &raw mut *token as u64, TOKEN as u64, 0) }
+    unsafe { call(libc::SYS_read, [descriptor as u64, &raw mut *token as u64, TOKEN as u64, 0]) }
 }
 
 /// write(2) of one token: the bytes written, or an error's number less than zero.
 #[inline(always)]
 pub(super) fn write(descriptor: RawFd, token: &u64) -> i64 {
     // SAFETY: the kernel reads eight bytes, from `token`.
-    unsafe { call(libc::SYS_write, descriptor as u64, &raw const *token as u64, TOKEN as u64, 0) }
-}
-
-/// sched_yield(2).
-#[inline(always)]
-pub(super) fn sched_yield() {
-    // SAFETY: the call takes nothing.
-    unsafe { call(libc::SYS_sched_yield, 0, 0, 0, 0) };
+    unsafe { call(libc::SYS_write, [descriptor as u64, &raw const *token as u64, TOKEN as u64, 0]) }
 }
 
 /// Sleeps as long as `word` is `value` and nobody wakes it (futex(2), FUTEX_WAIT, private to the process).
@@ -36,7 +30,7 @@ pub(super) fn sched_yield() {
 pub(super) fn futex_wait(word: &std::sync::atomic::AtomicU32, value: u32) -> i64 {
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel reads the word and, without a timeout, nothing else.
-    unsafe { call(libc::SYS_futex, word.as_ptr() as u64, operation as u64, u64::from(value), 0) }
+    unsafe { call(libc::SYS_futex, [word.as_ptr() as u64, operation as u64, u64::from(value), 0]) }
 }
 
 /// Wakes one thread that sleeps on `word` (futex(2), FUTEX_WAKE, private to the process).
@@ -44,25 +38,7 @@ pub(super) fn futex_wait(word: &std::sync::atomic::AtomicU32, value: u32) -> i64
 pub(super) fn futex_wake(word: &std::sync::atomic::AtomicU32) -> i64 {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel only takes the word's address.
-    unsafe { call(libc::SYS_futex, word.as_ptr() as u64, operation as u64, 1, 0) }
-}
-
-/// # Safety
-/// As the call of this number asks of its arguments.
-#[inline(always)]
-unsafe fn call(number: i64, first: u64, second: u64, third: u64, fourth: u64) -> i64 {
-    let result: i64;
-    // SAFETY: the instruction overwrites rcx and r11 beside its result; the caller answers for the rest.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") first, in("rsi") second, in("rdx") third, in("r10") fourth,
-            out("rcx") _, out("r11") _,
-            options(nostack),
-        );
-    }
-    result
+    unsafe { call(libc::SYS_futex, [word.as_ptr() as u64, operation as u64, 1, 0]) }
 }
 
 /// Nanoseconds that a thread of this process has waited for a processor while it could have run (the second figure of
