@@ -12,7 +12,7 @@ const RESTARTABLE: &str = "rseq";
 
 /// What there is to say of the suite.
 pub(super) fn of(prices: &Prices) -> Vec<Observation> {
-    [uncontended(prices), trade(prices)].into_iter().flatten().collect()
+    [uncontended(prices), three_calls(prices), trade(prices)].into_iter().flatten().collect()
 }
 
 /// How much cheaper it is where nobody is in the way.
@@ -29,6 +29,30 @@ fn uncontended(prices: &Prices) -> Option<Observation> {
         ),
         from: vec![call.to_string(), sequence.to_string()],
     })
+}
+
+/// The calls of the published comparison, and what has taken their place.
+fn three_calls(prices: &Prices) -> Option<Observation> {
+    let calls = [
+        ("sem_wait()", "sem-trywait"),
+        ("pthread_mutex_trylock()", "pthread-trylock"),
+        ("tst()", RESTARTABLE),
+    ];
+    let mut words = Vec::new();
+    let mut from = Vec::new();
+    for (published, by) in calls {
+        let case = case("locks/uncontended", &[("by", by.into())]);
+        let figures = find(prices, &case)?;
+        let price = figures::price(figures.below.unwrap_or(figures.price.median), figures.measured.unit);
+        let below = if figures.below.is_some() { "less than " } else { "" };
+        words.push(format!("{published} {below}{price} (by {by})"));
+        from.push(case.to_string());
+    }
+    let sentence = format!(
+        "The three calls of the published comparison, called again and again with their release: {}.",
+        words.join(", ")
+    );
+    Some(Observation { sentence, from })
 }
 
 /// The least that it gains where producers and consumers share one processor.
