@@ -342,6 +342,10 @@ fn rounds(ledger: &Ledger, find: Find, clock: Clock, orders: &[ArmOrder], seed: 
     }
     while ledger.rounds() < MAX_ROUNDS {
         random.shuffle(&mut field.arms);
+        if ledger.rounds() == 0 {
+            // All are due, and where there is not time for all, those that take long are few.
+            field.arms.sort_by_key(|ready| orders[ready.index].stride);
+        }
         match field.round(Some(ledger.rounds()), until.deadline) {
             End::Whole => ledger.finish_round(),
             End::Broken => field.forget(ledger.rounds()),
