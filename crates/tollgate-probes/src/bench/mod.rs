@@ -43,7 +43,7 @@ pub use plan::Plan;
 pub(crate) use random::Random;
 pub use room::{Allowed, Room};
 pub use site::Site;
-pub use station::{Around, Block, Order, Refusal, Station, Tallies};
+pub use station::{Around, Block, Order, Refusal, Station, Tallies, of_a_few};
 pub use timed::{Context, Timed, TimedLoop};
 pub(crate) use worker::die_with_parent;
 pub use worker::{alive, enter_if_told};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
 use super::timed::Context;
+use super::worker::alive;
 
 /// Why a case cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,23 @@ pub struct Block {
 
 /// Numbers that a probe counts beside its price, the rest 0.
 pub type Tallies = [u64; 4];
+
+/// A block that nobody disturbed, of a few: where others have the processor, one may be left alone. The last where none was.
+///
+/// # Errors
+/// What the first says that fails.
+pub fn of_a_few(mut block: impl FnMut() -> Result<Block, Refusal>) -> Result<Block, Refusal> {
+    const TRIES: usize = 3;
+    let mut latest = block()?;
+    for _ in 1..TRIES {
+        if latest.undisturbed {
+            break;
+        }
+        alive();
+        latest = block()?;
+    }
+    Ok(latest)
+}
 
 /// Where blocks run.
 pub trait Station {

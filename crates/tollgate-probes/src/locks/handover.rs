@@ -43,11 +43,7 @@ pub(super) static PROBE: Probe = Probe {
         let of = |cpus: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, cpus));
         ["one", "two"].into_iter().flat_map(of).collect()
     },
-    over: |case| {
-        let mut base = case.clone();
-        base.insert("by".to_owned(), Method::SYSTEM_CALL.name().into());
-        Some(base)
-    },
+    over: |case| Some(Method::by_system_call(case)),
     arm: |_, params| arm(params),
     ..PLAIN
 };

@@ -126,12 +126,9 @@ fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
         }
     }
     match method {
-        Method::FutexTrylockPi | Method::Semop => answer.wrapping_neg().cast_signed(),
-        // The bytes that were read, less eight.
-        Method::Eventfd => answer.wrapping_add(8).wrapping_neg().cast_signed(),
         Method::PthreadTrylock => answer.cast_signed(),
-        // What they return is no error's number.
-        _ => libc::EAGAIN,
+        // What the others return is no error's number.
+        _ => method.errno(answer).unwrap_or(libc::EAGAIN),
     }
 }
 

@@ -294,17 +294,10 @@ impl Handle {
 
     /// What it means that a lock that nobody has cannot be taken.
     pub fn refusal(&self, answer: u32) -> Refusal {
-        let errno = match self.lock.method {
-            Method::FutexTrylockPi => answer.wrapping_neg(),
-            Method::Eventfd => answer.wrapping_add(8).wrapping_neg(),
-            Method::Semop => answer.wrapping_neg(),
-            _ => {
-                return Refusal::Fail(format!(
-                    "a lock that nobody has cannot be taken: the answer is {answer}"
-                ));
-            }
+        let Some(errno) = self.lock.method.errno(answer) else {
+            return Refusal::Fail(format!("a lock that nobody has cannot be taken: the answer is {answer}"));
         };
-        let error = io::Error::from_raw_os_error(errno.cast_signed());
+        let error = io::Error::from_raw_os_error(errno);
         Refusal::of(&format!("taking it by {} is refused", self.lock.method.name()), &error)
     }
 

@@ -79,6 +79,23 @@ impl Method {
         Self::LOCKS.into_iter().chain([Plain]).find(|method| method.name() == name)
     }
 
+    /// The same case by the system call.
+    pub fn by_system_call(case: &Params) -> Params {
+        let mut base = case.clone();
+        base.insert("by".to_owned(), Self::SYSTEM_CALL.name().into());
+        base
+    }
+
+    /// The error that the kernel gave for a take, where it is the kernel that is asked.
+    pub const fn errno(self, answer: u32) -> Option<i32> {
+        match self {
+            FutexTrylockPi | Semop => Some(answer.wrapping_neg().cast_signed()),
+            // The bytes that were read, less eight.
+            Eventfd => Some(answer.wrapping_add(8).wrapping_neg().cast_signed()),
+            _ => None,
+        }
+    }
+
     /// The one that a case names.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::method::Method;
 use super::stress::{Team, WORKERS};
 use crate::bench::clock::Clock;
 use crate::bench::room::{self, Taken};
-use crate::bench::{Apart, Arm, Block, Experiment, Order, Refusal, Station, Timed, alive, cpu};
+use crate::bench::{Apart, Arm, Block, Experiment, Order, Refusal, Station, Timed, alive, cpu, of_a_few};
 use crate::probe::{PLAIN, Probe, each_word};
 
 pub(super) static PROBE: Probe = Probe {
@@ -115,20 +115,9 @@ struct Stressed(Box<dyn Experiment>);
 
 impl Station for Stressed {
     fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
-        /// Where others have the processor, one of a few may be left alone.
-        const TRIES: usize = 3;
-        let mut ask = || {
+        of_a_few(|| {
             let blocks = self.0.run(clock, order)?;
             blocks.first().copied().ok_or_else(|| Refusal::Fail("it was not answered".to_owned()))
-        };
-        let mut block = ask()?;
-        for _ in 1..TRIES {
-            if block.undisturbed {
-                break;
-            }
-            alive();
-            block = ask()?;
-        }
-        Ok(block)
+        })
     }
 }

@@ -7,7 +7,7 @@ use super::market::{ITEMS, Setting, TALLIES};
 use super::method::Method;
 use super::semaphore;
 use crate::bench::clock::Clock;
-use crate::bench::{Apart, Arm, Block, Experiment, Order, Refusal, Station, Timed, alive, cpu};
+use crate::bench::{Apart, Arm, Block, Experiment, Order, Refusal, Station, Timed, cpu, of_a_few};
 use crate::probe::{PLAIN, Probe, number, params, word};
 
 pub(super) static PROBE: Probe = Probe {
@@ -18,11 +18,7 @@ pub(super) static PROBE: Probe = Probe {
     tallies: TALLIES,
     cases: || cases("one", &[2, 4, 8, 16, 32, 64]).into_iter().chain(cases("all", &[2, 16])).collect(),
     more: || cases("all", &[4, 8, 32, 64]),
-    over: |case| {
-        let mut base = case.clone();
-        base.insert("by".to_owned(), Method::SYSTEM_CALL.name().into());
-        Some(base)
-    },
+    over: |case| Some(Method::by_system_call(case)),
     arm: |_, params| arm(params),
     ..PLAIN
 };
@@ -63,17 +59,7 @@ struct Cell(Setting);
 
 impl Station for Cell {
     fn block(&mut self, clock: Clock, order: Order) -> Result<Block, Refusal> {
-        /// Where others have the processor, one of a few may be left alone.
-        const TRIES: usize = 3;
-        let mut block = self.market(clock, order)?;
-        for _ in 1..TRIES {
-            if block.undisturbed {
-                break;
-            }
-            alive();
-            block = self.market(clock, order)?;
-        }
-        Ok(block)
+        of_a_few(|| self.market(clock, order))
     }
 }
 

@@ -5,7 +5,7 @@ use tollgate_model::Params;
 use super::lock::{Lock, Reach};
 use super::method::Method;
 use crate::bench::{Arm, Loop, Refusal, Timed, cpu};
-use crate::probe::{PLAIN, Probe, each_word, params};
+use crate::probe::{PLAIN, Probe, each_word};
 
 pub(super) static PROBE: Probe = Probe {
     name: "locks/uncontended",
@@ -18,7 +18,7 @@ pub(super) static PROBE: Probe = Probe {
         Err(_) => (PLAIN.timed)(params),
     },
     cases: || each_word("by", &Method::LOCKS.map(Method::name)),
-    over: |_| Some(params(&[("by", Method::SYSTEM_CALL.name().into())])),
+    over: |case| Some(Method::by_system_call(case)),
     arm: |probe, params| arm(probe, params),
     ..PLAIN
 };

@@ -4,7 +4,7 @@ use crate::search::Harm;
 use crate::subject::{Group, Verdict};
 
 use super::kernel::{Handler, Kernel};
-use super::programs::{FIGURE_11, Source};
+use super::programs::{FIGURE_11, PUBLISHED, Source};
 
 const K1_AFTER_LOAD: &str = "
 start:  lw      v0,(a0)
@@ -48,14 +48,10 @@ start:  move    k1,a0
 
 /// Figure 11 as it was published, but for what a mutant changes.
 const MUTANT: Source = Source {
-    name: "",
-    about: "",
     group: Group::Mutant,
     text: FIGURE_11,
     expected: Verdict::Violated(Harm::Exclusion),
-    kernel: Kernel::PUBLISHED,
-    locks: 1,
-    processors: 1,
+    ..PUBLISHED
 };
 
 /// All of them.

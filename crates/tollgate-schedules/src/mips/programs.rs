@@ -120,7 +120,7 @@ pub(super) struct Source {
 }
 
 /// A published program on the published kernel, on one processor, that nothing goes wrong with.
-const PUBLISHED: Source = Source {
+pub(super) const PUBLISHED: Source = Source {
     name: "",
     about: "",
     group: Group::Published,
