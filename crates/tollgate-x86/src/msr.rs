@@ -1,0 +1,239 @@
+//! The model-specific registers that SYSENTER and SYSCALL enter by (SDM 2B, SYSENTER, SYSCALL; SDM 4,
+//! "Architectural MSRs"; APM 2, "Fast system call and return").
+
+use crate::{Selector, Vendor};
+
+/// A register of kernel entry, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Msr {
+    /// IA32_SYSENTER_CS, 174h: see [`SysenterCs`].
+    SysenterCs,
+    /// IA32_SYSENTER_ESP, 175h: the kernel's stack pointer.
+    SysenterEsp,
+    /// IA32_SYSENTER_EIP, 176h: where SYSENTER goes.
+    SysenterEip,
+    /// IA32_EFER, C0000080h: see [`Efer`](crate::Efer).
+    Efer,
+    /// IA32_STAR, C0000081h: see [`Star`].
+    Star,
+    /// IA32_LSTAR, C0000082h: where SYSCALL goes from 64-bit mode.
+    Lstar,
+    /// IA32_CSTAR, C0000083h: where SYSCALL goes from compatibility mode, on AMD processors.
+    Cstar,
+    /// IA32_FMASK, C0000084h, the APM's SFMASK: the flags that SYSCALL clears, see
+    /// [`Rflags::masked_by`](crate::Rflags::masked_by).
+    Fmask,
+    /// IA32_FS_BASE, C0000100h.
+    FsBase,
+    /// IA32_GS_BASE, C0000101h.
+    GsBase,
+    /// IA32_KERNEL_GS_BASE, C0000102h: what SWAPGS exchanges with the GS base.
+    KernelGsBase,
+    /// IA32_TSC_AUX, C0000103h: what RDTSCP and RDPID read beside the time.
+    TscAux,
+}
+
+impl Msr {
+    /// All of them, by number.
+    pub const ALL: [Self; 12] = [
+        Self::SysenterCs,
+        Self::SysenterEsp,
+        Self::SysenterEip,
+        Self::Efer,
+        Self::Star,
+        Self::Lstar,
+        Self::Cstar,
+        Self::Fmask,
+        Self::FsBase,
+        Self::GsBase,
+        Self::KernelGsBase,
+        Self::TscAux,
+    ];
+
+    /// The number that RDMSR takes in ECX.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::SysenterCs => 0x174,
+            Self::SysenterEsp => 0x175,
+            Self::SysenterEip => 0x176,
+            Self::Efer => 0xc000_0080,
+            Self::Star => 0xc000_0081,
+            Self::Lstar => 0xc000_0082,
+            Self::Cstar => 0xc000_0083,
+            Self::Fmask => 0xc000_0084,
+            Self::FsBase => 0xc000_0100,
+            Self::GsBase => 0xc000_0101,
+            Self::KernelGsBase => 0xc000_0102,
+            Self::TscAux => 0xc000_0103,
+        }
+    }
+
+    /// The register of this number.
+    pub fn of(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|msr| msr.number() == number)
+    }
+
+    /// Its name in the SDM, without `IA32_`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SysenterCs => "SYSENTER_CS",
+            Self::SysenterEsp => "SYSENTER_ESP",
+            Self::SysenterEip => "SYSENTER_EIP",
+            Self::Efer => "EFER",
+            Self::Star => "STAR",
+            Self::Lstar => "LSTAR",
+            Self::Cstar => "CSTAR",
+            Self::Fmask => "FMASK",
+            Self::FsBase => "FS_BASE",
+            Self::GsBase => "GS_BASE",
+            Self::KernelGsBase => "KERNEL_GS_BASE",
+            Self::TscAux => "TSC_AUX",
+        }
+    }
+}
+
+/// IA32_STAR. The selectors that SYSCALL and SYSRET load, and where SYSCALL goes outside long mode. SDM 3A,
+/// "Fast system calls in 64-bit mode"; APM 2, "SYSCALL and SYSRET".
+///
+/// Nothing is read from the descriptor tables: the segments' hidden parts are set to fixed values. The tables have
+/// to say the same, for the next load of these selectors reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Star(
+    /// SYSRET's selector in bits 63 to 48, SYSCALL's in 47 to 32, EIP in 31 to 0.
+    pub u64,
+);
+
+impl Star {
+    /// From its three parts.
+    pub const fn new(sysret: Selector, syscall: Selector, eip: u32) -> Self {
+        Self((sysret.0 as u64) << 48 | (syscall.0 as u64) << 32 | eip as u64)
+    }
+
+    /// Bits 63 to 48, from which SYSRET's selectors are counted.
+    pub const fn sysret(self) -> Selector {
+        Selector((self.0 >> 48) as u16)
+    }
+
+    /// Bits 47 to 32, from which SYSCALL's selectors are counted.
+    pub const fn syscall(self) -> Selector {
+        Selector((self.0 >> 32) as u16)
+    }
+
+    /// Where SYSCALL goes outside long mode, on AMD processors: EIP, in bits 31 to 0.
+    pub const fn legacy_eip(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// CS after SYSCALL: bits 47 to 32 with a privilege level of 0.
+    pub const fn syscall_cs(self) -> Selector {
+        self.syscall().with_rpl(0)
+    }
+
+    /// SS after SYSCALL: bits 47 to 32, plus 8, with the privilege level that they have: it is not masked as that of CS
+    /// is (SDM 2B and APM 3, SYSCALL).
+    pub const fn syscall_ss(self) -> Selector {
+        Selector(self.syscall().0.wrapping_add(8))
+    }
+
+    /// CS after SYSRET to 32-bit code: bits 63 to 48 with a privilege level of 3.
+    pub const fn sysret32_cs(self) -> Selector {
+        self.sysret().with_rpl(3)
+    }
+
+    /// CS after SYSRET to 64-bit code: bits 63 to 48, plus 16, with a privilege level of 3.
+    pub const fn sysret64_cs(self) -> Selector {
+        Selector(self.sysret().0.wrapping_add(16)).with_rpl(3)
+    }
+
+    /// SS after SYSRET by the SDM: bits 63 to 48, plus 8, with a privilege level of 3. See [`Star::sysret_ss_of`].
+    pub const fn sysret_ss(self) -> Selector {
+        self.sysret_ss_of(Vendor::Intel)
+    }
+
+    /// SS after SYSRET on one maker's processors: bits 63 to 48, plus 8. The privilege level is 3 by the SDM; by the APM
+    /// it is what bits 49 and 48 have, which ought to be 3.
+    pub const fn sysret_ss_of(self, vendor: Vendor) -> Selector {
+        let selector = Selector(self.sysret().0.wrapping_add(8));
+        match vendor {
+            Vendor::Intel => selector.with_rpl(3),
+            Vendor::Amd => selector,
+        }
+    }
+}
+
+/// IA32_SYSENTER_CS: the selectors that SYSENTER and SYSEXIT load are counted from it. SDM 2B, SYSENTER and SYSEXIT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SysenterCs(
+    /// The selector in bits 15 to 0; the rest is not looked at.
+    pub u64,
+);
+
+impl SysenterCs {
+    const fn plus(self, distance: u16, rpl: u8) -> Selector {
+        Selector((self.0 as u16 & !0b11).wrapping_add(distance)).with_rpl(rpl)
+    }
+
+    /// Whether SYSENTER and SYSEXIT fault: bits 15 to 2 are 0.
+    pub const fn is_null(self) -> bool {
+        Selector(self.0 as u16).is_null()
+    }
+
+    /// CS after SYSENTER.
+    pub const fn sysenter_cs(self) -> Selector {
+        self.plus(0, 0)
+    }
+
+    /// SS after SYSENTER: plus 8.
+    pub const fn sysenter_ss(self) -> Selector {
+        self.plus(8, 0)
+    }
+
+    /// CS after SYSEXIT to 32-bit code: plus 16.
+    pub const fn sysexit32_cs(self) -> Selector {
+        self.plus(16, 3)
+    }
+
+    /// SS after SYSEXIT to 32-bit code: plus 24.
+    pub const fn sysexit32_ss(self) -> Selector {
+        self.plus(24, 3)
+    }
+
+    /// CS after SYSEXIT to 64-bit code: plus 32.
+    pub const fn sysexit64_cs(self) -> Selector {
+        self.plus(32, 3)
+    }
+
+    /// SS after SYSEXIT to 64-bit code: plus 40.
+    pub const fn sysexit64_ss(self) -> Selector {
+        self.plus(40, 3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linux_s_star_counts_its_own_selectors() {
+        let star = Star::new(Selector(0x23), Selector(0x10), 0);
+        assert_eq!(star, Star(0x0023_0010_0000_0000));
+        assert_eq!((star.syscall_cs(), star.syscall_ss()), (Selector(0x10), Selector(0x18)));
+        assert_eq!((star.sysret64_cs(), star.sysret_ss()), (Selector(0x33), Selector(0x2b)));
+    }
+
+    #[test]
+    fn selectors_wrap_and_never_panic() {
+        assert_eq!(Star(u64::MAX).sysret64_cs(), Selector(0x000f));
+        assert_eq!(SysenterCs(u64::MAX).sysexit64_ss(), Selector(0x0027));
+        assert!(SysenterCs(0x1_0003).is_null());
+    }
+
+    #[test]
+    fn numbers_and_registers_are_one_to_one() {
+        for msr in Msr::ALL {
+            assert_eq!(Msr::of(msr.number()), Some(msr));
+        }
+        assert_eq!(Msr::of(0x10), None);
+        assert!(Msr::ALL.is_sorted_by_key(|msr| msr.number()));
+    }
+}

@@ -1,0 +1,322 @@
+//! Task-state segments and their I/O bitmap (SDM 3A, "Task-state segment" and "Task management in 64-bit
+//! mode"; APM 2, "Task-management resources"; SDM 1, "I/O permission bit map").
+
+use crate::Selector;
+
+/// A field of a structure in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Its name, in the manuals' words, lower case.
+    pub name: &'static str,
+    /// Where it begins, in bytes.
+    pub offset: usize,
+    /// How many bytes it takes, at most 8; the first is the lowest.
+    pub size: usize,
+}
+
+impl Field {
+    /// Its value in `bytes`, which may end before the structure does; none where they end before the field does.
+    pub fn read(&self, bytes: &[u8]) -> Option<u64> {
+        let bytes = bytes.get(self.offset..self.offset.checked_add(self.size)?)?;
+        Some(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+    }
+
+    fn write(&self, value: u64, bytes: &mut [u8]) {
+        for (byte, value) in bytes.iter_mut().skip(self.offset).take(self.size).zip(value.to_le_bytes()) {
+            *byte = value;
+        }
+    }
+}
+
+/// The bytes of a TSS of either width up to the I/O map base, which is the least that a TSS has.
+const SIZE: usize = 104;
+
+/// A structure of fields in memory, each of them listed, and so decoded and encoded, in one place.
+macro_rules! structure {
+    ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $field:ident: $kind:ty = $offset:literal;)* }) => {
+        $(#[$outer])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub struct $name {
+            $($(#[$inner])* pub $field: $kind,)*
+        }
+
+        impl $name {
+            /// The bytes that it takes.
+            pub const SIZE: usize = SIZE;
+
+            /// Every field, in the order of their offsets.
+            pub const FIELDS: &[Field] = &[
+                $(Field { name: stringify!($field), offset: $offset, size: size_of::<$kind>() },)*
+            ];
+
+            /// Reads the bytes.
+            pub fn decode(bytes: [u8; SIZE]) -> Self {
+                let mut fields = Self::FIELDS.iter().filter_map(|field| field.read(&bytes));
+                // Each field lies within the size: a test goes through them.
+                Self { $($field: fields.next().unwrap_or_default() as $kind,)* }
+            }
+
+            /// The bytes.
+            pub fn encode(self) -> [u8; SIZE] {
+                let mut bytes = [0; SIZE];
+                let values = [$(u64::from(self.$field),)*];
+                for (field, value) in Self::FIELDS.iter().zip(values) {
+                    field.write(value, &mut bytes);
+                }
+                bytes
+            }
+        }
+    };
+}
+
+structure! {
+    /// The TSS of 32-bit tasks, outside long mode. SDM 3A, "Task-state segment".
+    Tss32 {
+        /// The selector of the TSS that IRET returns to while NT is set.
+        link: u16 = 0x00;
+        /// Reserved.
+        reserved_02: u16 = 0x02;
+        /// The stack pointer that an entry to ring 0 loads.
+        esp0: u32 = 0x04;
+        /// The stack segment that an entry to ring 0 loads.
+        ss0: u16 = 0x08;
+        /// Reserved.
+        reserved_0a: u16 = 0x0a;
+        /// The stack pointer of ring 1.
+        esp1: u32 = 0x0c;
+        /// The stack segment of ring 1.
+        ss1: u16 = 0x10;
+        /// Reserved.
+        reserved_12: u16 = 0x12;
+        /// The stack pointer of ring 2.
+        esp2: u32 = 0x14;
+        /// The stack segment of ring 2.
+        ss2: u16 = 0x18;
+        /// Reserved.
+        reserved_1a: u16 = 0x1a;
+        /// The page directory of the task.
+        cr3: u32 = 0x1c;
+        /// Where the task goes on.
+        eip: u32 = 0x20;
+        /// Its flags.
+        eflags: u32 = 0x24;
+        /// EAX.
+        eax: u32 = 0x28;
+        /// ECX.
+        ecx: u32 = 0x2c;
+        /// EDX.
+        edx: u32 = 0x30;
+        /// EBX.
+        ebx: u32 = 0x34;
+        /// ESP.
+        esp: u32 = 0x38;
+        /// EBP.
+        ebp: u32 = 0x3c;
+        /// ESI.
+        esi: u32 = 0x40;
+        /// EDI.
+        edi: u32 = 0x44;
+        /// ES.
+        es: u16 = 0x48;
+        /// Reserved.
+        reserved_4a: u16 = 0x4a;
+        /// CS.
+        cs: u16 = 0x4c;
+        /// Reserved.
+        reserved_4e: u16 = 0x4e;
+        /// SS.
+        ss: u16 = 0x50;
+        /// Reserved.
+        reserved_52: u16 = 0x52;
+        /// DS.
+        ds: u16 = 0x54;
+        /// Reserved.
+        reserved_56: u16 = 0x56;
+        /// FS.
+        fs: u16 = 0x58;
+        /// Reserved.
+        reserved_5a: u16 = 0x5a;
+        /// GS.
+        gs: u16 = 0x5c;
+        /// Reserved.
+        reserved_5e: u16 = 0x5e;
+        /// The LDT of the task.
+        ldt: u16 = 0x60;
+        /// Reserved.
+        reserved_62: u16 = 0x62;
+        /// Bit 0: switching to this task raises a debug exception.
+        trap: u16 = 0x64;
+        /// Where the I/O bitmap begins, in bytes from the base of the TSS.
+        iomap: u16 = 0x66;
+    }
+}
+
+structure! {
+    /// The TSS of long mode. SDM 3A, "Task management in 64-bit mode"; APM 2, "64-bit task state segment".
+    Tss64 {
+        /// Reserved.
+        reserved_00: u32 = 0x00;
+        /// The stack pointer that an entry to ring 0 loads.
+        rsp0: u64 = 0x04;
+        /// The stack pointer of ring 1.
+        rsp1: u64 = 0x0c;
+        /// The stack pointer of ring 2.
+        rsp2: u64 = 0x14;
+        /// Reserved.
+        reserved_1c: u64 = 0x1c;
+        /// Stack 1 of the interrupt stack table.
+        ist1: u64 = 0x24;
+        /// Stack 2.
+        ist2: u64 = 0x2c;
+        /// Stack 3.
+        ist3: u64 = 0x34;
+        /// Stack 4.
+        ist4: u64 = 0x3c;
+        /// Stack 5.
+        ist5: u64 = 0x44;
+        /// Stack 6.
+        ist6: u64 = 0x4c;
+        /// Stack 7.
+        ist7: u64 = 0x54;
+        /// Reserved.
+        reserved_5c: u64 = 0x5c;
+        /// Reserved.
+        reserved_64: u16 = 0x64;
+        /// Where the I/O bitmap begins, in bytes from the base of the TSS.
+        iomap: u16 = 0x66;
+    }
+}
+
+impl Tss32 {
+    /// The stack that an entry to ring 0, 1 or 2 loads: SS and ESP. SDM 3A, "Stack switching".
+    pub const fn stack(&self, ring: u8) -> Option<(Selector, u32)> {
+        match ring {
+            0 => Some((Selector(self.ss0), self.esp0)),
+            1 => Some((Selector(self.ss1), self.esp1)),
+            2 => Some((Selector(self.ss2), self.esp2)),
+            _ => None,
+        }
+    }
+}
+
+impl Tss64 {
+    /// The stack pointer that an entry to ring 0, 1 or 2 loads. SDM 3A, "Stack switching in IA-32e
+    /// mode".
+    pub const fn rsp(&self, ring: u8) -> Option<u64> {
+        match ring {
+            0 => Some(self.rsp0),
+            1 => Some(self.rsp1),
+            2 => Some(self.rsp2),
+            _ => None,
+        }
+    }
+
+    /// A stack of the interrupt stack table, 1 to 7. SDM 3A, "Interrupt stack table".
+    pub const fn ist(&self, number: u8) -> Option<u64> {
+        match number {
+            1 => Some(self.ist1),
+            2 => Some(self.ist2),
+            3 => Some(self.ist3),
+            4 => Some(self.ist4),
+            5 => Some(self.ist5),
+            6 => Some(self.ist6),
+            7 => Some(self.ist7),
+            _ => None,
+        }
+    }
+}
+
+/// The I/O bitmap of a TSS: a bit for each port, set where ring 3 must keep off while IOPL is lower. It ends with a
+/// byte of ones, for two bytes are read for each access. SDM 1, "I/O permission bit map".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoBitmap<'a> {
+    /// All the bytes of the TSS that are there, up to its limit.
+    pub tss: &'a [u8],
+    /// Where the bitmap begins in them, in bytes: the field `iomap`.
+    pub base: u16,
+}
+
+impl IoBitmap<'_> {
+    /// Whether there is none: it begins at the limit, which is the last byte, or behind it. Then every port is closed, for
+    /// no access finds its two bytes.
+    pub fn is_absent(&self) -> bool {
+        usize::from(self.base) + 1 >= self.tss.len()
+    }
+
+    /// Whether `size` ports from `port` on are open to ring 3: all their bits are there and clear, and the byte behind
+    /// the first one is within the limit.
+    pub fn permits(&self, port: u16, size: u8) -> bool {
+        let first = usize::from(self.base) + usize::from(port) / 8;
+        match self.tss.get(first..first + 2) {
+            Some(&[low, high]) => {
+                let ones = (1_u32 << size.min(8)) - 1;
+                u32::from(u16::from_le_bytes([low, high])) >> (port % 8) & ones == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec;
+
+    fn bytes() -> impl Strategy<Value = [u8; SIZE]> {
+        prop::collection::vec(any::<u8>(), SIZE).prop_map(|bytes| bytes.try_into().unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn decode_and_encode_are_inverses(bytes in bytes()) {
+            prop_assert_eq!(Tss32::decode(bytes).encode(), bytes);
+            prop_assert_eq!(Tss64::decode(bytes).encode(), bytes);
+        }
+    }
+
+    #[test]
+    fn fields_follow_each_other_to_the_end() {
+        for fields in [Tss32::FIELDS, Tss64::FIELDS] {
+            let end = fields.iter().fold(0, |end, field| {
+                assert_eq!(field.offset, end, "{}", field.name);
+                end + field.size
+            });
+            assert_eq!(end, SIZE);
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_cut_off_has_no_value() {
+        let field = Field { name: "x", offset: 2, size: 4 };
+        assert_eq!(field.read(&[0, 0, 0x78, 0x56, 0x34, 0x12]), Some(0x1234_5678));
+        assert_eq!(field.read(&[0, 0, 0x78, 0x56, 0x34]), None);
+        assert_eq!(Field { offset: usize::MAX, ..field }.read(&[0]), None);
+    }
+
+    #[test]
+    fn ports_are_open_where_all_their_bits_are_clear() {
+        let mut tss = vec![0xff; SIZE + 3];
+        tss[SIZE] = 0b0111_1111;
+        tss[SIZE + 1] = 0b1111_1110;
+        let map = IoBitmap { tss: &tss, base: SIZE as u16 };
+        assert!(!map.is_absent());
+        assert!(map.permits(7, 1) && map.permits(7, 2) && map.permits(8, 1));
+        assert!(!map.permits(7, 4) && !map.permits(6, 1) && !map.permits(9, 1));
+        assert!(!map.permits(16, 1), "the byte behind is not there");
+        let at_the_limit = IoBitmap { tss: &tss, base: SIZE as u16 + 2 };
+        assert!(at_the_limit.is_absent() && !at_the_limit.permits(0, 1));
+        assert!(IoBitmap { tss: &tss, base: u16::MAX }.is_absent());
+        assert!(!IoBitmap { tss: &tss, base: u16::MAX }.permits(u16::MAX, 4));
+    }
+
+    #[test]
+    fn stacks_by_their_numbers() {
+        let tss = Tss64 { rsp0: 1, ist7: 7, ..Tss64::default() };
+        assert_eq!((tss.rsp(0), tss.rsp(3)), (Some(1), None));
+        assert_eq!((tss.ist(7), tss.ist(0), tss.ist(8)), (Some(7), None, None));
+        let tss = Tss32 { esp0: 0x8087_3c00, ss0: 0x10, ..Tss32::default() };
+        assert_eq!(tss.stack(0), Some((Selector(0x10), 0x8087_3c00)));
+        assert_eq!(tss.stack(3), None);
+    }
+}

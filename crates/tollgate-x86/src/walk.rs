@@ -1,0 +1,221 @@
+//! The walk: what the processor does, one step after the other, where it crosses from one ring to another or comes
+//! back.
+//!
+//! [`walk`] takes a [`Machine`], which answers for registers and memory, and a [`Crossing`]. It does what the manuals'
+//! pseudo-code does, in that order: each check that is made, each value that is loaded and each that is pushed is a
+//! [`Step`], which the machine may watch and which reads as a sentence. Registers are written when nothing can fault
+//! any more, so that after a fault the machine is as it was (but for what was already pushed onto the new stack, as
+//! on the processor).
+//!
+//! A machine need not know everything. What it does not know stays unknown: it is pushed and loaded as "not told"; a
+//! check that needs it is taken as passed and said to be unchecked; and where the walk cannot go on without it, it
+//! ends as [`Outcome::Untold`].
+//!
+//! What is followed: SDM volume 2, the operation of INT n, IRET, CALL, JMP, RET, SYSENTER, SYSEXIT, SYSCALL, SYSRET
+//! and SWAPGS; SDM 3A, the chapters "Protection" and "Interrupt and exception handling"; APM volume 3, the same
+//! instructions, where the two makers differ. Not walked, and said so by [`NotModelled`]: real-address and
+//! virtual-8086 mode, the exchange of two tasks' registers, event delivery by FRED. Shadow stacks and branch tracking
+//! (CR4.CET) are left out, and a step says so. Left out without a word are alignment checks (#AC) and the debug traps that
+//! TF and a TSS ask for after the crossing.
+//!
+//! ```
+//! use tollgate_x86::walk::{Crossing, Mode, Outcome, Sketch, walk_watched};
+//! use tollgate_x86::{Msr, Vendor, Width};
+//!
+//! let mut machine = Sketch::new(Vendor::Intel, Width::Legacy);
+//! machine.set_program(3, Mode::Protected);
+//! machine.set_msr(Msr::SysenterCs, 0x8);
+//! machine.set_msr(Msr::SysenterEip, 0x8086_5710);
+//! let mut last = String::new();
+//! let outcome = walk_watched(&mut machine, Crossing::Sysenter, |step| last = step.to_string());
+//! assert_eq!(outcome, Outcome::Done);
+//! assert_eq!(last, "EIP 80865710 from MSR 176, SYSENTER_EIP");
+//! assert_eq!(machine.rip, Some(0x8086_5710));
+//! assert_eq!(machine.rsp, None, "SYSENTER_ESP is not told");
+//! ```
+
+mod call;
+mod event;
+mod fast;
+mod flags;
+mod generated;
+mod interrupt;
+mod interrupt_return;
+mod machine;
+mod number;
+mod outcome;
+mod reading;
+mod return_far;
+mod rule;
+mod say;
+mod sketch;
+mod stack;
+mod step;
+mod task;
+mod task_stack;
+#[cfg(test)]
+mod tests;
+mod watched;
+
+pub use event::{Event, Next};
+#[doc(hidden)]
+pub use generated::walk_generated;
+pub use machine::{
+    Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, TableRegister,
+};
+pub use number::Number;
+pub use outcome::{Exception, Fault, NotModelled, Outcome, Severity, Untold};
+pub use rule::Rule;
+pub use sketch::{Piece, Sketch};
+pub use step::{Directory, FlagsBy, Item, Origin, Role, Step};
+pub use watched::walk_watched;
+
+use crate::{Cr0, Cr4, Rflags, Selector, Width};
+
+/// How wide the operands of an instruction are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Size {
+    /// 16 bits.
+    Word,
+    /// 32 bits.
+    Double,
+    /// 64 bits: REX.W, in 64-bit mode.
+    Quad,
+}
+
+impl Size {
+    /// In bytes.
+    pub const fn bytes(self) -> u8 {
+        match self {
+            Self::Word => 2,
+            Self::Double => 4,
+            Self::Quad => 8,
+        }
+    }
+
+    /// The bits of `value` that there is room for.
+    pub const fn cut(self, value: u64) -> u64 {
+        match self {
+            Self::Word => value & 0xffff,
+            Self::Double => value & 0xffff_ffff,
+            Self::Quad => value,
+        }
+    }
+}
+
+/// One way from one ring to another, or back.
+///
+/// RIP is what the processor would save: of an instruction the address of the next one, of a fault that of the
+/// instruction which faulted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Crossing {
+    /// Through the interrupt descriptor table.
+    Event(Event),
+    /// CALL to another segment or through a call gate.
+    FarCall {
+        /// The selector: of code, of a call gate, of a task gate or of a TSS.
+        selector: Selector,
+        /// The offset in the segment; behind a gate it does not count.
+        offset: u64,
+        /// The operand size; behind a gate it does not count.
+        size: Size,
+    },
+    /// JMP to another segment or through a call gate.
+    FarJump {
+        /// As of [`Crossing::FarCall`].
+        selector: Selector,
+        /// As of [`Crossing::FarCall`].
+        offset: u64,
+        /// As of [`Crossing::FarCall`].
+        size: Size,
+    },
+    /// RET to another segment.
+    FarReturn {
+        /// The operand size.
+        size: Size,
+        /// How many bytes of parameters are released: the operand of RET.
+        release: u16,
+    },
+    /// IRET, IRETD and IRETQ.
+    InterruptReturn {
+        /// The operand size.
+        size: Size,
+    },
+    /// SYSENTER.
+    Sysenter,
+    /// SYSEXIT.
+    Sysexit {
+        /// Whether REX.W asks for 64-bit code: in 64-bit mode only.
+        wide: bool,
+    },
+    /// SYSCALL.
+    Syscall,
+    /// SYSRET.
+    Sysret {
+        /// Whether REX.W asks for 64-bit code: in 64-bit mode only.
+        wide: bool,
+    },
+    /// SWAPGS.
+    Swapgs,
+}
+
+/// Why a walk ended before it was done. Never [`Outcome::Done`].
+type Walked<T> = Result<T, Outcome>;
+
+/// Walks one crossing on `machine`.
+pub fn walk<M: Machine + ?Sized>(machine: &mut M, crossing: Crossing) -> Outcome {
+    let begin = Step::Begin {
+        crossing,
+        mode: machine.mode(),
+        width: machine.width(),
+        vendor: machine.vendor(),
+        cpl: machine.cpl(),
+    };
+    machine.step(&begin);
+    match cross(machine, crossing) {
+        Ok(()) => Outcome::Done,
+        Err(outcome) => outcome,
+    }
+}
+
+fn cross<M: Machine + ?Sized>(machine: &mut M, crossing: Crossing) -> Walked<()> {
+    refuse_other_modes(machine)?;
+    match crossing {
+        Crossing::Event(event) => interrupt::enter(machine, event),
+        Crossing::FarCall { selector, offset, size } => call::far(machine, selector, offset, size, true),
+        Crossing::FarJump { selector, offset, size } => call::far(machine, selector, offset, size, false),
+        Crossing::FarReturn { size, release } => return_far::leave(machine, size, release),
+        Crossing::InterruptReturn { size } => interrupt_return::leave(machine, size),
+        Crossing::Sysenter => fast::sysenter(machine),
+        Crossing::Sysexit { wide } => fast::sysexit(machine, wide),
+        Crossing::Syscall => fast::syscall(machine),
+        Crossing::Sysret { wide } => fast::sysret(machine, wide),
+        Crossing::Swapgs => fast::swapgs(machine),
+    }
+}
+
+/// Ends the walk in a mode that it does not know. What is not told is taken for protected mode: the machine's width
+/// says as much.
+fn refuse_other_modes<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
+    if machine.register(Register::Cr0).is_some_and(|bits| !Cr0(bits).has(Cr0::PE)) {
+        return Err(Outcome::NotModelled(NotModelled::RealMode));
+    }
+    let virtual_8086 = machine.register(Register::Rflags).is_some_and(|bits| Rflags(bits).has(Rflags::VM));
+    if virtual_8086 && machine.width() == Width::Legacy {
+        return Err(Outcome::NotModelled(NotModelled::Virtual8086));
+    }
+    if cr4_has(machine, Cr4::CET) {
+        machine.step(&Step::WithoutCet);
+    }
+    Ok(())
+}
+
+/// Whether a bit of CR4 is told to be set.
+fn cr4_has<M: Machine + ?Sized>(machine: &M, bit: Cr4) -> bool {
+    machine.register(Register::Cr4).is_some_and(|bits| Cr4(bits).has(bit))
+}
+
+/// Whether events and calls go by FRED. It is there in 64-bit mode's tables only, so CR4.FRED counts in long mode.
+fn fred<M: Machine + ?Sized>(machine: &M) -> bool {
+    machine.width() == Width::Long && cr4_has(machine, Cr4::FRED)
+}

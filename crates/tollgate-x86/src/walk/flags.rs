@@ -1,0 +1,76 @@
+//! What crossings do to the flags.
+
+use crate::{GateKind, Rflags};
+
+use super::machine::{Machine, Register};
+use super::number::Number;
+use super::step::{FlagsBy, Step};
+
+/// The flags that user code may have after SYSRET: all that are defined but RF and VM. SDM 2B, SYSRET: `(R11 & 3C7FD7H) | 2`.
+const SYSRET: u64 = 0x003c_7fd7;
+
+impl FlagsBy {
+    /// What a gate clears. SDM 2A, INT n.
+    pub(super) const fn gate(kind: GateKind) -> Self {
+        let all = Rflags::TF.with(Rflags::NT).with(Rflags::RF).with(Rflags::VM);
+        match kind {
+            GateKind::Interrupt => Self::Gate(kind, all.with(Rflags::IF)),
+            _ => Self::Gate(kind, all),
+        }
+    }
+
+    /// What becomes of the flags. `image` is what IRET read or what R11 holds.
+    fn apply(self, before: Option<u64>, image: Option<u64>) -> Option<u64> {
+        let fixed = Rflags::FIXED.0;
+        match self {
+            Self::Gate(_, bits) | Self::Cleared(bits) => Some(before? & !bits.0),
+            Self::Mask(mask) => Some(Rflags(before?).masked_by(mask?).0 | fixed),
+            Self::Set(bits) => Some(before? | bits.0),
+            Self::Popped(bits) => match before {
+                Some(before) => Some(before & !bits.0 | image? & bits.0),
+                // At level 0 all flags that have a name are read, but VM, which is clear.
+                None if bits.iopl() == 3 && bits.has(Rflags::RF) => Some(image? & bits.0 | fixed),
+                None => None,
+            },
+            Self::R11 => Some(image? & SYSRET | fixed),
+        }
+    }
+}
+
+/// Changes the flags.
+pub(super) fn change<M: Machine + ?Sized>(machine: &mut M, by: FlagsBy, image: Option<u64>, bytes: u8) {
+    let before = machine.register(Register::Rflags);
+    let after = by.apply(before, image);
+    machine.set_register(Register::Rflags, after);
+    machine.step(&Step::Flags { before: Number::new(before, bytes), after: Number::new(after, bytes), by });
+}
+
+/// The flags that IRET loads from the stack at level `cpl`. SDM 2A, IRET.
+pub(super) fn popped_by_iret(cpl: u8, iopl: u8, has_upper_half: bool) -> Rflags {
+    let mut bits = [
+        Rflags::CF,
+        Rflags::PF,
+        Rflags::AF,
+        Rflags::ZF,
+        Rflags::SF,
+        Rflags::TF,
+        Rflags::DF,
+        Rflags::OF,
+        Rflags::NT,
+    ]
+    .into_iter()
+    .fold(Rflags(0), Rflags::with);
+    if has_upper_half {
+        bits = bits.with(Rflags::RF).with(Rflags::AC).with(Rflags::ID);
+    }
+    if cpl <= iopl {
+        bits = bits.with(Rflags::IF);
+    }
+    if cpl == 0 {
+        bits = bits.with_iopl(3);
+        if has_upper_half {
+            bits = bits.with(Rflags::VIF).with(Rflags::VIP);
+        }
+    }
+    bits
+}

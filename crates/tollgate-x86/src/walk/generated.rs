@@ -1,0 +1,121 @@
+//! A machine and a crossing out of any bytes: for generated inputs.
+
+use crate::{Descriptor, Msr, Selector, Vendor, Width};
+
+use super::{
+    Bounds, Crossing, Event, Hidden, Machine, Outcome, Piece, Register, Segment, Size, Sketch, walk_watched,
+};
+
+/// Where the memory of such a machine begins: table registers and segments point into it, mostly.
+const BASE: u64 = 0x1000;
+/// How much of the memory there is.
+const MEMORY: usize = 1024;
+
+/// Walks a crossing on a machine that the bytes make up: whether it was made, and how many steps it took.
+#[doc(hidden)]
+pub fn walk_generated(bytes: &[u8]) -> (bool, usize) {
+    let mut rest = Rest(bytes);
+    let (vendor, width) = (
+        if rest.bit() { Vendor::Amd } else { Vendor::Intel },
+        if rest.bit() { Width::Long } else { Width::Legacy },
+    );
+    let crossing = rest.crossing();
+    let mut sketch = Sketch::new(vendor, width);
+    sketch.cpl = Some(rest.byte() & 3);
+    for register in
+        [Register::Rip, Register::Rsp, Register::Rflags, Register::Rcx, Register::Rdx, Register::R11]
+    {
+        sketch.set_register(register, rest.number());
+    }
+    sketch.set_register(Register::Cr0, Some(1));
+    sketch.set_register(Register::Cr4, rest.number());
+    for msr in Msr::ALL {
+        sketch.set_register(Register::Msr(msr), rest.number());
+    }
+    for segment in &mut sketch.segments {
+        *segment = rest.segment();
+    }
+    (sketch.gdt, sketch.idt) = (rest.bounds(), rest.bounds());
+    let mut memory = [0; MEMORY];
+    for (byte, given) in memory.iter_mut().zip(rest.0.iter().cycle()) {
+        *byte = *given;
+    }
+    let mut pieces = [Piece { address: BASE, bytes: &mut memory }];
+    sketch.pieces = &mut pieces;
+    let mut steps = 0;
+    let outcome = walk_watched(&mut sketch, crossing, |_| steps += 1);
+    (outcome == Outcome::Done, steps)
+}
+
+/// What is left of the bytes; behind their end there are zeros.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((first, rest)) => {
+                self.0 = rest;
+                *first
+            }
+            None => 0,
+        }
+    }
+
+    fn bit(&mut self) -> bool {
+        self.byte() & 1 == 1
+    }
+
+    fn word(&mut self) -> u64 {
+        (0..8).fold(0, |word, _| word << 8 | u64::from(self.byte()))
+    }
+
+    /// Often in the memory, sometimes anything, sometimes not told.
+    fn number(&mut self) -> Option<u64> {
+        match self.byte() & 7 {
+            0 => None,
+            1 | 2 => Some(self.word()),
+            _ => Some(BASE + (self.word() & (MEMORY as u64 - 1))),
+        }
+    }
+
+    fn size(&mut self) -> Size {
+        match self.byte() % 3 {
+            0 => Size::Word,
+            1 => Size::Double,
+            _ => Size::Quad,
+        }
+    }
+
+    fn selector(&mut self) -> Selector {
+        let number = self.word() as u16;
+        Selector(if number & 0x8000 == 0 { number & 0x7f } else { number })
+    }
+
+    fn crossing(&mut self) -> Crossing {
+        match self.byte() % 12 {
+            0 => Crossing::Event(Event::Int(self.byte() & 0x3f)),
+            1 => Crossing::Event(Event::Exception { vector: self.byte() & 0x1f, code: Some(0) }),
+            2 => Crossing::Event(Event::External { vector: self.byte() & 0x3f }),
+            3 => Crossing::FarCall { selector: self.selector(), offset: self.word(), size: self.size() },
+            4 => Crossing::FarJump { selector: self.selector(), offset: self.word(), size: self.size() },
+            5 => Crossing::FarReturn { size: self.size(), release: u16::from(self.byte()) },
+            6 => Crossing::InterruptReturn { size: self.size() },
+            7 => Crossing::Sysenter,
+            8 => Crossing::Sysexit { wide: self.bit() },
+            9 => Crossing::Syscall,
+            10 => Crossing::Sysret { wide: self.bit() },
+            _ => Crossing::Swapgs,
+        }
+    }
+
+    fn segment(&mut self) -> Segment {
+        let descriptor = Descriptor::decode(self.word().to_le_bytes());
+        let hidden =
+            Hidden { base: self.number().unwrap_or(0), descriptor: Descriptor { p: true, ..descriptor } };
+        Segment { selector: Some(self.selector()), hidden: self.bit().then_some(hidden) }
+    }
+
+    fn bounds(&mut self) -> Bounds {
+        Bounds { base: self.number(), limit: self.bit().then_some(MEMORY as u32) }
+    }
+}

@@ -1,0 +1,71 @@
+//! IRET, IRETD and IRETQ. SDM 2A, IRET, operation; SDM 3A, "IRET in IA-32e mode".
+
+use crate::{Rflags, Selector, Width};
+
+use super::flags::{self, popped_by_iret};
+use super::interrupt::enter_code;
+use super::machine::{Machine, Mode, Register};
+use super::outcome::{Exception, NotModelled, Outcome, Untold};
+use super::reading::{access, address_bytes, expect, fault, is_reachable, level};
+use super::return_far::{accessed, clear_data, load_stack, return_code, return_stack};
+use super::rule::Rule;
+use super::stack::Stack;
+use super::step::{FlagsBy, Item, Origin, Step};
+use super::{Size, Walked, task};
+
+pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size) -> Walked<()> {
+    let before = machine.register(Register::Rflags).map(Rflags);
+    match before {
+        None => machine
+            .step(&Step::Unchecked { whether: "NT is clear", missing: Untold::Register(Register::Rflags) }),
+        Some(flags) if flags.has(Rflags::NT) => {
+            if machine.width() == Width::Legacy {
+                return task::switch_back(machine);
+            }
+            let refused = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
+            expect(machine, Rule::NotNested, false, refused)?;
+        }
+        Some(_) => {}
+    }
+    let cpl = level(machine)?;
+    let mut stack = Stack::current(machine, cpl)?;
+    let slot = u16::from(size.bytes());
+    let short = fault(machine, Exception::STACK, Some(0));
+    stack.holds(machine, 0, 3, size, short)?;
+    let offset = stack.peek(machine, Item::Rip, 0, size)?;
+    let selector = Selector(stack.peek(machine, Item::Cs, slot, size)? as u16);
+    let image = stack.peek(machine, Item::Rflags, 2 * slot, size)?;
+    if machine.width() == Width::Legacy && Rflags(image).has(Rflags::VM) && cpl == 0 {
+        return Err(Outcome::NotModelled(NotModelled::Virtual8086));
+    }
+    let code = return_code(machine, selector, cpl)?;
+    let ring = selector.rpl();
+    let change = FlagsBy::Popped(popped_by_iret(cpl, before.map_or(0, Rflags::iopl), size != Size::Word));
+    // What IF becomes at an outer level hangs on IOPL.
+    let image = if before.is_none() && cpl != 0 { None } else { Some(image) };
+    let bytes = address_bytes(machine.width());
+    let outside = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
+    if ring == cpl && machine.mode() != Some(Mode::Long64) {
+        is_reachable(machine, &code.descriptor, offset, outside)?;
+        let descriptor = access(machine, &code)?;
+        stack.release(3 * u64::from(slot));
+        stack.store(machine, Origin::Stack);
+        flags::change(machine, change, image, bytes);
+        enter_code(machine, selector, descriptor, offset, Origin::Stack);
+        return Ok(());
+    }
+    // 64-bit mode pops SS and RSP at every level.
+    stack.holds(machine, 3 * slot, 2, size, short)?;
+    let pointer = stack.peek(machine, Item::Rsp, 3 * slot, size)?;
+    let ss = Selector(stack.peek(machine, Item::Ss, 4 * slot, size)? as u16);
+    let new = return_stack(machine, ss, &code, ring)?;
+    is_reachable(machine, &code.descriptor, offset, outside)?;
+    let (descriptor, segment) = accessed(machine, &code, new)?;
+    flags::change(machine, change, image, bytes);
+    enter_code(machine, selector, descriptor, offset, Origin::Stack);
+    load_stack(machine, segment, pointer);
+    if ring != cpl {
+        clear_data(machine, ring);
+    }
+    Ok(())
+}

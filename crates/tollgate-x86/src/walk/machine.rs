@@ -1,0 +1,231 @@
+//! What the walk asks of a machine.
+
+use crate::{Descriptor, Msr, Selector, Table, Vendor, Width};
+
+use super::Step;
+
+/// A machine that crossings are walked on: registers, tables and memory.
+///
+/// Whatever it does not know it answers with none, or with [`Miss::Untold`]. The last methods have bodies that look in
+/// memory where the processor would: who knows a table without knowing where it lies, from a debugger's listing say,
+/// answers for it by a body of his own.
+pub trait Machine {
+    /// Whose processor it is.
+    fn vendor(&self) -> Vendor;
+
+    /// Whether it is in long mode: EFER.LMA.
+    fn width(&self) -> Width;
+
+    /// What a register holds.
+    fn register(&self, register: Register) -> Option<u64>;
+
+    /// Loads a register, with a value that may not be told.
+    fn set_register(&mut self, register: Register, value: Option<u64>);
+
+    /// What a segment register holds, its hidden part included.
+    fn segment(&self, register: SegmentRegister) -> Segment;
+
+    /// Loads a segment register. With CS the privilege level changes, and in long mode 64-bit mode may.
+    fn set_segment(&mut self, register: SegmentRegister, segment: Segment);
+
+    /// Where a descriptor table is.
+    fn table(&self, register: TableRegister) -> Bounds;
+
+    /// Reads 1, 2, 4 or 8 bytes at a linear address.
+    fn read(&mut self, address: u64, size: u8, by: By) -> Result<u64, Miss>;
+
+    /// Writes 1, 2, 4 or 8 bytes at a linear address. Without a value what lies there is not told from now on.
+    fn write(&mut self, address: u64, size: u8, value: Option<u64>, by: By) -> Result<(), Miss>;
+
+    /// Is told each step as it is made. The next one is not made before this returns.
+    #[inline]
+    fn step(&mut self, _step: &Step) {}
+
+    /// The current privilege level: in protected mode that of CS.
+    fn cpl(&self) -> Option<u8> {
+        Some(self.segment(SegmentRegister::Cs).selector?.rpl())
+    }
+
+    /// The mode: in long mode CS.L tells which half of it.
+    fn mode(&self) -> Option<Mode> {
+        match self.width() {
+            Width::Legacy => Some(Mode::Protected),
+            Width::Long if self.segment(SegmentRegister::Cs).hidden?.descriptor.l => Some(Mode::Long64),
+            Width::Long => Some(Mode::Compatibility),
+        }
+    }
+
+    /// The 8 bytes at an offset of the GDT or of the current LDT, as one number.
+    fn descriptor(&mut self, table: Table, offset: u16) -> Result<u64, Miss> {
+        let base = self.base_of(table).ok_or(Miss::Untold)?;
+        self.read(self.width().linear(base.wrapping_add(u64::from(offset))), 8, By::System)
+    }
+
+    /// Writes the access byte of the descriptor at an offset: a bit was set that says it was loaded.
+    fn set_access(&mut self, table: Table, offset: u16, access: u8) -> Result<(), Miss> {
+        match self.base_of(table) {
+            Some(base) => {
+                let address = self.width().linear(base.wrapping_add(u64::from(offset)).wrapping_add(5));
+                self.write(address, 1, Some(u64::from(access)), By::System)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The 8 bytes at an offset of the interrupt descriptor table, as one number.
+    fn gate(&mut self, offset: u16) -> Result<u64, Miss> {
+        let base = self.table(TableRegister::Idtr).base.ok_or(Miss::Untold)?;
+        self.read(self.width().linear(base.wrapping_add(u64::from(offset))), 8, By::System)
+    }
+
+    /// A field of the current task-state segment.
+    fn task_state(&mut self, offset: u16, size: u8) -> Result<u64, Miss> {
+        let base = self.segment(SegmentRegister::Tr).hidden.ok_or(Miss::Untold)?.base;
+        self.read(self.width().linear(base.wrapping_add(u64::from(offset))), size, By::System)
+    }
+
+    /// Where the GDT or the current LDT begins.
+    fn base_of(&self, table: Table) -> Option<u64> {
+        match table {
+            Table::Gdt => self.table(TableRegister::Gdtr).base,
+            Table::Ldt => Some(self.segment(SegmentRegister::Ldtr).hidden?.base),
+        }
+    }
+}
+
+impl Width {
+    /// The linear address that a sum of base and offset is: outside long mode it has 32 bits.
+    pub const fn linear(self, address: u64) -> u64 {
+        match self {
+            Self::Legacy => address & 0xffff_ffff,
+            Self::Long => address,
+        }
+    }
+}
+
+/// The modes that are walked. SDM 3A, "Modes of operation".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Protected mode outside long mode, with 32-bit or 16-bit segments.
+    Protected,
+    /// Long mode, running a 32-bit or 16-bit program.
+    Compatibility,
+    /// Long mode, running a 64-bit program.
+    Long64,
+}
+
+/// A register that a crossing reads or loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Register {
+    /// RIP or EIP: see [`Crossing`](super::Crossing) for which address it is.
+    Rip,
+    /// RSP or ESP.
+    Rsp,
+    /// RFLAGS or EFLAGS.
+    Rflags,
+    /// RCX or ECX.
+    Rcx,
+    /// RDX or EDX.
+    Rdx,
+    /// R11.
+    R11,
+    /// CR0.
+    Cr0,
+    /// CR4.
+    Cr4,
+    /// A model-specific register. IA32_GS_BASE is the base of GS: one register by two names.
+    Msr(Msr),
+}
+
+/// A register that holds a selector and a hidden part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SegmentRegister {
+    /// Code.
+    Cs,
+    /// Stack.
+    Ss,
+    /// Data.
+    Ds,
+    /// Data.
+    Es,
+    /// Data.
+    Fs,
+    /// Data.
+    Gs,
+    /// The task register.
+    Tr,
+    /// The local descriptor table's register.
+    Ldtr,
+}
+
+/// The register of a descriptor table that has no selector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TableRegister {
+    /// Of the global descriptor table.
+    Gdtr,
+    /// Of the interrupt descriptor table.
+    Idtr,
+}
+
+/// Where a descriptor table begins and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Bounds {
+    /// The linear address of its first byte.
+    pub base: Option<u64>,
+    /// The offset of its last byte.
+    pub limit: Option<u32>,
+}
+
+/// What a segment register holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Segment {
+    /// The selector.
+    pub selector: Option<Selector>,
+    /// What was loaded with it.
+    pub hidden: Option<Hidden>,
+}
+
+/// The hidden part of a segment register. SDM 3A, "Segment registers".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Hidden {
+    /// Where the segment begins. Of FS, GS, the TSS and the LDT it has 64 bits in long mode.
+    pub base: u64,
+    /// Limit and rights, as the descriptor has them. Its own `base` does not count. Not present stands for null.
+    pub descriptor: Descriptor,
+}
+
+impl Segment {
+    /// A selector with the hidden part that its descriptor of 8 bytes gives.
+    pub const fn of(selector: Selector, descriptor: Descriptor) -> Self {
+        let hidden = Hidden { base: descriptor.base as u64, descriptor };
+        Self { selector: Some(selector), hidden: Some(hidden) }
+    }
+
+    /// A null selector, whose segment cannot be used.
+    pub fn null(selector: Selector) -> Self {
+        Self { selector: Some(selector), hidden: Some(Hidden::default()) }
+    }
+}
+
+/// As whom memory is accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum By {
+    /// The processor itself, which reads its tables as the kernel at any level.
+    System,
+    /// A program at this privilege level.
+    Ring(u8),
+}
+
+/// Why memory was not read or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Miss {
+    /// A page fault.
+    PageFault {
+        /// The linear address, for CR2.
+        address: u64,
+        /// The error code of the page fault.
+        code: u32,
+    },
+    /// What lies there is not told.
+    Untold,
+}

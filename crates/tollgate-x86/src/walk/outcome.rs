@@ -1,0 +1,203 @@
+//! How a walk ends.
+
+use crate::{Msr, Selector};
+
+use super::event::Event;
+use super::machine::{Register, SegmentRegister};
+use super::step::Directory;
+
+/// How a walk ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The crossing was made.
+    Done,
+    /// The processor raises an exception instead.
+    Fault(Fault),
+    /// From here on it is not walked.
+    NotModelled(NotModelled),
+    /// It cannot be told how it goes on.
+    Untold(Untold),
+}
+
+/// An exception that a crossing ended in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fault {
+    /// Which.
+    pub exception: Exception,
+    /// Its error code, where it has one.
+    pub code: Option<u32>,
+    /// Of a page fault the linear address, for CR2.
+    pub address: Option<u64>,
+    /// At which level it is raised.
+    pub level: Option<u8>,
+    /// Whether the crossing had been made before: the registers are the new ones. Otherwise they are as they were.
+    pub crossed: bool,
+}
+
+impl Fault {
+    /// The event that its delivery is.
+    pub const fn event(&self) -> Event {
+        Event::Exception { vector: self.exception.0, code: self.code }
+    }
+}
+
+/// An exception, by its vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Exception(
+    /// The vector.
+    pub u8,
+);
+
+/// How serious an exception is where another one meets it. SDM 3A, table "Interrupt and exception classes".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// It meets others without harm.
+    Benign,
+    /// Two of them are a double fault.
+    Contributory,
+    /// A page fault, or a virtualization exception.
+    PageFault,
+    /// The double fault itself.
+    DoubleFault,
+}
+
+impl Exception {
+    /// #UD, invalid opcode.
+    pub const INVALID_OPCODE: Self = Self(6);
+    /// #DF, double fault.
+    pub const DOUBLE_FAULT: Self = Self(8);
+    /// #TS, invalid TSS.
+    pub const INVALID_TSS: Self = Self(10);
+    /// #NP, segment not present.
+    pub const NOT_PRESENT: Self = Self(11);
+    /// #SS, stack fault.
+    pub const STACK: Self = Self(12);
+    /// #GP, general protection.
+    pub const GENERAL_PROTECTION: Self = Self(13);
+    /// #PF, page fault.
+    pub const PAGE_FAULT: Self = Self(14);
+
+    /// How serious it is.
+    pub const fn severity(self) -> Severity {
+        match self.0 {
+            0 | 10..=13 | 21 => Severity::Contributory,
+            14 | 20 => Severity::PageFault,
+            8 => Severity::DoubleFault,
+            _ => Severity::Benign,
+        }
+    }
+
+    /// Its name in the manuals, lower case; none where the vector is reserved or free.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self.0 {
+            0 => "divide error",
+            1 => "debug exception",
+            2 => "non-maskable interrupt",
+            3 => "breakpoint",
+            4 => "overflow",
+            5 => "bound range exceeded",
+            6 => "invalid opcode",
+            7 => "device not available",
+            8 => "double fault",
+            10 => "invalid TSS",
+            11 => "segment not present",
+            12 => "stack fault",
+            13 => "general protection",
+            14 => "page fault",
+            16 => "x87 error",
+            17 => "alignment check",
+            18 => "machine check",
+            19 => "SIMD floating-point exception",
+            20 => "virtualization exception",
+            21 => "control protection",
+            _ => return None,
+        })
+    }
+
+    /// Its mnemonic in the manuals, without `#`; none where the vector is reserved or free.
+    pub const fn mnemonic(self) -> Option<&'static str> {
+        Some(match self.0 {
+            0 => "DE",
+            1 => "DB",
+            2 => "NMI",
+            3 => "BP",
+            4 => "OF",
+            5 => "BR",
+            6 => "UD",
+            7 => "NM",
+            8 => "DF",
+            10 => "TS",
+            11 => "NP",
+            12 => "SS",
+            13 => "GP",
+            14 => "PF",
+            16 => "MF",
+            17 => "AC",
+            18 => "MC",
+            19 => "XM",
+            20 => "VE",
+            21 => "CP",
+            _ => return None,
+        })
+    }
+}
+
+/// What is not walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NotModelled {
+    /// CR0.PE is clear.
+    RealMode,
+    /// EFLAGS.VM is set, or IRET would set it.
+    Virtual8086,
+    /// CR4.FRED is set: events, SYSCALL and SYSENTER do not use the IDT, STAR and SYSENTER_CS.
+    Fred,
+    /// The exchange of the registers with those of another task. What is checked before was checked.
+    TaskSwitch,
+}
+
+/// What would have to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Untold {
+    /// What a register holds.
+    Register(Register),
+    /// The selector in a segment register.
+    Selector(SegmentRegister),
+    /// The hidden part of a segment register.
+    Hidden(SegmentRegister),
+    /// Where a table ends.
+    Limit(Directory),
+    /// A descriptor.
+    Descriptor(Selector),
+    /// An entry of the interrupt descriptor table.
+    Gate(u8),
+    /// Bytes of the current task-state segment.
+    TaskState {
+        /// The offset of the first.
+        offset: u16,
+        /// How many.
+        size: u8,
+    },
+    /// Bytes of a stack.
+    Stack {
+        /// The linear address of the first.
+        address: u64,
+        /// How many.
+        size: u8,
+    },
+    /// The privilege level.
+    Level,
+    /// Whether it is 64-bit mode or compatibility mode.
+    Mode,
+}
+
+impl From<Msr> for Untold {
+    fn from(msr: Msr) -> Self {
+        Self::Register(Register::Msr(msr))
+    }
+}
+
+impl From<Untold> for Outcome {
+    fn from(untold: Untold) -> Self {
+        Self::Untold(untold)
+    }
+}

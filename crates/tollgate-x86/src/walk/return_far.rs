@@ -1,0 +1,161 @@
+//! Far returns, and what IRET has in common with them. SDM 2B, RET, operation.
+
+use crate::{Descriptor, Kind, Selector, Width};
+
+use super::interrupt::enter_code;
+use super::machine::{Hidden, Machine, Mode, Register, Segment, SegmentRegister};
+use super::number::Number;
+use super::outcome::{Exception, Untold};
+use super::reading::{
+    Blame, Found, access, expect, fault, find, has_code_level, has_one_width, is_code, is_present,
+    is_reachable, level, stack_segment,
+};
+use super::rule::Rule;
+use super::stack::{Stack, pointer_mask};
+use super::step::{Item, Origin, Role, Step};
+use super::{Size, Walked, fred};
+
+pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size, release: u16) -> Walked<()> {
+    let cpl = level(machine)?;
+    let mut stack = Stack::current(machine, cpl)?;
+    let slot = u16::from(size.bytes());
+    let short = fault(machine, Exception::STACK, Some(0));
+    stack.holds(machine, 0, 2, size, short)?;
+    let offset = stack.peek(machine, Item::Rip, 0, size)?;
+    let selector = Selector(stack.peek(machine, Item::Cs, slot, size)? as u16);
+    let code = return_code(machine, selector, cpl)?;
+    let outside = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
+    if selector.rpl() == cpl {
+        is_reachable(machine, &code.descriptor, offset, outside)?;
+        let descriptor = access(machine, &code)?;
+        stack.release(2 * u64::from(slot));
+        if release > 0 {
+            stack.release(u64::from(release));
+            machine.step(&Step::Release { bytes: release, to: stack.pointer() });
+        }
+        stack.store(machine, Origin::Stack);
+        enter_code(machine, selector, descriptor, offset, Origin::Stack);
+        return Ok(());
+    }
+    let skip = release.saturating_add(2 * slot);
+    stack.holds(machine, skip, 2, size, short)?;
+    let pointer = stack.peek(machine, Item::Rsp, skip, size)?;
+    let ss = Selector(stack.peek(machine, Item::Ss, skip.saturating_add(slot), size)? as u16);
+    let new = return_stack(machine, ss, &code, selector.rpl())?;
+    is_reachable(machine, &code.descriptor, offset, outside)?;
+    let (code, segment) = accessed(machine, &code, new)?;
+    if release > 0 {
+        let to = Number::new(Some(size.cut(pointer.wrapping_add(u64::from(release)))), size.bytes());
+        machine.step(&Step::Release { bytes: release, to });
+    }
+    let pointer = pointer.wrapping_add(u64::from(release));
+    enter_code(machine, selector, code, offset, Origin::Stack);
+    load_stack(machine, segment, size.cut(pointer));
+    clear_data(machine, selector.rpl());
+    Ok(())
+}
+
+/// The code segment that a return leads to: at the level of its selector, which is the current one or an outer one.
+pub(super) fn return_code<M: Machine + ?Sized>(
+    machine: &mut M,
+    selector: Selector,
+    cpl: u8,
+) -> Walked<Found> {
+    let null = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
+    expect(machine, Rule::NotNull(Role::Cs), !selector.is_null(), null)?;
+    let blame = Blame::protection(0);
+    let found = find(machine, Role::Cs, selector, blame)?;
+    let refused = blame.on(machine, selector);
+    is_code(machine, &found, refused)?;
+    has_one_width(machine, &found.descriptor, refused)?;
+    let rpl = selector.rpl();
+    super::reading::check(machine, Rule::NotInward { rpl, cpl }, rpl >= cpl, refused)?;
+    let allowed = !(fred(machine) && (rpl > cpl || cpl == 0 && !found.descriptor.l));
+    expect(machine, Rule::AllowedByFred, allowed, refused)?;
+    has_code_level(machine, &found.descriptor, rpl, refused)?;
+    is_present(machine, Role::Cs, &found, Exception::NOT_PRESENT, 0)?;
+    Ok(found)
+}
+
+/// The stack segment that a return leads to. Only 64-bit code at levels 0 to 2 may have a null one.
+pub(super) fn return_stack<M: Machine + ?Sized>(
+    machine: &mut M,
+    selector: Selector,
+    code: &Found,
+    ring: u8,
+) -> Walked<NewStack> {
+    if !selector.is_null() {
+        return stack_segment(machine, selector, ring, Blame::protection(0)).map(NewStack::Found);
+    }
+    let is_64_bit = machine.width() == Width::Long && code.descriptor.l;
+    let refused = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
+    let allowed = is_64_bit && ring != 3 && selector.rpl() == ring;
+    expect(machine, Rule::NullStack, allowed, refused)?;
+    Ok(NewStack::Null(selector))
+}
+
+/// The stack segment that a return leads to.
+#[derive(Clone, Copy)]
+pub(super) enum NewStack {
+    /// Null.
+    Null(Selector),
+    /// One that has a descriptor.
+    Found(Found),
+}
+
+/// Sets the accessed bits of what a return loads.
+pub(super) fn accessed<M: Machine + ?Sized>(
+    machine: &mut M,
+    code: &Found,
+    stack: NewStack,
+) -> Walked<(Descriptor, Segment)> {
+    let code = access(machine, code)?;
+    let segment = match stack {
+        NewStack::Null(selector) => Segment::null(selector),
+        NewStack::Found(found) => Segment::of(found.selector, access(machine, &found)?),
+    };
+    Ok((code, segment))
+}
+
+/// Loads SS and the stack pointer, after CS. Outside 64-bit mode the segment tells how many of its bits count: of a 16-bit
+/// stack the upper ones stay.
+pub(super) fn load_stack<M: Machine + ?Sized>(machine: &mut M, segment: Segment, pointer: u64) {
+    let selector = segment.selector.unwrap_or_default();
+    machine.set_segment(SegmentRegister::Ss, segment);
+    let register = SegmentRegister::Ss;
+    machine.step(&Step::LoadSegment { register, selector, origin: Origin::Stack });
+    let mask = segment.hidden.map_or(u64::MAX, |hidden| pointer_mask(&hidden.descriptor));
+    let (value, bytes) = match machine.mode() {
+        Some(Mode::Long64) => (Some(pointer), 8),
+        _ if mask == 0xffff => {
+            (machine.register(Register::Rsp).map(|old| old & 0xffff_0000 | pointer & mask), 4)
+        }
+        _ => (Some(pointer & 0xffff_ffff), 4),
+    };
+    machine.set_register(Register::Rsp, value);
+    machine.step(&Step::Load { item: Item::Rsp, value: Number::new(value, bytes), origin: Origin::Stack });
+}
+
+/// Takes from the new level what is closed to it: DS, ES, FS and GS with segments of a more privileged level become
+/// null. The bases of FS and GS stay.
+pub(super) fn clear_data<M: Machine + ?Sized>(machine: &mut M, cpl: u8) {
+    let mut missing = None;
+    for register in [SegmentRegister::Ds, SegmentRegister::Es, SegmentRegister::Fs, SegmentRegister::Gs] {
+        let segment = machine.segment(register);
+        let Some(hidden) = segment.hidden else {
+            missing = missing.or(Some(Untold::Hidden(register)));
+            continue;
+        };
+        let descriptor = hidden.descriptor;
+        let depends = !matches!(descriptor.kind(), Kind::Code { conforming: true, .. } | Kind::System(_));
+        if descriptor.p && depends && descriptor.dpl < cpl {
+            let hidden = Hidden { base: hidden.base, descriptor: Descriptor::default() };
+            machine.set_segment(register, Segment { selector: Some(Selector(0)), hidden: Some(hidden) });
+            let selector = segment.selector.unwrap_or_default();
+            machine.step(&Step::Cleared { register, selector, dpl: descriptor.dpl, cpl });
+        }
+    }
+    if let Some(missing) = missing {
+        machine.step(&Step::Unchecked { whether: "DS, ES, FS and GS are open to the new level", missing });
+    }
+}

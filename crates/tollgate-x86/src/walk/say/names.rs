@@ -1,0 +1,212 @@
+//! Names of modes, registers, tables and descriptors.
+
+use core::fmt::{self, Display, Formatter};
+
+use crate::{Descriptor, GateKind, Kind, Rflags, SystemKind, Vendor, Width};
+
+use crate::walk::{Directory, Exception, Mode, Register, Role, SegmentRegister, Size, TableRegister, Untold};
+
+pub(super) fn width(width: Width) -> &'static str {
+    match width {
+        Width::Legacy => "protected mode",
+        Width::Long => "long mode",
+    }
+}
+
+pub(super) fn bits(size: Size) -> &'static str {
+    match size {
+        Size::Word => "16-bit",
+        Size::Double => "32-bit",
+        Size::Quad => "64-bit",
+    }
+}
+
+impl Display for Mode {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Protected => "protected mode",
+            Self::Compatibility => "compatibility mode",
+            Self::Long64 => "64-bit mode",
+        })
+    }
+}
+
+impl Display for Vendor {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Intel => "Intel",
+            Self::Amd => "AMD",
+        })
+    }
+}
+
+impl Display for GateKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Call => "call",
+            Self::Interrupt => "interrupt",
+            Self::Trap => "trap",
+            Self::Task => "task",
+        })
+    }
+}
+
+impl Display for Exception {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.mnemonic() {
+            Some(mnemonic) => write!(f, "#{mnemonic}"),
+            None => write!(f, "{:x}", self.0),
+        }
+    }
+}
+
+impl Display for Directory {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idt => "IDT",
+            Self::Gdt => "GDT",
+            Self::Ldt => "LDT",
+        })
+    }
+}
+
+impl Display for Role {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cs => "CS",
+            Self::Ss => "SS",
+            Self::Target => "target",
+            Self::Task => "TSS",
+        })
+    }
+}
+
+impl Display for SegmentRegister {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cs => "CS",
+            Self::Ss => "SS",
+            Self::Ds => "DS",
+            Self::Es => "ES",
+            Self::Fs => "FS",
+            Self::Gs => "GS",
+            Self::Tr => "TR",
+            Self::Ldtr => "LDTR",
+        })
+    }
+}
+
+impl Display for TableRegister {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gdtr => "GDTR",
+            Self::Idtr => "IDTR",
+        })
+    }
+}
+
+impl Display for Register {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rip => "RIP",
+            Self::Rsp => "RSP",
+            Self::Rflags => "RFLAGS",
+            Self::Rcx => "RCX",
+            Self::Rdx => "RDX",
+            Self::R11 => "R11",
+            Self::Cr0 => "CR0",
+            Self::Cr4 => "CR4",
+            Self::Msr(msr) => return write!(f, "MSR {:x}, {},", msr.number(), msr.name()),
+        })
+    }
+}
+
+impl Display for Untold {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Register(Register::Msr(msr)) => write!(f, "MSR {:x}, {},", msr.number(), msr.name()),
+            Self::Register(register) => write!(f, "{register}"),
+            Self::Selector(register) => write!(f, "the selector in {register}"),
+            Self::Hidden(register) => write!(f, "the segment of {register}"),
+            Self::Limit(directory) => write!(f, "the limit of the {directory}"),
+            Self::Descriptor(selector) => write!(f, "the descriptor of {selector}"),
+            Self::Gate(vector) => write!(f, "IDT entry {vector:x}"),
+            Self::TaskState { offset, size } => {
+                write!(f, "what the TSS has at offset {offset:x} ({size} bytes)")
+            }
+            Self::Stack { address, size } => {
+                write!(f, "what is on the stack at {address:x} ({size} bytes)")
+            }
+            Self::Level => f.write_str("the privilege level"),
+            Self::Mode => f.write_str("whether it is 64-bit or compatibility mode"),
+        }
+    }
+}
+
+/// The names of flags, with commas between them.
+pub(super) struct Bits(pub(super) Rflags);
+
+impl Display for Bits {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut comma = "";
+        for bit in self.0.set() {
+            write!(f, "{comma}{}", bit.name)?;
+            comma = ", ";
+        }
+        if self.0.iopl() != 0 {
+            write!(f, "{comma}IOPL")?;
+            comma = ", ";
+        }
+        if comma.is_empty() { f.write_str("no flag") } else { Ok(()) }
+    }
+}
+
+/// A descriptor in words: "32-bit code, ring 0, present, base 00000000, limit ffffffff".
+pub(super) struct Described(pub(super) Descriptor);
+
+impl Display for Described {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(descriptor) = self;
+        match descriptor.kind() {
+            Kind::Code { conforming, .. } => {
+                f.write_str(match (descriptor.l, descriptor.d) {
+                    (true, false) => "64-bit code",
+                    (true, true) => "code of reserved width (L and D)",
+                    (false, true) => "32-bit code",
+                    (false, false) => "16-bit code",
+                })?;
+                f.write_str(if conforming { ", conforming" } else { ", non-conforming" })?;
+            }
+            Kind::Data { writable, expand_down, .. } => {
+                f.write_str(if writable { "writable data" } else { "read-only data" })?;
+                f.write_str(if expand_down { ", expand-down" } else { "" })?;
+            }
+            Kind::System(kind) => f.write_str(system(kind))?,
+        }
+        let present = if descriptor.p { "present" } else { "not present" };
+        write!(f, ", ring {}, {present}", descriptor.dpl)?;
+        if matches!(descriptor.kind(), Kind::System(kind) if kind.is_gate()) {
+            return Ok(());
+        }
+        write!(f, ", base {:08x}, limit {:08x}", descriptor.base, descriptor.effective_limit())
+    }
+}
+
+/// What a system descriptor is.
+pub(super) fn system(kind: SystemKind) -> &'static str {
+    match kind {
+        SystemKind::Reserved => "reserved type",
+        SystemKind::Tss16 { busy: false } => "16-bit TSS, available",
+        SystemKind::Tss16 { busy: true } => "16-bit TSS, busy",
+        SystemKind::Ldt => "LDT",
+        SystemKind::CallGate16 => "16-bit call gate",
+        SystemKind::TaskGate => "task gate",
+        SystemKind::InterruptGate16 => "16-bit interrupt gate",
+        SystemKind::TrapGate16 => "16-bit trap gate",
+        SystemKind::Tss { busy: false } => "TSS, available",
+        SystemKind::Tss { busy: true } => "TSS, busy",
+        SystemKind::CallGate => "call gate",
+        SystemKind::InterruptGate => "interrupt gate",
+        SystemKind::TrapGate => "trap gate",
+    }
+}

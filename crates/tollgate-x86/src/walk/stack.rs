@@ -1,0 +1,216 @@
+//! A stack that values are pushed onto or read from.
+
+use crate::{Descriptor, Width};
+
+use super::machine::{By, Hidden, Machine, Mode, Register, SegmentRegister};
+use super::number::Number;
+use super::outcome::{Outcome, Untold};
+use super::reading::{check, expect, is_canonical, missed};
+use super::rule::Rule;
+use super::step::{Item, Origin, Step};
+use super::{Size, Walked};
+
+/// A stack: where its segment begins, where its pointer is, and how far it goes.
+#[derive(Clone, Copy)]
+pub(super) struct Stack {
+    base: u64,
+    pointer: u64,
+    /// The bits of the pointer that count: 16, 32 or all.
+    mask: u64,
+    /// The offsets that may be used; none in 64-bit mode, where addresses have to be canonical instead.
+    limits: Option<(u32, u32)>,
+    by: By,
+}
+
+impl Stack {
+    /// A stack of 64-bit mode.
+    pub(super) const fn flat(pointer: u64, ring: u8) -> Self {
+        Self { base: 0, pointer, mask: u64::MAX, limits: None, by: By::Ring(ring) }
+    }
+
+    /// A stack in a segment: its D/B bit tells how many bits of the pointer count. SDM 3A, "Segment descriptors".
+    pub(super) fn segmented(hidden: Hidden, pointer: u64, ring: u8) -> Self {
+        let mask = pointer_mask(&hidden.descriptor);
+        Self {
+            base: hidden.base,
+            pointer: pointer & mask,
+            mask,
+            limits: Some(hidden.descriptor.valid_offsets()),
+            by: By::Ring(ring),
+        }
+    }
+
+    /// The stack that the machine is on. A segment that is not told is taken for a flat one of 32 bits.
+    pub(super) fn current<M: Machine + ?Sized>(machine: &mut M, ring: u8) -> Walked<Self> {
+        let pointer = machine.register(Register::Rsp).ok_or(Untold::Register(Register::Rsp))?;
+        if machine.mode().ok_or(Untold::Mode)? == Mode::Long64 {
+            return Ok(Self::flat(pointer, ring));
+        }
+        let hidden = machine.segment(SegmentRegister::Ss).hidden;
+        if hidden.is_none() {
+            let missing = Untold::Hidden(SegmentRegister::Ss);
+            machine.step(&Step::Unchecked { whether: "the stack's segment has room", missing });
+        }
+        let flat = Hidden { base: 0, descriptor: Descriptor::flat_data(ring) };
+        Ok(Self::segmented(hidden.unwrap_or(flat), pointer, ring))
+    }
+
+    /// Where an offset from the pointer lies.
+    fn at(&self, distance: u64) -> (u64, u64) {
+        let offset = self.pointer.wrapping_add(distance) & self.mask;
+        let address = self.base.wrapping_add(offset);
+        (offset, if self.limits.is_some() { address & 0xffff_ffff } else { address })
+    }
+
+    /// The width of its addresses, in bytes.
+    const fn bytes(&self) -> u8 {
+        if self.limits.is_some() { 4 } else { 8 }
+    }
+
+    /// Whether the slot of `size` bytes at a distance from the pointer may be used.
+    fn allows<M: Machine + ?Sized>(&self, machine: &M, distance: u64, size: u64) -> bool {
+        let (offset, address) = self.at(distance);
+        match self.limits {
+            Some((first, last)) => offset >= u64::from(first) && offset + (size - 1) <= u64::from(last),
+            None => is_canonical(machine, address) && is_canonical(machine, address.wrapping_add(size - 1)),
+        }
+    }
+
+    /// That the pointer itself is canonical, in long mode.
+    pub(super) fn is_canonical<M: Machine + ?Sized>(
+        &self,
+        machine: &mut M,
+        otherwise: Outcome,
+    ) -> Walked<()> {
+        let canonical = is_canonical(machine, self.pointer);
+        expect(machine, Rule::CanonicalStack(self.pointer()), canonical, otherwise)
+    }
+
+    /// That `count` slots of `size` bytes below the pointer may be written.
+    pub(super) fn has_room<M: Machine + ?Sized>(
+        &self,
+        machine: &mut M,
+        count: u16,
+        size: Size,
+        otherwise: Outcome,
+    ) -> Walked<()> {
+        let size = u64::from(size.bytes());
+        let room =
+            (1..=u64::from(count)).all(|slot| self.allows(machine, (slot * size).wrapping_neg(), size));
+        let bytes = count.saturating_mul(size as u16);
+        expect(machine, self.room_rule(bytes), room, otherwise)
+    }
+
+    /// That `count` slots of `size` bytes, `skip` bytes above the pointer, may be read.
+    pub(super) fn holds<M: Machine + ?Sized>(
+        &self,
+        machine: &mut M,
+        skip: u16,
+        count: u16,
+        size: Size,
+        otherwise: Outcome,
+    ) -> Walked<()> {
+        let size = u64::from(size.bytes());
+        let room =
+            (0..u64::from(count)).all(|slot| self.allows(machine, u64::from(skip) + slot * size, size));
+        let bytes = skip.saturating_add(count.saturating_mul(size as u16));
+        if room { Ok(()) } else { check(machine, self.room_rule(bytes), false, otherwise) }
+    }
+
+    fn room_rule(&self, bytes: u16) -> Rule {
+        let pointer = Number::new(Some(self.pointer), self.bytes());
+        match self.limits {
+            Some(_) => Rule::Room { bytes, pointer },
+            None => Rule::CanonicalStack(pointer),
+        }
+    }
+
+    /// Pushes a value that may not be told.
+    pub(super) fn push<M: Machine + ?Sized>(
+        &mut self,
+        machine: &mut M,
+        item: Item,
+        value: Option<u64>,
+        size: Size,
+    ) -> Walked<()> {
+        let (offset, address) = self.at(u64::from(size.bytes()).wrapping_neg());
+        let value = value.map(|value| size.cut(value));
+        if let Err(miss) = machine.write(address, size.bytes(), value, self.by) {
+            return Err(missed(machine, miss, Untold::Stack { address, size: size.bytes() }));
+        }
+        machine.step(&Step::Push {
+            item,
+            value: Number::new(value, size.bytes()),
+            at: Number::new(Some(address), self.bytes()),
+        });
+        self.pointer = offset;
+        Ok(())
+    }
+
+    /// Reads a value some bytes above the pointer, which stays.
+    pub(super) fn peek<M: Machine + ?Sized>(
+        &self,
+        machine: &mut M,
+        item: Item,
+        distance: u16,
+        size: Size,
+    ) -> Walked<u64> {
+        let (_, address) = self.at(u64::from(distance));
+        let value = match machine.read(address, size.bytes(), self.by) {
+            Ok(value) => size.cut(value),
+            Err(miss) => {
+                return Err(missed(machine, miss, Untold::Stack { address, size: size.bytes() }));
+            }
+        };
+        machine.step(&Step::Pop {
+            item,
+            value: Number::new(Some(value), size.bytes()),
+            at: Number::new(Some(address), self.bytes()),
+        });
+        Ok(value)
+    }
+
+    /// Aligns the pointer to 16 bytes, as entries through the IDT do in long mode. SDM 3A, "64-bit mode stack frame".
+    pub(super) fn align<M: Machine + ?Sized>(&mut self, machine: &mut M) {
+        let aligned = self.pointer & !0xf;
+        if aligned != self.pointer {
+            let (from, to) = (Number::new(Some(self.pointer), 8), Number::new(Some(aligned), 8));
+            machine.step(&Step::Align { from, to });
+            self.pointer = aligned;
+        }
+    }
+
+    /// Releases bytes above the pointer.
+    pub(super) fn release(&mut self, bytes: u64) {
+        self.pointer = self.pointer.wrapping_add(bytes) & self.mask;
+    }
+
+    /// The pointer, for display.
+    pub(super) const fn pointer(&self) -> Number {
+        Number::new(Some(self.pointer), self.bytes())
+    }
+
+    /// Loads RSP with the pointer. Of a 16-bit stack the upper bits stay.
+    pub(super) fn store<M: Machine + ?Sized>(&self, machine: &mut M, origin: Origin) {
+        let value = if self.mask == 0xffff {
+            machine.register(Register::Rsp).map(|old| old & 0xffff_0000 | self.pointer)
+        } else {
+            Some(self.pointer)
+        };
+        machine.set_register(Register::Rsp, value);
+        machine.step(&Step::Load { item: Item::Rsp, value: Number::new(value, self.bytes()), origin });
+    }
+}
+
+/// The bits of a stack pointer that count in a segment.
+pub(super) const fn pointer_mask(descriptor: &Descriptor) -> u64 {
+    if descriptor.d { 0xffff_ffff } else { 0xffff }
+}
+
+/// The width of code addresses in the machine's mode, in bytes.
+pub(super) fn code_bytes<M: Machine + ?Sized>(machine: &M) -> u8 {
+    match (machine.width(), machine.mode()) {
+        (Width::Legacy, _) | (_, Some(Mode::Compatibility)) => 4,
+        _ => 8,
+    }
+}

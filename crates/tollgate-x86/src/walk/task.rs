@@ -1,0 +1,91 @@
+//! Task switches, outside long mode: what is checked before the registers are exchanged. The exchange itself is named and
+//! not made. SDM 3A, "Task switching".
+
+use crate::{Descriptor, Kind, Selector, SystemKind, Table};
+
+use super::Walked;
+use super::event::Event;
+use super::machine::{Machine, SegmentRegister};
+use super::number::Number;
+use super::outcome::{Exception, NotModelled, Outcome, Untold};
+use super::reading::{Blame, expect, fault, find, is_present, missed};
+use super::rule::Rule;
+use super::step::{Role, Step};
+
+/// What switches the task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// An event whose gate is a task gate.
+    Event(Event),
+    /// CALL.
+    Call,
+    /// JMP.
+    Jump,
+    /// IRET with NT set.
+    Return,
+}
+
+impl By {
+    const fn external(self) -> u32 {
+        match self {
+            Self::Event(event) => event.external(),
+            _ => 0,
+        }
+    }
+
+    /// Whether the new task will return to the old one.
+    const fn nests(self) -> bool {
+        matches!(self, Self::Event(_) | Self::Call)
+    }
+}
+
+/// Switches to the task whose TSS `selector` names.
+pub(super) fn switch<M: Machine + ?Sized>(machine: &mut M, selector: Selector, by: By) -> Walked<()> {
+    // A return finds its TSS by the link: what is wrong with it is the current TSS's fault.
+    let blame = match by {
+        By::Return => Blame::task(0),
+        _ => Blame::protection(by.external()),
+    };
+    let refused = blame.on(machine, selector);
+    expect(machine, Rule::InGdt, selector.table() == Table::Gdt, refused)?;
+    let found = find(machine, Role::Task, selector, blame)?;
+    let wants_busy = by == By::Return;
+    let rule = Rule::IsTask { kind: found.descriptor.kind, busy: wants_busy };
+    expect(machine, rule, is_task(&found.descriptor, wants_busy), refused)?;
+    is_present(machine, Role::Task, &found, Exception::NOT_PRESENT, by.external())?;
+    let last = if has_32_bits(&found.descriptor) { 0x67 } else { 0x2b };
+    let limit = found.descriptor.effective_limit();
+    let short = Blame::task(by.external()).on(machine, selector);
+    expect(machine, Rule::TaskLimit { last, limit }, limit >= u32::from(last), short)?;
+    let tr = machine.segment(SegmentRegister::Tr);
+    machine.step(&Step::TaskSave {
+        tr: tr.selector,
+        base: Number::new(tr.hidden.map(|hidden| hidden.base), 4),
+        stays_busy: by.nests(),
+    });
+    let base = Number::new(Some(u64::from(found.descriptor.base)), 4);
+    machine.step(&Step::TaskLoad { selector, base, nests: by.nests() });
+    Err(Outcome::NotModelled(NotModelled::TaskSwitch))
+}
+
+/// Switches back along the link of the current TSS: IRET with NT set.
+pub(super) fn switch_back<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
+    let link = match machine.task_state(0, 2) {
+        Ok(link) => Selector(link as u16),
+        Err(miss) => return Err(missed(machine, miss, Untold::TaskState { offset: 0, size: 2 })),
+    };
+    let null = fault(machine, Exception::INVALID_TSS, Some(0));
+    expect(machine, Rule::NotNull(Role::Task), !link.is_null(), null)?;
+    switch(machine, link, By::Return)
+}
+
+fn is_task(descriptor: &Descriptor, wants_busy: bool) -> bool {
+    match descriptor.kind() {
+        Kind::System(SystemKind::Tss { busy } | SystemKind::Tss16 { busy }) => busy == wants_busy,
+        _ => false,
+    }
+}
+
+fn has_32_bits(descriptor: &Descriptor) -> bool {
+    matches!(descriptor.kind(), Kind::System(SystemKind::Tss { .. }))
+}

@@ -1,0 +1,85 @@
+//! The stacks of more privileged levels, which the task-state segment holds.
+
+use crate::Selector;
+
+use super::Walked;
+use super::machine::{Machine, SegmentRegister};
+use super::number::Number;
+use super::outcome::{Exception, Untold};
+use super::reading::{Blame, Found, expect, fault, has_tss16, missed, stack_segment};
+use super::rule::Rule;
+use super::step::{Role, Step};
+
+/// SS and ESP of a ring from the TSS, and the segment that they name. SDM 3A, "Stack switching".
+pub(super) fn legacy_stack<M: Machine + ?Sized>(
+    machine: &mut M,
+    ring: u8,
+    external: u32,
+) -> Walked<(Found, u64)> {
+    let (pointer_at, ss_at, size) = if has_tss16(machine) {
+        (u16::from(ring) * 4 + 2, u16::from(ring) * 4 + 4, 2)
+    } else {
+        (u16::from(ring) * 8 + 4, u16::from(ring) * 8 + 8, 4)
+    };
+    has_field(machine, ss_at + 1, external)?;
+    let pointer = task_field(machine, pointer_at, size)?;
+    let ss = Selector(task_field(machine, ss_at, 2)? as u16);
+    let base = machine.segment(SegmentRegister::Tr).hidden.map(|hidden| hidden.base);
+    let address =
+        |offset| Number::new(base.map(|base| base.wrapping_add(u64::from(offset)) & 0xffff_ffff), 4);
+    machine.step(&Step::TaskStack {
+        ring,
+        stack: 0,
+        ss: Some((ss, address(ss_at))),
+        pointer: Number::new(Some(pointer), size),
+        address: address(pointer_at),
+        tr: machine.segment(SegmentRegister::Tr).selector,
+    });
+    let null = fault(machine, Exception::INVALID_TSS, Some(external));
+    expect(machine, Rule::NotNull(Role::Ss), !ss.is_null(), null)?;
+    Ok((stack_segment(machine, ss, ring, Blame::task(external))?, pointer))
+}
+
+/// RSP of a ring, or a stack of the interrupt stack table, from the TSS. SDM 3A, "Stack switching in IA-32e mode".
+pub(super) fn long_pointer<M: Machine + ?Sized>(
+    machine: &mut M,
+    ring: u8,
+    ist: u8,
+    external: u32,
+) -> Walked<u64> {
+    let offset = if ist == 0 { u16::from(ring) * 8 + 4 } else { u16::from(ist) * 8 + 28 };
+    has_field(machine, offset + 7, external)?;
+    let pointer = task_field(machine, offset, 8)?;
+    let tr = machine.segment(SegmentRegister::Tr);
+    let address = tr.hidden.map(|hidden| hidden.base.wrapping_add(u64::from(offset)));
+    machine.step(&Step::TaskStack {
+        ring,
+        stack: ist,
+        ss: None,
+        pointer: Number::new(Some(pointer), 8),
+        address: Number::new(address, 8),
+        tr: tr.selector,
+    });
+    Ok(pointer)
+}
+
+/// That the TSS goes as far as a field of it.
+fn has_field<M: Machine + ?Sized>(machine: &mut M, last: u16, external: u32) -> Walked<()> {
+    let tr = machine.segment(SegmentRegister::Tr);
+    let Some(hidden) = tr.hidden else {
+        let missing = Untold::Hidden(SegmentRegister::Tr);
+        machine.step(&Step::Unchecked { whether: "the TSS has the stack's field", missing });
+        return Ok(());
+    };
+    let limit = hidden.descriptor.effective_limit();
+    let code = u32::from(tr.selector.unwrap_or_default().0 & !0b11) | external;
+    let otherwise = fault(machine, Exception::INVALID_TSS, Some(code));
+    expect(machine, Rule::TaskLimit { last, limit }, u32::from(last) <= limit, otherwise)
+}
+
+fn task_field<M: Machine + ?Sized>(machine: &mut M, offset: u16, size: u8) -> Walked<u64> {
+    match machine.task_state(offset, size) {
+        Ok(value) => Ok(value),
+        Err(miss) => Err(missed(machine, miss, Untold::TaskState { offset, size })),
+    }
+}
