@@ -1,5 +1,5 @@
-//! What the system calls say, for places where `/proc` is not mounted or hides it. The only room with
-//! `unsafe`.
+//! What the system calls say, for places where `/proc` is not mounted or hides it. Of the rooms with
+//! `unsafe` the larger.
 
 #![allow(unsafe_code)]
 
@@ -7,6 +7,10 @@ use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+mod trials;
+
+pub(crate) use trials::{in_a_child, may_count, may_use_io_uring, may_use_userfaultfd};
 
 /// The kernel's name for itself.
 pub(crate) struct Uname {
@@ -133,6 +137,96 @@ pub(crate) fn free_space(path: &Path) -> Option<i64> {
     // SAFETY: the path ends in NUL; the pointer is to a whole statvfs, of which zeroes are a valid one.
     let told = unsafe { (libc::statvfs(path.as_ptr(), told.as_mut_ptr()) == 0).then(|| told.assume_init()) }?;
     i64::try_from(told.f_bavail.checked_mul(told.f_frsize)?).ok()
+}
+
+/// Whether RDTSC may be executed: `PR_GET_TSC` of `prctl(2)`. Where it may not, it ends the process.
+pub(crate) fn may_read_tsc() -> Result<bool, i32> {
+    let mut mode: libc::c_int = 0;
+    // SAFETY: the pointer is to an int, which the call fills.
+    let status = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+    if status == 0 { Ok(mode == libc::PR_TSC_ENABLE) } else { Err(errno()) }
+}
+
+/// `clock_getres(2)`: the steps of a clock in nanoseconds.
+pub(crate) fn resolution(clock: libc::clockid_t) -> Result<i64, i32> {
+    let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a whole timespec, which the call fills.
+    match unsafe { libc::clock_getres(clock, &raw mut step) } {
+        0 => Ok(step.tv_sec.saturating_mul(1_000_000_000).saturating_add(step.tv_nsec)),
+        _ => Err(errno()),
+    }
+}
+
+/// `PR_GET_TIMERSLACK` of `prctl(2)`, in nanoseconds.
+pub(crate) fn timer_slack() -> Option<i64> {
+    get(libc::PR_GET_TIMERSLACK)
+}
+
+/// `PR_GET_SPECULATION_CTRL` of `prctl(2)` about flushing the first-level data cache.
+pub(crate) fn flushes_l1d() -> Result<i64, i32> {
+    const PR_SPEC_L1D_FLUSH: libc::c_ulong = 2;
+    const NONE: libc::c_ulong = 0;
+    // SAFETY: the question takes no pointers and changes nothing.
+    let answer = unsafe { libc::prctl(libc::PR_GET_SPECULATION_CTRL, PR_SPEC_L1D_FLUSH, NONE, NONE, NONE) };
+    if answer >= 0 { Ok(i64::from(answer)) } else { Err(errno()) }
+}
+
+/// `PR_SCHED_CORE_GET` of `prctl(2)`: whether this thread shares a core only with those that have its cookie.
+pub(crate) fn has_core_cookie() -> Result<bool, i32> {
+    const PR_SCHED_CORE: libc::c_int = 62;
+    const GET: libc::c_ulong = 0;
+    const OWN: libc::c_ulong = 0;
+    const SCOPE_THREAD: libc::c_ulong = 0;
+    let mut cookie = 0_u64;
+    // SAFETY: the pointer is to eight bytes, which the call fills.
+    let status = unsafe { libc::prctl(PR_SCHED_CORE, GET, OWN, SCOPE_THREAD, &raw mut cookie) };
+    if status == 0 { Ok(cookie != 0) } else { Err(errno()) }
+}
+
+/// `sched_getscheduler(2)` of this thread.
+pub(crate) fn scheduling_policy() -> Result<i64, i32> {
+    // SAFETY: takes no pointers and changes nothing.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    if policy >= 0 { Ok(i64::from(policy)) } else { Err(errno()) }
+}
+
+/// Whether an area for `rseq(2)` is registered for this thread. Registering another in the kernel's half of the
+/// address space always fails, and how tells: `EINVAL` where there is one already, `EFAULT` where there is none.
+pub(crate) fn has_rseq() -> Result<bool, i32> {
+    const AREA: libc::c_ulong = 0xffff_8000_0000_0000;
+    const LENGTH: libc::c_ulong = 32;
+    const FLAGS: libc::c_ulong = 0;
+    const SIGNATURE: libc::c_ulong = 0x5305_3053;
+    // SAFETY: the address is none of this process's, and never will be: the kernel refuses it.
+    match unsafe { libc::syscall(libc::SYS_rseq, AREA, LENGTH, FLAGS, SIGNATURE) } {
+        0 => Ok(false),
+        _ => match errno() {
+            libc::EINVAL | libc::EBUSY | libc::EPERM => Ok(true),
+            libc::EFAULT => Ok(false),
+            errno => Err(errno),
+        },
+    }
+}
+
+/// `getauxval(3)`; 0 where the kernel left no such entry.
+pub(crate) fn auxiliary(kind: libc::c_ulong) -> i64 {
+    // SAFETY: the call takes any number and only reads what the kernel left on the stack.
+    i64::try_from(unsafe { libc::getauxval(kind) }).unwrap_or(0)
+}
+
+/// Whether `/` is the same directory as the first process's root.
+pub(crate) fn has_root_of_init() -> Result<bool, i32> {
+    use std::os::unix::fs::MetadataExt;
+    let number = |path: &str| -> Result<(u64, u64), i32> {
+        let metadata = std::fs::metadata(path).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))?;
+        Ok((metadata.dev(), metadata.ino()))
+    };
+    Ok(number("/proc/1/root")? == number("/")?)
+}
+
+/// Why the last call of this thread failed.
+fn errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
 /// `geteuid(2)`.

@@ -59,6 +59,63 @@ pub(crate) fn memory_left(machine: &Machine) -> Fact {
     })
 }
 
+/// Bytes beyond which tasks are slowed down.
+pub(crate) fn memory_high(machine: &Machine) -> Fact {
+    limit(machine, "memory", |machine, version, group| match version {
+        Version::V1 => Err(Unknown::Absent("the first version of control groups has no such limit".into())),
+        Version::V2 => {
+            machine.line(&format!("{group}/memory.high"))?.parse("a number of bytes or max", bytes_or_max)
+        }
+    })
+}
+
+/// The share of processor time when others want it as well: of 100 in the second version, 1024 in the first.
+pub(crate) fn cpu_weight(machine: &Machine) -> Fact {
+    let weight = of_own_group(machine, "cpu", "cpu.shares", "cpu.weight");
+    fact(weight.and_then(|line| line.parse("a whole number", digits::<i64>)))
+}
+
+/// The processors that the group may use.
+pub(crate) fn processors(machine: &Machine) -> Fact {
+    let set = of_own_group(machine, "cpuset", "cpuset.effective_cpus", "cpuset.cpus.effective");
+    let set = set.and_then(|line| line.parse("a list of processors", crate::text::processors));
+    fact(set.map(|found| found.map(|set| crate::text::show_processors(&set))))
+}
+
+/// What the group may read and write, device by device.
+pub(crate) fn io_max(machine: &Machine) -> Fact {
+    let (_, groups) = match groups(machine, "io") {
+        Ok(groups) => groups,
+        Err(why) => return crate::machine::unknown(why),
+    };
+    let own = groups.into_iter().next().unwrap_or_default();
+    let text = machine.text(&format!("{own}/io.max"));
+    fact(text.map(|text| text.map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())))
+}
+
+/// `1`, `2`, or both side by side.
+pub(crate) fn version(machine: &Machine) -> Fact {
+    fact(machine.text(MEMBERSHIPS).and_then(|text| {
+        let lines = || text.value.lines().filter_map(|line| line.split(':').nth(1));
+        let second = lines().any(str::is_empty);
+        // A hierarchy without controllers, such as that of systemd, decides nothing.
+        let first = lines().any(|controllers| !controllers.is_empty() && !controllers.starts_with("name="));
+        match (first, second) {
+            (true, true) => found("1 and 2", MEMBERSHIPS),
+            (true, false) => found("1", MEMBERSHIPS),
+            (false, true) => found("2", MEMBERSHIPS),
+            (false, false) => Err(Unknown::Absent(format!("{MEMBERSHIPS} names no group"))),
+        }
+    }))
+}
+
+/// A line of this process's own group.
+fn of_own_group(machine: &Machine, controller: &str, first: &str, second: &str) -> Answer<String> {
+    let (version, groups) = groups(machine, controller)?;
+    let own = groups.into_iter().next().unwrap_or_default();
+    machine.line(&format!("{own}/{}", if version == Version::V1 { first } else { second }))
+}
+
 /// Tasks, threads included.
 pub(crate) fn pids_max(machine: &Machine) -> Fact {
     limit(machine, "pids", |machine, _, group| {

@@ -3,10 +3,13 @@
 use tollgate_model::{Fact, Unknown};
 
 use crate::calls;
-use crate::machine::{Answer, Machine, fact};
+use crate::machine::{Answer, Machine, fact, found};
 
 const DIRECTORY: &str = "/sys/devices/system/clocksource/clocksource0";
 const AUXV: &str = "/proc/self/auxv";
+const AUXILIARY: &str = "getauxval(3) AT_SYSINFO_EHDR";
+/// `KVM_FEATURE_CLOCKSOURCE_STABLE_BIT` in Documentation/virt/kvm/x86/cpuid.rst.
+const KVM_STABLE_CLOCK: u32 = 24;
 
 pub(crate) fn current(machine: &Machine) -> Fact {
     fact(machine.line(&format!("{DIRECTORY}/current_clocksource")))
@@ -17,9 +20,76 @@ pub(crate) fn available(machine: &Machine) -> Fact {
     fact(line.map(|line| line.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())))
 }
 
+/// Whether the vDSO can read the current clock source without the kernel: `vdso_clock_mode` of each source in
+/// arch/x86 and drivers/clocksource.
+pub(crate) fn in_user_mode(machine: &Machine) -> Fact {
+    fact(read_in_user_mode(machine))
+}
+
+fn read_in_user_mode(machine: &Machine) -> Answer<bool> {
+    let source = machine.line(&format!("{DIRECTORY}/current_clocksource"))?;
+    let mapped = machine.or_call(told(machine), AUXILIARY, || Some(calls::has_vdso()))?;
+    if !mapped.value {
+        return Ok(mapped);
+    }
+    let because = |why: &str| format!("{} {:?}, {why}", source.source, source.value);
+    match source.value.as_str() {
+        "tsc" | "tsc-early" => found(source.value == "tsc", because("vDSO mode TSC")),
+        "hyperv_clocksource_tsc_page" => found(true, because("vDSO mode HVCLOCK")),
+        // The page of the paravirtual clock is used only where the host promises that all of them agree.
+        "kvm-clock" => match crate::hypervisor::kvm_bit(machine, KVM_STABLE_CLOCK) {
+            Some(stable) => found(stable, because("KVM's CPUID feature 24")),
+            None => Err(Unknown::Absent("KVM's CPUID features were not captured".to_owned())),
+        },
+        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" | "pit" => {
+            found(false, because("vDSO mode NONE"))
+        }
+        other => Err(Unknown::Absent(format!("nothing is known of how {other:?} is read"))),
+    }
+}
+
+/// The steps of a clock that is kept up to date by the tick are the tick's: its rate a second.
+pub(crate) fn tick_rate(machine: &Machine) -> Fact {
+    let step = machine
+        .call("clock_getres(2) CLOCK_MONOTONIC_COARSE", || calls::resolution(libc::CLOCK_MONOTONIC_COARSE));
+    fact(step.and_then(|step| {
+        // CONFIG_HZ is 100 to 1000; others that play Linux' part say 1 ns.
+        let rate = 1_000_000_000_i64.checked_div(step.value).unwrap_or(0);
+        match rate {
+            10..=10_000 => found(rate, step.source),
+            _ => Err(Unknown::Absent(format!("{}: {} ns is no tick", step.source, step.value))),
+        }
+    }))
+}
+
+/// In nanoseconds: 1 where timers are of high resolution, else the tick.
+pub(crate) fn resolution(machine: &Machine) -> Fact {
+    fact(machine.call("clock_getres(2) CLOCK_MONOTONIC", || calls::resolution(libc::CLOCK_MONOTONIC)))
+}
+
+/// What the time namespace adds to the clocks, such as `monotonic 86400 s`.
+pub(crate) fn offsets(machine: &Machine) -> Fact {
+    let text = machine.text("/proc/self/timens_offsets");
+    fact(text.and_then(|text| text.parse("clocks with seconds and nanoseconds", offsets_in)))
+}
+
+/// From lines `monotonic           0         0`.
+fn offsets_in(text: &str) -> Option<Vec<String>> {
+    let mut offsets = Vec::new();
+    for line in text.lines().take(16) {
+        let mut words = line.split_whitespace();
+        let (clock, seconds, nanoseconds) = (words.next()?, words.next()?, words.next()?);
+        let (seconds, nanoseconds): (i64, i64) = (seconds.parse().ok()?, nanoseconds.parse().ok()?);
+        if seconds != 0 || nanoseconds != 0 {
+            offsets.push(format!("{clock} {seconds} s {nanoseconds} ns"));
+        }
+    }
+    Some(offsets)
+}
+
 /// Whether the kernel maps a vDSO: without one each reading of a clock is a system call.
 pub(crate) fn vdso(machine: &Machine) -> Fact {
-    fact(machine.or_call(told(machine), "getauxval(3)", || Some(calls::has_vdso())))
+    fact(machine.or_call(told(machine), AUXILIARY, || Some(calls::has_vdso())))
 }
 
 fn told(machine: &Machine) -> Answer<bool> {
@@ -67,7 +137,23 @@ mod tests {
         assert_eq!(vdso_in(b""), None);
     }
 
+    #[test]
+    fn offsets_of_a_time_namespace() {
+        assert_eq!(
+            offsets_in("monotonic           0         0\nboottime            0         0\n"),
+            Some(vec![])
+        );
+        let moved = offsets_in("monotonic   86400   5\nboottime 0 0\n");
+        assert_eq!(moved, Some(vec!["monotonic 86400 s 5 ns".to_owned()]));
+        assert_eq!(offsets_in("monotonic x 0"), None);
+    }
+
     proptest! {
+        #[test]
+        fn any_text_is_taken(text in "\\PC{0,100}|([a-z]{0,9} [0-9-]{0,22} [0-9]{0,22}\n){0,4}") {
+            let _ = offsets_in(&text);
+        }
+
         #[test]
         fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = vdso_in(&bytes);

@@ -11,17 +11,26 @@ const CGROUP: &str = "/proc/self/cgroup";
 const NAMESPACES: &str = "/proc/self/ns";
 
 /// Who leaves which file.
-const MARKER_FILES: [(&str, &str); 2] = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
+const MARKER_FILES: [(&str, &str); 7] = [
+    ("/.dockerenv", "docker"),
+    ("/run/.containerenv", "podman"),
+    ("/.flatpak-info", "flatpak"),
+    ("/.singularity.d", "apptainer"),
+    ("/run/.toolboxenv", "toolbox"),
+    ("/var/run/secrets/kubernetes.io", "kubernetes"),
+    ("/dev/lxd/sock", "lxd"),
+];
 /// Where a manager writes its name.
 const NAME_FILES: [&str; 2] = ["/run/systemd/container", "/run/host/container-manager"];
 
 /// The numbers of the first namespaces: `enum init_ns_ino` of linux/nsfs.h, on older kernels in `proc_ns.h`.
 /// Those of the mount and network namespaces are not fixed on older kernels.
-const FIRST_NAMESPACES: [(&str, u64); 5] = [
+const FIRST_NAMESPACES: [(&str, u64); 6] = [
     ("cgroup", 0xEFFF_FFFB),
     ("ipc", 0xEFFF_FFFF),
     ("pid", 0xEFFF_FFFC),
     ("user", 0xEFFF_FFFD),
+    ("time", 0xEFFF_FFFA),
     ("uts", 0xEFFF_FFFE),
 ];
 
@@ -159,6 +168,76 @@ pub(crate) fn root_file_system(machine: &Machine) -> Fact {
     }))
 }
 
+/// Managers whose files are mounted over single files here, such as `/etc/resolv.conf`.
+pub(crate) fn mounts(machine: &Machine) -> Fact {
+    fact(mount_managers(machine))
+}
+
+fn mount_managers(machine: &Machine) -> Answer<Vec<String>> {
+    const MOUNTS: &str = "/proc/self/mountinfo";
+    Ok(machine.text(MOUNTS)?.map(|text| {
+        let roots = text.lines().filter_map(Mount::parse);
+        let managers: std::collections::BTreeSet<&str> =
+            roots.filter_map(|mount| mounted_by(&mount.root)).collect();
+        managers.into_iter().map(str::to_owned).collect()
+    }))
+}
+
+/// Whose directory, on the file system that it comes from, the root of a mount is in.
+fn mounted_by(root: &str) -> Option<&'static str> {
+    const DIRECTORIES: [(&str, &str); 5] = [
+        ("/docker/containers/", "docker"),
+        ("/kubelet/pods/", "kubernetes"),
+        ("/overlay-containers/", "podman"),
+        ("/io.containerd.", "containerd"),
+        ("/buildkit/", "buildkit"),
+    ];
+    DIRECTORIES.into_iter().find(|(directory, _)| root.contains(directory)).map(|(_, name)| name)
+}
+
+/// The kinds of namespace in which this process is apart from the first process that it can see.
+pub(crate) fn unshared(machine: &Machine) -> Fact {
+    const KINDS: [&str; 8] = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
+    let apart = || {
+        let mut apart = Vec::new();
+        for kind in KINDS {
+            let own = match machine.link(&format!("{NAMESPACES}/{kind}")) {
+                Err(Unknown::Absent(_)) if kind != "pid" => continue,
+                answer => answer?,
+            };
+            if machine.link(&format!("/proc/1/ns/{kind}"))?.value != own.value {
+                apart.push(kind.to_owned());
+            }
+        }
+        found(apart, format!("{NAMESPACES}, /proc/1/ns"))
+    };
+    fact(apart())
+}
+
+/// How users of this namespace are numbered outside: `all as they are`, or ranges `inside outside count`.
+pub(crate) fn users(machine: &Machine) -> Fact {
+    let text = machine.text("/proc/self/uid_map");
+    fact(text.and_then(|text| text.parse("ranges of user numbers", ranges)))
+}
+
+fn ranges(text: &str) -> Option<String> {
+    let mut ranges = Vec::new();
+    for line in text.lines().take(340) {
+        let numbers: Vec<u32> = line.split_whitespace().map(crate::text::digits).collect::<Option<_>>()?;
+        let [inside, outside, count] = numbers[..] else { return None };
+        if (inside, outside, count) == (0, 0, u32::MAX) {
+            return Some("all as they are".to_owned());
+        }
+        ranges.push(format!("{inside} {outside} {count}"));
+    }
+    Some(if ranges.is_empty() { "none".to_owned() } else { ranges.join(", ") })
+}
+
+/// Whether this process's root directory is that of the first process that it can see: not so after chroot(2).
+pub(crate) fn root_of_init(machine: &Machine) -> Fact {
+    fact(machine.call("stat(2) of / and /proc/1/root", crate::calls::has_root_of_init))
+}
+
 /// The containers that this process is in, as far as their marks are to be believed.
 pub(crate) fn layers(machine: &Machine) -> Fact {
     fact(layer_list(machine))
@@ -170,6 +249,12 @@ fn layer_list(machine: &Machine) -> Answer<Vec<String>> {
     let mut names = Vec::new();
     let mut marks = Vec::new();
     if let Ok(managers) = group_managers(machine)
+        && !managers.value.is_empty()
+    {
+        marks.push(managers.source);
+        names.extend(managers.value);
+    }
+    if let Ok(managers) = mount_managers(machine)
         && !managers.value.is_empty()
     {
         marks.push(managers.source);
@@ -237,6 +322,17 @@ mod tests {
     }
 
     #[test]
+    fn mounts_and_users() {
+        assert_eq!(mounted_by("/var/lib/docker/containers/8e/resolv.conf"), Some("docker"));
+        assert_eq!(mounted_by("/var/lib/kubelet/pods/1/etc-hosts"), Some("kubernetes"));
+        assert_eq!(mounted_by("/docker"), None);
+        assert_eq!(ranges("         0          0 4294967295\n").as_deref(), Some("all as they are"));
+        assert_eq!(ranges("0 1000 1\n1 100000 65536\n").as_deref(), Some("0 1000 1, 1 100000 65536"));
+        assert_eq!(ranges("").as_deref(), Some("none"));
+        assert_eq!(ranges("0 -1 2"), None);
+    }
+
+    #[test]
     fn namespace_numbers() {
         assert_eq!(namespace_number("pid:[4026531836]", "pid"), Some(0xEFFF_FFFC));
         for link in ["pid:[]", "pid:[x]", "uts:[4026531836]", "pid:4026531836", ""] {
@@ -247,6 +343,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_taken(text in "\\PC{0,100}|[a-z/.:\\[\\]0-9-]{0,100}", bytes in any::<Vec<u8>>()) {
+            let _ = (mounted_by(&text), ranges(&text));
             let _ = (manager_of(&text), namespace_number(&text, "pid"), container_variable(&bytes));
         }
     }

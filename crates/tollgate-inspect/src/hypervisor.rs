@@ -3,6 +3,7 @@
 
 use tollgate_model::{Fact, Unknown};
 
+use crate::firmware;
 use crate::kernel::command_line_text;
 use crate::leaves::{Bit, Register};
 use crate::machine::{Answer, Machine, fact, found};
@@ -58,6 +59,51 @@ pub(crate) fn product(machine: &Machine) -> Fact {
     fact(machine.line(PRODUCT))
 }
 
+/// Whether QEMU's translator executes everything here.
+pub(crate) fn is_translator(machine: &Machine) -> bool {
+    signature_list(machine).is_ok_and(|found| found.value.iter().any(|signature| signature == "TCGTCGTCGTCG"))
+}
+
+/// A bit of the features that KVM offers in the leaf after its signature.
+pub(crate) fn kvm_bit(machine: &Machine, bit: u32) -> Option<bool> {
+    let (_, [eax, ..]) = kvm_leaf(machine)?;
+    Some(eax >> bit & 1 == 1)
+}
+
+fn kvm_leaf(machine: &Machine) -> Option<(u32, [u32; 4])> {
+    let leaves = machine.leaves().ok()?;
+    let (first, _) = leaves.hypervisors().find(|(_, signature)| by_signature(signature) == Some("KVM"))?;
+    Some((first + 1, leaves.leaf(first + 1, 0)?))
+}
+
+/// What KVM offers its guests to spare exits, by the words of the manual.
+pub(crate) fn kvm_features(machine: &Machine) -> Fact {
+    /// Documentation/virt/kvm/x86/cpuid.rst, without what says nothing of prices.
+    const FEATURES: [(u32, &str); 11] = [
+        (3, "clocksource2"),
+        (4, "async_pf"),
+        (5, "steal_time"),
+        (6, "pv_eoi"),
+        (7, "pv_unhalt"),
+        (9, "pv_tlb_flush"),
+        (11, "pv_send_ipi"),
+        (12, "poll_control"),
+        (13, "pv_sched_yield"),
+        (14, "async_pf_int"),
+        (24, "clocksource_stable"),
+    ];
+    fact(match kvm_leaf(machine) {
+        Some((leaf, [eax, ..])) => {
+            let offered = FEATURES.into_iter().filter(|(bit, _)| eax >> bit & 1 == 1);
+            let offered: Vec<String> = offered.map(|(_, name)| name.to_owned()).collect();
+            found(offered, format!("CPUID.{leaf:x}h:EAX"))
+        }
+        None => Err(machine.leaves().err().unwrap_or_else(|| {
+            Unknown::Absent("no KVM signed CPUID, or it offers no leaf of features".to_owned())
+        })),
+    })
+}
+
 /// What hints that the hypervisor is itself in a virtual machine. An empty list is the lack of hints, not of
 /// nesting: only timing what traps can tell that.
 pub(crate) fn nesting(machine: &Machine) -> Fact {
@@ -107,6 +153,11 @@ fn layer_list(machine: &Machine) -> Answer<Vec<String>> {
     let dmi = [VENDOR, PRODUCT].map(|path| machine.line(path).map(|found| found.value).unwrap_or_default());
     if let Some(name) = by_dmi(&dmi[0], &dmi[1]) {
         layers.add(name, &format!("{VENDOR} {:?}, {PRODUCT} {:?}", dmi[0], dmi[1]));
+    }
+    if let Ok(maker) = firmware::table_maker(machine)
+        && let Some(name) = firmware::hypervisor_of(&maker.value)
+    {
+        layers.add(name, &format!("{} {:?}", maker.source, maker.value));
     }
     if let Ok(kind) = machine.line(XEN)
         && kind.value == "xen"

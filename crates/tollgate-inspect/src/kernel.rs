@@ -93,6 +93,83 @@ pub(crate) fn ia32(machine: &Machine) -> Fact {
     fact(machine.there(BUILT).map(|found| found.map(|()| "built in")))
 }
 
+/// Parameters that choose what is done about vulnerabilities, in their order.
+pub(crate) fn mitigation_parameters(machine: &Machine) -> Fact {
+    /// Documentation/admin-guide/kernel-parameters.txt, `mitigations=` and what it stands for.
+    const NAMES: [&str; 29] = [
+        "mitigations",
+        "pti",
+        "nopti",
+        "kpti",
+        "nospectre_v1",
+        "nospectre_v2",
+        "spectre_v2",
+        "spectre_v2_user",
+        "spectre_bhi",
+        "spec_store_bypass_disable",
+        "nospec_store_bypass_disable",
+        "retbleed",
+        "spec_rstack_overflow",
+        "l1tf",
+        "l1d_flush",
+        "mds",
+        "tsx_async_abort",
+        "tsx",
+        "mmio_stale_data",
+        "reg_file_data_sampling",
+        "gather_data_sampling",
+        "srbds",
+        "indirect_target_selection",
+        "tsa",
+        "vmscape",
+        "attack_vector",
+        "kvm.nx_huge_pages",
+        "nosmt",
+        "spec_ctrl",
+    ];
+    fact(command_line_text(machine).map(|line| {
+        line.map(|text| {
+            let chosen = crate::text::parameters(&text).filter(|(name, _)| NAMES.contains(name));
+            let shown = |(name, value): (&str, Option<&str>)| match value {
+                Some(value) => format!("{name}={value}"),
+                None => name.to_owned(),
+            };
+            chosen.map(shown).collect::<Vec<_>>()
+        })
+    }))
+}
+
+/// What a parameter was set to; absent where the command line leaves it to the configuration.
+pub(crate) fn parameter_of(machine: &Machine, name: &str) -> Fact {
+    fact(command_line_text(machine).and_then(|line| match parameter(&line.value, name) {
+        Some("") => found("given".to_owned(), format!("{COMMAND_LINE} {name}")),
+        Some(value) => found(value.to_owned(), format!("{COMMAND_LINE} {name}=")),
+        None => Err(Unknown::Absent(format!("not on {COMMAND_LINE}: the kernel's default stands"))),
+    }))
+}
+
+/// Whether idle processors stop the tick, as the first of them says.
+pub(crate) fn idle_tick(machine: &Machine) -> Fact {
+    const TIMERS: &str = "/proc/timer_list";
+    /// Before the first processor's account there are its timers.
+    const FIRST_PROCESSOR: u64 = 1 << 18;
+    fact(machine.start_of(TIMERS, FIRST_PROCESSOR).and_then(|bytes| {
+        let text = String::from_utf8_lossy(&bytes.value).into_owned();
+        let value = text.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            matches!(key.trim(), ".nohz" | ".nohz_mode").then(|| value.trim().to_owned())
+        });
+        match value {
+            Some(value) => found(value, format!("{TIMERS} .nohz"))?.parse("0, 1 or 2", |mode| match mode {
+                "0" => Some(false),
+                "1" | "2" => Some(true),
+                _ => None,
+            }),
+            None => Err(Unknown::Absent(format!("{TIMERS} has no .nohz"))),
+        }
+    }))
+}
+
 pub(crate) fn security_modules(machine: &Machine) -> Fact {
     let modules = machine.line("/sys/kernel/security/lsm");
     fact(modules.map(|line| line.map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>())))

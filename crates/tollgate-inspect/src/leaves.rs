@@ -25,6 +25,13 @@ const CACHE_KIND: u32 = 0x1f;
 /// No processor has as many caches; one that answers every subleaf alike must not be asked for ever.
 const MOST_CACHES: u32 = 8;
 
+/// Where processors that share a core or a package are counted, one level a subleaf; the newer leaf first.
+const TOPOLOGY_LEAVES: [u32; 2] = [0x1f, 0xb];
+/// No processor has as many levels.
+const MOST_LEVELS: u32 = 8;
+/// ECX\[15:8\] of such a subleaf.
+const LEVEL_OF_THREADS: u32 = 1;
+
 /// A cache as CPUID tells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CacheLeaf {
@@ -45,13 +52,16 @@ impl FromIterator<((u32, u32), Registers)> for Leaves {
     }
 }
 
+/// One execution of the instruction.
+pub(crate) fn execute(leaf: u32, subleaf: u32) -> Registers {
+    let result = cpuid_count(leaf, subleaf);
+    [result.eax, result.ebx, result.ecx, result.edx]
+}
+
 impl Leaves {
     /// Of the processor that this thread happens to be on.
     pub fn here() -> Self {
-        Self::ask(|leaf, subleaf| {
-            let result = cpuid_count(leaf, subleaf);
-            [result.eax, result.ebx, result.ecx, result.edx]
-        })
+        Self::ask(execute)
     }
 
     /// The leaves that facts need, of whoever answers.
@@ -61,7 +71,8 @@ impl Leaves {
         let [basic, ..] = cpuid(0, 0);
         let [extended, ..] = cpuid(0x8000_0000, 0);
         let offered = [1, 0x21].into_iter().filter(|&leaf| leaf <= basic);
-        let offered = offered.chain((0x8000_0001..=0x8000_0007).filter(|&leaf| leaf <= extended));
+        let offered =
+            offered.chain((0x8000_0001..=0x8000_0008).chain([0x8000_0021]).filter(|&leaf| leaf <= extended));
         let mut leaves: Self =
             [0, 0x8000_0000].into_iter().chain(offered).map(|leaf| ((leaf, 0), cpuid(leaf, 0))).collect();
         if basic >= 7 {
@@ -81,6 +92,15 @@ impl Leaves {
                 }
             }
         }
+        for leaf in TOPOLOGY_LEAVES.into_iter().filter(|&leaf| leaf <= basic) {
+            for subleaf in 0..MOST_LEVELS {
+                let registers = cpuid(leaf, subleaf);
+                leaves.0.insert((leaf, subleaf), registers);
+                if registers[2] >> 8 & 0xff == 0 {
+                    break;
+                }
+            }
+        }
         for hypervisor in 0..HYPERVISORS {
             let first = HYPERVISOR_FIRST + hypervisor * HYPERVISOR_STEP;
             let registers = cpuid(first, 0);
@@ -88,8 +108,8 @@ impl Leaves {
             if signature_of(registers).is_none() {
                 break;
             }
-            if registers[0] >= first + 4 {
-                leaves.0.insert((first + 4, 0), cpuid(first + 4, 0));
+            for leaf in [first + 1, first + 4].into_iter().filter(|&leaf| leaf <= registers[0]) {
+                leaves.0.insert((leaf, 0), cpuid(leaf, 0));
             }
         }
         leaves
@@ -133,6 +153,24 @@ impl Leaves {
             Some(CacheLeaf { name, bytes, source: format!("CPUID.{leaf:x}.{subleaf:x}") })
         });
         told.collect()
+    }
+
+    /// Every leaf with its registers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = ((u32, u32), Registers)> + '_ {
+        self.0.iter().map(|(&leaf, &registers)| (leaf, registers))
+    }
+
+    /// How many threads share a core, and how many processors a package, with the leaf that says so. None where
+    /// no leaf says it.
+    pub(crate) fn sharing(&self) -> Option<(u32, u32, u32)> {
+        TOPOLOGY_LEAVES.into_iter().find_map(|leaf| {
+            let levels = (0..MOST_LEVELS).map_while(|subleaf| self.leaf(leaf, subleaf));
+            let levels: Vec<Registers> = levels.take_while(|[.., ecx, _]| ecx >> 8 & 0xff != 0).collect();
+            let threads = levels.iter().find(|[.., ecx, _]| ecx >> 8 & 0xff == LEVEL_OF_THREADS)?;
+            let [_, package, ..] = levels.last()?;
+            let counts = (threads[1] & 0xffff, package & 0xffff);
+            (counts.0 > 0 && counts.1 > 0).then_some((leaf, counts.0, counts.1))
+        })
     }
 
     /// The signatures of the hypervisors that stand one behind the other, with their leaves.

@@ -1,119 +1,66 @@
-//! Where facts are read: bounded reads below a root, and what becomes of an error.
+//! Where facts are read: bounded reads of the machine at hand or of a captured tree, and what calls and
+//! instructions say. Whatever is read can be recorded, so that a capture needs no list of its own.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use tollgate_model::{Fact, FactValue, Unknown};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tollgate_model::Unknown;
 
+pub(crate) use crate::answer::{Answer, Found, fact, found, unknown};
+use crate::answer::{why, why_not};
 use crate::leaves::Leaves;
+use crate::recorder::{Manner, Recorder};
+use crate::told::{Outcome, Told, TreeError};
+use crate::tree::Tree;
 
 /// The most that is read of a file that is read whole. No file that a fact needs comes near.
 const MAX_FILE: u64 = 1 << 20;
-/// The longest text that is a fact's value; the longest real one is the kernel command line, 2048 bytes.
-const MAX_TEXT: usize = 4096;
-/// The most that a list of texts may hold together.
-const MAX_LIST: usize = 1 << 16;
 /// The most entries of a directory that are looked at.
-const MAX_ENTRIES: usize = 4096;
-
-/// A value and where it was read.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Found<T> {
-    pub value: T,
-    pub source: String,
-}
-
-/// A value with its source, or why there is none.
-pub(crate) type Answer<T> = Result<Found<T>, Unknown>;
-
-/// A found value.
-pub(crate) fn found<T>(value: T, source: impl Into<String>) -> Answer<T> {
-    Ok(Found { value, source: source.into() })
-}
-
-impl<T> Found<T> {
-    /// Another value of the same source.
-    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Found<U> {
-        Found { value: change(self.value), source: self.source }
-    }
-}
-
-impl Found<String> {
-    /// What `parser` makes of the text; unreadable, as not being `what`, where it makes nothing of it.
-    pub(crate) fn parse<U>(self, what: &str, parser: impl FnOnce(&str) -> Option<U>) -> Answer<U> {
-        match parser(&self.value) {
-            Some(value) => found(value, self.source),
-            None => {
-                let excerpt: String = self.value.chars().take(60).collect();
-                Err(Unknown::Unreadable(format!("{}: {excerpt:?} is not {what}", self.source)))
-            }
-        }
-    }
-}
-
-/// The gate through which every answer becomes a fact: texts lose the white space around them and are made
-/// fit for a terminal, and what is larger than any such value can be is not taken for one.
-pub(crate) fn fact(answer: Answer<impl Into<FactValue>>) -> Fact {
-    let found = match answer {
-        Ok(found) => found.map(Into::into),
-        Err(why) => return unknown(why),
-    };
-    let source = plain(&found.source);
-    match found.value {
-        FactValue::Text(text) if text.len() > MAX_TEXT => {
-            Fact::unreadable(format!("{source}: longer than {MAX_TEXT} bytes"))
-        }
-        FactValue::List(items) if items.iter().map(String::len).sum::<usize>() > MAX_LIST => {
-            Fact::unreadable(format!("{source}: longer than {MAX_LIST} bytes"))
-        }
-        FactValue::Real(x) if !x.is_finite() => Fact::unreadable(format!("{source}: {x} is not a number")),
-        FactValue::Text(text) => Fact::known(plain(&text), source),
-        FactValue::List(items) => {
-            Fact::known(items.iter().map(|item| plain(item)).collect::<Vec<_>>(), source)
-        }
-        value => Fact::known(value, source),
-    }
-}
-
-/// The gate for an answer that is no value.
-pub(crate) fn unknown(why: Unknown) -> Fact {
-    match why {
-        Unknown::Absent(why) => Fact::absent(plain(&why)),
-        Unknown::Refused(why) => Fact::refused(plain(&why)),
-        Unknown::Unreadable(why) => Fact::unreadable(plain(&why)),
-    }
-}
-
-/// Text without white space or NUL at its ends and with control characters written out as `\u{1b}`.
-fn plain(text: &str) -> String {
-    let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-    let mut fit = String::with_capacity(trimmed.len());
-    for c in trimmed.chars() {
-        if c.is_control() { fit.extend(c.escape_default()) } else { fit.push(c) }
-    }
-    fit
-}
+pub(crate) const MAX_ENTRIES: usize = 4096;
 
 /// A machine whose facts can be read: the one at hand, or a captured tree.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    root: PathBuf,
-    live: bool,
+    ground: Ground,
     leaves: Option<Leaves>,
+    told: Told,
+    recorder: Option<Recorder>,
+}
+
+#[derive(Debug, Clone)]
+enum Ground {
+    /// The machine at hand, with its root directory.
+    Here(PathBuf),
+    /// Copies of another's files.
+    Tree(Tree),
 }
 
 impl Machine {
     /// The machine at hand: its files, its CPUID, and its system calls where a file is not there.
     pub fn here() -> Self {
-        Self { root: PathBuf::from("/"), live: true, leaves: Some(Leaves::here()) }
+        let ground = Ground::Here(PathBuf::from("/"));
+        Self { ground, leaves: Some(Leaves::here()), told: Told::default(), recorder: None }
     }
 
     /// A tree with copies of another machine's `/proc`, `/sys` and marker files. Nothing of the machine at
     /// hand is consulted, so what only an instruction or a system call tells is absent.
     pub fn captured(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), live: false, leaves: None }
+        let ground = Ground::Tree(Tree::new(root.into()));
+        Self { ground, leaves: None, told: Told::default(), recorder: None }
+    }
+
+    /// As [`Machine::captured`], with what instructions and system calls told where the tree was captured.
+    ///
+    /// # Errors
+    /// A directory that is no captured tree, or whose record of calls cannot be read.
+    pub fn open(root: &Path) -> Result<Self, TreeError> {
+        let told = Told::read(root)?;
+        let leaves = told.leaves();
+        Ok(Self { leaves, told, ..Self::captured(root) })
     }
 
     /// The same machine with what its CPUID instruction said.
@@ -122,23 +69,59 @@ impl Machine {
         Self { leaves: Some(leaves), ..self }
     }
 
+    /// The directory whose file system was captured with a tree.
+    pub fn captured_directory(&self) -> Option<&Path> {
+        self.told.directory.as_deref()
+    }
+
+    /// The same machine, with a note taken of all that is read of it.
+    pub(crate) fn recorded(self) -> (Self, Recorder) {
+        let recorder = Recorder::default();
+        (Self { recorder: Some(recorder.clone()), ..self }, recorder)
+    }
+
     /// What the CPUID instruction said.
     pub(crate) fn leaves(&self) -> Result<&Leaves, Unknown> {
         self.leaves.as_ref().ok_or_else(|| Unknown::Absent("CPUID was not captured".into()))
     }
 
-    /// `answer`, or where that is none and the machine is at hand, what a system call says; `call` is its
-    /// name.
-    pub(crate) fn or_call<T>(
+    /// What a system call or an instruction says, or the number of its error. `name` says which and of what;
+    /// a captured tree knows the answer by it.
+    pub(crate) fn call<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        ask: impl FnOnce() -> Result<T, i32>,
+    ) -> Answer<T> {
+        let outcome = match &self.ground {
+            Ground::Here(_) => {
+                let outcome = ask();
+                if let Some(recorder) = &self.recorder {
+                    recorder.called(name, &outcome);
+                }
+                outcome
+            }
+            Ground::Tree(_) => match self.told.calls.get(name) {
+                None => return Err(Unknown::Absent(format!("{name} was not captured"))),
+                Some(Outcome::Errno(errno)) => Err(*errno),
+                Some(Outcome::Value(value)) => Ok(T::deserialize(value).map_err(|_| {
+                    Unknown::Unreadable(format!("{name}: what was captured is no answer to it"))
+                })?),
+            },
+        };
+        match outcome {
+            Ok(value) => found(value, name),
+            Err(errno) => Err(why_not(name, errno)),
+        }
+    }
+
+    /// `answer`, or where that is none, what a call says.
+    pub(crate) fn or_call<T: Serialize + DeserializeOwned>(
         &self,
         answer: Answer<T>,
-        call: &str,
+        name: &str,
         ask: impl FnOnce() -> Option<T>,
     ) -> Answer<T> {
-        match answer {
-            Err(_) if self.live => ask().map_or(answer, |value| found(value, call)),
-            _ => answer,
-        }
+        answer.or_else(|first| self.call(name, || ask().ok_or(libc::ENOSYS)).map_err(|_| first))
     }
 
     /// A file whole, at most [`MAX_FILE`] bytes of it; what is not UTF-8 is replaced.
@@ -157,10 +140,11 @@ impl Machine {
 
     /// The first `limit` bytes of a file, or all of it where it is shorter.
     pub(crate) fn start_of(&self, path: &str, limit: u64) -> Answer<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.open(path)
-            .and_then(|file| file.take(limit).read_to_end(&mut bytes))
-            .map_err(|error| why(path, &error))?;
+        let read = |mut bytes| {
+            self.open_file(path)?.take(limit).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = self.noted(path, Manner::Read, || read(Vec::new()))?;
         found(bytes, path)
     }
 
@@ -183,117 +167,109 @@ impl Machine {
         self.line(path)?.parse("0 or 1", crate::text::zero_or_one)
     }
 
+    /// A file that holds a line of choices with one in brackets.
+    pub(crate) fn choice(&self, path: &str) -> Answer<String> {
+        self.line(path)?.parse("a line of choices with one in brackets", |text| {
+            crate::text::marked(text, '[', ']').map(str::to_owned)
+        })
+    }
+
     /// The names in a directory, sorted.
     pub(crate) fn names(&self, path: &str) -> Answer<Vec<String>> {
-        let entries = fs::read_dir(self.below_root(path)).map_err(|error| why(path, &error))?;
-        let mut names = entries
-            .take(MAX_ENTRIES)
-            .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
-            .collect::<io::Result<Vec<_>>>()
-            .map_err(|error| why(path, &error))?;
+        let mut names = self.noted(path, Manner::List, || match &self.ground {
+            Ground::Here(root) => fs::read_dir(below(root, path))?
+                .take(MAX_ENTRIES)
+                .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+                .collect(),
+            Ground::Tree(tree) => tree.names(path),
+        })?;
         names.sort();
         found(names, path)
     }
 
     /// What a symbolic link holds.
     pub(crate) fn link(&self, path: &str) -> Answer<String> {
-        let target = fs::read_link(self.below_root(path)).map_err(|error| why(path, &error))?;
-        found(target.to_string_lossy().into_owned(), path)
+        let target = self.noted(path, Manner::Link, || match &self.ground {
+            Ground::Here(root) => {
+                fs::read_link(below(root, path)).map(|target| target.to_string_lossy().into_owned())
+            }
+            Ground::Tree(tree) => tree.link(path),
+        })?;
+        found(target, path)
     }
 
     /// That something is at `path`; absent where not.
     pub(crate) fn there(&self, path: &str) -> Answer<()> {
-        fs::symlink_metadata(self.below_root(path)).map_err(|error| why(path, &error))?;
+        self.noted(path, Manner::Look, || match &self.ground {
+            Ground::Here(root) => fs::symlink_metadata(below(root, path)).map(drop),
+            Ground::Tree(tree) => tree.there(path),
+        })?;
         found((), path)
     }
 
-    /// Without waiting: a captured tree may hold a named pipe that nobody writes to.
-    fn open(&self, path: &str) -> io::Result<File> {
-        OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-            .open(self.below_root(path))
+    /// Looks, as it went where a tree was captured; and takes a note where one is wanted.
+    fn noted<T: crate::recorder::Noted>(
+        &self,
+        path: &str,
+        manner: Manner,
+        look: impl FnOnce() -> io::Result<T>,
+    ) -> Result<T, Unknown> {
+        if let Some(&errno) = self.told.errors.get(path).and_then(|errors| errors.get(&manner)) {
+            return Err(why(path, &io::Error::from_raw_os_error(errno)));
+        }
+        let looked = look();
+        if let Some(recorder) = &self.recorder {
+            recorder.noted(path, manner, &looked);
+        }
+        looked.map_err(|error| why(path, &error))
     }
 
-    /// Some paths come out of files, such as mount points: none of them leads out of the tree.
-    fn below_root(&self, path: &str) -> PathBuf {
-        let inside = Path::new(path).components().filter(|part| matches!(part, Component::Normal(_)));
-        inside.fold(self.root.clone(), |path, part| path.join(part))
+    /// Without waiting: what is there may be a named pipe that nobody writes to.
+    fn open_file(&self, path: &str) -> io::Result<File> {
+        match &self.ground {
+            Ground::Here(root) => OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+                .open(below(root, path)),
+            Ground::Tree(tree) => tree.file(path),
+        }
     }
 }
 
-/// The three answers. That a file's directory is a file, or that the kernel has the file but not the thing
-/// behind it (`/proc/pressure` where that is off), is absence as well.
-fn why(path: &str, error: &io::Error) -> Unknown {
-    match error.raw_os_error() {
-        Some(libc::ENOENT) => Unknown::Absent(format!("{path} does not exist")),
-        Some(libc::ENOTDIR | libc::EOPNOTSUPP) => Unknown::Absent(format!("{path}: {error}")),
-        Some(libc::EACCES | libc::EPERM) => Unknown::Refused(format!("{path}: {error}")),
-        _ => Unknown::Unreadable(format!("{path}: {error}")),
-    }
+/// Some paths come out of files, such as mount points: none of them leads out of the root.
+fn below(root: &Path, path: &str) -> PathBuf {
+    let inside = Path::new(path).components().filter(|part| matches!(part, Component::Normal(_)));
+    inside.fold(root.to_owned(), |path, part| path.join(part))
 }
 
 #[cfg(test)]
 mod tests {
+    use tollgate_model::Fact;
+
     use super::*;
-
-    fn answer(text: &str) -> Answer<String> {
-        found(text.to_owned(), "a file")
-    }
-
-    #[test]
-    fn a_fact_is_fit_for_a_terminal() {
-        assert_eq!(fact(answer("  quiet\u{1b}[31m\n\0")), Fact::known("quiet\\u{1b}[31m", "a file"));
-    }
-
-    #[test]
-    fn what_is_too_long_is_no_value() {
-        let long = "x".repeat(MAX_TEXT + 1);
-        assert!(matches!(fact(answer(&long)), Fact::Unknown { why: Unknown::Unreadable(_) }));
-        assert!(matches!(fact(found(vec![long; 20], "a file")), Fact::Unknown { .. }));
-    }
-
-    #[test]
-    fn what_is_not_finite_is_no_value() {
-        assert!(matches!(fact(found(f64::NAN, "a file")), Fact::Unknown { .. }));
-    }
 
     #[test]
     fn paths_stay_below_the_root() {
-        let machine = Machine::captured("/captured");
-        assert_eq!(machine.below_root("/proc/../../etc/./shadow"), Path::new("/captured/proc/etc/shadow"));
-    }
-
-    #[test]
-    fn errors_are_three_answers() {
-        let of = |code| why("/f", &io::Error::from_raw_os_error(code));
-        for code in [libc::ENOENT, libc::ENOTDIR, libc::EOPNOTSUPP] {
-            assert!(matches!(of(code), Unknown::Absent(_)), "{code}");
-        }
-        for code in [libc::EACCES, libc::EPERM] {
-            assert!(matches!(of(code), Unknown::Refused(_)), "{code}");
-        }
-        for code in [libc::EIO, libc::EINVAL, libc::ELOOP, libc::EISDIR] {
-            assert!(matches!(of(code), Unknown::Unreadable(_)), "{code}");
-        }
+        let path = below(Path::new("/captured"), "/proc/../../etc/./shadow");
+        assert_eq!(path, Path::new("/captured/proc/etc/shadow"));
     }
 
     /// As in an empty chroot: no file is there, the system calls are.
     #[test]
     fn without_files_the_system_calls_are_asked() {
         let empty = tempfile::tempdir().unwrap();
-        let machine = Machine { root: empty.path().to_owned(), ..Machine::here() };
+        let machine = Machine { ground: Ground::Here(empty.path().to_owned()), ..Machine::here() };
         let facts = crate::environment(&machine);
         for (name, call) in [
-            ("kernel.release", "uname(2)"),
-            ("kernel.version", "uname(2)"),
+            ("kernel.release", "uname(2) release"),
+            ("kernel.version", "uname(2) version"),
             ("cpu.allowed", "sched_getaffinity(2)"),
-            ("vdso.present", "getauxval(3)"),
+            ("vdso.present", "getauxval(3) AT_SYSINFO_EHDR"),
             ("seccomp.mode", "prctl(2) PR_GET_SECCOMP"),
             ("process.no_new_privileges", "prctl(2) PR_GET_NO_NEW_PRIVS"),
             ("process.user", "geteuid(2)"),
-            ("memory.total", "sysinfo(2)"),
-            ("uptime", "sysinfo(2)"),
+            ("memory.total", "sysinfo(2) totalram"),
+            ("uptime", "sysinfo(2) uptime"),
         ] {
             assert!(
                 matches!(&facts[name], Fact::Known { source, .. } if source == call),

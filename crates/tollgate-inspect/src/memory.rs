@@ -11,13 +11,13 @@ const MEMINFO: &str = "/proc/meminfo";
 /// In bytes.
 pub(crate) fn total(machine: &Machine) -> Fact {
     let ask = || calls::sysinfo().map(|info| info.memory);
-    fact(machine.or_call(listed(machine, "MemTotal"), "sysinfo(2)", ask))
+    fact(machine.or_call(listed(machine, "MemTotal"), "sysinfo(2) totalram", ask))
 }
 
 /// In bytes: what can be had without swapping, as the kernel estimates it; what is free where it does not say.
 pub(crate) fn available(machine: &Machine) -> Answer<i64> {
     let ask = || calls::sysinfo().map(|info| info.free);
-    machine.or_call(listed(machine, "MemAvailable"), "sysinfo(2)", ask)
+    machine.or_call(listed(machine, "MemAvailable"), "sysinfo(2) freeram", ask)
 }
 
 pub(crate) fn swap(machine: &Machine) -> Fact {

@@ -13,14 +13,19 @@ pub(crate) fn uptime(machine: &Machine) -> Fact {
     let listed = machine.line("/proc/uptime");
     let listed =
         listed.and_then(|line| line.parse("seconds", |text| amount(text.split_whitespace().next()?)));
-    fact(machine.or_call(listed, "sysinfo(2)", || calls::sysinfo().map(|info| info.uptime as f64)))
+    fact(machine.or_call(listed, "sysinfo(2) uptime", || calls::sysinfo().map(|info| info.uptime as f64)))
 }
 
 pub(crate) fn load(machine: &Machine) -> Fact {
     let listed = machine.line("/proc/loadavg");
     let listed =
         listed.and_then(|line| line.parse("load averages", |text| amount(text.split_whitespace().next()?)));
-    fact(machine.or_call(listed, "sysinfo(2)", || calls::sysinfo().map(|info| info.load)))
+    fact(machine.or_call(listed, "sysinfo(2) loads", || calls::sysinfo().map(|info| info.load)))
+}
+
+/// In kHz, of processor 0.
+pub(crate) fn frequency(machine: &Machine) -> Fact {
+    fact(machine.number("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"))
 }
 
 pub(crate) fn running(machine: &Machine) -> Fact {

@@ -3,7 +3,7 @@
 
 use tollgate_model::{Fact, Unknown};
 
-use crate::machine::{Machine, fact};
+use crate::machine::{Machine, fact, found};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
@@ -29,6 +29,28 @@ pub(crate) fn boost(machine: &Machine) -> Fact {
         },
         answer => answer,
     })
+}
+
+/// From the lightest to the deepest.
+pub(crate) fn idle_states(machine: &Machine) -> Fact {
+    let directory = format!("{CPU}/cpu0/cpuidle");
+    let states = || {
+        let names = machine.names(&directory)?;
+        let mut states: Vec<(u8, String)> = Vec::new();
+        for name in &names.value {
+            if let Some(number) = name.strip_prefix("state").and_then(crate::text::digits) {
+                states.push((number, machine.line(&format!("{directory}/{name}/name"))?.value));
+            }
+        }
+        states.sort();
+        found(states.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), directory.clone())
+    };
+    fact(states())
+}
+
+/// In nanoseconds: how long the guest itself waits before it halts.
+pub(crate) fn halt_poll(machine: &Machine) -> Fact {
+    fact(machine.number("/sys/module/haltpoll/parameters/guest_halt_poll_ns"))
 }
 
 pub(crate) fn idle_driver(machine: &Machine) -> Fact {

@@ -20,9 +20,13 @@ pub(crate) fn status(machine: &Machine, key: &str) -> Answer<String> {
 }
 
 pub(crate) fn seccomp_mode(machine: &Machine) -> Fact {
+    fact(seccomp_mode_text(machine))
+}
+
+pub(crate) fn seccomp_mode_text(machine: &Machine) -> Answer<&'static str> {
     let number = status(machine, "Seccomp").and_then(|line| line.parse("a whole number", digits));
     let number: Answer<i64> = machine.or_call(number, "prctl(2) PR_GET_SECCOMP", calls::seccomp_mode);
-    fact(number.and_then(|number| number.map(|number| number.to_string()).parse("a seccomp mode", mode)))
+    number.and_then(|number| number.map(|number| number.to_string()).parse("a seccomp mode", mode))
 }
 
 /// `SECCOMP_MODE_*` in linux/seccomp.h.
@@ -57,6 +61,77 @@ pub(crate) fn store_bypass(machine: &Machine) -> Fact {
 
 pub(crate) fn indirect_branch(machine: &Machine) -> Fact {
     fact(status(machine, "SpeculationIndirectBranch"))
+}
+
+/// Since Linux 6.6; `none` where none is.
+pub(crate) fn thread_features(machine: &Machine) -> Fact {
+    let text = machine.text(STATUS);
+    fact(text.and_then(|text| match keyed(&text.value, "x86_Thread_features") {
+        Some("") => found("none".to_owned(), format!("{STATUS} x86_Thread_features")),
+        Some(features) => found(features.to_owned(), format!("{STATUS} x86_Thread_features")),
+        None => Err(Unknown::Absent(format!("{STATUS} has no \"x86_Thread_features\""))),
+    }))
+}
+
+/// Whether `prctl(2)` `PR_SET_THP_DISABLE` was left alone.
+pub(crate) fn huge_pages(machine: &Machine) -> Fact {
+    fact(status(machine, "THP_enabled").and_then(|line| line.parse("0 or 1", zero_or_one)))
+}
+
+/// In nanoseconds.
+pub(crate) fn timer_slack(machine: &Machine) -> Fact {
+    let listed = machine.number("/proc/self/timerslack_ns");
+    fact(machine.or_call(listed, "prctl(2) PR_GET_TIMERSLACK", calls::timer_slack))
+}
+
+pub(crate) fn time_stamp_counter(machine: &Machine) -> Fact {
+    fact(machine.call("prctl(2) PR_GET_TSC", calls::may_read_tsc))
+}
+
+/// `PR_SPEC_*` in linux/prctl.h.
+pub(crate) fn l1d_flush(machine: &Machine) -> Fact {
+    let answer = machine.call("prctl(2) PR_GET_SPECULATION_CTRL PR_SPEC_L1D_FLUSH", calls::flushes_l1d);
+    fact(answer.and_then(|answer| {
+        let source = answer.source;
+        match answer.value {
+            0 => found("not affected", source),
+            bits if bits & 1 << 3 != 0 => found("switched off", source),
+            bits if bits & 1 << 1 != 0 => found("flushed", source),
+            bits if bits & 1 << 2 != 0 => found("not flushed", source),
+            bits => Err(Unknown::Unreadable(format!("{source}: {bits:#x} is no answer"))),
+        }
+    }))
+}
+
+/// Whether this thread shares a core with those of its cookie only.
+pub(crate) fn core_scheduling(machine: &Machine) -> Fact {
+    fact(machine.call("prctl(2) PR_SCHED_CORE", calls::has_core_cookie))
+}
+
+/// `SCHED_*` in linux/sched.h.
+pub(crate) fn policy(machine: &Machine) -> Fact {
+    let number = machine.call("sched_getscheduler(2)", calls::scheduling_policy);
+    fact(number.and_then(|number| {
+        number.map(|policy| (policy & 0xff).to_string()).parse("a scheduling policy", |number| {
+            Some(match number {
+                "0" => "other",
+                "1" => "fifo",
+                "2" => "rr",
+                "3" => "batch",
+                "5" => "idle",
+                "6" => "deadline",
+                "7" => "ext",
+                _ => return None,
+            })
+        })
+    }))
+}
+
+/// Nobody tells: only a tracer may ask (`PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG`).
+pub(crate) fn user_dispatch(_: &Machine) -> Fact {
+    Fact::absent(
+        "no file or call tells a process of its own; execve(2) switches it off, so this program began without",
+    )
 }
 
 /// The effective one, the second of four.

@@ -45,6 +45,21 @@ pub(crate) fn microcode(machine: &Machine) -> Fact {
     fact(cpuinfo(machine, "microcode"))
 }
 
+/// What the kernel believes the processor to be vulnerable to.
+pub(crate) fn bugs(machine: &Machine) -> Fact {
+    let bugs = cpuinfo(machine, "bugs");
+    fact(bugs.map(|found| found.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())))
+}
+
+/// Whether the kernel lists `flag` among those of the processor: its own decisions are among them.
+pub(crate) fn lists(machine: &Machine, flag: &str) -> Fact {
+    fact(flags(machine).map(|flags| {
+        let source = format!("{} flags {flag}", flags.source);
+        let listed = flags.value.split_whitespace().any(|listed| listed == flag);
+        crate::machine::Found { value: listed, source }
+    }))
+}
+
 /// Those of `features` that the kernel lists among its flags.
 pub(crate) fn used_by_kernel(machine: &Machine, features: &[&str]) -> Fact {
     fact(flags(machine).map(|flags| {

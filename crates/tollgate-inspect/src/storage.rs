@@ -34,8 +34,8 @@ pub(crate) fn source(machine: &Machine, directory: &Path) -> Fact {
 
 /// In bytes, for those who are not root.
 pub(crate) fn free(machine: &Machine, directory: &Path) -> Fact {
-    let nobody = Err(Unknown::Absent("no captured file tells what is free".to_owned()));
-    fact(machine.or_call(nobody, "statvfs(3)", || calls::free_space(directory)))
+    let name = format!("statvfs(3) {}", directory.display());
+    fact(machine.call(&name, || calls::free_space(directory).ok_or(libc::EIO)))
 }
 
 pub(crate) fn device(machine: &Machine, directory: &Path) -> Fact {
@@ -76,6 +76,27 @@ pub(crate) fn physical_block(machine: &Machine, directory: &Path) -> Fact {
 
 pub(crate) fn write_cache(machine: &Machine, directory: &Path) -> Fact {
     fact(of_disk(machine, directory, "queue/write_cache"))
+}
+
+/// In KiB.
+pub(crate) fn read_ahead(machine: &Machine, directory: &Path) -> Fact {
+    fact(number(machine, directory, "queue/read_ahead_kb"))
+}
+
+pub(crate) fn requests(machine: &Machine, directory: &Path) -> Fact {
+    fact(number(machine, directory, "queue/nr_requests"))
+}
+
+/// In microseconds; 0 is off.
+pub(crate) fn write_throttling(machine: &Machine, directory: &Path) -> Fact {
+    fact(number(machine, directory, "queue/wbt_lat_usec"))
+}
+
+/// The kind of mapping, which is how the identifier of such a device begins: `CRYPT`, `LVM`.
+pub(crate) fn mapping(machine: &Machine, directory: &Path) -> Fact {
+    let line = of_disk(machine, directory, "dm/uuid");
+    let kind = |text: &str| text.split('-').next().filter(|kind| !kind.is_empty()).map(str::to_owned);
+    fact(line.and_then(|line| line.parse("the identifier of a mapped device", kind)))
 }
 
 fn number(machine: &Machine, directory: &Path, attribute: &str) -> Answer<i64> {
@@ -187,8 +208,9 @@ fn unescaped(text: &str) -> String {
 /// The mount that the kernel says the directory is in; where it does not say, the last one of the longest mount
 /// point above the directory: it covers the others.
 fn mount(machine: &Machine, directory: &Path) -> Answer<Mount> {
-    let asked = Err(Unknown::Absent("no captured file tells".to_owned()));
-    let id = machine.or_call(asked, "statx(2)", || calls::mount_id(directory)).ok().map(|found| found.value);
+    let name = format!("statx(2) {}", directory.display());
+    let id = machine.call(&name, || calls::mount_id(directory).ok_or(libc::ENOSYS));
+    let id = id.ok().map(|found| found.value);
     machine.text(MOUNTS)?.parse("a list of mounts with this directory", |text| {
         let mounts: Vec<Mount> = text.lines().filter_map(Mount::parse).collect();
         chosen(mounts, directory, id)

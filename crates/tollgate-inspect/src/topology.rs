@@ -57,6 +57,28 @@ pub(crate) fn siblings(machine: &Machine) -> Fact {
     )
 }
 
+/// The most that share a core.
+pub(crate) fn threads_per_core(machine: &Machine) -> Fact {
+    let groups = groups(machine, "core_cpus_list", "thread_siblings_list");
+    let most = |groups: Vec<Vec<u32>>| groups.into_iter().map(number_of).max().unwrap_or(0);
+    fact(groups.map(|groups| groups.map(most)))
+}
+
+pub(crate) fn threads_per_core_by_cpuid(machine: &Machine) -> Fact {
+    fact(sharing(machine).map(|found| found.map(|(threads, _)| i64::from(threads))))
+}
+
+pub(crate) fn processors_per_package_by_cpuid(machine: &Machine) -> Fact {
+    fact(sharing(machine).map(|found| found.map(|(_, package)| i64::from(package))))
+}
+
+fn sharing(machine: &Machine) -> Answer<(u32, u32)> {
+    let sharing = machine.leaves()?.sharing();
+    let why = || Unknown::Absent("neither CPUID.1fh nor CPUID.bh counts processors".to_owned());
+    let (leaf, threads, package) = sharing.ok_or_else(why)?;
+    found((threads, package), format!("CPUID.{leaf:x}h:EBX"))
+}
+
 pub(crate) fn nodes(machine: &Machine) -> Fact {
     let nodes = machine.line("/sys/devices/system/node/online");
     fact(nodes.and_then(|line| line.parse("a list of nodes", text::processors)).map(count))

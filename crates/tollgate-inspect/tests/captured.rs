@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tollgate_inspect::{FACTS, Machine, environment, place, strain};
+use tollgate_inspect::{Machine, environment, place, strain};
 use tollgate_model::{Environment, Fact, FactValue, Place, Unknown};
 
 /// A machine's tree under construction.
@@ -92,7 +92,7 @@ fn what_is_there_is_known_with_its_source() {
     assert_eq!(facts["cpu.model"], Fact::known("A Processor", "/proc/cpuinfo"));
     assert_eq!(facts["cpu.model_number"], Fact::known(1, "/proc/cpuinfo"));
     assert_eq!(facts["kernel.preempt_dynamic"].value(), Some(&FactValue::Flag(true)));
-    assert_eq!(facts["kernel.entry_features"].value(), Some(&list(&["pcid", "smep"])));
+    assert_eq!(facts["kernel.entry_features"].value(), Some(&list(&["pcid", "smep", "syscall"])));
     assert_eq!(place(&facts), Place::Host);
 }
 
@@ -398,7 +398,7 @@ fn moments() {
 }
 
 /// The files that facts are read from, each of which may hold anything.
-const FILES: [&str; 22] = [
+const FILES: [&str; 32] = [
     "/proc/cmdline",
     "/proc/cpuinfo",
     "/proc/loadavg",
@@ -407,11 +407,17 @@ const FILES: [&str; 22] = [
     "/proc/self/auxv",
     "/proc/self/cgroup",
     "/proc/self/environ",
+    "/proc/self/limits",
+    "/proc/self/loginuid",
     "/proc/self/mountinfo",
+    "/proc/self/sessionid",
     "/proc/self/status",
+    "/proc/self/timens_offsets",
+    "/proc/self/uid_map",
     "/proc/stat",
     "/proc/sys/kernel/osrelease",
     "/proc/sys/kernel/version",
+    "/proc/timer_list",
     "/proc/uptime",
     "/run/systemd/container",
     "/sys/class/dmi/id/sys_vendor",
@@ -420,7 +426,11 @@ const FILES: [&str; 22] = [
     "/sys/devices/system/cpu/cpu0/topology/core_cpus_list",
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/cpu/vulnerabilities/meltdown",
+    "/sys/firmware/acpi/tables/FACP",
+    "/sys/kernel/debug/kprobes/list",
     "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/kernel/tracing/events/raw_syscalls/enable",
+    "/sys/kernel/tracing/events/syscalls/enable",
 ];
 
 proptest! {
@@ -439,7 +449,7 @@ proptest! {
         let files = FILES.into_iter().zip(contents);
         let tree = files.fold(Tree::new(), |tree, (file, content)| tree.with(file, content));
         let facts = tree.facts();
-        for spec in FACTS.iter().filter(|spec| !spec.name.ends_with(".*")) {
+        for spec in tollgate_inspect::facts().filter(|spec| !spec.name.ends_with(".*")) {
             prop_assert!(facts.contains_key(spec.name), "{} has no answer", spec.name);
         }
         for (name, fact) in facts.iter().map(|(name, fact)| (name.clone(), fact.clone()))
@@ -449,4 +459,60 @@ proptest! {
             prop_assert!(!shown.contains(char::is_control), "{}", shown.escape_debug());
         }
     }
+}
+
+#[test]
+fn what_a_user_and_a_session_hint_at() {
+    let hints = |tree: Tree| tree.facts()["audit.hints"].clone();
+    assert!(is_absent(&hints(linux())), "a kernel without auditing has no such file");
+    let with =
+        |login: &str| linux().with("/proc/self/loginuid", login).with("/proc/self/sessionid", "4294967295");
+    assert_eq!(hints(with("4294967295")).value(), Some(&list(&[])));
+    assert_eq!(hints(with("1000")).value(), Some(&list(&["a login user is set, as pam_loginuid does"])));
+    assert!(is_unreadable(&hints(with("-1"))));
+    let off = with("1000").with("/proc/cmdline", "audit=0\n");
+    assert_eq!(hints(off), Fact::known(Vec::new(), "/proc/cmdline audit="));
+    let on = with("4294967295").with("/proc/cmdline", "audit=1\n");
+    assert_eq!(hints(on).value(), Some(&list(&["audit=1 on the kernel command line"])));
+}
+
+#[test]
+fn a_clock_is_read_in_user_mode_where_the_vdso_knows_its_source() {
+    let auxv: Vec<u8> = [33_u64, 0x7fff_0000, 0, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let current = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let fact = |source: &str, auxv: &[u8]| {
+        linux().with(current, source).with("/proc/self/auxv", auxv).facts()["clocksource.in_user_mode"]
+            .clone()
+    };
+    assert_eq!(fact("tsc\n", &auxv).value(), Some(&FactValue::Flag(true)));
+    assert_eq!(fact("hpet\n", &auxv).value(), Some(&FactValue::Flag(false)));
+    assert_eq!(fact("tsc\n", &[0; 16]).value(), Some(&FactValue::Flag(false)), "no vDSO is mapped");
+    assert!(is_absent(&fact("kvm-clock\n", &auxv)), "whether its page is stable was not captured");
+    assert!(is_absent(&fact("of its own\n", &auxv)));
+}
+
+#[test]
+fn traced_system_calls_are_known_where_the_files_may_be_read() {
+    let tracing = "/sys/kernel/debug/tracing/events";
+    let fact = |raw: &str, named: &str| {
+        let tree = linux().with(&format!("{tracing}/raw_syscalls/enable"), raw);
+        tree.with(&format!("{tracing}/syscalls/enable"), named).facts()["kernel.traced_system_calls"].clone()
+    };
+    assert_eq!(fact("0\n", "0\n").value(), Some(&FactValue::Flag(false)));
+    assert_eq!(fact("0\n", "X\n").value(), Some(&FactValue::Flag(true)));
+    assert!(is_unreadable(&fact("0\n", "?\n")));
+    assert!(is_absent(&linux().facts()["kernel.traced_system_calls"]));
+}
+
+/// A mount of a manager's file is the mark that an image cannot keep.
+#[test]
+fn managers_are_known_by_what_they_mount() {
+    let mounts = "1 2 0:50 / / rw - overlay overlay rw\n\
+                  3 1 8:1 /var/lib/docker/containers/8e/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n\
+                  4 1 8:1 /var/lib/kubelet/pods/1/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n";
+    let facts =
+        linux().with("/proc/self/mountinfo", mounts).with("/proc/self/uid_map", "0 100000 65536\n").facts();
+    assert_eq!(facts["container.mounts"].value(), Some(&list(&["docker", "kubernetes"])));
+    assert_eq!(facts["container.layers"].value(), Some(&list(&["docker", "kubernetes"])));
+    assert_eq!(facts["container.users"].value(), Some(&text("0 100000 65536")));
 }

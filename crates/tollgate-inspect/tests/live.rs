@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use tollgate_inspect::{FACTS, MOMENTS, Machine, environment, place, strain};
+use tollgate_inspect::{MOMENTS, Machine, environment, facts, place, strain};
 use tollgate_model::{Fact, FactValue, Unknown};
 
 #[test]
 fn every_fact_ends_in_an_answer() {
     let environment = environment(&Machine::here());
-    for spec in FACTS {
+    for spec in facts() {
         let family = spec.name.strip_suffix(".*");
         let answered = match family {
             // A family whose members all have entries of their own has none left.
@@ -107,4 +107,42 @@ fn bits_of_rare_features() {
         let told = shown(&environment[name]);
         assert!(told.contains(bit), "{name}: {told}");
     }
+}
+
+/// Facts are read with every run: they must not be what a run waits for.
+#[test]
+fn all_facts_take_little_time() {
+    let began = std::time::Instant::now();
+    let times = 5;
+    for _ in 0..times {
+        environment(&Machine::here());
+    }
+    let each = began.elapsed() / times;
+    println!("{each:?}");
+    assert!(each.as_millis() < 250, "{each:?}");
+}
+
+/// What was captured here says elsewhere what is said here: known, absent, refused and unreadable.
+#[test]
+fn a_capture_gives_the_same_facts() {
+    let home = tempfile::tempdir().expect("a directory");
+    let tree = home.path().join("tree");
+    let measured = std::env::temp_dir();
+    let here = Machine::here();
+    let before = environment(&here);
+    let captured = tollgate_inspect::capture(&measured, &tree, &|| false).expect("captured");
+    println!("{captured:?}");
+    let there = Machine::open(&tree).expect("a tree");
+    assert_eq!(there.captured_directory(), Some(measured.as_path()));
+    let again = environment(&there);
+    for (name, fact) in before.iter().filter(|(name, _)| *name != "uptime") {
+        assert_eq!(Some(fact), again.get(name), "{name}");
+    }
+    assert_eq!(before.len(), again.len());
+    let under = |machine| tollgate_inspect::storage(machine, &measured).into_iter();
+    for (fact, again) in under(&here).zip(under(&there)).filter(|((name, _), _)| name != "files.free") {
+        assert_eq!(fact, again);
+    }
+    let strain = strain(&there, "now");
+    assert!(strain.iter().any(|(name, fact)| name == "load.now" && fact.value().is_some()), "{strain:?}");
 }

@@ -142,7 +142,7 @@ fn pairs_match(pairs: &str, params: &Params) -> bool {
 }
 
 /// Whether `pattern`, in which `*` stands for any run of characters, is the whole of `text`.
-fn wildcard(pattern: &str, text: &str) -> bool {
+pub fn wildcard(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(first) = pieces.next() else { return text.is_empty() };
     let Some(mut rest) = text.strip_prefix(first) else { return false };

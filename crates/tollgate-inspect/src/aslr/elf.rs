@@ -1,0 +1,464 @@
+//! Which kind of ELF file a program is, as far as it decides where the kernel puts it: elf(5), the generic ABI and
+//! `load_elf_binary` in fs/binfmt_elf.c. Bounded reads of a file that may say anything.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// What the file says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elf {
+    /// What it is.
+    pub kind: Kind,
+    /// A program for the 32-bit instruction set (`EM_386`).
+    pub is_32_bit: bool,
+    /// The dynamic loader that it names (`PT_INTERP`).
+    pub interpreter: Option<String>,
+    /// Whether its dynamic section says that it is a position-independent executable (`DF_1_PIE`).
+    pub says_pie: bool,
+    /// Whether all of its symbols are bound before it begins (`DT_BIND_NOW`, `DF_BIND_NOW`, `DF_1_NOW`).
+    pub binds_now: bool,
+    /// Whether a part of it is made read-only after it is relocated (`PT_GNU_RELRO`).
+    pub relro: bool,
+    /// Whether it asks for a stack that can be executed (`PT_GNU_STACK`); without a word the architecture decides.
+    pub executable_stack: Option<bool>,
+    /// The largest alignment of its loadable segments, in bytes: from Linux 5.10 it is honoured, and what is more than a page
+    /// is taken from its entropy.
+    pub alignment: u64,
+}
+
+/// What an ELF file is, and so where it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Position independent, with a dynamic loader.
+    Pie,
+    /// Position independent, without a loader: it relocates itself.
+    StaticPie,
+    /// Linked to a fixed address, with a loader or without.
+    Fixed,
+    /// A library that can be started, such as the C library or the loader itself.
+    SharedObject,
+}
+
+impl Kind {
+    /// Stable, for documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pie => "pie",
+            Self::StaticPie => "static_pie",
+            Self::Fixed => "fixed",
+            Self::SharedObject => "shared_object",
+        }
+    }
+}
+
+/// Why a file is no program that can be looked at, as what follows its name in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotElf {
+    /// `#!`
+    #[error("is a script; what is laid out in memory is its interpreter: look at {0:?} instead")]
+    Script(String),
+    /// No magic number.
+    #[error("is neither an ELF file nor a script")]
+    Other,
+    /// Of another architecture.
+    #[error("is a program for another processor (ELF machine {0}); this one runs x86-64 (62) and i386 (3)")]
+    Machine(u16),
+    /// Pointers of 32 bits on the 64-bit machine.
+    #[error("is a program for the x32 ABI, which is not looked at")]
+    X32,
+    /// `ET_REL`, `ET_CORE` and others.
+    #[error("is an ELF file of type {0}, and neither a program (2) nor a shared object (3)")]
+    Type(u16),
+    /// What its headers say cannot be.
+    #[error("is an ELF file whose headers are wrong: {0}")]
+    Lies(String),
+    /// Reading failed.
+    #[error("cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// More program headers than any real file has; the kernel takes no more than 64 KiB of them.
+const MOST_HEADERS: u16 = 1170;
+/// The kernel takes no longer name of an interpreter (`PATH_MAX`).
+const LONGEST_NAME: u64 = 4096;
+/// A dynamic section has some dozens of entries of 16 bytes.
+const LONGEST_DYNAMIC: u64 = 1 << 16;
+
+const EM_386: u16 = 3;
+const EM_X86_64: u16 = 62;
+const ET_EXEC: u16 = 2;
+const ET_DYN: u16 = 3;
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+const PT_INTERP: u32 = 3;
+const PT_GNU_STACK: u32 = 0x6474_e551;
+const PT_GNU_RELRO: u32 = 0x6474_e552;
+const PF_X: u32 = 1;
+const DT_BIND_NOW: u64 = 24;
+const DT_FLAGS: u64 = 30;
+const DT_FLAGS_1: u64 = 0x6fff_fffb;
+const DF_BIND_NOW: u64 = 8;
+const DF_1_NOW: u64 = 1;
+const DF_1_PIE: u64 = 0x0800_0000;
+
+/// Bytes that are read at a place.
+pub(crate) trait Bytes {
+    /// At most so many, fewer only where they end.
+    ///
+    /// # Errors
+    /// [`NotElf::Unreadable`].
+    fn at(&self, offset: u64, length: u64) -> Result<Vec<u8>, NotElf>;
+}
+
+impl Bytes for File {
+    fn at(&self, offset: u64, length: u64) -> Result<Vec<u8>, NotElf> {
+        let mut bytes = vec![0; length as usize];
+        let mut filled = 0;
+        while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match self.read_at(room, offset.saturating_add(filled as u64)) {
+                Ok(0) => break,
+                Ok(more) => filled += more,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                // An offset that no file can have is beyond the end of this one.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
+                Err(error) => return Err(NotElf::Unreadable(error.to_string())),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+}
+
+impl Bytes for &[u8] {
+    fn at(&self, offset: u64, length: u64) -> Result<Vec<u8>, NotElf> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..)).unwrap_or_default();
+        let length = usize::try_from(length).unwrap_or(usize::MAX).min(rest.len());
+        Ok(rest[..length].to_vec())
+    }
+}
+
+/// Reads what a file says.
+///
+/// # Errors
+/// A file that is no program, or whose headers cannot be.
+pub(crate) fn read(file: &impl Bytes) -> Result<Elf, NotElf> {
+    let start = file.at(0, 256)?;
+    if let Some(line) = start.strip_prefix(b"#!") {
+        return Err(NotElf::Script(interpreter_of_script(line)));
+    }
+    if !start.starts_with(b"\x7fELF") {
+        return Err(NotElf::Other);
+    }
+    let header = Header::parse(&start)?;
+    let table = file.at(header.table, u64::from(header.entries) * header.entry_size())?;
+    if table.len() as u64 != u64::from(header.entries) * header.entry_size() {
+        return Err(lies(format!("its {} program headers lie beyond its end", header.entries)));
+    }
+    let segments: Vec<Segment> =
+        table.chunks_exact(header.entry_size() as usize).filter_map(|entry| header.segment(entry)).collect();
+    describe(file, &header, &segments)
+}
+
+/// Puts together what the segments say.
+fn describe(file: &impl Bytes, header: &Header, segments: &[Segment]) -> Result<Elf, NotElf> {
+    let of = |kind: u32| segments.iter().filter(move |segment| segment.kind == kind);
+    let alignments = of(PT_LOAD).map(|load| load.alignment).filter(|align| align.is_power_of_two());
+    let alignment = alignments.max();
+    if of(PT_LOAD).next().is_none() {
+        return Err(lies("it has nothing to load".to_owned()));
+    }
+    let interpreter = of(PT_INTERP).next().map(|segment| name_at(file, segment)).transpose()?;
+    let flags = of(PT_DYNAMIC).next().map_or(Ok(Flags::default()), |segment| header.flags(file, segment))?;
+    let kind = match (header.kind, interpreter.is_some(), flags.pie) {
+        (ET_EXEC, ..) => Kind::Fixed,
+        // Linkers before binutils 2.26 did not say so: a library with a loader of its own is the rarer thing.
+        (_, true, true) => Kind::Pie,
+        (_, true, false) => {
+            if flags.is_library {
+                Kind::SharedObject
+            } else {
+                Kind::Pie
+            }
+        }
+        (_, false, true) => Kind::StaticPie,
+        (_, false, false) => Kind::SharedObject,
+    };
+    Ok(Elf {
+        kind,
+        is_32_bit: header.is_32_bit,
+        interpreter,
+        says_pie: flags.pie,
+        binds_now: flags.now,
+        relro: of(PT_GNU_RELRO).next().is_some(),
+        executable_stack: of(PT_GNU_STACK).next().map(|stack| stack.flags & PF_X != 0),
+        alignment: alignment.unwrap_or(1),
+    })
+}
+
+fn lies(what: String) -> NotElf {
+    NotElf::Lies(what)
+}
+
+/// The first word of a script's first line.
+fn interpreter_of_script(line: &[u8]) -> String {
+    let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let text = String::from_utf8_lossy(line);
+    text.split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+/// The path in a `PT_INTERP` segment.
+fn name_at(file: &impl Bytes, segment: &Segment) -> Result<String, NotElf> {
+    if !(2..=LONGEST_NAME).contains(&segment.size) {
+        return Err(lies(format!("the name of its loader has {} bytes", segment.size)));
+    }
+    let bytes = file.at(segment.offset, segment.size)?;
+    match bytes.strip_suffix(b"\0") {
+        Some(name) if bytes.len() as u64 == segment.size => Ok(String::from_utf8_lossy(name).into_owned()),
+        _ => Err(lies("the name of its loader does not end".to_owned())),
+    }
+}
+
+/// The parts of the ELF header that matter here.
+struct Header {
+    is_32_bit: bool,
+    kind: u16,
+    table: u64,
+    entries: u16,
+}
+
+struct Segment {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    size: u64,
+    alignment: u64,
+}
+
+#[derive(Default)]
+struct Flags {
+    pie: bool,
+    now: bool,
+    /// It has a name by which others link to it (`DT_SONAME`).
+    is_library: bool,
+}
+
+impl Header {
+    fn parse(start: &[u8]) -> Result<Self, NotElf> {
+        let cut = || lies("it ends within its header".to_owned());
+        let (class, order) = (*start.get(4).ok_or_else(cut)?, *start.get(5).ok_or_else(cut)?);
+        if order != 1 {
+            return Err(match half(start, 18).map(u16::swap_bytes) {
+                Some(machine) if order == 2 => NotElf::Machine(machine),
+                _ => lies(format!("its byte order is {order}, not 1 (little-endian)")),
+            });
+        }
+        let (kind, machine) = (half(start, 16).ok_or_else(cut)?, half(start, 18).ok_or_else(cut)?);
+        let is_32_bit = match (machine, class) {
+            (EM_X86_64, 2) => false,
+            (EM_386, 1) => true,
+            (EM_X86_64, 1) => return Err(NotElf::X32),
+            (EM_X86_64 | EM_386, class) => return Err(lies(format!("machine {machine} with class {class}"))),
+            (machine, _) => return Err(NotElf::Machine(machine)),
+        };
+        if kind != ET_EXEC && kind != ET_DYN {
+            return Err(NotElf::Type(kind));
+        }
+        let (table, size_at) = match is_32_bit {
+            true => (word(start, 28).map(u64::from), 42),
+            false => (long(start, 32), 54),
+        };
+        let size = half(start, size_at).ok_or_else(cut)?;
+        let entries = half(start, size_at + 2).ok_or_else(cut)?;
+        let header = Self { is_32_bit, kind, table: table.ok_or_else(cut)?, entries };
+        if u64::from(size) != header.entry_size() {
+            return Err(lies(format!("its program headers have {size} bytes, not {}", header.entry_size())));
+        }
+        if !(1..=MOST_HEADERS).contains(&entries) {
+            return Err(lies(format!(
+                "it has {entries} program headers; from 1 to {MOST_HEADERS} are possible"
+            )));
+        }
+        Ok(header)
+    }
+
+    fn entry_size(&self) -> u64 {
+        if self.is_32_bit { 32 } else { 56 }
+    }
+
+    fn segment(&self, entry: &[u8]) -> Option<Segment> {
+        let short = |at: usize| word(entry, at).map(u64::from);
+        Some(match self.is_32_bit {
+            true => Segment {
+                kind: word(entry, 0)?,
+                offset: short(4)?,
+                size: short(16)?,
+                flags: word(entry, 24)?,
+                alignment: short(28)?,
+            },
+            false => Segment {
+                kind: word(entry, 0)?,
+                flags: word(entry, 4)?,
+                offset: long(entry, 8)?,
+                size: long(entry, 32)?,
+                alignment: long(entry, 48)?,
+            },
+        })
+    }
+
+    /// What the dynamic section says of the whole file.
+    fn flags(&self, file: &impl Bytes, segment: &Segment) -> Result<Flags, NotElf> {
+        const DT_SONAME: u64 = 14;
+        let bytes = file.at(segment.offset, segment.size.min(LONGEST_DYNAMIC))?;
+        let mut flags = Flags::default();
+        for entry in bytes.chunks_exact(if self.is_32_bit { 8 } else { 16 }) {
+            let pair = match self.is_32_bit {
+                true => word(entry, 0).map(u64::from).zip(word(entry, 4).map(u64::from)),
+                false => long(entry, 0).zip(long(entry, 8)),
+            };
+            match pair.unwrap_or_default() {
+                (0, _) => break,
+                (DT_BIND_NOW, _) => flags.now = true,
+                (DT_SONAME, _) => flags.is_library = true,
+                (DT_FLAGS, value) => flags.now |= value & DF_BIND_NOW != 0,
+                (DT_FLAGS_1, value) => {
+                    flags.now |= value & DF_1_NOW != 0;
+                    flags.pie |= value & DF_1_PIE != 0;
+                }
+                _ => {}
+            }
+        }
+        Ok(flags)
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|&bytes| u16::from_le_bytes(bytes))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|&bytes| u32::from_le_bytes(bytes))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|&bytes| u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A 64-bit ELF file with these segments: kind, flags, offset, size, alignment.
+    fn file(kind: u16, segments: &[(u32, u32, u64, u64, u64)], rest: &[u8]) -> Vec<u8> {
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(16, 0);
+        bytes.extend(kind.to_le_bytes());
+        bytes.extend(EM_X86_64.to_le_bytes());
+        bytes.resize(32, 0);
+        bytes.extend(64u64.to_le_bytes());
+        bytes.resize(54, 0);
+        bytes.extend(56u16.to_le_bytes());
+        bytes.extend((segments.len() as u16).to_le_bytes());
+        bytes.resize(64, 0);
+        for &(kind, flags, offset, size, alignment) in segments {
+            bytes.extend(kind.to_le_bytes());
+            bytes.extend(flags.to_le_bytes());
+            for value in [offset, 0, 0, size, size, alignment] {
+                bytes.extend(value.to_le_bytes());
+            }
+        }
+        bytes.extend(rest);
+        bytes
+    }
+
+    const LOAD: (u32, u32, u64, u64, u64) = (PT_LOAD, 5, 0, 64, 4096);
+
+    #[test]
+    fn kinds() {
+        let dynamic: Vec<u8> = [DT_FLAGS_1, DF_1_PIE | DF_1_NOW, 0, 0].map(u64::to_le_bytes).concat();
+        let two = 64 + 2 * 56;
+        let three = 64 + 3 * 56;
+        let of = |bytes: Vec<u8>| read(&bytes.as_slice()).unwrap();
+        assert_eq!(of(file(ET_EXEC, &[LOAD], b"")).kind, Kind::Fixed);
+        assert_eq!(of(file(ET_DYN, &[LOAD], b"")).kind, Kind::SharedObject);
+        let static_pie = of(file(ET_DYN, &[LOAD, (PT_DYNAMIC, 6, two, 32, 8)], &dynamic));
+        assert!(static_pie.kind == Kind::StaticPie && static_pie.binds_now && static_pie.says_pie);
+        let mut rest = dynamic;
+        rest.extend(b"/ld.so\0");
+        let pie = of(file(
+            ET_DYN,
+            &[(PT_LOAD, 5, 0, 64, 1 << 21), (PT_DYNAMIC, 6, three, 32, 8), (PT_INTERP, 4, three + 32, 7, 1)],
+            &rest,
+        ));
+        assert_eq!(
+            (pie.kind, pie.interpreter.as_deref(), pie.alignment),
+            (Kind::Pie, Some("/ld.so"), 1 << 21)
+        );
+        assert_eq!((pie.relro, pie.executable_stack, pie.is_32_bit), (false, None, false));
+    }
+
+    #[test]
+    fn what_is_no_program_says_what_it_is() {
+        let why = |bytes: &[u8]| read(&bytes).unwrap_err().to_string();
+        assert!(why(b"#! /usr/bin/env python3\n").contains("\"/usr/bin/env\""));
+        assert!(why(b"#!").contains("script"));
+        assert_eq!(why(b""), "is neither an ELF file nor a script");
+        assert!(why(b"\x7fELF").contains("ends within its header"));
+        assert!(why(&file(1, &[LOAD], b"")).contains("type 1"));
+        assert!(why(&file(4, &[LOAD], b"")).contains("type 4"));
+        let mut arm = file(ET_DYN, &[LOAD], b"");
+        arm[18] = 183;
+        assert!(why(&arm).contains("machine 183"));
+        let mut sparc = file(ET_DYN, &[LOAD], b"");
+        (sparc[5], sparc[18], sparc[19]) = (2, 0, 43);
+        assert!(why(&sparc).contains("machine 43"));
+        let mut x32 = file(ET_DYN, &[LOAD], b"");
+        x32[4] = 1;
+        assert!(why(&x32).contains("x32"));
+    }
+
+    #[test]
+    fn headers_that_lie_are_named() {
+        let why = |bytes: &[u8]| read(&bytes).unwrap_err().to_string();
+        assert!(why(&file(ET_DYN, &[], b"")).contains("0 program headers"));
+        assert!(why(&file(ET_DYN, &[(PT_GNU_STACK, 7, 0, 0, 16)], b"")).contains("nothing to load"));
+        let mut beyond = file(ET_DYN, &[LOAD], b"");
+        beyond[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(why(&beyond).contains("beyond its end"));
+        let mut many = file(ET_DYN, &[LOAD], b"");
+        many[56..58].copy_from_slice(&u16::MAX.to_le_bytes());
+        assert!(why(&many).contains("65535 program headers"));
+        for interpreter in
+            [(PT_INTERP, 4, 0, u64::MAX, 1), (PT_INTERP, 4, u64::MAX, 9, 1), (PT_INTERP, 4, 0, 7, 1)]
+        {
+            assert!(why(&file(ET_DYN, &[LOAD, interpreter], b"")).contains("name of its loader"));
+        }
+        let wild = (PT_DYNAMIC, 4, u64::MAX - 3, u64::MAX, 3);
+        assert_eq!(read(&file(ET_DYN, &[LOAD, wild], b"").as_slice()).unwrap().kind, Kind::SharedObject);
+    }
+
+    #[test]
+    fn this_test_is_a_program() {
+        let Ok(own) = File::open("/proc/self/exe") else {
+            println!("skipped: there is no /proc to find this program in");
+            return;
+        };
+        let elf = read(&own).unwrap();
+        assert!(matches!(elf.kind, Kind::StaticPie | Kind::Pie | Kind::Fixed) && !elf.is_32_bit, "{elf:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..400), kind in 0u16..5, at in 0usize..300, byte in any::<u8>()) {
+            let _ = read(&bytes.as_slice());
+            let mut near = file(kind, &[LOAD, (PT_DYNAMIC, 4, 80, 64, 8), (PT_INTERP, 4, 90, 9, 1)], &bytes);
+            let _ = read(&near.as_slice());
+            let at = at % near.len();
+            near[at] = byte;
+            let _ = read(&near.as_slice());
+            near.truncate(at);
+            let _ = read(&near.as_slice());
+        }
+    }
+}

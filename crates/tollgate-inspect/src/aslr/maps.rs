@@ -1,0 +1,80 @@
+//! The mapped files of a process: `/proc/pid/maps`, proc_pid_maps(5). Pure.
+
+/// One line that is of a file.
+struct Mapped<'a> {
+    start: u64,
+    end: u64,
+    path: &'a str,
+}
+
+fn parse(line: &str) -> Option<Mapped<'_>> {
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    // Permissions, offset, device and inode come before the path.
+    let path = rest.splitn(5, ' ').nth(4)?.trim_start();
+    let hexadecimal = |text| u64::from_str_radix(text, 16).ok();
+    path.starts_with('/').then_some(Mapped { start: hexadecimal(start)?, end: hexadecimal(end)?, path })
+}
+
+/// Where the C library begins, or where there is none the first shared library that is neither the program, at `entry`,
+/// nor its loader, at `loader`.
+pub(super) fn library(maps: &str, entry: u64, loader: u64) -> Option<(u64, &str)> {
+    let files: Vec<Mapped> = maps.lines().filter_map(parse).collect();
+    let own = |address: u64| {
+        files.iter().find(|file| (file.start..file.end).contains(&address)).map(|file| file.path)
+    };
+    let (program, loader) = (own(entry), own(loader));
+    let others = || files.iter().filter(|file| Some(file.path) != program && Some(file.path) != loader);
+    let library =
+        others().find(|file| is_libc(file.path)).or_else(|| others().find(|file| is_library(file.path)))?;
+    let start = others().filter(|file| file.path == library.path).map(|file| file.start).min()?;
+    Some((start, library.path))
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn is_libc(path: &str) -> bool {
+    name(path).starts_with("libc.so") || name(path).starts_with("libc-2.")
+}
+
+/// `libm.so.6`, but not a cache or a locale archive.
+fn is_library(path: &str) -> bool {
+    name(path).contains(".so")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MAPS: &str = "\
+555555554000-555555556000 r--p 00000000 fd:00 1234                       /usr/bin/true
+7ffff7c00000-7ffff7c28000 r--p 00000000 fd:00 4321                       /usr/lib/libm.so.6
+7ffff7d00000-7ffff7d28000 r--p 00000000 fd:00 4322                       /usr/lib/a b/libc.so.6
+7ffff7d28000-7ffff7e28000 r-xp 00028000 fd:00 4322                       /usr/lib/a b/libc.so.6
+7ffff7fc5000-7ffff7fc7000 r-xp 00000000 00:00 0                          [vdso]
+7ffff7fc7000-7ffff7fc8000 r--p 00000000 fd:00 99                         /usr/lib/ld-linux-x86-64.so.2
+7ffff7ffd000-7ffff7ffe000 rw-p 00000000 00:00 0
+";
+
+    #[test]
+    fn the_c_library_comes_first() {
+        assert_eq!(
+            library(MAPS, 0x5555_5555_4100, 0x7fff_f7fc_7000),
+            Some((0x7fff_f7d0_0000, "/usr/lib/a b/libc.so.6"))
+        );
+        let without = MAPS.replace("libc.so", "notc.so");
+        assert_eq!(library(&without, 0x5555_5555_4100, 0x7fff_f7fc_7000).unwrap().1, "/usr/lib/libm.so.6");
+        assert_eq!(library(MAPS.lines().next().unwrap(), 0x5555_5555_4100, 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(text in "\\PC{0,80}|[0-9a-f /.so:rwxp\n-]{0,200}", entry in any::<u64>()) {
+            let _ = library(&text, entry, 0);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! One start of a program, let run to its entry point and no further.
+//!
+//! There the loader has done its work, and shared libraries have run what they run when they are loaded; of the program's
+//! own code not one instruction has. Then its process is made to call brk(2) and mmap(2), and ends.
+
+use std::fs::File;
+use std::io::Read;
+
+use super::child::Program;
+use super::initial::{Initial, MOST_WORDS};
+use super::traced::Traced;
+use super::{LARGE, NoStart, Region, SMALL, Sighting, maps};
+
+/// The code segment of a process that runs 32-bit code: `__USER32_CS` in arch/x86/include/asm/segment.h.
+const CODE_SEGMENT_32: u64 = 0x23;
+/// INT3.
+const BREAKPOINT: u8 = 0xcc;
+/// `SYSCALL`, and `INT 0x80` in 32-bit code, each with a breakpoint behind it.
+const CALL: [u8; 3] = [0x0f, 0x05, BREAKPOINT];
+const CALL_32: [u8; 3] = [0xcd, 0x80, BREAKPOINT];
+/// `brk` and `mmap2` of the 32-bit table.
+const BRK_32: u64 = 45;
+const MMAP2_32: u64 = 192;
+/// The most that is read of a process's list of mappings.
+const MOST_MAPS: u64 = 4 << 20;
+
+/// Where everything was.
+///
+/// # Errors
+/// Why this program cannot be looked at, or not here.
+pub(super) fn observe(
+    program: &Program,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Sighting, Option<String>), NoStart> {
+    let pid = program.start().map_err(|error| NoStart::Failed { call: "fork", error })?;
+    match Traced::executed(pid, stop) {
+        Ok(traced) => look(traced),
+        // Before the program was executed: who asked for that says what stood in the way.
+        Err(why) => Err(match program.refused() {
+            Some(("ptrace", error)) => NoStart::NotTraced(error),
+            Some((call, error)) => NoStart::Failed { call, error },
+            None => why,
+        }),
+    }
+}
+
+fn look(mut traced: Traced) -> Result<(Sighting, Option<String>), NoStart> {
+    let mut sighting = Sighting::default();
+    let first = traced.registers()?;
+    let initial = initial(&traced, first.rsp, first.cs == CODE_SEGMENT_32)?;
+    let entry = initial.entry.ok_or(NoStart::Unclear("the kernel did not say where its entry point is"))?;
+    sighting.note(Region::Stack, Some(first.rsp));
+    sighting.note(Region::Arguments, initial.arguments);
+    sighting.note(Region::Code, Some(entry));
+    sighting.note(Region::Loader, initial.base);
+    sighting.note(Region::Vdso, initial.vdso);
+    let mut registers = first;
+    if first.rip != entry {
+        traced.write(entry, &[BREAKPOINT])?;
+        registers = traced.run_to(entry + 1)?;
+    }
+    let is_32_bit = registers.cs == CODE_SEGMENT_32;
+    sighting.note(Region::ThreadStorage, Some(if is_32_bit { registers.gs_base } else { registers.fs_base }));
+    let maps = maps_of(traced.pid());
+    let library = maps::library(&maps, entry, initial.base.unwrap_or(0));
+    sighting.note(Region::Libraries, library.map(|(start, _)| start));
+    let library = library.map(|(_, path)| path.to_owned());
+    let mut caller = Caller { traced, registers, entry, is_32_bit };
+    caller.traced.write(entry, if is_32_bit { &CALL_32 } else { &CALL })?;
+    sighting.note(Region::Heap, caller.brk()?);
+    sighting.note(Region::Mapping, caller.map(SMALL)?);
+    sighting.note(Region::LargeMapping, caller.map(LARGE)?);
+    Ok((sighting, library))
+}
+
+/// What the kernel laid on the stack.
+fn initial(traced: &Traced, stack: u64, is_32_bit: bool) -> Result<Initial, NoStart> {
+    let size = if is_32_bit { 4 } else { 8 };
+    let mut words = 512;
+    loop {
+        let bytes = traced.read(stack, words * size)?;
+        let whole = bytes.chunks_exact(size);
+        let parsed = match is_32_bit {
+            true => Initial::parse(
+                whole.filter_map(|word| Some(u64::from(u32::from_ne_bytes(word.try_into().ok()?)))),
+            ),
+            false => Initial::parse(whole.filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)))),
+        };
+        match parsed {
+            Some(initial) => return Ok(initial),
+            None if bytes.len() < words * size || words >= MOST_WORDS => {
+                return Err(NoStart::Unclear("its initial stack has no end"));
+            }
+            None => words *= 4,
+        }
+    }
+}
+
+/// Nothing where there is no `/proc`.
+fn maps_of(pid: libc::pid_t) -> String {
+    let mut bytes = Vec::new();
+    let read =
+        File::open(format!("/proc/{pid}/maps")).and_then(|file| file.take(MOST_MAPS).read_to_end(&mut bytes));
+    read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+/// A process at its entry point, where its first instructions have become a system call and a breakpoint.
+struct Caller<'a> {
+    traced: Traced<'a>,
+    registers: libc::user_regs_struct,
+    entry: u64,
+    is_32_bit: bool,
+}
+
+impl Caller<'_> {
+    /// Where its heap ends, which nobody has moved yet.
+    fn brk(&mut self) -> Result<Option<u64>, NoStart> {
+        let number = if self.is_32_bit { BRK_32 } else { libc::SYS_brk as u64 };
+        self.call(number, [0; 6])
+    }
+
+    /// Memory of so many bytes, wherever the kernel puts it.
+    fn map(&mut self, bytes: u64) -> Result<Option<u64>, NoStart> {
+        let number = if self.is_32_bit { MMAP2_32 } else { libc::SYS_mmap as u64 };
+        let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
+        self.call(number, [0, bytes, protection, flags, u64::MAX, 0])
+    }
+
+    /// What a system call returns; nothing where that is an error.
+    fn call(&mut self, number: u64, arguments: [u64; 6]) -> Result<Option<u64>, NoStart> {
+        let mut registers = self.registers;
+        let [a, b, c, d, e, f] = arguments;
+        if self.is_32_bit {
+            (registers.rbx, registers.rcx, registers.rdx) = (a, b, c);
+            (registers.rsi, registers.rdi, registers.rbp) = (d, e & u64::from(u32::MAX), f);
+        } else {
+            (registers.rdi, registers.rsi, registers.rdx) = (a, b, c);
+            (registers.r10, registers.r8, registers.r9) = (d, e, f);
+        }
+        registers.rax = number;
+        // Not in a system call that the kernel might start again.
+        registers.orig_rax = u64::MAX;
+        registers.rip = self.entry;
+        self.traced.set_registers(&registers)?;
+        let answer = self.traced.run_to(self.entry + CALL.len() as u64)?.rax;
+        let errors = if self.is_32_bit { 0xffff_f001..=0xffff_ffff } else { u64::MAX - 4094..=u64::MAX };
+        Ok(Some(answer).filter(|answer| !errors.contains(answer)))
+    }
+}

@@ -1,0 +1,345 @@
+//! The whole question: which program, so many starts of it, and what they say.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::allowed::{Allowed, Settings, allowed};
+use super::child::Program;
+use super::elf::{self, Elf, NotElf};
+use super::spread::{Bits, Spread};
+use super::together::{Together, Track};
+use super::traced::Heir;
+use super::{Kind, NoStart, Region, Sighting, observed, own, plainly};
+use crate::machine::Machine;
+
+/// Where a program that does nothing is found.
+const TRUE: [&str; 2] = ["/bin/true", "/usr/bin/true"];
+/// Bits by which a measurement may differ from what is allowed and still agree with it.
+const AGREES: f64 = 0.3;
+
+/// A program that can be looked at.
+#[derive(Debug)]
+pub struct Subject {
+    /// As it is started.
+    pub path: PathBuf,
+    /// What its file says.
+    pub elf: Elf,
+    /// Whether it gets another user's or group's rights; traced, it does without.
+    pub changes_user: bool,
+    /// Whether it is this program, which can tell by itself where it is.
+    is_own: bool,
+    /// Whether nobody named it.
+    is_default: bool,
+}
+
+/// Why there is no study: one sentence, with what would be right.
+#[derive(Debug, thiserror::Error)]
+pub enum NoStudy {
+    /// A name without a slash that no directory of PATH has.
+    #[error("{0:?} is in no directory of PATH; a file of the current directory is named \"./{0}\"")]
+    NotInPath(String),
+    /// The file cannot be opened.
+    #[error("{path:?} cannot be opened: {}{}", plainly(.error), hint(.error))]
+    NotOpened {
+        /// The program.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A directory, a device, a pipe.
+    #[error("{0:?} is not a file with a program in it")]
+    NotAFile(PathBuf),
+    /// No ELF file for this machine.
+    #[error("{path:?} {why}")]
+    NotElf {
+        /// The program.
+        path: PathBuf,
+        /// What it is instead.
+        why: NotElf,
+    },
+    /// A start showed nothing.
+    #[error("{path:?} cannot be looked at: {why}")]
+    NoStart {
+        /// The program.
+        path: PathBuf,
+        /// Why.
+        why: NoStart,
+    },
+    /// Neither a program that does nothing nor this one is to be found.
+    #[error("neither /bin/true nor this program's own file is here; name a program to start")]
+    NoDefault,
+    /// Somebody asked to stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "; it must be readable, since its headers are read first",
+        _ => "",
+    }
+}
+
+/// How it was found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// By tracing each start to its entry point.
+    Traced,
+    /// By copies of this program that told where they are, for tracing is refused with these words.
+    Told(String),
+}
+
+/// What is known of a region.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Which.
+    pub region: Region,
+    /// What the starts say; or why it is not there.
+    pub seen: Result<Spread, &'static str>,
+    /// What the settings allow.
+    pub allowed: Allowed,
+    /// Where that differs: why.
+    pub differs: Option<String>,
+}
+
+/// What so many starts of a program say.
+#[derive(Debug)]
+pub struct Study {
+    /// The program.
+    pub subject: Subject,
+    /// Starts.
+    pub starts: u32,
+    /// How.
+    pub how: How,
+    /// The library that stands for all.
+    pub library: Option<String>,
+    /// All regions.
+    pub regions: Vec<Found>,
+    /// Which of them move together.
+    pub together: Together,
+    /// What decides how much is random.
+    pub settings: Settings,
+}
+
+impl Subject {
+    /// Finds a program: a path, a name that is in PATH, or without any a program that does nothing.
+    ///
+    /// # Errors
+    /// A file that is none, or no program for this machine.
+    pub fn find(named: Option<&Path>) -> Result<Self, NoStudy> {
+        match named {
+            Some(name) => Self::open(in_path(name)?),
+            None => {
+                let candidates = TRUE.iter().map(PathBuf::from).chain(own::path());
+                let found = candidates.into_iter().find_map(|path| Self::open(path).ok());
+                found.map(|subject| Self { is_default: true, ..subject }).ok_or(NoStudy::NoDefault)
+            }
+        }
+    }
+
+    fn open(path: PathBuf) -> Result<Self, NoStudy> {
+        let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(&path);
+        let file = opened.map_err(|error| NoStudy::NotOpened { path: path.clone(), error })?;
+        let status = file.metadata().map_err(|error| NoStudy::NotOpened { path: path.clone(), error })?;
+        if !status.is_file() {
+            return Err(NoStudy::NotAFile(path));
+        }
+        let elf = elf::read(&file).map_err(|why| NoStudy::NotElf { path: path.clone(), why })?;
+        let same = |own: std::fs::Metadata| own.dev() == status.dev() && own.ino() == status.ino();
+        let is_own = own::path().and_then(|own| own.metadata().ok()).is_some_and(same);
+        let changes_user = status.mode() & (libc::S_ISUID | libc::S_ISGID) != 0;
+        Ok(Self { path, elf, changes_user, is_own, is_default: false })
+    }
+}
+
+/// As a shell finds it.
+fn in_path(name: &Path) -> Result<PathBuf, NoStudy> {
+    let text = name.to_string_lossy();
+    if text.contains('/') || text.is_empty() {
+        return Ok(name.to_owned());
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    let files = std::env::split_paths(&directories).map(|directory| directory.join(name));
+    let executable =
+        |path: &PathBuf| path.metadata().is_ok_and(|status| status.is_file() && status.mode() & 0o111 != 0);
+    files.into_iter().find(executable).ok_or_else(|| NoStudy::NotInPath(text.into_owned()))
+}
+
+/// Starts a program so often and says what was where. `progress` is told how many starts are done; `stop` is asked before
+/// each, and while one is waited for.
+///
+/// # Errors
+/// Where starts of this program show nothing, or somebody wants to stop.
+pub fn study(
+    subject: Subject,
+    starts: u32,
+    machine: &Machine,
+    progress: &mut dyn FnMut(u32),
+    stop: &dyn Fn() -> bool,
+) -> Result<Study, NoStudy> {
+    let settings = Settings::of(machine);
+    match traced(&subject, starts, progress, stop) {
+        Ok((sightings, library)) => Ok(put_together(subject, How::Traced, &sightings, library, settings)),
+        Err(NoStart::Stopped) => Err(NoStudy::Stopped),
+        Err(why) if is_refusal(&why) && (subject.is_default || subject.is_own) => {
+            let own = if subject.is_own { Ok(subject) } else { own_program() }?;
+            let sightings = told(&own, starts, progress, stop)?;
+            Ok(put_together(own, How::Told(why.to_string()), &sightings, None, settings))
+        }
+        Err(why) => Err(NoStudy::NoStart { why: or_no_loader(why, &subject.elf), path: subject.path }),
+    }
+}
+
+/// "No such file" of a file that is there is said of its loader.
+fn or_no_loader(why: NoStart, elf: &Elf) -> NoStart {
+    match (why, &elf.interpreter) {
+        (NoStart::Failed { call: "execve", error }, Some(loader))
+            if error.kind() == io::ErrorKind::NotFound =>
+        {
+            NoStart::NoLoader(loader.clone())
+        }
+        (why, _) => why,
+    }
+}
+
+/// Tracing itself was refused, by whichever call met the refusal first.
+fn is_refusal(why: &NoStart) -> bool {
+    match why {
+        NoStart::NotTraced(_) => true,
+        NoStart::Failed { call, .. } => call.starts_with("PTRACE_"),
+        // A filter of system calls may kill whoever makes one.
+        NoStart::Killed(signal) => *signal == libc::SIGSYS,
+        _ => false,
+    }
+}
+
+fn own_program() -> Result<Subject, NoStudy> {
+    Subject::open(own::path().ok_or(NoStudy::NoDefault)?)
+}
+
+type Traces = (Vec<Sighting>, Option<String>);
+
+fn traced(
+    subject: &Subject,
+    starts: u32,
+    progress: &mut dyn FnMut(u32),
+    stop: &dyn Fn() -> bool,
+) -> Result<Traces, NoStart> {
+    let program = Program::new(&subject.path, &subject.path)
+        .map_err(|error| NoStart::Failed { call: "preparing a start", error })?;
+    let _heir = Heir::new();
+    let mut sightings = Vec::with_capacity(starts as usize);
+    let mut library = None;
+    for done in 0..starts {
+        progress(done);
+        if stop() {
+            return Err(NoStart::Stopped);
+        }
+        let (sighting, path) = observed::observe(&program, stop)?;
+        sightings.push(sighting);
+        library = path;
+    }
+    Ok((sightings, library))
+}
+
+fn told(
+    own: &Subject,
+    starts: u32,
+    progress: &mut dyn FnMut(u32),
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Sighting>, NoStudy> {
+    let one = |done| {
+        progress(done);
+        if stop() {
+            return Err(NoStudy::Stopped);
+        }
+        own::observe(&own.path).map_err(|why| NoStudy::NoStart { path: own.path.clone(), why })
+    };
+    (0..starts).map(one).collect()
+}
+
+/// From where everything was to what it says.
+fn put_together(
+    subject: Subject,
+    how: How,
+    sightings: &[Sighting],
+    library: Option<String>,
+    settings: Settings,
+) -> Study {
+    let mut tracks = Vec::new();
+    let mut regions = Vec::new();
+    for region in Region::ALL {
+        let addresses: Option<Vec<u64>> = sightings.iter().map(|sighting| sighting.at(region)).collect();
+        let track = addresses
+            .and_then(|addresses| Spread::of(&addresses).map(|spread| Track { region, addresses, spread }));
+        let seen =
+            track.as_ref().map(|track| track.spread.clone()).ok_or_else(|| missing(region, &subject.elf));
+        let allowed = allowed(&settings, &subject.elf, region);
+        let differs = seen.as_ref().ok().and_then(|spread| differs(spread, &allowed, region));
+        regions.push(Found { region, seen, allowed, differs });
+        tracks.extend(track);
+    }
+    let starts = sightings.len() as u32;
+    Study { subject, starts, how, library, regions, together: Together::of(&tracks), settings }
+}
+
+/// Why a region was not seen in every start.
+fn missing(region: Region, elf: &Elf) -> &'static str {
+    let has_loader = elf.interpreter.is_some();
+    match region {
+        Region::Libraries | Region::Loader if !has_loader => "it has no dynamic loader",
+        Region::Libraries => "/proc shows no shared library at the entry point",
+        Region::ThreadStorage if !has_loader => "it is not set up before the entry point",
+        Region::ThreadStorage => "the loader did not set it up",
+        Region::Loader => "the kernel did not say where it is",
+        Region::Vdso => "the kernel mapped none",
+        _ => "it was not there in every start",
+    }
+}
+
+/// What a measurement has to say against what is allowed.
+fn differs(spread: &Spread, allowed: &Allowed, region: Region) -> Option<String> {
+    let most = allowed.bits?;
+    let (measured, unsure) = match spread.bits {
+        Bits::Uniform(interval) => (interval.bits, (interval.high - interval.low) / 2.0),
+        Bits::Constant { at_most } if spread.bits.stays() => (0.0, at_most),
+        _ => (spread.bits.figure()?, 0.0),
+    };
+    let less = most - measured;
+    if less.abs() <= AGREES.max(unsure) {
+        return None;
+    }
+    if less < 0.0 {
+        return Some(format!("{:.1} bits more than {} allows", -less, allowed.source));
+    }
+    let lost = spread.alignment.map_or(0.0, |alignment| (alignment.max(4096) / 4096) as f64).log2();
+    if lost > 0.0 && (less - lost).abs() <= AGREES.max(unsure) {
+        let why = match region {
+            Region::Code | Region::Libraries | Region::Loader => {
+                ": so large a file is mapped where huge pages fit (thp_get_unmapped_area)"
+            }
+            _ => "",
+        };
+        return Some(format!("its alignment takes {lost:.0} bits{why}"));
+    }
+    Some(format!("{less:.1} bits fewer than {} allows", allowed.source))
+}
+
+impl Study {
+    /// What was seen of each region that was seen.
+    pub fn seen(&self) -> impl Iterator<Item = (Region, &Spread)> {
+        self.regions.iter().filter_map(|found| Some((found.region, found.seen.as_ref().ok()?)))
+    }
+
+    /// Whether nothing moves that was seen.
+    pub fn stands_still(&self) -> bool {
+        self.seen().all(|(_, spread)| spread.bits.stays())
+    }
+
+    /// Whether code does not move because it cannot.
+    pub fn is_fixed(&self) -> bool {
+        self.subject.elf.kind == Kind::Fixed
+    }
+}

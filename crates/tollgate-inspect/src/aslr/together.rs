@@ -1,0 +1,148 @@
+//! Which regions move together: the difference between two addresses has bits of its own, or none. Pure.
+
+use super::Region;
+use super::spread::{Bits, Spread};
+
+/// A region with the address that each start gave it.
+pub struct Track {
+    /// Which.
+    pub region: Region,
+    /// One address a start.
+    pub addresses: Vec<u64>,
+    /// What they say.
+    pub spread: Spread,
+}
+
+/// How the regions move.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Together {
+    /// Regions that move, by what moves as one: no two of a group ever changed their distance.
+    pub groups: Vec<Vec<Region>>,
+    /// Groups that are near to each other without being one.
+    pub links: Vec<Link>,
+}
+
+/// A region that follows another at a distance that is random as well, but less so.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// The first region of a group.
+    pub region: Region,
+    /// The first region of another.
+    pub follows: Region,
+    /// Bits of the distance between them.
+    pub bits: f64,
+}
+
+/// A distance of so many bits less than either has is no accident: two that know nothing of each other are at least as far
+/// apart as the wider of them spreads.
+const NEARER: f64 = 1.0;
+
+impl Together {
+    /// Of regions in the order in which they are shown; those that stay where they are have no part in it.
+    pub fn of(tracks: &[Track]) -> Self {
+        let moving = tracks.iter().filter(|track| track.spread.bits.figure() != Some(0.0));
+        let mut groups: Vec<Vec<&Track>> = Vec::new();
+        for track in moving {
+            let as_one = |group: &Vec<&Track>| {
+                group.first().is_some_and(|first| {
+                    Spread::between(&track.addresses, &first.addresses).is_some_and(|d| d.bits.stays())
+                })
+            };
+            match groups.iter_mut().find(|group| as_one(group)) {
+                Some(group) => group.push(track),
+                None => groups.push(vec![track]),
+            }
+        }
+        let firsts: Vec<&Track> = groups.iter().filter_map(|group| group.first().copied()).collect();
+        let links = links(&firsts);
+        let names = |group: Vec<&Track>| group.iter().map(|track| track.region).collect();
+        Self { groups: groups.into_iter().map(names).collect(), links }
+    }
+}
+
+/// The nearest pairs first; what is linked by others already needs no link of its own.
+fn links(firsts: &[&Track]) -> Vec<Link> {
+    let mut near: Vec<(usize, usize, f64)> = Vec::new();
+    for (later, track) in firsts.iter().enumerate() {
+        for (earlier, other) in firsts.iter().enumerate().take(later) {
+            let distance = Spread::between(&track.addresses, &other.addresses);
+            let (Some(distance), Some(one), Some(two)) = (
+                distance.and_then(|distance| distance.bits.figure()),
+                figure(&track.spread.bits),
+                figure(&other.spread.bits),
+            ) else {
+                continue;
+            };
+            if distance < one.min(two) - NEARER {
+                near.push((earlier, later, distance));
+            }
+        }
+    }
+    near.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let mut piece: Vec<usize> = (0..firsts.len()).collect();
+    let mut links = Vec::new();
+    for (earlier, later, bits) in near {
+        let (one, two) = (piece[earlier], piece[later]);
+        if one != two {
+            piece.iter_mut().filter(|piece| **piece == two).for_each(|piece| *piece = one);
+            links.push(Link { region: firsts[later].region, follows: firsts[earlier].region, bits });
+        }
+    }
+    links
+}
+
+/// Where nobody knows the entropy, what it is at least will do.
+fn figure(bits: &Bits) -> Option<f64> {
+    match bits {
+        Bits::Between { at_least, .. } => Some(*at_least),
+        bits => bits.figure(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulated::Source;
+    use super::*;
+
+    #[test]
+    fn what_moves_as_one_is_told_from_what_follows_and_from_what_does_not() {
+        let mut source = Source::new(11);
+        let mut starts: Vec<[u64; 6]> = Vec::new();
+        for _ in 0..1000 {
+            let (code, maps) = (source.below(1 << 28) << 12, source.below(1 << 28) << 12);
+            let heap = code + (source.below(1 << 18) << 12);
+            starts.push([code, heap, maps + (7 << 12), maps & !0x1f_ffff, maps, 0x40_0000]);
+        }
+        let regions = [
+            Region::Code,
+            Region::Heap,
+            Region::Mapping,
+            Region::LargeMapping,
+            Region::Libraries,
+            Region::Vdso,
+        ];
+        let tracks: Vec<Track> = regions
+            .iter()
+            .enumerate()
+            .map(|(at, &region)| {
+                let addresses: Vec<u64> = starts.iter().map(|start| start[at]).collect();
+                let spread = Spread::of(&addresses).unwrap();
+                Track { region, addresses, spread }
+            })
+            .collect();
+        let together = Together::of(&tracks);
+        assert_eq!(
+            together.groups,
+            [
+                vec![Region::Code],
+                vec![Region::Heap],
+                vec![Region::Mapping, Region::Libraries],
+                vec![Region::LargeMapping]
+            ]
+        );
+        let [near, far] = together.links[..] else { panic!("{:?}", together.links) };
+        assert_eq!((near.region, near.follows), (Region::LargeMapping, Region::Mapping));
+        assert_eq!((far.region, far.follows), (Region::Heap, Region::Code));
+        assert!((near.bits - 9.0).abs() < 0.1 && (far.bits - 18.0).abs() < 0.1, "{near:?} {far:?}");
+    }
+}

@@ -1,0 +1,266 @@
+//! A process that is traced: what ptrace(2) lets one do with it.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem;
+
+use super::NoStart;
+
+/// A traced process that stands still but while [`Traced::run_to`] runs. It is gone when this is dropped, and the kernel
+/// ends it where this process is killed (`PTRACE_O_EXITKILL`).
+pub(super) struct Traced<'a> {
+    pid: libc::pid_t,
+    ended: bool,
+    /// Processes that it made, and that were killed at once: with it gone they are ours to wait for ([`Heir`]).
+    orphans: Vec<libc::pid_t>,
+    /// Whether somebody wants to stop.
+    stop: &'a dyn Fn() -> bool,
+}
+
+/// What waiting for it told.
+enum Wait {
+    /// It stopped by a signal, and by an event of ptrace(2) or none.
+    Stopped {
+        signal: i32,
+        event: i32,
+    },
+    Exited(i32),
+    Killed(i32),
+}
+
+impl<'a> Traced<'a> {
+    /// Takes over a child that asked to be traced, when it has been executed.
+    ///
+    /// # Errors
+    /// [`NoStart::Exited`] where it did not come so far.
+    pub fn executed(pid: libc::pid_t, stop: &'a dyn Fn() -> bool) -> Result<Self, NoStart> {
+        let mut traced = Self { pid, ended: false, orphans: Vec::new(), stop };
+        let (signal, _) = traced.wait_for_stop()?;
+        if signal != libc::SIGTRAP {
+            return Err(NoStart::Killed(signal));
+        }
+        let options = libc::PTRACE_O_EXITKILL
+            | libc::PTRACE_O_TRACEFORK
+            | libc::PTRACE_O_TRACEVFORK
+            | libc::PTRACE_O_TRACECLONE;
+        traced.request(libc::PTRACE_SETOPTIONS, 0, options as usize)?;
+        Ok(traced)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
+    /// Its registers.
+    pub fn registers(&self) -> Result<libc::user_regs_struct, NoStart> {
+        // SAFETY: registers are numbers: zeroes are valid ones.
+        let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
+        self.request(libc::PTRACE_GETREGS, 0, &raw mut registers as usize)?;
+        Ok(registers)
+    }
+
+    /// Sets them.
+    pub fn set_registers(&self, registers: &libc::user_regs_struct) -> Result<(), NoStart> {
+        self.request(libc::PTRACE_SETREGS, 0, ptr_of(registers)).map(drop)
+    }
+
+    /// Writes up to eight bytes of its code.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), NoStart> {
+        let mut word = self.peek(address)?.to_ne_bytes();
+        word.iter_mut().zip(bytes).for_each(|(old, new)| *old = *new);
+        self.request(libc::PTRACE_POKETEXT, address as usize, usize::from_ne_bytes(word)).map(drop)
+    }
+
+    /// Bytes of its memory, as many as there are of these.
+    pub fn read(&self, address: u64, length: usize) -> Result<Vec<u8>, NoStart> {
+        let mut bytes = vec![0u8; length];
+        let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
+        let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: length };
+        // SAFETY: the local buffer is writable for its length; what the remote one is, the kernel checks.
+        let read = unsafe { libc::syscall(libc::SYS_process_vm_readv, self.pid, &local, 1, &remote, 1, 0) };
+        if let Ok(read @ 1..) = usize::try_from(read) {
+            bytes.truncate(read);
+            return Ok(bytes);
+        }
+        // Some filters of system calls allow ptrace(2) and not this one.
+        bytes.clear();
+        for at in (address..).step_by(size_of::<usize>()) {
+            match self.peek(at) {
+                Ok(word) if bytes.len() < length => bytes.extend(word.to_ne_bytes()),
+                Err(error) if bytes.is_empty() => return Err(error),
+                _ => break,
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn peek(&self, address: u64) -> Result<usize, NoStart> {
+        let mut word: usize = 0;
+        // The system call itself, which writes the word; the C library's function returns it instead.
+        // SAFETY: the word is writable; what is at the address, the kernel checks.
+        let status = unsafe {
+            libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKTEXT, self.pid, address, &raw mut word)
+        };
+        if status == -1 { Err(self.failed("PTRACE_PEEKTEXT")) } else { Ok(word) }
+    }
+
+    /// Lets it run until it comes to the breakpoint whose next instruction is at `next`; its registers there.
+    pub fn run_to(&mut self, next: u64) -> Result<libc::user_regs_struct, NoStart> {
+        let mut signal = 0;
+        loop {
+            self.request(libc::PTRACE_CONT, 0, signal as usize)?;
+            signal = match self.wait_for_stop()? {
+                (libc::SIGTRAP, 0) => {
+                    let registers = self.registers()?;
+                    if registers.rip == next {
+                        return Ok(registers);
+                    }
+                    libc::SIGTRAP
+                }
+                (libc::SIGTRAP, event) => {
+                    self.let_go(event)?;
+                    0
+                }
+                (libc::SIGALRM, _) => return Err(NoStart::TookTooLong),
+                (signal, _) => signal,
+            };
+        }
+    }
+
+    /// A process that it made ends at once; a thread of its own, such as a library may start before the entry point, runs
+    /// on untraced and ends with it.
+    fn let_go(&mut self, event: i32) -> Result<(), NoStart> {
+        if ![libc::PTRACE_EVENT_FORK, libc::PTRACE_EVENT_VFORK, libc::PTRACE_EVENT_CLONE].contains(&event) {
+            return Ok(());
+        }
+        let mut number: libc::c_ulong = 0;
+        self.request(libc::PTRACE_GETEVENTMSG, 0, &raw mut number as usize)?;
+        let made = number as libc::pid_t;
+        // SAFETY: signal 0 only asks whether there is such a thread in that process.
+        let is_thread = unsafe { libc::syscall(libc::SYS_tgkill, self.pid, made, 0) == 0 };
+        // SAFETY: it is ours by trace, stopped or about to stop; its number is not given to another before we wait for it.
+        unsafe {
+            if !is_thread {
+                libc::kill(made, libc::SIGKILL);
+                self.orphans.push(made);
+            }
+            while libc::waitpid(made, std::ptr::null_mut(), libc::__WALL) == -1
+                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+            {}
+            if is_thread {
+                libc::ptrace(libc::PTRACE_DETACH, made, 0, 0);
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for_stop(&mut self) -> Result<(i32, i32), NoStart> {
+        match self.wait()? {
+            Wait::Stopped { signal, event } => Ok((signal, event)),
+            Wait::Exited(status) => Err(NoStart::Exited(status)),
+            Wait::Killed(libc::SIGALRM) => Err(NoStart::TookTooLong),
+            Wait::Killed(signal) => Err(NoStart::Killed(signal)),
+        }
+    }
+
+    fn wait(&mut self) -> Result<Wait, NoStart> {
+        let mut status = 0;
+        // SAFETY: the status is writable.
+        while unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) } == -1 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(NoStart::Failed { call: "waitpid", error });
+            }
+            if (self.stop)() {
+                return Err(NoStart::Stopped);
+            }
+        }
+        if libc::WIFSTOPPED(status) {
+            return Ok(Wait::Stopped { signal: libc::WSTOPSIG(status), event: status >> 16 });
+        }
+        self.ended = true;
+        match libc::WIFSIGNALED(status) {
+            true => Ok(Wait::Killed(libc::WTERMSIG(status))),
+            false => Ok(Wait::Exited(libc::WEXITSTATUS(status))),
+        }
+    }
+
+    fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<libc::c_long, NoStart> {
+        // SAFETY: each request above passes what it needs: numbers, an address of the other process, or a pointer to what
+        // the kernel is to fill or read.
+        let answer = unsafe { libc::ptrace(request, self.pid, address, data) };
+        if answer == -1 { Err(self.failed(name(request))) } else { Ok(answer) }
+    }
+
+    fn failed(&self, call: &'static str) -> NoStart {
+        NoStart::Failed { call, error: io::Error::last_os_error() }
+    }
+}
+
+fn ptr_of<T>(value: &T) -> usize {
+    std::ptr::from_ref(value) as usize
+}
+
+fn name(request: libc::c_uint) -> &'static str {
+    match request {
+        libc::PTRACE_GETREGS => "PTRACE_GETREGS",
+        libc::PTRACE_SETREGS => "PTRACE_SETREGS",
+        libc::PTRACE_POKETEXT => "PTRACE_POKETEXT",
+        libc::PTRACE_SETOPTIONS => "PTRACE_SETOPTIONS",
+        libc::PTRACE_GETEVENTMSG => "PTRACE_GETEVENTMSG",
+        _ => "PTRACE_CONT",
+    }
+}
+
+impl Drop for Traced<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            // SAFETY: our own child, for which nobody has waited yet.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            wait_for_end(self.pid);
+        }
+        // Those for which it had waited itself are not there any more, and nobody is waited for.
+        self.orphans.iter().for_each(|&pid| wait_for_end(pid));
+    }
+}
+
+/// Until it is gone; not at all where it is no child of ours.
+fn wait_for_end(pid: libc::pid_t) {
+    loop {
+        let mut status = 0;
+        // SAFETY: the status is writable.
+        let waited = unsafe { libc::waitpid(pid, &mut status, libc::__WALL) };
+        let interrupted = waited == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+        if !interrupted && (waited == -1 || !libc::WIFSTOPPED(status)) {
+            return;
+        }
+    }
+}
+
+/// While this lives, this process inherits what its children leave, `PR_SET_CHILD_SUBREAPER` of prctl(2): given to init,
+/// dead processes stay in the list for as long as it likes.
+pub(super) struct Heir {
+    was: libc::c_int,
+}
+
+impl Heir {
+    /// From now on.
+    pub fn new() -> Self {
+        let mut was: libc::c_int = 1;
+        // SAFETY: the first call writes one number, the second takes one.
+        unsafe {
+            libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &raw mut was);
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong);
+        }
+        Self { was }
+    }
+}
+
+impl Drop for Heir {
+    fn drop(&mut self) {
+        // SAFETY: takes one number.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, libc::c_ulong::from(self.was != 0)) };
+    }
+}

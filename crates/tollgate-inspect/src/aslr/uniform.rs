@@ -1,0 +1,115 @@
+//! Whether a sample passes for one of a uniform spread. Pure.
+//!
+//! Three looks, each of which sees what the others miss: whether values crowd somewhere (Kolmogorov and Smirnov), whether
+//! a bit within is more often one than the other, and whether two values are the same more often than they should be. A
+//! uniform sample fails any of them in fewer than one case in a thousand.
+
+/// The statistic of Kolmogorov and Smirnov is exceeded by 2 exp(-2 x²) of uniform samples: here 4.5 in 10 000.
+const CROWDED: f64 = 2.05;
+/// So many standard deviations are exceeded by 7 in a million; there are at most some thirty bits.
+const UNEVEN: f64 = 4.5;
+
+/// What was seen of a sample.
+pub(super) struct Look {
+    crowded: bool,
+    bits_even: bool,
+    rarely_met: bool,
+}
+
+impl Look {
+    /// At positions, ascending from 0 and not all the same, in a spread of at least so many; `first` is the number that the
+    /// first of them has among all that there are.
+    pub fn at(positions: &[u64], first: u64, at_least: f64) -> Self {
+        Self {
+            crowded: distance_from_uniform(positions) > CROWDED,
+            bits_even: bits_are_even(positions, first),
+            rarely_met: they_meet_rarely(positions, at_least),
+        }
+    }
+
+    /// It passes for uniform.
+    pub fn is_uniform(&self) -> bool {
+        !self.crowded && self.is_smooth()
+    }
+
+    /// Where it is not uniform, this is not because of a structure finer than the range.
+    pub fn is_smooth(&self) -> bool {
+        self.bits_even && self.rarely_met
+    }
+}
+
+/// The largest distance between the sample's distribution and the uniform one, times the square root of the sample's
+/// size (Stephens 1970). The lowest and the highest value are left out: what lies between them is uniform whatever the
+/// ends of the spread are.
+fn distance_from_uniform(positions: &[u64]) -> f64 {
+    let inner = positions.get(1..positions.len().saturating_sub(1)).unwrap_or_default();
+    let (Some(&range), false) = (positions.last(), inner.is_empty()) else { return 0.0 };
+    let (samples, slots) = (inner.len() as f64, range as f64 + 1.0);
+    let mut before = 0.0;
+    let mut largest: f64 = 0.0;
+    for same in inner.chunk_by(|a, b| a == b) {
+        let Some(&position) = same.first() else { continue };
+        let after = before + same.len() as f64 / samples;
+        let (below, upto) = (position as f64 / slots, (position as f64 + 1.0) / slots);
+        largest = largest.max((before - below).abs()).max((after - upto).abs());
+        before = after;
+    }
+    largest * (samples.sqrt() + 0.12 + 0.11 / samples.sqrt())
+}
+
+/// Whether each bit that is small beside the range is one in half of all positions.
+fn bits_are_even(positions: &[u64], first: u64) -> bool {
+    let samples = positions.len() as f64;
+    let range = positions.last().copied().unwrap_or_default();
+    let small = (0..61u32).take_while(|bit| 8u64 << bit <= range);
+    small.into_iter().all(|bit| {
+        let ones =
+            positions.iter().filter(|&position| first.wrapping_add(*position) >> bit & 1 == 1).count() as f64;
+        // The range need not be a multiple of twice the bit: that alone shifts the share by no more than this.
+        let shifted = samples * (1u64 << bit) as f64 / range as f64;
+        (ones - samples / 2.0).abs() <= UNEVEN * samples.sqrt() / 2.0 + shifted
+    })
+}
+
+/// Whether pairs of equal values are no more than chance makes them among so many positions.
+fn they_meet_rarely(positions: &[u64], at_least: f64) -> bool {
+    let samples = positions.len() as f64;
+    let expected = samples * (samples - 1.0) / 2.0 / at_least.max(1.0);
+    coincidences(positions) <= expected + UNEVEN * expected.sqrt() + 6.0
+}
+
+/// Pairs of equal values among ascending ones.
+pub(super) fn coincidences(positions: &[u64]) -> f64 {
+    positions.chunk_by(|a, b| a == b).map(|same| same.len() as f64 * (same.len() as f64 - 1.0) / 2.0).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulated::Source;
+    use super::*;
+
+    fn look(place: impl Fn(&mut Source) -> u64, at_least: f64) -> Look {
+        let mut source = Source::new(3);
+        let mut values: Vec<u64> = (0..1000).map(|_| place(&mut source)).collect();
+        values.sort_unstable();
+        let positions: Vec<u64> = values.iter().map(|value| value - values[0]).collect();
+        Look::at(&positions, values[0], at_least)
+    }
+
+    #[test]
+    fn each_look_sees_what_the_others_miss() {
+        assert!(look(|source| source.below(1 << 24), f64::from(1 << 24)).is_uniform());
+        let crowded = look(|source| source.below(1 << 24).min(source.below(1 << 24)), 1e7);
+        assert!(crowded.crowded && crowded.is_smooth());
+        let gap = look(|source| source.below(1 << 24) & !(1 << 12), 1e7);
+        assert!(!gap.crowded && !gap.bits_even && gap.rarely_met);
+        // A thousand positions strewn over a large range.
+        assert!(!look(|source| source.below(1000) * 0x9e37 + 1, 3e7).rarely_met);
+    }
+
+    #[test]
+    fn coincidences_are_pairs() {
+        assert_eq!(coincidences(&[1, 1, 1, 2, 3, 3]), 4.0);
+        assert_eq!(coincidences(&[]), 0.0);
+    }
+}

@@ -1,0 +1,60 @@
+//! Whether system calls are likely to be audited. No file says without privilege that a rule is loaded, or that
+//! this thread leaves the fast path for it (`TIF_SYSCALL_AUDIT`); what is seen are hints.
+//! Source: kernel/auditsc.c, Documentation/admin-guide/kernel-parameters.txt.
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::kernel::command_line_text;
+use crate::machine::{Answer, Machine, fact, found};
+use crate::text::{digits, parameter};
+
+const LOGIN: &str = "/proc/self/loginuid";
+const SESSION: &str = "/proc/self/sessionid";
+/// How the kernel writes that none was set: -1 without its sign.
+const UNSET: u32 = u32::MAX;
+
+/// What hints that system calls are audited. An empty list is the lack of hints.
+pub(crate) fn hints(machine: &Machine) -> Fact {
+    fact(hint_list(machine))
+}
+
+fn hint_list(machine: &Machine) -> Answer<Vec<String>> {
+    let mut hints = Vec::new();
+    let parameter =
+        command_line_text(machine).ok().and_then(|line| parameter(&line.value, "audit").map(str::to_owned));
+    match parameter.as_deref() {
+        Some("1" | "on") => hints.push("audit=1 on the kernel command line".to_owned()),
+        Some("0" | "off") => return found(hints, "/proc/cmdline audit="),
+        _ => {}
+    }
+    let login = set(machine, LOGIN)?;
+    if login.value {
+        hints.push("a login user is set, as pam_loginuid does".to_owned());
+    }
+    if set(machine, SESSION).is_ok_and(|session| session.value) {
+        hints.push("a session number is set".to_owned());
+    }
+    found(hints, format!("/proc/cmdline audit=, {LOGIN}, {SESSION}"))
+}
+
+/// The user that logged in, who stays the same through su and sudo.
+pub(crate) fn login(machine: &Machine) -> Fact {
+    fact(
+        number(machine, LOGIN)
+            .map(|found| found.map(|user| if user == UNSET { "unset".to_owned() } else { user.to_string() })),
+    )
+}
+
+fn set(machine: &Machine, path: &str) -> Answer<bool> {
+    number(machine, path).map(|found| found.map(|number| number != UNSET))
+}
+
+/// A kernel without auditing of system calls has no such file.
+fn number(machine: &Machine, path: &str) -> Answer<u32> {
+    match machine.line(path) {
+        Err(Unknown::Absent(why)) => {
+            Err(Unknown::Absent(format!("{why}: this kernel audits no system calls")))
+        }
+        answer => answer?.parse("a number of a user or session", digits),
+    }
+}

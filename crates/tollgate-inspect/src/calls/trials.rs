@@ -1,0 +1,114 @@
+//! Whether a call is allowed, found out by making it in such a way that it does nothing.
+
+use super::errno;
+
+/// Whether `io_uring_setup(2)` is allowed: with no room for its parameters it fails either way.
+pub(crate) fn may_use_io_uring() -> Result<bool, i32> {
+    const NO_PARAMETERS: libc::c_ulong = 0;
+    // SAFETY: a null pointer is refused with EFAULT by the call.
+    let status = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1 as libc::c_ulong, NO_PARAMETERS) };
+    allowed(status, &[libc::EFAULT, libc::EINVAL])
+}
+
+/// Whether `userfaultfd(2)` is allowed for faults of user mode and of the kernel: with a flag that does not exist
+/// it fails either way.
+pub(crate) fn may_use_userfaultfd() -> Result<bool, i32> {
+    const NO_SUCH_FLAG: libc::c_ulong = 1 << 30;
+    // SAFETY: takes no pointers, and makes nothing with such a flag.
+    allowed(unsafe { libc::syscall(libc::SYS_userfaultfd, NO_SUCH_FLAG) }, &[libc::EINVAL])
+}
+
+/// Whether `perf_event_open(2)` counts this thread's own user mode, and with `kernel` the kernel's part as well.
+pub(crate) fn may_count(kernel: bool) -> Result<bool, i32> {
+    const SIZE: usize = 64;
+    const TYPE_SOFTWARE: u32 = 1;
+    const DISABLED: u64 = 1;
+    const EXCLUDE_KERNEL: u64 = 1 << 5;
+    const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+    let mut attributes = [0_u64; SIZE / 8];
+    attributes[0] = u64::from(TYPE_SOFTWARE) | (SIZE as u64) << 32;
+    attributes[5] = DISABLED | EXCLUDE_HYPERVISOR | if kernel { 0 } else { EXCLUDE_KERNEL };
+    let (own, any, none) = (0 as libc::c_long, -1 as libc::c_long, -1 as libc::c_long);
+    const CLOSE_ON_EXEC: libc::c_ulong = 8;
+    // SAFETY: the pointer is to attributes of the size that is written in them (PERF_ATTR_SIZE_VER0).
+    let status = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, attributes.as_ptr(), own, any, none, CLOSE_ON_EXEC)
+    };
+    if let Ok(descriptor) = libc::c_int::try_from(status)
+        && descriptor >= 0
+    {
+        // SAFETY: the descriptor is ours, and nobody else knows of it.
+        unsafe { libc::close(descriptor) };
+        return Ok(true);
+    }
+    allowed(-1, &[])
+}
+
+/// Whether a call that was meant to fail failed only because of what it was given. Refusal is an answer too.
+fn allowed(status: libc::c_long, harmless: &[i32]) -> Result<bool, i32> {
+    match errno() {
+        _ if status >= 0 => Ok(true),
+        errno if harmless.contains(&errno) => Ok(true),
+        libc::EPERM | libc::EACCES => Ok(false),
+        errno => Err(errno),
+    }
+}
+
+/// Asks in a child, which a filter may end; then the answer is no. The question may do nothing but system calls.
+pub(crate) fn in_a_child(ask: impl FnOnce() -> Result<bool, i32>) -> Result<bool, i32> {
+    const YES: i32 = 0;
+    const NO: i32 = 1;
+    /// Errors come after the answers.
+    const ERRORS: i32 = 2;
+    const NONE: libc::c_ulong = 0;
+    // SAFETY: the child makes system calls and ends, without returning from here.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: as above. No core is to be left where the child is ended.
+        unsafe {
+            libc::prctl(libc::PR_SET_DUMPABLE, NONE, NONE, NONE, NONE);
+            libc::_exit(match ask() {
+                Ok(true) => YES,
+                Ok(false) => NO,
+                Err(errno) => errno.saturating_add(ERRORS).clamp(ERRORS, 255),
+            });
+        }
+    }
+    if child < 0 {
+        return Err(errno());
+    }
+    let mut status = 0;
+    // SAFETY: the child is ours, and the pointer is to an int, which the call fills.
+    while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
+        if errno() != libc::EINTR {
+            return Err(errno());
+        }
+    }
+    if !libc::WIFEXITED(status) {
+        return Ok(false);
+    }
+    match libc::WEXITSTATUS(status) {
+        YES => Ok(true),
+        NO => Ok(false),
+        errno => Err(errno - ERRORS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_answers_as_the_process_itself() {
+        for ask in [may_use_io_uring, may_use_userfaultfd, || may_count(false)] {
+            assert_eq!(in_a_child(ask), ask());
+        }
+        assert_eq!(in_a_child(|| Err(libc::ENOSYS)), Err(libc::ENOSYS));
+        let ended = in_a_child(|| {
+            // SAFETY: the child ends itself, as a filter would end it.
+            unsafe { libc::raise(libc::SIGSYS) };
+            Ok(true)
+        });
+        assert_eq!(ended, Ok(false));
+    }
+}

@@ -1,0 +1,310 @@
+//! Capturing: a tree with copies of what the facts of this place are read from, for [`Machine::open`]
+//! elsewhere. It is written under another name beside its own, which it gets when it is whole.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use crate::machine::Machine;
+use crate::recorder::{Recording, Seen};
+use crate::registry;
+use crate::told::{NAME, Told};
+use crate::{kernel, kernel_base};
+
+/// As many links as the kernel itself follows.
+const MAX_LINKS: usize = 40;
+
+/// What a capture holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Captured {
+    /// Files that were copied.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Paths that could not be looked at, which is kept as well.
+    pub failed: usize,
+    /// Calls whose answers were kept.
+    pub calls: usize,
+}
+
+/// Why there is no capture. Each is a clause after the directory's name.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// Something is there.
+    #[error("is there already and not empty; name a new directory")]
+    NotEmpty,
+    /// A file is there, or the name is none.
+    #[error("is no name for a new directory")]
+    NoDirectory,
+    /// It could not be written; nothing is left.
+    #[error("cannot be written: {0}")]
+    Unwritable(#[from] io::Error),
+    /// Somebody asked to stop; nothing is left.
+    #[error("was not written: interrupted")]
+    Interrupted,
+}
+
+/// Reads every fact of the machine at hand, with those of the file system under `directory`, and keeps all that
+/// was read in the new directory `target`. `stop` is asked between files.
+///
+/// # Errors
+/// As [`CaptureError`] says; then nothing is left.
+pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Result<Captured, CaptureError> {
+    let name = vacant(target)?;
+    let (machine, recorder) = Machine::here().recorded();
+    registry::environment(&machine);
+    registry::strain(&machine, "now");
+    registry::storage(&machine, directory);
+    for_questions(&machine);
+    let recording = recorder.recording();
+    let told = Told::of(&recording, machine.leaves().ok(), directory);
+    let parent = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let staged = Staged::begin(parent, &name)?;
+    let captured = staged.fill(&recording, &told, stop)?;
+    staged.publish(target)?;
+    Ok(captured)
+}
+
+/// What `inspect kernel` and `inspect config` look at beyond the facts.
+fn for_questions(machine: &Machine) {
+    // Only the traces are wanted.
+    let _ = kernel_base::kernel_base(machine);
+    let _ = kernel::command_line(machine);
+}
+
+/// The last part of a name under which nothing is, or an empty directory.
+fn vacant(target: &Path) -> Result<PathBuf, CaptureError> {
+    let Some(Component::Normal(name)) = target.components().next_back() else {
+        return Err(CaptureError::NoDirectory);
+    };
+    match fs::symlink_metadata(target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error.into()),
+        Ok(metadata) if !metadata.is_dir() => return Err(CaptureError::NoDirectory),
+        Ok(_) if fs::read_dir(target)?.next().is_some() => return Err(CaptureError::NotEmpty),
+        Ok(_) => {}
+    }
+    Ok(PathBuf::from(name))
+}
+
+/// A tree that does not have its name yet. Dropped without one, it is gone.
+struct Staged {
+    root: PathBuf,
+    published: std::cell::Cell<bool>,
+}
+
+impl Staged {
+    /// Nobody else may look into it: what only root may read could be in there.
+    fn begin(parent: &Path, name: &Path) -> io::Result<Self> {
+        let root = parent.join(format!(".{}.{}.tmp", name.display(), std::process::id()));
+        DirBuilder::new().mode(0o700).create(&root)?;
+        Ok(Self { root, published: std::cell::Cell::new(false) })
+    }
+
+    fn fill(
+        &self,
+        recording: &Recording,
+        told: &Told,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Captured, CaptureError> {
+        let layout = Layout::of(recording);
+        let mut bytes = 0;
+        for (path, item) in &layout.items {
+            if stop() {
+                return Err(CaptureError::Interrupted);
+            }
+            let path = self.root.join(path);
+            if let Some(parent) = path.parent() {
+                DirBuilder::new().mode(0o700).recursive(true).create(parent)?;
+            }
+            match item {
+                Item::Link(target) => symlink(target, &path)?,
+                Item::File(content) => {
+                    write(&path, content)?;
+                    bytes += content.len() as u64;
+                }
+            }
+        }
+        // That something was there, though nobody looked into it; it may have become a directory by now.
+        for path in &layout.there {
+            let path = self.root.join(path);
+            if fs::symlink_metadata(&path).is_err() {
+                if let Some(parent) = path.parent() {
+                    DirBuilder::new().mode(0o700).recursive(true).create(parent)?;
+                }
+                write(&path, b"")?;
+            }
+        }
+        for path in &layout.directories {
+            DirBuilder::new().mode(0o700).recursive(true).create(self.root.join(path))?;
+        }
+        write(&self.root.join(NAME), &told.to_json().map_err(io::Error::other)?)?;
+        let files = layout.items.values().filter(|item| matches!(item, Item::File(_))).count();
+        Ok(Captured { files, bytes, failed: told.errors.len(), calls: told.calls.len() })
+    }
+
+    fn publish(&self, target: &Path) -> io::Result<()> {
+        // A full disk may show only now. What cannot be synced is still whole.
+        if let Ok(root) = File::open(&self.root) {
+            rustix::fs::syncfs(&root)?;
+        }
+        fs::rename(&self.root, target)?;
+        self.published.set(true);
+        Ok(())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.published.get() {
+            let _ = fs::remove_dir_all(&self.root);
+        }
+    }
+}
+
+fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(content)
+}
+
+/// What is written where, below the root of the tree.
+#[derive(Default)]
+struct Layout<'a> {
+    items: BTreeMap<PathBuf, Item<'a>>,
+    /// Only that they are there is known.
+    there: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
+}
+
+enum Item<'a> {
+    File(&'a [u8]),
+    Link(&'a str),
+}
+
+impl<'a> Layout<'a> {
+    /// A path that leads through a link that was read is laid where the link leads, as it is found again.
+    fn of(recording: &'a Recording) -> Self {
+        let links: BTreeMap<PathBuf, &str> = recording
+            .seen
+            .iter()
+            .filter_map(|(path, seen)| {
+                Some((Path::new(path).strip_prefix("/").ok()?.to_owned(), seen.link.as_deref()?))
+            })
+            .collect();
+        let mut layout = Self::default();
+        for (path, seen) in &recording.seen {
+            let Some(own) = resolved(Path::new(path), &links, false) else { continue };
+            let Some(end) = resolved(Path::new(path), &links, true) else { continue };
+            layout.add(own, end, seen);
+        }
+        layout
+    }
+
+    fn add(&mut self, own: PathBuf, end: PathBuf, seen: &'a Seen) {
+        if let Some(target) = &seen.link {
+            self.items.insert(own.clone(), Item::Link(target));
+        }
+        if let Some(bytes) = &seen.bytes {
+            self.items.insert(end.clone(), Item::File(bytes));
+        }
+        if let Some(names) = &seen.names {
+            let fit =
+                |name: &&String| !name.contains(['/', '\0', '\u{fffd}']) && *name != "." && *name != "..";
+            self.there.extend(names.iter().filter(fit).map(|name| end.join(name)));
+            self.directories.push(end);
+        }
+        if seen.there {
+            self.there.push(own);
+        }
+    }
+}
+
+/// Where a path lies below the root when every known link on it is followed, at its end only if that is asked
+/// for. None where links go in a ring.
+fn resolved(path: &Path, links: &BTreeMap<PathBuf, &str>, follow_last: bool) -> Option<PathBuf> {
+    let mut rest: VecDeque<PathBuf> = parts(path).collect();
+    let mut at = PathBuf::new();
+    let mut followed = 0;
+    while let Some(part) = rest.pop_front() {
+        if part == Path::new("..") {
+            at.pop();
+            continue;
+        }
+        at.push(&part);
+        let Some(target) = links.get(&at) else { continue };
+        if rest.is_empty() && !follow_last {
+            continue;
+        }
+        followed += 1;
+        if followed > MAX_LINKS {
+            return None;
+        }
+        at.pop();
+        let target = Path::new(target);
+        if target.is_absolute() {
+            at = PathBuf::new();
+        }
+        parts(target).collect::<Vec<_>>().into_iter().rev().for_each(|part| rest.push_front(part));
+    }
+    (!at.as_os_str().is_empty()).then_some(at)
+}
+
+fn parts(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(PathBuf::from(name)),
+        Component::ParentDir => Some(PathBuf::from("..")),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_through_links() {
+        let links: BTreeMap<PathBuf, &str> = [
+            ("sys/dev/block/8:2", "../../devices/pci0/block/sda/sda2"),
+            ("ring", "ring/x"),
+            ("abs", "/sys/dev/block/8:2"),
+            ("proc/self/ns/pid", "pid:[4026531836]"),
+        ]
+        .map(|(path, target)| (PathBuf::from(path), target))
+        .into();
+        let of = |path: &str, follow| resolved(Path::new(path), &links, follow);
+        let block = PathBuf::from("sys/devices/pci0/block/sda/sda2");
+        assert_eq!(of("/sys/dev/block/8:2", false), Some("sys/dev/block/8:2".into()));
+        assert_eq!(of("/sys/dev/block/8:2", true), Some(block.clone()));
+        assert_eq!(of("/sys/dev/block/8:2/partition", false), Some(block.join("partition")));
+        assert_eq!(of("/abs/partition", false), Some(block.join("partition")));
+        assert_eq!(of("/ring", true), None);
+        assert_eq!(of("/../../etc", true), Some("etc".into()));
+        assert_eq!(of("/proc/self/ns/pid", true), Some("proc/self/ns/pid:[4026531836]".into()));
+    }
+
+    #[test]
+    fn what_is_there_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("file");
+        fs::write(&file, "old").unwrap();
+        let never = || false;
+        assert!(matches!(capture(home.path(), &file, &never), Err(CaptureError::NoDirectory)));
+        assert!(matches!(capture(home.path(), home.path(), &never), Err(CaptureError::NotEmpty)));
+        assert!(matches!(capture(home.path(), Path::new("/"), &never), Err(CaptureError::NoDirectory)));
+        let nowhere = home.path().join("none/tree");
+        assert!(matches!(capture(home.path(), &nowhere, &never), Err(CaptureError::Unwritable(_))));
+        let stopped = capture(home.path(), &home.path().join("tree"), &|| true);
+        assert!(matches!(stopped, Err(CaptureError::Interrupted)));
+        let left: Vec<_> =
+            fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["file"], "nothing is left");
+        let empty = home.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        assert!(capture(home.path(), &empty, &never).is_ok_and(|captured| captured.files > 10));
+        assert!(empty.join(NAME).exists());
+    }
+}

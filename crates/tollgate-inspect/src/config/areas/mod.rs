@@ -1,0 +1,227 @@
+//! The table of what is known of options: the area that each belongs to, the names that it had before, what it
+//! is, and which prices it moves. One file per area; there is no other list.
+//!
+//! An entry covers the option with its name and all whose names go on after an underscore: `KVM` covers
+//! `KVM_INTEL`. Where several cover an option the longest counts, so that `KVM_GUEST` can lie elsewhere. What an
+//! entry says is said of the option with its very name alone.
+
+mod cgroups;
+mod debugging;
+mod drivers;
+mod entry;
+mod file_systems;
+mod guest;
+mod host;
+mod memory;
+mod mitigations;
+mod namespaces;
+mod networking;
+mod other;
+mod processors;
+mod scheduling;
+mod security;
+mod tracing;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// What a group of options is for.
+#[derive(Debug)]
+pub struct Area {
+    /// Short and stable, such as `file-systems`.
+    pub name: &'static str,
+    /// What belongs to it, in a few words.
+    pub about: &'static str,
+    /// What is known of its options.
+    pub entries: &'static [Entry],
+}
+
+/// What is known of an option, or of all whose names begin with its name.
+#[derive(Debug)]
+pub struct Entry {
+    /// The option as it is called now, without `CONFIG_`.
+    pub name: &'static str,
+    /// What it was called before, where it is the same option under another name.
+    pub formerly: &'static [&'static str],
+    /// What it is, where that is not plain from its name and it matters.
+    pub about: Option<&'static str>,
+    /// Which prices it moves.
+    pub moves: Option<Moves>,
+    /// What it means that a kernel does not offer it, where that is not that the kernel cannot do it.
+    pub without: Option<&'static str>,
+    /// The parameters of the kernel's command line that override it, with `_` for `-`.
+    pub parameters: &'static [&'static str],
+}
+
+/// Which prices an option moves, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moves {
+    /// The prices.
+    pub prices: &'static str,
+    /// What it does to them when it is on, in a sentence.
+    pub why: &'static str,
+    /// Where that is written: a file of the kernel's source, or the help of the option in one.
+    pub source: &'static str,
+}
+
+/// An entry that only says that the options belong here.
+const fn covers(name: &'static str) -> Entry {
+    Entry { name, formerly: &[], about: None, moves: None, without: None, parameters: &[] }
+}
+
+/// An option worth a sentence.
+const fn about(name: &'static str, about: &'static str) -> Entry {
+    Entry { about: Some(about), ..covers(name) }
+}
+
+/// An option that moves prices.
+const fn moves(name: &'static str, prices: &'static str, why: &'static str, source: &'static str) -> Entry {
+    Entry { moves: Some(Moves { prices, why, source }), ..covers(name) }
+}
+
+impl Entry {
+    const fn formerly(self, formerly: &'static [&'static str]) -> Self {
+        Self { formerly, ..self }
+    }
+
+    const fn without(self, without: &'static str) -> Self {
+        Self { without: Some(without), ..self }
+    }
+
+    const fn parameters(self, parameters: &'static [&'static str]) -> Self {
+        Self { parameters, ..self }
+    }
+}
+
+/// All areas, in the order in which they are best read: what moves prices first.
+pub static AREAS: &[Area] = &[
+    Area { name: "entry", about: "the ways into the kernel and out of it", entries: entry::ENTRIES },
+    Area {
+        name: "mitigations",
+        about: "what is done against leaks of the processor",
+        entries: mitigations::ENTRIES,
+    },
+    Area { name: "scheduling", about: "preemption, timers, accounting, RCU", entries: scheduling::ENTRIES },
+    Area { name: "memory", about: "pages, allocators, copies", entries: memory::ENTRIES },
+    Area { name: "processors", about: "kinds, numbers, frequency and idling", entries: processors::ENTRIES },
+    Area { name: "tracing", about: "probes, hooks and counters", entries: tracing::ENTRIES },
+    Area { name: "debugging", about: "checks of the kernel's own work", entries: debugging::ENTRIES },
+    Area {
+        name: "security",
+        about: "modules that are asked, keys, ciphers, hardening",
+        entries: security::ENTRIES,
+    },
+    Area { name: "namespaces", about: "what a process sees", entries: namespaces::ENTRIES },
+    Area { name: "cgroups", about: "what a group of processes may take", entries: cgroups::ENTRIES },
+    Area { name: "guest", about: "being a virtual machine", entries: guest::ENTRIES },
+    Area { name: "host", about: "running virtual machines", entries: host::ENTRIES },
+    Area { name: "file-systems", about: "file systems and what they share", entries: file_systems::ENTRIES },
+    Area { name: "networking", about: "protocols and filters", entries: networking::ENTRIES },
+    Area { name: "drivers", about: "devices, by the beginnings of their names", entries: drivers::ENTRIES },
+    Area { name: "other", about: "what no other area names", entries: other::ENTRIES },
+];
+
+/// Who an option is, whatever its kernel calls it.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity<'a> {
+    /// The name that it has now.
+    pub name: &'a str,
+    /// The area that it belongs to.
+    pub area: &'static Area,
+    /// What is known of this very option.
+    pub entry: Option<&'static Entry>,
+}
+
+type Index = HashMap<&'static str, (&'static Area, &'static Entry)>;
+
+/// Every name, those of before as well.
+fn index() -> &'static Index {
+    static INDEX: OnceLock<Index> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let entries = AREAS.iter().flat_map(|area| area.entries.iter().map(move |entry| (area, entry)));
+        let names = |(area, entry): (&'static Area, &'static Entry)| {
+            let names = std::iter::once(&entry.name).chain(entry.formerly);
+            names.map(move |&name| (name, (area, entry)))
+        };
+        entries.flat_map(names).collect()
+    })
+}
+
+/// Who the option with this name, without `CONFIG_`, is.
+pub fn identity(name: &str) -> Identity<'_> {
+    let index = index();
+    if let Some(&(area, entry)) = index.get(name) {
+        return Identity { name: entry.name, area, entry: Some(entry) };
+    }
+    let beginnings = name.rmatch_indices('_').map(|(at, _)| &name[..at]);
+    let area = beginnings.filter_map(|beginning| index.get(beginning)).map(|&(area, _)| area).next();
+    // What no area names; the last one is for that.
+    let area = area.unwrap_or(&AREAS[AREAS.len() - 1]);
+    Identity { name, area, entry: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_stands_once_and_is_one() {
+        let mut seen = std::collections::BTreeSet::new();
+        for entry in AREAS.iter().flat_map(|area| area.entries) {
+            for name in std::iter::once(&entry.name).chain(entry.formerly) {
+                assert!(seen.insert(*name), "{name} twice");
+                assert!(!name.is_empty() && !name.starts_with("CONFIG_"), "{name}");
+                assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{name}");
+            }
+            assert!(entry.parameters.iter().all(|parameter| !parameter.contains('-')), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_a_sentence_with_its_source() {
+        for entry in AREAS.iter().flat_map(|area| area.entries) {
+            for text in entry.about.into_iter().chain(entry.without).chain(entry.moves.map(|moves| moves.why))
+            {
+                assert!(
+                    !text.is_empty() && text.len() <= 160 && !text.ends_with('.'),
+                    "{}: {text}",
+                    entry.name
+                );
+            }
+            if let Some(moves) = entry.moves {
+                assert!(!moves.prices.is_empty() && moves.prices.len() <= 40, "{}", entry.name);
+                assert!(moves.source.contains('/') && !moves.source.contains(' '), "{}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_beginning_counts() {
+        let area = |name| identity(name).area.name;
+        assert_eq!(area("KVM_INTEL"), "host");
+        assert_eq!(area("SECURITYFS"), "security");
+        assert_eq!(area("PREEMPTIRQ_TRACEPOINTS"), "tracing");
+        assert_eq!(area("KVM_GUEST"), "guest");
+        assert_eq!(area("NET_NS"), "namespaces");
+        assert_eq!(area("NET_VENDOR_INTEL"), "drivers");
+        assert_eq!(area("NETFILTER_XTABLES"), "networking");
+        assert_eq!(area("EXT4_FS"), "file-systems");
+        assert_eq!(area("CGROUP_PIDS"), "cgroups");
+        assert_eq!(area("KVMX"), "other");
+        assert_eq!(area(""), "other");
+        assert!(identity("KVM_INTEL_SOMETHING").entry.is_none());
+    }
+
+    #[test]
+    fn an_option_that_was_renamed_is_the_same() {
+        for (before, now) in [
+            ("PAGE_TABLE_ISOLATION", "MITIGATION_PAGE_TABLE_ISOLATION"),
+            ("CPU_SRSO", "MITIGATION_SRSO"),
+            ("CC_STACKPROTECTOR_STRONG", "STACKPROTECTOR_STRONG"),
+            ("CFI_CLANG", "CFI"),
+        ] {
+            assert_eq!(identity(before).name, now);
+            assert_eq!(identity(now).name, now);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! What there is to read of where the kernel is, each with its source or the reason why it cannot be read.
+
+use tollgate_model::Unknown;
+
+use super::core::{self, Core};
+use super::options::{self, Options};
+use super::{Source, Told};
+use crate::kernel::command_line_text;
+use crate::machine::{Answer, Found, Machine};
+use crate::sandbox;
+use crate::text::parameters;
+use crate::uname::release_text;
+
+const SYMBOLS: &str = "/proc/kallsyms";
+const MEMORY: &str = "/proc/iomem";
+const CORE: &str = "/proc/kcore";
+const BOOT: &str = "/sys/kernel/boot_params/data";
+/// The kernel's first symbols come first, behind some hundreds of the per-processor area.
+const START_OF_SYMBOLS: u64 = 256 << 10;
+/// Headers and notes; the largest note is the kernel's record of a task, some 10 KiB.
+const START_OF_CORE: u64 = 64 << 10;
+/// Where the image begins in virtual memory: `__START_KERNEL_map`; it has one gigabyte (arch/x86/include/asm/page_64_types.h).
+pub(super) const IMAGE: u64 = 0xffff_ffff_8000_0000;
+pub(super) const IMAGE_SIZE: u64 = 1 << 30;
+
+/// Where the kernel's code begins in virtual memory, by its symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Symbols {
+    /// At this address.
+    At(u64),
+    /// They are shown as zeros: `kernel.kptr_restrict`, or without CAP_SYSLOG.
+    Hidden,
+}
+
+/// Where the kernel is in physical memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Physical {
+    /// From its code's beginning to the end of all of it.
+    At {
+        /// The first byte.
+        start: u64,
+        /// The last byte.
+        end: u64,
+    },
+    /// Shown as zeros: without CAP_SYS_ADMIN.
+    Hidden,
+}
+
+/// What the boot stub left: Documentation/arch/x86/boot.rst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Boot {
+    /// `KASLR_FLAG` of `loadflags`: the stub chose a random place.
+    pub moved: bool,
+    /// Whether there is a header (`HdrS`): without one the kernel was entered directly, and no stub ran.
+    pub has_header: bool,
+}
+
+/// Where the map of all memory begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectMap {
+    /// Its address.
+    pub base: u64,
+    /// Whether it is one of those that a kernel has that does not move it.
+    pub is_usual: bool,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// A kernel that plays Linux's part, and has nothing of all this.
+    pub sandbox: Option<String>,
+    /// Its release, `6.1.0-13-amd64`.
+    pub release: Told<String>,
+    /// By `/proc/kallsyms`.
+    pub symbols: Told<Symbols>,
+    /// By the note in `/proc/kcore`: how far the kernel was moved.
+    pub core_offset: Told<u64>,
+    /// By the map of memory in `/proc/kcore`.
+    pub direct_map: Told<DirectMap>,
+    /// By `/proc/iomem`.
+    pub physical: Told<Physical>,
+    /// By the boot parameters.
+    pub boot: Told<Boot>,
+    /// `nokaslr` or `kaslr`, the last of them; nothing where the command line has neither.
+    pub told: Told<Option<bool>>,
+    /// How it was built.
+    pub options: Told<Options>,
+    /// Where the image was linked to, by its list of symbols.
+    pub linked: Told<u64>,
+}
+
+/// Reads it.
+pub fn kernel_base(machine: &Machine) -> Evidence {
+    let release = release_text(machine);
+    let name = release.as_ref().ok().map(|found| found.value.clone()).filter(|name| is_file_name(name));
+    let core = core(machine);
+    Evidence {
+        sandbox: sandbox::name(machine).ok().map(|found| found.value),
+        symbols: told(symbols(machine, SYMBOLS, START_OF_SYMBOLS)),
+        core_offset: told(core.clone().and_then(|core| {
+            let missing = || Unknown::Absent(format!("{CORE} has no KERNELOFFSET in its notes"));
+            let offset = core.value.offset.ok_or_else(missing)?;
+            Ok(Found { value: offset, source: format!("{CORE} VMCOREINFO KERNELOFFSET") })
+        })),
+        direct_map: told(core.and_then(|core| {
+            let missing = || Unknown::Absent(format!("{CORE} shows no memory"));
+            let base = core.value.direct_map.ok_or_else(missing)?;
+            Ok(core.map(|_| DirectMap { base, is_usual: USUAL_DIRECT_MAPS.contains(&base) }))
+        })),
+        physical: told(physical(machine)),
+        boot: told(boot(machine)),
+        told: told(command_line_text(machine).map(|line| line.map(|text| kaslr_parameter(&text)))),
+        options: told(options(machine, name.as_deref())),
+        linked: told(linked(machine, name.as_deref())),
+        release: told(release),
+    }
+}
+
+/// With four levels of page tables, with four before Linux 4.20, and with five:
+/// Documentation/arch/x86/x86_64/mm.rst.
+const USUAL_DIRECT_MAPS: [u64; 3] = [0xffff_8880_0000_0000, 0xffff_8800_0000_0000, 0xff11_0000_0000_0000];
+
+fn told<T>(answer: Answer<T>) -> Told<T> {
+    answer.map(|Found { value, source }| Source { value, source })
+}
+
+/// It becomes part of a path.
+fn is_file_name(text: &str) -> bool {
+    text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._+-~".contains(&byte))
+}
+
+/// The address of `_text`, or of another symbol that is there.
+fn symbols(machine: &Machine, path: &str, limit: u64) -> Answer<Symbols> {
+    let bytes = machine.start_of(path, limit)?;
+    let text = String::from_utf8_lossy(&bytes.value).into_owned();
+    match start_of_code(&text) {
+        Some(0) => Ok(Found { value: Symbols::Hidden, source: path.to_owned() }),
+        Some(address) if (IMAGE..IMAGE + IMAGE_SIZE).contains(&address) => {
+            Ok(Found { value: Symbols::At(address), source: format!("{path} _text") })
+        }
+        Some(address) => {
+            Err(Unknown::Unreadable(format!("{path}: {address:#x} is not where a kernel's code can be")))
+        }
+        None => Err(Unknown::Absent(format!("{path} does not begin with the kernel's first symbols"))),
+    }
+}
+
+/// The value of `_text`, which `startup_64` shares; where there is neither, of `_stext`, which lies in the same 2 MiB.
+fn start_of_code(symbols: &str) -> Option<u64> {
+    let value = |name: &str| {
+        symbols.lines().find_map(|line| {
+            let mut words = line.split_whitespace();
+            let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
+            let is_it = symbol == name && kind.eq_ignore_ascii_case("t") && words.next().is_none();
+            is_it.then(|| u64::from_str_radix(address, 16).ok())?
+        })
+    };
+    value("_text").or_else(|| value("startup_64")).or_else(|| Some(value("_stext")? & !0x1f_ffff))
+}
+
+/// Where the image was linked to, by the list that was made with it. Debian's is a stub, and others leave none.
+fn linked(machine: &Machine, release: Option<&str>) -> Answer<u64> {
+    let release = release.ok_or_else(|| Unknown::Absent("the kernel's release is not known".into()))?;
+    let paths = [format!("/boot/System.map-{release}"), format!("/usr/lib/modules/{release}/System.map")];
+    let mut why = Unknown::Absent(format!("neither {} nor {} exists", paths[0], paths[1]));
+    for path in paths {
+        match symbols(machine, &path, START_OF_SYMBOLS) {
+            Ok(Found { value: Symbols::At(address), source }) => return Ok(Found { value: address, source }),
+            Ok(_) | Err(Unknown::Absent(_)) if machine.there(&path).is_ok() => {
+                why = Unknown::Absent(format!("{path} is only a stub"));
+            }
+            Ok(_) | Err(Unknown::Absent(_)) => {}
+            Err(other) => why = other,
+        }
+    }
+    Err(why)
+}
+
+fn physical(machine: &Machine) -> Answer<Physical> {
+    let text = machine.text(MEMORY)?;
+    let pieces: Vec<(u64, u64)> = text.value.lines().filter_map(kernel_piece).collect();
+    let start = text.value.lines().find(|line| line.ends_with(": Kernel code")).and_then(kernel_piece);
+    let source = format!("{MEMORY} Kernel code");
+    match start {
+        None => Err(Unknown::Absent(format!("{MEMORY} has no \"Kernel code\""))),
+        Some((0, 0)) => Ok(Found { value: Physical::Hidden, source }),
+        Some((start, end)) => {
+            let near = |at: u64| at >= start && at - start < IMAGE_SIZE;
+            let end = pieces.iter().map(|piece| piece.1).filter(|&end| near(end)).max().unwrap_or(end);
+            Ok(Found { value: Physical::At { start, end }, source })
+        }
+    }
+}
+
+/// The range in `  01000000-02206447 : Kernel code`.
+fn kernel_piece(line: &str) -> Option<(u64, u64)> {
+    let (range, name) = line.split_once(" : ")?;
+    let (start, end) = range.trim().split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    name.starts_with("Kernel ").then_some((number(start)?, number(end)?)).filter(|(start, end)| start <= end)
+}
+
+fn boot(machine: &Machine) -> Answer<Boot> {
+    /// Offsets in `struct boot_params`: arch/x86/include/uapi/asm/bootparam.h.
+    const MAGIC: usize = 0x202;
+    const LOADFLAGS: usize = 0x211;
+    const KASLR_FLAG: u8 = 1 << 1;
+    let bytes = machine.start_of(BOOT, 4096)?;
+    let flags = bytes.value.get(LOADFLAGS).copied();
+    let flags =
+        flags.ok_or_else(|| Unknown::Unreadable(format!("{BOOT}: shorter than {LOADFLAGS:#x} bytes")))?;
+    let has_header = bytes.value.get(MAGIC..).is_some_and(|rest| rest.starts_with(b"HdrS"));
+    let value = Boot { moved: flags & KASLR_FLAG != 0, has_header };
+    Ok(Found { value, source: format!("{BOOT} loadflags") })
+}
+
+/// `cmdline_find_option_bool` of the boot stub looks for whole words.
+fn kaslr_parameter(line: &str) -> Option<bool> {
+    let words = parameters(line).filter_map(|word| match word {
+        ("nokaslr", None) => Some(false),
+        ("kaslr", None) => Some(true),
+        _ => None,
+    });
+    // Without the word that turns it off, the other one matters only to old kernels.
+    words.min()
+}
+
+fn options(machine: &Machine, release: Option<&str>) -> Answer<Options> {
+    let mut paths = vec!["/proc/config.gz".to_owned()];
+    for (before, after) in
+        [("/boot/config-", ""), ("/usr/lib/modules/", "/config"), ("/lib/modules/", "/config")]
+    {
+        paths.extend(release.map(|release| format!("{before}{release}{after}")));
+    }
+    let mut why = Unknown::Absent(format!("none of {} exists", paths.join(", ")));
+    for path in paths {
+        match machine.bytes(&path) {
+            Ok(found) => match options::text(&found.value).and_then(|text| options::parse(&text)) {
+                Some(options) => return Ok(found.map(|_| options)),
+                None => why = Unknown::Unreadable(format!("{path}: it is no kernel configuration")),
+            },
+            Err(Unknown::Absent(_)) => {}
+            Err(other) => why = other,
+        }
+    }
+    Err(why)
+}
+
+fn core(machine: &Machine) -> Answer<Core> {
+    let bytes = machine.start_of(CORE, START_OF_CORE)?;
+    match core::parse(&bytes.value) {
+        Some(core) => Ok(bytes.map(|_| core)),
+        None => Err(Unknown::Unreadable(format!("{CORE}: it is no 64-bit core file"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn first_symbols() {
+        let old = "0000000000000000 A irq_stack_union\n0000000000004000 D gdt_page\nffffffff9e000000 T startup_64\n";
+        assert_eq!(start_of_code(old), Some(0xffff_ffff_9e00_0000));
+        let new = "ffffffff81000000 T srso_alias_untrain_ret\nffffffff81000000 T _stext\nffffffff81000000 T _text\n";
+        assert_eq!(start_of_code(new), Some(0xffff_ffff_8100_0000));
+        assert_eq!(start_of_code("ffffffff81001000 T _stext\n"), Some(0xffff_ffff_8100_0000));
+        assert_eq!(start_of_code("0000000000000000 T _text\n"), Some(0));
+        assert_eq!(start_of_code("ffffffffffffffff B The real System.map is in the -dbg package\n"), None);
+        assert_eq!(start_of_code("ffffffffc0400000 t _text\t[a_module]\n"), None);
+    }
+
+    #[test]
+    fn pieces_of_memory() {
+        assert_eq!(kernel_piece("  01000000-02206447 : Kernel code"), Some((0x100_0000, 0x220_6447)));
+        assert_eq!(kernel_piece("  00000000-00000000 : Kernel code"), Some((0, 0)));
+        for line in ["2-1 : Kernel code", "1-2 : System RAM", "x-2 : Kernel bss", ""] {
+            assert_eq!(kernel_piece(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn words_of_the_command_line() {
+        assert_eq!(kaslr_parameter("quiet nokaslr"), Some(false));
+        assert_eq!(kaslr_parameter("kaslr"), Some(true));
+        assert_eq!(kaslr_parameter("kaslr nokaslr"), Some(false));
+        assert_eq!(kaslr_parameter("nokaslrx nokaslr=1 -- nokaslr"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(text in "\\PC{0,120}|[0-9a-f:_tT Kernel code-]{0,120}") {
+            let _ = (start_of_code(&text), kernel_piece(&text), kaslr_parameter(&text));
+        }
+    }
+}

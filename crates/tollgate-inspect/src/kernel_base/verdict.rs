@@ -1,0 +1,263 @@
+//! From the evidence to the answer. Pure.
+
+use super::evidence::{Evidence, IMAGE, IMAGE_SIZE, Physical, Symbols};
+use crate::aslr::allowed::release;
+
+/// `LOAD_PHYSICAL_ADDR` with the default of CONFIG_PHYSICAL_START.
+const USUAL_LOAD: u64 = 0x100_0000;
+/// The default of CONFIG_PHYSICAL_ALIGN.
+const USUAL_ALIGN: u64 = 0x20_0000;
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is not where it was linked to.
+    Moved,
+    /// It is where it was linked to.
+    NotMoved,
+    /// What can be read does not tell.
+    Unknown,
+}
+
+impl Verdict {
+    /// Stable, for documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Moved => "moved",
+            Self::NotMoved => "not_moved",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The answer with what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conclusion {
+    /// The answer.
+    pub verdict: Verdict,
+    /// What it rests on. No address that was chosen at random: this is kept with runs, which are passed around.
+    pub because: String,
+    /// How far it was moved in virtual memory, in bytes, where that is visible.
+    pub offset: Option<u64>,
+    /// Where the image is linked to in virtual memory.
+    pub link_address: u64,
+    /// Whether that was read; else it is the usual one.
+    pub link_address_is_read: bool,
+    /// Into how many places a kernel that moves itself can come, at most.
+    pub slots: u64,
+    /// What bears on the answer beside that, a sentence each: why it was not moved, what contradicts, what would tell.
+    pub remarks: Vec<String>,
+}
+
+/// Puts the evidence together: addresses first, then what the boot stub noted, then what it was told, and the build only
+/// beside these.
+pub fn conclude(evidence: &Evidence) -> Conclusion {
+    let (load, align, is_read) = linkage(evidence);
+    let link_address = IMAGE + load;
+    let offset = offset(evidence, link_address);
+    let slots = slots(evidence, load, align);
+    let (verdict, because) = answer(evidence, offset.as_ref(), load);
+    let offset = offset.map(|(offset, _)| offset);
+    let mut remarks = remarks(evidence, verdict, slots);
+    if !is_read && verdict != Verdict::Unknown && (offset.is_some() || because.contains("iomem")) {
+        remarks.push(format!(
+            "where it was linked to could not be read: {link_address:#x} is the usual address"
+        ));
+    }
+    Conclusion { verdict, because, offset, link_address, link_address_is_read: is_read, slots, remarks }
+}
+
+/// Where it is linked to, as an offset from [`IMAGE`], its alignment, and whether the former was read.
+fn linkage(evidence: &Evidence) -> (u64, u64, bool) {
+    let options = evidence.options.as_ref().ok().map(|told| &told.value);
+    let align = options.and_then(|options| options.physical_align).unwrap_or(USUAL_ALIGN);
+    let by_map = evidence.linked.as_ref().ok().map(|told| told.value.wrapping_sub(IMAGE));
+    let load = by_map.or_else(|| options?.load_physical());
+    (load.unwrap_or(USUAL_LOAD), align, load.is_some())
+}
+
+/// How far it was moved, by the best witness there is.
+fn offset(evidence: &Evidence, link_address: u64) -> Option<(u64, &str)> {
+    let by_symbols = evidence.symbols.as_ref().ok().and_then(|told| match told.value {
+        Symbols::At(address) => Some((address.wrapping_sub(link_address), told.source.as_str())),
+        Symbols::Hidden => None,
+    });
+    by_symbols.or_else(|| evidence.core_offset.as_ref().ok().map(|told| (told.value, told.source.as_str())))
+}
+
+/// Places that `find_random_virt_addr` in arch/x86/boot/compressed/kaslr.c chooses from.
+fn slots(evidence: &Evidence, load: u64, align: u64) -> u64 {
+    let size = match evidence.physical.as_ref().map(|told| told.value) {
+        Ok(Physical::At { start, end }) => (end - start).saturating_add(1),
+        _ => 0,
+    };
+    let size = size.checked_next_multiple_of(align).unwrap_or(u64::MAX);
+    IMAGE_SIZE.saturating_sub(load).saturating_sub(size) / align + 1
+}
+
+fn answer(evidence: &Evidence, offset: Option<&(u64, &str)>, load: u64) -> (Verdict, String) {
+    if let Some(sandbox) = &evidence.sandbox {
+        let because = format!(
+            "the kernel here is {sandbox}, which is no Linux kernel; that of the host is not visible"
+        );
+        return (Verdict::Unknown, because);
+    }
+    if let Some(&(offset, source)) = offset {
+        return match offset {
+            0 => (Verdict::NotMoved, format!("it is at its link address, {:#x} ({source})", IMAGE + load)),
+            _ => (Verdict::Moved, format!("it is not at its link address, {:#x} ({source})", IMAGE + load)),
+        };
+    }
+    if let Some(answer) = by_traces(evidence, load) {
+        return answer;
+    }
+    if let Ok(told) = &evidence.told
+        && told.value == Some(false)
+    {
+        return (Verdict::NotMoved, format!("it was told `nokaslr` ({})", told.source));
+    }
+    if let Some(because) = rule_of_hibernation(evidence) {
+        return (Verdict::NotMoved, because);
+    }
+    (Verdict::Unknown, "nothing that can be read here shows where it is".to_owned())
+}
+
+/// What is left of a move where the address itself is not visible.
+fn by_traces(evidence: &Evidence, load: u64) -> Option<(Verdict, String)> {
+    if let Ok(map) = &evidence.direct_map
+        && !map.value.is_usual
+    {
+        let because = format!("its map of all memory begins at a random address ({})", map.source);
+        return Some((Verdict::Moved, because));
+    }
+    let boot = evidence.boot.as_ref().ok();
+    if let Some(boot) = boot
+        && boot.value.moved
+    {
+        return Some((
+            Verdict::Moved,
+            format!("the boot stub noted that it chose a random place ({})", boot.source),
+        ));
+    }
+    if let Ok(told) = &evidence.physical
+        && let Physical::At { start, .. } = told.value
+        && start == load
+    {
+        let because =
+            format!("it is at physical {start:#x}, where it is loaded without a move ({})", told.source);
+        return Some((Verdict::NotMoved, because));
+    }
+    // Before Linux 4.1 the stub had no such flag, and a kernel that was entered directly left none either way.
+    let has_flag =
+        evidence.release.as_ref().ok().and_then(|told| release(&told.value)).is_some_and(|r| r >= (4, 1));
+    let boot = boot.filter(|boot| boot.value.has_header && has_flag)?;
+    Some((Verdict::NotMoved, format!("the boot stub noted that it chose no random place ({})", boot.source)))
+}
+
+/// Before Linux 4.8 a kernel that can hibernate moved only where it was told to; before 3.14 none did.
+fn rule_of_hibernation(evidence: &Evidence) -> Option<String> {
+    let told = evidence.release.as_ref().ok()?;
+    let release = release(&told.value)?;
+    if release < (3, 14) {
+        return Some(format!(
+            "{}: {} is older than 3.14, the first that could move itself",
+            told.source, told.value
+        ));
+    }
+    let options = evidence.options.as_ref().ok()?;
+    let line = evidence.told.as_ref().ok()?;
+    let applies = release < (4, 8) && options.value.hibernation && line.value != Some(true);
+    applies.then(|| {
+        format!(
+            "{} can hibernate (CONFIG_HIBERNATION=y), and before 4.8 such a kernel moves only where the command line \
+             has `kaslr`, which it has not ({}, {})",
+            told.value, options.source, line.source
+        )
+    })
+}
+
+fn remarks(evidence: &Evidence, verdict: Verdict, slots: u64) -> Vec<String> {
+    if evidence.sandbox.is_some() {
+        return Vec::new();
+    }
+    let mut remarks = Vec::new();
+    let options = evidence.options.as_ref().ok().map(|told| &told.value);
+    let boot = evidence.boot.as_ref().ok().map(|told| told.value);
+    let said = evidence.told.as_ref().ok().and_then(|told| told.value);
+    if verdict == Verdict::NotMoved {
+        if options.is_some_and(|options| options.randomize_base) {
+            remarks.push(
+                "it was built to move (CONFIG_RANDOMIZE_BASE=y), which is not to say that it did".to_owned(),
+            );
+        }
+        if boot.is_some_and(|boot| boot.moved) {
+            remarks.push(format!(
+                "the boot stub did choose at random, and once in {slots} times it chooses this place"
+            ));
+        } else if boot.is_some_and(|boot| !boot.has_header) {
+            remarks.push(
+                "its boot parameters have no header: it was entered directly, without the stub that moves kernels".to_owned(),
+            );
+        }
+        if said == Some(false) {
+            remarks.push("the command line has `nokaslr`".to_owned());
+        }
+        if options.is_some_and(|options| !options.randomize_base) {
+            remarks.push("it was built without CONFIG_RANDOMIZE_BASE".to_owned());
+        }
+    }
+    if verdict == Verdict::Moved {
+        if said == Some(false) {
+            remarks
+                .push("although the command line has `nokaslr`: who started it may have moved it".to_owned());
+        }
+        if options.is_some_and(|options| !options.randomize_base) {
+            remarks.push(
+                "although it was built without CONFIG_RANDOMIZE_BASE: who started it may have moved it"
+                    .to_owned(),
+            );
+        }
+    }
+    if verdict == Verdict::Unknown {
+        if boot.is_some_and(|boot| !boot.has_header) {
+            remarks.push(
+                "its boot parameters have no header: it was entered directly, without the stub that moves kernels; that it is \
+                 where it was linked to is likely, and not seen"
+                    .to_owned(),
+            );
+        }
+        remarks.extend(what_would_tell(evidence));
+        if options.is_some_and(|options| options.randomize_base) {
+            remarks.push(
+                "it was built to move (CONFIG_RANDOMIZE_BASE=y); that alone does not say that it did"
+                    .to_owned(),
+            );
+        } else if options.is_some() {
+            remarks.push("it was built without CONFIG_RANDOMIZE_BASE: it does not move by itself".to_owned());
+        }
+    }
+    remarks
+}
+
+fn what_would_tell(evidence: &Evidence) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if matches!(evidence.symbols.as_ref().map(|told| told.value), Ok(Symbols::Hidden)) {
+        remarks.push(
+            "/proc/kallsyms shows zeros, which is \"not visible\" and not \"not moved\": it shows addresses to root where \
+             kernel.kptr_restrict is 0 or 1"
+                .to_owned(),
+        );
+    }
+    if let Ok(told) = &evidence.physical
+        && let Physical::At { start, .. } = told.value
+    {
+        remarks.push(format!(
+            "it is at physical {start:#x}, elsewhere than by itself ({}); boot loaders do that as well",
+            told.source
+        ));
+    }
+    if matches!(evidence.physical.as_ref().map(|told| told.value), Ok(Physical::Hidden)) {
+        remarks.push("/proc/iomem shows zeros: it shows addresses to root".to_owned());
+    }
+    remarks
+}

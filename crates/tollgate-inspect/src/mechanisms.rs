@@ -1,0 +1,96 @@
+//! The ways into the kernel that this place offers.
+
+use raw_cpuid::CpuId;
+use tollgate_model::{Fact, FactValue};
+
+use crate::machine::Machine;
+use crate::registry::spec;
+use crate::ring3::{Attempt, Ring3};
+
+/// A way into the kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mechanism {
+    /// The instruction, or what stands for one, and which programs use it.
+    pub name: &'static str,
+    /// Whether it is offered here, with the source.
+    pub offered: Fact,
+}
+
+/// All of them on this machine. `seen` is what an INT with each vector came to, where that was tried.
+pub fn mechanisms(machine: &Machine, seen: Option<&Ring3>) -> Vec<Mechanism> {
+    let cpuid = CpuId::new();
+    let has_syscall = cpuid.get_extended_processor_and_feature_identifiers();
+    let has_syscall = has_syscall.is_some_and(|bits| bits.has_syscall_sysret());
+    let has_sysenter = cpuid.get_feature_info().is_some_and(|bits| bits.has_sysenter_sysexit());
+    let is_amd = cpuid
+        .get_vendor_info()
+        .is_some_and(|vendor| ["AuthenticAMD", "HygonGenuine"].contains(&vendor.as_str()));
+    let of_32_bit = |instruction: bool, bit: &str, maker: bool, whose: &str| match fact(machine, "abi.ia32") {
+        _ if !maker => Fact::known(false, format!("{whose} processors have none in compatibility mode")),
+        _ if !instruction => Fact::known(false, bit),
+        Fact::Known { value, source } => {
+            let is_enabled = value.as_text().is_some_and(|text| !text.starts_with("disabled"));
+            Fact::known(is_enabled, format!("{bit}, {source}"))
+        }
+        unknown => unknown,
+    };
+    vec![
+        Mechanism { name: "syscall", offered: Fact::known(has_syscall, "CPUID.80000001h:EDX[11]") },
+        Mechanism {
+            name: "sysenter, 32-bit programs",
+            offered: of_32_bit(has_sysenter, "CPUID.1:EDX[11]", !is_amd, "AMD"),
+        },
+        Mechanism {
+            name: "syscall, 32-bit programs",
+            offered: of_32_bit(has_syscall, "CPUID.80000001h:EDX[11]", is_amd, "Intel"),
+        },
+        Mechanism { name: "int 80h", offered: int_80(seen) },
+        Mechanism { name: "vDSO, without a crossing", offered: fact(machine, "vdso.present") },
+        Mechanism { name: "FRED instead of the IDT", offered: fred(machine) },
+    ]
+}
+
+fn fact(machine: &Machine, name: &str) -> Fact {
+    let read = spec(name).and_then(|spec| spec.read(machine).into_iter().next());
+    read.map_or_else(|| Fact::absent(format!("{name} is no fact here")), |(_, fact)| fact)
+}
+
+/// From 64-bit mode, and what it came to.
+fn int_80(seen: Option<&Ring3>) -> Fact {
+    const SOURCE: &str = "tried";
+    match seen.and_then(|seen| seen.vectors.get(0x80)) {
+        Some(Attempt::Done(())) => Fact::known(true, SOURCE),
+        Some(Attempt::Signal { .. } | Attempt::Killed(_)) => Fact::known(false, SOURCE),
+        Some(Attempt::NotTried) | None => Fact::refused("it could not be tried"),
+    }
+}
+
+/// The processor has it, and the kernel uses it.
+fn fred(machine: &Machine) -> Fact {
+    match fact(machine, "kernel.entry_features") {
+        Fact::Known { value: FactValue::List(used), source } => {
+            Fact::known(used.iter().any(|feature| feature == "fred"), source)
+        }
+        unknown => unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_came_in_by_one_of_them() {
+        let here = mechanisms(&Machine::here(), crate::ring3().ok().as_ref());
+        for mechanism in &here {
+            println!("{}: {:?}", mechanism.name, mechanism.offered);
+        }
+        let is_offered = |name: &str| {
+            let found = here.iter().find(|mechanism| mechanism.name == name);
+            found.and_then(|mechanism| mechanism.offered.value()?.as_flag())
+        };
+        assert_eq!(is_offered("syscall"), Some(true));
+        let both = ["sysenter, 32-bit programs", "syscall, 32-bit programs"].map(is_offered);
+        assert_ne!(both, [Some(true), Some(true)], "of the two no processor has both in compatibility mode");
+    }
+}

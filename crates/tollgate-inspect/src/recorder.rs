@@ -1,0 +1,109 @@
+//! A note of all that was read: every file, link and directory, and what each call said. A capture is made of
+//! it, so that there is no second list of what facts are read from.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::redaction::redacted;
+use crate::told::Outcome;
+
+/// In which way something was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Manner {
+    /// A file's content.
+    Read,
+    /// A directory's names.
+    List,
+    /// What a symbolic link holds.
+    Link,
+    /// Whether it is there.
+    Look,
+}
+
+/// What was seen at one path.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub bytes: Option<Vec<u8>>,
+    pub link: Option<String>,
+    pub names: Option<Vec<String>>,
+    pub there: bool,
+    /// Which looks failed, with the number of the error.
+    pub errors: BTreeMap<Manner, i32>,
+}
+
+/// All that was seen and told.
+#[derive(Debug, Default)]
+pub(crate) struct Recording {
+    pub seen: BTreeMap<String, Seen>,
+    pub calls: BTreeMap<String, Outcome>,
+}
+
+/// Takes the note; its clones write into the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recorder(Arc<Mutex<Recording>>);
+
+impl Recorder {
+    /// What was noted so far.
+    pub fn recording(&self) -> MutexGuard<'_, Recording> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// That one looked at `path`. What does not exist leaves no trace: it will not be in the capture either.
+    pub fn noted<T: Noted>(&self, path: &str, manner: Manner, looked: &io::Result<T>) {
+        let mut recording = self.recording();
+        match looked {
+            Ok(found) => found.note(path, recording.seen.entry(path.to_owned()).or_default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                recording.seen.entry(path.to_owned()).or_default().errors.insert(manner, errno);
+            }
+        }
+    }
+
+    /// What a call said, the first time that it was asked.
+    pub fn called<T: Serialize>(&self, name: &str, outcome: &Result<T, i32>) {
+        let outcome = match outcome {
+            Ok(value) => serde_json::to_value(value).map_or(Outcome::Errno(libc::EIO), Outcome::Value),
+            Err(errno) => Outcome::Errno(*errno),
+        };
+        self.recording().calls.entry(name.to_owned()).or_insert(outcome);
+    }
+}
+
+/// What can be found in one of the manners.
+pub(crate) trait Noted {
+    /// Leaves its trace; of several readings of one file the longest counts.
+    fn note(&self, path: &str, seen: &mut Seen);
+}
+
+impl Noted for Vec<u8> {
+    fn note(&self, path: &str, seen: &mut Seen) {
+        let bytes = redacted(path, self);
+        if seen.bytes.as_ref().is_none_or(|known| known.len() < bytes.len()) {
+            seen.bytes = Some(bytes);
+        }
+    }
+}
+
+impl Noted for Vec<String> {
+    fn note(&self, _: &str, seen: &mut Seen) {
+        seen.names.get_or_insert_with(|| self.clone());
+    }
+}
+
+impl Noted for String {
+    fn note(&self, _: &str, seen: &mut Seen) {
+        seen.link.get_or_insert_with(|| self.clone());
+    }
+}
+
+impl Noted for () {
+    fn note(&self, _: &str, seen: &mut Seen) {
+        seen.there = true;
+    }
+}

@@ -1,0 +1,92 @@
+//! What may be used here, and who watches.
+
+use super::{FactSpec, choice, flag, number, one};
+use crate::{audit, kernel, permission};
+
+pub(super) const FACTS: &[FactSpec] = &[
+    one("kernel.lsm", kernel::security_modules, "The security modules that are active, in their order.")
+        .moves("opening, executing, sockets and signals: each module's hook is called in turn"),
+    one(
+        "kernel.io_uring_disabled",
+        kernel::io_uring_disabled,
+        "Who may not use io_uring: 0 nobody, 1 those without privilege or group, 2 anybody.",
+    ),
+    one(
+        "kernel.unprivileged_userfaultfd",
+        kernel::unprivileged_userfaultfd,
+        "Whether userfaultfd handles kernel faults without privilege.",
+    ),
+    one(
+        "kernel.unprivileged_bpf_disabled",
+        kernel::unprivileged_bpf_disabled,
+        "Whether bpf(2) is refused without privilege: 0 no, 1 yes for good, 2 yes.",
+    ),
+    one(
+        "kernel.perf_event_paranoid",
+        kernel::perf_event_paranoid,
+        "How much of perf_event_open(2) is refused without privilege; -1 nothing, 2 all but \
+         one's own user mode.",
+    ),
+    one(
+        "kernel.ptrace_scope",
+        kernel::ptrace_scope,
+        "Whom Yama lets trace: 0 any of one's own processes, 1 one's descendants, 2 \
+         administrators, 3 nobody.",
+    ),
+    one("allowed.io_uring", permission::io_uring, "Whether this process may set up an io_uring.")
+        .moves("which prices there are: without it calls cannot be given in batches"),
+    one(
+        "allowed.userfaultfd",
+        permission::userfaultfd,
+        "Whether this process may handle page faults, the kernel's included.",
+    ),
+    one(
+        "allowed.perf_events",
+        permission::counters,
+        "What this process may count of its own thread: kernel and user, user, or nothing.",
+    ),
+    one("audit.hints", audit::hints, "What hints that system calls are audited; none is the lack of hints.")
+        .moves(
+            "system calls: where a rule is loaded each leaves the fast path, and no file says that one is",
+        ),
+    one(
+        "audit.login",
+        audit::login,
+        "The user that logged in, as auditing keeps it; unset where nobody did.",
+    ),
+    choice(
+        "kernel.lockdown",
+        "/sys/kernel/security/lockdown",
+        "What even root may not do to the kernel: none, integrity, confidentiality.",
+    ),
+    number(
+        "kernel.kptr_restrict",
+        "/proc/sys/kernel/kptr_restrict",
+        "Whether the kernel's addresses are hidden: 0 no, 1 without privilege, 2 yes.",
+    ),
+    flag(
+        "kernel.dmesg_restrict",
+        "/proc/sys/kernel/dmesg_restrict",
+        "Whether the kernel's messages take privilege.",
+    ),
+    number(
+        "kernel.io_uring_group",
+        "/proc/sys/kernel/io_uring_group",
+        "The group that may use io_uring where only one may; -1 is none.",
+    ),
+    number(
+        "kernel.user_namespaces_max",
+        "/proc/sys/user/max_user_namespaces",
+        "How many user namespaces there may be.",
+    ),
+    flag(
+        "kernel.unprivileged_userns_clone",
+        "/proc/sys/kernel/unprivileged_userns_clone",
+        "Whether user namespaces can be made without privilege, on Debian's kernels.",
+    ),
+    flag(
+        "kernel.apparmor_restrict_userns",
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "Whether AppArmor confines who makes user namespaces without privilege.",
+    ),
+];

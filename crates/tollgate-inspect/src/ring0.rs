@@ -1,0 +1,259 @@
+//! What root may read of the tables themselves: MSRs through the msr device (Linux msr(4)), and the IDT, GDT and TSS through
+//! /proc/kcore, which is the kernel's memory as a core file (fs/proc/kcore.c), by the addresses of /proc/kallsyms.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+
+use tollgate_model::Unknown;
+use tollgate_x86::{Msr, Tss64};
+
+use crate::answer::why;
+
+/// A table in the kernel's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// What it is: the kernel's symbol.
+    pub symbol: &'static str,
+    /// Where it begins.
+    pub address: u64,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// What kcore shows of one processor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tables {
+    /// `idt_table`: 256 gates of 16 bytes.
+    pub idt: Region,
+    /// `gdt_page`: 16 descriptors of 8 bytes.
+    pub gdt: Region,
+    /// `cpu_tss_rw`.
+    pub tss: Region,
+    /// The selector of the TSS: `GDT_ENTRY_TSS` of asm/segment.h.
+    pub tr: u16,
+}
+
+/// Reads the MSRs of kernel entry of processor `cpu`.
+pub fn msrs(cpu: usize) -> Vec<(Msr, Result<u64, Unknown>)> {
+    let path = format!("/dev/cpu/{cpu}/msr");
+    let device = File::open(&path).map_err(|error| match why(&path, &error) {
+        Unknown::Absent(why) => Unknown::Absent(format!("{why}: it comes with the module msr")),
+        other => other,
+    });
+    let read = |msr: Msr| {
+        let device = device.as_ref().map_err(Clone::clone)?;
+        let mut value = [0; 8];
+        device
+            .read_exact_at(&mut value, msr.number().into())
+            .map_err(|error| why(&format!("{path} {:x}", msr.number()), &error))?;
+        Ok(u64::from_le_bytes(value))
+    };
+    Msr::ALL.into_iter().map(|msr| (msr, read(msr))).collect()
+}
+
+/// Reads the tables of processor `cpu`.
+///
+/// # Errors
+/// Absent where the kernel has no kcore or its symbols leave data out (CONFIG_KALLSYMS_ALL), refused where this user
+/// may not read it.
+pub fn tables(cpu: usize) -> Result<Tables, Unknown> {
+    const GATES: usize = 256 * 16;
+    const DESCRIPTORS: usize = 16 * 8;
+    const TSS_SELECTOR: u16 = 0x40;
+    let core = Core::open(KCORE)?;
+    let symbols = Symbols::read(KALLSYMS)?;
+    let [idt, gdt, tss, offsets] =
+        [IDT, GDT, TSS, OFFSETS].map(|symbol| symbols.address(symbol).map(|address| (symbol, address)));
+    let region = |(symbol, address): (&'static str, u64), size| {
+        Ok(Region { symbol, address, bytes: core.read(address, size)? })
+    };
+    // `per_cpu_ptr`: what a processor's own copy is away from the symbol, in an array by processor.
+    let (_, offsets) = offsets?;
+    let slot = offsets.wrapping_add(8 * cpu as u64);
+    let offset = core.read(slot, 8)?.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let own = |(symbol, address): (&'static str, u64)| (symbol, address.wrapping_add(offset));
+    Ok(Tables {
+        idt: region(idt?, GATES)?,
+        gdt: region(own(gdt?), DESCRIPTORS)?,
+        tss: region(own(tss?), Tss64::SIZE)?,
+        tr: TSS_SELECTOR,
+    })
+}
+
+const KCORE: &str = "/proc/kcore";
+const KALLSYMS: &str = "/proc/kallsyms";
+const IDT: &str = "idt_table";
+const GDT: &str = "gdt_page";
+const TSS: &str = "cpu_tss_rw";
+const OFFSETS: &str = "__per_cpu_offset";
+
+/// The addresses of the symbols that are looked for.
+struct Symbols(Vec<(&'static str, u64)>);
+
+impl Symbols {
+    /// Kernels have some 200 000 symbols; a line is an address, a letter and a name.
+    const MOST_LINES: usize = 4_000_000;
+
+    fn read(path: &str) -> Result<Self, Unknown> {
+        let file = File::open(path).map_err(|error| why(path, &error))?;
+        let mut symbols = Vec::new();
+        for line in BufReader::new(file).split(b'\n').take(Self::MOST_LINES) {
+            let line = line.map_err(|error| why(path, &error))?;
+            symbols.extend(symbol_of(&line));
+        }
+        Ok(Self(symbols))
+    }
+
+    fn address(&self, name: &'static str) -> Result<u64, Unknown> {
+        match self.0.iter().find(|(known, _)| *known == name) {
+            Some((_, 0)) => Err(Unknown::Refused(format!("{KALLSYMS} shows 0 for {name}"))),
+            Some(&(_, address)) => Ok(address),
+            None => {
+                Err(Unknown::Absent(format!("{KALLSYMS} has no {name}: it comes with CONFIG_KALLSYMS_ALL")))
+            }
+        }
+    }
+}
+
+fn symbol_of(line: &[u8]) -> Option<(&'static str, u64)> {
+    let mut words = core::str::from_utf8(line).ok()?.split_whitespace();
+    let (address, name) = (words.next()?, words.nth(1)?);
+    let known = [IDT, GDT, TSS, OFFSETS].into_iter().find(|known| *known == name)?;
+    Some((known, u64::from_str_radix(address, 16).ok()?))
+}
+
+/// A core file of 64 bits.
+struct Core {
+    file: File,
+    segments: Vec<Segment>,
+}
+
+/// `PT_LOAD`, see elf(5).
+struct Segment {
+    address: u64,
+    offset: u64,
+    size: u64,
+}
+
+impl Core {
+    const HEADER: usize = 64;
+    const PROGRAM_HEADER: usize = 56;
+    /// Of any machine; a memory block each at most.
+    const MOST_SEGMENTS: u16 = 8192;
+
+    fn open(path: &str) -> Result<Self, Unknown> {
+        let file = File::open(path).map_err(|error| why(path, &error))?;
+        let mut header = [0; Self::HEADER];
+        file.read_exact_at(&mut header, 0).map_err(|error| why(path, &error))?;
+        let malformed = || Unknown::Unreadable(format!("{path} is not a core file of 64 bits"));
+        if !header.starts_with(b"\x7fELF\x02\x01") {
+            return Err(malformed());
+        }
+        let table = number::<8>(&header, 0x20).ok_or_else(malformed)?;
+        let count = number::<2>(&header, 0x38).ok_or_else(malformed)?;
+        let mut headers = vec![0; count.min(Self::MOST_SEGMENTS.into()) as usize * Self::PROGRAM_HEADER];
+        file.read_exact_at(&mut headers, table).map_err(|error| why(path, &error))?;
+        let segments = headers.chunks_exact(Self::PROGRAM_HEADER).filter_map(Segment::of).collect();
+        Ok(Self { file, segments })
+    }
+
+    fn read(&self, address: u64, size: usize) -> Result<Vec<u8>, Unknown> {
+        let holds = |segment: &&Segment| {
+            let within = address.checked_sub(segment.address);
+            within.and_then(|at| at.checked_add(size as u64)).is_some_and(|end| end <= segment.size)
+        };
+        let segment = self.segments.iter().find(holds);
+        let segment = segment.ok_or_else(|| Unknown::Absent(format!("{KCORE} has no {address:x}")))?;
+        let mut bytes = vec![0; size];
+        let at = segment.offset.wrapping_add(address - segment.address);
+        self.file
+            .read_exact_at(&mut bytes, at)
+            .map_err(|error| why(&format!("{KCORE} at {address:x}"), &error))?;
+        Ok(bytes)
+    }
+}
+
+impl Segment {
+    fn of(header: &[u8]) -> Option<Self> {
+        const PT_LOAD: u64 = 1;
+        (number::<4>(header, 0)? == PT_LOAD).then_some(())?;
+        Some(Self {
+            offset: number::<8>(header, 0x08)?,
+            address: number::<8>(header, 0x10)?,
+            size: number::<8>(header, 0x20)?,
+        })
+    }
+}
+
+/// The number in `N` bytes, of which the first is the lowest.
+fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(N)?)?;
+    Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// A core file with one segment, which holds `bytes` at `address`.
+    fn core(address: u64, bytes: &[u8]) -> tempfile::NamedTempFile {
+        let mut header = [0; Core::HEADER];
+        header[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        header[0x20..0x28].copy_from_slice(&64_u64.to_le_bytes());
+        header[0x38..0x3a].copy_from_slice(&1_u16.to_le_bytes());
+        let mut segment = [0; Core::PROGRAM_HEADER];
+        segment[0] = 1;
+        segment[0x08..0x10].copy_from_slice(&120_u64.to_le_bytes());
+        segment[0x10..0x18].copy_from_slice(&address.to_le_bytes());
+        segment[0x20..0x28].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&[&header[..], &segment[..], bytes].concat()).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_core_file_is_read_by_address() {
+        let file = core(0xffff_ffff_8200_0000, b"the IDT");
+        let core = Core::open(file.path().to_str().unwrap()).unwrap();
+        assert_eq!(core.read(0xffff_ffff_8200_0004, 3).unwrap(), b"IDT");
+        assert!(matches!(core.read(0xffff_ffff_8200_0004, 4), Err(Unknown::Absent(_))));
+        assert!(matches!(core.read(0x1000, 1), Err(Unknown::Absent(_))));
+        assert!(matches!(core.read(u64::MAX, 8), Err(Unknown::Absent(_))));
+    }
+
+    #[test]
+    fn what_is_no_core_file_says_so() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&[b'x'; 200]).unwrap();
+        assert!(matches!(Core::open(file.path().to_str().unwrap()), Err(Unknown::Unreadable(_))));
+        let mut lying = core(0, b"");
+        lying.as_file_mut().write_all_at(&u64::MAX.to_le_bytes(), 0x20).unwrap();
+        assert!(Core::open(lying.path().to_str().unwrap()).is_err());
+    }
+
+    #[test]
+    fn zeros_are_refusal_and_not_addresses() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"0000000000000000 D idt_table\nffffffff82a00000 d gdt_page\nnonsense\n\xff\n")
+            .unwrap();
+        let symbols = Symbols::read(file.path().to_str().unwrap()).unwrap();
+        assert!(matches!(symbols.address(IDT), Err(Unknown::Refused(_))));
+        assert_eq!(symbols.address(GDT), Ok(0xffff_ffff_82a0_0000));
+        assert!(matches!(symbols.address(TSS), Err(Unknown::Absent(_))));
+    }
+
+    #[test]
+    fn every_register_has_an_answer() {
+        for (msr, value) in msrs(0) {
+            println!("{}: {value:x?}", msr.name());
+            if msr == Msr::Efer
+                && let Ok(value) = value
+            {
+                assert_eq!(value & 0x501, 0x501, "SCE, LME and LMA of a 64-bit kernel");
+            }
+        }
+        println!("{:?}", tables(0).map(|tables| tables.gdt));
+    }
+}

@@ -1,0 +1,464 @@
+//! What ring 3 sees of the tables that ring 0 set up: the descriptors that LAR and LSL tell of, what SGDT, SIDT, SLDT,
+//! STR and SMSW leave, and which gates an INT may use.
+//!
+//! All of it is tried in a child, for each attempt may end it: UMIP without the kernel's emulation, a filter that kills
+//! for a 32-bit system call, a sandbox that knows an instruction not at all. What the child saw stays in shared memory,
+//! and the next child goes on behind the attempt that ended it.
+
+#![allow(unsafe_code)] // Instructions that only assembly has, and the signals that they raise.
+
+use core::arch::{asm, naked_asm};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use tollgate_model::Unknown;
+use tollgate_x86::{AccessRights, Selector, Table};
+
+/// What ring 3 sees, see [`ring3`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ring3 {
+    /// Every selector of privilege level 3 whose descriptor LAR tells of, in order.
+    pub selectors: Vec<Told>,
+    /// The selectors in CS, SS, DS, ES, FS and GS, in this order.
+    pub loaded: [Selector; 6],
+    /// What SGDT left.
+    pub gdtr: Attempt<TableRegister>,
+    /// What SIDT left.
+    pub idtr: Attempt<TableRegister>,
+    /// What SLDT left.
+    pub ldtr: Attempt<Selector>,
+    /// What STR left.
+    pub tr: Attempt<Selector>,
+    /// What SMSW left: the low half of CR0.
+    pub msw: Attempt<u32>,
+    /// What became of INT with each vector.
+    pub vectors: Vec<Attempt<()>>,
+}
+
+/// A descriptor, as LAR and LSL tell of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// Its selector.
+    pub selector: Selector,
+    /// What LAR loaded.
+    pub rights: AccessRights,
+    /// What LSL loaded, in bytes; it tells of no limit where the descriptor has none.
+    pub limit: Option<u32>,
+}
+
+/// GDTR or IDTR.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TableRegister {
+    /// Where the table begins.
+    pub base: u64,
+    /// Its last byte.
+    pub limit: u16,
+}
+
+/// What became of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Attempt<T> {
+    /// The child ended before.
+    #[default]
+    NotTried,
+    /// It went on to the next instruction.
+    Done(T),
+    /// A signal, with what the kernel says of the exception: its vector, and its error code.
+    Signal {
+        /// The signal's number.
+        signal: i32,
+        /// The exception's vector.
+        vector: u64,
+        /// The exception's error code.
+        code: u64,
+    },
+    /// It ended the process, with this signal.
+    Killed(i32),
+}
+
+/// Looks from ring 3. Takes a few milliseconds.
+///
+/// # Errors
+/// Refused where no child may be made or nothing may be mapped to execute.
+pub fn ring3() -> Result<Ring3, Unknown> {
+    let board = Board::new()?;
+    for _ in 0..MOST_CHILDREN {
+        if board.run_child()? {
+            break;
+        }
+    }
+    Ok(board.read())
+}
+
+/// Whether a table register is what Linux puts there for those who may not know: UMIP, arch/x86/kernel/umip.c
+/// (`UMIP_DUMMY_GDT_BASE`, `UMIP_DUMMY_IDT_BASE`).
+pub fn is_dummy(register: TableRegister) -> bool {
+    const GDT: u64 = 0xffff_ffff_fffe_0000;
+    const IDT: u64 = 0xffff_ffff_ffff_0000;
+    register.limit == 0 && [GDT, IDT].contains(&register.base)
+}
+
+/// Each of a few attempts may end a child.
+const MOST_CHILDREN: usize = 24;
+/// What a child may take, in seconds.
+const PATIENCE: u32 = 2;
+/// Linux's own GDT has 16 entries, an LDT up to 8192.
+const MOST_SELECTORS: usize = 512;
+/// Attempts before the vectors: the scan of selectors, and five store instructions.
+const BEFORE_VECTORS: usize = 6;
+const ATTEMPTS: usize = BEFORE_VECTORS + 256;
+
+/// What the child leaves, in shared memory; it allocates nothing.
+#[repr(C)]
+struct Sheet {
+    /// The attempt that was begun last, counted from 1.
+    begun: AtomicUsize,
+    ended: [Ended; ATTEMPTS],
+    loaded: [u16; 6],
+    stored: [[u8; 16]; BEFORE_VECTORS],
+    told: usize,
+    selectors: [Row; MOST_SELECTORS],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Row {
+    selector: u16,
+    has_limit: bool,
+    rights: u32,
+    limit: u32,
+}
+
+/// How an attempt ended: by itself, in a signal's handler, or with the child.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Ended {
+    how: u8,
+    signal: i32,
+    vector: u64,
+    code: u64,
+}
+
+const DONE: u8 = 1;
+const SIGNAL: u8 = 2;
+const KILLED: u8 = 3;
+
+/// Shared memory with a [`Sheet`], and executable memory with `int n; ret` for each n.
+struct Board {
+    sheet: *mut Sheet,
+    stubs: *mut u8,
+}
+
+const STUB: usize = 4;
+const STUBS: usize = 256 * STUB;
+
+impl Board {
+    fn new() -> Result<Self, Unknown> {
+        let map = |size: usize, flags| {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            // SAFETY: a new mapping of its own.
+            let at = unsafe {
+                libc::mmap(core::ptr::null_mut(), size, protection, flags | libc::MAP_ANONYMOUS, -1, 0)
+            };
+            match at == libc::MAP_FAILED {
+                true => Err(refused("mmap(2)")),
+                false => Ok(at),
+            }
+        };
+        let sheet = map(size_of::<Sheet>(), libc::MAP_SHARED)?;
+        let mut board = Self { sheet: sheet.cast(), stubs: core::ptr::null_mut() };
+        board.stubs = map(STUBS, libc::MAP_PRIVATE)?.cast();
+        for n in 0..=u8::MAX {
+            // SAFETY: 256 stubs of 4 bytes are within the mapping of that size, which is writable still.
+            unsafe {
+                board.stubs.add(usize::from(n) * STUB).cast::<[u8; STUB]>().write([0xcd, n, 0xc3, 0xcc]);
+            }
+        }
+        // SAFETY: the mapping is this function's own, of that size.
+        let protected =
+            unsafe { libc::mprotect(board.stubs.cast(), STUBS, libc::PROT_READ | libc::PROT_EXEC) };
+        if protected == 0 { Ok(board) } else { Err(refused("mprotect(2) PROT_EXEC")) }
+    }
+
+    /// Goes on where the last child ended; whether all is done.
+    fn run_child(&self) -> Result<bool, Unknown> {
+        // SAFETY: the mapping is as large as a sheet, zeroes are a valid one, and no child is there.
+        let sheet = unsafe { &mut *self.sheet };
+        let first = sheet.begun.load(Ordering::Acquire);
+        // SAFETY: the child calls nothing but system calls and what is written below, none of which allocates or locks.
+        match unsafe { libc::fork() } {
+            -1 => Err(refused("fork(2)")),
+            0 => child(sheet, self.stubs, first),
+            pid => {
+                let mut status = 0;
+                // SAFETY: the status is writable, and the child is this function's own. A signal that
+                // interrupts the waiting does not end it.
+                while unsafe { libc::waitpid(pid, &mut status, 0) } == -1 {
+                    if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+                        return Err(refused("waitpid(2)"));
+                    }
+                }
+                if libc::WIFEXITED(status) {
+                    return Ok(true);
+                }
+                let at = sheet.begun.load(Ordering::Acquire);
+                if at == first {
+                    return Err(refused("what a child does"));
+                }
+                if let Some(ended) = sheet.ended.get_mut(at - 1) {
+                    *ended = Ended { how: KILLED, signal: libc::WTERMSIG(status), vector: 0, code: 0 };
+                }
+                Ok(at >= ATTEMPTS)
+            }
+        }
+    }
+
+    fn read(&self) -> Ring3 {
+        // SAFETY: as in `run_child`; the last child has ended.
+        let sheet = unsafe { &*self.sheet };
+        let rows = &sheet.selectors[..sheet.told.min(MOST_SELECTORS)];
+        let told = |row: &Row| Told {
+            selector: Selector(row.selector),
+            rights: AccessRights(row.rights),
+            limit: row.has_limit.then_some(row.limit),
+        };
+        let word = |at: usize| u16::from_le_bytes([sheet.stored[at][0], sheet.stored[at][1]]);
+        let register = |at: usize| {
+            let [a, b, c, d, e, f, g, h, ..] = *sheet.stored[at].last_chunk::<14>().unwrap_or(&[0; 14]);
+            TableRegister { limit: word(at), base: u64::from_le_bytes([a, b, c, d, e, f, g, h]) }
+        };
+        Ring3 {
+            selectors: rows.iter().map(told).collect(),
+            loaded: sheet.loaded.map(Selector),
+            gdtr: sheet.ended[1].attempt(register(1)),
+            idtr: sheet.ended[2].attempt(register(2)),
+            ldtr: sheet.ended[3].attempt(Selector(word(3))),
+            tr: sheet.ended[4].attempt(Selector(word(4))),
+            msw: sheet.ended[5]
+                .attempt(u32::from_le_bytes(*sheet.stored[5].first_chunk().unwrap_or(&[0; 4]))),
+            vectors: sheet.ended[BEFORE_VECTORS..].iter().map(|ended| ended.attempt(())).collect(),
+        }
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // SAFETY: both mappings are the board's own, of these sizes, and nobody has a reference any more. What was not
+        // mapped is no address that could be unmapped, and the call fails.
+        unsafe {
+            libc::munmap(self.sheet.cast(), size_of::<Sheet>());
+            if !self.stubs.is_null() {
+                libc::munmap(self.stubs.cast(), STUBS);
+            }
+        }
+    }
+}
+
+impl Ended {
+    fn attempt<T>(&self, value: T) -> Attempt<T> {
+        match self.how {
+            DONE => Attempt::Done(value),
+            SIGNAL => Attempt::Signal { signal: self.signal, vector: self.vector, code: self.code },
+            KILLED => Attempt::Killed(self.signal),
+            _ => Attempt::NotTried,
+        }
+    }
+}
+
+fn refused(what: &str) -> Unknown {
+    Unknown::Refused(format!("{what}: {}", std::io::Error::last_os_error()))
+}
+
+/// Where the signal's handler goes on, and where it leaves what it was told.
+static RESUME: AtomicU64 = AtomicU64::new(0);
+static CAUGHT: AtomicPtr<Ended> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Makes the attempts from number `first` on, and ends.
+fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> ! {
+    // SAFETY: system calls on this process alone, which is a child that nobody else knows.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::alarm(PATIENCE);
+        let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        action.sa_sigaction = caught as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+        for signal in [libc::SIGSEGV, libc::SIGTRAP, libc::SIGILL, libc::SIGBUS, libc::SIGFPE, libc::SIGSYS] {
+            libc::sigaction(signal, &action, core::ptr::null_mut());
+        }
+    }
+    for at in first..ATTEMPTS {
+        sheet.begun.store(at + 1, Ordering::Release);
+        let ended: *mut Ended = &mut sheet.ended[at];
+        CAUGHT.store(ended, Ordering::Release);
+        match at {
+            0 => scan(sheet),
+            1..BEFORE_VECTORS => store(at, &mut sheet.stored[at]),
+            _ => interrupt(stubs.wrapping_add((at - BEFORE_VECTORS) * STUB)),
+        }
+        let ended = &mut sheet.ended[at];
+        if ended.how != SIGNAL {
+            ended.how = DONE;
+        }
+    }
+    // SAFETY: ends this process without running what the parent registered for its own end.
+    unsafe { libc::_exit(0) }
+}
+
+/// Writes down what the exception was, and goes on behind the instruction.
+extern "C" fn caught(signal: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let ended = CAUGHT.load(Ordering::Acquire);
+    // SAFETY: the kernel hands over a ucontext_t (sigaction(2), SA_SIGINFO), and `child` a place in shared memory,
+    // which this thread alone writes.
+    unsafe {
+        let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        (*ended).how = SIGNAL;
+        (*ended).signal = signal;
+        (*ended).vector = registers[libc::REG_TRAPNO as usize].cast_unsigned();
+        (*ended).code = registers[libc::REG_ERR as usize].cast_unsigned();
+        registers[libc::REG_RIP as usize] = RESUME.load(Ordering::Acquire).cast_signed();
+    }
+}
+
+/// LAR and LSL of every selector of privilege level 3 (SDM 2A). Both only set ZF where there is nothing to tell.
+fn scan(sheet: &mut Sheet) {
+    let loaded = &mut sheet.loaded;
+    // SAFETY: reads the selectors in six registers.
+    unsafe {
+        asm!(
+            "mov {:x}, cs", "mov {:x}, ss", "mov {:x}, ds", "mov {:x}, es", "mov {:x}, fs", "mov {:x}, gs",
+            out(reg) loaded[0], out(reg) loaded[1], out(reg) loaded[2],
+            out(reg) loaded[3], out(reg) loaded[4], out(reg) loaded[5],
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    sheet.told = 0;
+    let tables = [Table::Gdt, Table::Ldt].into_iter();
+    for selector in tables.flat_map(|table| (0..1 << 13).map(move |index| Selector::new(index, table, 3))) {
+        let (rights, limit): (u32, u32);
+        let (has_rights, has_limit): (u8, u8);
+        // SAFETY: changes only the registers and flags that are named.
+        unsafe {
+            asm!(
+                "lar {rights:e}, {selector:e}", "setz {has_rights}",
+                "lsl {limit:e}, {selector:e}", "setz {has_limit}",
+                selector = in(reg) u32::from(selector.0),
+                rights = inout(reg) 0 => rights, limit = inout(reg) 0 => limit,
+                has_rights = out(reg_byte) has_rights, has_limit = out(reg_byte) has_limit,
+                options(nomem, nostack),
+            );
+        }
+        if has_rights != 0
+            && let Some(row) = sheet.selectors.get_mut(sheet.told)
+        {
+            *row = Row { selector: selector.0, has_limit: has_limit != 0, rights, limit };
+            sheet.told += 1;
+        }
+    }
+}
+
+/// The instruction of attempt `at`, which stores at most 10 bytes.
+fn store(at: usize, into: &mut [u8; 16]) {
+    macro_rules! store {
+        ($instruction:literal) => {
+            // SAFETY: the instruction stores into 16 bytes of this function's caller; where it faults, the handler
+            // goes on at the label behind it.
+            unsafe {
+                asm!(
+                    "lea {address}, [rip + 2f]",
+                    "mov [{resume}], {address}",
+                    concat!($instruction, " [{into}]"),
+                    "2:",
+                    address = out(reg) _, resume = in(reg) RESUME.as_ptr(), into = in(reg) into,
+                    options(nostack),
+                )
+            }
+        };
+    }
+    match at {
+        1 => store!("sgdt"),
+        2 => store!("sidt"),
+        3 => store!("sldt word ptr"),
+        4 => store!("str word ptr"),
+        _ => store!("smsw word ptr"),
+    }
+}
+
+/// Runs `int n; ret` with the number of getpid(2) of 32-bit programs in EAX, which changes nothing wherever it leads.
+fn interrupt(stub: *const u8) {
+    /// `__NR_getpid` of arch/x86/entry/syscalls/syscall_32.tbl.
+    const GETPID: u64 = 20;
+    // INT n takes two bytes: a fault's handler goes on at the RET behind it.
+    RESUME.store(stub.wrapping_add(2) as u64, Ordering::Release);
+    // SAFETY: the stub is in executable memory and returns, by itself or by the handler.
+    unsafe { through(GETPID, stub) };
+}
+
+/// Calls `stub` with RAX set. A frame of its own keeps what a 32-bit entry may zero, R8 to R11, from the compiler, and
+/// all that functions must preserve is preserved by every kernel's entry.
+///
+/// # Safety
+/// `stub` is code that returns.
+#[unsafe(naked)]
+unsafe extern "C" fn through(rax: u64, stub: *const u8) {
+    naked_asm!("mov rax, rdi", "call rsi", "ret")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ring_3_sees_its_own_segments() {
+        let seen = match ring3() {
+            Ok(seen) => seen,
+            Err(why) => return println!("skipped: {why}"),
+        };
+        println!("{:x?}", (seen.gdtr, seen.idtr, seen.ldtr, seen.tr, seen.msw));
+        let [cs, ss, ..] = seen.loaded;
+        let told = |selector| seen.selectors.iter().find(|told| told.selector == selector);
+        let code = told(cs).expect("the code segment that runs this").rights.with_limit(0);
+        assert!(code.s && code.p && code.l && code.dpl == 3, "{code:?}");
+        let stack = told(ss).expect("the stack segment").rights.with_limit(0);
+        assert!(stack.s && stack.p && stack.dpl == 3, "{stack:?}");
+        assert!(seen.selectors.iter().all(|told| told.selector.rpl() == 3));
+    }
+
+    #[test]
+    fn breakpoints_are_for_ring_3_and_other_exceptions_are_not() {
+        let seen = match ring3() {
+            Ok(seen) => seen,
+            Err(why) => return println!("skipped: {why}"),
+        };
+        assert_eq!(seen.vectors.len(), 256);
+        let of = |signal| match signal {
+            Attempt::Signal { signal, vector, code } => (signal, vector, code),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of(seen.vectors[3]).0, libc::SIGTRAP);
+        let (signal, vector, code) = of(seen.vectors[14]);
+        assert_eq!((signal, vector), (libc::SIGSEGV, 13), "no page fault: the gate is not for ring 3");
+        // Vector 14 and the bit that says that it is one (SDM 3A, "Error code"); FRED gives none.
+        assert!(code == 14 << 3 | 2 || code == 0, "{code:x}");
+    }
+
+    #[test]
+    fn dummies_are_told_from_tables() {
+        assert!(is_dummy(TableRegister { base: 0xffff_ffff_fffe_0000, limit: 0 }));
+        assert!(!is_dummy(TableRegister { base: 0xffff_ffff_fffe_0000, limit: 0x7f }));
+        assert!(!is_dummy(TableRegister { base: 0xffff_fe00_0000_1000, limit: 0x7f }));
+    }
+
+    #[test]
+    fn an_attempt_that_ends_the_child_costs_that_attempt() {
+        let board = Board::new().unwrap();
+        // SAFETY: no child is there yet. As if an attempt had ended the last child.
+        let sheet = unsafe { &mut *board.sheet };
+        sheet.begun.store(BEFORE_VECTORS + 3, Ordering::Release);
+        sheet.ended[BEFORE_VECTORS + 2] = Ended { how: KILLED, signal: libc::SIGSYS, vector: 0, code: 0 };
+        assert!(board.run_child().unwrap());
+        let seen = board.read();
+        assert_eq!(seen.vectors[1], Attempt::NotTried);
+        assert_eq!(seen.vectors[2], Attempt::Killed(libc::SIGSYS));
+        assert!(matches!(seen.vectors[3], Attempt::Signal { .. }));
+    }
+}

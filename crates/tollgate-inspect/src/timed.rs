@@ -1,0 +1,116 @@
+//! How long CPUID takes: the one thing that tells whether something below this kernel answers in the
+//! processor's place, even where it hides. It is a fact, not a price: what a crossing costs is measured by a
+//! bench, which knows its clock and its disturbances. Here the least of some dozens only has to fall into one of
+//! three classes that lie far apart.
+
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::{_mm_lfence, _rdtsc};
+use std::sync::OnceLock;
+
+use tollgate_model::Fact;
+
+use crate::leaves::execute;
+use crate::machine::{Answer, Machine, fact, found};
+use crate::{calls, hypervisor};
+
+/// What a captured tree knows the answer by.
+const CALL: &str = "CPUID between two RDTSC behind LFENCE";
+/// So often at most, and so often at least.
+const TIMES: std::ops::RangeInclusive<u32> = 6..=64;
+/// No further execution when so many ticks are spent: some hundred microseconds.
+const BUDGET: u64 = 600_000;
+/// No processor takes so many ticks to execute CPUID by itself, and no hypervisor can leave a guest, answer and
+/// come back in fewer: the one takes 100 to 300, the other more than 1000.
+const AN_EXIT: u64 = 700;
+/// A hypervisor on hardware answers within some 3000 ticks. More means that others are asked in between (the
+/// hypervisor below it, the module that guards a confidential guest, a program), or that caches are flushed.
+const A_DEAR_EXIT: u64 = 5_000;
+
+/// Whether CPUID leaves this kernel's machine, in one of three classes.
+pub(crate) fn execution(machine: &Machine) -> Fact {
+    /// Taken once, so that facts stay: a figure near the border of two classes must not change sides.
+    static TICKS: OnceLock<Result<u64, i32>> = OnceLock::new();
+    let ticks = machine.call(CALL, || *TICKS.get_or_init(least_ticks));
+    fact(ticks.and_then(|ticks| {
+        if hypervisor::is_translator(machine) {
+            return found("translated", "QEMU TCG executes every instruction in software");
+        }
+        found(class(ticks.value), ticks.source)
+    }))
+}
+
+fn class(ticks: u64) -> &'static str {
+    match ticks {
+        0..AN_EXIT => "native",
+        AN_EXIT..A_DEAR_EXIT => "exit",
+        A_DEAR_EXIT.. => "dear exit",
+    }
+}
+
+/// The ticks of the time-stamp counter at this moment.
+pub(crate) fn ticks(machine: &Machine) -> Fact {
+    let ticks: Answer<u64> = machine.call(CALL, least_ticks);
+    fact(ticks.map(|found| found.map(|ticks| i64::try_from(ticks).unwrap_or(i64::MAX))))
+}
+
+/// The least of some dozens: interrupts and other guests only add.
+fn least_ticks() -> Result<u64, i32> {
+    match calls::may_read_tsc() {
+        Ok(true) => {}
+        Ok(false) => return Err(libc::EACCES),
+        // A kernel that has no such switch, as gVisor, has not thrown it.
+        Err(libc::EINVAL) => {}
+        Err(errno) => return Err(errno),
+    }
+    let mut least = u64::MAX;
+    let mut spent = 0_u64;
+    for time in 1..=*TIMES.end() {
+        let ticks = one();
+        least = least.min(ticks);
+        spent = spent.saturating_add(ticks);
+        if spent > BUDGET && time >= *TIMES.start() {
+            break;
+        }
+    }
+    Ok(least)
+}
+
+/// One execution, less nothing: two readings of the counter beside it do not change the class.
+fn one() -> u64 {
+    // SAFETY: every x86-64 processor has both instructions; that RDTSC is allowed here was asked before.
+    let read = || unsafe {
+        _mm_lfence();
+        let ticks = _rdtsc();
+        _mm_lfence();
+        ticks
+    };
+    let before = read();
+    std::hint::black_box(execute(0, 0));
+    read().saturating_sub(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_lie_apart() {
+        assert_eq!([0, 150, 699].map(class), ["native"; 3]);
+        assert_eq!([700, 1200, 2600, 4_999].map(class), ["exit"; 4]);
+        assert_eq!([5_000, 50_000, u64::MAX].map(class), ["dear exit"; 3]);
+    }
+
+    #[test]
+    fn here_it_takes_some_time_and_the_class_stays() {
+        let machine = Machine::here();
+        let first = execution(&machine);
+        assert_eq!(first, execution(&machine));
+        println!("{first:?} {:?}", ticks(&machine));
+        if first.value().is_some() {
+            assert!(
+                ticks(&machine).value().and_then(|value| value.as_f64()).is_some_and(|ticks| ticks > 0.0)
+            );
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What watches the kernel from within: tracers and probes, as far as their file systems may be read, which
+//! usually takes root. Source: Documentation/trace/ftrace.rst, kprobes.rst.
+
+use tollgate_model::{Fact, Unknown};
+
+use crate::machine::{Answer, Machine, fact, found};
+
+const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+pub(crate) fn tracer(machine: &Machine) -> Fact {
+    fact(in_tracing(machine, "current_tracer"))
+}
+
+/// Whether entries or exits of system calls are traced: `1`, `0`, or `X` where some are.
+pub(crate) fn system_calls(machine: &Machine) -> Fact {
+    let raw = in_tracing(machine, "events/raw_syscalls/enable");
+    fact(raw.and_then(|raw| {
+        let named = in_tracing(machine, "events/syscalls/enable")?;
+        let is_on = |word: &str| match word {
+            "0" => Some(false),
+            "1" | "X" => Some(true),
+            _ => None,
+        };
+        let raw = raw.parse("0, 1 or X", is_on)?;
+        let named = named.parse("0, 1 or X", is_on)?;
+        found(raw.value || named.value, format!("{}, {}", raw.source, named.source))
+    }))
+}
+
+/// How many probes are in the kernel's code.
+pub(crate) fn probes(machine: &Machine) -> Fact {
+    let list = machine.text("/sys/kernel/debug/kprobes/list");
+    fact(list.map(|list| list.map(|text| i64::try_from(text.lines().count()).unwrap_or(i64::MAX))))
+}
+
+fn in_tracing(machine: &Machine, file: &str) -> Answer<String> {
+    let [first, second] = TRACING.map(|directory| format!("{directory}/{file}"));
+    match machine.line(&first) {
+        Err(Unknown::Absent(_)) => machine.line(&second),
+        answer => answer,
+    }
+}
