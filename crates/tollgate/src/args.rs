@@ -7,7 +7,9 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use tollgate_model::Label;
+use tollgate_x86::Width;
 
+use crate::decode::Entry;
 use crate::failure::Failure;
 use crate::{figures, out};
 
@@ -38,6 +40,10 @@ pub enum Verb {
     Compare(CompareArgs),
     /// Try every interleaving of a lock on a small machine: proof or counter-example
     Schedules(SchedulesArgs),
+    /// Show the state that sets the prices: every fact of this place, with its source
+    Inspect(InspectArgs),
+    /// Decode descriptors, gates, TSS and MSRs out of bytes or a debugger's text, and walk a kernel entry
+    Decode(DecodeArgs),
     /// Say whether this machine is fit for measuring, and what would help
     Doctor(DoctorArgs),
     /// Print completions for a shell
@@ -154,6 +160,120 @@ pub struct SchedulesArgs {
     pub format: Format,
 }
 
+/// `tollgate inspect`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct InspectArgs {
+    /// A question that has an answer of its own
+    #[command(subcommand)]
+    pub question: Option<Question>,
+    /// Only the facts with these names or of these subjects: `cpu`, `mitigation.meltdown`, or with `*`
+    #[arg(long, value_name = "NAME", conflicts_with = "capture")]
+    pub only: Vec<String>,
+    /// Look at what lies under this directory, as --dir of `run` does [default: the current one]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// Read another machine's captured tree instead of this machine
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub from: Option<PathBuf>,
+    /// Capture what the facts are read from into this new directory, for --from
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "from")]
+    pub capture: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// The questions of `tollgate inspect` that have answers of their own.
+#[derive(Debug, Subcommand)]
+pub enum Question {
+    /// Measure how many bits address-space randomization really moves each region of a program
+    Aslr(AslrArgs),
+    /// Say whether the kernel itself was moved, and by what evidence
+    Kernel(KernelArgs),
+    /// Count a kernel configuration, or hold several side by side
+    Config(ConfigArgs),
+}
+
+/// `tollgate inspect aslr`.
+#[derive(Debug, Args)]
+pub struct AslrArgs {
+    /// The program to start [default: true(1), or tollgate itself]
+    #[arg(value_hint = ValueHint::ExecutablePath)]
+    pub program: Option<PathBuf>,
+    /// Start it so many times, at most 100000
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_starts, allow_negative_numbers = true)]
+    pub runs: u32,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate inspect kernel`.
+#[derive(Debug, Args)]
+pub struct KernelArgs {
+    /// Read another machine's captured tree instead of this machine
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub from: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate inspect config`.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// A configuration, plain or compressed, a kernel image that has its own in it, a captured tree, or `-` for
+    /// standard input [default: the running kernel's]
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub config: Vec<PathBuf>,
+    /// Only the options of this area, one by one: `entry`, `memory`, `file-systems`; may be given several times
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    pub area: Vec<String>,
+    /// Every option, not only those that move prices
+    #[arg(long)]
+    pub all: bool,
+    /// Say of each option that moves prices which and why
+    #[arg(long)]
+    pub explain: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate decode`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = crate::decode::kinds_for_help())]
+pub struct DecodeArgs {
+    /// Bytes in hexadecimal, files, or `-` for standard input, which is also read where nothing is named
+    pub input: Vec<String>,
+    /// What it is [default: recognised]
+    #[arg(long = "as", value_name = "KIND", value_parser = crate::decode::parse_kind)]
+    pub kind: Option<Kind>,
+    /// The width of the tables, where the input does not tell: 32 or 64; without it both readings are shown
+    #[arg(long, value_name = "32|64", value_parser = parse_width)]
+    pub mode: Option<Width>,
+    /// Walk this: int:VECTOR, call:SELECTOR, sysenter, syscall, iret, sysexit, sysret; with `:32` behind from or to
+    /// compatibility mode; `none` [default: the entries that the input tells of]
+    #[arg(long, value_name = "ENTRY")]
+    pub walk: Vec<Entry>,
+    /// The ring that is walked from
+    #[arg(long, value_name = "0..3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub cpl: u8,
+    /// Whose processor, where the two makers differ [default: both, where they do]
+    #[arg(long, value_enum)]
+    pub vendor: Option<Maker>,
+    /// Decode what this machine shows of its own tables; as root more
+    #[arg(long, conflicts_with_all = ["input", "kind", "mode"])]
+    pub live: bool,
+    /// Say in sentences which bits say what
+    #[arg(long)]
+    pub explain: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
 /// `tollgate doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -215,6 +335,26 @@ pub enum FailOn {
 pub enum FailOnLock {
     /// It does not hold, or nobody knows
     Violated,
+}
+
+/// What `--as` says that the input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Items of one kind, by its name.
+    Item(&'static str),
+    /// A whole text, in any forms.
+    Session,
+    /// A text in one form.
+    Reader(tollgate_inspect::dump::Format),
+}
+
+/// Whose processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Maker {
+    /// By the SDM
+    Intel,
+    /// By the APM
+    Amd,
 }
 
 /// Where a process is preempted.
@@ -290,8 +430,24 @@ fn parse_on(text: &str) -> Result<OnRam, String> {
     }
 }
 
+fn parse_width(text: &str) -> Result<Width, String> {
+    match text {
+        "32" => Ok(Width::Legacy),
+        "64" => Ok(Width::Long),
+        _ => Err("it is neither 32 nor 64".to_owned()),
+    }
+}
+
 fn parse_cpu(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "it is not the number of a processor, such as 0".to_owned())
+}
+
+fn parse_starts(text: &str) -> Result<u32, String> {
+    let most = tollgate_inspect::aslr::MOST_STARTS;
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("it is not a number of starts, from 1 to {most}")),
+    }
 }
 
 fn parse_states(text: &str) -> Result<usize, String> {

@@ -12,11 +12,13 @@ mod advice;
 mod args;
 mod compare;
 mod complete;
+mod decode;
 mod doctor;
 mod facts;
 mod failure;
 mod figures;
 mod health;
+mod inspect;
 mod list;
 mod man;
 mod observations;
@@ -39,12 +41,15 @@ use args::Verb;
 fn main() -> ExitCode {
     // First of all: a bench process is this program too, and must not even parse.
     tollgate_probes::bench::enter_if_told(tollgate_probes::find);
+    tollgate_inspect::aslr::enter_if_told();
     let outcome = args::parse().and_then(|verb| match verb {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),
         Verb::Show(args) => show::show(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Schedules(args) => schedules::schedules(&args),
+        Verb::Inspect(args) => inspect::inspect(&args),
+        Verb::Decode(args) => decode::decode(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Completions(args) => complete::completions(&args),
         Verb::Man(args) => man::man(&args),

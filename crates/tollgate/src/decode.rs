@@ -1,0 +1,252 @@
+//! `tollgate decode`: the tables that a processor enters its kernel by, out of bytes, of what a debugger printed, or of this
+//! machine, and the walk that an entry makes through them.
+
+mod document;
+mod entry;
+mod given;
+mod input;
+mod item;
+mod live;
+mod place;
+mod remarks;
+mod state;
+mod tables;
+mod walks;
+mod words;
+
+use serde::Serialize;
+use tollgate_inspect::dump::{self, Dump, Format as Reader, Session, What};
+use tollgate_x86::Width;
+
+use crate::args::{DecodeArgs, Format, Kind};
+use crate::failure::Failure;
+use crate::table::{heading, paragraph};
+use crate::{figures, out, say};
+use document::Document;
+pub use entry::Entry;
+pub use given::KINDS;
+use item::{Item, Record};
+
+/// Decodes what was given, and prints it.
+///
+/// # Errors
+/// Input that is nothing that can be decoded.
+pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
+    if args.live {
+        return show_live(args);
+    }
+    let input = input::read(&args.input)?;
+    match args.kind {
+        Some(Kind::Item(kind)) => {
+            let items = items_of(kind, &input)?;
+            match args.format {
+                Format::Json => print_items(&items),
+                Format::Table => out::print(&tables::render(&items, args.explain, out::width())),
+            }
+        }
+        Some(Kind::Session) => text(&dump::read(&input, None), args),
+        Some(Kind::Reader(reader)) => text(&dump::read(&input, Some(reader)), args),
+        None => {
+            let dump = dump::read(&input, None);
+            match loose(&dump) {
+                Some(bytes) => readings(&bytes, &dump, args),
+                None => text(&dump, args),
+            }
+        }
+    }
+}
+
+/// Items of one kind, which must be all that the input is.
+fn items_of(kind: &'static str, input: &[u8]) -> Result<Vec<Item>, Failure> {
+    let text = String::from_utf8_lossy(input);
+    match kind {
+        "msr" => given::registers(&text),
+        "lar_lsl" => given::rights(&text).map(|item| vec![item]),
+        _ => {
+            let dump = dump::read(input, None);
+            refuse_what_went_wrong(&dump)?;
+            // Digits that are too few to be recognised are bytes all the same where they were said to be.
+            let dump = if dump.pieces.is_empty() { dump::read(input, Some(Reader::Hex)) } else { dump };
+            refuse_what_went_wrong(&dump)?;
+            let bytes: Vec<u8> =
+                dump.pieces.iter().flat_map(|piece| bytes_of(&piece.what)).copied().collect();
+            given::of_kind(kind, &bytes)
+        }
+    }
+}
+
+fn bytes_of(what: &What) -> &[u8] {
+    match what {
+        What::Bytes { bytes, .. } => bytes,
+        _ => &[],
+    }
+}
+
+/// Where a kind was named, all of the input is of it.
+fn refuse_what_went_wrong(dump: &Dump) -> Result<(), Failure> {
+    match dump.complaints.first() {
+        Some(complaint) => Err(Failure::input(format!(
+            "line {}: {}",
+            complaint.line,
+            say::clean(&complaint.wrong.to_string())
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The bytes, where there is nothing but digits: they have no address, and nothing tells what they are.
+fn loose(dump: &Dump) -> Option<Vec<u8>> {
+    let is_loose = |what: &What| matches!(what, What::Bytes { address: None, .. });
+    let all = !dump.pieces.is_empty() && dump.pieces.iter().all(|piece| is_loose(&piece.what));
+    all.then(|| dump.pieces.iter().flat_map(|piece| bytes_of(&piece.what)).copied().collect())
+}
+
+/// One item for itself, several as a list.
+fn print_items(items: &[Item]) -> Result<(), Failure> {
+    let records: Vec<Record> = items.iter().map(Item::record).collect();
+    match records.as_slice() {
+        [only] => out::print_json(only),
+        all => out::print_json(&all),
+    }
+}
+
+/// Bytes that may be a table of either width.
+#[derive(Serialize)]
+struct Readings {
+    kind: &'static str,
+    readings: Vec<Reading>,
+    complaints: Vec<document::Complaint>,
+}
+
+#[derive(Serialize)]
+struct Reading {
+    mode: u8,
+    items: Vec<Record>,
+    bytes_left: usize,
+}
+
+/// Prints bytes that nothing tells the meaning of, in the width that was asked for or in both.
+fn readings(bytes: &[u8], dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
+    let widths = match args.mode {
+        Some(width) => vec![width],
+        None => vec![Width::Legacy, Width::Long],
+    };
+    let read: Vec<_> = widths.iter().map(|&width| (width, given::of_table(bytes, width))).collect();
+    if read.iter().all(|(_, (items, _))| items.is_empty()) {
+        refuse_what_went_wrong(dump)?;
+        let there = bytes.len();
+        return Err(Failure::input(format!(
+            "{there} bytes are no whole descriptor or gate: one takes 8 bytes, in long mode up to 16"
+        )));
+    }
+    if args.format == Format::Json {
+        let readings = read.iter().map(|(width, (items, left))| Reading {
+            mode: document::mode(*width),
+            items: items.iter().map(Item::record).collect(),
+            bytes_left: *left,
+        });
+        let complaints = document::complaints(dump);
+        return out::print_json(&Readings { kind: "bytes", readings: readings.collect(), complaints });
+    }
+    let columns = out::width();
+    let same = read.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let mut parts = Vec::new();
+    for (width, (items, left)) in &read {
+        let mut text = match same {
+            true => String::new(),
+            false => heading(&format!("As a table of {}-bit entries", document::mode(*width)), columns),
+        };
+        text.push_str(&tables::render(items, args.explain, columns));
+        if *left > 0 {
+            text.push_str(&paragraph(
+                &format!("{left} bytes at the end are too few for one more."),
+                columns,
+                "",
+            ));
+        }
+        parts.push(text);
+        if same {
+            break;
+        }
+    }
+    if !same {
+        let told = "The bytes do not tell which of the two they are; --mode 32 or 64 does.";
+        parts.push(paragraph(told, columns, ""));
+    }
+    parts.push(state::complaints(dump, columns));
+    parts.retain(|part| !part.is_empty());
+    out::print(&parts.join("\n"))
+}
+
+/// Prints what a text tells of one or more machines.
+fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
+    let session = dump::join(dump, args.mode);
+    if dump.pieces.iter().all(|piece| matches!(piece.what, What::Form(_))) {
+        refuse_what_went_wrong(dump)?;
+        return Err(Failure::input(format!(
+            "nothing to decode in {}: no bytes, tables, registers or MSRs in a form that is known (`--as` with \
+             `--help` has the forms)",
+            figures::count(dump.lines.total, "line", "lines")
+        )));
+    }
+    show(dump, &session, args)
+}
+
+fn show(dump: &Dump, session: &Session, args: &DecodeArgs) -> Result<(), Failure> {
+    match args.format {
+        Format::Json => out::print_json(&Document::of(dump, session, args)),
+        Format::Table => out::print(&state::render(dump, session, args, out::width())),
+    }
+}
+
+fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
+    let args = &DecodeArgs { vendor: args.vendor.or_else(live::maker), ..args.clone() };
+    let live = live::look();
+    let own = live.as_dump();
+    let session = dump::join(&own, Some(Width::Long));
+    if args.format == Format::Json {
+        let mut record = live.record();
+        if let serde_json::Value::Object(map) = &mut record
+            && let Ok(told) = serde_json::to_value(Document::of(&own, &session, args))
+        {
+            map.insert("kernel".to_owned(), told);
+        }
+        return out::print_json(&record);
+    }
+    let width = out::width();
+    let mut text = live.render(args.explain, width);
+    if !session.states.is_empty() {
+        text.push('\n');
+        text.push_str(&state::render(&own, &session, args, width));
+    }
+    out::print(&text)
+}
+
+/// What `--as` takes: the kinds of items, a whole text, or the form that it is printed in.
+pub fn parse_kind(text: &str) -> Result<Kind, String> {
+    if text == "session" {
+        return Ok(Kind::Session);
+    }
+    if let Some((name, _)) = KINDS.iter().find(|(name, _)| *name == text) {
+        return Ok(Kind::Item(name));
+    }
+    if let Some(reader) = Reader::of(text) {
+        return Ok(Kind::Reader(reader));
+    }
+    let items = KINDS.iter().map(|(name, _)| *name);
+    let readers = dump::FORMATS.iter().map(|spec| spec.name);
+    let all: Vec<&str> = items.chain(["session"]).chain(readers).collect();
+    Err(format!("it is none of {}", all.join(", ")))
+}
+
+/// The kinds and forms, a line each, for the help.
+pub fn kinds_for_help() -> String {
+    let mut text = String::from("What --as takes:\n");
+    let items = KINDS.iter().map(|(name, about)| (*name, (*about).to_owned()));
+    let whole = [("session", "a pasted text with any of the following in it".to_owned())];
+    let readers = dump::FORMATS.iter().map(|spec| (spec.name, spec.about.trim_end_matches('.').to_owned()));
+    for (name, about) in items.chain(whole).chain(readers) {
+        text.push_str(&format!("  {name:13} {about}\n"));
+    }
+    text.trim_end().to_owned()
+}

@@ -1,0 +1,211 @@
+//! Items out of bytes that have no address: one after the other, as they would stand in a table.
+
+use tollgate_x86::{Descriptor, Gate, Kind, Msr, WideDescriptor, WideGate, Width};
+
+use super::item::{Item, Place};
+use crate::failure::Failure;
+
+/// The kinds that `--as` names, with what they are.
+pub const KINDS: [(&str, &str); 8] = [
+    ("gdt8", "descriptors of 8 bytes"),
+    ("gdt16", "TSS or LDT descriptors of long mode, 16 bytes each"),
+    ("gate32", "gates of 8 bytes"),
+    ("gate64", "gates of long mode, 16 bytes each"),
+    ("tss32", "a TSS outside long mode, or as much of it as there is"),
+    ("tss64", "a TSS of long mode, or as much of it as there is"),
+    ("msr", "the number of a register and its value"),
+    ("lar_lsl", "what LAR loads, and after it what LSL loads"),
+];
+
+/// The bytes as items of one kind.
+///
+/// # Errors
+/// A number of bytes that is no whole number of such items.
+pub fn of_kind(kind: &str, bytes: &[u8]) -> Result<Vec<Item>, Failure> {
+    let pieces = |size| whole(kind, bytes, size);
+    Ok(match kind {
+        "gdt8" => pieces(8)?.map(|it| Item::Segment(None, Descriptor::decode(fixed(it)))).collect(),
+        "gdt16" => pieces(16)?.map(|it| Item::System(None, WideDescriptor::decode(fixed(it)))).collect(),
+        "gate32" => pieces(8)?.map(|it| Item::Gate32(Place::Untold, Gate::decode(fixed(it)))).collect(),
+        "gate64" => pieces(16)?.map(|it| Item::Gate64(Place::Untold, WideGate::decode(fixed(it)))).collect(),
+        "tss32" | "tss64" if bytes.is_empty() => {
+            return Err(Failure::input(format!("{kind}: there are no bytes")));
+        }
+        "tss32" => vec![Item::Tss32(bytes.to_vec(), None)],
+        "tss64" => vec![Item::Tss64(bytes.to_vec(), None)],
+        _ => return Err(Failure::input(format!("{kind} is nothing that bytes are"))),
+    })
+}
+
+fn whole<'a>(kind: &str, bytes: &'a [u8], size: usize) -> Result<std::slice::ChunksExact<'a, u8>, Failure> {
+    match bytes.len() {
+        0 => Err(Failure::input(format!("{kind}: there are no bytes; one takes {size}"))),
+        there if there % size != 0 => Err(Failure::input(format!(
+            "{kind}: {there} bytes are no whole number of them; one takes {size}"
+        ))),
+        _ => Ok(bytes.chunks_exact(size)),
+    }
+}
+
+/// Pieces are as long as they were cut.
+fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.first_chunk().copied().unwrap_or([0; N])
+}
+
+/// The bytes as the entries of a table, read in one width, and how many at the end are too few for one more.
+pub fn of_table(bytes: &[u8], width: Width) -> (Vec<Item>, usize) {
+    let mut items = Vec::new();
+    let mut rest = bytes;
+    while let Some((item, behind)) = first(rest, width) {
+        items.push(item);
+        rest = behind;
+    }
+    (items, rest.len())
+}
+
+fn first(bytes: &[u8], width: Width) -> Option<(Item, &[u8])> {
+    let (low, behind) = bytes.split_first_chunk::<8>()?;
+    let descriptor = Descriptor::decode(*low);
+    let Kind::System(kind) = descriptor.kind() else {
+        return Some((Item::Segment(None, descriptor), behind));
+    };
+    if width == Width::Long && kind.is_in(Width::Long) {
+        let (all, behind) = bytes.split_first_chunk::<16>()?;
+        return Some(match kind.is_gate() {
+            true => (Item::Gate64(Place::Untold, WideGate::decode(*all)), behind),
+            false => (Item::System(None, WideDescriptor::decode(*all)), behind),
+        });
+    }
+    Some(match kind.is_gate() && width == Width::Legacy {
+        true => (Item::Gate32(Place::Untold, Gate::decode(*low)), behind),
+        false => (Item::Segment(None, descriptor), behind),
+    })
+}
+
+/// The number of a register and its value: `c0000081 0023001000000000`, with `=` or `:` between, and a
+/// backtick or a colon between the halves of the value, as debuggers write them.
+///
+/// # Errors
+/// A word that is no such number; a register that has no part in kernel entry.
+pub fn registers(text: &str) -> Result<Vec<Item>, Failure> {
+    let text = text.replace("msr[", " ").replace(['=', ']', ','], " ");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.is_empty() || !words.len().is_multiple_of(2) {
+        return Err(Failure::input(
+            "msr: a register's number and its value belong together, such as c0000081 0023001000000000",
+        ));
+    }
+    words.chunks_exact(2).map(|pair| register(pair[0], pair[1])).collect()
+}
+
+fn register(number: &str, value: &str) -> Result<Item, Failure> {
+    let parsed = |word: &str, digits: usize| number_of(word, digits);
+    let number_of_it = parsed(number, 8).ok_or_else(|| {
+        Failure::input(format!("msr: {number:?} is no number of a register, such as c0000081"))
+    })?;
+    let value = parsed(value, 16).ok_or_else(|| {
+        Failure::input(format!("msr: {value:?} is no value of 64 bits, such as 0023001000000000"))
+    })?;
+    let msr = u32::try_from(number_of_it).ok().and_then(Msr::of);
+    let msr = msr.ok_or_else(|| {
+        let known: Vec<String> = Msr::ALL.iter().map(|msr| format!("{:x}", msr.number())).collect();
+        Failure::input(format!(
+            "msr: {number} has no part in kernel entry; those that have are {}",
+            known.join(", ")
+        ))
+    })?;
+    Ok(Item::Msr(msr, value))
+}
+
+/// What LAR loads, and LSL, in hexadecimal.
+///
+/// # Errors
+/// Words that are not such.
+pub fn rights(text: &str) -> Result<Item, Failure> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let number = |word: &str| {
+        let number = number_of(word, 8).and_then(|number| u32::try_from(number).ok());
+        number.ok_or_else(|| {
+            Failure::input(format!("lar_lsl: {word:?} is no value of 32 bits, such as 00cffb00"))
+        })
+    };
+    match words.as_slice() {
+        [lar] => Ok(Item::Rights(None, tollgate_x86::AccessRights(number(lar)?), None)),
+        [lar, lsl] => Ok(Item::Rights(None, tollgate_x86::AccessRights(number(lar)?), Some(number(lsl)?))),
+        _ => {
+            Err(Failure::input("lar_lsl: give what LAR loads, such as 00cffb00, and if known what LSL loads"))
+        }
+    }
+}
+
+/// A hexadecimal number of at most so many digits. Halves may be parted, the lower half then has all its eight digits.
+fn number_of(word: &str, digits: usize) -> Option<u64> {
+    let word = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")).unwrap_or(word);
+    let joined = match word.split_once(['`', ':', '_']) {
+        Some((high, low)) if low.len() == 8 => format!("{high}{low}"),
+        Some(_) => return None,
+        None => word.to_owned(),
+    };
+    let fits = !joined.is_empty() && joined.trim_start_matches('0').len() <= digits;
+    let is_hex = joined.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (fits && is_hex).then(|| u64::from_str_radix(&joined, 16).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_register_is_written_in_several_ways() {
+        let star = Item::Msr(Msr::Star, 0x0023_0010_0000_0000);
+        for text in [
+            "c0000081 0023001000000000",
+            "0xc0000081 = 0x0023001000000000",
+            "msr[c0000081] = 00230010:00000000",
+            "c0000081=00230010`00000000",
+        ] {
+            assert_eq!(registers(text).expect(text), std::slice::from_ref(&star), "{text}");
+        }
+        for text in
+            ["", "c0000081", "10 0", "c0000081 00230010`0", "c0000081 x", "c0000081 -1", "c0000081 +1"]
+        {
+            assert!(registers(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn eight_bytes_may_be_half_of_sixteen() {
+        let tss = [0x67, 0, 0x80, 0x20, 0xd5, 0x8b, 0, 1, 0, 0xf8, 0xff, 0xff, 0, 0, 0, 0];
+        let (items, left) = of_table(&tss, Width::Long);
+        assert!(matches!(items[..], [Item::System(..)]) && left == 0);
+        let (items, left) = of_table(&tss, Width::Legacy);
+        assert!(matches!(items[..], [Item::Segment(..), Item::Segment(..)]) && left == 0);
+        let (items, left) = of_table(&tss[..8], Width::Long);
+        assert!(items.is_empty() && left == 8);
+    }
+
+    #[test]
+    fn what_is_no_whole_number_of_items_is_refused() {
+        assert!(of_kind("gdt8", &[0; 7]).is_err() && of_kind("gdt8", &[]).is_err());
+        assert!(of_kind("gate64", &[0; 24]).is_err());
+        assert_eq!(of_kind("gate32", &[0; 16]).map(|items| items.len()).ok(), Some(2));
+        assert_eq!(of_kind("tss32", &[0; 3]).map(|items| items.len()).ok(), Some(1));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_table(bytes in prop::collection::vec(any::<u8>(), 0..100), long: bool) {
+            let width = if long { Width::Long } else { Width::Legacy };
+            let (items, left) = of_table(&bytes, width);
+            let told: usize = items.iter().filter_map(Item::bytes).map(|bytes| bytes.len()).sum();
+            prop_assert_eq!(told + left, bytes.len());
+        }
+
+        #[test]
+        fn any_text_is_taken(text: String) {
+            let _ = (registers(&text), rights(&text));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! A single thing that was decoded: an entry of a table, a TSS, a register.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tollgate_x86::{
+    AccessRights, Descriptor, Efer, Gate, Msr, Rflags, Selector, Star, SysenterCs, Tss32, Tss64,
+    WideDescriptor, WideGate,
+};
+
+/// What it is, under the names that `--as` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// `gdt8`: an entry of 8 bytes in a descriptor table.
+    Segment(Option<Selector>, Descriptor),
+    /// `gdt16`: a TSS or LDT descriptor of long mode.
+    System(Option<Selector>, WideDescriptor),
+    /// `gate32`: a gate of 8 bytes.
+    Gate32(Place, Gate),
+    /// `gate64`: a gate of 16 bytes.
+    Gate64(Place, WideGate),
+    /// `tss32`: as many bytes of a TSS as there are, and its last byte where that is told.
+    Tss32(Vec<u8>, Option<u64>),
+    /// `tss64`: as many bytes of a TSS as there are, and its last byte where that is told.
+    Tss64(Vec<u8>, Option<u64>),
+    /// `msr`: a register of kernel entry.
+    Msr(Msr, u64),
+    /// `lar_lsl`: what LAR and LSL load, LSL's only where it was told.
+    Rights(Option<Selector>, AccessRights, Option<u32>),
+}
+
+/// Where a gate stands, as far as that is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Nobody said.
+    Untold,
+    /// In the IDT, under this vector.
+    Vector(u8),
+    /// In the GDT or LDT, under this selector.
+    Selector(Selector),
+}
+
+/// An item as `--format json` has it; docs/json.md says what the fields are.
+#[derive(Serialize)]
+pub struct Record {
+    kind: &'static str,
+    selector: Option<String>,
+    vector: Option<String>,
+    bytes: Option<String>,
+    #[serde(flatten)]
+    told: Map<String, Value>,
+    decoded: Map<String, Value>,
+    dg_flags: Option<String>,
+}
+
+impl Item {
+    /// The name of its kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Segment(..) => "gdt8",
+            Self::System(..) => "gdt16",
+            Self::Gate32(..) => "gate32",
+            Self::Gate64(..) => "gate64",
+            Self::Tss32(..) => "tss32",
+            Self::Tss64(..) => "tss64",
+            Self::Msr(..) => "msr",
+            Self::Rights(..) => "lar_lsl",
+        }
+    }
+
+    /// Its bytes, where it has any.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Segment(_, descriptor) => Some(descriptor.encode().to_vec()),
+            Self::System(_, descriptor) => Some(descriptor.encode().to_vec()),
+            Self::Gate32(_, gate) => Some(gate.encode().to_vec()),
+            Self::Gate64(_, gate) => Some(gate.encode().to_vec()),
+            Self::Tss32(bytes, _) | Self::Tss64(bytes, _) => Some(bytes.clone()),
+            Self::Msr(..) | Self::Rights(..) => None,
+        }
+    }
+
+    /// The selector that finds it.
+    pub fn selector(&self) -> Option<Selector> {
+        match self {
+            Self::Segment(selector, _) | Self::System(selector, _) | Self::Rights(selector, ..) => *selector,
+            Self::Gate32(Place::Selector(selector), _) | Self::Gate64(Place::Selector(selector), _) => {
+                Some(*selector)
+            }
+            _ => None,
+        }
+    }
+
+    /// The vector that finds it.
+    pub fn vector(&self) -> Option<u8> {
+        match self {
+            Self::Gate32(Place::Vector(vector), _) | Self::Gate64(Place::Vector(vector), _) => Some(*vector),
+            _ => None,
+        }
+    }
+
+    /// For programs.
+    pub fn record(&self) -> Record {
+        let told = match self {
+            Self::Msr(msr, value) => object(json!({
+                "msr": format!("{:x}", msr.number()),
+                "name": format!("IA32_{}", msr.name()),
+                "value": hex(*value),
+            })),
+            Self::Rights(_, rights, limit) => object(json!({
+                "lar": format!("{:08x}", rights.0),
+                "lsl": limit.map(hex),
+            })),
+            Self::Tss32(_, Some(last)) | Self::Tss64(_, Some(last)) => object(json!({ "limit": hex(*last) })),
+            _ => Map::new(),
+        };
+        let dg_flags = match self {
+            Self::Segment(_, descriptor) => Some(descriptor.dg_flags()),
+            Self::System(_, descriptor) => Some(descriptor.low.dg_flags()),
+            _ => None,
+        };
+        Record {
+            kind: self.kind(),
+            selector: self.selector().map(|selector| hex(selector.0)),
+            vector: self.vector().map(hex),
+            bytes: self.bytes().map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+            told,
+            decoded: self.decoded(),
+            dg_flags: dg_flags.map(|flags| format!("{flags:08x}")),
+        }
+    }
+
+    fn decoded(&self) -> Map<String, Value> {
+        match self {
+            Self::Segment(_, descriptor) => segment(descriptor, descriptor.base.into()),
+            Self::System(_, descriptor) => segment(&descriptor.low, descriptor.base()),
+            Self::Gate32(_, gate) => entry_gate(gate, gate.offset.into(), 0),
+            Self::Gate64(_, gate) => entry_gate(&gate.low, gate.offset(), gate.ist()),
+            Self::Tss32(bytes, _) => fields(Tss32::FIELDS, bytes),
+            Self::Tss64(bytes, _) => fields(Tss64::FIELDS, bytes),
+            Self::Msr(msr, value) => register(*msr, *value),
+            Self::Rights(_, rights, limit) => {
+                let descriptor = rights.with_limit(limit.unwrap_or_default());
+                let mut decoded = segment(&descriptor, 0);
+                // LAR tells of no base, and only LSL of the limit.
+                for name in ["base", "limit", "eff"] {
+                    decoded.remove(name);
+                }
+                decoded
+            }
+        }
+    }
+}
+
+/// A number as the documents have it.
+pub fn hex(number: impl Into<u64>) -> String {
+    format!("{:#x}", number.into())
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn segment(descriptor: &Descriptor, base: u64) -> Map<String, Value> {
+    object(json!({
+        "base": hex(base),
+        "limit": hex(descriptor.limit),
+        "eff": hex(descriptor.effective_limit()),
+        "type": hex(descriptor.kind),
+        "s": u8::from(descriptor.s),
+        "dpl": descriptor.dpl,
+        "p": u8::from(descriptor.p),
+        "avl": u8::from(descriptor.avl),
+        "l": u8::from(descriptor.l),
+        "d": u8::from(descriptor.d),
+        "g": u8::from(descriptor.g),
+    }))
+}
+
+fn entry_gate(gate: &Gate, offset: u64, ist: u8) -> Map<String, Value> {
+    object(json!({
+        "off": hex(offset),
+        "sel": hex(gate.selector.0),
+        "ist": ist,
+        "type": hex(gate.kind),
+        "s": u8::from(gate.s),
+        "dpl": gate.dpl,
+        "p": u8::from(gate.p),
+    }))
+}
+
+/// The fields that are there, but for those that are reserved and 0.
+fn fields(fields: &[tollgate_x86::Field], bytes: &[u8]) -> Map<String, Value> {
+    let there = fields.iter().filter_map(|field| Some((field.name, field.read(bytes)?)));
+    let meant = there.filter(|(name, value)| !name.starts_with("reserved") || *value != 0);
+    meant.map(|(name, value)| (name.to_owned(), Value::from(hex(value)))).collect()
+}
+
+fn register(msr: Msr, value: u64) -> Map<String, Value> {
+    let selector = |selector: Selector| hex(selector.0);
+    object(match msr {
+        Msr::SysenterCs => {
+            let base = SysenterCs(value);
+            json!({
+                "sysenter_cs": selector(base.sysenter_cs()),
+                "sysenter_ss": selector(base.sysenter_ss()),
+                "sysexit32_cs": selector(base.sysexit32_cs()),
+                "sysexit32_ss": selector(base.sysexit32_ss()),
+                "sysexit64_cs": selector(base.sysexit64_cs()),
+                "sysexit64_ss": selector(base.sysexit64_ss()),
+            })
+        }
+        Msr::Star => {
+            let star = Star(value);
+            json!({
+                "legacy_eip": hex(star.legacy_eip()),
+                "syscall_cs": selector(star.syscall_cs()),
+                "syscall_ss": selector(star.syscall_ss()),
+                "sysret32_cs": selector(star.sysret32_cs()),
+                "sysret64_cs": selector(star.sysret64_cs()),
+                "sysret_ss": selector(star.sysret_ss()),
+            })
+        }
+        Msr::Fmask => json!({ "cleared": flags(Rflags(value)) }),
+        Msr::Efer => json!({ "set": Efer(value).set().map(|bit| bit.name).collect::<Vec<_>>() }),
+        Msr::SysenterEsp => json!({ "esp": hex(value) }),
+        Msr::SysenterEip => json!({ "eip": hex(value) }),
+        Msr::Lstar | Msr::Cstar => json!({ "rip": hex(value) }),
+        Msr::FsBase | Msr::GsBase | Msr::KernelGsBase => json!({ "base": hex(value) }),
+        Msr::TscAux => json!({ "value": hex(value) }),
+    })
+}
+
+/// The names of the flags that are set, and the I/O privilege level where it is not 0.
+pub fn flags(flags: Rflags) -> Vec<String> {
+    let named = flags.set().map(|bit| bit.name.to_owned());
+    let level = Some(flags.iopl()).filter(|&level| level != 0).map(|level| format!("IOPL={level}"));
+    named.chain(level).collect()
+}

@@ -1,0 +1,319 @@
+//! `tollgate decode --live`: what this machine shows of its own tables.
+
+use serde_json::{Value, json};
+use tollgate_inspect::dump::{self, Dump, Piece, SegmentRegister, What};
+use tollgate_inspect::{Attempt, Machine, Mechanism, Ring3, TableRegister};
+use tollgate_model::{Fact, Unknown};
+use tollgate_x86::{Cr0, Msr, Selector, WideDescriptor};
+
+use super::item::{Item, hex};
+use super::{tables, words};
+use crate::args::Maker;
+use crate::table::{Look, Table, heading, paragraph};
+
+/// Names of the six segment registers, in the order of [`Ring3::loaded`].
+const SEGMENTS: [&str; 6] = ["cs", "ss", "ds", "es", "fs", "gs"];
+
+/// What was looked at.
+pub struct Live {
+    ring3: Result<Ring3, Unknown>,
+    mechanisms: Vec<Mechanism>,
+    msrs: Vec<(Msr, Result<u64, Unknown>)>,
+    tables: Result<tollgate_inspect::Tables, Unknown>,
+}
+
+/// Whose processor this is, where it is one of the two makers'.
+pub fn maker() -> Option<Maker> {
+    let (_, vendor) = tollgate_inspect::spec("cpu.vendor")?.read(&Machine::here()).into_iter().next()?;
+    match vendor.value()?.as_text()? {
+        "GenuineIntel" => Some(Maker::Intel),
+        "AuthenticAMD" | "HygonGenuine" => Some(Maker::Amd),
+        _ => None,
+    }
+}
+
+/// Looks. The MSRs and the kernel's tables are those of processor 0.
+pub fn look() -> Live {
+    let ring3 = tollgate_inspect::ring3();
+    let mechanisms = tollgate_inspect::mechanisms(&Machine::here(), ring3.as_ref().ok());
+    Live { ring3, mechanisms, msrs: tollgate_inspect::msrs(0), tables: tollgate_inspect::tables(0) }
+}
+
+impl Live {
+    /// What ring 0 has, as far as it could be read, in the form of a text that tells it: the one is shown as the other.
+    pub fn as_dump(&self) -> Dump {
+        let mut told = Vec::new();
+        if let Ok(tables) = &self.tables {
+            for region in [&tables.idt, &tables.gdt, &tables.tss] {
+                told.push(What::Bytes { address: Some(region.address), bytes: region.bytes.clone() });
+            }
+            for (table, region) in
+                [(dump::TableRegister::Idt, &tables.idt), (dump::TableRegister::Gdt, &tables.gdt)]
+            {
+                let limit = u32::try_from(region.bytes.len()).ok().and_then(|size| size.checked_sub(1));
+                told.push(What::TableRegister { table, base: Some(region.address), limit });
+            }
+            let selector = Selector(tables.tr);
+            told.push(What::Segment { register: SegmentRegister::Tr, selector, hidden: None });
+            // The processor's own view of the TSS is at another address of the same memory: its descriptor has it.
+            let descriptor =
+                tables.gdt.bytes.get(selector.offset().into()..).and_then(|bytes| bytes.first_chunk());
+            if let Some(descriptor) = descriptor {
+                let address = Some(WideDescriptor::decode(*descriptor).base());
+                told.push(What::Bytes { address, bytes: tables.tss.bytes.clone() });
+            }
+        }
+        let msrs = self.msrs.iter().filter_map(|(msr, value)| Some((msr.number(), *value.as_ref().ok()?)));
+        told.extend(msrs.map(|(number, value)| What::Msr { number, value }));
+        let piece = |(at, what)| Piece { line: at + 1, format: dump::Format::Hex, block: at, what };
+        Dump { pieces: told.into_iter().enumerate().map(piece).collect(), ..Dump::default() }
+    }
+
+    /// For eyes.
+    pub fn render(&self, explain: bool, width: usize) -> String {
+        let mut parts = vec![ways(&self.mechanisms, width)];
+        match &self.ring3 {
+            Ok(seen) => {
+                parts.extend([segments(seen, explain, width), registers(seen, width), vectors(seen, width)])
+            }
+            Err(why) => {
+                parts.push(paragraph(&format!("Nothing could be tried from ring 3: {why}."), width, ""))
+            }
+        }
+        parts.push(self.beyond(width));
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n")
+    }
+
+    /// What even this user does not see of ring 0, and why.
+    fn beyond(&self, width: usize) -> String {
+        let msrs = self.msrs.iter().find_map(|(_, value)| value.as_ref().err());
+        let reasons = [("MSRs", msrs), ("The tables themselves", self.tables.as_ref().err())];
+        let told = reasons.into_iter().filter_map(|(what, why)| Some(format!("{what}: {}.", why?)));
+        told.map(|sentence| paragraph(&sentence, width, "")).collect()
+    }
+
+    /// For programs.
+    pub fn record(&self) -> Value {
+        let ways: Vec<Value> = self
+            .mechanisms
+            .iter()
+            .map(|mechanism| json!({ "name": mechanism.name, "offered": mechanism.offered }))
+            .collect();
+        let msrs: Vec<Value> = self
+            .msrs
+            .iter()
+            .map(|(msr, value)| match value {
+                Ok(value) => json!(Item::Msr(*msr, *value).record()),
+                Err(why) => json!({ "kind": "msr", "msr": format!("{:x}", msr.number()), "unknown": why }),
+            })
+            .collect();
+        json!({
+            "kind": "live",
+            "mechanisms": ways,
+            "ring3": match &self.ring3 {
+                Ok(seen) => of_ring3(seen),
+                Err(why) => json!({ "unknown": why }),
+            },
+            "msrs": msrs,
+        })
+    }
+}
+
+fn ways(mechanisms: &[Mechanism], width: usize) -> String {
+    let mut table = Table::new(&["way into the kernel", "offered"]).with_words(&["offered"]);
+    for mechanism in mechanisms {
+        let (offered, source) = match &mechanism.offered {
+            Fact::Known { value, source } => (value.to_string(), source.clone()),
+            Fact::Unknown { why } => ("not known".to_owned(), why.to_string()),
+        };
+        table.row(Look::Plain, &[mechanism.name.to_owned(), offered], &[source]);
+    }
+    table.render(width)
+}
+
+fn segments(seen: &Ring3, explain: bool, width: usize) -> String {
+    let items: Vec<Item> = seen
+        .selectors
+        .iter()
+        .map(|told| Item::Rights(Some(told.selector), told.rights, told.limit))
+        .collect();
+    let mut text = heading("Descriptors that ring 3 may know of, by LAR and LSL", width);
+    text.push_str(&tables::render(&items, explain, width));
+    let loaded = SEGMENTS.iter().zip(seen.loaded).map(|(name, selector)| format!("{name} {selector}"));
+    text.push_str(&paragraph(&format!("Loaded: {}.", loaded.collect::<Vec<_>>().join(", ")), width, ""));
+    if let Some((cpu, node)) = seen.selectors.iter().find_map(cpu_and_node) {
+        let told = format!(
+            "The limit of 007b is no limit: Linux keeps there which processor runs this, {cpu}, and its node, {node} (GDT \
+             entry 15, arch/x86/include/asm/segment.h)."
+        );
+        text.push_str(&paragraph(&told, width, ""));
+    }
+    text
+}
+
+/// `GDT_ENTRY_CPUNODE`: the processor in bits 11 to 0 of the limit, the node above.
+fn cpu_and_node(told: &tollgate_inspect::Told) -> Option<(u32, u32)> {
+    const SELECTOR: Selector = Selector(0x7b);
+    const READ_ONLY_EXPAND_DOWN: u8 = 0x5;
+    let rights = told.rights.with_limit(0);
+    let is_it = told.selector == SELECTOR && rights.s && rights.kind == READ_ONLY_EXPAND_DOWN;
+    told.limit.filter(|_| is_it).map(|limit| (limit & 0xfff, limit >> 12))
+}
+
+fn registers(seen: &Ring3, width: usize) -> String {
+    let mut table = Table::new(&["instruction", "left"]).with_words(&["left"]);
+    let mut row = |name: &str, (left, meaning): (String, String)| {
+        table.row(Look::Plain, &[name.to_owned(), left], &[meaning]);
+    };
+    row("sgdt", told(&seen.gdtr, |it| (shown(it), of_table(*it))));
+    row("sidt", told(&seen.idtr, |it| (shown(it), of_table(*it))));
+    row(
+        "sldt",
+        told(&seen.ldtr, |it| {
+            let meaning = if it.is_null() {
+                "no LDT, or the kernel's answer"
+            } else {
+                "the LDT, or the kernel's answer"
+            };
+            (it.to_string(), meaning.to_owned())
+        }),
+    );
+    row(
+        "str",
+        told(&seen.tr, |it| {
+            (it.to_string(), format!("the TSS in entry {}, or the kernel's answer", it.index()))
+        }),
+    );
+    row(
+        "smsw",
+        told(&seen.msw, |it| {
+            let set: Vec<&str> = Cr0((*it).into()).set().map(|bit| bit.name).collect();
+            (format!("{it:08x}"), format!("CR0: {}", set.join(" ")))
+        }),
+    );
+    let mut text = table.render(width);
+    if [&seen.gdtr, &seen.idtr]
+        .iter()
+        .any(|it| matches!(it, Attempt::Done(it) if tollgate_inspect::is_dummy(*it)))
+    {
+        let told = "UMIP is on: the instructions fault in ring 3, and the kernel answers for the processor with addresses \
+                    that say nothing (arch/x86/kernel/umip.c).";
+        text.push_str(&paragraph(told, width, ""));
+    }
+    text
+}
+
+fn told<T>(attempt: &Attempt<T>, show: impl Fn(&T) -> (String, String)) -> (String, String) {
+    match attempt {
+        Attempt::Done(value) => show(value),
+        Attempt::Signal { signal, vector, .. } => {
+            ("nothing".to_owned(), format!("refused: exception {vector}, signal {signal}"))
+        }
+        Attempt::Killed(signal) => {
+            ("nothing".to_owned(), format!("it ended the process with signal {signal}"))
+        }
+        Attempt::NotTried => ("nothing".to_owned(), "not tried".to_owned()),
+    }
+}
+
+fn shown(register: &TableRegister) -> String {
+    format!("{:016x} limit {:x}", register.base, register.limit)
+}
+
+fn of_table(register: TableRegister) -> String {
+    match tollgate_inspect::is_dummy(register) {
+        true => "the kernel's dummy".to_owned(),
+        false => format!("the table: {} bytes", u32::from(register.limit) + 1),
+    }
+}
+
+fn vectors(seen: &Ring3, width: usize) -> String {
+    let mut text = heading("INT n from ring 3", width);
+    let open: Vec<String> = (0..=u8::MAX).zip(&seen.vectors).filter_map(|(n, it)| came_to(n, it)).collect();
+    for sentence in open {
+        text.push_str(&paragraph(&sentence, width, ""));
+    }
+    let closed = seen.vectors.iter().filter(|it| is_closed(it)).count();
+    let told = format!(
+        "The other {closed} are closed: #GP. Of each the gate's DPL is below 3, or there is no gate."
+    );
+    text.push_str(&paragraph(&told, width, ""));
+    text
+}
+
+/// #GP: of an open gate the kernel makes something else. Its error code is no test of it: FRED gives 0, and QEMU's
+/// translator counts entries of 16 bytes.
+fn is_closed(attempt: &Attempt<()>) -> bool {
+    const GENERAL_PROTECTION: u64 = 13;
+    matches!(attempt, Attempt::Signal { vector: GENERAL_PROTECTION, .. })
+}
+
+/// What an INT came to that was not closed.
+fn came_to(vector: u8, attempt: &Attempt<()>) -> Option<String> {
+    let what = match attempt {
+        closed if is_closed(closed) => return None,
+        Attempt::Done(()) if vector == 0x80 => "open, and returns: the 32-bit system calls".to_owned(),
+        Attempt::Done(()) => "open, and returns".to_owned(),
+        Attempt::Signal { signal, vector, .. } => {
+            format!("open: the kernel makes signal {signal} of it, exception {vector}")
+        }
+        Attempt::Killed(signal) => format!("it ended the process with signal {signal}"),
+        Attempt::NotTried => "not tried".to_owned(),
+    };
+    Some(format!("int {vector:02x}: {what}."))
+}
+
+fn of_ring3(seen: &Ring3) -> Value {
+    let selectors: Vec<_> = seen
+        .selectors
+        .iter()
+        .map(|told| Item::Rights(Some(told.selector), told.rights, told.limit).record())
+        .collect();
+    let loaded: serde_json::Map<String, Value> =
+        SEGMENTS.iter().zip(seen.loaded).map(|(name, it)| ((*name).to_owned(), json!(hex(it.0)))).collect();
+    let table = |attempt: &Attempt<TableRegister>| {
+        of_attempt(
+            attempt,
+            |it| json!({ "base": hex(it.base), "limit": hex(it.limit), "dummy": tollgate_inspect::is_dummy(*it) }),
+        )
+    };
+    let vectors: Vec<Value> = (0..=u8::MAX)
+        .zip(&seen.vectors)
+        .map(|(n, attempt)| {
+            let mut value = of_attempt(attempt, |()| json!({}));
+            if let Value::Object(map) = &mut value {
+                map.insert("vector".to_owned(), json!(hex(n)));
+                map.insert("closed".to_owned(), json!(is_closed(attempt)));
+            }
+            value
+        })
+        .collect();
+    json!({
+        "selectors": selectors,
+        "loaded": loaded,
+        "sgdt": table(&seen.gdtr),
+        "sidt": table(&seen.idtr),
+        "sldt": of_attempt(&seen.ldtr, |it| json!({ "selector": hex(it.0) })),
+        "str": of_attempt(&seen.tr, |it| json!({ "selector": hex(it.0) })),
+        "smsw": of_attempt(&seen.msw, |it| json!({ "value": hex(*it), "set": words::control("cr0", (*it).into()) })),
+        "int": vectors,
+    })
+}
+
+fn of_attempt<T>(attempt: &Attempt<T>, show: impl Fn(&T) -> Value) -> Value {
+    match attempt {
+        Attempt::Done(value) => {
+            let mut shown = show(value);
+            if let Value::Object(map) = &mut shown {
+                map.insert("outcome".to_owned(), json!("done"));
+            }
+            shown
+        }
+        Attempt::Signal { signal, vector, code } => {
+            json!({ "outcome": "signal", "signal": signal, "exception": vector, "code": hex(*code) })
+        }
+        Attempt::Killed(signal) => json!({ "outcome": "killed", "signal": signal }),
+        Attempt::NotTried => json!({ "outcome": "not-tried" }),
+    }
+}

@@ -1,0 +1,173 @@
+//! Items as tables.
+
+use tollgate_x86::{Tss32, Tss64};
+
+use super::item::{Item, Place};
+use super::words;
+use crate::figures;
+use crate::table::{Look, Table, paragraph};
+
+/// Items, in tables by what they are, in the order of their first. With `explain` each is told in sentences instead.
+pub fn render(items: &[Item], explain: bool, width: usize) -> String {
+    let mut parts = Vec::new();
+    let mut rest = items;
+    while let Some(first) = rest.first() {
+        let same = rest.iter().take_while(|item| Shape::of(item) == Shape::of(first)).count();
+        let (these, others) = rest.split_at(same);
+        parts.push(if explain { told(these, width) } else { tabled(these, width) });
+        rest = others;
+    }
+    parts.join("\n")
+}
+
+/// Items of one shape share a table.
+#[derive(PartialEq, Eq)]
+enum Shape {
+    Descriptor,
+    Gate,
+    Register,
+    Structure,
+}
+
+impl Shape {
+    fn of(item: &Item) -> Self {
+        match item {
+            Item::Segment(..) | Item::System(..) | Item::Rights(..) => Self::Descriptor,
+            Item::Gate32(..) | Item::Gate64(..) => Self::Gate,
+            Item::Msr(..) => Self::Register,
+            Item::Tss32(..) | Item::Tss64(..) => Self::Structure,
+        }
+    }
+}
+
+fn tabled(items: &[Item], width: usize) -> String {
+    match items {
+        [Item::Segment(..) | Item::System(..) | Item::Rights(..), ..] => descriptors(items, width),
+        [Item::Gate32(..) | Item::Gate64(..), ..] => gates(items, width),
+        [Item::Msr(..), ..] => registers(items, width),
+        _ => items.iter().map(|item| structure(item, false, width)).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+fn descriptors(items: &[Item], width: usize) -> String {
+    let mut table = Table::new(&["sel", "base", "last offset", "dpl"]);
+    for item in items {
+        let (base, limit, descriptor) = match item {
+            Item::Segment(_, it) => (format!("{:08x}", it.base), it.effective_limit(), *it),
+            Item::System(_, it) => (format!("{:016x}", it.base()), it.low.effective_limit(), it.low),
+            Item::Rights(_, rights, limit) => {
+                let it = rights.with_limit(limit.unwrap_or_default());
+                ("not told".to_owned(), limit.unwrap_or_default(), it)
+            }
+            _ => continue,
+        };
+        let limit = match item {
+            Item::Rights(_, _, None) => "not told".to_owned(),
+            _ => format!("{limit:08x}"),
+        };
+        let selector = item.selector().map_or_else(String::new, |selector| selector.to_string());
+        table.row(Look::Plain, &[selector, base, limit, descriptor.dpl.to_string()], &[words::what(item)]);
+    }
+    table.render(width)
+}
+
+fn gates(items: &[Item], width: usize) -> String {
+    let mut table = Table::new(&["at", "leads to", "dpl", "ist"]);
+    for item in items {
+        let (place, target, dpl, ist) = match item {
+            Item::Gate32(place, it) => {
+                (place, format!("{}:{:08x}", it.selector, it.offset), it.dpl, String::new())
+            }
+            Item::Gate64(place, it) => {
+                (place, format!("{}:{:016x}", it.low.selector, it.offset()), it.low.dpl, it.ist().to_string())
+            }
+            _ => continue,
+        };
+        let at = match place {
+            Place::Untold => String::new(),
+            Place::Vector(vector) => format!("int {vector:02x}"),
+            Place::Selector(selector) => selector.to_string(),
+        };
+        table.row(Look::Plain, &[at, target, dpl.to_string(), ist], &[words::what(item)]);
+    }
+    table.render(width)
+}
+
+fn registers(items: &[Item], width: usize) -> String {
+    let mut table = Table::new(&["msr", "name", "value"]).with_words(&["name", "value"]);
+    for item in items {
+        let Item::Msr(msr, value) = item else { continue };
+        let cells = [format!("{:8x}", msr.number()), msr.name().to_owned(), format!("{value:016x}")];
+        table.row(Look::Plain, &cells, &[words::sentences(item).join(" ")]);
+    }
+    table.render(width)
+}
+
+/// The fields that an entry looks at, or all that are there.
+fn structure(item: &Item, all: bool, width: usize) -> String {
+    let (fields, bytes) = match item {
+        Item::Tss32(bytes, _) => (Tss32::FIELDS, bytes),
+        Item::Tss64(bytes, _) => (Tss64::FIELDS, bytes),
+        _ => return String::new(),
+    };
+    let mut table = Table::new(&["offset", "field", "value"]).with_words(&["field"]);
+    let mut left = 0;
+    for field in fields {
+        let Some(value) = field.read(bytes) else { continue };
+        if !all && !is_of_entry(field.name) {
+            left += usize::from(value != 0);
+            continue;
+        }
+        let digits = 2 * field.size;
+        let cells = [format!("{:x}", field.offset), field.name.to_owned(), format!("{value:0digits$x}")];
+        table.row(Look::Plain, &cells, &[]);
+    }
+    let mut text = table.render(width);
+    if left > 0 {
+        let told = format!(
+            "{} more that are not 0: registers of a task that was switched away, or reserved. No entry but a task \
+             switch looks at them; --explain has them.",
+            figures::count(left, "field", "fields")
+        );
+        text.push_str(&paragraph(&told, width, ""));
+    }
+    for sentence in words::sentences(item) {
+        text.push_str(&paragraph(&sentence, width, ""));
+    }
+    text
+}
+
+/// Whether an entry looks at the field: stacks, and what guards the ports.
+fn is_of_entry(name: &str) -> bool {
+    ["esp", "ss", "rsp", "ist"].iter().any(|kind| {
+        name.strip_prefix(kind)
+            .is_some_and(|ring| !ring.is_empty() && ring.bytes().all(|it| it.is_ascii_digit()))
+    }) || ["link", "cr3", "ldt", "iomap"].contains(&name)
+}
+
+fn told(items: &[Item], width: usize) -> String {
+    let told = items.iter().map(|item| {
+        let mut text = crate::table::heading(&title(item), width);
+        if let Item::Tss32(..) | Item::Tss64(..) = item {
+            return text + &structure(item, true, width);
+        }
+        for sentence in words::sentences(item) {
+            text.push_str(&paragraph(&sentence, width, "  "));
+        }
+        text
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+fn title(item: &Item) -> String {
+    let bytes = item.bytes().map(|bytes| {
+        let shown: Vec<String> = bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        format!("{}{}", shown.join(" "), if bytes.len() > 16 { " …" } else { "" })
+    });
+    let place = match item {
+        Item::Msr(msr, value) => format!("{:x} = {value:016x}", msr.number()),
+        Item::Rights(_, rights, _) => format!("LAR {:08x}", rights.0),
+        _ => bytes.unwrap_or_default(),
+    };
+    format!("{}: {place}", words::what(item))
+}

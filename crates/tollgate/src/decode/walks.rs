@@ -1,0 +1,138 @@
+//! The walks through a state: which are made, and what they say.
+
+use serde::Serialize;
+use tollgate_inspect::dump::Joined;
+use tollgate_x86::walk::{Mode, Outcome, walk};
+use tollgate_x86::{Gate, GateKind, Msr, Vendor, WideGate, Width};
+
+use super::entry::{Entry, Way};
+use super::item::Item;
+use super::place::Place;
+use crate::args::{DecodeArgs, Maker};
+
+/// No more walks than these are chosen by themselves.
+const MOST: usize = 8;
+
+/// A walk that was made.
+#[derive(Debug, Serialize)]
+pub struct Walked {
+    /// The instruction.
+    pub entry: String,
+    /// Whose processor, where the makers' differ.
+    pub vendor: Option<&'static str>,
+    /// From which mode.
+    pub from: &'static str,
+    /// From which ring.
+    pub cpl: u8,
+    /// One sentence each.
+    pub steps: Vec<String>,
+    /// Whether the crossing was made.
+    pub crosses: bool,
+    /// How it ended, in a sentence.
+    pub outcome: String,
+}
+
+/// The walks that were asked for, or those that the state tells of, through tables of this width.
+pub fn walks(state: &Joined, items: &[Item], width: Width, args: &DecodeArgs) -> Vec<Walked> {
+    let chosen = match args.walk.as_slice() {
+        [] => told_of(state, items, width, args.cpl),
+        asked => asked.to_vec(),
+    };
+    let mut made = Vec::new();
+    for entry in chosen {
+        let Entry::Walk { way, narrow } = entry else { continue };
+        let of = |vendor| make(state, width, way, narrow, vendor, args.cpl);
+        match args.vendor {
+            Some(Maker::Intel) => made.push(of(Vendor::Intel)),
+            Some(Maker::Amd) => made.push(of(Vendor::Amd)),
+            None => {
+                let [intel, amd] = [of(Vendor::Intel), of(Vendor::Amd)];
+                match both(&intel, &amd) {
+                    Some(both) => made.push(both),
+                    None => made.extend([intel, amd]),
+                }
+            }
+        }
+    }
+    made
+}
+
+/// The walk of both makers' processors, where only their names differ.
+fn both(intel: &Walked, amd: &Walked) -> Option<Walked> {
+    let named = |text: &String, name: &str| text.replace(&format!(" on {name}"), " on Intel and AMD");
+    let of = |walked: &Walked, name: &str| -> Vec<String> {
+        walked.steps.iter().chain([&walked.outcome]).map(|step| named(step, name)).collect()
+    };
+    let mut steps = of(intel, "Intel");
+    if steps != of(amd, "AMD") {
+        return None;
+    }
+    let outcome = steps.pop()?;
+    Some(Walked {
+        entry: intel.entry.clone(),
+        vendor: None,
+        from: intel.from,
+        cpl: intel.cpl,
+        crosses: intel.crosses,
+        steps,
+        outcome,
+    })
+}
+
+fn make(state: &Joined, width: Width, way: Way, narrow: bool, vendor: Vendor, cpl: u8) -> Walked {
+    let cpl = if way.is_return() { 0 } else { cpl };
+    let mode = match (width, narrow && !way.is_return()) {
+        (Width::Legacy, _) => Mode::Protected,
+        (Width::Long, true) => Mode::Compatibility,
+        (Width::Long, false) => Mode::Long64,
+    };
+    let mut place = Place::new(state, width, mode, vendor, cpl);
+    let outcome = walk(&mut place, way.crossing(width == Width::Long, narrow));
+    Walked {
+        entry: way.to_string(),
+        vendor: Some(match vendor {
+            Vendor::Intel => "intel",
+            Vendor::Amd => "amd",
+        }),
+        from: match mode {
+            Mode::Protected => "protected mode",
+            Mode::Compatibility => "compatibility mode",
+            Mode::Long64 => "64-bit mode",
+        },
+        cpl,
+        steps: place.into_steps(),
+        crosses: outcome == Outcome::Done,
+        outcome: outcome.to_string(),
+    }
+}
+
+/// The ways into the kernel that a program at this level is meant to use, as far as the state tells of them.
+fn told_of(state: &Joined, items: &[Item], width: Width, cpl: u8) -> Vec<Entry> {
+    let told = |msr: Msr| state.msrs.contains_key(&msr.number());
+    let mut entries = Vec::new();
+    let mut add = |is_told: bool, way, narrow| {
+        if is_told && entries.len() < MOST {
+            entries.push(Entry::Walk { way, narrow });
+        }
+    };
+    for item in items {
+        let (vector, gate) = match item {
+            Item::Gate32(super::item::Place::Vector(vector), gate) => (*vector, gate),
+            Item::Gate64(super::item::Place::Vector(vector), WideGate { low, .. }) => (*vector, low),
+            _ => continue,
+        };
+        add(is_open(gate, width, cpl), Way::Int(vector), false);
+    }
+    let long = width == Width::Long;
+    add(told(Msr::SysenterCs) || told(Msr::SysenterEip), Way::Sysenter, long);
+    add(long && (told(Msr::Star) || told(Msr::Lstar)), Way::Syscall, false);
+    add(told(Msr::Cstar) || !long && told(Msr::Star), Way::Syscall, long);
+    entries
+}
+
+/// Whether an INT of a program at this level may use the gate, and not only ring 0.
+fn is_open(gate: &Gate, width: Width, cpl: u8) -> bool {
+    let by_int =
+        matches!(gate.gate_kind(width), Some((GateKind::Interrupt | GateKind::Trap | GateKind::Task, _)));
+    by_int && gate.p && gate.dpl != 0 && gate.dpl >= cpl
+}

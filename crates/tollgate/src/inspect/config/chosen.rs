@@ -1,0 +1,110 @@
+//! Which configurations are meant: files, captured machines, standard input, or the running kernel's.
+
+use std::path::{Path, PathBuf};
+
+use tollgate_inspect::Machine;
+use tollgate_inspect::config::{self, Reading, Running, Tried};
+use tollgate_model::Unknown;
+
+use crate::failure::Failure;
+
+/// The most that are held side by side; one letter and one column each.
+const MOST: usize = 8;
+/// What the running kernel says itself.
+const OWN: &str = "/proc/config.gz";
+
+/// A configuration that was read.
+pub struct Chosen {
+    /// The file it was read from, as it was named.
+    pub path: String,
+    /// What was read.
+    pub reading: Reading,
+    /// The parameters that its kernel was started with, where it is that of a machine and they can be read.
+    pub command_line: Option<String>,
+    /// Whether it is that of a machine's running kernel.
+    pub running: bool,
+}
+
+/// Reads what was named; the running kernel's where nothing was.
+///
+/// # Errors
+/// The first of them that is no configuration, with the reason.
+pub fn chosen(named: &[PathBuf]) -> Result<Vec<Chosen>, Failure> {
+    match named {
+        [] => Ok(vec![of_machine(&Machine::here(), None)?]),
+        _ if named.len() > MOST => {
+            let sentence =
+                format!("{} configurations were named; at most {MOST} fit side by side", named.len());
+            Err(Failure::input(sentence))
+        }
+        named if named.iter().filter(|path| path.as_os_str() == "-").count() > 1 => {
+            Err(Failure::input("standard input was named twice; it can be read once"))
+        }
+        named => named.iter().map(|path| choose(path)).collect(),
+    }
+}
+
+fn choose(path: &Path) -> Result<Chosen, Failure> {
+    if path.as_os_str() == "-" {
+        let reading = config::read(std::io::stdin().lock());
+        let reading = reading.map_err(|error| Failure::input(format!("standard input {error}")))?;
+        return Ok(Chosen { path: "standard input".to_owned(), reading, command_line: None, running: false });
+    }
+    if path.is_dir() {
+        let machine = match path == Path::new("/") {
+            true => Machine::here(),
+            // What the tree's calls told is of use, and no more than that.
+            false => Machine::open(path).unwrap_or_else(|_| Machine::captured(path)),
+        };
+        return of_machine(&machine, Some(path));
+    }
+    if path == Path::new(OWN)
+        && let Ok(running) = config::running(&Machine::here())
+        && running.path == OWN
+    {
+        return Ok(Chosen::of(running, None));
+    }
+    let name = path.display().to_string();
+    let reading = config::open(path).map_err(|error| Failure::input(format!("{name} {error}")))?;
+    Ok(Chosen { path: name, reading, command_line: None, running: false })
+}
+
+fn of_machine(machine: &Machine, root: Option<&Path>) -> Result<Chosen, Failure> {
+    match config::running(machine) {
+        Ok(running) => Ok(Chosen::of(running, root)),
+        Err(tried) => Err(Failure::input(not_found(&tried, root))),
+    }
+}
+
+impl Chosen {
+    fn of(running: Running, root: Option<&Path>) -> Self {
+        let path = match root {
+            Some(root) => root.join(running.path.trim_start_matches('/')).display().to_string(),
+            None => running.path,
+        };
+        Self { path, reading: running.reading, command_line: running.command_line, running: true }
+    }
+}
+
+/// Every place that was tried, with its answer; what is not there in one breath.
+fn not_found(tried: &[Tried], root: Option<&Path>) -> String {
+    let whose = match root {
+        Some(root) => format!("the machine in {}", root.display()),
+        None => "the running kernel".to_owned(),
+    };
+    let mut absent = Vec::new();
+    let mut answers = Vec::new();
+    for Tried { path, why } in tried {
+        match why {
+            // Where the release is not known, the path is no file's.
+            Unknown::Absent(_) if !path.contains("RELEASE") => absent.push(path.as_str()),
+            Unknown::Absent(why) => answers.push(format!("{path}: {why}")),
+            Unknown::Refused(why) => answers.push(format!("refused: {why}")),
+            Unknown::Unreadable(why) => answers.push(why.clone()),
+        }
+    }
+    if !absent.is_empty() {
+        answers.push(format!("absent: {}", absent.join(", ")));
+    }
+    format!("no configuration of {whose} was found, a file can be named instead; {}", answers.join("; "))
+}

@@ -1,0 +1,93 @@
+//! One configuration: what in it moves the prices, and its counts by area.
+
+use std::collections::BTreeMap;
+
+use tollgate_inspect::config::{Area, Counts, Entry, Overridden, Value, identity, overridden, tally};
+
+use super::asked::Asked;
+use super::chosen::Chosen;
+use super::moving::{Options, moving, row, table};
+use super::words;
+use crate::table::{Look, Table, heading, paragraph};
+
+/// Everything about one configuration.
+pub fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
+    let configuration = &chosen.reading.configuration;
+    let mut text = heading(&words::kernel(chosen), width);
+    text.push_str(&paragraph(&words::place(chosen), width, ""));
+    text.push_str(&paragraph(&words::counts(Counts::of(configuration)), width, ""));
+    text.push_str(&words::oddities(configuration, width));
+    let given = chosen.command_line.as_deref().map(overridden).unwrap_or_default();
+    if chosen.running {
+        text.push_str(&parameters(chosen, &given, width));
+    }
+    text.push('\n');
+    let (areas, options) = (areas(chosen, asked, width), options(chosen));
+    let parts = match asked.every_option() {
+        true => [areas, every(&options, &given, asked, width)],
+        false => [moving(&options, &given, asked, width), areas],
+    };
+    text.push_str(&parts.join("\n"));
+    text.push('\n');
+    text.push_str(&paragraph(words::NOT_STATE, width, ""));
+    text
+}
+
+/// The counts of each area.
+fn areas(chosen: &Chosen, asked: &Asked, width: usize) -> String {
+    let mut table = Table::new(&["area", "built in", "modules", "off", "values"]).with_dispensable(1);
+    for tally in tally(&chosen.reading.configuration).iter().filter(|tally| asked.has(tally.area)) {
+        let Counts { built_in, modules, off, valued } = tally.counts;
+        let counts = [built_in, modules, off, valued].map(|count| count.to_string());
+        let look = if tally.counts.all() == 0 { Look::Faint } else { Look::Plain };
+        let cells: Vec<String> = std::iter::once(tally.area.name.to_owned()).chain(counts).collect();
+        let about = asked.explained().then(|| tally.area.about.to_owned());
+        table.row(look, &cells, &Vec::from_iter(about));
+    }
+    table.render(width)
+}
+
+fn options(chosen: &Chosen) -> Options<'_> {
+    let mut options = Options::new();
+    for (name, value) in &chosen.reading.configuration.options {
+        let now = identity(name).name;
+        // Where both names stand, the one of today counts.
+        if now == name || !options.contains_key(now) {
+            options.insert(now, value);
+        }
+    }
+    options
+}
+
+/// Every option of the areas that were asked for.
+fn every(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -> String {
+    let mut by_area: BTreeMap<&str, Vec<(&str, &Value)>> = BTreeMap::new();
+    for (&name, &value) in options {
+        by_area.entry(identity(name).area.name).or_default().push((name, value));
+    }
+    let mut table = table();
+    for area in asked.areas() {
+        let Some(options) = by_area.get(area.name) else { continue };
+        table.heading(area.name);
+        let (moving, others): (Vec<_>, Vec<_>) =
+            options.iter().partition(|(name, _)| entry_of(area, name).is_some_and(|it| it.moves.is_some()));
+        for (name, value) in moving.into_iter().chain(others) {
+            row(&mut table, name, Some(value), entry_of(area, name), given);
+        }
+    }
+    table.render(width)
+}
+
+fn entry_of(area: &Area, name: &str) -> Option<&'static Entry> {
+    identity(name).entry.filter(|_| identity(name).area.name == area.name)
+}
+
+/// What the command line of a running kernel changes.
+fn parameters(chosen: &Chosen, given: &[Overridden], width: usize) -> String {
+    let sentence = match (&chosen.command_line, words::parameters(given).as_slice()) {
+        (None, _) => "The command line of this kernel cannot be read.".to_owned(),
+        (Some(_), []) => "Its command line overrides none of the options that move prices.".to_owned(),
+        (Some(_), parameters) => format!("Its command line overrides some: {}.", parameters.join(" ")),
+    };
+    paragraph(&sentence, width, "")
+}

@@ -1,0 +1,98 @@
+//! `tollgate inspect`: every fact of a place, grouped by subject, with its source and what it is known to move.
+
+mod capturing;
+mod chosen;
+mod document;
+mod page;
+mod reasons;
+mod sentence;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tollgate_inspect::{Machine, SUBJECTS};
+use tollgate_model::{Environment, Fact};
+
+use crate::args::{Format, InspectArgs};
+use crate::failure::{Failure, plainly};
+use crate::{out, say};
+
+/// Facts of one subject, in the order in which they are best read.
+pub struct Group {
+    /// Such as `processor`, or `files under /home`.
+    pub subject: String,
+    /// By name.
+    pub facts: Vec<(String, Fact)>,
+}
+
+/// The subject of what changes from moment to moment.
+const NOW: &str = "this moment";
+/// What the registry puts after the names of such facts.
+const WHEN: &str = "now";
+
+/// Shows the facts that were asked for, or captures what they are read from.
+///
+/// # Errors
+/// A tree, directory or name that there is not; a capture that cannot be written.
+pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
+    if let Some(target) = &args.capture {
+        return capturing::capture(&measured(args)?, target, args.format);
+    }
+    let machine = super::machine(args.from.as_deref())?;
+    let directory = match &args.from {
+        // The directory is one of the other machine.
+        Some(_) => args.dir.as_deref().or(machine.captured_directory()).map(Path::to_owned),
+        None => Some(measured(args)?),
+    };
+    let all = groups(&machine, directory.as_deref());
+    let environment: Environment = all.iter().flat_map(|group| group.facts.iter().cloned()).collect();
+    let chosen = chosen::chosen(all, &args.only)?;
+    match args.format {
+        Format::Json => out::print_json(&document::Document::of(&chosen, &environment, args.from.as_deref())),
+        Format::Table => {
+            let mut text = String::new();
+            if args.only.is_empty() {
+                text.push_str(&sentence::sentence(&environment, out::width()));
+                text.push('\n');
+            }
+            text.push_str(&page::page(&chosen, &environment, out::width()));
+            out::print(&text)
+        }
+    }
+}
+
+/// All facts of a machine; those of a file system too where there is a directory on it.
+fn groups(machine: &Machine, directory: Option<&Path>) -> Vec<Group> {
+    let mut groups: Vec<Group> = SUBJECTS
+        .iter()
+        .map(|subject| Group {
+            subject: subject.name.to_owned(),
+            facts: subject.facts.iter().flat_map(|spec| spec.read(machine)).collect(),
+        })
+        .collect();
+    for group in &mut groups {
+        // A family has once more what has an entry of its own.
+        let mut seen = std::collections::BTreeSet::new();
+        group.facts.retain(|(name, _)| seen.insert(name.clone()));
+    }
+    if let Some(directory) = directory {
+        let subject = format!("files under {}", say::clean(&directory.to_string_lossy()));
+        groups.push(Group { subject, facts: tollgate_inspect::storage(machine, directory) });
+    }
+    let moments = tollgate_inspect::strain(machine, WHEN);
+    groups.push(Group { subject: NOW.to_owned(), facts: moments });
+    groups
+}
+
+/// The directory on this machine that was named, or the current one, by its whole name.
+fn measured(args: &InspectArgs) -> Result<PathBuf, Failure> {
+    let Some(named) = &args.dir else {
+        return Ok(fs::canonicalize(".").unwrap_or_else(|_| PathBuf::from("/")));
+    };
+    let cannot = |why: String| Failure::input(format!("--dir: {} {why}", named.display()));
+    let whole = fs::canonicalize(named).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => cannot("does not exist".to_owned()),
+        _ => cannot(format!("cannot be used: {}", plainly(&error))),
+    })?;
+    if whole.is_dir() { Ok(whole) } else { Err(cannot("is not a directory".to_owned())) }
+}

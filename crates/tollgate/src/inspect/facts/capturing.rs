@@ -1,0 +1,62 @@
+//! `tollgate inspect --capture`: keeps what the facts are read from, and says what is in it.
+
+use std::path::Path;
+
+use serde::Serialize;
+use tollgate_inspect::{CaptureError, Captured};
+use tollgate_probes::bench::interrupt;
+
+use crate::args::Format;
+use crate::failure::{Failure, plainly};
+use crate::table::paragraph;
+use crate::{figures, out};
+
+/// What is in it, for whoever hands it on.
+const CONTENT: &str = "\
+It holds what the facts are read from and nothing else: the kernel's command line up to `--`, mounts with their options, \
+names of control groups, limits, and as root where the kernel lies in memory. No host name is in it, no variable but \
+container=, no command line of a process. Look at proc/cmdline and proc/self/mountinfo before it is handed on: a \
+parameter or a mount may hold a secret.";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    directory: &'a Path,
+    files: usize,
+    bytes: u64,
+    calls: usize,
+    failed: usize,
+}
+
+/// Captures this machine into `target`.
+///
+/// # Errors
+/// When something is there already, nothing can be written there, or somebody interrupts.
+pub fn capture(directory: &Path, target: &Path, format: Format) -> Result<(), Failure> {
+    interrupt::install();
+    let captured = tollgate_inspect::capture(directory, target, &|| interrupt::requested().is_some());
+    let captured = captured.map_err(|error| match (error, interrupt::requested()) {
+        (_, Some(signal)) => Failure::Interrupted(signal),
+        (CaptureError::Unwritable(error), None) => {
+            Failure::input(format!("--capture: {} cannot be written: {}", target.display(), plainly(&error)))
+        }
+        (error, None) => Failure::input(format!("--capture: {} {error}", target.display())),
+    })?;
+    let Captured { files, bytes, failed, calls } = captured;
+    match format {
+        Format::Json => out::print_json(&Document { directory: target, files, bytes, calls, failed }),
+        Format::Table => {
+            let width = out::width();
+            let files = figures::count(files, "file", "files");
+            let what = format!(
+                "Captured into {}: {files} ({} KiB), the answers of {}, and {}. `tollgate inspect --from {}` \
+                 reads it.",
+                target.display(),
+                bytes.div_ceil(1024),
+                figures::count(calls, "call", "calls"),
+                figures::count(failed, "refusal or error", "refusals and errors"),
+                target.display(),
+            );
+            out::print(&format!("{}{}", paragraph(&what, width, ""), paragraph(CONTENT, width, "")))
+        }
+    }
+}

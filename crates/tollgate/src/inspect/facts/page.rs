@@ -1,0 +1,263 @@
+//! The facts, for eyes: a subject each, what moves prices first, what is alike together, and what is not known
+//! at the end with its reason.
+
+use anstyle::Style;
+use tollgate_model::{Environment, Fact, FactValue};
+
+use super::Group;
+use super::reasons::reasons;
+use crate::say::clean;
+use crate::table::{heading, wrap};
+
+/// What is read second.
+pub const FAINT: Style = Style::new().dimmed();
+const STRONG: Style = Style::new().bold();
+/// In front of every line of a subject.
+pub const INDENT: &str = "  ";
+const DEEPER: &str = "      ";
+/// Names that are longer have their value on the next line.
+const WIDEST_NAME: usize = 32;
+/// On narrower pages every value is on the next line.
+const NARROW: usize = 56;
+/// The vulnerabilities that the processor does not have.
+const NOT_AFFECTED: &str = "Not affected";
+
+/// All groups, with a line between them.
+pub fn page(groups: &[Group], environment: &Environment, width: usize) -> String {
+    let groups: Vec<String> = groups.iter().map(|group| block(group, environment, width)).collect();
+    groups.join("\n")
+}
+
+fn block(group: &Group, environment: &Environment, width: usize) -> String {
+    let mut text = heading(&group.subject, width);
+    let told = |fact: &Fact| fact.value().is_some();
+    let moves = |name: &str| tollgate_inspect::movers(name).is_some();
+    let (known, unknown): (Vec<_>, Vec<_>) = group.facts.iter().partition(|(_, fact)| told(fact));
+    let (alike, single): (Vec<_>, Vec<_>) =
+        known.into_iter().partition(|(name, fact)| kind(name, fact).is_some());
+    let (movers, others): (Vec<_>, Vec<_>) = single.into_iter().partition(|(name, _)| moves(name));
+    let names = movers.iter().chain(&others).map(|(name, _)| name.chars().count());
+    let column = names.filter(|&name| name <= WIDEST_NAME && width >= NARROW).max().unwrap_or(0);
+    let mut said = None;
+    for (name, fact) in movers.into_iter().chain(others) {
+        let differs = differs(name, fact, environment);
+        let moves = tollgate_inspect::movers(name);
+        // Members of a family move the same: once is enough.
+        let new = moves.filter(|_| moves != said);
+        said = moves;
+        text.push_str(&row((name, fact), differs, new, column, width));
+    }
+    for label in ["yes", "no", NOT_AFFECTED] {
+        let items = alike.iter().filter(|(name, fact)| kind(name, fact) == Some(label));
+        let items: Vec<String> = items.map(|(name, fact)| short(name, fact)).collect();
+        if !items.is_empty() {
+            let source = if label == NOT_AFFECTED { common_source(&alike) } else { String::new() };
+            let list = format!("{}{source}", items.join(", "));
+            text.push_str(&hanging(&format!("{label}: "), &list, Style::new(), width));
+        }
+    }
+    text.push_str(&reasons(&unknown, environment, width));
+    text
+}
+
+/// The value that a fact has in common with many others beside it, where nothing else is to be said of it.
+fn kind(name: &str, fact: &Fact) -> Option<&'static str> {
+    let moves = tollgate_inspect::movers(name).is_some();
+    match fact.value()? {
+        FactValue::Flag(flag) if name.starts_with("cpu.feature.") && !moves => {
+            Some(if *flag { "yes" } else { "no" })
+        }
+        FactValue::Text(text) if name.starts_with("mitigation.") && text == NOT_AFFECTED => {
+            Some(NOT_AFFECTED)
+        }
+        _ => None,
+    }
+}
+
+/// Among its like a feature is named by its last part, with its bit.
+fn short(name: &str, fact: &Fact) -> String {
+    match (name.strip_prefix("cpu.feature."), fact) {
+        (Some(feature), Fact::Known { source, .. }) => format!("{feature} ({source})"),
+        _ => name.strip_prefix("mitigation.").unwrap_or(name).to_owned(),
+    }
+}
+
+/// The directory that the values were all read in.
+fn common_source(facts: &[&(String, Fact)]) -> String {
+    let sources = facts.iter().map(|(_, fact)| match fact {
+        Fact::Known { source, .. } => source.rsplit_once('/').map(|(directory, _)| directory),
+        Fact::Unknown { .. } => None,
+    });
+    let sources: std::collections::BTreeSet<Option<&str>> = sources.collect();
+    match sources.into_iter().collect::<Vec<_>>()[..] {
+        [Some(directory)] => format!(" [{directory}]"),
+        _ => String::new(),
+    }
+}
+
+/// A name, its value and its source, and beneath them what it moves.
+fn row(
+    (name, fact): (&str, &Fact),
+    differs: bool,
+    moves: Option<&str>,
+    column: usize,
+    width: usize,
+) -> String {
+    let Fact::Known { value, source } = fact else { return String::new() };
+    let (name, source) = (clean(name), clean(source));
+    let mut value = clean(&shown(&name, value)).into_owned();
+    if differs {
+        value.push_str(" (the kernel says otherwise)");
+    }
+    let room = width.saturating_sub(INDENT.len() + column + 2).max(10);
+    let mut lines = wrap(&value, room);
+    if lines.is_empty() {
+        lines.push("(empty)".to_owned());
+    }
+    let mut text = String::new();
+    let pad = INDENT.len() + column + 2;
+    let mut lines = lines.into_iter().peekable();
+    if name.chars().count() > column {
+        for piece in wrap(&name, width.saturating_sub(INDENT.len())) {
+            text.push_str(&format!("{INDENT}{STRONG}{piece}{STRONG:#}\n"));
+        }
+    } else if let Some(first) = lines.next() {
+        let gap = column + 2 - name.chars().count();
+        text.push_str(&format!("{INDENT}{STRONG}{name}{STRONG:#}{:gap$}{first}", ""));
+        let used = pad + first.chars().count();
+        // A short value has its source beside it.
+        if lines.peek().is_none() && used + 2 + source.chars().count() + 2 <= width {
+            text.push_str(&format!("  {FAINT}[{source}]{FAINT:#}\n"));
+            return text + &influence(moves, None, width);
+        }
+        text.push('\n');
+    }
+    lines.for_each(|line| text.push_str(&format!("{:pad$}{line}\n", "")));
+    text + &influence(moves, Some(&source), width)
+}
+
+/// Bytes and ticks are numbers too; only what is large in bytes is easier to read otherwise.
+fn shown(name: &str, value: &FactValue) -> String {
+    let is_bytes = ["memory.total", "cgroup.memory", "cache.l", "files.free"];
+    match value {
+        FactValue::Integer(bytes)
+            if name == "memory.swap" || is_bytes.iter().any(|start| name.starts_with(start)) =>
+        {
+            sized(*bytes)
+        }
+        FactValue::Real(x) => format!("{x:.2}"),
+        value => value.to_string(),
+    }
+}
+
+fn sized(bytes: i64) -> String {
+    let unit = [(1_i64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let exact = |&(unit, _): &(i64, &str)| bytes >= unit && bytes % unit == 0 && bytes / unit < 10_000;
+    match (unit.into_iter().find(exact), unit.into_iter().find(|(unit, _)| bytes >= *unit)) {
+        (Some((unit, name)), _) => format!("{} {name}", bytes / unit),
+        (None, Some((unit, name))) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+        (None, None) => format!("{bytes} bytes"),
+    }
+}
+
+/// What a fact moves, and its source where that had no room above.
+fn influence(moves: Option<&str>, source: Option<&str>, width: usize) -> String {
+    let mut text = String::new();
+    if let Some(moves) = moves {
+        text.push_str(&hanging(&format!("{DEEPER}moves "), moves, FAINT, width));
+    }
+    if let Some(source) = source {
+        let source = format!("[{source}]");
+        text.push_str(&hanging(DEEPER, &source, FAINT, width));
+    }
+    text
+}
+
+/// Whether CPUID says something else than the kernel.
+fn differs(name: &str, fact: &Fact, environment: &Environment) -> bool {
+    let kernel = name.strip_suffix(".cpuid").and_then(|name| environment.get(name)?.value());
+    kernel.is_some_and(|kernel| Some(kernel) != fact.value())
+}
+
+/// A paragraph behind a label, with its later lines below its first word.
+pub fn hanging(label: &str, text: &str, style: Style, width: usize) -> String {
+    let label = if label.starts_with(' ') { label.to_owned() } else { format!("{INDENT}{label}") };
+    let indent = label.chars().count().min(16);
+    let room = width.saturating_sub(indent).max(10);
+    let first = width.saturating_sub(label.chars().count()).max(10);
+    let mut out = String::new();
+    for (at, line) in wrap(&clean(text), room.min(first)).into_iter().enumerate() {
+        let line = if at == 0 { format!("{label}{line}") } else { format!("{:indent$}{line}", "") };
+        let line = line.trim_end();
+        match style == Style::new() {
+            true => out.push_str(&format!("{line}\n")),
+            false => out.push_str(&format!("{style}{line}{style:#}\n")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(facts: &[(&str, Fact)], width: usize) -> String {
+        let facts: Vec<(String, Fact)> =
+            facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone())).collect();
+        let environment: Environment = facts.iter().cloned().collect();
+        let group = Group { subject: "subject".to_owned(), facts };
+        anstream::adapter::strip_str(&page(&[group], &environment, width)).to_string()
+    }
+
+    #[test]
+    fn what_moves_prices_comes_first_and_what_is_not_known_last() {
+        let text = plain(
+            &[
+                ("kernel.lsm", Fact::refused("/sys/kernel/security/lsm: Permission denied (os error 13)")),
+                ("cpu.family", Fact::known(6_i64, "CPUID.1:EAX")),
+                ("mitigation.meltdown", Fact::known("Mitigation: PTI", "/sys/meltdown")),
+                ("mitigation.mds", Fact::known("Not affected", "/sys/mds")),
+                ("mitigation.l1tf", Fact::known("Not affected", "/sys/l1tf")),
+                ("cpu.vendor", Fact::absent("not here")),
+                ("cpu.model", Fact::absent("not here")),
+                ("cpu.smt_active", Fact::absent("/sys/cpu/smt does not exist")),
+                ("cpu.online", Fact::absent("/sys/cpu/online does not exist")),
+            ],
+            80,
+        );
+        let expected = "\
+subject
+  mitigation.meltdown  Mitigation: PTI  [/sys/meltdown]
+      moves kernel entry: PTI switches page tables at every crossing
+  cpu.family           6  [CPUID.1:EAX]
+  Not affected: mds, l1tf [/sys]
+  refused: kernel.lsm (/sys/kernel/security/lsm: Permission denied). Root would
+           mostly be told
+  absent: cpu.vendor, cpu.model (not here); cpu.smt_active, cpu.online (not in
+          /sys/cpu: smt, online)
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_page() {
+        let long = "word ".repeat(60);
+        let facts = [
+            ("kernel.command_line", Fact::known(long.as_str(), "/proc/cmdline")),
+            ("cpu.a_name_that_is_longer_than_any_other_name", Fact::known("x".repeat(300), "y".repeat(200))),
+            ("cpu.threads_per_core", Fact::known(1_i64, "a")),
+            ("cpu.threads_per_core.cpuid", Fact::known(2_i64, "b")),
+            ("memory.total", Fact::known(3_i64 << 30, "c")),
+            ("kernel.lsm", Fact::unreadable(long.as_str())),
+            ("memory.thp", Fact::known("\u{1b}[31m", "c")),
+        ];
+        for width in [30, 40, 60, 80, 120] {
+            let text = plain(&facts, width);
+            for line in text.lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+            assert!(!text.contains('\u{1b}') && text.contains("3 GiB"), "{text}");
+        }
+        assert!(plain(&facts, 80).contains("2 (the kernel says otherwise)"));
+    }
+}

@@ -1,0 +1,100 @@
+//! What is not known, compactly: facts that one reason holds for are named together, and nothing is left out.
+
+use tollgate_model::{Environment, Fact, Unknown};
+
+use super::page::{FAINT, INDENT, hanging};
+
+/// What is not known, a line for each reason.
+pub fn reasons(unknown: &[&(String, Fact)], environment: &Environment, width: usize) -> String {
+    let mut lines: Vec<Reason> = Vec::new();
+    for (name, fact) in unknown {
+        let Fact::Unknown { why } = fact else { continue };
+        let (kind, why) = match why {
+            Unknown::Refused(why) => ("refused", why),
+            Unknown::Unreadable(why) => ("unreadable", why),
+            Unknown::Absent(why) => ("absent", why),
+        };
+        let reason = Reason::of(kind, name, why);
+        match lines.iter_mut().find(|known| known.joins(&reason)) {
+            Some(known) => known.join(reason),
+            None => lines.push(reason),
+        }
+    }
+    let mut text = String::new();
+    for kind in ["refused", "unreadable", "absent"] {
+        let of_kind = lines.iter().filter(|reason| reason.kind == kind);
+        let of_kind: Vec<String> = of_kind.map(Reason::to_string).collect();
+        if !of_kind.is_empty() {
+            let help = if kind == "refused" { help(environment) } else { "" };
+            let list = format!("{}{help}", of_kind.join("; "));
+            text.push_str(&hanging(&format!("{INDENT}{kind}: "), &list, FAINT, width));
+        }
+    }
+    text
+}
+
+/// Why some facts are not known, all of them for this reason.
+struct Reason<'a> {
+    kind: &'static str,
+    names: Vec<&'a str>,
+    why: &'a str,
+    /// The directory and the files in it that are not there, where that is the reason.
+    missing: Option<(&'a str, Vec<&'a str>)>,
+}
+
+impl<'a> Reason<'a> {
+    fn of(kind: &'static str, name: &'a str, why: &'a str) -> Self {
+        let path = why.strip_suffix(" does not exist").filter(|path| !path.contains([' ', ',']));
+        let missing = path.and_then(|path| path.rsplit_once('/'));
+        let missing = missing.map(|(directory, file)| (directory, vec![file]));
+        Self { kind, names: vec![name], why, missing }
+    }
+
+    fn joins(&self, other: &Self) -> bool {
+        let same_directory = match (&self.missing, &other.missing) {
+            (Some((own, _)), Some((others, _))) => own == others,
+            _ => false,
+        };
+        self.kind == other.kind && (self.why == other.why || same_directory)
+    }
+
+    fn join(&mut self, other: Self) {
+        self.names.extend(other.names);
+        if let (Some((_, own)), Some((_, others))) = (&mut self.missing, other.missing) {
+            for file in others {
+                if !own.contains(&file) {
+                    own.push(file);
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.names.join(", ");
+        match &self.missing {
+            Some((directory, files)) if files.len() > 1 => {
+                write!(f, "{names} (not in {directory}: {})", files.join(", "))
+            }
+            _ => write!(f, "{names} ({})", plain_reason(self.why)),
+        }
+    }
+}
+
+/// What would show what was refused.
+fn help(environment: &Environment) -> &'static str {
+    match crate::facts::number(environment, "process.user") {
+        Some(0.0) => ". Refused even to root here: a capability is missing, or a security module forbids it",
+        _ => ". Root would mostly be told",
+    }
+}
+
+/// The reason, shorter where it is the usual one.
+fn plain_reason(why: &str) -> String {
+    let without_number = match why.rfind(" (os error ") {
+        Some(at) if why.ends_with(')') => &why[..at],
+        _ => why,
+    };
+    without_number.replace(" does not exist", " is not there")
+}

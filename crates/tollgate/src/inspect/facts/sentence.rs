@@ -1,0 +1,126 @@
+//! What the place is, in a paragraph made of nothing but facts.
+
+use tollgate_model::{Environment, Fact, FactValue};
+
+use crate::table::paragraph;
+use crate::{facts, figures};
+
+/// The paragraph, wrapped.
+pub fn sentence(environment: &Environment, width: usize) -> String {
+    let state = [processors(environment), state(environment), clocks(environment)];
+    let state: Vec<String> = state.into_iter().flatten().collect();
+    let mut text = format!("{} {}, {}", kernel(environment), machine(environment), container(environment));
+    for part in state {
+        text.push_str("; ");
+        text.push_str(&part);
+    }
+    text.push('.');
+    paragraph(&text, width, "")
+}
+
+fn kernel(environment: &Environment) -> String {
+    let release = facts::text(environment, "kernel.release");
+    match (facts::text(environment, "sandbox.kernel"), release) {
+        (Some(sandbox), Some(release)) => format!("{sandbox}, which calls itself Linux {release},"),
+        (Some(sandbox), None) => sandbox.to_owned(),
+        (None, Some(release)) => format!("Linux {release}"),
+        (None, None) => "A kernel that does not say its name".to_owned(),
+    }
+}
+
+fn machine(environment: &Environment) -> String {
+    match list(environment, "hypervisor.layers") {
+        None => "on a machine that does not tell whether it is virtual".to_owned(),
+        Some([]) => "on hardware, as far as can be told".to_owned(),
+        Some(layers) => format!("in a virtual machine ({})", layers.join(", ")),
+    }
+}
+
+fn container(environment: &Environment) -> String {
+    match list(environment, "container.layers") {
+        None => "whether in a container cannot be told".to_owned(),
+        Some([]) => "in no container that leaves a mark".to_owned(),
+        Some(layers) => format!("in a container ({})", layers.join(", ")),
+    }
+}
+
+fn processors(environment: &Environment) -> Option<String> {
+    let allowed = facts::number(environment, "cpu.allowed")?;
+    let online = facts::number(environment, "cpu.online").filter(|online| *online > allowed);
+    let processors = figures::count(allowed as usize, "processor", "processors");
+    let of = online.map(|online| format!(" of {online}")).unwrap_or_default();
+    let model = facts::text(environment, "cpu.model").map(|model| format!(", {model}")).unwrap_or_default();
+    Some(format!("{processors}{of} to run on{model}"))
+}
+
+/// What stands in every crossing's way, as far as it is known.
+fn state(environment: &Environment) -> Option<String> {
+    let mut parts = Vec::new();
+    if let Some(pti) = facts::flag(environment, "mitigation.pti") {
+        parts.push(format!("page-table isolation {}", if pti { "on" } else { "off" }));
+    }
+    if let Some(mode) = facts::text(environment, "seccomp.mode") {
+        parts.push(match (mode, facts::number(environment, "seccomp.filters")) {
+            ("disabled", _) => "no seccomp filter".to_owned(),
+            ("filter", Some(filters)) => {
+                figures::count(filters as usize, "seccomp filter", "seccomp filters")
+            }
+            (mode, _) => format!("seccomp {mode}"),
+        });
+    }
+    if facts::number(environment, "process.tracer").is_some_and(|tracer| tracer > 0.0) {
+        parts.push("traced by another process".to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn clocks(environment: &Environment) -> Option<String> {
+    let source = facts::text(environment, "clocksource.current")?;
+    let how = match facts::flag(environment, "clocksource.in_user_mode") {
+        Some(true) => ", in user mode",
+        Some(false) => ", by system call",
+        None => "",
+    };
+    Some(format!("time is read from {source}{how}"))
+}
+
+fn list<'a>(environment: &'a Environment, name: &str) -> Option<&'a [String]> {
+    match environment.get(name).and_then(Fact::value) {
+        Some(FactValue::List(items)) => Some(items),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_known_is_said() {
+        let nothing = sentence(&Environment::new(), 200);
+        assert_eq!(
+            nothing,
+            "A kernel that does not say its name on a machine that does not tell whether it is virtual, whether in a \
+             container cannot be told.\n"
+        );
+        let known: Environment = [
+            ("kernel.release", Fact::known("6.1", "test")),
+            ("hypervisor.layers", Fact::known(vec!["KVM".to_owned()], "test")),
+            ("container.layers", Fact::known(vec!["docker".to_owned()], "test")),
+            ("cpu.allowed", Fact::known(1_i64, "test")),
+            ("cpu.online", Fact::known(4_i64, "test")),
+            ("mitigation.pti", Fact::known(true, "test")),
+            ("seccomp.mode", Fact::known("filter", "test")),
+            ("seccomp.filters", Fact::known(2_i64, "test")),
+            ("clocksource.current", Fact::known("hpet", "test")),
+            ("clocksource.in_user_mode", Fact::known(false, "test")),
+        ]
+        .map(|(name, fact)| (name.to_owned(), fact))
+        .into();
+        assert_eq!(
+            sentence(&known, 300),
+            "Linux 6.1 in a virtual machine (KVM), in a container (docker); 1 processor of 4 to run on; page-table \
+             isolation on, 2 seccomp filters; time is read from hpet, by system call.\n"
+        );
+    }
+}

@@ -1,0 +1,298 @@
+//! `tollgate inspect aslr`: real programs, programs made up byte by byte, and places where tracing is refused.
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Home, one_line};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const TOLLGATE: &str = env!("CARGO_BIN_EXE_tollgate");
+/// The difference to the true number of bits that is promised.
+const CLOSE: f64 = 0.3;
+
+fn region<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let regions = document["regions"].as_array().expect("a list");
+    regions.iter().find(|region| region["name"] == name).expect(name)
+}
+
+/// What it says, or nothing where this place lets nobody be traced.
+fn traced(home: &Home, program: &str, runs: &str) -> Option<Value> {
+    let output = home
+        .tollgate(["inspect", "aslr", program, "--runs", runs, "--format", "json"])
+        .output()
+        .expect("run");
+    if output.status.success() {
+        return Some(serde_json::from_slice(&output.stdout).expect("JSON"));
+    }
+    let why = one_line(&output.stderr);
+    assert!(why.contains("cannot be looked at"), "{why}");
+    println!("skipped: {why}");
+    None
+}
+
+/// An ELF file whose every instruction is UD2: had one of them run, it would have died before anything was seen.
+fn program(is_32_bit: bool, kind: u16, is_pie: bool) -> Vec<u8> {
+    const BASE: u64 = 0x40_0000;
+    let (header, entry_size, at) = if is_32_bit { (52u64, 32u64, 0x1000) } else { (64, 56, 0x1000) };
+    let base = if kind == 2 { BASE } else { 0 };
+    let mut bytes = vec![0x7f, b'E', b'L', b'F', if is_32_bit { 1 } else { 2 }, 1, 1];
+    bytes.resize(16, 0);
+    let word = |bytes: &mut Vec<u8>, value: u64| match is_32_bit {
+        true => bytes.extend((value as u32).to_le_bytes()),
+        false => bytes.extend(value.to_le_bytes()),
+    };
+    bytes.extend(kind.to_le_bytes());
+    bytes.extend(if is_32_bit { 3u16 } else { 62 }.to_le_bytes());
+    bytes.extend(1u32.to_le_bytes());
+    word(&mut bytes, base + at);
+    word(&mut bytes, header);
+    word(&mut bytes, 0);
+    bytes.extend(0u32.to_le_bytes());
+    for half in [header as u16, entry_size as u16, 2, 0, 0, 0] {
+        bytes.extend(half.to_le_bytes());
+    }
+    // One piece with all of the file, and its dynamic section.
+    for (segment, offset, size) in [(1u32, 0, 0x2000u64), (2, 0x800, 0x20)] {
+        bytes.extend(segment.to_le_bytes());
+        if !is_32_bit {
+            bytes.extend(7u32.to_le_bytes());
+        }
+        for value in [offset, base + offset, base + offset, size, size] {
+            word(&mut bytes, value);
+        }
+        if is_32_bit {
+            bytes.extend(7u32.to_le_bytes());
+        }
+        word(&mut bytes, 0x1000);
+    }
+    bytes.resize(0x800, 0);
+    for value in [0x6fff_fffb, if is_pie { 0x0800_0000 } else { 0 }, 0, 0] {
+        word(&mut bytes, value);
+    }
+    bytes.resize(at as usize, 0);
+    bytes.extend([0x0f, 0x0b].repeat(0x800));
+    bytes
+}
+
+fn executable(home: &Home, name: &str, content: &[u8]) -> String {
+    let path = home.file(name, content);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("made executable");
+    path
+}
+
+/// What every region that was seen must be: as many bits as allowed, or a reason why not.
+fn expect_what_is_allowed(document: &Value) {
+    for region in document["regions"].as_array().expect("a list") {
+        let (Some(bits), Some(allowed)) = (region["bits"].as_f64(), region["allowed"].as_f64()) else {
+            continue;
+        };
+        let explained = region["differs"].is_string();
+        assert!(explained || (bits - allowed).abs() < CLOSE, "{region}");
+    }
+}
+
+#[test]
+fn a_program_moves_by_what_is_allowed() {
+    let home = Home::new();
+    let began = Instant::now();
+    let document = home.json(["inspect", "aslr", "--format", "json"]);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(document["starts"], 1000);
+    expect_what_is_allowed(&document);
+    let text = home.output(["inspect", "aslr", "--runs", "100"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("region") && text.contains("randomize_va_space"), "{text}");
+    assert!(home.files().is_empty());
+}
+
+#[test]
+fn without_randomization_it_says_so_and_why() {
+    const ADDR_NO_RANDOMIZE: libc::c_ulong = 0x004_0000;
+    let home = Home::new();
+    let run = |arguments: &[&str]| -> Output {
+        let mut command = Command::new(TOLLGATE);
+        command.args(["inspect", "aslr"]).args(arguments);
+        // SAFETY: personality(2) is a system call and changes only the child, as setarch -R does.
+        unsafe {
+            command.pre_exec(|| match libc::personality(ADDR_NO_RANDOMIZE) {
+                -1 => Err(std::io::Error::last_os_error()),
+                _ => Ok(()),
+            })
+        };
+        command.output().expect("run")
+    };
+    let output = run(&["--runs", "200"]);
+    if !output.status.success() {
+        println!("skipped: {}", one_line(&output.stderr));
+        return;
+    }
+    let text = String::from_utf8(output.stdout).expect("text");
+    // A kernel that only plays Linux's part may take the word and do nothing.
+    if home.json(["inspect", "kernel", "--format", "json"])["sandbox"].is_string() {
+        println!("skipped: this kernel need not obey");
+        return;
+    }
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.starts_with("not randomised: "), "{text}");
+    assert!(flat.contains("ADDR_NO_RANDOMIZE"), "{text}");
+    let document: Value =
+        serde_json::from_slice(&run(&["--runs", "50", "--format", "json"]).stdout).expect("JSON");
+    assert_eq!(document["randomised"], false);
+    for region in document["regions"].as_array().expect("a list") {
+        assert!(region["absent"].is_string() || region["bits"] == 0.0, "{region}");
+    }
+}
+
+#[test]
+fn a_program_at_a_fixed_address_has_only_its_code_there() {
+    let home = Home::new();
+    let path = executable(&home, "fixed", &program(false, 2, false));
+    let Some(document) = traced(&home, &path, "300") else { return };
+    assert_eq!(document["elf"]["kind"], "fixed");
+    let code = region(&document, "code");
+    assert_eq!((code["bits"].as_f64(), code["lowest"].as_str()), (Some(0.0), Some("0x401000")));
+    assert!(region(&document, "loader")["absent"].as_str().expect("why").contains("no dynamic loader"));
+    expect_what_is_allowed(&document);
+}
+
+#[test]
+fn a_static_program_that_is_position_independent_moves() {
+    let home = Home::new();
+    let path = executable(&home, "static-pie", &program(false, 3, true));
+    let Some(document) = traced(&home, &path, "300") else { return };
+    assert_eq!(document["elf"]["kind"], "static_pie");
+    expect_what_is_allowed(&document);
+    let text = home.output(["inspect", "aslr", &path, "--runs", "20"]);
+    assert!(text.contains("(static PIE)"), "{text}");
+}
+
+#[test]
+fn a_32_bit_program_has_fewer_bits() {
+    let home = Home::new();
+    let path = executable(&home, "small", &program(true, 2, false));
+    let Some(document) = traced(&home, &path, "400") else { return };
+    assert_eq!(document["elf"]["bits"], 32);
+    expect_what_is_allowed(&document);
+    let mapping = region(&document, "mapping");
+    assert!(mapping["bits"].as_f64().is_none_or(|bits| bits <= 17.0), "{mapping}");
+}
+
+#[test]
+fn few_starts_tell_little_and_say_so() {
+    let home = Home::new();
+    for (runs, said) in [("1", "cannot tell"), ("2", "too few"), ("5", "too few")] {
+        let text = home.output(["inspect", "aslr", "--runs", runs]);
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(said), "{runs}: {text}");
+    }
+}
+
+#[test]
+fn what_is_no_program_is_refused_in_one_line() {
+    let home = Home::new();
+    let refused = |program: &str| home.refusal(["inspect", "aslr", program, "--runs", "3"]);
+    assert!(refused("/no/such/file").contains("cannot be opened: No such file"));
+    assert!(refused("no-such-program-anywhere").contains("in no directory of PATH"));
+    assert!(refused("/").contains("not a file"));
+    assert!(refused("/dev/null").contains("not a file"));
+    let script = executable(&home, "script", b"#!/bin/sh -e\nexit 0\n");
+    assert!(refused(&script).contains("a script") && refused(&script).contains("\"/bin/sh\""));
+    assert!(refused(&executable(&home, "text", b"hello\n")).contains("neither an ELF file nor a script"));
+    let mut arm = program(false, 3, true);
+    arm[18] = 183;
+    assert!(refused(&executable(&home, "arm", &arm)).contains("machine 183"));
+    let mut lying = program(false, 3, true);
+    lying[32..40].copy_from_slice(&[0xff; 8]);
+    assert!(refused(&executable(&home, "lying", &lying)).contains("headers are wrong"));
+    // Its entry point is nowhere: nothing can be made of that, and it must not hang or panic.
+    let mut nowhere = program(false, 2, false);
+    nowhere[24..32].copy_from_slice(&0xdead_0000u64.to_le_bytes());
+    assert!(refused(&executable(&home, "nowhere", &nowhere)).contains("cannot be looked at"));
+    let plain = home.file("plain", program(false, 3, true));
+    std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o644)).expect("not executable");
+    assert!(refused(&plain).contains("Permission denied"));
+    for runs in ["0", "-1", "100001", "many"] {
+        let why = home.refusal(["inspect", "aslr", "--runs", runs]);
+        assert!(why.contains("from 1 to 100000"), "{why}");
+    }
+}
+
+/// Starts the program under a filter of system calls that refuses ptrace(2).
+fn without_ptrace(arguments: &[&str]) -> Option<Output> {
+    let mut command = Command::new(TOLLGATE);
+    command.args(["inspect", "aslr", "--format", "json"]).args(arguments);
+    let load = |offset| libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: offset };
+    let code = [
+        load(0),
+        libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: libc::SYS_ptrace as u32 },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | libc::EPERM as u32 },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
+    ];
+    // SAFETY: system calls on memory that the closure owns; they change only the child.
+    unsafe {
+        command.pre_exec(move || {
+            let filter = libc::sock_fprog { len: code.len() as u16, filter: code.as_ptr().cast_mut() };
+            let done = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0;
+            if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        })
+    };
+    command.output().inspect_err(|error| println!("skipped: no filter may be set here: {error}")).ok()
+}
+
+#[test]
+fn where_tracing_is_refused_it_tells_of_itself() {
+    let Some(output) = without_ptrace(&["--runs", "60"]) else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(document["method"], "told");
+    assert!(document["not_traced"].as_str().expect("why").contains("ptrace"));
+    assert!(region(&document, "stack")["bits"].is_f64());
+    // A program that was named cannot tell.
+    let home = Home::new();
+    let path = executable(&home, "fixed", &program(false, 2, false));
+    let Some(output) = without_ptrace(&[&path]) else { return };
+    assert_eq!(output.status.code(), Some(2));
+    let why = one_line(&output.stderr);
+    assert!(why.contains("nobody may be traced here"), "{why}");
+}
+
+#[test]
+fn stopped_it_leaves_nothing() {
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let home = Home::new();
+        let path = executable(&home, "left-behind", &program(false, 2, false));
+        if traced(&home, &path, "2").is_none() {
+            return;
+        }
+        let mut run: Child = Command::new(TOLLGATE)
+            .args(["inspect", "aslr", &path, "--runs", "100000"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
+        std::thread::sleep(Duration::from_millis(300));
+        kill_process(Pid::from_child(&run), signal).expect("our own child");
+        let began = Instant::now();
+        let status = run.wait().expect("waited");
+        assert!(began.elapsed() < Duration::from_secs(2));
+        assert_eq!(status.code(), if signal == Signal::KILL { None } else { Some(128 + signal.as_raw()) });
+        while runs(&path) {
+            assert!(began.elapsed() < Duration::from_secs(5), "a process was left behind");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Whether a process executes this file; a dead one that nobody has waited for does not.
+fn runs(path: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+    processes.into_iter().any(|process| {
+        std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe.to_str() == Some(path))
+    })
+}

@@ -1,0 +1,171 @@
+//! `tollgate inspect`: facts for eyes and for programs, captures, and trees from elsewhere.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use common::{Home, one_line};
+use serde_json::Value;
+
+/// The names of all facts in a document.
+fn names(document: &Value) -> Vec<String> {
+    let facts = document["facts"].as_object().expect("facts");
+    facts.keys().chain(document["moments"].as_object().expect("moments").keys()).cloned().collect()
+}
+
+#[test]
+fn every_fact_is_on_the_page_with_its_source_or_its_reason() {
+    let home = Home::new();
+    let text = home.output(["inspect"]);
+    let document = home.json(["inspect", "--format", "json"]);
+    let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A long word is broken where it must be.
+    let joined: String = text.split_whitespace().collect();
+    for name in names(&document) {
+        let last = ["cpu.feature.", "mitigation."].into_iter().find_map(|start| name.strip_prefix(start));
+        assert!(words.contains(&name) || last.is_some_and(|last| words.contains(last)), "{name}");
+    }
+    for (name, fact) in document["facts"].as_object().expect("facts") {
+        match fact["status"].as_str() {
+            Some("known") => {
+                let source: String = fact["source"].as_str().expect("a source").split_whitespace().collect();
+                let is_alike = fact["value"] == "Not affected";
+                assert!(is_alike || joined.contains(&source), "{name}: {source}");
+            }
+            Some("unknown") => {
+                let why = fact["why"].as_str().expect("a reason");
+                let kind = why.split(':').next().expect("a kind");
+                assert!(["absent", "refused", "unreadable"].contains(&kind), "{why}");
+                assert!(words.contains(&format!("{kind}: ")), "{why}");
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+        assert!(fact["about"].as_str().is_some_and(|about| about.ends_with('.')), "{name}");
+        assert!(fact["subject"].is_string() && (fact["moves"].is_null() || fact["moves"].is_string()));
+    }
+    assert!(
+        text.starts_with("Linux ") || text.starts_with("gVisor") || text.starts_with("A kernel"),
+        "{text}"
+    );
+    assert!(!text.contains('\u{1b}') && home.files().is_empty());
+}
+
+#[test]
+fn no_line_is_wider_than_the_page() {
+    let home = Home::new();
+    for width in ["60", "80", "120"] {
+        let output = home.tollgate(["inspect"]).env("COLUMNS", width).assert().success();
+        let text = String::from_utf8(output.get_output().stdout.clone()).expect("text");
+        let width: usize = width.parse().expect("a number");
+        let widest = text.lines().max_by_key(|line| line.chars().count()).expect("lines");
+        assert!(widest.chars().count() <= width, "{width}: {widest}");
+    }
+}
+
+#[test]
+fn only_what_is_asked_for() {
+    let home = Home::new();
+    let of = |patterns: &[&str]| {
+        let only = patterns.iter().flat_map(|pattern| ["--only", pattern]);
+        names(&home.json(["inspect", "--format", "json"].into_iter().chain(only)))
+    };
+    assert_eq!(of(&["kernel.release"]), ["kernel.release"]);
+    assert!(of(&["cpu"]).iter().all(|name| name.starts_with("cpu.")));
+    assert!(of(&["cpu", "caches"]).iter().any(|name| name.starts_with("cache")));
+    assert!(of(&["*.meltdown"]).iter().eq(["mitigation.meltdown"]));
+    assert_eq!(of(&["load"]), ["load"]);
+    let text = home.output(["inspect", "--only", "kernel.release"]);
+    assert!(text.starts_with("kernel\n  kernel.release"), "{text}");
+    let refusal = home.refusal(["inspect", "--only", "kernel.relaese"]);
+    assert!(refusal.contains("near is kernel.release"), "{refusal}");
+}
+
+#[test]
+fn a_capture_says_the_same_elsewhere() {
+    let home = Home::new();
+    let tree = home.path().join("tree");
+    let named = tree.to_str().expect("text");
+    let told = home.output(["inspect", "--capture", named]);
+    assert!(told.contains("No host name") && told.contains("--from"), "{told}");
+    let here = home.json(["inspect", "--format", "json"]);
+    let there = home.json(["inspect", "--format", "json", "--from", named]);
+    assert_eq!(here["place"], there["place"]);
+    assert_eq!(there["from"], named);
+    for (name, fact) in here["facts"].as_object().expect("facts") {
+        if !["uptime", "files.free"].contains(&name.as_str()) {
+            assert_eq!(fact, &there["facts"][name], "{name}");
+        }
+    }
+    let refusal = home.refusal(["inspect", "--capture", named]);
+    assert!(refusal.contains("is there already and not empty"), "{refusal}");
+    let left = fs::read_dir(home.path()).expect("a directory").count();
+    assert_eq!(left, 1, "only the tree");
+}
+
+#[test]
+fn no_variable_of_the_environment_is_captured() {
+    const SECRET: &str = "the-secret-of-this-test";
+    let home = Home::new();
+    let tree = home.path().join("tree");
+    home.tollgate(["inspect", "--capture", tree.to_str().expect("text")])
+        .env("TOKEN", SECRET)
+        .env("container", "made-up")
+        .assert()
+        .success();
+    let output = Command::new("grep").args(["-r", "-a", SECRET]).arg(&tree).output().expect("grep");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    if let Ok(environ) = fs::read(tree.join("proc/self/environ")) {
+        assert_eq!(String::from_utf8_lossy(&environ), "container=made-up\0");
+    }
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_leaves_nothing() {
+    let home = Home::new();
+    let script = format!("ulimit -f 0; exec {} inspect --capture tree", env!("CARGO_BIN_EXE_tollgate"));
+    let output = Command::new("sh").args(["-c", &script]).current_dir(home.path()).output().expect("sh");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let line = one_line(&output.stderr);
+    assert!(line.contains("tree cannot be written: File too large"), "{line}");
+    assert_eq!(fs::read_dir(home.path()).expect("a directory").count(), 0);
+}
+
+#[test]
+fn a_tree_from_elsewhere_leads_nowhere() {
+    let home = Home::new();
+    let tree = home.path().join("tree");
+    fs::create_dir_all(tree.join("proc/sys/kernel")).expect("made");
+    fs::create_dir_all(tree.join("proc/self")).expect("made");
+    fs::write(home.path().join("secret"), "outside").expect("written");
+    symlink(home.path().join("secret"), tree.join("proc/sys/kernel/osrelease")).expect("linked");
+    symlink("../../secret", tree.join("proc/cmdline")).expect("linked");
+    symlink("/proc/self/environ", tree.join("proc/self/environ")).expect("linked");
+    symlink("/", tree.join("sys")).expect("linked");
+    fs::write(tree.join("proc/version"), vec![b'x'; 3 << 20]).expect("written");
+    fs::write(tree.join("proc/loadavg"), "\u{1b}]0;title\u{7} \u{202e}").expect("written");
+    let named = tree.to_str().expect("text");
+    let text = home.output(["inspect", "--from", named]);
+    assert!(!text.contains("outside") && !text.contains(['\u{1b}', '\u{202e}']), "{text}");
+    let document = home.json(["inspect", "--format", "json", "--from", named]);
+    let why = |name: &str| document["facts"][name]["why"].as_str().expect("a reason").to_owned();
+    assert!(why("kernel.release").starts_with("unreadable: /proc/version: larger than"));
+    assert!(why("kernel.command_line").starts_with("absent"), "{}", why("kernel.command_line"));
+    assert!(why("container.environment").starts_with("unreadable"), "a link to itself, inside");
+}
+
+#[test]
+fn what_is_no_tree_is_refused_in_a_sentence() {
+    let home = Home::new();
+    let at = |name: &str| home.path().join(name).to_str().expect("text").to_owned();
+    assert!(home.refusal(["inspect", "--from", &at("none")]).ends_with("none does not exist"));
+    fs::create_dir(at("empty")).expect("made");
+    let empty = home.refusal(["inspect", "--from", &at("empty")]);
+    assert!(empty.contains("`tollgate inspect --capture` makes such a tree"), "{empty}");
+    fs::write(home.path().join("empty/tollgate.json"), "{\"format\": 7}").expect("written");
+    assert!(home.refusal(["inspect", "--from", &at("empty")]).contains("its format is 7"));
+    assert!(home.refusal(["inspect", "--dir", &at("none")]).contains("does not exist"));
+    let both = home.refusal(["inspect", "--from", &at("empty"), "--capture", &at("x")]);
+    assert!(both.contains("cannot be used with"), "{both}");
+}
