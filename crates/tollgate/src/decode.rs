@@ -7,6 +7,7 @@ mod given;
 mod input;
 mod item;
 mod live;
+mod page;
 mod place;
 mod remarks;
 mod state;
@@ -20,7 +21,6 @@ use tollgate_x86::Width;
 
 use crate::args::{DecodeArgs, Format, Kind};
 use crate::failure::Failure;
-use crate::table::{heading, paragraph};
 use crate::{figures, out, say};
 use document::Document;
 pub use entry::Entry;
@@ -94,11 +94,23 @@ fn refuse_what_went_wrong(dump: &Dump) -> Result<(), Failure> {
     }
 }
 
-/// The bytes, where there is nothing but digits: they have no address, and nothing tells what they are.
-fn loose(dump: &Dump) -> Option<Vec<u8>> {
+/// The bytes, where there is nothing but digits: they have no address, and nothing tells what they are. Words that are no
+/// entries, such as the limit that stands in front of a table in a program's source, are apart from those behind them.
+fn loose(dump: &Dump) -> Option<Vec<Vec<u8>>> {
+    const ENTRY: usize = 8;
     let is_loose = |what: &What| matches!(what, What::Bytes { address: None, .. });
-    let all = !dump.pieces.is_empty() && dump.pieces.iter().all(|piece| is_loose(&piece.what));
-    all.then(|| dump.pieces.iter().flat_map(|piece| bytes_of(&piece.what)).copied().collect())
+    if dump.pieces.is_empty() || !dump.pieces.iter().all(|piece| is_loose(&piece.what)) {
+        return None;
+    }
+    let mut all: Vec<Vec<u8>> = Vec::new();
+    for bytes in dump.pieces.iter().map(|piece| bytes_of(&piece.what)) {
+        let goes_on = |last: &Vec<u8>| last.len().is_multiple_of(ENTRY) || !bytes.len().is_multiple_of(ENTRY);
+        match all.last_mut().filter(|last| goes_on(last)) {
+            Some(last) => last.extend_from_slice(bytes),
+            None => all.push(bytes.to_vec()),
+        }
+    }
+    Some(all)
 }
 
 /// One item for itself, several as a list.
@@ -126,21 +138,26 @@ struct Reading {
 }
 
 /// Prints bytes that nothing tells the meaning of, in the width that was asked for or in both.
-fn readings(bytes: &[u8], dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
+fn readings(all: &[Vec<u8>], dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
+    let is_told = args.mode.is_none() && all.iter().any(|bytes| given::has_64_bit_code(bytes));
     let widths = match args.mode {
         Some(width) => vec![width],
+        None if is_told => vec![Width::Long],
         None => vec![Width::Legacy, Width::Long],
     };
-    let read: Vec<_> = widths.iter().map(|&width| (width, given::of_table(bytes, width))).collect();
-    if read.iter().all(|(_, (items, _))| items.is_empty()) {
+    let read: Vec<Vec<_>> = all
+        .iter()
+        .map(|bytes| widths.iter().map(|&width| (width, given::of_table(bytes, width))).collect())
+        .collect();
+    if read.iter().flatten().all(|(_, (items, _))| items.is_empty()) {
         refuse_what_went_wrong(dump)?;
-        let there = bytes.len();
+        let there = figures::count(all.iter().map(Vec::len).sum(), "byte is", "bytes are");
         return Err(Failure::input(format!(
-            "{there} bytes are no whole descriptor or gate: one takes 8 bytes, in long mode up to 16"
+            "{there} no whole descriptor or gate: one takes 8 bytes, in long mode up to 16"
         )));
     }
     if args.format == Format::Json {
-        let readings = read.iter().map(|(width, (items, left))| Reading {
+        let readings = read.iter().flatten().map(|(width, (items, left))| Reading {
             mode: document::mode(*width),
             items: items.iter().map(Item::record).collect(),
             bytes_left: *left,
@@ -149,31 +166,12 @@ fn readings(bytes: &[u8], dump: &Dump, args: &DecodeArgs) -> Result<(), Failure>
         return out::print_json(&Readings { kind: "bytes", readings: readings.collect(), complaints });
     }
     let columns = out::width();
-    let same = read.windows(2).all(|pair| pair[0].1 == pair[1].1);
-    let mut parts = Vec::new();
-    for (width, (items, left)) in &read {
-        let mut text = match same {
-            true => String::new(),
-            false => heading(&format!("As a table of {}-bit entries", document::mode(*width)), columns),
-        };
-        text.push_str(&tables::render(items, args.explain, columns));
-        if *left > 0 {
-            text.push_str(&paragraph(
-                &format!("{left} bytes at the end are too few for one more."),
-                columns,
-                "",
-            ));
-        }
-        parts.push(text);
-        if same {
-            break;
-        }
+    let mut parts: Vec<String> =
+        read.iter().flat_map(|readings| page::readings(readings, args.explain, columns)).collect();
+    if is_told {
+        parts.push(page::of_long_mode(columns));
     }
-    if !same {
-        let told = "The bytes do not tell which of the two they are; --mode 32 or 64 does.";
-        parts.push(paragraph(told, columns, ""));
-    }
-    parts.push(state::complaints(dump, columns));
+    parts.push(page::complaints(dump, columns));
     parts.retain(|part| !part.is_empty());
     out::print(&parts.join("\n"))
 }
@@ -195,7 +193,7 @@ fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
 fn show(dump: &Dump, session: &Session, args: &DecodeArgs) -> Result<(), Failure> {
     match args.format {
         Format::Json => out::print_json(&Document::of(dump, session, args)),
-        Format::Table => out::print(&state::render(dump, session, args, out::width())),
+        Format::Table => out::print(&page::render(dump, session, args, out::width())),
     }
 }
 
@@ -217,7 +215,7 @@ fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     let mut text = live.render(args.explain, width);
     if !session.states.is_empty() {
         text.push('\n');
-        text.push_str(&state::render(&own, &session, args, width));
+        text.push_str(&page::render(&own, &session, args, width));
     }
     out::print(&text)
 }

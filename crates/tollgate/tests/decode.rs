@@ -136,6 +136,21 @@ fn makers_differ_where_their_manuals_do() {
     assert_eq!(of("amd"), [true, true, false]);
 }
 
+/// The two makers' manuals, SYSRET: Intel's faults before it leaves ring 0, AMD's after.
+#[test]
+fn a_return_to_no_address_faults_where_the_maker_says() {
+    let home = Home::new();
+    let file = home.file("sysret.txt", "msr[c0000080] = 00000000:00000d01\nmsr[c0000081] = 00230010:00000000\nrcx=8000000000000000\nr11=0000000000000202\n");
+    let document = home.json(["decode", "--mode", "64", "--walk", "sysret", "--format", "json", &file]);
+    let walks = document["systems"][0]["readings"][0]["walks"].as_array().expect("a list");
+    let outcome = |vendor: &str| {
+        let walk = walks.iter().find(|walk| walk["vendor"] == vendor).expect(vendor);
+        walk["outcome"].as_str().expect("a text").to_owned()
+    };
+    assert!(outcome("intel").contains("#GP") && outcome("intel").contains("ring 0"), "{}", outcome("intel"));
+    assert!(outcome("amd").contains("#GP") && outcome("amd").contains("ring 3"), "{}", outcome("amd"));
+}
+
 #[test]
 fn what_the_article_has_wrong_is_put_right() {
     let home = Home::new();
@@ -165,6 +180,11 @@ fn both_readings_are_shown_where_nothing_tells_the_width() {
     assert_eq!(modes, [32, 64]);
     assert_eq!(document["readings"][0]["items"][0]["decoded"]["base"], "0x1d52080");
     assert_eq!(document["readings"][1]["items"][0]["decoded"]["base"], "0xfffff80001d52080");
+    // Outside long mode L is reserved.
+    let long = format!("ffff0000009baf00{tss}");
+    let document = home.json(["decode", "--format", "json", &long]);
+    assert_eq!(document["readings"].as_array().map(Vec::len), Some(1), "{document}");
+    assert_eq!(document["readings"][0]["items"][1]["decoded"]["base"], "0xfffff80001d52080");
     let chosen = home.json(["decode", "--mode", "64", "--format", "json", tss]);
     assert_eq!(chosen["readings"].as_array().map(Vec::len), Some(1));
     let text = home.output(["decode", tss]);

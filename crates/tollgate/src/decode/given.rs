@@ -63,6 +63,15 @@ pub fn of_table(bytes: &[u8], width: Width) -> (Vec<Item>, usize) {
     (items, rest.len())
 }
 
+/// Whether an entry is code that is present and has L set: only tables of long mode have such.
+pub fn has_64_bit_code(bytes: &[u8]) -> bool {
+    let (items, _) = of_table(bytes, Width::Long);
+    items.iter().any(|item| match item {
+        Item::Segment(_, it) => it.p && it.l && matches!(it.kind(), Kind::Code { .. }),
+        _ => false,
+    })
+}
+
 fn first(bytes: &[u8], width: Width) -> Option<(Item, &[u8])> {
     let (low, behind) = bytes.split_first_chunk::<8>()?;
     let descriptor = Descriptor::decode(*low);

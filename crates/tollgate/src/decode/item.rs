@@ -14,6 +14,8 @@ pub enum Item {
     Segment(Option<Selector>, Descriptor),
     /// `gdt16`: a TSS or LDT descriptor of long mode.
     System(Option<Selector>, WideDescriptor),
+    /// `gdt16` of which a tool told the first 8 bytes alone: the upper half of the base is not known.
+    Half(Option<Selector>, Descriptor),
     /// `gate32`: a gate of 8 bytes.
     Gate32(Place, Gate),
     /// `gate64`: a gate of 16 bytes.
@@ -57,7 +59,7 @@ impl Item {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Segment(..) => "gdt8",
-            Self::System(..) => "gdt16",
+            Self::System(..) | Self::Half(..) => "gdt16",
             Self::Gate32(..) => "gate32",
             Self::Gate64(..) => "gate64",
             Self::Tss32(..) => "tss32",
@@ -75,14 +77,17 @@ impl Item {
             Self::Gate32(_, gate) => Some(gate.encode().to_vec()),
             Self::Gate64(_, gate) => Some(gate.encode().to_vec()),
             Self::Tss32(bytes, _) | Self::Tss64(bytes, _) => Some(bytes.clone()),
-            Self::Msr(..) | Self::Rights(..) => None,
+            Self::Half(..) | Self::Msr(..) | Self::Rights(..) => None,
         }
     }
 
     /// The selector that finds it.
     pub fn selector(&self) -> Option<Selector> {
         match self {
-            Self::Segment(selector, _) | Self::System(selector, _) | Self::Rights(selector, ..) => *selector,
+            Self::Segment(selector, _)
+            | Self::System(selector, _)
+            | Self::Half(selector, _)
+            | Self::Rights(selector, ..) => *selector,
             Self::Gate32(Place::Selector(selector), _) | Self::Gate64(Place::Selector(selector), _) => {
                 Some(*selector)
             }
@@ -114,7 +119,7 @@ impl Item {
             _ => Map::new(),
         };
         let dg_flags = match self {
-            Self::Segment(_, descriptor) => Some(descriptor.dg_flags()),
+            Self::Segment(_, descriptor) | Self::Half(_, descriptor) => Some(descriptor.dg_flags()),
             Self::System(_, descriptor) => Some(descriptor.low.dg_flags()),
             _ => None,
         };
@@ -133,6 +138,11 @@ impl Item {
         match self {
             Self::Segment(_, descriptor) => segment(descriptor, descriptor.base.into()),
             Self::System(_, descriptor) => segment(&descriptor.low, descriptor.base()),
+            Self::Half(_, descriptor) => {
+                let mut decoded = segment(descriptor, descriptor.base.into());
+                decoded.insert("base".to_owned(), Value::Null);
+                decoded
+            }
             Self::Gate32(_, gate) => entry_gate(gate, gate.offset.into(), 0),
             Self::Gate64(_, gate) => entry_gate(&gate.low, gate.offset(), gate.ist()),
             Self::Tss32(bytes, _) => fields(Tss32::FIELDS, bytes),

@@ -54,10 +54,10 @@ impl<'a> Place<'a> {
         self.steps
     }
 
-    /// Whether the text's own CS is of the moment that the walk begins in.
+    /// Whether what the text tells of registers is of the moment that the walk begins in: its CS does not say otherwise.
     fn is_the_moment(&self) -> bool {
         let cs = self.told.segments.get(&dump::SegmentRegister::Cs);
-        cs.is_some_and(|cs| cs.selector.value.rpl() == self.cpl)
+        cs.is_none_or(|cs| cs.selector.value.rpl() == self.cpl)
     }
 
     fn byte(&self, address: u64) -> Option<u8> {

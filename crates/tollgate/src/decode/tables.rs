@@ -1,6 +1,6 @@
 //! Items as tables.
 
-use tollgate_x86::{Tss32, Tss64};
+use tollgate_x86::{Descriptor, Tss32, Tss64};
 
 use super::item::{Item, Place};
 use super::words;
@@ -32,7 +32,7 @@ enum Shape {
 impl Shape {
     fn of(item: &Item) -> Self {
         match item {
-            Item::Segment(..) | Item::System(..) | Item::Rights(..) => Self::Descriptor,
+            Item::Segment(..) | Item::System(..) | Item::Half(..) | Item::Rights(..) => Self::Descriptor,
             Item::Gate32(..) | Item::Gate64(..) => Self::Gate,
             Item::Msr(..) => Self::Register,
             Item::Tss32(..) | Item::Tss64(..) => Self::Structure,
@@ -42,7 +42,9 @@ impl Shape {
 
 fn tabled(items: &[Item], width: usize) -> String {
     match items {
-        [Item::Segment(..) | Item::System(..) | Item::Rights(..), ..] => descriptors(items, width),
+        [Item::Segment(..) | Item::System(..) | Item::Half(..) | Item::Rights(..), ..] => {
+            descriptors(items, width)
+        }
         [Item::Gate32(..) | Item::Gate64(..), ..] => gates(items, width),
         [Item::Msr(..), ..] => registers(items, width),
         _ => items.iter().map(|item| structure(item, false, width)).collect::<Vec<_>>().join("\n"),
@@ -51,10 +53,16 @@ fn tabled(items: &[Item], width: usize) -> String {
 
 fn descriptors(items: &[Item], width: usize) -> String {
     let mut table = Table::new(&["sel", "base", "last offset", "dpl"]);
+    let mut null = Vec::new();
     for item in items {
         let (base, limit, descriptor) = match item {
+            Item::Segment(Some(selector), it) if *it == Descriptor::default() => {
+                null.push(selector.to_string());
+                continue;
+            }
             Item::Segment(_, it) => (format!("{:08x}", it.base), it.effective_limit(), *it),
             Item::System(_, it) => (format!("{:016x}", it.base()), it.low.effective_limit(), it.low),
+            Item::Half(_, it) => (format!("????????{:08x}", it.base), it.effective_limit(), *it),
             Item::Rights(_, rights, limit) => {
                 let it = rights.with_limit(limit.unwrap_or_default());
                 ("not told".to_owned(), limit.unwrap_or_default(), it)
@@ -68,7 +76,11 @@ fn descriptors(items: &[Item], width: usize) -> String {
         let selector = item.selector().map_or_else(String::new, |selector| selector.to_string());
         table.row(Look::Plain, &[selector, base, limit, descriptor.dpl.to_string()], &[words::what(item)]);
     }
-    table.render(width)
+    let mut text = if null.len() == items.len() { String::new() } else { table.render(width) };
+    if !null.is_empty() {
+        text.push_str(&paragraph(&format!("Null: {}.", null.join(", ")), width, ""));
+    }
+    text
 }
 
 fn gates(items: &[Item], width: usize) -> String {

@@ -89,7 +89,7 @@ fn make(state: &Joined, width: Width, way: Way, narrow: bool, vendor: Vendor, cp
     let mut place = Place::new(state, width, mode, vendor, cpl);
     let outcome = walk(&mut place, way.crossing(width == Width::Long, narrow));
     Walked {
-        entry: way.to_string(),
+        entry: if way.is_return() && narrow { format!("{way}:32") } else { way.to_string() },
         vendor: Some(match vendor {
             Vendor::Intel => "intel",
             Vendor::Amd => "amd",

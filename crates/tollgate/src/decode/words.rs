@@ -12,6 +12,7 @@ pub fn what(item: &Item) -> String {
     match item {
         Item::Segment(_, descriptor) => segment(descriptor, Width::Legacy),
         Item::System(_, descriptor) => segment(&descriptor.low, Width::Long),
+        Item::Half(_, descriptor) => segment(descriptor, Width::Long),
         Item::Gate32(_, entry) => gate(entry, Width::Legacy),
         Item::Gate64(_, entry) => gate(&entry.low, Width::Long),
         Item::Tss32(..) => "32-bit TSS".to_owned(),
@@ -110,6 +111,15 @@ pub fn sentences(item: &Item) -> Vec<String> {
                     "Bits 12 to 8 of its last four bytes are not 0, which faults when it is loaded.".into(),
                 );
             }
+            told
+        }
+        Item::Half(selector, descriptor) => {
+            let mut told = found_by(*selector);
+            told.push(format!(
+                "Of its base the low 32 bits are told, {:08x}: it takes 16 bytes, and 8 were shown.",
+                descriptor.base
+            ));
+            told.extend(of_access(descriptor, Width::Long));
             told
         }
         Item::Gate32(_, entry) => of_gate(entry, entry.offset.into(), 0, Width::Legacy),

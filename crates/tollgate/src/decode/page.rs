@@ -1,0 +1,327 @@
+//! A machine's state, as far as a text tells of it, for eyes.
+
+use tollgate_inspect::dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
+use tollgate_x86::Width;
+
+use super::document;
+use super::item::Item;
+use super::remarks::remarks;
+use super::state::{Loose, items, loose, widths};
+use super::walks::{Walked, walks};
+use super::{tables, words};
+use crate::args::DecodeArgs;
+use crate::figures;
+use crate::table::{Look, Table, heading, paragraph};
+
+/// More gates than these are not all shown: those that differ from the others are.
+const MANY_GATES: usize = 40;
+/// So many complaints are shown.
+const MOST_COMPLAINTS: usize = 10;
+
+/// Bytes read in one width or in both: once, where both say the same.
+pub fn readings(readings: &[(Width, (Vec<Item>, usize))], explain: bool, columns: usize) -> Vec<String> {
+    let same = readings.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let shown = if same { 1 } else { readings.len() };
+    let mut parts = Vec::new();
+    for (width, (items, left)) in readings.iter().take(shown) {
+        let mut text = match same {
+            true => String::new(),
+            false => heading(&format!("As a table of {}-bit entries", document::mode(*width)), columns),
+        };
+        text.push_str(&tables::render(items, explain, columns));
+        text.push_str(&too_few(*left, columns));
+        parts.push(text);
+    }
+    if !same {
+        let told = "The bytes do not tell which of the two they are; --mode 32 or 64 does.";
+        parts.push(paragraph(told, columns, ""));
+    }
+    parts
+}
+
+/// Why bytes were read in one width, though nobody named it.
+pub fn of_long_mode(columns: usize) -> String {
+    let told =
+        "The tables are those of long mode: a code descriptor has L set, which is reserved outside it.";
+    paragraph(told, columns, "")
+}
+
+fn too_few(left: usize, columns: usize) -> String {
+    if left == 0 {
+        return String::new();
+    }
+    let bytes = figures::count(left, "byte at the end is", "bytes at the end are");
+    paragraph(&format!("{bytes} too few for one more."), columns, "")
+}
+
+/// All of it.
+pub fn render(dump: &Dump, session: &Session, args: &DecodeArgs, columns: usize) -> String {
+    let mut parts = Vec::new();
+    for (at, state) in session.states.iter().enumerate() {
+        let number = (session.states.len() > 1).then_some(at + 1);
+        parts.push(one(state, number, args, columns));
+    }
+    parts.push(complaints(dump, columns));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn one(state: &Joined, number: Option<usize>, args: &DecodeArgs, columns: usize) -> String {
+    let mut parts = vec![introduction(state, number, columns)];
+    parts.push(registers(state, columns));
+    let widths = widths(state);
+    for &width in &widths {
+        let items = items(state, width);
+        if widths.len() > 1 {
+            parts.push(heading(&format!("Read as {}-bit tables", document::mode(width)), columns));
+        }
+        parts.push(shown(&items, args.explain, columns));
+        parts.extend(loose(state, width).iter().map(|loose| of_loose(loose, args.explain, columns)));
+        parts.push(disagreements(state, columns));
+        for walked in walks(state, &items, width, args) {
+            parts.push(walk(&walked, columns));
+        }
+        let remarks = remarks(state, &items);
+        if !remarks.is_empty() {
+            let mut text = heading("Often told otherwise", columns);
+            remarks.iter().for_each(|remark| text.push_str(&paragraph(remark, columns, "- ")));
+            parts.push(text);
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn introduction(state: &Joined, number: Option<usize>, columns: usize) -> String {
+    let name = state.heading.as_ref().map(|heading| heading.text.trim().to_owned());
+    let (first, last) = state.lines;
+    let lines = format!("lines {first} to {last}");
+    let title = match (number, name) {
+        (Some(number), Some(name)) => format!("{number}. {name}, {lines}"),
+        (Some(number), None) => format!("{number}. {lines}"),
+        (None, Some(name)) => format!("{name}, {lines}"),
+        (None, None) => String::new(),
+    };
+    let mut text = if title.is_empty() { title } else { heading(&title, columns) };
+    text.push_str(&paragraph(&width_told(&state.width), columns, ""));
+    text
+}
+
+fn width_told(found: &WidthFound) -> String {
+    let reasons = |width| {
+        let of = found.reasons.iter().filter(move |reason| reason.width == width);
+        of.take(2).map(reason).collect::<Vec<_>>().join("; ")
+    };
+    match found.width {
+        Some(width) => {
+            let sure = if found.is_certain { "" } else { "probably " };
+            let reasons = reasons(width);
+            let why = if reasons.is_empty() { String::new() } else { format!(": {reasons}") };
+            format!("The tables are {sure}those of {}{why}.", mode_name(width))
+        }
+        None => "Nothing tells whether the tables are those of long mode: what they would be in either is shown, and --mode \
+                 32 or 64 chooses."
+            .to_owned(),
+    }
+}
+
+fn mode_name(width: Width) -> &'static str {
+    match width {
+        Width::Legacy => "32-bit protected mode",
+        Width::Long => "long mode",
+    }
+}
+
+fn reason(reason: &Reason) -> String {
+    match reason.line {
+        Some(line) => format!("{} (line {line})", reason.why),
+        None => reason.why.clone(),
+    }
+}
+
+/// What registers hold.
+fn registers(state: &Joined, columns: usize) -> String {
+    let mut table = Table::new(&["register", "holds"]).with_words(&["holds"]);
+    let digits = if state.width.width == Some(Width::Legacy) { 8 } else { 16 };
+    let mut any = false;
+    let mut row = |name: &str, holds: String, meaning: String| {
+        any = true;
+        table.row(Look::Plain, &[name.to_owned(), holds], &[meaning]);
+    };
+    for (name, register) in [("gdtr", &state.gdtr), ("idtr", &state.idtr)] {
+        if let Some((holds, meaning)) = of_table(register, digits, name) {
+            row(name, holds, meaning);
+        }
+    }
+    for (register, segment) in &state.segments {
+        let selector = segment.selector.value;
+        let mut meaning = match selector.is_null() {
+            true => vec!["null".to_owned()],
+            false => vec![format!(
+                "entry {} of the {}, RPL {}",
+                selector.index(),
+                selector.table(),
+                selector.rpl()
+            )],
+        };
+        let base = segment.base.as_ref().filter(|(base, _)| base.value != 0 || !selector.is_null());
+        if let Some((base, bits)) = base {
+            let digits = if *bits == 64 { 16 } else { 8 };
+            meaning.push(format!("base {:0digits$x}", base.value));
+        }
+        // Of a null selector the base alone counts, of FS and GS in 64-bit mode.
+        if !selector.is_null() {
+            meaning.extend(segment.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value)));
+            let width = state.width.width.unwrap_or(Width::Legacy);
+            let rights = segment.rights.as_ref().map(|rights| rights.value.with_limit(0));
+            meaning.extend(rights.map(|rights| words::segment(&rights, width)));
+        }
+        let meaning = meaning.join(", ");
+        row(register.name(), selector.to_string(), meaning);
+    }
+    for (register, value) in &state.registers {
+        let name = register.name();
+        if let Some(set) = words::control(name, value.value) {
+            row(name, format!("{:0digits$x}", value.value), set);
+        } else if name == "cpl" {
+            row(name, value.value.to_string(), String::new());
+        } else if ["rip", "rsp", "cr3"].contains(&name) {
+            row(name, format!("{:0digits$x}", value.value), String::new());
+        }
+    }
+    if any { table.render(columns) } else { String::new() }
+}
+
+fn of_table(register: &TableRegister, digits: usize, name: &str) -> Option<(String, String)> {
+    let base = register.base.as_ref().map(|base| format!("{:0digits$x}", base.value));
+    let limit = register.limit.as_ref().map(|limit| limit.value);
+    if base.is_none() && limit.is_none() {
+        return None;
+    }
+    let holds = match limit {
+        Some(limit) => format!("{} limit {limit:x}", base.as_deref().unwrap_or("base not told,")),
+        None => base.unwrap_or_default(),
+    };
+    let meaning = match (name, limit) {
+        (_, None) => "limit not told".to_owned(),
+        ("idtr", Some(limit)) => {
+            let size = if digits == 8 { 8 } else { 16 };
+            figures::count((limit as usize + 1) / size, "gate", "gates")
+        }
+        (_, Some(limit)) => figures::count((limit as usize + 1) / 8, "entry", "entries"),
+    };
+    Some((holds, meaning))
+}
+
+/// The items; where there are many gates, those that stand out.
+fn shown(items: &[Item], explain: bool, columns: usize) -> String {
+    let gates = items.iter().filter(|item| item.vector().is_some()).count();
+    if gates <= MANY_GATES || explain {
+        return tables::render(items, explain, columns);
+    }
+    let (kept, left): (Vec<&Item>, Vec<&Item>) =
+        items.iter().partition(|item| item.vector().is_none() || stands_out(item));
+    let kept: Vec<Item> = kept.into_iter().cloned().collect();
+    let mut text = tables::render(&kept, explain, columns);
+    let told = format!(
+        "{} more of the {gates} gates are interrupt gates for ring 0, or not present; --explain and --format json have all of them.",
+        left.len()
+    );
+    text.push_str(&paragraph(&told, columns, ""));
+    text
+}
+
+fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
+    /// More of what nobody said to be a table are not shown.
+    const MOST: usize = 64;
+    let place =
+        loose.address.map_or_else(|| "Bytes without an address".to_owned(), |at| format!("Bytes at {at:x}"));
+    let mut text = heading(&format!("{place}, read as the entries of a table"), columns);
+    let shown = &loose.items[..loose.items.len().min(MOST)];
+    text.push_str(&tables::render(shown, explain, columns));
+    if shown.len() < loose.items.len() {
+        let told = format!("{} more are in --format json.", loose.items.len() - shown.len());
+        text.push_str(&paragraph(&told, columns, ""));
+    }
+    text.push_str(&too_few(loose.left, columns));
+    text
+}
+
+/// Open to ring 3, with a stack of its own, an exception's, or something else than an interrupt gate.
+fn stands_out(item: &Item) -> bool {
+    let (gate, width, stack) = match item {
+        Item::Gate32(_, gate) => (gate, Width::Legacy, 0),
+        Item::Gate64(_, gate) => (&gate.low, Width::Long, gate.ist()),
+        _ => return true,
+    };
+    let is_usual = matches!(gate.gate_kind(width), Some((tollgate_x86::GateKind::Interrupt, false)));
+    gate.p && (gate.dpl != 0 || stack != 0 || !is_usual)
+}
+
+/// What does not agree, and what a tool is known to print wrongly.
+fn disagreements(state: &Joined, columns: usize) -> String {
+    let mut text = String::new();
+    for contradiction in &state.contradictions {
+        let told = format!("{}: {}.", at_lines(&contradiction.lines), contradiction.what);
+        text.push_str(&paragraph(&told, columns, "! "));
+    }
+    for defect in &state.defects {
+        text.push_str(&paragraph(&format!("{}: {}.", at_lines(&defect.lines), defect.of), columns, "! "));
+    }
+    text
+}
+
+/// `Line 3`, `Lines 3 and 17`
+fn at_lines(lines: &[usize]) -> String {
+    const MOST: usize = 6;
+    match lines {
+        [] => "Here".to_owned(),
+        [only] => format!("Line {only}"),
+        [first @ .., last] if lines.len() <= MOST => {
+            let first: Vec<String> = first.iter().map(usize::to_string).collect();
+            format!("Lines {} and {last}", first.join(", "))
+        }
+        [first, .., last] => format!("{} lines from {first} to {last}", lines.len()),
+    }
+}
+
+fn walk(walked: &Walked, columns: usize) -> String {
+    let vendor = match walked.vendor {
+        Some("amd") => ", AMD",
+        Some(_) => ", Intel",
+        None => "",
+    };
+    let title = format!("{} from ring {}, {}{vendor}", walked.entry, walked.cpl, walked.from);
+    let mut text = heading(&title, columns);
+    for (number, step) in walked.steps.iter().enumerate() {
+        text.push_str(&paragraph(step, columns, &format!("{:3}. ", number + 1)));
+    }
+    text.push_str(&paragraph(&walked.outcome, columns, "  => "));
+    text
+}
+
+/// The lines that look like data that went wrong.
+pub fn complaints(dump: &Dump, columns: usize) -> String {
+    let mut text = String::new();
+    for complaint in dump.complaints.iter().take(MOST_COMPLAINTS) {
+        let told =
+            format!("Line {}, read as {}: {}.", complaint.line, complaint.format.name(), complaint.wrong);
+        text.push_str(&paragraph(&told, columns, "! "));
+    }
+    let more = dump.complaints.len().saturating_sub(MOST_COMPLAINTS) + dump.more_complaints;
+    if more > 0 {
+        text.push_str(&paragraph(
+            &format!("{} like them.", figures::count(more, "more line", "more lines")),
+            columns,
+            "! ",
+        ));
+    }
+    if let Some(line) = dump.cut {
+        text.push_str(&paragraph(
+            &format!("From line {line} on nothing was read: so much is kept and no more."),
+            columns,
+            "! ",
+        ));
+    }
+    text
+}
