@@ -59,7 +59,7 @@ fn fact(machine: &Machine, name: &str) -> Fact {
 fn int_80(seen: Option<&Ring3>) -> Fact {
     const SOURCE: &str = "tried";
     match seen.and_then(|seen| seen.vectors.get(0x80)) {
-        Some(Attempt::Done(())) => Fact::known(true, SOURCE),
+        Some(Attempt::Done(answered)) => Fact::known(*answered, SOURCE),
         Some(Attempt::Signal { .. } | Attempt::Killed(_)) => Fact::known(false, SOURCE),
         Some(Attempt::NotTried) | None => Fact::refused("it could not be tried"),
     }

@@ -31,8 +31,9 @@ pub struct Ring3 {
     pub tr: Attempt<Selector>,
     /// What SMSW left: the low half of CR0.
     pub msw: Attempt<u32>,
-    /// What became of INT with each vector.
-    pub vectors: Vec<Attempt<()>>,
+    /// What became of INT with each vector, with the number of getpid(2) of 32-bit programs in EAX; where it went on, whether
+    /// EAX then had the number of the process.
+    pub vectors: Vec<Attempt<bool>>,
 }
 
 /// A descriptor, as LAR and LSL tell of it.
@@ -131,9 +132,11 @@ struct Row {
 
 /// How an attempt ended: by itself, in a signal's handler, or with the child.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Ended {
     how: u8,
+    /// Whether an INT left the number of the process in EAX.
+    is_pid: bool,
     signal: i32,
     vector: u64,
     code: u64,
@@ -206,7 +209,7 @@ impl Board {
                     return Err(refused("what a child does"));
                 }
                 if let Some(ended) = sheet.ended.get_mut(at - 1) {
-                    *ended = Ended { how: KILLED, signal: libc::WTERMSIG(status), vector: 0, code: 0 };
+                    *ended = Ended { how: KILLED, signal: libc::WTERMSIG(status), ..Ended::default() };
                 }
                 Ok(at >= ATTEMPTS)
             }
@@ -236,7 +239,7 @@ impl Board {
             tr: sheet.ended[4].attempt(Selector(word(4))),
             msw: sheet.ended[5]
                 .attempt(u32::from_le_bytes(*sheet.stored[5].first_chunk().unwrap_or(&[0; 4]))),
-            vectors: sheet.ended[BEFORE_VECTORS..].iter().map(|ended| ended.attempt(())).collect(),
+            vectors: sheet.ended[BEFORE_VECTORS..].iter().map(|ended| ended.attempt(ended.is_pid)).collect(),
         }
     }
 }
@@ -293,7 +296,7 @@ fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> ! {
         match at {
             0 => scan(sheet),
             1..BEFORE_VECTORS => store(at, &mut sheet.stored[at]),
-            _ => interrupt(stubs.wrapping_add((at - BEFORE_VECTORS) * STUB)),
+            _ => sheet.ended[at].is_pid = interrupt(stubs.wrapping_add((at - BEFORE_VECTORS) * STUB)),
         }
         let ended = &mut sheet.ended[at];
         if ended.how != SIGNAL {
@@ -383,14 +386,15 @@ fn store(at: usize, into: &mut [u8; 16]) {
     }
 }
 
-/// Runs `int n; ret` with the number of getpid(2) of 32-bit programs in EAX, which changes nothing wherever it leads.
-fn interrupt(stub: *const u8) {
+/// Runs `int n; ret` with the number of getpid(2) of 32-bit programs in EAX, which changes nothing wherever it leads, and
+/// says whether that was the answer.
+fn interrupt(stub: *const u8) -> bool {
     /// `__NR_getpid` of arch/x86/entry/syscalls/syscall_32.tbl.
     const GETPID: u64 = 20;
     // INT n takes two bytes: a fault's handler goes on at the RET behind it.
     RESUME.store(stub.wrapping_add(2) as u64, Ordering::Release);
-    // SAFETY: the stub is in executable memory and returns, by itself or by the handler.
-    unsafe { through(GETPID, stub) };
+    // SAFETY: the stub is in executable memory and returns, by itself or by the handler; getpid(2) cannot fail.
+    unsafe { through(GETPID, stub) as i32 == libc::getpid() }
 }
 
 /// Calls `stub` with RAX set. A frame of its own keeps what a 32-bit entry may zero, R8 to R11, from the compiler, and
@@ -399,7 +403,7 @@ fn interrupt(stub: *const u8) {
 /// # Safety
 /// `stub` is code that returns.
 #[unsafe(naked)]
-unsafe extern "C" fn through(rax: u64, stub: *const u8) {
+unsafe extern "C" fn through(rax: u64, stub: *const u8) -> u64 {
     naked_asm!("mov rax, rdi", "call rsi", "ret")
 }
 
@@ -454,7 +458,7 @@ mod tests {
         // SAFETY: no child is there yet. As if an attempt had ended the last child.
         let sheet = unsafe { &mut *board.sheet };
         sheet.begun.store(BEFORE_VECTORS + 3, Ordering::Release);
-        sheet.ended[BEFORE_VECTORS + 2] = Ended { how: KILLED, signal: libc::SIGSYS, vector: 0, code: 0 };
+        sheet.ended[BEFORE_VECTORS + 2] = Ended { how: KILLED, signal: libc::SIGSYS, ..Ended::default() };
         assert!(board.run_child().unwrap());
         let seen = board.read();
         assert_eq!(seen.vectors[1], Attempt::NotTried);

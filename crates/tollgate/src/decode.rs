@@ -181,6 +181,9 @@ fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
     let session = dump::join(dump, args.mode);
     if dump.pieces.iter().all(|piece| matches!(piece.what, What::Form(_))) {
         refuse_what_went_wrong(dump)?;
+        if dump.lines.total == dump.lines.empty {
+            return Err(Failure::input("nothing to decode: the input is empty"));
+        }
         return Err(Failure::input(format!(
             "nothing to decode in {}: no bytes, tables, registers or MSRs in a form that is known (`--as` with \
              `--help` has the forms)",

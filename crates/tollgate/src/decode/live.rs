@@ -11,6 +11,8 @@ use super::{tables, words};
 use crate::args::Maker;
 use crate::table::{Look, Table, heading, paragraph};
 
+/// `SIGFPE`, signal(7).
+const SIGFPE: i32 = 8;
 /// Names of the six segment registers, in the order of [`Ring3::loaded`].
 const SEGMENTS: [&str; 6] = ["cs", "ss", "ds", "es", "fs", "gs"];
 
@@ -230,38 +232,63 @@ fn of_table(register: TableRegister) -> String {
 
 fn vectors(seen: &Ring3, width: usize) -> String {
     let mut text = heading("INT n from ring 3", width);
-    let open: Vec<String> = (0..=u8::MAX).zip(&seen.vectors).filter_map(|(n, it)| came_to(n, it)).collect();
-    for sentence in open {
-        text.push_str(&paragraph(&sentence, width, ""));
+    // Vectors with one answer share a sentence, in the order of the first of them.
+    let mut answers: Vec<(String, Vec<u8>)> = Vec::new();
+    for (vector, attempt) in (0..=u8::MAX).zip(&seen.vectors) {
+        let came_to = came_to(vector, attempt);
+        match answers.iter_mut().find(|(answer, _)| *answer == came_to) {
+            Some((_, vectors)) => vectors.push(vector),
+            None => answers.push((came_to, vec![vector])),
+        }
     }
-    let closed = seen.vectors.iter().filter(|it| is_closed(it)).count();
-    let told = format!(
-        "The other {closed} are closed: #GP. Of each the gate's DPL is below 3, or there is no gate."
-    );
-    text.push_str(&paragraph(&told, width, ""));
+    for (answer, vectors) in &answers {
+        text.push_str(&paragraph(&format!("int {}: {answer}.", ranges(vectors)), width, ""));
+    }
     text
+}
+
+/// `3, 5–7f, 81–ff`
+fn ranges(vectors: &[u8]) -> String {
+    let mut ranges: Vec<(u8, u8)> = Vec::new();
+    for &vector in vectors {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(vector) => *last = vector,
+            _ => ranges.push((vector, vector)),
+        }
+    }
+    let shown = ranges.iter().map(|(first, last)| match first == last {
+        true => format!("{first:x}"),
+        false => format!("{first:x}–{last:x}"),
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// #GP: of an open gate the kernel makes something else. Its error code is no test of it: FRED gives 0, and QEMU's
 /// translator counts entries of 16 bytes.
-fn is_closed(attempt: &Attempt<()>) -> bool {
+fn is_closed(attempt: &Attempt<bool>) -> bool {
     const GENERAL_PROTECTION: u64 = 13;
     matches!(attempt, Attempt::Signal { vector: GENERAL_PROTECTION, .. })
 }
 
-/// What an INT came to that was not closed.
-fn came_to(vector: u8, attempt: &Attempt<()>) -> Option<String> {
-    let what = match attempt {
-        closed if is_closed(closed) => return None,
-        Attempt::Done(()) if vector == 0x80 => "open, and returns: the 32-bit system calls".to_owned(),
-        Attempt::Done(()) => "open, and returns".to_owned(),
-        Attempt::Signal { signal, vector, .. } => {
-            format!("open: the kernel makes signal {signal} of it, exception {vector}")
+/// What an INT came to.
+fn came_to(vector: u8, attempt: &Attempt<bool>) -> String {
+    match attempt {
+        closed if is_closed(closed) => {
+            "closed, #GP: the gate's DPL is below 3, or there is no gate".to_owned()
+        }
+        Attempt::Done(true) => "open, and answers: the 32-bit system calls".to_owned(),
+        Attempt::Done(false) => "open, and returns without an answer".to_owned(),
+        // A divide error, which is exception 0, is SIGFPE.
+        Attempt::Signal { signal, vector: 0, .. } if *signal != SIGFPE => {
+            format!("the kernel makes signal {signal} of it, and does not say of which exception")
+        }
+        Attempt::Signal { signal, vector: exception, .. } => {
+            let open = if *exception == u64::from(vector) { "open: " } else { "" };
+            format!("{open}the kernel makes signal {signal} of exception {exception}")
         }
         Attempt::Killed(signal) => format!("it ended the process with signal {signal}"),
         Attempt::NotTried => "not tried".to_owned(),
-    };
-    Some(format!("int {vector:02x}: {what}."))
+    }
 }
 
 fn of_ring3(seen: &Ring3) -> Value {
@@ -281,7 +308,7 @@ fn of_ring3(seen: &Ring3) -> Value {
     let vectors: Vec<Value> = (0..=u8::MAX)
         .zip(&seen.vectors)
         .map(|(n, attempt)| {
-            let mut value = of_attempt(attempt, |()| json!({}));
+            let mut value = of_attempt(attempt, |answered| json!({ "answered": answered }));
             if let Value::Object(map) = &mut value {
                 map.insert("vector".to_owned(), json!(hex(n)));
                 map.insert("closed".to_owned(), json!(is_closed(attempt)));
@@ -315,5 +342,26 @@ fn of_attempt<T>(attempt: &Attempt<T>, show: impl Fn(&T) -> Value) -> Value {
         }
         Attempt::Killed(signal) => json!({ "outcome": "killed", "signal": signal }),
         Attempt::NotTried => json!({ "outcome": "not-tried" }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_that_follow_each_other_are_a_range() {
+        assert_eq!(ranges(&[0, 1, 2, 5, 0x80, 0xfe, 0xff]), "0–2, 5, 80, fe–ff");
+        assert_eq!(ranges(&[]), "");
+    }
+
+    #[test]
+    fn what_an_int_came_to_is_told_from_what_is_not_known() {
+        let signal = |signal, vector| Attempt::Signal { signal, vector, code: 0 };
+        assert!(came_to(0x20, &signal(11, 13)).starts_with("closed"));
+        assert!(came_to(3, &signal(5, 3)).starts_with("open"));
+        assert!(came_to(0x20, &signal(11, 0)).contains("does not say of which exception"));
+        assert!(came_to(0, &signal(SIGFPE, 0)).starts_with("open"), "a divide error");
+        assert!(came_to(0x80, &Attempt::Done(false)).contains("without an answer"));
     }
 }
