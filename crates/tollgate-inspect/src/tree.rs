@@ -163,18 +163,18 @@ mod tests {
         symlink(&secret, root.join("absolute")).unwrap();
         symlink("../secret", root.join("relative")).unwrap();
         symlink("../../../../../../../../../../../../etc", root.join("a/etc")).unwrap();
-        symlink("/", root.join("a/root")).unwrap();
+        symlink("/", root.join("a/top")).unwrap();
         symlink("../../a/../../../a/b", root.join("a/climbs")).unwrap();
         for path in ["/absolute", "/relative", "/../secret", "/a/etc/passwd", "/a/../../secret"] {
             let error = content(&tree, path).expect_err(path);
             assert_eq!(error.kind(), io::ErrorKind::NotFound, "{path}");
         }
-        for path in ["/a/b/file", "a/b/file", "/a/root/a/b/file", "/a/climbs/file"] {
+        for path in ["/a/b/file", "a/b/file", "/a/top/a/b/file", "/a/climbs/file"] {
             assert_eq!(content(&tree, path).expect(path), "inside", "{path}");
         }
         assert_eq!(tree.link("/relative").unwrap(), "../secret");
         assert!(tree.there("/relative").is_ok() && tree.there("/none").is_err());
-        assert_eq!(tree.names("/a/root/a").unwrap().len(), 4);
+        assert_eq!(tree.names("/a/top/a").unwrap().len(), 4);
         assert_eq!(tree.names("/").unwrap().len(), 3);
     }
 

@@ -213,6 +213,25 @@ impl SystemKind {
         }
     }
 
+    /// What it is called. What has one form outside long mode and another in it is called the same in both.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved type",
+            Self::Tss16 { busy: false } => "16-bit TSS, available",
+            Self::Tss16 { busy: true } => "16-bit TSS, busy",
+            Self::Ldt => "LDT",
+            Self::CallGate16 => "16-bit call gate",
+            Self::TaskGate => "task gate",
+            Self::InterruptGate16 => "16-bit interrupt gate",
+            Self::TrapGate16 => "16-bit trap gate",
+            Self::Tss { busy: false } => "TSS, available",
+            Self::Tss { busy: true } => "TSS, busy",
+            Self::CallGate => "call gate",
+            Self::InterruptGate => "interrupt gate",
+            Self::TrapGate => "trap gate",
+        }
+    }
+
     /// Whether it is a gate.
     pub const fn is_gate(self) -> bool {
         !matches!(self, Self::Reserved | Self::Tss16 { .. } | Self::Ldt | Self::Tss { .. })

@@ -3,8 +3,9 @@
 use tollgate_model::Unknown;
 
 use super::core::{self, Core};
-use super::options::{self, Options};
+use super::options::Options;
 use super::{Source, Told};
+use crate::config;
 use crate::kernel::command_line_text;
 use crate::machine::{Answer, Found, Machine};
 use crate::sandbox;
@@ -235,9 +236,9 @@ fn options(machine: &Machine, release: Option<&str>) -> Answer<Options> {
     let mut why = Unknown::Absent(format!("none of {} exists", paths.join(", ")));
     for path in paths {
         match machine.bytes(&path) {
-            Ok(found) => match options::text(&found.value).and_then(|text| options::parse(&text)) {
-                Some(options) => return Ok(found.map(|_| options)),
-                None => why = Unknown::Unreadable(format!("{path}: it is no kernel configuration")),
+            Ok(found) => match config::read(found.value.as_slice()) {
+                Ok(reading) => return Ok(found.map(|_| Options::of(&reading.configuration))),
+                Err(error) => why = Unknown::Unreadable(format!("{path} {error}")),
             },
             Err(Unknown::Absent(_)) => {}
             Err(other) => why = other,

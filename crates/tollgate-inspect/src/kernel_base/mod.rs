@@ -1,7 +1,7 @@
 //! Whether the kernel itself was moved (KASLR): by where it is, by what the boot stub noted, by how it was told to start,
 //! and last by how it was built. What it was built for is not what it did: no conclusion rests on that alone.
 //!
-//! `evidence` reads, `verdict` concludes, `options` and `core` are formats.
+//! `evidence` reads, `verdict` concludes, `options` and `core` are what it reads.
 
 mod core;
 mod evidence;

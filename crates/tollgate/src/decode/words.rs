@@ -5,6 +5,7 @@ use tollgate_x86::{
     Tss32, Tss64, Width,
 };
 
+use super::document::mode;
 use super::item::{Item, flags};
 
 /// What an item is, short.
@@ -48,7 +49,7 @@ pub fn segment(descriptor: &Descriptor, width: Width) -> String {
             words.extend(accessed.then_some("accessed"));
             words.join(", ")
         }
-        Kind::System(kind) => system(kind, width).to_owned(),
+        Kind::System(kind) => system(kind, width),
     };
     if !descriptor.p {
         words.push_str(", not present");
@@ -56,40 +57,25 @@ pub fn segment(descriptor: &Descriptor, width: Width) -> String {
     words
 }
 
-fn system(kind: SystemKind, width: Width) -> &'static str {
+fn system(kind: SystemKind, width: Width) -> String {
     if !kind.is_in(width) {
-        return "reserved";
+        return SystemKind::Reserved.name().to_owned();
     }
-    let long = width == Width::Long;
     match kind {
-        SystemKind::Reserved => "reserved",
-        SystemKind::Tss16 { busy: false } => "16-bit TSS, available",
-        SystemKind::Tss16 { busy: true } => "16-bit TSS, busy",
-        SystemKind::Ldt => "LDT",
-        SystemKind::CallGate16 => "16-bit call gate",
-        SystemKind::TaskGate => "task gate",
-        SystemKind::InterruptGate16 => "16-bit interrupt gate",
-        SystemKind::TrapGate16 => "16-bit trap gate",
-        SystemKind::Tss { busy: false } if long => "64-bit TSS, available",
-        SystemKind::Tss { busy: true } if long => "64-bit TSS, busy",
-        SystemKind::Tss { busy: false } => "32-bit TSS, available",
-        SystemKind::Tss { busy: true } => "32-bit TSS, busy",
-        SystemKind::CallGate if long => "64-bit call gate",
-        SystemKind::CallGate => "32-bit call gate",
-        SystemKind::InterruptGate if long => "64-bit interrupt gate",
-        SystemKind::InterruptGate => "32-bit interrupt gate",
-        SystemKind::TrapGate if long => "64-bit trap gate",
-        SystemKind::TrapGate => "32-bit trap gate",
+        SystemKind::Tss { .. } | SystemKind::CallGate | SystemKind::InterruptGate | SystemKind::TrapGate => {
+            format!("{}-bit {}", mode(width), kind.name())
+        }
+        _ => kind.name().to_owned(),
     }
 }
 
 /// What a gate is.
 pub fn gate(gate: &Gate, width: Width) -> String {
     let kind = match gate.s {
-        true => "no gate: a code or data segment",
+        true => "no gate: a code or data segment".to_owned(),
         false => match SystemKind::of(gate.kind) {
             kind if kind.is_gate() && kind.is_in(width) => system(kind, width),
-            _ => "no gate: a reserved type",
+            _ => "no gate: a reserved type".to_owned(),
         },
     };
     format!("{kind}{}", if gate.p { "" } else { ", not present" })

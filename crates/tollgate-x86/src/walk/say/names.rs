@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Display, Formatter};
 
-use crate::{Descriptor, GateKind, Kind, Rflags, SystemKind, Vendor, Width};
+use crate::{Descriptor, GateKind, Kind, Rflags, Vendor, Width};
 
 use crate::walk::{Directory, Exception, Mode, Register, Role, SegmentRegister, Size, TableRegister, Untold};
 
@@ -181,7 +181,7 @@ impl Display for Described {
                 f.write_str(if writable { "writable data" } else { "read-only data" })?;
                 f.write_str(if expand_down { ", expand-down" } else { "" })?;
             }
-            Kind::System(kind) => f.write_str(system(kind))?,
+            Kind::System(kind) => f.write_str(kind.name())?,
         }
         let present = if descriptor.p { "present" } else { "not present" };
         write!(f, ", ring {}, {present}", descriptor.dpl)?;
@@ -189,24 +189,5 @@ impl Display for Described {
             return Ok(());
         }
         write!(f, ", base {:08x}, limit {:08x}", descriptor.base, descriptor.effective_limit())
-    }
-}
-
-/// What a system descriptor is.
-pub(super) fn system(kind: SystemKind) -> &'static str {
-    match kind {
-        SystemKind::Reserved => "reserved type",
-        SystemKind::Tss16 { busy: false } => "16-bit TSS, available",
-        SystemKind::Tss16 { busy: true } => "16-bit TSS, busy",
-        SystemKind::Ldt => "LDT",
-        SystemKind::CallGate16 => "16-bit call gate",
-        SystemKind::TaskGate => "task gate",
-        SystemKind::InterruptGate16 => "16-bit interrupt gate",
-        SystemKind::TrapGate16 => "16-bit trap gate",
-        SystemKind::Tss { busy: false } => "TSS, available",
-        SystemKind::Tss { busy: true } => "TSS, busy",
-        SystemKind::CallGate => "call gate",
-        SystemKind::InterruptGate => "interrupt gate",
-        SystemKind::TrapGate => "trap gate",
     }
 }

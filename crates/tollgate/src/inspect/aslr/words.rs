@@ -105,7 +105,7 @@ pub fn program(study: &Study) -> String {
         Some(true) => parts.push("asks for an executable stack".to_owned()),
         None => parts.push("does not say whether its stack may be executed".to_owned()),
     }
-    if let Some(library) = &study.library {
+    if let Study { library: Some(library), .. } = study {
         parts.push(format!("libraries seen by {library}"));
     }
     if study.subject.changes_user {
