@@ -227,6 +227,9 @@ pub enum Unit {
     /// Bytes per thing.
     #[serde(rename = "bytes")]
     Bytes,
+    /// Instructions per operation, counted by who executes them.
+    #[serde(rename = "instructions")]
+    Instructions,
     /// Nanoseconds per cache line.
     #[serde(rename = "ns/line")]
     NanosecondsPerLine,
@@ -238,6 +241,7 @@ impl fmt::Display for Unit {
             Self::Nanoseconds => "ns",
             Self::Cycles => "cycles",
             Self::Bytes => "bytes",
+            Self::Instructions => "instructions",
             Self::NanosecondsPerLine => "ns/line",
         })
     }

@@ -46,8 +46,14 @@ fn some_measured() -> impl Strategy<Value = Measured> {
         1 => (process(), 1..10_usize).prop_map(|(process, count)| vec![process; count]),
     ];
     let has_samples = |processes: &Vec<Vec<Option<f64>>>| processes.iter().flatten().any(Option::is_some);
-    let units =
-        vec![Unit::Nanoseconds, Unit::Nanoseconds, Unit::Cycles, Unit::Bytes, Unit::NanosecondsPerLine];
+    let units = vec![
+        Unit::Nanoseconds,
+        Unit::Nanoseconds,
+        Unit::Cycles,
+        Unit::Bytes,
+        Unit::Instructions,
+        Unit::NanosecondsPerLine,
+    ];
     let ops = prop_oneof![Just(1_u64), Just(200), Just(u64::MAX), 1..1000_u64];
     let hertz = prop_oneof![Just(1_u64), Just(2_000_000_000), Just(u64::MAX)];
     let group = prop::sample::select(vec!["gates", "gates", "gates", "traps"]);

@@ -44,6 +44,8 @@ pub enum Verb {
     Inspect(InspectArgs),
     /// Decode descriptors, gates, TSS and MSRs out of bytes or a debugger's text, and walk a kernel entry
     Decode(DecodeArgs),
+    /// Cross the rings in a small kernel of our own, without an operating system
+    Lab(LabArgs),
     /// Say whether this machine is fit for measuring, and what would help
     Doctor(DoctorArgs),
     /// Print completions for a shell
@@ -274,6 +276,61 @@ pub struct DecodeArgs {
     pub format: Format,
 }
 
+/// `tollgate lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// An experiment by its name, or several with `*`; none for all that are priced
+    pub experiment: Vec<String>,
+    /// What runs the guest [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]
+    #[arg(long, value_enum, default_value_t)]
+    pub on: On,
+    /// Whose processor the guest finds, where that can be chosen [default: Intel's; of KVM the one that there is]
+    #[arg(long, value_enum)]
+    pub vendor: Option<Maker>,
+    /// Follow one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
+    /// and loads
+    #[arg(long, requires = "experiment", conflicts_with_all = ["dump", "image", "read"])]
+    pub explain: bool,
+    /// Stop the explanation at this address
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, requires = "explain")]
+    pub until: Option<u64>,
+    /// Stop the explanation after so many instructions
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "explain")]
+    pub steps: u64,
+    /// Show the guest's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
+    #[arg(long, conflicts_with_all = ["experiment", "image", "read"])]
+    pub dump: bool,
+    /// Write the guest to this file instead, to be started by a multiboot loader elsewhere
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "read")]
+    pub image: Option<PathBuf>,
+    /// Give the run a name by which show and compare find it
+    #[arg(long, value_name = "LABEL")]
+    pub label: Option<Label>,
+    /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// Show what the guest said elsewhere, out of a file with its serial port's output; `-` is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "experiment")]
+    pub read: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// What runs the guest of the lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum On {
+    /// What shows most
+    #[default]
+    Auto,
+    /// KVM
+    Kvm,
+    /// QEMU, which counts instructions
+    Qemu,
+    /// Our own interpreter, which counts them too
+    Interpreter,
+}
+
 /// `tollgate doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -428,6 +485,13 @@ fn parse_on(text: &str) -> Result<OnRam, String> {
         true => Ok(OnRam(file_system.to_owned())),
         false => Err("after `ram:` comes the name of a file system, such as ext4 or xfs".to_owned()),
     }
+}
+
+fn parse_address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let address = is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten();
+    address.ok_or_else(|| "it is no address in hexadecimal, such as 100540".to_owned())
 }
 
 fn parse_width(text: &str) -> Result<Width, String> {

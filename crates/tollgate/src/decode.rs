@@ -176,6 +176,25 @@ fn readings(all: &[Vec<u8>], dump: &Dump, args: &DecodeArgs) -> Result<(), Failu
     out::print(&parts.join("\n"))
 }
 
+/// Prints what a text tells that this program made itself: all of it, and no walk.
+///
+/// # Errors
+/// As of [`decode`].
+pub fn print_text(input: &[u8], format: Format) -> Result<(), Failure> {
+    let args = DecodeArgs {
+        input: Vec::new(),
+        kind: None,
+        mode: None,
+        walk: vec![Entry::None],
+        cpl: 3,
+        vendor: None,
+        live: false,
+        explain: false,
+        format,
+    };
+    text(&dump::read(input, None), &args)
+}
+
 /// Prints what a text tells of one or more machines.
 fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
     let session = dump::join(dump, args.mode);

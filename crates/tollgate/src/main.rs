@@ -19,6 +19,7 @@ mod failure;
 mod figures;
 mod health;
 mod inspect;
+mod lab;
 mod list;
 mod man;
 mod observations;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Verb::Schedules(args) => schedules::schedules(&args),
         Verb::Inspect(args) => inspect::inspect(&args),
         Verb::Decode(args) => decode::decode(&args),
+        Verb::Lab(args) => lab::lab(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Completions(args) => complete::completions(&args),
         Verb::Man(args) => man::man(&args),

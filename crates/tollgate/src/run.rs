@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_inspect::Machine;
 use tollgate_model::run::{SCHEMA, Tool};
-use tollgate_model::{Label, Measurement, Outcome, Run};
+use tollgate_model::{Environment, Label, Measurement, Outcome, Run};
 use tollgate_probes::bench::{self, Allowed, BenchError, Findings, Plan, Progress, Room, interrupt};
 use tollgate_probes::{Extent, Selection};
 
@@ -56,7 +56,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     shown
 }
 
-fn say_doubt(destination: &Destination) {
+/// That a run will not be kept, where nobody named a place for it.
+pub fn say_doubt(destination: &Destination) {
     match destination {
         Destination::Doubtful(directory, why) => say::say(&format!(
             "warning: runs cannot be kept in {}: {why}; name a file with --out to keep this one",
@@ -84,6 +85,19 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
     };
     environment.extend(tollgate_inspect::strain(&machine, "after"));
     environment.extend(findings.facts);
+    document(began, label, environment, findings.measurements)
+}
+
+/// A run that began then, and has just ended.
+///
+/// # Errors
+/// When there is no id to be had for it.
+pub fn document(
+    began: SystemTime,
+    label: Option<Label>,
+    environment: Environment,
+    measurements: Vec<Measurement>,
+) -> Result<Run, Failure> {
     let written = |time: SystemTime| humantime::format_rfc3339_seconds(time).to_string();
     Ok(Run {
         schema: SCHEMA,
@@ -94,7 +108,7 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
         started: written(began),
         finished: written(SystemTime::now()),
         environment,
-        measurements: findings.measurements,
+        measurements,
     })
 }
 

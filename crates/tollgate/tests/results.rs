@@ -583,7 +583,7 @@ fn completions_and_manual_pages_know_every_verb() {
     home.output(["man", pages.to_str().expect("text")]);
     let run = std::fs::read_to_string(pages.join("tollgate-run.1")).expect("a page a verb");
     assert!(run.contains("\\-\\-thorough"), "{run}");
-    assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 11);
+    assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 12);
 }
 
 #[test]

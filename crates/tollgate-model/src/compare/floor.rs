@@ -87,7 +87,7 @@ impl Pace {
 
     /// What the floor of a row rises by.
     pub(super) fn of(&self, measured: &Measured) -> f64 {
-        if measured.unit == Unit::Bytes {
+        if matches!(measured.unit, Unit::Bytes | Unit::Instructions) {
             return 0.0;
         }
         let elsewhere = || self.turns.and_then(difference).unwrap_or(0.0);

@@ -6,7 +6,7 @@ use super::facts::{self, FactDifference};
 use super::floor::{self, Pace};
 use super::index::Index;
 use super::{LEAST_FLOOR, Verdict, confidence_of_each, figure, reaches_across};
-use crate::measurement::{Case, Measured, Outcome};
+use crate::measurement::{Case, Measured, Outcome, Unit};
 use crate::own;
 use crate::price::Level;
 use crate::run::Run;
@@ -155,7 +155,9 @@ impl Judge<'_> {
         if base.measured.unit != other.measured.unit {
             return Err(format!("in {} there, in {} here", base.measured.unit, other.measured.unit));
         }
-        if base.measured.provenance != other.measured.provenance {
+        // An instruction is one whoever counts it; a time is not.
+        let is_count = base.measured.unit == Unit::Instructions;
+        if base.measured.provenance != other.measured.provenance && !is_count {
             return Err("not executed by the same kind of machine".to_owned());
         }
         if let Some(why) = below_resolution(base, other) {

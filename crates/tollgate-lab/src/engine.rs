@@ -1,0 +1,90 @@
+//! What runs a guest.
+
+use std::time::Duration;
+
+use tollgate_x86::Vendor;
+
+use crate::interpreter::Counts;
+
+/// A machine that a guest is to run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// Bytes of memory, from address 0.
+    pub memory: usize,
+    /// Whose processor it is, where the engine can choose; none for the one that there is.
+    pub vendor: Option<Vendor>,
+    /// After so much time of the clock on the wall it is stopped.
+    pub patience: Duration,
+    /// After so many instructions it is stopped, by engines that count them.
+    pub instructions: u64,
+}
+
+/// What executed the guest's code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Provenance {
+    /// KVM, on the processor itself: its times are prices.
+    Kvm,
+    /// KVM that emulates ring 0: its times are none.
+    KvmEmulated {
+        /// How that was found out, in a clause.
+        why: String,
+    },
+    /// QEMU, with KVM.
+    QemuKvm,
+    /// QEMU's translator; with instructions counted, what its clock shows is their number.
+    QemuTcg {
+        /// Whether instructions are counted.
+        icount: bool,
+    },
+    /// The interpreter: what its clock shows is a number of instructions.
+    Interpreter,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// What the guest wrote to its serial port.
+    pub serial: Vec<u8>,
+    /// What executed it.
+    pub provenance: Provenance,
+    /// Why it ended, where it was not the guest that ended it: a clause.
+    pub cut_short: Option<String>,
+    /// What the guest's memory held in the end, where the engine can tell.
+    pub memory: Option<Vec<u8>>,
+    /// What was counted, by engines that count.
+    pub counts: Option<Counts>,
+}
+
+/// Something that runs guests.
+pub trait Engine {
+    /// Loads `image` at `base` and runs it from `entry`, in flat 32-bit protected mode as multiboot leaves it, until it ends
+    /// itself (a byte to port F4h) or is stopped.
+    ///
+    /// # Errors
+    /// [`LabError`] where it could not be run at all. That it was stopped, or that the engine could not go on, is an
+    /// [`Output`] with what it had said.
+    fn run(&self, image: &[u8], base: u64, entry: u64, machine: Machine) -> Result<Output, LabError>;
+}
+
+/// Why a guest was not run.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The image and what it needs do not fit into the memory.
+    #[error("an image of {image} bytes at {base:x} does not fit into {memory} bytes of memory")]
+    TooLarge {
+        /// Bytes of the image.
+        image: usize,
+        /// Where it is loaded.
+        base: u64,
+        /// Bytes of memory.
+        memory: usize,
+    },
+    /// The engine is not there, or may not be used.
+    #[error("{engine} cannot be used: {why}")]
+    Unavailable {
+        /// Which.
+        engine: &'static str,
+        /// Why, in a clause.
+        why: String,
+    },
+}

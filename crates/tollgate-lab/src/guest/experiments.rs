@@ -1,0 +1,226 @@
+//! The experiments: what each one is, and what is to come of it. Their code is in `experiments.s`, by the same numbers.
+
+mod list;
+
+use tollgate_x86::Vendor;
+
+pub use list::EXPERIMENTS;
+
+/// What an experiment is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Group {
+    /// From ring 3 to ring 0 and back, because the program asks for it.
+    Crossings,
+    /// The same because of something that the program cannot do.
+    Traps,
+    /// A piece of a kernel's entry, by itself.
+    Pieces,
+    /// What a program may do that may turn interrupts off.
+    Interrupts,
+    /// A set-up that the processor has to refuse; attempted once and not priced.
+    Wrong,
+}
+
+/// Where an operation begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// Ring 0.
+    Kernel,
+    /// Ring 3, 64-bit mode.
+    Program,
+    /// Ring 3, compatibility mode.
+    Compatibility,
+}
+
+/// What a processor may lack. The guest asks CPUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Feature {
+    /// SYSCALL and SYSRET: 80000001h, EDX bit 11.
+    Syscall,
+    /// SYSENTER and SYSEXIT: 1, EDX bit 11.
+    Sysenter,
+    /// Process-context identifiers: 1, ECX bit 17.
+    Pcid,
+    /// The MSR SPEC_CTRL, 48h: 7, EDX bits 26, 27, 31; on AMD processors 80000008h, EBX bits 14, 15, 24.
+    SpecCtrl,
+}
+
+impl Feature {
+    /// All of them, by their bits.
+    pub const ALL: [Self; 4] = [Self::Syscall, Self::Sysenter, Self::Pcid, Self::SpecCtrl];
+
+    /// Its bit in the guest's records.
+    pub const fn bit(self) -> u64 {
+        1 << self as u64
+    }
+
+    /// Its name, as in the manuals.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Syscall => "SYSCALL",
+            Self::Sysenter => "SYSENTER",
+            Self::Pcid => "PCID",
+            Self::SpecCtrl => "SPEC_CTRL",
+        }
+    }
+}
+
+/// What the manuals say comes of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Expected {
+    /// It comes to its end.
+    Done,
+    /// The first operation faults.
+    Fault {
+        /// The exception's vector.
+        vector: u8,
+        /// Its error code; 0 where it has none.
+        error: u32,
+        /// In which ring the instruction was that faulted.
+        ring: u8,
+    },
+}
+
+/// One experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Experiment {
+    /// Its number, here and in records. Below 40h those that are priced.
+    pub number: u8,
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is about.
+    pub group: Group,
+    /// Where it begins.
+    pub from: Origin,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// What one operation is: the instructions, in order.
+    pub operation: &'static str,
+    /// What the processor must have.
+    pub needs: Option<Feature>,
+    /// Whether each operation is counted by the one where it arrives. Of the others nothing arrives anywhere.
+    pub counted: bool,
+    /// What it computes or finds, where that is the same each time.
+    pub value: Option<u64>,
+    /// What comes of it on an Intel processor.
+    pub intel: Expected,
+    /// What comes of it on an AMD processor.
+    pub amd: Expected,
+}
+
+impl Experiment {
+    /// The experiment of this name.
+    pub fn of(name: &str) -> Option<&'static Self> {
+        EXPERIMENTS.iter().find(|experiment| experiment.name == name)
+    }
+
+    /// The experiment of this number.
+    pub fn numbered(number: u8) -> Option<&'static Self> {
+        EXPERIMENTS.iter().find(|experiment| experiment.number == number)
+    }
+
+    /// Whether a run without a choice has it: all but the wrong set-ups.
+    pub fn is_priced(&self) -> bool {
+        self.group != Group::Wrong
+    }
+
+    /// What comes of it.
+    pub fn expected(&self, vendor: Vendor) -> Expected {
+        match vendor {
+            Vendor::Intel => self.intel,
+            Vendor::Amd => self.amd,
+        }
+    }
+}
+
+/// An instruction that there is not, where it is executed.
+const UNDEFINED: Expected = Expected::Fault { vector: 6, error: 0, ring: 3 };
+
+/// #GP in ring 3.
+const fn protection(error: u32) -> Expected {
+    Expected::Fault { vector: 13, error, ring: 3 }
+}
+
+/// What most of them have in common.
+const fn experiment(
+    number: u8,
+    name: &'static str,
+    group: Group,
+    about: &'static str,
+    operation: &'static str,
+) -> Experiment {
+    Experiment {
+        number,
+        name,
+        group,
+        from: Origin::Program,
+        about,
+        operation,
+        needs: None,
+        counted: true,
+        value: None,
+        intel: Expected::Done,
+        amd: Expected::Done,
+    }
+}
+
+/// From ring 3 to ring 0 and back.
+const fn crossing(
+    number: u8,
+    name: &'static str,
+    about: &'static str,
+    operation: &'static str,
+) -> Experiment {
+    experiment(number, name, Group::Crossings, about, operation)
+}
+
+/// A piece in ring 0: nothing arrives anywhere.
+const fn piece(number: u8, name: &'static str, about: &'static str, operation: &'static str) -> Experiment {
+    Experiment {
+        from: Origin::Kernel,
+        counted: false,
+        ..experiment(number, name, Group::Pieces, about, operation)
+    }
+}
+
+/// A set-up that both makers' processors refuse alike.
+const fn wrong(
+    number: u8,
+    name: &'static str,
+    about: &'static str,
+    operation: &'static str,
+    expected: Expected,
+) -> Experiment {
+    let base = experiment(number, name, Group::Wrong, about, operation);
+    Experiment { counted: false, intel: expected, amd: expected, ..base }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_are_one_to_one_and_in_order() {
+        assert!(EXPERIMENTS.windows(2).all(|pair| pair[0].number < pair[1].number));
+        for experiment in EXPERIMENTS {
+            assert_eq!(Experiment::of(experiment.name), Some(experiment));
+            assert_eq!(Experiment::numbered(experiment.number), Some(experiment));
+            assert_eq!(experiment.is_priced(), experiment.number < 0x40, "{}", experiment.name);
+            assert!(experiment.about.ends_with('.'), "{}", experiment.name);
+            let is_refused = |expected| matches!(expected, Expected::Fault { .. });
+            let refused = [experiment.intel, experiment.amd].map(is_refused);
+            assert!(
+                refused == [!experiment.is_priced(); 2] || experiment.is_priced() && refused != [true; 2]
+            );
+        }
+    }
+
+    #[test]
+    fn features_have_the_bits_of_the_guest() {
+        let source = include_str!("experiments.s");
+        for feature in Feature::ALL {
+            let line = format!(".set .LHAS_{}, {}\n", feature.name(), feature.bit());
+            assert!(source.contains(&line), "{line}");
+        }
+    }
+}

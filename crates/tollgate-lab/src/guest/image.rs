@@ -1,0 +1,208 @@
+//! The guest's bytes, as they are loaded into a machine.
+
+#![allow(unsafe_code)] // The bytes lie between symbols of the assembled section.
+
+use std::arch::global_asm;
+use std::ops::Range;
+
+use super::experiments::Experiment;
+
+global_asm!(
+    include_str!("entry.s"),
+    include_str!("tables.s"),
+    include_str!("handlers.s"),
+    include_str!("program.s"),
+    include_str!("pieces.s"),
+    include_str!("experiments.s"),
+    include_str!("wrong.s"),
+    include_str!("dispatch.s"),
+    include_str!("records.s"),
+    include_str!("dump.s"),
+    options(att_syntax, raw)
+);
+
+unsafe extern "C" {
+    static tollgate_guest_begin: u8;
+    static tollgate_guest_parameters: u8;
+    static tollgate_guest_entry: u8;
+    static tollgate_guest_experiments: u8;
+    static tollgate_guest_experiments_end: u8;
+    static tollgate_guest_code: u8;
+    static tollgate_guest_code_end: u8;
+    static tollgate_guest_end: u8;
+}
+
+/// Where the image is loaded: the physical address of its first byte. It cannot be anywhere else.
+pub const BASE: u64 = 0x10_0000;
+
+/// Bytes of a line in the list of experiments, `.LENTRY` in `experiments.s`.
+const LINE: usize = 32;
+
+/// Bytes of a line in the list of code.
+const CODE_LINE: usize = 12;
+
+/// What the guest is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Command {
+    /// The experiments that were chosen, with records.
+    #[default]
+    Experiments,
+    /// Print its tables and MSRs as text, and nothing else.
+    Dump,
+}
+
+/// Experiments, by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Chosen([u64; 2]);
+
+impl Chosen {
+    /// Those that can be priced: all but the wrong set-ups.
+    pub const PRICED: Self = Self([u64::MAX, 0]);
+
+    /// This one as well. Numbers from 80h on there are not.
+    pub fn insert(&mut self, number: u8) {
+        if let Some(word) = self.0.get_mut(usize::from(number / 64)) {
+            *word |= 1 << (number % 64);
+        }
+    }
+
+    /// Whether this one is among them.
+    pub fn contains(self, number: u8) -> bool {
+        self.0.get(usize::from(number / 64)).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+}
+
+impl<'a> FromIterator<&'a Experiment> for Chosen {
+    fn from_iter<I: IntoIterator<Item = &'a Experiment>>(experiments: I) -> Self {
+        let mut chosen = Self::default();
+        experiments.into_iter().for_each(|experiment| chosen.insert(experiment.number));
+        chosen
+    }
+}
+
+/// What the host writes into the image before it is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameters {
+    /// n: how often a loop turns. At least 1 and at most [`Parameters::MOST`]; what is outside is brought to the nearer.
+    pub operations: u32,
+    /// Rounds of each experiment, of two blocks each. The same limits.
+    pub rounds: u32,
+    /// What to do.
+    pub command: Command,
+    /// Which experiments. Wrong set-ups are attempted once, whatever the numbers above.
+    pub chosen: Chosen,
+}
+
+impl Parameters {
+    /// As many operations, and as many rounds, there can be: enough for any clock, and no loop without end.
+    pub const MOST: u32 = 1 << 24;
+
+    /// As the guest reads them, at `tollgate_guest_parameters`.
+    fn bytes(&self) -> [u8; 32] {
+        let command = match self.command {
+            Command::Experiments => 0_u32,
+            Command::Dump => 1,
+        };
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&self.operations.clamp(1, Self::MOST).to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.rounds.clamp(1, Self::MOST).to_le_bytes());
+        bytes[8..12].copy_from_slice(&command.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.chosen.0[0].to_le_bytes());
+        bytes[24..].copy_from_slice(&self.chosen.0[1].to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { operations: 1000, rounds: 1, command: Command::Experiments, chosen: Chosen::PRICED }
+    }
+}
+
+/// A stretch of instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// Where in the image, in bytes from its beginning.
+    pub place: Range<usize>,
+    /// How they are decoded: 32 or 64.
+    pub bits: u32,
+}
+
+/// The guest, with its parameters: a flat binary that begins with a header of multiboot 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    bytes: Vec<u8>,
+}
+
+impl Image {
+    /// The image that does what `parameters` say.
+    pub fn new(parameters: &Parameters) -> Self {
+        let mut bytes = assembled().to_vec();
+        let at = offset(&raw const tollgate_guest_parameters);
+        if let Some(place) = bytes.get_mut(at..at + 32) {
+            place.copy_from_slice(&parameters.bytes());
+        }
+        Self { bytes }
+    }
+
+    /// What is loaded at [`BASE`].
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The physical address where it is entered, in flat 32-bit protected mode.
+    pub fn entry(&self) -> u64 {
+        BASE + offset(&raw const tollgate_guest_entry) as u64
+    }
+
+    /// Where in memory the loop of an experiment begins that does the operation once in a turn: in the image for those of
+    /// ring 0, in the program's own page for the others. None where there is no such experiment.
+    pub fn start(&self, number: u8) -> Option<u64> {
+        let line = self.lines().find(|line| line[0] == u32::from(number))?;
+        Some(u64::from(line[1]))
+    }
+
+    /// The numbers of the experiments that the image has, in its own order.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.lines().map(|line| line[0])
+    }
+
+    /// Where its instructions are; what lies elsewhere is data.
+    pub fn code(&self) -> Vec<Code> {
+        let from = offset(&raw const tollgate_guest_code);
+        let to = offset(&raw const tollgate_guest_code_end);
+        let lines = self.bytes.get(from..to).unwrap_or_default().chunks_exact(CODE_LINE);
+        lines
+            .map(|line| Code { place: word(line, 0) as usize..word(line, 1) as usize, bits: word(line, 2) })
+            .collect()
+    }
+
+    /// The list of experiments: number, the loop, and what else `experiments.s` says.
+    fn lines(&self) -> impl Iterator<Item = [u32; LINE / 4]> + '_ {
+        let from = offset(&raw const tollgate_guest_experiments);
+        let to = offset(&raw const tollgate_guest_experiments_end);
+        let lines = self.bytes.get(from..to).unwrap_or_default().chunks_exact(LINE);
+        lines.map(|line| std::array::from_fn(|at| word(line, at)))
+    }
+}
+
+/// The `at`th word of 4 bytes.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.as_chunks::<4>().0.get(at).map_or(0, |word| u32::from_le_bytes(*word))
+}
+
+/// The section as it was assembled.
+fn assembled() -> &'static [u8] {
+    let begin = &raw const tollgate_guest_begin;
+    // SAFETY: both symbols are in one section of this program's read-only data, whose bytes from the one to the other are
+    // initialised and written by nobody.
+    unsafe { std::slice::from_raw_parts(begin, offset(&raw const tollgate_guest_end)) }
+}
+
+/// How far a symbol is from the beginning of the section.
+fn offset(symbol: *const u8) -> usize {
+    symbol.addr() - (&raw const tollgate_guest_begin).addr()
+}
+
+#[cfg(test)]
+mod tests;

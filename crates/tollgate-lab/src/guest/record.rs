@@ -1,0 +1,208 @@
+//! What the guest says: records of one line each over the serial port, version 1.
+//!
+//! `tg1 <kind> <fields> *<checksum>`: words with one space between them; each field a number in hexadecimal, in lower case and
+//! without leading zeros; the checksum in 8 digits, FNV-1a of 32 bits over all that stands before its space. A line ends with a
+//! newline, before which a carriage return may stand. What is before `tg1` in a line, and lines without it, are not the
+//! guest's: firmware writes to the same port.
+//!
+//! | kind | fields |
+//! |---|---|
+//! | `begin` | the maker's name as CPUID 0 has it in EBX and EDX, and in ECX; EAX of CPUID 1; features; n; rounds |
+//! | `try` | experiment: it is attempted now |
+//! | `done` | experiment; round; turns; ticks with one operation in a turn, with two; arrivals in the first, in the second; value |
+//! | `lacks` | experiment; the features that are missing |
+//! | `fault` | experiment; round; vector; error code; CS; RIP; arrivals until then |
+//! | `broken` | vector; error code; CS; RIP: a fault outside any experiment |
+//! | `refused` | none: a processor without long mode |
+//! | `end` | how many lines there were before |
+//!
+//! A field that is added, or means something else, makes another version.
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use parse::{Complaint, Serial};
+
+/// What a line begins with.
+const VERSION: &str = "tg1";
+
+/// Whose processor it is, by the 12 characters of CPUID 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Maker {
+    /// EBX in the low half, EDX in the high one.
+    pub ebx_edx: u64,
+    /// ECX.
+    pub ecx: u32,
+}
+
+impl Maker {
+    /// The characters, such as `GenuineIntel`. What is not ASCII text is shown as a question mark.
+    pub fn name(self) -> String {
+        let bytes = self.ebx_edx.to_le_bytes().into_iter().chain(self.ecx.to_le_bytes());
+        bytes.map(|byte| if byte.is_ascii_graphic() { char::from(byte) } else { '?' }).collect()
+    }
+}
+
+/// Where a fault was, and which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fault {
+    /// The exception's vector.
+    pub vector: u8,
+    /// Its error code; 0 where it has none.
+    pub error: u32,
+    /// CS of what was interrupted; its lowest two bits are the ring.
+    pub cs: u16,
+    /// The address of what was interrupted.
+    pub rip: u64,
+}
+
+impl Fault {
+    /// In which ring it was.
+    pub const fn ring(self) -> u8 {
+        (self.cs & 3) as u8
+    }
+}
+
+/// A round: two blocks of the same number of turns, with one operation in a turn and with two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Round {
+    /// n: the turns of each block.
+    pub turns: u32,
+    /// What the time-stamp counter said of the first block.
+    pub ticks_one: u64,
+    /// And of the second. The difference is n operations, without the loop.
+    pub ticks_two: u64,
+    /// How many operations arrived in the first block.
+    pub count_one: u64,
+    /// And in the second.
+    pub count_two: u64,
+    /// What the last operation found or computed.
+    pub value: u64,
+}
+
+impl Round {
+    /// The ticks of n operations; none where the second block was the shorter one, as on a disturbed processor it may be.
+    pub const fn ticks(self) -> Option<u64> {
+        self.ticks_two.checked_sub(self.ticks_one)
+    }
+
+    /// Whether each operation arrived, once.
+    pub fn is_counted(self) -> bool {
+        let turns = u64::from(self.turns);
+        self.count_one == turns && self.count_two == 2 * turns
+    }
+}
+
+/// One line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Record {
+    /// The first one of a run.
+    Begin {
+        /// Whose processor.
+        maker: Maker,
+        /// Family, model and stepping: EAX of CPUID 1.
+        signature: u32,
+        /// What it has, by [`Feature::bit`](super::Feature::bit).
+        features: u64,
+        /// n.
+        operations: u32,
+        /// Rounds of each experiment.
+        rounds: u32,
+    },
+    /// An experiment is attempted: where no result follows, it was what ended the run.
+    Try {
+        /// Which.
+        experiment: u8,
+    },
+    /// A round came to its end.
+    Done {
+        /// Of which experiment.
+        experiment: u8,
+        /// Its number, from 0.
+        number: u32,
+        /// What it said.
+        round: Round,
+    },
+    /// An experiment is not offered by this processor.
+    Lacks {
+        /// Which.
+        experiment: u8,
+        /// The features that it lacks, by their bits.
+        features: u64,
+    },
+    /// A fault ended an experiment.
+    Fault {
+        /// Which.
+        experiment: u8,
+        /// In which round.
+        number: u32,
+        /// The fault.
+        fault: Fault,
+        /// How many operations had arrived.
+        count: u64,
+    },
+    /// A fault outside any experiment: the guest gave up.
+    Broken {
+        /// The fault.
+        fault: Fault,
+    },
+    /// The processor has no long mode.
+    Refused,
+    /// The last one.
+    End {
+        /// How many lines there were before it.
+        lines: u32,
+    },
+}
+
+/// The line, without its newline, as the guest writes it.
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, fields) = self.parts();
+        let mut line = format!("{VERSION} {kind}");
+        for field in fields {
+            line.push_str(&format!(" {field:x}"));
+        }
+        write!(f, "{line} *{:08x}", checksum(line.as_bytes()))
+    }
+}
+
+impl Record {
+    /// Its second word, and its fields.
+    fn parts(&self) -> (&'static str, Vec<u64>) {
+        match *self {
+            Self::Begin { maker, signature, features, operations, rounds } => {
+                let numbers = [signature.into(), features, operations.into(), rounds.into()];
+                ("begin", [[maker.ebx_edx, maker.ecx.into()].as_slice(), &numbers].concat())
+            }
+            Self::Try { experiment } => ("try", vec![experiment.into()]),
+            Self::Done { experiment, number, round } => {
+                let ticks = [round.turns.into(), round.ticks_one, round.ticks_two];
+                let proof = [round.count_one, round.count_two, round.value];
+                ("done", [[experiment.into(), number.into()].as_slice(), &ticks, &proof].concat())
+            }
+            Self::Lacks { experiment, features } => ("lacks", vec![experiment.into(), features]),
+            Self::Fault { experiment, number, fault, count } => {
+                ("fault", [[experiment.into(), number.into()].as_slice(), &fault.fields(), &[count]].concat())
+            }
+            Self::Broken { fault } => ("broken", fault.fields().to_vec()),
+            Self::Refused => ("refused", Vec::new()),
+            Self::End { lines } => ("end", vec![lines.into()]),
+        }
+    }
+}
+
+impl Fault {
+    /// As they stand in a record.
+    fn fields(self) -> [u64; 4] {
+        [self.vector.into(), self.error.into(), self.cs.into(), self.rip]
+    }
+}
+
+/// FNV-1a of 32 bits.
+fn checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |sum, &byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}

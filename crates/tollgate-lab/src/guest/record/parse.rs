@@ -1,0 +1,162 @@
+//! The reader of records.
+
+use super::{Fault, Maker, Record, Round, VERSION, checksum};
+
+/// Bytes of the longest line that is looked at. The guest's own have 200 at most.
+const LONGEST: usize = 256;
+
+/// Records that are read at most: what 100 experiments say in ten thousand rounds.
+const MOST: usize = 1 << 20;
+
+/// Why a line that is the guest's is not a record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Complaint {
+    /// It is of another version.
+    #[error("a record of another version than tg1: read it with the tollgate that wrote its image")]
+    Version,
+    /// It is longer than any record.
+    #[error("a line of {0} bytes, longer than any record")]
+    Long(usize),
+    /// It has no checksum.
+    #[error("the record has no checksum at its end: it was cut off, or bytes were lost")]
+    Cut,
+    /// Its checksum is another one.
+    #[error("the checksum is {told:08x} and should be {right:08x}: bytes were lost or changed on the way")]
+    Checksum {
+        /// What the line says.
+        told: u32,
+        /// What its bytes make.
+        right: u32,
+    },
+    /// There is no such record.
+    #[error("no such kind of record")]
+    Kind,
+    /// A field is missing, too many, too large or no number.
+    #[error("a field is missing, or is no number, or too large a one")]
+    Fields,
+    /// There are more records than are read.
+    #[error("more than {MOST} records: the rest is not read")]
+    TooMany,
+}
+
+/// What was read from a serial port.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Serial {
+    /// The records, in order.
+    pub records: Vec<Record>,
+    /// What was wrong, with the number of the line, from 1.
+    pub complaints: Vec<(usize, Complaint)>,
+}
+
+impl Serial {
+    /// Reads what came over a serial port, or from a file that it was kept in. Lines that are not the guest's are passed
+    /// over.
+    pub fn read(bytes: &[u8]) -> Self {
+        let mut serial = Self::default();
+        for (at, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+            if serial.records.len() + serial.complaints.len() >= MOST {
+                serial.complaints.push((at + 1, Complaint::TooMany));
+                break;
+            }
+            let Some(line) = own(line.strip_suffix(b"\r").unwrap_or(line)) else { continue };
+            match record(line) {
+                Ok(record) => serial.records.push(record),
+                Err(complaint) => serial.complaints.push((at + 1, complaint)),
+            }
+        }
+        serial
+    }
+}
+
+/// From `tg` and a digit on; none where the line does not have it.
+fn own(line: &[u8]) -> Option<&[u8]> {
+    let at = line.windows(3).position(|three| three.starts_with(b"tg") && three[2].is_ascii_digit())?;
+    line.get(at..)
+}
+
+/// One line.
+fn record(line: &[u8]) -> Result<Record, Complaint> {
+    if line.len() > LONGEST {
+        return Err(Complaint::Long(line.len()));
+    }
+    let rest = line.strip_prefix(VERSION.as_bytes()).ok_or(Complaint::Version)?;
+    if rest.first().is_some_and(u8::is_ascii_digit) {
+        return Err(Complaint::Version);
+    }
+    let at = line.len().checked_sub(10).ok_or(Complaint::Cut)?;
+    let (said, sum) = line.split_at(at);
+    let told = sum.strip_prefix(b" *").and_then(number).ok_or(Complaint::Cut)?;
+    let right = checksum(said);
+    if told != u64::from(right) {
+        return Err(Complaint::Checksum { told: told as u32, right });
+    }
+    let mut words = said.split(|&byte| byte == b' ').skip(1);
+    let kind = words.next().ok_or(Complaint::Kind)?;
+    let mut fields = Fields(words);
+    let record = typed(kind, &mut fields)?;
+    match fields.0.next() {
+        Some(_) => Err(Complaint::Fields),
+        None => Ok(record),
+    }
+}
+
+/// The record of this kind.
+fn typed<'a, I: Iterator<Item = &'a [u8]>>(kind: &[u8], fields: &mut Fields<I>) -> Result<Record, Complaint> {
+    Ok(match kind {
+        b"begin" => Record::Begin {
+            maker: Maker { ebx_edx: fields.next()?, ecx: fields.next()? },
+            signature: fields.next()?,
+            features: fields.next()?,
+            operations: fields.next()?,
+            rounds: fields.next()?,
+        },
+        b"try" => Record::Try { experiment: fields.next()? },
+        b"done" => Record::Done {
+            experiment: fields.next()?,
+            number: fields.next()?,
+            round: Round {
+                turns: fields.next()?,
+                ticks_one: fields.next()?,
+                ticks_two: fields.next()?,
+                count_one: fields.next()?,
+                count_two: fields.next()?,
+                value: fields.next()?,
+            },
+        },
+        b"lacks" => Record::Lacks { experiment: fields.next()?, features: fields.next()? },
+        b"fault" => Record::Fault {
+            experiment: fields.next()?,
+            number: fields.next()?,
+            fault: fields.fault()?,
+            count: fields.next()?,
+        },
+        b"broken" => Record::Broken { fault: fields.fault()? },
+        b"refused" => Record::Refused,
+        b"end" => Record::End { lines: fields.next()? },
+        _ => return Err(Complaint::Kind),
+    })
+}
+
+/// The words behind the kind.
+struct Fields<I>(I);
+
+impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
+    /// The next one, in a type that it fits.
+    fn next<T: TryFrom<u64>>(&mut self) -> Result<T, Complaint> {
+        let value = self.0.next().and_then(number).ok_or(Complaint::Fields)?;
+        T::try_from(value).map_err(|_| Complaint::Fields)
+    }
+
+    /// The four of a fault.
+    fn fault(&mut self) -> Result<Fault, Complaint> {
+        Ok(Fault { vector: self.next()?, error: self.next()?, cs: self.next()?, rip: self.next()? })
+    }
+}
+
+/// 1 to 16 digits, in lower case.
+fn number(word: &[u8]) -> Option<u64> {
+    let is_number =
+        matches!(word.len(), 1..=16) && word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let text = std::str::from_utf8(word).ok().filter(|_| is_number)?;
+    u64::from_str_radix(text, 16).ok()
+}

@@ -1,0 +1,145 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn maker() -> impl Strategy<Value = Maker> {
+    (any::<u64>(), any::<u32>()).prop_map(|(ebx_edx, ecx)| Maker { ebx_edx, ecx })
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    (any::<u8>(), any::<u32>(), any::<u16>(), any::<u64>()).prop_map(|(vector, error, cs, rip)| Fault {
+        vector,
+        error,
+        cs,
+        rip,
+    })
+}
+
+fn round() -> impl Strategy<Value = Round> {
+    (any::<u32>(), any::<[u64; 5]>()).prop_map(
+        |(turns, [ticks_one, ticks_two, count_one, count_two, value])| Round {
+            turns,
+            ticks_one,
+            ticks_two,
+            count_one,
+            count_two,
+            value,
+        },
+    )
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    prop_oneof![
+        (maker(), any::<u32>(), any::<u64>(), any::<u32>(), any::<u32>()).prop_map(
+            |(maker, signature, features, operations, rounds)| Record::Begin {
+                maker,
+                signature,
+                features,
+                operations,
+                rounds
+            }
+        ),
+        any::<u8>().prop_map(|experiment| Record::Try { experiment }),
+        (any::<u8>(), any::<u32>(), round()).prop_map(|(experiment, number, round)| Record::Done {
+            experiment,
+            number,
+            round
+        }),
+        (any::<u8>(), any::<u64>()).prop_map(|(experiment, features)| Record::Lacks { experiment, features }),
+        (any::<u8>(), any::<u32>(), fault(), any::<u64>()).prop_map(|(experiment, number, fault, count)| {
+            Record::Fault { experiment, number, fault, count }
+        }),
+        fault().prop_map(|fault| Record::Broken { fault }),
+        Just(Record::Refused),
+        any::<u32>().prop_map(|lines| Record::End { lines }),
+    ]
+}
+
+#[test]
+fn lines_that_a_guest_wrote() {
+    let text = "SeaBIOS (version 1.16.2)\r\n\
+        \x1b[2Jtg1 begin 69746e6568747541 444d4163 60fb1 3 3e8 1 *86286e75\r\n\
+        tg1 try 0 *e91b05ce\n\
+        tg1 done 0 0 3e8 1392 1f4a 3e8 7d0 0 *e85526d1\n\
+        tg1 lacks 14 4 *3d6302be\n\
+        tg1 fault 42 0 d 10 2b 4007c0 0 *2c8b5e9a\n\
+        tg1 end 3f *8f8b77e3\n";
+    let serial = Serial::read(text.as_bytes());
+    assert_eq!(serial.complaints, []);
+    let [begin, Record::Try { experiment: 0 }, done, lacks, fault, Record::End { lines: 0x3f }] =
+        serial.records[..]
+    else {
+        panic!("{serial:?}")
+    };
+    let Record::Begin { maker, signature: 0x60fb1, features: 3, operations: 1000, rounds: 1 } = begin else {
+        panic!("{begin:?}")
+    };
+    assert_eq!(maker.name(), "AuthenticAMD");
+    let Record::Done { experiment: 0, number: 0, round } = done else { panic!("{done:?}") };
+    assert_eq!(round.ticks(), Some(3000));
+    assert!(round.is_counted());
+    assert_eq!(lacks, Record::Lacks { experiment: 0x14, features: 4 });
+    let Record::Fault { experiment: 0x42, number: 0, fault, count: 0 } = fault else { panic!("{fault:?}") };
+    assert_eq!((fault.vector, fault.error, fault.ring()), (13, 0x10, 3));
+}
+
+#[test]
+fn lines_that_are_no_records_are_complained_of() {
+    let with_checksum = |line: &str| format!("{line} *{:08x}", checksum(line.as_bytes()));
+    let long = format!("tg1 done {}", "0 ".repeat(200));
+    for (line, complaint) in [
+        ("tg2 end 1 *00000000".to_owned(), Complaint::Version),
+        ("tg10 end 1 *00000000".to_owned(), Complaint::Version),
+        ("tg1".to_owned(), Complaint::Cut),
+        ("tg1 end 3f *8f8b77".to_owned(), Complaint::Cut),
+        ("tg1 end 3f *8F8B77E3".to_owned(), Complaint::Cut),
+        ("tg1 end 3e *8f8b77e3".to_owned(), Complaint::Checksum { told: 0x8f8b_77e3, right: 0x908b_7976 }),
+        (with_checksum("tg1"), Complaint::Kind),
+        (with_checksum("tg1 nothing"), Complaint::Kind),
+        (with_checksum("tg1 end"), Complaint::Fields),
+        (with_checksum("tg1 end 1 2"), Complaint::Fields),
+        (with_checksum("tg1 end  1"), Complaint::Fields),
+        (with_checksum("tg1 end 100000000"), Complaint::Fields),
+        (with_checksum("tg1 try 100"), Complaint::Fields),
+        (with_checksum("tg1 end +1"), Complaint::Fields),
+        (long.clone(), Complaint::Long(long.len())),
+    ] {
+        let serial = Serial::read(line.as_bytes());
+        assert_eq!(serial.records, [], "{line}");
+        assert_eq!(serial.complaints, [(1, complaint)], "{line}");
+    }
+    let other = b"nothing of ours\n\ntg\ntgx\ntollgate\n\xff\xfe";
+    assert_eq!(Serial::read(other), Serial::default());
+}
+
+#[test]
+fn the_line_of_the_32_bit_entry_has_its_checksum() {
+    assert!(include_str!("../records.s").contains(&format!("\"{}\\n\"", Record::Refused)));
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(records in prop::collection::vec(record(), 0..20)) {
+        let text: String = records.iter().map(|record| format!("{record}\r\n")).collect();
+        let serial = Serial::read(text.as_bytes());
+        prop_assert_eq!(serial.complaints, []);
+        prop_assert_eq!(serial.records, records);
+    }
+
+    #[test]
+    fn a_changed_byte_is_noticed(record in record(), at: prop::sample::Index, byte: u8) {
+        let line = record.to_string();
+        let mut bytes = line.clone().into_bytes();
+        let at = at.index(bytes.len());
+        prop_assume!(bytes[at] != byte && at > 2);
+        bytes[at] = byte;
+        prop_assert!(!Serial::read(&bytes).records.contains(&record));
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>, lines in "(tg[0-9]? ?[a-z0-9* ]{0,40}\n){0,9}") {
+        Serial::read(&bytes);
+        let serial = Serial::read(lines.as_bytes());
+        prop_assert!(serial.records.len() + serial.complaints.len() <= lines.lines().count());
+    }
+}

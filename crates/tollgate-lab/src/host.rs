@@ -1,0 +1,124 @@
+//! What the engines share that have a guest run by somebody else.
+
+use std::time::{Duration, Instant};
+
+use crate::{LabError, Machine};
+
+/// Bytes that a guest may write to its serial port. A run of all experiments writes a few thousand.
+pub(crate) const MAX_SERIAL: usize = 1 << 20;
+
+/// Whether an image fits into the machine's memory.
+///
+/// # Errors
+/// [`LabError::TooLarge`] where it does not.
+pub(crate) fn fits(image: &[u8], base: u64, machine: Machine) -> Result<(), LabError> {
+    let end = base.checked_add(image.len() as u64);
+    match end.is_some_and(|end| end <= machine.memory as u64) {
+        true => Ok(()),
+        false => Err(LabError::TooLarge { image: image.len(), base, memory: machine.memory }),
+    }
+}
+
+/// Adds to what the guest wrote; a clause where that is too much.
+pub(crate) fn written(serial: &mut Vec<u8>, bytes: &[u8]) -> Option<String> {
+    let room = MAX_SERIAL.saturating_sub(serial.len());
+    serial.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    (bytes.len() > room).then(|| format!("it wrote more than {MAX_SERIAL} bytes to its serial port"))
+}
+
+/// That the time was over, in a clause.
+pub(crate) fn out_of_patience(patience: Duration) -> String {
+    format!("it was stopped after {patience:?}")
+}
+
+/// An error without its number: `No such file or directory`.
+pub(crate) fn plainly(error: impl Into<std::io::Error>) -> String {
+    let text = error.into().to_string();
+    match text.rfind(" (os error ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}
+
+/// Time for several runs together: each gets its own patience, but never more than what is left of the whole.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_lab::{Budget, Machine};
+///
+/// let machine = Machine { memory: 1 << 24, vendor: None, patience: Duration::from_secs(60), instructions: 1 << 30 };
+/// let budget = Budget::new(Duration::from_secs(5));
+/// assert!(budget.of(machine).is_some_and(|machine| machine.patience <= Duration::from_secs(5)));
+/// assert_eq!(Budget::new(Duration::ZERO).of(machine), None);
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    started: Instant,
+    whole: Duration,
+}
+
+impl Budget {
+    /// So much time, from now on.
+    #[must_use]
+    pub fn new(whole: Duration) -> Self {
+        Self { started: Instant::now(), whole }
+    }
+
+    /// What is left of it.
+    #[must_use]
+    pub fn left(&self) -> Duration {
+        self.whole.saturating_sub(self.started.elapsed())
+    }
+
+    /// The machine with no more patience than is left; none when nothing is left.
+    #[must_use]
+    pub fn of(&self, machine: Machine) -> Option<Machine> {
+        let left = self.left();
+        (!left.is_zero()).then(|| Machine { patience: machine.patience.min(left), ..machine })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn machine(memory: usize) -> Machine {
+        Machine { memory, vendor: None, patience: Duration::from_secs(1), instructions: 1 }
+    }
+
+    #[test]
+    fn an_image_fits_to_its_last_byte() {
+        assert!(fits(&[0; 16], 0xf0, machine(0x100)).is_ok());
+        let refused = fits(&[0; 17], 0xf0, machine(0x100)).unwrap_err().to_string();
+        assert_eq!(refused, "an image of 17 bytes at f0 does not fit into 256 bytes of memory");
+        assert!(fits(&[], u64::MAX, machine(0x100)).is_err());
+    }
+
+    #[test]
+    fn a_budget_is_shared() {
+        let budget = Budget::new(Duration::from_secs(100));
+        assert_eq!(budget.of(machine(1)).unwrap().patience, Duration::from_secs(1));
+        let spent = Budget::new(Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!((spent.left(), spent.of(machine(1))), (Duration::ZERO, None));
+    }
+
+    proptest! {
+        #[test]
+        fn no_address_overflows(len in 0usize..64, base: u64, memory: usize) {
+            let fits = fits(&vec![0; len], base, machine(memory)).is_ok();
+            prop_assert_eq!(fits, u128::from(base) + len as u128 <= memory as u128);
+        }
+
+        #[test]
+        fn what_is_written_has_a_bound(parts in proptest::collection::vec(0usize..(MAX_SERIAL / 2), 0..6)) {
+            let mut serial = Vec::new();
+            let refused = parts.iter().filter_map(|&part| written(&mut serial, &vec![1; part])).count();
+            let all: usize = parts.iter().sum();
+            prop_assert_eq!(serial.len(), all.min(MAX_SERIAL));
+            prop_assert_eq!(refused > 0, all > MAX_SERIAL);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The interpreter: an x86 processor of AMD's or Intel's kind, with the instructions that a small kernel needs. It is always
+//! there, and two runs of it are the same to the byte.
+//!
+//! 32-bit protected mode without paging, compatibility mode and 64-bit mode with four levels of page tables. What crosses from
+//! one ring to another, exceptions included, is walked by [`tollgate_x86::walk`]; iced decodes. Nothing comes from outside: no
+//! interrupt, no timer. Alignment is checked where CR0.AM and RFLAGS.AC ask for it. Not modelled: real-address and virtual-8086
+//! mode, 16-bit code, paging outside long mode, tasks, single steps and debug registers, x87 and SSE. What is not modelled ends
+//! the run and is named; only what every processor refuses, or what CPUID does not offer, is #UD.
+
+mod access;
+mod arithmetic;
+mod code;
+mod control;
+mod cpuid;
+mod crossing;
+mod decoded;
+mod execute;
+mod jumps;
+mod memory;
+mod ports;
+mod run;
+mod segments;
+mod state;
+mod strings;
+mod system;
+mod translation;
+mod watch;
+
+use std::ops::ControlFlow;
+
+use tollgate_x86::Vendor;
+
+use crate::{Engine, LabError, Machine, Output, Provenance};
+
+pub use state::Counts;
+pub use watch::{Change, Moment, Registers, Window};
+
+use state::{End, Processor};
+use watch::Watcher;
+
+/// The interpreter. Where the machine does not say whose processor it is, it is Intel's.
+///
+/// The time stamp counter is the number of instructions so far. An instruction counts when it is completed, whatever it takes:
+/// one with REP once. One that faults for what it meets does not, for it may be executed again; one that is refused for what it
+/// is, an invalid opcode or an instruction for another ring, counts as its trap. (QEMU's -icount counts the same.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Interpreter;
+
+impl Engine for Interpreter {
+    fn run(&self, image: &[u8], base: u64, entry: u64, machine: Machine) -> Result<Output, LabError> {
+        run(image, base, entry, machine, None)
+    }
+}
+
+impl Interpreter {
+    /// Runs as [`Engine::run`] does and tells each instruction in the window. It is stopped where the window ends, and by
+    /// [`ControlFlow::Break`].
+    ///
+    /// # Errors
+    /// As of [`Engine::run`].
+    pub fn watch(
+        &self,
+        image: &[u8],
+        base: u64,
+        entry: u64,
+        machine: Machine,
+        window: Window,
+        tell: &mut dyn FnMut(&Moment) -> ControlFlow<()>,
+    ) -> Result<Output, LabError> {
+        run(image, base, entry, machine, Some(Watcher::new(window, tell)))
+    }
+}
+
+fn run(
+    image: &[u8],
+    base: u64,
+    entry: u64,
+    machine: Machine,
+    watcher: Option<Watcher>,
+) -> Result<Output, LabError> {
+    let size = machine.memory;
+    let too_large = || LabError::TooLarge { image: image.len(), base, memory: size };
+    let begin = usize::try_from(base).map_err(|_| too_large())?;
+    let end = begin.checked_add(image.len()).filter(|end| *end <= size).ok_or_else(too_large)?;
+    // Zeros come without being written, but cannot be refused: whether there is room is asked first.
+    Vec::<u8>::new().try_reserve_exact(size).map_err(|why| LabError::Unavailable {
+        engine: "the interpreter",
+        why: format!("{size} bytes of memory are not to be had: {why}"),
+    })?;
+    let mut memory = vec![0; size];
+    memory[begin..end].copy_from_slice(image);
+    let vendor = machine.vendor.unwrap_or(Vendor::Intel);
+    let mut processor = Processor::new(vendor, memory, entry);
+    let ended = processor.run(machine.instructions, machine.patience, watcher);
+    Ok(Output {
+        serial: processor.ports.serial,
+        provenance: Provenance::Interpreter,
+        cut_short: match ended {
+            End::Asked => None,
+            End::CutShort(why) => Some(why),
+        },
+        memory: Some(processor.memory.into_bytes()),
+        counts: Some(processor.counts),
+    })
+}

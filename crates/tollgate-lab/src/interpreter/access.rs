@@ -1,0 +1,158 @@
+//! Data in memory: from an offset in a segment to a linear address, with the checks of the mode, and from there on by paging.
+//! SDM 3A, "Limit checking", "Type checking"; SDM 1, "Canonical addressing".
+
+use tollgate_x86::walk::{Exception, Fault, SegmentRegister};
+use tollgate_x86::{Cr0, Kind, Rflags};
+
+use super::arithmetic::mask;
+use super::decoded::{Address, Operand, What};
+use super::state::{Done, Processor, Trap};
+use super::translation::{Access, is_canonical};
+
+/// #AC, alignment check.
+const ALIGNMENT: Exception = Exception(17);
+
+impl Processor {
+    /// The offset in its segment that an operand's address comes to.
+    #[inline]
+    pub(super) fn offset(&self, address: &Address) -> u64 {
+        let mut sum = self
+            .register(address.base)
+            .wrapping_add(self.register(address.index) << address.scale)
+            .wrapping_add(address.displacement);
+        if address.relative {
+            sum = sum.wrapping_add(self.start);
+        }
+        sum & mask(address.bytes)
+    }
+
+    /// The linear address of `bytes` bytes at an offset in a segment.
+    #[inline]
+    pub(super) fn linear(&self, segment: SegmentRegister, offset: u64, bytes: u8, write: bool) -> Done<u64> {
+        let refused = || match segment {
+            SegmentRegister::Ss => self.fault(Exception::STACK, Some(0)),
+            _ => self.protection(),
+        };
+        let linear = if self.is_64_bit() {
+            let linear = match segment {
+                SegmentRegister::Fs | SegmentRegister::Gs => self.hidden(segment).base.wrapping_add(offset),
+                _ => offset,
+            };
+            if !is_canonical(linear) || !is_canonical(linear.wrapping_add(u64::from(bytes) - 1)) {
+                return Err(refused());
+            }
+            linear
+        } else {
+            let hidden = self.hidden(segment);
+            let allowed = hidden.descriptor.p
+                && match hidden.descriptor.kind() {
+                    Kind::Data { writable, .. } => writable || !write,
+                    Kind::Code { readable, .. } => readable && !write,
+                    Kind::System(_) => false,
+                };
+            if !allowed {
+                return Err(self.protection());
+            }
+            let (first, last) = hidden.descriptor.valid_offsets();
+            if offset < u64::from(first) || offset + (u64::from(bytes) - 1) > u64::from(last) {
+                return Err(refused());
+            }
+            hidden.base.wrapping_add(offset) & 0xffff_ffff
+        };
+        if self.flags.has(Rflags::AC)
+            && self.cpl == 3
+            && self.cr0.has(Cr0::AM)
+            && linear & (u64::from(bytes) - 1) != 0
+        {
+            return Err(self.fault(ALIGNMENT, Some(0)));
+        }
+        Ok(linear)
+    }
+
+    /// Reads 1, 2, 4 or 8 bytes at a linear address.
+    #[inline]
+    pub(super) fn read_linear(&mut self, linear: u64, bytes: u8, access: Access) -> Result<u64, Fault> {
+        self.counts.reads += 1;
+        if (linear & 0xfff) + u64::from(bytes) <= 0x1000 {
+            let physical = self.translate(linear, access)?;
+            return Ok(self.memory.read(physical, bytes) & mask(bytes));
+        }
+        (0..u64::from(bytes)).try_fold(0, |value, at| {
+            let physical = self.translate(self.within(linear.wrapping_add(at)), access)?;
+            Ok(value | (self.memory.read(physical, 1) & 0xff) << (8 * at))
+        })
+    }
+
+    /// Writes 1, 2, 4 or 8 bytes at a linear address: all of them or none.
+    #[inline]
+    pub(super) fn write_linear(
+        &mut self,
+        linear: u64,
+        bytes: u8,
+        value: u64,
+        access: Access,
+    ) -> Result<(), Fault> {
+        self.counts.writes += 1;
+        if (linear & 0xfff) + u64::from(bytes) <= 0x1000 {
+            let physical = self.translate(linear, access)?;
+            self.memory.write(physical, bytes, value);
+            return Ok(());
+        }
+        let second = self.within(linear.wrapping_add(u64::from(bytes) - 1)) & !0xfff;
+        let first = self.translate(linear, access)?;
+        let second = self.translate(second, access)?;
+        let split = 0x1000 - (linear & 0xfff);
+        for at in 0..u64::from(bytes) {
+            let physical = if at < split { first + at } else { second + (at - split) };
+            self.memory.write(physical, 1, value >> (8 * at));
+        }
+        Ok(())
+    }
+
+    /// Outside long mode linear addresses have 32 bits.
+    fn within(&self, linear: u64) -> u64 {
+        self.width().linear(linear)
+    }
+
+    /// Reads at an offset in a segment.
+    #[inline]
+    pub(super) fn load(&mut self, segment: SegmentRegister, offset: u64, bytes: u8) -> Done<u64> {
+        let linear = self.linear(segment, offset, bytes, false)?;
+        self.read_linear(linear, bytes, self.data_access(false)).map_err(Trap::Fault)
+    }
+
+    /// Writes at an offset in a segment.
+    #[inline]
+    pub(super) fn store(&mut self, segment: SegmentRegister, offset: u64, bytes: u8, value: u64) -> Done {
+        let linear = self.linear(segment, offset, bytes, true)?;
+        self.write_linear(linear, bytes, value, self.data_access(true)).map_err(Trap::Fault)
+    }
+
+    /// What an operand holds.
+    #[inline]
+    pub(super) fn get(&mut self, operand: &Operand) -> Done<u64> {
+        match operand.what {
+            What::Register(number, from_bit) => Ok(self.register(number) >> from_bit & mask(operand.bytes)),
+            What::Memory(address) => self.load(address.segment, self.offset(&address), operand.bytes),
+            What::Immediate(value) => Ok(value),
+            What::Segment(register) => Ok(u64::from(self.selector(register).0)),
+            What::Control(number) => self.control(number),
+            What::Near(_) | What::Far(..) | What::Foreign | What::None => Err(self.unknown()),
+        }
+    }
+
+    /// Gives an operand a value, of which as many bytes count as it has.
+    #[inline]
+    pub(super) fn put(&mut self, operand: &Operand, value: u64) -> Done {
+        match operand.what {
+            What::Register(number, from_bit) => {
+                self.set_register(number, from_bit, operand.bytes, value);
+                Ok(())
+            }
+            What::Memory(address) => self.store(address.segment, self.offset(&address), operand.bytes, value),
+            What::Segment(register) => self.load_data_segment(register, value as u16),
+            What::Control(number) => self.set_control(number, value),
+            _ => Err(self.unknown()),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Instructions that were decoded, by the physical address that they lie at. A write to one of their bytes forgets all of
+//! its page: code that changes itself is run as it is then.
+
+use super::decoded::Decoded;
+
+const PAGE: usize = 4096;
+
+/// What was decoded.
+pub(super) struct Code {
+    /// One for each page of memory, made when the first instruction in it is decoded.
+    pages: Vec<Option<Box<Page>>>,
+}
+
+struct Page {
+    /// Of each byte the instruction that begins there, as 32-bit and as 64-bit code: its place in `instructions` plus 1, or
+    /// 0. No more than two begin at a byte, so that 16 bits are enough.
+    begins: [[u16; PAGE]; 2],
+    instructions: Vec<Decoded>,
+    /// The bytes that instructions are made of, a bit each.
+    covered: [u64; PAGE / 64],
+}
+
+impl Code {
+    /// Nothing, for so many bytes of memory.
+    pub(super) fn new(memory: usize) -> Self {
+        let mut pages = Vec::new();
+        pages.resize_with(memory.div_ceil(PAGE), || None);
+        Self { pages }
+    }
+
+    /// The instruction at a physical address.
+    #[inline]
+    pub(super) fn find(&self, address: u64, is_64_bit: bool) -> Option<Decoded> {
+        let page = self.pages.get(page_of(address))?.as_ref()?;
+        let place = page.begins[usize::from(is_64_bit)][offset_of(address)];
+        page.instructions.get(usize::from(place).wrapping_sub(1)).copied()
+    }
+
+    /// Keeps an instruction that lies within one page.
+    pub(super) fn keep(&mut self, address: u64, is_64_bit: bool, instruction: Decoded) {
+        let Some(slot) = self.pages.get_mut(page_of(address)) else { return };
+        let page = slot.get_or_insert_with(|| {
+            Box::new(Page { begins: [[0; PAGE]; 2], instructions: Vec::new(), covered: [0; PAGE / 64] })
+        });
+        page.instructions.push(instruction);
+        let at = offset_of(address);
+        page.begins[usize::from(is_64_bit)][at] = page.instructions.len() as u16;
+        for byte in at..(at + usize::from(instruction.length)).min(PAGE) {
+            page.covered[byte / 64] |= 1 << (byte % 64);
+        }
+    }
+
+    /// Is told of each write.
+    #[inline]
+    pub(super) fn written(&mut self, address: u64, bytes: usize) {
+        let end = address.saturating_add(bytes as u64 - u64::from(bytes != 0));
+        self.forget(address, end);
+        if page_of(address) != page_of(end) {
+            self.forget(end & !(PAGE as u64 - 1), end);
+        }
+    }
+
+    /// Forgets the page of `first` if a byte from there to `last`, or to the end of the page, belongs to an instruction.
+    #[inline]
+    fn forget(&mut self, first: u64, last: u64) {
+        let Some(slot) = self.pages.get_mut(page_of(first)) else { return };
+        let Some(page) = slot else { return };
+        let count = (last - first) as usize + 1;
+        let at = offset_of(first);
+        if (at..(at + count).min(PAGE)).any(|byte| page.covered[byte / 64] >> (byte % 64) & 1 == 1) {
+            *slot = None;
+        }
+    }
+}
+
+fn page_of(address: u64) -> usize {
+    usize::try_from(address / PAGE as u64).unwrap_or(usize::MAX)
+}
+
+fn offset_of(address: u64) -> usize {
+    address as usize % PAGE
+}

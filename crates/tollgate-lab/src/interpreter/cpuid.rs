@@ -1,0 +1,71 @@
+//! What CPUID tells: what there is here, and no more. SDM 2A, CPUID; APM 3, appendix E.
+
+use tollgate_x86::{Cr4, Vendor};
+
+use super::control::CR4;
+use super::state::Processor;
+use super::translation::PHYSICAL_BITS;
+
+/// The highest leaves.
+const BASIC: u32 = 7;
+const EXTENDED: u32 = 0x8000_0021;
+
+/// Of leaf 1, EDX: PSE, TSC, MSR, PAE, MCE, CX8, SEP, PGE, CMOV. No x87, no SSE.
+const FEATURES: u32 = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 11 | 1 << 13 | 1 << 15;
+/// Of leaf 1, ECX: PCID, and that this is no processor of its own.
+const MORE_FEATURES: u32 = 1 << 17 | 1 << 31;
+/// Of leaf 7, EBX: FSGSBASE, SMEP, INVPCID, SMAP.
+const EXTENSIONS: u32 = 1 | 1 << 7 | 1 << 10 | 1 << 20;
+/// Of leaf 7, ECX: UMIP.
+const UMIP: u32 = 1 << 2;
+/// Of leaf 7, EDX, on Intel's: VERW clears buffers; IBRS and IBPB, STIBP, SSBD.
+const SPECULATION: u32 = 1 << 10 | 1 << 26 | 1 << 27 | 1 << 31;
+/// Of leaf 80000001h, EDX: SYSCALL (in 64-bit mode), NX, 1 GiB pages, RDTSCP, long mode.
+const LONG: u32 = 1 << 11 | 1 << 20 | 1 << 26 | 1 << 27 | 1 << 29;
+/// Of leaf 80000008h, EBX, on AMD's: IBPB, IBRS, STIBP, SSBD.
+const AMD_SPECULATION: u32 = 1 << 12 | 1 << 14 | 1 << 15 | 1 << 24;
+/// Of leaf 80000021h, EAX, on AMD's: a null selector clears the base of FS and GS.
+const NULL_CLEARS_BASE: u32 = 1 << 6;
+
+// What can be set in CR4 and what is told here say the same.
+const _: () =
+    assert!(CR4.has(Cr4::SMEP.with(Cr4::SMAP).with(Cr4::UMIP).with(Cr4::FSGSBASE).with(Cr4::PCIDE)));
+
+impl Processor {
+    /// EAX, EBX, ECX and EDX for a leaf and subleaf.
+    pub(super) fn cpuid(&self, leaf: u32, subleaf: u32) -> [u32; 4] {
+        let intel = self.vendor == Vendor::Intel;
+        match leaf {
+            0 => {
+                let name = if intel { b"GenuineIntel" } else { b"AuthenticAMD" };
+                [BASIC, word(name, 0), word(name, 8), word(name, 4)]
+            }
+            // Family 6 of Intel's, 17h of AMD's: what a kernel takes for one with long mode.
+            1 => [if intel { 0x0006_06a0 } else { 0x0080_0f00 }, 0x0001_0800, MORE_FEATURES, FEATURES],
+            7 if subleaf == 0 => [0, EXTENSIONS, UMIP, if intel { SPECULATION } else { 0 }],
+            0x8000_0000 => {
+                let name = if intel {
+                    [0; 3]
+                } else {
+                    self.cpuid(0, 0).split_first().map_or([0; 3], |(_, rest)| [rest[0], rest[1], rest[2]])
+                };
+                [EXTENDED, name[0], name[1], name[2]]
+            }
+            // LAHF in 64-bit mode.
+            0x8000_0001 => [0, 0, 1, LONG],
+            0x8000_0002..=0x8000_0004 => {
+                let name = b"tollgate's interpreter\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+                let at = (leaf as usize - 0x8000_0002) * 16;
+                [word(name, at), word(name, at + 4), word(name, at + 8), word(name, at + 12)]
+            }
+            0x8000_0008 => [48 << 8 | PHYSICAL_BITS, if intel { 0 } else { AMD_SPECULATION }, 0, 0],
+            0x8000_0021 if !intel => [NULL_CLEARS_BASE, 0, 0, 0],
+            _ => [0; 4],
+        }
+    }
+}
+
+/// Four characters as a register holds them.
+fn word(text: &[u8], at: usize) -> u32 {
+    text.iter().skip(at).take(4).rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
+}

@@ -1,0 +1,318 @@
+//! One instruction: data, arithmetic and conditions. What concerns the stack and jumps, strings and the system is in files
+//! of its own. SDM 2, each instruction's "Operation".
+
+use iced_x86::Mnemonic as M;
+use tollgate_x86::Rflags;
+use tollgate_x86::walk::Exception;
+
+use super::arithmetic::{Division, Flags, Shift, divide, divide_signed, mask, sign_extend};
+use super::decoded::{Decoded, Operand, What};
+use super::state::{Done, Processor, RAX, RDX, Trap};
+
+/// #DE.
+const DIVIDE_ERROR: Exception = Exception(0);
+
+impl Processor {
+    /// Executes an instruction. RIP is the next one's address already.
+    #[inline]
+    pub(super) fn execute(&mut self, i: &Decoded) -> Done {
+        let [first, second, third] = &i.operands;
+        let bytes = first.bytes;
+        match i.mnemonic {
+            M::Mov => {
+                let value = self.get(second)?;
+                self.put(first, value)
+            }
+            M::Movzx => {
+                let value = self.get(second)?;
+                self.put(first, value)
+            }
+            M::Movsx | M::Movsxd => {
+                let value = self.get(second)?;
+                self.put(first, sign_extend(value, second.bytes))
+            }
+            M::Lea => match second.what {
+                What::Memory(address) => self.put(first, self.offset(&address)),
+                _ => Err(self.invalid_opcode()),
+            },
+            M::Xchg => {
+                let (a, b) = (self.get(first)?, self.get(second)?);
+                self.put(first, b)?;
+                self.put(second, a)
+            }
+            M::Bswap => {
+                let value = self.get(first)?;
+                self.put(first, value.swap_bytes() >> (64 - 8 * u32::from(bytes)))
+            }
+            M::Add => self.binary(i, |flags, a, b, bytes| flags.add(a, b, false, bytes)),
+            M::Adc => self.binary(i, |flags, a, b, bytes| flags.add(a, b, flags.has(Rflags::CF), bytes)),
+            M::Sub => self.binary(i, |flags, a, b, bytes| flags.subtract(a, b, false, bytes)),
+            M::Sbb => self.binary(i, |flags, a, b, bytes| flags.subtract(a, b, flags.has(Rflags::CF), bytes)),
+            M::And => self.binary(i, |flags, a, b, bytes| flags.logic(a & b, bytes)),
+            M::Or => self.binary(i, |flags, a, b, bytes| flags.logic(a | b, bytes)),
+            M::Xor => self.binary(i, |flags, a, b, bytes| flags.logic(a ^ b, bytes)),
+            M::Cmp => {
+                let (a, b) = (self.get(first)?, self.get(second)? & mask(bytes));
+                self.flags.subtract(a, b, false, bytes);
+                Ok(())
+            }
+            M::Test => {
+                let (a, b) = (self.get(first)?, self.get(second)? & mask(bytes));
+                self.flags.logic(a & b, bytes);
+                Ok(())
+            }
+            M::Inc => self.unary(first, |flags, a, bytes| flags.step(a, true, bytes)),
+            M::Dec => self.unary(first, |flags, a, bytes| flags.step(a, false, bytes)),
+            M::Neg => self.unary(first, |flags, a, bytes| flags.subtract(0, a, false, bytes)),
+            M::Not => self.unary(first, |_, a, bytes| !a & mask(bytes)),
+            M::Shl | M::Sal => self.binary(i, |flags, a, n, bytes| flags.shift(Shift::Left, a, n, bytes)),
+            M::Shr => self.binary(i, |flags, a, n, bytes| flags.shift(Shift::Right, a, n, bytes)),
+            M::Sar => self.binary(i, |flags, a, n, bytes| flags.shift(Shift::Arithmetic, a, n, bytes)),
+            M::Rol => self.binary(i, |flags, a, n, bytes| flags.rotate(true, a, n, bytes)),
+            M::Ror => self.binary(i, |flags, a, n, bytes| flags.rotate(false, a, n, bytes)),
+            M::Rcl => self.binary(i, |flags, a, n, bytes| flags.rotate_through_carry(true, a, n, bytes)),
+            M::Rcr => self.binary(i, |flags, a, n, bytes| flags.rotate_through_carry(false, a, n, bytes)),
+            M::Shld | M::Shrd => {
+                let (value, other, count) = (self.get(first)?, self.get(second)?, self.get(third)?);
+                let mut flags = self.flags;
+                let result = flags.shift_double(i.mnemonic == M::Shld, value, other, count, bytes);
+                self.put(first, result)?;
+                self.flags = flags;
+                Ok(())
+            }
+            M::Mul => self.multiply(first, false),
+            M::Imul if matches!(second.what, What::None) => self.multiply(first, true),
+            M::Imul => {
+                let factor = if matches!(third.what, What::None) { first } else { third };
+                let (a, b) = (self.get(second)?, self.get(factor)?);
+                let (low, _) = self.flags.multiply_signed(a, b & mask(bytes), bytes);
+                self.put(first, low)
+            }
+            M::Div => self.divide(first, divide),
+            M::Idiv => self.divide(first, divide_signed),
+            M::Cbw => self.extend_accumulator(1),
+            M::Cwde => self.extend_accumulator(2),
+            M::Cdqe => self.extend_accumulator(4),
+            M::Cwd => self.sign_into_rdx(2),
+            M::Cdq => self.sign_into_rdx(4),
+            M::Cqo => self.sign_into_rdx(8),
+            M::Xadd => {
+                let (a, b) = (self.get(first)?, self.get(second)?);
+                let mut flags = self.flags;
+                let sum = flags.add(a, b, false, bytes);
+                self.exchange_add(first, second, sum, a)?;
+                self.flags = flags;
+                Ok(())
+            }
+            M::Cmpxchg => self.compare_exchange(first, second),
+            M::Cmpxchg8b => self.compare_exchange_8(first),
+            M::Bt | M::Bts | M::Btr | M::Btc => self.bit(i),
+            M::Bsf | M::Bsr => self.scan(i),
+            M::Seto
+            | M::Setno
+            | M::Setb
+            | M::Setae
+            | M::Sete
+            | M::Setne
+            | M::Setbe
+            | M::Seta
+            | M::Sets
+            | M::Setns
+            | M::Setp
+            | M::Setnp
+            | M::Setl
+            | M::Setge
+            | M::Setle
+            | M::Setg => self.put(first, self.flags.condition(i.condition).into()),
+            M::Cmovo
+            | M::Cmovno
+            | M::Cmovb
+            | M::Cmovae
+            | M::Cmove
+            | M::Cmovne
+            | M::Cmovbe
+            | M::Cmova
+            | M::Cmovs
+            | M::Cmovns
+            | M::Cmovp
+            | M::Cmovnp
+            | M::Cmovl
+            | M::Cmovge
+            | M::Cmovle
+            | M::Cmovg => {
+                let value = self.get(second)?;
+                // Of 4 bytes the rest becomes 0 either way.
+                let old = self.get(first)?;
+                self.put(first, if self.flags.condition(i.condition) { value } else { old })
+            }
+            M::Clc => self.set_flag(Rflags::CF, false),
+            M::Stc => self.set_flag(Rflags::CF, true),
+            M::Cmc => self.set_flag(Rflags::CF, !self.flags.has(Rflags::CF)),
+            M::Cld => self.set_flag(Rflags::DF, false),
+            M::Std => self.set_flag(Rflags::DF, true),
+            // Fences are there without the SSE2 that they came with; nothing here is out of order.
+            M::Nop | M::Pause | M::Lfence | M::Mfence | M::Sfence | M::Endbr64 | M::Endbr32 => Ok(()),
+            _ if i.is_string() => self.string(i),
+            _ => self.execute_jump(i),
+        }
+    }
+
+    /// Both operands, of which the first takes the result. Flags change when nothing can fault any more.
+    #[inline]
+    fn binary(&mut self, i: &Decoded, operation: impl FnOnce(&mut Flags, u64, u64, u8) -> u64) -> Done {
+        let [first, second, _] = &i.operands;
+        let (a, b) = (self.get(first)?, self.get(second)? & mask(first.bytes));
+        let mut flags = self.flags;
+        let result = operation(&mut flags, a, b, first.bytes);
+        self.put(first, result)?;
+        self.flags = flags;
+        Ok(())
+    }
+
+    #[inline]
+    fn unary(&mut self, operand: &Operand, operation: impl FnOnce(&mut Flags, u64, u8) -> u64) -> Done {
+        let value = self.get(operand)?;
+        let mut flags = self.flags;
+        let result = operation(&mut flags, value, operand.bytes);
+        self.put(operand, result)?;
+        self.flags = flags;
+        Ok(())
+    }
+
+    pub(super) fn set_flag(&mut self, flag: Rflags, on: bool) -> Done {
+        self.flags.set(flag, on);
+        Ok(())
+    }
+
+    /// MUL and IMUL of the accumulator: the product is in DX:AX, of bytes in AX.
+    fn multiply(&mut self, operand: &Operand, signed: bool) -> Done {
+        let bytes = operand.bytes;
+        let (a, b) = (self.register(RAX) & mask(bytes), self.get(operand)?);
+        let (low, high) = match signed {
+            true => self.flags.multiply_signed(a, b, bytes),
+            false => self.flags.multiply(a, b, bytes),
+        };
+        self.set_pair(low, high, bytes);
+        Ok(())
+    }
+
+    /// DIV and IDIV: the quotient is in AX, the remainder in DX, of bytes in AL and AH.
+    fn divide(&mut self, operand: &Operand, divide: Division) -> Done {
+        let bytes = operand.bytes;
+        let by = self.get(operand)?;
+        let low = self.register(RAX) & mask(bytes);
+        let high = if bytes == 1 { self.register(RAX) >> 8 } else { self.register(RDX) } & mask(bytes);
+        let (quotient, remainder) =
+            divide(high, low, by, bytes).ok_or_else(|| self.fault(DIVIDE_ERROR, None))?;
+        self.set_pair(quotient, remainder, bytes);
+        Ok(())
+    }
+
+    /// AX and DX, of bytes AL and AH.
+    fn set_pair(&mut self, low: u64, high: u64, bytes: u8) {
+        self.set_register(RAX, 0, bytes, low);
+        match bytes {
+            1 => self.set_register(RAX, 8, 1, high),
+            _ => self.set_register(RDX, 0, bytes, high),
+        }
+    }
+
+    /// CBW, CWDE and CDQE: the accumulator becomes twice as wide.
+    fn extend_accumulator(&mut self, bytes: u8) -> Done {
+        let value = sign_extend(self.register(RAX) & mask(bytes), bytes);
+        self.set_register(RAX, 0, 2 * bytes, value);
+        Ok(())
+    }
+
+    /// CWD, CDQ and CQO: RDX becomes the sign of the accumulator.
+    fn sign_into_rdx(&mut self, bytes: u8) -> Done {
+        let negative = (self.register(RAX) >> (8 * u32::from(bytes) - 1)) & 1 == 1;
+        self.set_register(RDX, 0, bytes, if negative { u64::MAX } else { 0 });
+        Ok(())
+    }
+
+    /// XADD writes memory first, for that may fault. Of two registers that are the same one the sum stays.
+    fn exchange_add(&mut self, to: &Operand, from: &Operand, sum: u64, old: u64) -> Done {
+        match to.what {
+            What::Memory(_) => {
+                self.put(to, sum)?;
+                self.put(from, old)
+            }
+            _ => {
+                self.put(from, old)?;
+                self.put(to, sum)
+            }
+        }
+    }
+
+    /// CMPXCHG. Memory is written either way.
+    fn compare_exchange(&mut self, to: &Operand, from: &Operand) -> Done {
+        let bytes = to.bytes;
+        let (old, new) = (self.get(to)?, self.get(from)?);
+        let expected = self.register(RAX) & mask(bytes);
+        let mut flags = self.flags;
+        flags.subtract(expected, old, false, bytes);
+        let equal = flags.has(Rflags::ZF);
+        if equal || matches!(to.what, What::Memory(_)) {
+            self.put(to, if equal { new } else { old })?;
+        }
+        if !equal {
+            self.set_register(RAX, 0, bytes, old);
+        }
+        self.flags = flags;
+        Ok(())
+    }
+
+    /// CMPXCHG8B: of EDX:EAX with memory, against ECX:EBX. Only ZF changes.
+    fn compare_exchange_8(&mut self, to: &Operand) -> Done {
+        use super::state::{RBX, RCX};
+        let pair = |high, low| self.register(high) << 32 | self.register(low) & 0xffff_ffff;
+        let (expected, new) = (pair(RDX, RAX), pair(RCX, RBX));
+        let old = self.get(to)?;
+        let equal = old == expected;
+        self.put(to, if equal { new } else { old })?;
+        if !equal {
+            self.set_pair(old, old >> 32, 4);
+        }
+        self.set_flag(Rflags::ZF, equal)
+    }
+
+    /// BT, BTS, BTR and BTC. In memory a register may name a bit far from the address.
+    fn bit(&mut self, i: &Decoded) -> Done {
+        let [first, second, _] = i.operands;
+        let number = self.get(&second)?;
+        let bits = 8 * u64::from(first.bytes);
+        let mut place = first;
+        if let (What::Memory(address), What::Register(..)) = (&mut place.what, second.what) {
+            let words = sign_extend(number, second.bytes) as i64 >> bits.trailing_zeros();
+            let distance = (words as u64).wrapping_mul(first.bytes.into());
+            address.displacement = address.displacement.wrapping_add(distance);
+        }
+        let bit = 1 << (number & (bits - 1));
+        let value = self.get(&place)?;
+        match i.mnemonic {
+            M::Bts => self.put(&place, value | bit)?,
+            M::Btr => self.put(&place, value & !bit)?,
+            M::Btc => self.put(&place, value ^ bit)?,
+            _ => {}
+        }
+        self.set_flag(Rflags::CF, value & bit != 0)
+    }
+
+    /// BSF and BSR. Of zero there is no bit: the destination stays.
+    fn scan(&mut self, i: &Decoded) -> Done {
+        let [first, second, _] = &i.operands;
+        let value = self.get(second)?;
+        self.flags.set(Rflags::ZF, value == 0);
+        if value == 0 {
+            return Ok(());
+        }
+        let number = if i.mnemonic == M::Bsf { value.trailing_zeros() } else { value.ilog2() };
+        self.put(first, number.into())
+    }
+
+    /// An instruction that is decoded but not known here: #UD where CPUID does not offer it, otherwise the end of the run.
+    pub(super) fn unknown(&self) -> Trap {
+        self.stop("an instruction that the interpreter does not know")
+    }
+}

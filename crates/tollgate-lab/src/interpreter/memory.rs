@@ -1,0 +1,57 @@
+//! Physical memory, and the instructions that were decoded from it.
+
+use super::code::Code;
+
+/// Memory from address 0. Where there is none, reads give ones and writes are lost, as on a bus that nobody answers on.
+pub(super) struct Memory {
+    bytes: Vec<u8>,
+    /// What was decoded; forgotten where its bytes are written.
+    pub(super) code: Code,
+}
+
+impl Memory {
+    /// Zeros.
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
+        let code = Code::new(bytes.len());
+        Self { bytes, code }
+    }
+
+    /// Reads 1, 2, 4 or 8 bytes.
+    #[inline]
+    pub(super) fn read(&self, address: u64, bytes: u8) -> u64 {
+        let Some(rest) = usize::try_from(address).ok().and_then(|at| self.bytes.get(at..)) else {
+            return u64::MAX;
+        };
+        if let Some(whole) = rest.first_chunk::<8>() {
+            return u64::from_le_bytes(*whole);
+        }
+        // The last bytes of memory, and ones behind them.
+        let mut whole = [0xff; 8];
+        for (to, from) in whole.iter_mut().zip(rest).take(usize::from(bytes)) {
+            *to = *from;
+        }
+        u64::from_le_bytes(whole)
+    }
+
+    /// Writes 1, 2, 4 or 8 bytes.
+    #[inline]
+    pub(super) fn write(&mut self, address: u64, bytes: u8, value: u64) {
+        let Some(rest) = usize::try_from(address).ok().and_then(|at| self.bytes.get_mut(at..)) else {
+            return;
+        };
+        let count = usize::from(bytes).min(rest.len()).min(8);
+        rest[..count].copy_from_slice(&value.to_le_bytes()[..count]);
+        self.code.written(address, count);
+    }
+
+    /// Up to `count` bytes from an address on, as far as there is memory.
+    pub(super) fn slice(&self, address: u64, count: usize) -> &[u8] {
+        let rest = usize::try_from(address).ok().and_then(|at| self.bytes.get(at..)).unwrap_or_default();
+        &rest[..count.min(rest.len())]
+    }
+
+    /// All of it.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}

@@ -1,0 +1,221 @@
+//! The processor: its registers, and what it is connected to.
+
+use tollgate_x86::walk::{Fault, Hidden, Mode, Segment, SegmentRegister};
+use tollgate_x86::{Cr0, Descriptor, Efer, Msr, Rflags, Selector, Vendor, Width};
+
+use super::arithmetic::Flags;
+use super::memory::Memory;
+use super::ports::Ports;
+use super::translation::Translations;
+use super::watch::Told;
+
+/// The numbers of general registers.
+pub(super) const RAX: u8 = 0;
+pub(super) const RCX: u8 = 1;
+pub(super) const RDX: u8 = 2;
+pub(super) const RBX: u8 = 3;
+pub(super) const RSP: u8 = 4;
+pub(super) const RBP: u8 = 5;
+pub(super) const RSI: u8 = 6;
+pub(super) const RDI: u8 = 7;
+pub(super) const R11: u8 = 11;
+/// No register: it holds 0 and is never written.
+pub(super) const NONE: u8 = 16;
+
+/// Why an instruction was not completed.
+#[derive(Debug)]
+pub(super) enum Trap {
+    /// The processor raises an exception for what the instruction meets, which may be executed again.
+    Fault(Fault),
+    /// It raises one for what the instruction is: an invalid opcode, or one for another ring.
+    Refused(Fault),
+    /// The run is over.
+    End(End),
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// By the guest.
+    Asked,
+    /// For this reason, a clause.
+    CutShort(String),
+}
+
+/// What an instruction, or a part of it, comes to.
+pub(super) type Done<T = ()> = Result<T, Trap>;
+
+/// What was counted in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Instructions that were completed, and those that were refused: see [`Interpreter`](super::Interpreter).
+    pub instructions: u64,
+    /// Reads of memory by instructions and by crossings: of data, stacks and tables. Instruction fetches are not counted.
+    pub reads: u64,
+    /// Writes of memory by the same.
+    pub writes: u64,
+    /// Translations of a linear address that were not at hand, so that the page tables were walked.
+    pub page_walks: u64,
+    /// Entries of page tables that were read in them.
+    pub page_entries: u64,
+}
+
+/// The processor, with memory and ports.
+pub(super) struct Processor {
+    pub(super) vendor: Vendor,
+    /// In the order of their numbers, and [`NONE`].
+    pub(super) general: [u64; 17],
+    /// While an instruction is executed, the address of the next one.
+    pub(super) rip: u64,
+    /// Where the instruction begins.
+    pub(super) start: u64,
+    pub(super) flags: Flags,
+    /// In the order of [`SegmentRegister`].
+    segments: [(Selector, Hidden); 8],
+    pub(super) gdtr: Place,
+    pub(super) idtr: Place,
+    pub(super) cr0: Cr0,
+    pub(super) cr2: u64,
+    pub(super) cr3: u64,
+    pub(super) cr4: tollgate_x86::Cr4,
+    pub(super) cr8: u64,
+    /// IA32_SPEC_CTRL, which changes nothing here.
+    pub(super) spec_ctrl: u64,
+    /// In the order of [`Msr::ALL`]; the bases of FS and GS are in the hidden parts instead.
+    msrs: [u64; Msr::ALL.len()],
+    /// What CS, CR0 and EFER come to.
+    pub(super) mode: Mode,
+    pub(super) cpl: u8,
+    pub(super) memory: Memory,
+    pub(super) translations: Translations,
+    pub(super) ports: Ports,
+    pub(super) counts: Counts,
+    /// What is noted of the instruction, if somebody watches.
+    pub(super) told: Option<Told>,
+}
+
+/// Where a descriptor table is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) base: u64,
+    pub(super) limit: u16,
+}
+
+impl Processor {
+    /// In flat 32-bit protected mode, as multiboot leaves it. Multiboot specification 0.6.96, "Machine state".
+    pub(super) fn new(vendor: Vendor, memory: Vec<u8>, entry: u64) -> Self {
+        let data = Segment::of(Selector(0x10), Descriptor::flat_data(0));
+        let task = Descriptor { kind: 0xb, p: true, limit: 0xffff, ..Descriptor::default() };
+        let mut processor = Self {
+            vendor,
+            general: [0; 17],
+            rip: entry,
+            start: entry,
+            flags: Flags(Rflags::FIXED.0),
+            segments: [(Selector(0), Hidden::default()); 8],
+            gdtr: Place::default(),
+            idtr: Place { base: 0, limit: 0 },
+            cr0: Cr0::PE.with(Cr0::ET),
+            cr2: 0,
+            cr3: 0,
+            cr4: tollgate_x86::Cr4(0),
+            cr8: 0,
+            spec_ctrl: 0,
+            msrs: [0; Msr::ALL.len()],
+            mode: Mode::Protected,
+            cpl: 0,
+            memory: Memory::new(memory),
+            translations: Translations::new(),
+            ports: Ports::default(),
+            counts: Counts::default(),
+            told: None,
+        };
+        use SegmentRegister as Is;
+        processor.load_segment(Is::Cs, Segment::of(Selector(0x8), Descriptor::flat_code(0, false)));
+        for register in [Is::Ss, Is::Ds, Is::Es, Is::Fs, Is::Gs] {
+            processor.load_segment(register, data);
+        }
+        processor.load_segment(Is::Tr, Segment::of(Selector(0), task));
+        processor.general[usize::from(RAX)] = 0x2bad_b002;
+        processor
+    }
+
+    pub(super) fn efer(&self) -> Efer {
+        Efer(self.msrs[Msr::Efer as usize])
+    }
+
+    /// Whether it is in long mode.
+    pub(super) fn width(&self) -> Width {
+        if self.efer().has(Efer::LMA) { Width::Long } else { Width::Legacy }
+    }
+
+    pub(super) fn is_64_bit(&self) -> bool {
+        self.mode == Mode::Long64
+    }
+
+    /// The number of bits in an address of the program, as a mask.
+    pub(super) fn address_mask(&self) -> u64 {
+        if self.is_64_bit() { u64::MAX } else { 0xffff_ffff }
+    }
+
+    #[inline]
+    pub(super) fn hidden(&self, register: SegmentRegister) -> &Hidden {
+        &self.segments[register as usize].1
+    }
+
+    pub(super) fn selector(&self, register: SegmentRegister) -> Selector {
+        self.segments[register as usize].0
+    }
+
+    /// Loads a segment register as it is given.
+    pub(super) fn load_segment(&mut self, register: SegmentRegister, segment: Segment) {
+        let loaded = (segment.selector.unwrap_or_default(), segment.hidden.unwrap_or_default());
+        self.segments[register as usize] = loaded;
+        self.mode_changed();
+    }
+
+    pub(super) fn msr(&self, msr: Msr) -> u64 {
+        match msr {
+            Msr::FsBase => self.hidden(SegmentRegister::Fs).base,
+            Msr::GsBase => self.hidden(SegmentRegister::Gs).base,
+            _ => self.msrs[msr as usize],
+        }
+    }
+
+    pub(super) fn set_msr(&mut self, msr: Msr, value: u64) {
+        match msr {
+            Msr::FsBase => self.segments[SegmentRegister::Fs as usize].1.base = value,
+            Msr::GsBase => self.segments[SegmentRegister::Gs as usize].1.base = value,
+            _ => self.msrs[msr as usize] = value,
+        }
+        self.mode_changed();
+    }
+
+    /// Takes note of CS and EFER.
+    fn mode_changed(&mut self) {
+        let (selector, code) = &self.segments[SegmentRegister::Cs as usize];
+        self.cpl = selector.rpl();
+        self.mode = match (self.width(), code.descriptor.l) {
+            (Width::Legacy, _) => Mode::Protected,
+            (Width::Long, true) => Mode::Long64,
+            (Width::Long, false) => Mode::Compatibility,
+        };
+    }
+
+    pub(super) fn register(&self, number: u8) -> u64 {
+        self.general[usize::from(number)]
+    }
+
+    /// Writes a part of a general register. Of 4 bytes the rest becomes 0, of fewer it stays. SDM 1, "General-purpose registers
+    /// in 64-bit mode".
+    #[inline]
+    pub(super) fn set_register(&mut self, number: u8, from_bit: u8, bytes: u8, value: u64) {
+        let register = &mut self.general[usize::from(number)];
+        *register = match bytes {
+            8 => value,
+            4 => value & 0xffff_ffff,
+            2 => *register & !0xffff | value & 0xffff,
+            _ => *register & !(0xff << from_bit) | (value & 0xff) << from_bit,
+        };
+    }
+}

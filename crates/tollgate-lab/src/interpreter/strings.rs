@@ -1,0 +1,100 @@
+//! MOVS, STOS, LODS, SCAS and CMPS, and their repetition.
+
+use iced_x86::Mnemonic as M;
+use tollgate_x86::Rflags;
+
+use super::arithmetic::mask;
+use super::decoded::{Decoded, Operand, Repeat, What};
+use super::state::{Done, Processor, RCX};
+
+/// So many repetitions are made at a time. Then the instruction begins again where it was, as after an interrupt, so that no
+/// count keeps the run from ending.
+const AT_A_TIME: u32 = 64;
+
+impl Decoded {
+    /// Whether it is a string instruction. (MOVSD and CMPSD are SSE instructions as well.)
+    pub(super) fn is_string(&self) -> bool {
+        self.code.is_string_instruction()
+            && matches!(
+                self.mnemonic,
+                M::Movsb
+                    | M::Movsw
+                    | M::Movsd
+                    | M::Movsq
+                    | M::Stosb
+                    | M::Stosw
+                    | M::Stosd
+                    | M::Stosq
+                    | M::Lodsb
+                    | M::Lodsw
+                    | M::Lodsd
+                    | M::Lodsq
+                    | M::Scasb
+                    | M::Scasw
+                    | M::Scasd
+                    | M::Scasq
+                    | M::Cmpsb
+                    | M::Cmpsw
+                    | M::Cmpsd
+                    | M::Cmpsq
+            )
+    }
+
+    /// Whether REPE and REPNE look at ZF.
+    fn compares(&self) -> bool {
+        matches!(
+            self.mnemonic,
+            M::Scasb | M::Scasw | M::Scasd | M::Scasq | M::Cmpsb | M::Cmpsw | M::Cmpsd | M::Cmpsq
+        )
+    }
+}
+
+impl Processor {
+    /// A string instruction, or as much of its repetition as is made at a time. It is counted when it is over.
+    pub(super) fn string(&mut self, i: &Decoded) -> Done {
+        let Some(repeat) = i.repeat else { return self.string_once(i) };
+        for _ in 0..AT_A_TIME {
+            let count = self.register(RCX) & mask(i.address);
+            if count == 0 {
+                return Ok(());
+            }
+            self.string_once(i)?;
+            self.set_register(RCX, 0, i.address, count - 1);
+            let equal = self.flags.has(Rflags::ZF);
+            if i.compares() && equal != (repeat == Repeat::WhileEqual) {
+                return Ok(());
+            }
+        }
+        if self.register(RCX) & mask(i.address) != 0 {
+            self.rip = self.start;
+            self.counts.instructions -= 1;
+        }
+        Ok(())
+    }
+
+    fn string_once(&mut self, i: &Decoded) -> Done {
+        let [first, second, _] = &i.operands;
+        if i.compares() {
+            // SCAS compares the accumulator, CMPS the source, with what is at ES:RDI.
+            let (a, b) = (self.get(first)?, self.get(second)?);
+            self.flags.subtract(a, b, false, first.bytes);
+        } else {
+            let value = self.get(second)?;
+            self.put(first, value)?;
+        }
+        self.advance(first);
+        self.advance(second);
+        Ok(())
+    }
+
+    /// Moves RSI or RDI on, or back where DF is set.
+    fn advance(&mut self, operand: &Operand) {
+        if let What::Memory(address) = operand.what {
+            let step = u64::from(operand.bytes);
+            let old = self.register(address.base);
+            let new =
+                if self.flags.has(Rflags::DF) { old.wrapping_sub(step) } else { old.wrapping_add(step) };
+            self.set_register(address.base, 0, address.bytes, new);
+        }
+    }
+}

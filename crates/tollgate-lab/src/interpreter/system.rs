@@ -1,0 +1,217 @@
+//! Instructions of the system: ports, interrupts, tables, registers of control.
+
+use iced_x86::Mnemonic as M;
+use tollgate_x86::walk::{Segment, SegmentRegister};
+use tollgate_x86::{Cr0, Cr4, Msr, Rflags};
+
+use super::decoded::{Decoded, Operand, What};
+use super::ports::Written;
+use super::state::{Done, End, Processor, RAX, RBX, RCX, RDX, Trap};
+use super::translation::{Access, is_canonical};
+
+impl Processor {
+    /// What is left: the system's, and what is not known.
+    pub(super) fn execute_system(&mut self, i: &Decoded) -> Done {
+        let [first, second, _] = &i.operands;
+        match i.mnemonic {
+            M::INVALID | M::Ud0 | M::Ud1 | M::Ud2 => Err(self.invalid_opcode()),
+            M::Cli | M::Sti if self.cpl > self.io_level() => Err(self.privileged()),
+            M::Cli => self.set_flag(Rflags::IF, false),
+            M::Sti => self.set_flag(Rflags::IF, true),
+            M::Stac | M::Clac if self.cpl != 0 => Err(self.invalid_opcode()),
+            M::Stac => self.set_flag(Rflags::AC, true),
+            M::Clac => self.set_flag(Rflags::AC, false),
+            M::Hlt => {
+                self.in_ring_0()?;
+                let with = if self.flags.has(Rflags::IF) { "on, and none that could come" } else { "off" };
+                Err(self.stop(&format!("HLT with interrupts {with}")))
+            }
+            M::In => self.input(first, second),
+            M::Out => self.output(first, second),
+            M::Cpuid => {
+                let told = self.cpuid(self.register(RAX) as u32, self.register(RCX) as u32);
+                for (register, value) in [RAX, RBX, RCX, RDX].into_iter().zip(told) {
+                    self.set_register(register, 0, 4, value.into());
+                }
+                Ok(())
+            }
+            M::Rdtsc | M::Rdtscp => {
+                if self.cr4.has(Cr4::TSD) {
+                    self.in_ring_0()?;
+                }
+                self.set_halves(self.counts.instructions);
+                if i.mnemonic == M::Rdtscp {
+                    self.set_register(RCX, 0, 4, self.msr(Msr::TscAux));
+                }
+                Ok(())
+            }
+            M::Rdmsr => {
+                let value = self.read_msr(self.register(RCX) as u32)?;
+                self.set_halves(value);
+                Ok(())
+            }
+            M::Wrmsr => {
+                let value = self.register(RDX) << 32 | self.register(RAX) & 0xffff_ffff;
+                self.write_msr(self.register(RCX) as u32, value)
+            }
+            M::Lgdt => {
+                self.gdtr = self.load_table(first)?;
+                Ok(())
+            }
+            M::Lidt => {
+                self.idtr = self.load_table(first)?;
+                Ok(())
+            }
+            M::Sgdt => self.store_table(first, self.gdtr),
+            M::Sidt => self.store_table(first, self.idtr),
+            M::Lldt => {
+                let selector = self.get(first)?;
+                self.load_local_table(selector as u16)
+            }
+            M::Ltr => {
+                let selector = self.get(first)?;
+                self.load_task_register(selector as u16)
+            }
+            M::Sldt => self.store_selector(first, SegmentRegister::Ldtr),
+            M::Str => self.store_selector(first, SegmentRegister::Tr),
+            M::Smsw => {
+                self.without_umip()?;
+                self.put(first, self.cr0.0)
+            }
+            M::Verr | M::Verw => {
+                let selector = self.get(first)?;
+                let allowed = self.verify(selector as u16, i.mnemonic == M::Verw)?;
+                self.set_flag(Rflags::ZF, allowed)
+            }
+            M::Clts => {
+                self.in_ring_0()?;
+                self.cr0 = self.cr0.without(Cr0::TS);
+                Ok(())
+            }
+            M::Invlpg => {
+                self.in_ring_0()?;
+                if let What::Memory(address) = first.what {
+                    let segment = match address.segment {
+                        segment @ (SegmentRegister::Fs | SegmentRegister::Gs) => self.hidden(segment).base,
+                        segment if !self.is_64_bit() => self.hidden(segment).base,
+                        _ => 0,
+                    };
+                    self.translations.flush_page(segment.wrapping_add(self.offset(&address)));
+                }
+                Ok(())
+            }
+            M::Invpcid => self.invalidate_pcid(first, second),
+            M::Wbinvd | M::Invd => self.in_ring_0(),
+            M::Rdfsbase | M::Rdgsbase | M::Wrfsbase | M::Wrgsbase => self.segment_base(i),
+            M::Sahf => {
+                let changes = 0xd5;
+                self.flags.0 = self.flags.0 & !changes | self.register(RAX) >> 8 & changes;
+                Ok(())
+            }
+            M::Lahf => {
+                self.set_register(RAX, 8, 1, self.flags.0);
+                Ok(())
+            }
+            _ if i.is_foreign() => Err(self.invalid_opcode()),
+            _ => Err(self.unknown()),
+        }
+    }
+
+    /// EDX and EAX take the halves of a value.
+    fn set_halves(&mut self, value: u64) {
+        self.set_register(RAX, 0, 4, value);
+        self.set_register(RDX, 0, 4, value >> 32);
+    }
+
+    /// SLDT and STR. A register takes the selector and zeros, as far as the operand goes; memory 16 bits.
+    fn store_selector(&mut self, operand: &Operand, register: SegmentRegister) -> Done {
+        self.without_umip()?;
+        self.put(operand, self.selector(register).0.into())
+    }
+
+    fn input(&mut self, to: &Operand, from: &Operand) -> Done {
+        let port = self.get(from)? as u16;
+        self.may_use_ports(port, to.bytes)?;
+        let value = (0..to.bytes)
+            .rev()
+            .fold(0, |value, at| value << 8 | u64::from(self.ports.read(port.wrapping_add(at.into()))));
+        self.put(to, value)
+    }
+
+    fn output(&mut self, to: &Operand, from: &Operand) -> Done {
+        let (port, value) = (self.get(to)? as u16, self.get(from)?);
+        self.may_use_ports(port, from.bytes)?;
+        for at in 0..from.bytes {
+            match self.ports.write(port.wrapping_add(at.into()), (value >> (8 * at)) as u8) {
+                Written::GoOn => {}
+                Written::Exit => return Err(Trap::End(End::Asked)),
+                Written::TooMuch => return Err(self.stop("more is written to the serial port than is kept")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Up to IOPL every port; beyond that those whose bit is clear in the TSS. SDM 1, "I/O permission bit map".
+    fn may_use_ports(&mut self, port: u16, count: u8) -> Done {
+        if self.cpl <= self.io_level() {
+            return Ok(());
+        }
+        let task = *self.hidden(SegmentRegister::Tr);
+        let limit = u64::from(task.descriptor.effective_limit());
+        if !task.descriptor.p || limit < 0x67 {
+            return Err(self.protection());
+        }
+        let map =
+            self.read_linear(task.base.wrapping_add(0x66), 2, Access::KernelRead).map_err(Trap::Fault)?;
+        let offset = map + u64::from(port / 8);
+        if offset + 1 > limit {
+            return Err(self.protection());
+        }
+        let address = task.base.wrapping_add(offset);
+        let bits = self.read_linear(address, 2, Access::KernelRead).map_err(Trap::Fault)?;
+        let asked = ((1 << count) - 1) << (port % 8);
+        if bits & asked == 0 { Ok(()) } else { Err(self.protection()) }
+    }
+
+    /// INVPCID. SDM 2A, INVPCID: four types; whichever it is, all is forgotten here, which may always be.
+    fn invalidate_pcid(&mut self, kind: &Operand, descriptor: &Operand) -> Done {
+        self.in_ring_0()?;
+        let What::Memory(address) = descriptor.what else { return Err(self.invalid_opcode()) };
+        let kind = self.get(kind)?;
+        let offset = self.offset(&address);
+        let identifier = self.load(address.segment, offset, 8)?;
+        let linear = self.load(address.segment, offset.wrapping_add(8), 8)?;
+        if kind > 3
+            || identifier >> 12 != 0
+            || kind == 0 && !is_canonical(linear)
+            || kind < 2 && identifier != 0 && !self.cr4.has(Cr4::PCIDE)
+        {
+            return Err(self.protection());
+        }
+        self.translations.flush();
+        Ok(())
+    }
+
+    /// RDFSBASE, RDGSBASE, WRFSBASE and WRGSBASE: #UD unless CR4.FSGSBASE is set.
+    fn segment_base(&mut self, i: &Decoded) -> Done {
+        let [operand, _, _] = &i.operands;
+        if !self.is_64_bit() || !self.cr4.has(Cr4::FSGSBASE) {
+            return Err(self.invalid_opcode());
+        }
+        let register = match i.mnemonic {
+            M::Rdfsbase | M::Wrfsbase => SegmentRegister::Fs,
+            _ => SegmentRegister::Gs,
+        };
+        let mut hidden = *self.hidden(register);
+        if matches!(i.mnemonic, M::Rdfsbase | M::Rdgsbase) {
+            return self.put(operand, hidden.base);
+        }
+        hidden.base = self.get(operand)?;
+        if !is_canonical(hidden.base) {
+            return Err(self.protection());
+        }
+        let selector = Some(self.selector(register));
+        self.load_segment(register, Segment { selector, hidden: Some(hidden) });
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! A run followed step by step: each instruction with what it changed, and of a crossing what was checked and loaded.
+
+use std::ops::ControlFlow;
+
+use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use tollgate_x86::walk::{Fault, Mode, SegmentRegister, Step};
+use tollgate_x86::{Msr, Selector};
+
+use super::state::{End, Processor};
+
+/// Which part of a run is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// RIP where it begins; none for the first instruction of all.
+    pub from: Option<u64>,
+    /// How many times that address is passed before.
+    pub after: u64,
+    /// RIP where the run is stopped, before the instruction there is executed.
+    pub until: Option<u64>,
+    /// How many instructions are told; then the run is stopped.
+    pub at_most: u64,
+}
+
+/// One instruction, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// How many instructions were completed before it.
+    pub number: u64,
+    /// Its bytes; none where it could not be fetched.
+    pub bytes: Vec<u8>,
+    /// How it reads, in Intel's syntax.
+    pub text: String,
+    /// The registers before it.
+    pub before: Registers,
+    /// The registers after it, and after the delivery of its exception.
+    pub after: Registers,
+    /// The exception that it raised.
+    pub exception: Option<Fault>,
+    /// What a crossing, or the delivery of the exception, checked, loaded and pushed.
+    pub steps: Vec<Step>,
+}
+
+/// The registers that instructions change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers {
+    /// RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15.
+    pub general: [u64; 16],
+    /// RIP.
+    pub rip: u64,
+    /// RFLAGS.
+    pub rflags: u64,
+    /// CS, SS, DS, ES, FS, GS, TR, LDTR.
+    pub selectors: [Selector; 8],
+    /// FS_BASE, GS_BASE, KERNEL_GS_BASE.
+    pub bases: [u64; 3],
+    /// CR0, CR2, CR3, CR4.
+    pub control: [u64; 4],
+    /// The mode.
+    pub mode: Mode,
+    /// The privilege level.
+    pub cpl: u8,
+}
+
+/// A register that changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// Its name, lower case.
+    pub register: &'static str,
+    /// What it held.
+    pub before: u64,
+    /// What it holds.
+    pub after: u64,
+}
+
+const GENERAL: [&str; 16] = [
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+    "r15",
+];
+const SELECTORS: [&str; 8] = ["cs", "ss", "ds", "es", "fs", "gs", "tr", "ldtr"];
+const BASES: [&str; 3] = ["fs_base", "gs_base", "kernel_gs_base"];
+const CONTROL: [&str; 4] = ["cr0", "cr2", "cr3", "cr4"];
+
+impl Registers {
+    /// All of them with their names: RIP first, then the general ones, flags, selectors, bases and control registers.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let selectors = self.selectors.map(|selector| u64::from(selector.0));
+        std::iter::once(("rip", self.rip))
+            .chain(GENERAL.into_iter().zip(self.general))
+            .chain(std::iter::once(("rflags", self.rflags)))
+            .chain(SELECTORS.into_iter().zip(selectors))
+            .chain(BASES.into_iter().zip(self.bases))
+            .chain(CONTROL.into_iter().zip(self.control))
+    }
+
+    /// Those that are another in `after`.
+    pub fn changes(&self, after: &Self) -> Vec<Change> {
+        self.named()
+            .zip(after.named())
+            .filter(|((_, before), (_, after))| before != after)
+            .map(|((register, before), (_, after))| Change { register, before, after })
+            .collect()
+    }
+}
+
+impl Processor {
+    /// The registers as they are.
+    fn registers(&self) -> Registers {
+        let [general @ .., _] = self.general;
+        Registers {
+            general,
+            rip: self.rip,
+            rflags: self.flags.0,
+            selectors: [
+                SegmentRegister::Cs,
+                SegmentRegister::Ss,
+                SegmentRegister::Ds,
+                SegmentRegister::Es,
+                SegmentRegister::Fs,
+                SegmentRegister::Gs,
+                SegmentRegister::Tr,
+                SegmentRegister::Ldtr,
+            ]
+            .map(|register| self.selector(register)),
+            bases: [Msr::FsBase, Msr::GsBase, Msr::KernelGsBase].map(|msr| self.msr(msr)),
+            control: [self.cr0.0, self.cr2, self.cr3, self.cr4.0],
+            mode: self.mode,
+            cpl: self.cpl,
+        }
+    }
+}
+
+/// What is noted of the instruction that is executed, while somebody watches.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) bytes: Vec<u8>,
+    pub(super) exception: Option<Fault>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// Somebody who watches.
+pub(super) struct Watcher<'w> {
+    window: Window,
+    /// How many instructions were told.
+    count: u64,
+    tell: &'w mut dyn FnMut(&Moment) -> ControlFlow<()>,
+}
+
+impl<'w> Watcher<'w> {
+    pub(super) fn new(window: Window, tell: &'w mut dyn FnMut(&Moment) -> ControlFlow<()>) -> Self {
+        Self { window, count: 0, tell }
+    }
+
+    /// Executes one instruction, and tells it where it is in the window.
+    pub(super) fn step(&mut self, processor: &mut Processor) -> Result<(), End> {
+        if !self.has_begun(processor.rip) {
+            return processor.step();
+        }
+        if self.window.until == Some(processor.rip) || self.count == self.window.at_most {
+            return Err(stopped(processor));
+        }
+        self.count += 1;
+        let (number, before) = (processor.counts.instructions, processor.registers());
+        processor.told = Some(Told::default());
+        let done = processor.step();
+        let Told { bytes, exception, steps } = processor.told.take().unwrap_or_default();
+        let text = text_of(&bytes, &before);
+        let after = processor.registers();
+        let flow = (self.tell)(&Moment { number, bytes, text, before, after, exception, steps });
+        done?;
+        if flow.is_break() { Err(stopped(processor)) } else { Ok(()) }
+    }
+
+    /// Whether the window has begun; if it begins here, it has from now on.
+    fn has_begun(&mut self, rip: u64) -> bool {
+        match self.window.from {
+            None => true,
+            Some(from) if from != rip => false,
+            Some(_) if self.window.after > 0 => {
+                self.window.after -= 1;
+                false
+            }
+            Some(_) => {
+                self.window.from = None;
+                true
+            }
+        }
+    }
+}
+
+fn stopped(processor: &Processor) -> End {
+    End::CutShort(format!("stopped as asked, at {:x}", processor.rip))
+}
+
+/// How the instruction reads at its own address.
+fn text_of(bytes: &[u8], registers: &Registers) -> String {
+    let bitness = if registers.mode == Mode::Long64 { 64 } else { 32 };
+    let mut decoder = Decoder::with_ip(bitness, bytes, registers.rip, DecoderOptions::NONE);
+    let mut text = String::new();
+    if decoder.can_decode() {
+        IntelFormatter::new().format(&decoder.decode(), &mut text);
+    }
+    text
+}

@@ -1,0 +1,203 @@
+//! Whether the processor itself executes a guest's ring 0.
+//!
+//! There are machines on which KVM runs without virtualization by hardware: ring 3 is executed, ring 0 is emulated, one
+//! instruction after the other. Whatever is timed there is the emulator. So a loop runs first, in 64-bit mode in ring 0
+//! as the experiments do: a processor needs one or two cycles for a turn, an emulator a thousand. What KVM itself counts says the
+//! same, where it is told.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::alarm::Alarm;
+use super::course;
+use super::statistics::{self, Statistics};
+use super::vm::Vm;
+use super::{Kvm, of};
+use crate::{LabError, Provenance};
+
+/// Turns of the loop.
+const TURNS: u32 = 1000;
+/// A turn: dec, jnz.
+const INSTRUCTIONS_A_TURN: u64 = 2;
+/// Instructions around the loop.
+const AROUND: u64 = 14;
+/// So often is it timed; the least counts.
+const SAMPLES: u32 = 8;
+/// Ticks a turn, of the time-stamp counter: no processor takes so many, no emulator so few.
+const MOST_TICKS: u64 = 100;
+/// An emulator needs some 30 ms for all.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Two megabytes, one page, hold all.
+const MEMORY: usize = 2 << 20;
+const CODE_AT: u64 = 0x1000;
+const PML4_AT: u64 = 0x2000;
+const PDPT_AT: u64 = 0x3000;
+const PAGES_AT: u64 = 0x4000;
+/// Present and writable.
+const TABLE: u64 = 3;
+/// Present, writable, and 2 MiB.
+const PAGE: u64 = 0x83;
+
+/// The loop: leaves in RAX how many ticks it took, tells, and begins again.
+#[rustfmt::skip]
+const CODE: [u8; 46] = [
+    0xb9, (TURNS & 0xff) as u8, (TURNS >> 8) as u8, 0, 0, // mov ecx, TURNS
+    0x0f, 0xae, 0xe8,       // lfence
+    0x0f, 0x31,             // rdtsc
+    0x0f, 0xae, 0xe8,       // lfence
+    0x48, 0xc1, 0xe2, 0x20, // shl rdx, 32
+    0x48, 0x09, 0xd0,       // or rax, rdx
+    0x48, 0x89, 0xc3,       // mov rbx, rax
+    0xff, 0xc9,             // dec ecx
+    0x75, 0xfc,             // jnz to the dec
+    0x0f, 0xae, 0xe8,       // lfence
+    0x0f, 0x31,             // rdtsc
+    0x48, 0xc1, 0xe2, 0x20, // shl rdx, 32
+    0x48, 0x09, 0xd0,       // or rax, rdx
+    0x48, 0x29, 0xd8,       // sub rax, rbx
+    0xe6, 0xf4,             // out 0xf4, al
+    0xeb, 0xd2,             // jmp to the mov
+];
+
+/// What the loop told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Calibration {
+    /// It ran.
+    Ran {
+        /// Ticks of the time-stamp counter for all turns together, the least of several times.
+        ticks: u64,
+        /// Turns.
+        turns: u32,
+        /// What KVM counted meanwhile, all times together, where it tells.
+        counted: Option<Counted>,
+    },
+    /// It did not: nothing is known of ring 0 here, and no time is a price.
+    Failed {
+        /// Why, in a clause.
+        why: String,
+    },
+}
+
+/// What KVM counted while the loop ran (KVM_GET_STATS_FD).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// Instructions that were executed.
+    pub instructions: u64,
+    /// Of these, the ones that its emulator executed: `insn_emulation`.
+    pub emulated: u64,
+    /// How often the guest was left: `exits`.
+    pub exits: u64,
+}
+
+impl Calibration {
+    /// Whether what runs in ring 0 is executed by something else than the processor.
+    #[must_use]
+    pub fn is_emulated(&self) -> bool {
+        match self {
+            Self::Ran { ticks, turns, counted } => {
+                *ticks > MOST_TICKS * u64::from(*turns)
+                    || counted.is_some_and(|counted| counted.emulated > counted.instructions / 2)
+            }
+            Self::Failed { .. } => true,
+        }
+    }
+
+    /// What it says of whatever else runs here.
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        match self.is_emulated() {
+            true => Provenance::KvmEmulated { why: self.to_string() },
+            false => Provenance::Kvm,
+        }
+    }
+}
+
+impl fmt::Display for Calibration {
+    /// A clause: `a loop of two instructions takes 1.0 ticks a turn in ring 0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ran { ticks, turns, counted } => {
+                let turn = *ticks as f64 / f64::from(*turns);
+                write!(f, "a loop of two instructions takes {turn:.1} ticks a turn in ring 0")?;
+                counted.map_or(Ok(()), |Counted { instructions, emulated, exits }| {
+                    write!(f, ", and KVM emulated {emulated} of {instructions} instructions ({exits} exits)")
+                })
+            }
+            Self::Failed { why } => write!(f, "no loop could be timed in ring 0: {why}"),
+        }
+    }
+}
+
+/// Runs the loop in a virtual machine of its own.
+pub(super) fn calibrate(kvm: &Kvm) -> Calibration {
+    let ran = kvm.with_vm(MEMORY, PATIENCE, |vm, alarm| {
+        vm.load(&CODE, CODE_AT)?;
+        for (at, entry) in [(PML4_AT, PDPT_AT | TABLE), (PDPT_AT, PAGES_AT | TABLE), (PAGES_AT, PAGE)] {
+            vm.load(&entry.to_le_bytes(), at)?;
+        }
+        vm.enter_long(CODE_AT, PML4_AT)?;
+        sample(vm, alarm)
+    });
+    ran.unwrap_or_else(|error| Calibration::Failed { why: error.to_string() })
+}
+
+fn sample(vm: &mut Vm, alarm: &Alarm) -> Result<Calibration, LabError> {
+    let before = statistics::read(vm.vcpu());
+    let mut ticks = u64::MAX;
+    for _ in 0..SAMPLES {
+        if let Some(why) = course::run(vm, alarm, &mut Vec::new()) {
+            return Ok(Calibration::Failed { why });
+        }
+        ticks = ticks.min(vm.vcpu().get_regs().map_err(of("KVM_GET_REGS"))?.rax);
+    }
+    let counted = before.zip(statistics::read(vm.vcpu())).map(|(before, after)| counted(before, after));
+    Ok(Calibration::Ran { ticks, turns: TURNS, counted })
+}
+
+fn counted(before: Statistics, after: Statistics) -> Counted {
+    Counted {
+        instructions: u64::from(SAMPLES) * (u64::from(TURNS) * INSTRUCTIONS_A_TURN + AROUND),
+        emulated: after.emulated.saturating_sub(before.emulated),
+        exits: after.exits.saturating_sub(before.exits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+
+    use super::*;
+
+    #[test]
+    fn the_code_is_what_is_said_beside_it() {
+        let decoder = Decoder::with_ip(64, &CODE, CODE_AT, DecoderOptions::NONE);
+        let code: Vec<_> = decoder.into_iter().collect();
+        assert!(code.iter().all(|instruction| !instruction.is_invalid()));
+        assert_eq!(code[0].immediate32(), TURNS);
+        let dec = code.iter().position(|instruction| instruction.mnemonic() == Mnemonic::Dec).unwrap();
+        assert_eq!(code[dec + 1].mnemonic(), Mnemonic::Jne);
+        assert_eq!(code[dec + 1].near_branch_target(), code[dec].ip());
+        let last = code.last().unwrap();
+        assert_eq!((last.mnemonic(), last.near_branch_target()), (Mnemonic::Jmp, CODE_AT));
+        assert_eq!(code.len() as u64, AROUND + INSTRUCTIONS_A_TURN);
+    }
+
+    #[test]
+    fn either_figure_tells_an_emulator() {
+        let ran = |ticks, emulated: Option<u64>| Calibration::Ran {
+            ticks,
+            turns: 1000,
+            counted: emulated.map(|emulated| Counted { instructions: 2000, emulated, exits: 7 }),
+        };
+        assert_eq!(ran(1300, Some(0)).provenance(), Provenance::Kvm);
+        assert_eq!(ran(1300, None).provenance(), Provenance::Kvm);
+        assert!(ran(1300, Some(1900)).is_emulated());
+        let why = "a loop of two instructions takes 2800.0 ticks a turn in ring 0, \
+                   and KVM emulated 2000 of 2000 instructions (7 exits)";
+        assert_eq!(ran(2_800_000, Some(2000)).provenance(), Provenance::KvmEmulated { why: why.to_owned() });
+        let failed = Calibration::Failed { why: "it halted".to_owned() };
+        assert!(failed.is_emulated());
+        assert_eq!(failed.to_string(), "no loop could be timed in ring 0: it halted");
+    }
+}

@@ -1,0 +1,176 @@
+//! Small guests on KVM, where there is KVM.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::Provenance;
+use crate::sample::{BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, LOOP_OF_EXITS, SAID, bootable, machine};
+
+/// More than anything here takes that ends by itself.
+const LONG: Duration = Duration::from_secs(60);
+/// What an endless guest is given.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// KVM, or a printed reason why there is none to be tested.
+fn kvm() -> Option<Kvm> {
+    Kvm::open().inspect_err(|error| eprintln!("skipped: {error}")).ok()
+}
+
+fn run(kvm: &Kvm, code: &[u8], patience: Duration) -> Output {
+    let (image, entry) = bootable(code);
+    kvm.run(&image, BASE, entry, machine(patience)).unwrap()
+}
+
+#[test]
+fn a_guest_writes_and_ends() {
+    let Some(kvm) = kvm() else { return };
+    let output = run(&kvm, HELLO, LONG);
+    assert_eq!((output.cut_short, output.serial.as_slice()), (None, SAID));
+    let memory = output.memory.unwrap();
+    assert_eq!(memory.len(), 16 << 20);
+    let code = &memory[usize::try_from(BASE).unwrap() + 32..][..HELLO.len()];
+    assert_eq!(code, HELLO);
+    assert_eq!(output.provenance, kvm.calibrate().provenance());
+    assert_eq!(run(&kvm, END, LONG).cut_short, None);
+}
+
+#[test]
+fn the_loop_is_timed_or_the_reason_is_told() {
+    let Some(kvm) = kvm() else { return };
+    let calibration = kvm.calibrate();
+    eprintln!("{calibration}");
+    match (calibration, calibration.provenance()) {
+        (Calibration::Ran { ticks, turns, counted }, provenance) => {
+            assert!(*ticks > u64::from(*turns) / 8, "no processor makes eight turns a tick");
+            let counted_emulated = counted.is_some_and(|counted| counted.emulated * 2 > counted.instructions);
+            let timed_emulated = *ticks > 100 * u64::from(*turns);
+            assert_eq!(provenance != Provenance::Kvm, counted_emulated || timed_emulated);
+        }
+        (Calibration::Failed { why }, provenance) => {
+            assert!(!why.is_empty() && matches!(provenance, Provenance::KvmEmulated { .. }));
+        }
+    }
+}
+
+#[test]
+fn who_does_not_end_is_stopped() {
+    let Some(kvm) = kvm() else { return };
+    kvm.calibrate();
+    for code in [LOOP, LOOP_OF_EXITS] {
+        let before = Instant::now();
+        let output = run(&kvm, code, SHORT);
+        assert_eq!(output.cut_short.as_deref(), Some("it was stopped after 100ms"));
+        assert!((SHORT..LONG / 6).contains(&before.elapsed()), "{:?}", before.elapsed());
+    }
+    let output = run(&kvm, LOOP, Duration::ZERO);
+    assert!(output.cut_short.is_some_and(|why| why.starts_with("it was stopped after ")));
+    // So much patience must not overflow anything.
+    assert_eq!(run(&kvm, END, Duration::MAX).cut_short, None);
+}
+
+#[test]
+fn who_writes_without_end_is_stopped() {
+    let Some(kvm) = kvm() else { return };
+    let output = run(&kvm, CHATTER, LONG);
+    let why = "it wrote more than 1048576 bytes to its serial port";
+    assert_eq!((output.serial.len(), output.cut_short.as_deref()), (1 << 20, Some(why)));
+}
+
+#[test]
+fn a_fault_without_tables_has_a_clause() {
+    let Some(kvm) = kvm() else { return };
+    let why = run(&kvm, FAULT, LONG).cut_short.unwrap();
+    assert!(why.contains("triple fault"), "{why}");
+    let why = run(&kvm, HALT, LONG).cut_short.unwrap();
+    assert_eq!(why, "it halted, and nothing can wake it");
+}
+
+#[test]
+fn an_image_of_nothing_has_a_clause() {
+    let Some(kvm) = kvm() else { return };
+    // Zeroes are instructions: each adds AL to where EAX points, which is behind the memory.
+    for image in [&[][..], &[0; 4096]] {
+        let output = kvm.run(image, BASE, BASE, machine(LONG)).unwrap();
+        let why = output.cut_short.unwrap();
+        assert!(why.contains("2badb002") || why.contains("emulate"), "{why}");
+    }
+    // Nothing is at these addresses, and the second cannot be told to 32-bit mode at all.
+    for entry in [0xd000_0000, u64::MAX] {
+        let output = kvm.run(&[], BASE, entry, machine(SHORT)).unwrap();
+        assert!(output.cut_short.is_some_and(|why| !why.is_empty()), "{entry:x}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let Some(kvm) = kvm() else { return };
+    let (image, entry) = bootable(HELLO);
+    let small = Machine { memory: (1 << 20) + image.len() - 1, ..machine(LONG) };
+    assert!(matches!(kvm.run(&image, BASE, entry, small), Err(LabError::TooLarge { .. })));
+    let exact = Machine { memory: (1 << 20) + image.len(), ..machine(LONG) };
+    let output = kvm.run(&image, BASE, entry, exact).unwrap();
+    assert_eq!((output.cut_short, output.memory.map(|memory| memory.len())), (None, Some(exact.memory)));
+    let huge = Machine { memory: 4 << 30, ..machine(LONG) };
+    let refused = kvm.run(&image, BASE, entry, huge).unwrap_err().to_string();
+    assert!(refused.starts_with("KVM cannot be used: more than 3 GiB of memory"), "{refused}");
+}
+
+/// Descriptors and threads of this process.
+fn held() -> (usize, usize) {
+    let count = |what| std::fs::read_dir(what).unwrap().count();
+    (count("/proc/self/fd"), count("/proc/self/task"))
+}
+
+/// In a process of its own, because others' tests make threads and descriptors.
+#[test]
+fn nothing_is_left() {
+    const ALONE: &str = "TOLLGATE_LAB_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let program = std::env::current_exe().unwrap();
+        let mut test = std::process::Command::new(program);
+        test.args(["--exact", "kvm::tests::nothing_is_left", "--nocapture"]).env(ALONE, "1");
+        assert!(test.status().unwrap().success());
+        return;
+    }
+    let Some(kvm) = kvm() else { return };
+    kvm.calibrate();
+    let before = held();
+    for code in [HELLO, LOOP, FAULT, HALT] {
+        for _ in 0..5 {
+            run(&kvm, code, SHORT / 10);
+        }
+    }
+    assert_eq!(held(), before);
+}
+
+/// Who has a handler for the signal that ends a run keeps it, and it is not called.
+#[test]
+fn no_handler_is_touched() {
+    let Some(kvm) = kvm() else { return };
+    kvm.calibrate();
+    let signal = libc::SIGRTMAX();
+    let before = handler::of(signal);
+    assert!(run(&kvm, LOOP, SHORT).cut_short.is_some());
+    assert_eq!(handler::of(signal), before);
+    assert_eq!(before, libc::SIG_DFL, "a signal that ends whom it reaches did not");
+}
+
+#[allow(unsafe_code)] // sigaction(2) has no safe form here.
+mod handler {
+    /// What this process does with a signal.
+    pub(super) fn of(signal: i32) -> libc::sighandler_t {
+        // SAFETY: zeroes are a valid structure, it is alive, and nothing is set.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            assert_eq!(libc::sigaction(signal, std::ptr::null(), &raw mut action), 0);
+            action.sa_sigaction
+        }
+    }
+}
+
+#[test]
+fn why_it_is_not_opened_is_told() {
+    assert!(not_opened(libc::ENOENT).starts_with("there is no /dev/kvm"));
+    assert!(not_opened(libc::EACCES).contains("(Permission denied)"));
+    assert!(not_opened(libc::EBUSY).ends_with("could not be opened (Device or resource busy)"));
+}

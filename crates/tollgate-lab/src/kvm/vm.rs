@@ -1,0 +1,94 @@
+//! A virtual machine.
+
+#![allow(unsafe_code)] // Memory that is given to a guest.
+
+use kvm_bindings::{CpuId, kvm_sregs, kvm_userspace_memory_region};
+use kvm_ioctls::{VcpuFd, VmFd};
+
+use super::memory::Memory;
+use super::state::{long, protected, registers};
+use super::{of, of_io, unavailable};
+use crate::LabError;
+
+/// Above it, below 4 GiB, are the pages that KVM itself may take and the local APIC's.
+const MAX_MEMORY: usize = 3 << 30;
+/// Three pages below 4 GiB that Intel processors without "unrestricted guest" need, and one for their page table (KVM_SET_TSS_ADDR,
+/// KVM_SET_IDENTITY_MAP_ADDR). Where QEMU has them.
+const TSS_ADDRESS: usize = 0xfeff_d000;
+const IDENTITY_MAP_ADDRESS: u64 = 0xfeff_c000;
+
+/// A virtual machine with one processor. It has no interrupt controller and no device. The fields are dropped in
+/// their order: the memory last.
+#[derive(Debug)]
+pub(super) struct Vm {
+    vcpu: VcpuFd,
+    /// Keeps the machine that `memory` was given to.
+    _vm: VmFd,
+    memory: Memory,
+}
+
+impl Vm {
+    /// Makes one with so many bytes of memory from address 0.
+    pub fn new(kvm: &kvm_ioctls::Kvm, cpuid: &CpuId, bytes: usize) -> Result<Self, LabError> {
+        if bytes > MAX_MEMORY {
+            return Err(unavailable(format!("more than 3 GiB of memory are asked for: {bytes} bytes")));
+        }
+        let memory = Memory::new(bytes).map_err(of_io("no memory for the guest"))?;
+        let vm = kvm.create_vm().map_err(of("KVM_CREATE_VM"))?;
+        vm.set_identity_map_address(IDENTITY_MAP_ADDRESS).map_err(of("KVM_SET_IDENTITY_MAP_ADDR"))?;
+        vm.set_tss_address(TSS_ADDRESS).map_err(of("KVM_SET_TSS_ADDR"))?;
+        let region = kvm_userspace_memory_region {
+            slot: 0,
+            flags: 0,
+            guest_phys_addr: 0,
+            memory_size: memory.bytes() as u64,
+            userspace_addr: memory.address(),
+        };
+        // SAFETY: the mapping is as long as is said. Nobody has references into it, so the guest may write to it, and it
+        // outlives the machine: it is dropped after both of its descriptors, and no other process has them.
+        unsafe { vm.set_user_memory_region(region) }.map_err(of("KVM_SET_USER_MEMORY_REGION"))?;
+        let vcpu = vm.create_vcpu(0).map_err(of("KVM_CREATE_VCPU"))?;
+        vcpu.set_cpuid2(cpuid).map_err(of("KVM_SET_CPUID2"))?;
+        Ok(Self { vcpu, _vm: vm, memory })
+    }
+
+    /// Its processor.
+    pub fn vcpu(&self) -> &VcpuFd {
+        &self.vcpu
+    }
+
+    /// Its processor, to be run.
+    pub fn vcpu_mut(&mut self) -> &mut VcpuFd {
+        &mut self.vcpu
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Writes an image to its memory.
+    pub fn load(&mut self, image: &[u8], base: u64) -> Result<(), LabError> {
+        match self.memory.write(base, image) {
+            true => Ok(()),
+            false => Err(LabError::TooLarge { image: image.len(), base, memory: self.memory.bytes() }),
+        }
+    }
+
+    /// The processor is to begin at `entry`, as multiboot leaves it.
+    pub fn enter_protected(&mut self, entry: u64) -> Result<(), LabError> {
+        self.enter(entry, protected)
+    }
+
+    /// The processor is to begin at `entry`, in 64-bit mode, with the page tables at `root`.
+    pub fn enter_long(&mut self, entry: u64, root: u64) -> Result<(), LabError> {
+        self.enter(entry, |sregs| long(sregs, root))
+    }
+
+    fn enter(&mut self, entry: u64, set: impl Fn(&mut kvm_sregs)) -> Result<(), LabError> {
+        let mut sregs = self.vcpu.get_sregs().map_err(of("KVM_GET_SREGS"))?;
+        set(&mut sregs);
+        self.vcpu.set_sregs(&sregs).map_err(of("KVM_SET_SREGS"))?;
+        self.vcpu.set_regs(&registers(entry)).map_err(of("KVM_SET_REGS"))
+    }
+}

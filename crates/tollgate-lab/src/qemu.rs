@@ -1,0 +1,213 @@
+//! QEMU, where it is installed: its translator (TCG), which runs everywhere and can count instructions, or KVM with its machine
+//! around.
+//!
+//! - `image`: whether its loader can take an image. `process`: one QEMU, from its start to its end.
+//! - `version`: which it is.
+//!
+//! Source: QEMU's manual page, qemu-system-x86_64(1), and hw/misc/debugexit.c.
+
+mod image;
+mod process;
+#[cfg(test)]
+mod tests;
+mod version;
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::fs::MemfdFlags;
+use tollgate_x86::Vendor;
+
+pub use version::Version;
+
+use crate::host::{fits, out_of_patience, plainly, written};
+use crate::{Engine, LabError, Machine, Output, Provenance};
+use process::{End, Process};
+
+/// The program.
+const PROGRAM: &str = "qemu-system-x86_64";
+/// Where programs are, where PATH does not say.
+const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Nothing takes QEMU so long that is only asked for its version.
+const PATIENCE_FOR_VERSION: Duration = Duration::from_secs(10);
+const MIB: usize = 1 << 20;
+
+/// What executes the guest's code within QEMU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Accelerator {
+    /// The translator.
+    Tcg {
+        /// Whether instructions are counted (`-icount shift=0`): the time-stamp counter then goes one tick an instruction, and
+        /// what the guest writes is the same from run to run. Without, it shows the time of the host.
+        icount: bool,
+    },
+    /// KVM.
+    Kvm,
+}
+
+/// QEMU, found.
+#[derive(Debug, Clone)]
+pub struct Qemu {
+    program: PathBuf,
+    version: Version,
+    accelerator: Accelerator,
+}
+
+impl Qemu {
+    /// Looks for it along PATH and asks for its version. It translates and counts instructions, until it is told otherwise.
+    ///
+    /// # Errors
+    /// [`LabError::Unavailable`]: it is not there, or does not tell its version.
+    pub fn find() -> Result<Self, LabError> {
+        Self::find_in(&std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    fn find_in(path: &OsStr) -> Result<Self, LabError> {
+        let program = program(path).ok_or_else(|| {
+            unavailable(format!(
+                "there is no {PROGRAM} along PATH (as a rule it comes with the package qemu-system-x86)"
+            ))
+        })?;
+        let version = ask(&program)?;
+        Ok(Self { program, version, accelerator: Accelerator::Tcg { icount: true } })
+    }
+
+    /// The same program with another accelerator.
+    #[must_use]
+    pub fn with(mut self, accelerator: Accelerator) -> Self {
+        self.accelerator = accelerator;
+        self
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    fn provenance(&self) -> Provenance {
+        match self.accelerator {
+            Accelerator::Tcg { icount } => Provenance::QemuTcg { icount },
+            Accelerator::Kvm => Provenance::QemuKvm,
+        }
+    }
+
+    /// All that it is told but for the image. Its machine has a serial port and a port that ends it, and else nothing that was not
+    /// always there; after a triple fault it ends instead of beginning anew.
+    fn arguments(&self, machine: Machine) -> Vec<String> {
+        let mut arguments = vec!["-accel", if self.accelerator == Accelerator::Kvm { "kvm" } else { "tcg" }];
+        if self.accelerator == (Accelerator::Tcg { icount: true }) {
+            arguments.extend(["-icount", "shift=0"]);
+        }
+        let mib = machine.memory.div_ceil(MIB).to_string();
+        arguments.extend(["-cpu", self.processor(machine.vendor), "-m", &mib]);
+        arguments.extend([
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-no-reboot",
+            "-serial",
+            "stdio",
+        ]);
+        arguments.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        arguments.into_iter().map(str::to_owned).collect()
+    }
+
+    /// A processor with SYSENTER, SYSCALL and, where QEMU has it, PCID. The translator goes by the vendor where the two makers
+    /// differ. What it does not have is left out in silence (`check=off`).
+    fn processor(&self, vendor: Option<Vendor>) -> &'static str {
+        match (self.accelerator, vendor) {
+            (Accelerator::Kvm, _) => "host",
+            (_, Some(Vendor::Amd)) => "EPYC,check=off",
+            (_, Some(Vendor::Intel) | None) => "Haswell,check=off",
+        }
+    }
+}
+
+impl Engine for Qemu {
+    /// The image must have a multiboot header that says the same of `base` and `entry`. With KVM the processor is the one that
+    /// there is; else it is Intel's where none is asked for. `machine.instructions` means nothing here. That the guest has halted
+    /// cannot be seen from outside: it is stopped when the time is over.
+    fn run(&self, image: &[u8], base: u64, entry: u64, machine: Machine) -> Result<Output, LabError> {
+        let started = Instant::now();
+        fits(image, base, machine)?;
+        image::check(image, base, entry).map_err(unavailable)?;
+        // In memory: there is no file that could be left behind.
+        let file = rustix::fs::memfd_create("tollgate-guest", MemfdFlags::CLOEXEC).map_err(of)?;
+        write_all(&file, image)?;
+        let mut process = Process::start(&self.program, &self.arguments(machine), Some(file)).map_err(of)?;
+        let deadline = started.checked_add(machine.patience);
+        let mut serial = Vec::new();
+        let end = process.listen(deadline, |bytes| written(&mut serial, bytes)).map_err(of)?;
+        let cut_short = match end {
+            End::Refused(why) => Some(why),
+            End::TimeIsOver => Some(out_of_patience(machine.patience)),
+            End::Exited(status) => match outcome(status, process.complaint()) {
+                Ok(cut_short) => cut_short,
+                // Nothing of the guest was seen: it may never have begun.
+                Err(why) if serial.is_empty() => return Err(unavailable(why)),
+                Err(why) => Some(format!("QEMU ended: {why}")),
+            },
+        };
+        Ok(Output { serial, provenance: self.provenance(), cut_short, memory: None, counts: None })
+    }
+}
+
+/// What an exit status says: nothing where the guest ended itself, a clause where its processor did.
+///
+/// # Errors
+/// What QEMU complained about, where it is QEMU that failed.
+fn outcome(status: ExitStatus, complaint: Option<String>) -> Result<Option<String>, String> {
+    match (status.code(), complaint) {
+        (Some(0), _) => Ok(Some("its processor was reset: a triple fault, as a rule".to_owned())),
+        // A byte 0 to F4h is status 1, and so is an error of QEMU's, which has a word to it.
+        (Some(1), Some(complaint)) => Err(complaint),
+        // isa-debug-exit: the value, shifted, and 1.
+        (Some(code), _) if code & 1 == 1 => Ok(None),
+        (_, Some(complaint)) => Err(complaint),
+        (_, None) => Err(format!("it failed: {status}")),
+    }
+}
+
+/// The version of a program.
+fn ask(program: &Path) -> Result<Version, LabError> {
+    let mut process = Process::start(program, &["--version".to_owned()], None).map_err(of)?;
+    let mut said = Vec::new();
+    let deadline = Instant::now().checked_add(PATIENCE_FOR_VERSION);
+    process.listen(deadline, |bytes| written(&mut said, bytes)).map_err(of)?;
+    let said = String::from_utf8_lossy(&said);
+    Version::read(&said).ok_or_else(|| {
+        let line: String = said.lines().next().unwrap_or_default().chars().take(80).collect();
+        unavailable(format!("{} does not tell its version: {line:?}", program.display()))
+    })
+}
+
+/// The first such program that may be run, in the absolute directories of `path` and then in the usual ones.
+fn program(path: &OsStr) -> Option<PathBuf> {
+    let directories = std::env::split_paths(path).chain(std::env::split_paths(USUAL));
+    let mut files = directories.filter(|at| at.is_absolute()).map(|at| at.join(PROGRAM));
+    files.find(|file| {
+        file.metadata().is_ok_and(|told| told.is_file() && told.permissions().mode() & 0o111 != 0)
+    })
+}
+
+fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), LabError> {
+    while !bytes.is_empty() {
+        let written = rustix::io::write(file, bytes).map_err(of)?;
+        bytes = bytes.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+fn unavailable(why: String) -> LabError {
+    LabError::Unavailable { engine: "QEMU", why }
+}
+
+fn of(error: impl Into<std::io::Error>) -> LabError {
+    unavailable(plainly(error))
+}

@@ -1,0 +1,217 @@
+//! One QEMU, from its start to its end. It is gone when this is dropped, or when this program is.
+
+#![allow(unsafe_code)] // What a child does between fork and exec.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+
+/// What is read of its complaints, in bytes.
+const MAX_COMPLAINT: usize = 4096;
+/// Between two looks whether it has ended, when it has closed its output.
+const LOOK: Duration = Duration::from_millis(1);
+/// It is waited for in turns of so long; after each it is looked at what it complained about.
+const TURN: Duration = Duration::from_millis(100);
+/// What a QEMU complains about that then stands still for ever.
+const STANDS_STILL: &str = "KVM internal error";
+
+/// A program that runs.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    /// What it complained about: a file in memory, for a pipe has no room for one who is not listened to.
+    complaints: File,
+}
+
+/// How it came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// By itself.
+    Exited(ExitStatus),
+    /// The listener wanted no more, for this reason.
+    Refused(String),
+    /// The deadline came.
+    TimeIsOver,
+}
+
+impl Process {
+    /// Starts it, with an image to load or without.
+    pub fn start(program: &Path, arguments: &[String], image: Option<OwnedFd>) -> io::Result<Self> {
+        let complaints = File::from(rustix::fs::memfd_create("complaints", MemfdFlags::CLOEXEC)?);
+        let mut command = Command::new(program);
+        command.args(arguments).env("LC_ALL", "C").current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints.try_clone()?);
+        let inherited = image.as_ref().map(AsRawFd::as_raw_fd);
+        if let Some(fd) = inherited {
+            command.arg("-kernel").arg(format!("/proc/self/fd/{fd}"));
+        }
+        let parent = std::process::id();
+        // SAFETY: `prepare` makes system calls and nothing else: they may be made between fork and exec.
+        unsafe { command.pre_exec(move || prepare(parent, inherited)) };
+        let child = command.spawn()?;
+        Ok(Self { child, complaints })
+    }
+
+    /// Hands what it writes to `take`, until it ends, `take` gives a reason for no more, or the deadline comes.
+    pub fn listen(
+        &mut self,
+        deadline: Option<Instant>,
+        mut take: impl FnMut(&[u8]) -> Option<String>,
+    ) -> io::Result<End> {
+        let left = || deadline.map_or(TURN, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let mut output = self.child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut part = [0; 4096];
+        loop {
+            let left = left();
+            if left.is_zero() {
+                return Ok(End::TimeIsOver);
+            }
+            let timeout = Timespec { tv_sec: 0, tv_nsec: left.min(TURN).subsec_nanos().into() };
+            match poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&timeout)) {
+                Ok(0) => match self.complaint().filter(|complaint| complaint.starts_with(STANDS_STILL)) {
+                    Some(complaint) => return Ok(End::Refused(format!("QEMU said: {complaint}"))),
+                    None => continue,
+                },
+                Err(Errno::INTR) => continue,
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            match output.read(&mut part) {
+                Ok(0) => break,
+                Ok(got) => {
+                    if let Some(why) = take(&part[..got]) {
+                        return Ok(End::Refused(why));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        while !left().is_zero() {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(End::Exited(status));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(End::TimeIsOver)
+    }
+
+    /// The first line of what it complained about that is not a warning.
+    pub fn complaint(&self) -> Option<String> {
+        let mut bytes = [0; MAX_COMPLAINT];
+        // By its place: where it writes next is its own affair.
+        let got = self.complaints.read_at(&mut bytes, 0).ok()?;
+        complaint(&String::from_utf8_lossy(&bytes[..got]))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Neither does anything to one that was waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// In the child: it ends with the thread that made it, leaves no core file, and keeps the image.
+fn prepare(parent: u32, inherited: Option<i32>) -> io::Result<()> {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: system calls, with a signal's number, a structure that is alive, and a descriptor that is open.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+            && libc::setrlimit(libc::RLIMIT_CORE, &raw const none) == 0
+            && inherited.is_none_or(|fd| libc::fcntl(fd, libc::F_SETFD, 0) == 0)
+    };
+    if !done {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: getppid(2) has no conditions.
+    match u32::try_from(unsafe { libc::getppid() }) == Ok(parent) {
+        true => Ok(()),
+        // It had ended before its end could be told.
+        false => Err(io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+/// The first line that is not a warning, without the program's name and what cannot be printed.
+fn complaint(said: &str) -> Option<String> {
+    let mut lines =
+        said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.contains(": warning: "));
+    let line = lines.next()?;
+    let line = line.strip_prefix(&format!("{}: ", super::PROGRAM)).unwrap_or(line);
+    Some(line.chars().filter(|c| !c.is_control()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, patience: Duration) -> (End, String, Option<String>) {
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        let mut process = Process::start(Path::new("/bin/sh"), &arguments, None).unwrap();
+        let mut said = Vec::new();
+        let end = process.listen(Instant::now().checked_add(patience), |bytes| {
+            said.extend(bytes);
+            (said.len() > 100_000).then(|| "enough".to_owned())
+        });
+        (end.unwrap(), String::from_utf8(said).unwrap(), process.complaint())
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn what_it_says_and_its_status_are_told() {
+        let (end, said, complaint) =
+            shell("echo one; echo 'qemu-system-x86_64: no such thing' >&2; exit 33", LONG);
+        assert!(matches!(end, End::Exited(status) if status.code() == Some(33)), "{end:?}");
+        assert_eq!((said.as_str(), complaint.as_deref()), ("one\n", Some("no such thing")));
+    }
+
+    #[test]
+    fn who_does_not_end_is_ended() {
+        let before = Instant::now();
+        let (end, said, _) = shell("echo one; exec sleep 100", Duration::from_millis(200));
+        assert_eq!((end, said.as_str()), (End::TimeIsOver, "one\n"));
+        let (end, _, _) = shell("exec >&-; exec sleep 100", Duration::from_millis(200));
+        assert_eq!(end, End::TimeIsOver, "one who has closed its output");
+        assert!(before.elapsed() < Duration::from_secs(20), "nobody waits for the sleep");
+    }
+
+    #[test]
+    fn who_says_too_much_is_ended() {
+        let (end, said, _) = shell("while :; do echo 0123456789; done", LONG);
+        assert_eq!(end, End::Refused("enough".to_owned()));
+        assert!(said.len() < 110_000);
+    }
+
+    #[test]
+    fn who_stands_still_is_ended() {
+        let before = Instant::now();
+        let (end, _, _) = shell("echo 'KVM internal error. Suberror: 1' >&2; exec sleep 100", LONG);
+        assert_eq!(end, End::Refused("QEMU said: KVM internal error. Suberror: 1".to_owned()));
+        assert!(before.elapsed() < LONG / 3);
+    }
+
+    #[test]
+    fn no_core_file_is_left() {
+        let (end, said, _) = shell("ulimit -c; ulimit -H -c; kill -ABRT $$", LONG);
+        assert_eq!(said, "0\n0\n");
+        assert!(matches!(end, End::Exited(status) if status.code().is_none()));
+    }
+
+    #[test]
+    fn warnings_are_no_complaints() {
+        let said = "\nqemu-system-x86_64: warning: TCG doesn't support it\nqemu-system-x86_64: -cpu X: no\u{7} such\n";
+        assert_eq!(complaint(said).as_deref(), Some("-cpu X: no such"));
+        assert_eq!(complaint(""), None);
+    }
+}

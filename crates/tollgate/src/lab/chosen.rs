@@ -1,0 +1,35 @@
+//! Which experiments are meant.
+
+use tollgate_lab::guest::{EXPERIMENTS, Experiment};
+use tollgate_probes::selection::{edit_distance, wildcard};
+
+use crate::failure::Failure;
+
+/// How many names are said to be near.
+const MOST_NEAR: usize = 3;
+
+/// The experiments with these names, in their own order; those that are priced where none is named.
+///
+/// # Errors
+/// A name that none has.
+pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
+    if names.is_empty() {
+        return Ok(EXPERIMENTS.iter().filter(|experiment| experiment.is_priced()).collect());
+    }
+    if let Some(name) = names.iter().find(|name| !EXPERIMENTS.iter().any(|it| wildcard(name, it.name))) {
+        return Err(Failure::input(unknown(name)));
+    }
+    let is_meant = |experiment: &&Experiment| names.iter().any(|name| wildcard(name, experiment.name));
+    Ok(EXPERIMENTS.iter().filter(is_meant).collect())
+}
+
+fn unknown(name: &str) -> String {
+    let mut near: Vec<(usize, &str)> =
+        EXPERIMENTS.iter().map(|it| (edit_distance(name, it.name), it.name)).collect();
+    near.sort();
+    let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
+    format!(
+        "there is no experiment {name:?}; near it are {}, and `tollgate lab` shows all that are priced",
+        near.join(", ")
+    )
+}

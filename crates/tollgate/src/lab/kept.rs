@@ -1,0 +1,90 @@
+//! A run of the guest as a run document: `tollgate show` and `tollgate compare` read it like any other.
+
+use std::time::SystemTime;
+
+use tollgate_lab::Provenance as Executor;
+use tollgate_lab::guest::Round;
+use tollgate_model::measurement::ProcessRounds;
+use tollgate_model::{Case, Fact, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
+
+use super::course::{Came, Course, Row};
+use super::words;
+use crate::failure::Failure;
+use crate::run;
+
+/// The suite's name.
+const SUITE: &str = "lab";
+
+/// The document. Every experiment has a measurement, or why it has none.
+///
+/// # Errors
+/// When there is no id to be had for it.
+pub fn document(course: &Course, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
+    let mut environment = tollgate_inspect::environment(&tollgate_inspect::Machine::here());
+    if let Some(maker) = &course.maker {
+        environment.insert("lab.vendor".to_owned(), Fact::known(maker.as_str(), "CPUID.0 in the guest"));
+    }
+    let measurements = course.rows.iter().map(|row| measurement(row, course.provenance.as_ref())).collect();
+    run::document(began, label, environment, measurements)
+}
+
+fn measurement(row: &Row, executor: Option<&Executor>) -> Measurement {
+    let case = Case::plain(format!("{SUITE}/{}", row.experiment.name));
+    let outcome = match (&row.came, executor.and_then(unit)) {
+        (Came::Done(rounds), Some((unit, provenance))) => measured(rounds, unit, provenance),
+        (Came::Done(_), None) => {
+            Outcome::Skipped { why: "what executed it says nothing about its price".to_owned() }
+        }
+        (Came::Wrong(what), _) => Outcome::Failed { error: what.clone() },
+        (Came::Refused { fault, is_right: false }, _) => {
+            Outcome::Failed { error: format!("{}, and not as the manual says", words::name(*fault)) }
+        }
+        (Came::Refused { fault, is_right: true }, _) => {
+            Outcome::Skipped { why: format!("the processor refuses it: {}", words::name(*fault)) }
+        }
+        (Came::Lacks(features), _) => {
+            Outcome::Skipped { why: format!("the processor has no {}", features.join(", ")) }
+        }
+        (Came::Defect(what), _) => Outcome::Skipped { why: (*what).to_owned() },
+        (Came::NotHere(why), _) => Outcome::Skipped { why: why.clone() },
+    };
+    Measurement { case, outcome }
+}
+
+/// In what its ticks are counted; none where they say nothing.
+fn unit(executor: &Executor) -> Option<(Unit, Provenance)> {
+    match executor {
+        Executor::Kvm | Executor::QemuKvm => Some((Unit::Cycles, Provenance::Kvm)),
+        Executor::QemuTcg { icount: true } => Some((Unit::Instructions, Provenance::QemuTcg)),
+        Executor::Interpreter => Some((Unit::Instructions, Provenance::Interpreter)),
+        Executor::KvmEmulated { .. } | Executor::QemuTcg { icount: false } => None,
+    }
+}
+
+/// Each machine had the same number of rounds; a disturbed one, whose second block was the shorter, is dropped.
+fn measured(rounds: &[Round], unit: Unit, provenance: Provenance) -> Outcome {
+    let samples: Vec<f64> = rounds.iter().filter_map(words::sample).collect();
+    let process = |round: &Round| ProcessRounds {
+        rounds: 1,
+        ran: None,
+        dropped: if words::sample(round).is_none() { vec![0] } else { Vec::new() },
+    };
+    if samples.is_empty() {
+        return Outcome::Failed { error: "every round was disturbed".to_owned() };
+    }
+    Outcome::Measured(Box::new(Measured {
+        unit,
+        provenance,
+        ops_per_sample: rounds.first().map_or(1, |round| u64::from(round.turns.max(1))),
+        clock_hz: 1,
+        dropped: (rounds.len() - samples.len()) as u64,
+        samples,
+        processes: rounds.iter().map(process).collect(),
+        counted: None,
+        tallies: Vec::new(),
+        bytes_per_op: None,
+        group: SUITE.to_owned(),
+        against: None,
+        notes: Vec::new(),
+    }))
+}
