@@ -42,7 +42,8 @@ use watch::Watcher;
 ///
 /// The time stamp counter is the number of instructions so far. An instruction counts when it is completed, whatever it takes:
 /// one with REP once. One that faults for what it meets does not, for it may be executed again; one that is refused for what it
-/// is, an invalid opcode or an instruction for another ring, counts as its trap. (QEMU's -icount counts the same.)
+/// is, an invalid opcode or an instruction for another ring, counts as its trap. QEMU's `-icount` counts the same, but for REP
+/// with n repetitions, which it counts n + 1 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interpreter;
 

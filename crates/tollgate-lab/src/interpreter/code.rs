@@ -1,6 +1,8 @@
 //! Instructions that were decoded, by the physical address that they lie at. A write to one of their bytes forgets all of
 //! its page: code that changes itself is run as it is then.
 
+use std::rc::Rc;
+
 use super::decoded::Decoded;
 
 const PAGE: usize = 4096;
@@ -15,7 +17,8 @@ struct Page {
     /// Of each byte the instruction that begins there, as 32-bit and as 64-bit code: its place in `instructions` plus 1, or
     /// 0. No more than two begin at a byte, so that 16 bits are enough.
     begins: [[u16; PAGE]; 2],
-    instructions: Vec<Decoded>,
+    /// Shared with whoever executes one, which may be the one that makes the page be forgotten.
+    instructions: Vec<Rc<Decoded>>,
     /// The bytes that instructions are made of, a bit each.
     covered: [u64; PAGE / 64],
 }
@@ -30,22 +33,23 @@ impl Code {
 
     /// The instruction at a physical address.
     #[inline]
-    pub(super) fn find(&self, address: u64, is_64_bit: bool) -> Option<Decoded> {
+    pub(super) fn find(&self, address: u64, is_64_bit: bool) -> Option<Rc<Decoded>> {
         let page = self.pages.get(page_of(address))?.as_ref()?;
         let place = page.begins[usize::from(is_64_bit)][offset_of(address)];
-        page.instructions.get(usize::from(place).wrapping_sub(1)).copied()
+        page.instructions.get(usize::from(place).wrapping_sub(1)).cloned()
     }
 
     /// Keeps an instruction that lies within one page.
-    pub(super) fn keep(&mut self, address: u64, is_64_bit: bool, instruction: Decoded) {
+    pub(super) fn keep(&mut self, address: u64, is_64_bit: bool, instruction: Rc<Decoded>) {
         let Some(slot) = self.pages.get_mut(page_of(address)) else { return };
         let page = slot.get_or_insert_with(|| {
             Box::new(Page { begins: [[0; PAGE]; 2], instructions: Vec::new(), covered: [0; PAGE / 64] })
         });
+        let length = usize::from(instruction.length);
         page.instructions.push(instruction);
         let at = offset_of(address);
         page.begins[usize::from(is_64_bit)][at] = page.instructions.len() as u16;
-        for byte in at..(at + usize::from(instruction.length)).min(PAGE) {
+        for byte in at..(at + length).min(PAGE) {
             page.covered[byte / 64] |= 1 << (byte % 64);
         }
     }

@@ -12,7 +12,7 @@ const EXTENDED: u32 = 0x8000_0021;
 
 /// Of leaf 1, EDX: PSE, TSC, MSR, PAE, MCE, CX8, SEP, PGE, CMOV. No x87, no SSE.
 const FEATURES: u32 = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 11 | 1 << 13 | 1 << 15;
-/// Of leaf 1, ECX: PCID, and that this is no processor of its own.
+/// Of leaf 1, ECX: PCID, and the bit that every hypervisor sets: this is no real processor.
 const MORE_FEATURES: u32 = 1 << 17 | 1 << 31;
 /// Of leaf 7, EBX: FSGSBASE, SMEP, INVPCID, SMAP.
 const EXTENSIONS: u32 = 1 | 1 << 7 | 1 << 10 | 1 << 20;

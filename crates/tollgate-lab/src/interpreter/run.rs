@@ -1,5 +1,6 @@
 //! One instruction after the other: fetched, executed, and its exception delivered.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use iced_x86::{Decoder, DecoderError, DecoderOptions};
@@ -74,7 +75,7 @@ impl Processor {
 
     /// The instruction at RIP.
     #[inline]
-    fn fetch(&mut self) -> Done<Decoded> {
+    fn fetch(&mut self) -> Done<Rc<Decoded>> {
         let is_64_bit = self.is_64_bit();
         let linear = if is_64_bit {
             if !is_canonical(self.start) {
@@ -101,7 +102,7 @@ impl Processor {
 
     /// Decodes the instruction at a physical address, and keeps it if it does not go on in another page.
     #[cold]
-    fn decode(&mut self, linear: u64, physical: u64, access: Access) -> Done<Decoded> {
+    fn decode(&mut self, linear: u64, physical: u64, access: Access) -> Done<Rc<Decoded>> {
         let is_64_bit = self.is_64_bit();
         let in_page = LONGEST.min(0x1000 - (physical & 0xfff) as usize);
         let first = self.memory.slice(physical, in_page);
@@ -127,8 +128,9 @@ impl Processor {
                 _ => self.stop("an instruction that goes on where there is no memory"),
             });
         }
+        let decoded = Rc::new(decoded);
         if is_whole && self.memory.code.find(physical, is_64_bit).is_none() {
-            self.memory.code.keep(physical, is_64_bit, decoded);
+            self.memory.code.keep(physical, is_64_bit, Rc::clone(&decoded));
         }
         if let Some(told) = &mut self.told {
             told.bytes = bytes[..usize::from(decoded.length).min(count)].to_vec();
