@@ -5,14 +5,16 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use flate2::read::DeflateDecoder;
+
 use crate::bench::{Refusal, room};
 
 core::arch::global_asm!(include_str!("bare.s"));
 
-/// With the C library linked in; built by the build script.
-static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-static"));
+/// With the C library linked in; built and compressed by the build script.
+static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-static.deflate"));
 /// The same with the dynamic loader.
-static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-dynamic"));
+static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-dynamic.deflate"));
 
 /// What kind of program is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +37,14 @@ impl Image {
         IMAGES.iter().find(|(name, _)| *name == word).map_or(Self::Bare, |(_, image)| *image)
     }
 
-    fn bytes(self) -> &'static [u8] {
-        match self {
-            Self::Bare => bare(),
+    /// Unpacks it into a file, piece by piece: what this process writes to its own memory, its forks pay for.
+    fn write(self, file: &mut File) -> io::Result<()> {
+        let packed = match self {
+            Self::Bare => return file.write_all(bare()),
             Self::Static => STATIC,
             Self::Dynamic => DYNAMIC,
-        }
+        };
+        io::copy(&mut DeflateDecoder::new(packed), file).map(drop)
     }
 
     /// What an error at starting it says of the place.
@@ -83,7 +87,8 @@ impl Program {
             Refusal::of("programs may not be started from memory here: memfd_create", &error)
         })?;
         let mut file = File::from(descriptor);
-        file.write_all(image.bytes())
+        image
+            .write(&mut file)
             .map_err(|error| Refusal::of("the program cannot be written to memory", &error))?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         if !std::path::Path::new(&path).exists() {
