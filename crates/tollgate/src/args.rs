@@ -281,7 +281,8 @@ pub struct DecodeArgs {
 pub struct LabArgs {
     /// An experiment by its name, or several with `*`; none for all that are priced
     pub experiment: Vec<String>,
-    /// What runs the guest [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]
+    /// What runs the guest [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
+    /// --read what ran it, so that it is kept as a run
     #[arg(long, value_enum, default_value_t)]
     pub on: On,
     /// Whose processor the guest finds, where that can be chosen [default: Intel's; of KVM the one that there is]
@@ -325,10 +326,14 @@ pub enum On {
     Auto,
     /// KVM
     Kvm,
-    /// QEMU, which counts instructions
+    /// QEMU's translator, which counts instructions
     Qemu,
-    /// Our own interpreter, which counts them too
+    /// QEMU with KVM
+    QemuKvm,
+    /// Our own interpreter, which counts instructions too
     Interpreter,
+    /// A machine of its own, elsewhere: with --read
+    Hardware,
 }
 
 /// `tollgate doctor`.

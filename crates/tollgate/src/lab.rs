@@ -15,8 +15,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use tollgate_lab::guest::{Command, Image, Outcomes, Parameters, Serial};
+use tollgate_model::Run;
 
-use crate::args::{Format, LabArgs};
+use crate::args::{Format, LabArgs, On};
 use crate::failure::{Failure, plainly};
 use crate::store::Destination;
 use crate::table::paragraph;
@@ -44,7 +45,7 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
         );
     }
     if let Some(path) = &args.read {
-        return show(&read(path)?, args);
+        return import(path, args);
     }
     if args.dump {
         return dump(args);
@@ -59,14 +60,36 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     let shares = gates::shares(&course);
     course.remarks.extend(shares);
     let run = kept::document(&course, began, args.label.clone())?;
-    let kept = destination.keep(&run);
+    keep(&course, &run, &destination, args)
+}
+
+fn keep(course: &Course, run: &Run, destination: &Destination, args: &LabArgs) -> Result<(), Failure> {
+    let kept = destination.keep(run);
     if matches!(destination, Destination::Output) {
         return kept.map(|_| ());
     }
-    let shown = show(&course, args);
+    let shown = show(course, args);
     // Last and gravest: that it was not kept.
     kept?;
     shown
+}
+
+/// Shows what a guest said elsewhere. Kept as a run it is where somebody says what executed it: the guest cannot know.
+fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
+    let began = SystemTime::now();
+    let course = read(path)?;
+    if args.on == On::Auto {
+        return match args.label.is_some() || args.out.is_some() {
+            true => Err(Failure::input(
+                "--read: what executed the guest is not said, without which its ticks are no measure; name it with --on",
+            )),
+            false => show(&course, args),
+        };
+    }
+    let destination = Destination::choose(args.out.as_deref())?;
+    run::say_doubt(&destination);
+    let run = kept::imported(&course, began, args.label.clone(), args.on, path)?;
+    keep(&course, &run, &destination, args)
 }
 
 fn show(course: &Course, args: &LabArgs) -> Result<(), Failure> {

@@ -216,12 +216,20 @@ fn an_image_is_written_and_its_records_are_read() {
     assert_eq!(experiments(&document).len(), 1);
     assert_eq!(named(&document, "int")["status"], "done");
     assert!(document["provenance"].is_null());
+    // What executed it has to be said before it is a run.
+    assert!(home.refusal(["lab", "--read", "serial.txt", "--label", "there"]).contains("--on"));
+    home.output(["lab", "--read", "serial.txt", "--on", "hardware", "--label", "there"]);
+    let kept = home.json(["show", "there", "--format", "json"]);
+    assert_eq!(kept["measurements"][0]["unit"], "cycles");
+    assert_eq!(kept["measurements"][0]["provenance"], "hardware");
+    assert!(kept["environment"].get("cpu.model").is_none(), "nothing is known of that place");
 }
 
 #[test]
 fn wrong_usage_is_one_sentence() {
     let home = Home::new();
     assert!(home.refusal(["lab", "sycall"]).contains("syscall"));
+    assert!(home.refusal(["lab", "--on", "hardware"]).contains("--image"));
     assert!(home.refusal(["lab", "--explain"]).contains("EXPERIMENT"));
     assert!(home.refusal(["lab", "--read", "no-such-file"]).contains("No such file"));
     assert!(home.refusal(["lab", "int", "--explain", "--until", "x"]).contains("no address"));

@@ -24,9 +24,11 @@ const INSTRUCTIONS: u64 = 50_000_000;
 const MACHINES: usize = 6;
 /// How often each operation is made.
 const OPERATIONS: u32 = 100;
+/// The same where each takes a thousand times as long and no figure is shown.
+const FEW: u32 = 10;
 /// The longest that one machine may take. All of them together take no longer than [`ALL_TOGETHER`].
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Where each experiment needs a machine of its own, no new one is begun after so much time.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Where experiments end their machines, no new one is begun after so much time.
 const ALL_TOGETHER: Duration = Duration::from_secs(4);
 
 /// What a run of the guest came to.
@@ -77,8 +79,8 @@ pub enum Came {
 struct Chosen {
     engine: Box<dyn Engine>,
     remarks: Vec<String>,
-    /// Whether one experiment may end the whole machine, so that each needs one of its own.
-    is_fragile: bool,
+    /// Why its ring 0 is known to be emulated, where it is.
+    emulated: Option<String>,
 }
 
 /// Runs experiments: on as many machines, one after the other, as an interval needs.
@@ -87,12 +89,12 @@ struct Chosen {
 /// An engine that was asked for and is not there.
 pub fn run(chosen: &[&'static Experiment], on: On, vendor: Option<Maker>) -> Result<Course, Failure> {
     interrupt::install();
-    let Chosen { engine, remarks, is_fragile } = choose(on)?;
+    let Chosen { engine, remarks, emulated } = choose(on)?;
     let budget = Budget::new(ALL_TOGETHER);
-    let mut course = once(chosen, engine.as_ref(), vendor, is_fragile, &budget)?;
-    if !is_fragile {
+    let mut course = once(chosen, engine.as_ref(), vendor, emulated.as_deref(), &budget)?;
+    if emulated.is_none() {
         for _ in 1..MACHINES {
-            course.join(once(chosen, engine.as_ref(), vendor, is_fragile, &budget)?);
+            course.join(once(chosen, engine.as_ref(), vendor, None, &budget)?);
         }
     }
     if course.provenance == Some(Provenance::Interpreter) {
@@ -105,12 +107,12 @@ pub fn run(chosen: &[&'static Experiment], on: On, vendor: Option<Maker>) -> Res
     Ok(course)
 }
 
-/// On one machine, or where one experiment may end it, on one for each.
+/// On one machine, and where one experiment ends it, on another with those behind it.
 fn once(
     chosen: &[&'static Experiment],
     engine: &dyn Engine,
     vendor: Option<Maker>,
-    is_fragile: bool,
+    emulated: Option<&str>,
     budget: &Budget,
 ) -> Result<Course, Failure> {
     let mut course = Course { provenance: None, maker: None, rows: Vec::new(), remarks: Vec::new() };
@@ -119,11 +121,10 @@ fn once(
         if let Some(signal) = interrupt::requested() {
             return Err(Failure::Interrupted(signal));
         }
-        let these = if is_fragile { &rest[..1] } else { &rest[..] };
         let parameters = Parameters {
-            operations: OPERATIONS,
+            operations: if emulated.is_some() { FEW } else { OPERATIONS },
             rounds: 1,
-            chosen: these.iter().copied().collect(),
+            chosen: rest.iter().copied().collect(),
             ..Parameters::default()
         };
         let Some(machine) = budget.of(machine(vendor)) else {
@@ -136,8 +137,11 @@ fn once(
         };
         let output = execute(engine, &parameters, machine)?;
         let outcomes = Outcomes::of(&Serial::read(&output.serial).records);
-        course.provenance = Some(output.provenance);
-        let told = course.take(these, &outcomes, output.cut_short.as_deref());
+        course.provenance = Some(match emulated {
+            Some(why) => Provenance::KvmEmulated { why: why.to_owned() },
+            None => output.provenance,
+        });
+        let told = course.take(&rest, &outcomes, output.cut_short.as_deref());
         // At least the one that ended the run has its row now.
         rest.drain(..told.max(1).min(rest.len()));
     }
@@ -182,30 +186,41 @@ fn choose(on: On) -> Result<Chosen, Failure> {
         On::Qemu => {
             let qemu = Qemu::find().map_err(|error| refused(&error))?;
             let engine = Box::new(qemu.with(Accelerator::Tcg { icount: true }));
-            Ok(Chosen { engine, remarks: Vec::new(), is_fragile: false })
+            Ok(Chosen { engine, remarks: Vec::new(), emulated: None })
+        }
+        On::QemuKvm => {
+            let qemu = Qemu::find().map_err(|error| refused(&error))?;
+            // The same KVM: what it executes it executes for QEMU as well.
+            let Chosen { remarks, emulated, .. } = kvm().map_err(|error| refused(&error))?;
+            Ok(Chosen { engine: Box::new(qemu.with(Accelerator::Kvm)), remarks, emulated })
         }
         On::Kvm => kvm().map_err(|error| refused(&error)),
         On::Auto => Ok(match kvm() {
-            Ok(chosen) if !chosen.is_fragile => chosen,
+            Ok(chosen) if chosen.emulated.is_none() => chosen,
             Ok(chosen) => interpreter(chosen.remarks),
             Err(error) => interpreter(vec![format!("{error}; without it no time can be told.")]),
         }),
+        On::Hardware => Err(Failure::input(
+            "--on hardware: a machine of its own is not started from here; write an image with --image, start it there, \
+             and show what it said with --read",
+        )),
     }
 }
 
 fn interpreter(remarks: Vec<String>) -> Chosen {
-    Chosen { engine: Box::new(Interpreter), remarks, is_fragile: false }
+    Chosen { engine: Box::new(Interpreter), remarks, emulated: None }
 }
 
 fn kvm() -> Result<Chosen, LabError> {
     let kvm = Kvm::open()?;
-    let (is_fragile, remarks) = match kvm.calibrate().provenance() {
+    let (emulated, remarks) = match kvm.calibrate().provenance() {
         Provenance::KvmEmulated { why } => {
-            (true, vec![format!("KVM emulates ring 0 here, so that no time of it is a price: {why}.")])
+            let told = format!("KVM emulates ring 0 here, so that no time of it is a price: {why}.");
+            (Some(why), vec![told])
         }
-        _ => (false, Vec::new()),
+        _ => (None, Vec::new()),
     };
-    Ok(Chosen { engine: Box::new(kvm), remarks, is_fragile })
+    Ok(Chosen { engine: Box::new(kvm), remarks, emulated })
 }
 
 impl Course {

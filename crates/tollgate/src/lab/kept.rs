@@ -1,14 +1,16 @@
 //! A run of the guest as a run document: `tollgate show` and `tollgate compare` read it like any other.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use tollgate_lab::Provenance as Executor;
 use tollgate_lab::guest::Round;
 use tollgate_model::measurement::ProcessRounds;
-use tollgate_model::{Case, Fact, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
+use tollgate_model::{Case, Environment, Fact, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
 
 use super::course::{Came, Course, Row};
 use super::words;
+use crate::args::On;
 use crate::failure::Failure;
 use crate::run;
 
@@ -21,16 +23,44 @@ const SUITE: &str = "lab";
 /// When there is no id to be had for it.
 pub fn document(course: &Course, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
     let mut environment = tollgate_inspect::environment(&tollgate_inspect::Machine::here());
-    if let Some(maker) = &course.maker {
-        environment.insert("lab.vendor".to_owned(), Fact::known(maker.as_str(), "CPUID.0 in the guest"));
-    }
-    let measurements = course.rows.iter().map(|row| measurement(row, course.provenance.as_ref())).collect();
+    environment.extend(facts(course));
+    let unit = course.provenance.as_ref().and_then(unit);
+    let measurements = course.rows.iter().map(|row| measurement(row, unit)).collect();
     run::document(began, label, environment, measurements)
 }
 
-fn measurement(row: &Row, executor: Option<&Executor>) -> Measurement {
+/// The document of a guest that ran elsewhere, by what is said to have executed it. Of that place nothing else is known.
+///
+/// # Errors
+/// When there is no id to be had for it.
+pub fn imported(
+    course: &Course,
+    began: SystemTime,
+    label: Option<Label>,
+    on: On,
+    path: &Path,
+) -> Result<Run, Failure> {
+    let unit = match on {
+        On::Hardware => Some((Unit::Cycles, Provenance::Hardware)),
+        On::Kvm | On::QemuKvm => Some((Unit::Cycles, Provenance::Kvm)),
+        On::Qemu => Some((Unit::Instructions, Provenance::QemuTcg)),
+        On::Interpreter => Some((Unit::Instructions, Provenance::Interpreter)),
+        On::Auto => None,
+    };
+    let mut environment: Environment = facts(course).collect();
+    environment.insert("lab.read".to_owned(), Fact::known(path.display().to_string(), "--read"));
+    let measurements = course.rows.iter().map(|row| measurement(row, unit)).collect();
+    run::document(began, label, environment, measurements)
+}
+
+fn facts(course: &Course) -> impl Iterator<Item = (String, Fact)> + '_ {
+    let maker = course.maker.iter();
+    maker.map(|maker| ("lab.vendor".to_owned(), Fact::known(maker.as_str(), "CPUID.0 in the guest")))
+}
+
+fn measurement(row: &Row, unit: Option<(Unit, Provenance)>) -> Measurement {
     let case = Case::plain(format!("{SUITE}/{}", row.experiment.name));
-    let outcome = match (&row.came, executor.and_then(unit)) {
+    let outcome = match (&row.came, unit) {
         (Came::Done(rounds), Some((unit, provenance))) => measured(rounds, unit, provenance),
         (Came::Done(_), None) => {
             Outcome::Skipped { why: "what executed it says nothing about its price".to_owned() }
