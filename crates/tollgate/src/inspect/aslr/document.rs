@@ -79,6 +79,7 @@ struct LinkFields {
 impl<'a> Document<'a> {
     /// Of a study.
     pub fn of(study: &'a Study) -> Self {
+        let Study { library, .. } = study;
         let elf = &study.subject.elf;
         let settings = &study.settings;
         let moves = study.seen().any(|(_, spread)| spread.low != spread.high);
@@ -103,7 +104,7 @@ impl<'a> Document<'a> {
                 executable_stack: elf.executable_stack,
                 alignment: elf.alignment,
                 changes_user: study.subject.changes_user,
-                library: study.library.as_deref(),
+                library: library.as_deref(),
             },
             settings: SettingsFields {
                 randomize_va_space: settings.randomize_va_space,
