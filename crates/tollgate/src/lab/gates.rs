@@ -1,6 +1,7 @@
 //! The guest's prices beside those of the gates of this machine's kernel: the processor's share of a price, and the rest.
 
 use tollgate_lab::Provenance;
+use tollgate_model::price::Price;
 use tollgate_model::{Environment, Fact, Outcome, Run, Unit};
 
 use super::course::{Came, Course};
@@ -72,10 +73,8 @@ fn beside(course: &Course, run: &Run) -> Vec<String> {
 fn price(run: &Run, gate: &str) -> Option<f64> {
     let measurement = run.measurements.iter().find(|measurement| measurement.case.probe == gate)?;
     let Outcome::Measured(measured) = &measurement.outcome else { return None };
-    let mut samples = measured.samples.clone();
-    samples.sort_by(f64::total_cmp);
     let is_time = measured.unit == Unit::Nanoseconds;
-    samples.get(samples.len() / 2).copied().filter(|price| is_time && *price > 0.0)
+    Some(Price::of(measured)?.median).filter(|price| is_time && *price > 0.0)
 }
 
 #[cfg(test)]
@@ -119,7 +118,13 @@ mod tests {
         let round =
             Round { turns: 100, ticks_one: 1000, ticks_two: 7000, count_one: 100, count_two: 200, value: 0 };
         let row = Row { experiment, came: Came::Done(vec![round]), references: None };
-        Course { provenance: Some(Provenance::Kvm), maker: None, rows: vec![row], remarks: Vec::new() }
+        Course {
+            provenance: Some(Provenance::Kvm),
+            maker: None,
+            machines: 1,
+            rows: vec![row],
+            remarks: Vec::new(),
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn document(course: &Course, began: SystemTime, label: Option<Label>) -> Res
     let mut environment = tollgate_inspect::environment(&tollgate_inspect::Machine::here());
     environment.extend(facts(course));
     let unit = course.provenance.as_ref().and_then(unit);
-    let measurements = course.rows.iter().map(|row| measurement(row, unit)).collect();
+    let measurements = course.rows.iter().map(|row| measurement(row, unit, course.machines)).collect();
     run::document(began, label, environment, measurements)
 }
 
@@ -49,7 +49,7 @@ pub fn imported(
     };
     let mut environment: Environment = facts(course).collect();
     environment.insert("lab.read".to_owned(), Fact::known(path.display().to_string(), "--read"));
-    let measurements = course.rows.iter().map(|row| measurement(row, unit)).collect();
+    let measurements = course.rows.iter().map(|row| measurement(row, unit, course.machines)).collect();
     run::document(began, label, environment, measurements)
 }
 
@@ -58,10 +58,10 @@ fn facts(course: &Course) -> impl Iterator<Item = (String, Fact)> + '_ {
     maker.map(|maker| ("lab.vendor".to_owned(), Fact::known(maker.as_str(), "CPUID.0 in the guest")))
 }
 
-fn measurement(row: &Row, unit: Option<(Unit, Provenance)>) -> Measurement {
+fn measurement(row: &Row, unit: Option<(Unit, Provenance)>, machines: usize) -> Measurement {
     let case = Case::plain(format!("{SUITE}/{}", row.experiment.name));
     let outcome = match (&row.came, unit) {
-        (Came::Done(rounds), Some((unit, provenance))) => measured(rounds, unit, provenance),
+        (Came::Done(rounds), Some((unit, provenance))) => measured(rounds, machines, unit, provenance),
         (Came::Done(_), None) => {
             Outcome::Skipped { why: "what executed it says nothing about its price".to_owned() }
         }
@@ -92,13 +92,19 @@ fn unit(executor: &Executor) -> Option<(Unit, Provenance)> {
 }
 
 /// Each machine had the same number of rounds; a disturbed one, whose second block was the shorter, is dropped.
-fn measured(rounds: &[Round], unit: Unit, provenance: Provenance) -> Outcome {
+fn measured(rounds: &[Round], machines: usize, unit: Unit, provenance: Provenance) -> Outcome {
     let samples: Vec<f64> = rounds.iter().filter_map(words::sample).collect();
-    let process = |round: &Round| ProcessRounds {
-        rounds: 1,
+    // A machine is to a guest what a process is to a program: what differs between two of them is not seen in one.
+    let process = |rounds: &[Round]| ProcessRounds {
+        rounds: rounds.len() as u32,
         ran: None,
-        dropped: if words::sample(round).is_none() { vec![0] } else { Vec::new() },
+        dropped: (0..)
+            .zip(rounds)
+            .filter(|(_, round)| words::sample(round).is_none())
+            .map(|(at, _)| at)
+            .collect(),
     };
+    let of_each = (rounds.len() / machines.max(1)).max(1);
     if samples.is_empty() {
         return Outcome::Failed { error: "every round was disturbed".to_owned() };
     }
@@ -109,7 +115,7 @@ fn measured(rounds: &[Round], unit: Unit, provenance: Provenance) -> Outcome {
         clock_hz: 1,
         dropped: (rounds.len() - samples.len()) as u64,
         samples,
-        processes: rounds.iter().map(process).collect(),
+        processes: rounds.chunks(of_each).map(process).collect(),
         counted: None,
         tallies: Vec::new(),
         bytes_per_op: None,

@@ -2,6 +2,7 @@
 
 use tollgate_lab::Provenance;
 use tollgate_lab::guest::{Fault, Group, Round};
+use tollgate_model::stats;
 use tollgate_x86::walk::Exception;
 
 use super::course::{Came, Course, Row};
@@ -51,9 +52,7 @@ pub fn unit(provenance: Option<&Provenance>) -> Option<&'static str> {
 
 /// The ticks of one operation: of all rounds the median. None where a disturbed round was the shorter one.
 pub fn per_operation(rounds: &[Round]) -> Option<f64> {
-    let mut each: Vec<f64> = rounds.iter().filter_map(sample).collect();
-    each.sort_by(f64::total_cmp);
-    each.get(each.len() / 2).copied()
+    stats::median(&rounds.iter().filter_map(sample).collect::<Vec<_>>())
 }
 
 /// The ticks of one operation in a round; none where the round was disturbed.
