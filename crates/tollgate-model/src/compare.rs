@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::Interval;
 
-pub use facts::FactDifference;
+pub use facts::{FactDifference, is_volatile};
 pub use floor::LEAST_FLOOR;
 pub use paired::{Paired, paired, paired_rows};
 pub use runs::{Comparison, Row, compare};

@@ -10,6 +10,9 @@
 //! - [`own`]: the names of what the bench measures of itself.
 //! - [`stats`]: order statistics and the intervals that need no distribution.
 //! - [`price`]: median, interval, floor, modes and spread of one measurement.
+//! - [`text`]: text that anybody may have written, made fit to be shown.
+//! - [`sort`]: small sorts.
+//! - [`traced`]: where a command's time went.
 //! - [`compare`]: verdicts, paired within a run and unpaired between two.
 
 #![forbid(unsafe_code)]
@@ -20,10 +23,14 @@ pub mod measurement;
 pub mod own;
 pub mod price;
 pub mod run;
+pub mod sort;
 pub mod stats;
+pub mod text;
+pub mod traced;
 
 pub use fact::{Fact, FactValue, Unknown};
 pub use measurement::{
     Case, Counted, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance, Tally, Unit,
 };
 pub use run::{Environment, Label, Place, Run, RunId};
+pub use traced::Traced;

@@ -141,6 +141,9 @@ pub struct Measured {
     /// What was found on the way, such as which instruction the 32-bit vDSO holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Of whole commands that were followed: where the time of each kept sample went, in the samples' order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traced: Vec<crate::Traced>,
 }
 
 /// Events that were counted beside the time: the evidence that what was timed is what was asked for.

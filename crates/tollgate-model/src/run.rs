@@ -309,6 +309,12 @@ fn validate_measured(measured: &Measured) -> Result<(), String> {
     if kept != measured.samples.len() as u64 || dropped != measured.dropped {
         return Err("the processes do not add up to its samples and dropped rounds".into());
     }
+    if !measured.traced.is_empty() && measured.traced.len() != measured.samples.len() {
+        return Err("not every sample says where its time went".into());
+    }
+    for traced in &measured.traced {
+        traced.validate().map_err(|fault| format!("a followed command {fault}"))?;
+    }
     if let Some(counted) = &measured.counted {
         plain("what was counted", &counted.what)?;
     }

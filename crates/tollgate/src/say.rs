@@ -1,8 +1,9 @@
 //! Words for people on standard error, and nothing to a terminal that a document could have put there to
 //! command it.
 
-use std::borrow::Cow;
 use std::io::Write;
+
+pub use tollgate_model::text::{clean, commands_a_reader as commands_a_terminal};
 
 /// One line to standard error, in the program's name. Nobody can be told when that fails.
 pub fn say(sentence: &str) {
@@ -16,28 +17,10 @@ pub fn warn(lines: &str) {
     let _ = stream.write_all(lines.as_bytes());
 }
 
-/// Text from elsewhere, fit for a terminal: what would command it is written out instead.
-pub fn clean(text: &str) -> Cow<'_, str> {
-    if !text.contains(commands_a_terminal) {
-        return Cow::Borrowed(text);
-    }
-    let escaped = |c: char| match commands_a_terminal(c) {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    Cow::Owned(text.chars().map(escaped).collect())
-}
-
-/// Control characters, the marks that turn the direction of writing or break lines, and what cannot be
-/// seen at all.
-pub fn commands_a_terminal(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
-        || matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
 
     #[test]

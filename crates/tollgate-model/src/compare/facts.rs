@@ -35,7 +35,8 @@ pub(super) fn differences(base: &Environment, other: &Environment) -> Vec<FactDi
         .collect()
 }
 
-fn is_volatile(name: &str) -> bool {
+/// Whether a fact of this name differs between any two moments, or runs, of one place.
+pub fn is_volatile(name: &str) -> bool {
     const MOMENTS: [&str; 8] =
         ["load.", "pressure.", "steal.", "uptime", "run.", "files.dir", "files.mount", "files.free"];
     MOMENTS.iter().any(|start| name.starts_with(start))

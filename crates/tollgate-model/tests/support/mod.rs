@@ -59,6 +59,7 @@ pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
         against: None,
         counted: None,
         notes: vec![],
+        traced: vec![],
     }
 }
 

@@ -378,6 +378,7 @@ impl Entrant {
             group: suite.to_owned(),
             against: self.probe.held_against(&self.params),
             notes: self.ready.notes.lines().map(str::to_owned).collect(),
+            traced: Vec::new(),
         };
         (!measured.samples.is_empty()).then_some(measured)
     }

@@ -103,6 +103,7 @@ mod tests {
             group: "gates".to_owned(),
             against: None,
             notes: Vec::new(),
+            traced: Vec::new(),
         };
         let measurement = Measurement {
             case: Case::plain("gates/syscall"),

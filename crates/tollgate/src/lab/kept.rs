@@ -122,5 +122,6 @@ fn measured(rounds: &[Round], machines: usize, unit: Unit, provenance: Provenanc
         group: SUITE.to_owned(),
         against: None,
         notes: Vec::new(),
+        traced: Vec::new(),
     }))
 }

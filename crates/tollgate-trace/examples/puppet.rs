@@ -1,0 +1,144 @@
+//! What is followed in tests: programs of which is known what they do.
+//!
+//! `puppet calls N`: N calls of getppid(2). `errors N`: N of close(2) that fail. `threads N`: N threads, each one call of getppid(2).
+//! `forks N`: N processes one after the other. `exec`: a thread beside the first one executes `true`. `busy MS`: no calls. `pipe MS`: reads what a
+//! busy writer writes after MS. `daemon SECONDS`: ends at once and leaves a process. `killed`: has a child killed in a call, then itself.
+//! `calls32 N`: N calls of getppid(2) by `int $0x80`. `read FILE`: drops a file from memory and reads it. `ignored`: prints which signals are ignored and blocked.
+
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = arguments.get(1).and_then(|number| number.parse().ok()).unwrap_or(1u64);
+    match arguments.first().map_or("", String::as_str) {
+        "calls" => (0..number).for_each(|_| getppid()),
+        "calls32" => (0..number).for_each(|_| getppid_32()),
+        "errors" => (0..number).for_each(|_| {
+            // SAFETY: there is no such descriptor.
+            unsafe { libc::close(-1) };
+        }),
+        "threads" => {
+            let threads: Vec<_> = (0..number).map(|_| std::thread::spawn(getppid)).collect();
+            threads.into_iter().for_each(|thread| drop(thread.join()));
+        }
+        "forks" => (0..number).for_each(|_| {
+            wait(fork(getppid));
+        }),
+        "exec" => exec_from_a_thread(),
+        "busy" => busy(number),
+        "pipe" => pipe(number),
+        "daemon" => {
+            fork(|| {
+                // SAFETY: setsid(2) has no preconditions.
+                unsafe { libc::setsid() };
+                fork(|| std::thread::sleep(Duration::from_secs(number)));
+            });
+        }
+        "killed" => killed(),
+        "read" => read(arguments.get(1).map_or("", String::as_str)),
+        "ignored" => {
+            let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+            for line in status.lines().filter(|line| line.starts_with("SigIgn") || line.starts_with("SigBlk"))
+            {
+                println!("{line}");
+            }
+        }
+        other => eprintln!("{other} is not known"),
+    }
+}
+
+fn getppid() {
+    // SAFETY: getppid(2) has no preconditions.
+    unsafe { libc::syscall(libc::SYS_getppid) };
+}
+
+fn getppid_32() {
+    // SAFETY: number 64 of the 32-bit table, which has no arguments and writes rax alone.
+    unsafe {
+        std::arch::asm!("int 0x80", inlateout("rax") 64u64 => _, out("r8") _, out("r9") _, out("r10") _, out("r11") _)
+    };
+}
+
+/// A copy of this process, which has one thread, does something and ends.
+fn fork(work: impl FnOnce()) -> libc::pid_t {
+    // SAFETY: this process has one thread, so its copy may do all that it may.
+    match unsafe { libc::fork() } {
+        0 => {
+            work();
+            // SAFETY: ends the copy.
+            unsafe { libc::_exit(0) }
+        }
+        pid => pid,
+    }
+}
+
+fn wait(pid: libc::pid_t) {
+    // SAFETY: nobody wants to know how it ended.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+}
+
+fn busy(ms: u64) {
+    let until = Instant::now() + Duration::from_millis(ms);
+    let mut x = 1u64;
+    while Instant::now() < until {
+        for _ in 0..10_000 {
+            x = std::hint::black_box(x.wrapping_mul(3));
+        }
+    }
+}
+
+fn exec_from_a_thread() {
+    for _ in 0..4 {
+        std::thread::spawn(|| std::thread::sleep(Duration::from_secs(100)));
+    }
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        let program = c"/bin/true";
+        let argv = [program.as_ptr(), std::ptr::null()];
+        // SAFETY: both end as they must.
+        unsafe { libc::execv(program.as_ptr(), argv.as_ptr()) };
+    });
+    std::thread::sleep(Duration::from_secs(100));
+}
+
+fn pipe(ms: u64) {
+    let mut ends = [0; 2];
+    // SAFETY: there is room for two descriptors.
+    unsafe { libc::pipe(ends.as_mut_ptr()) };
+    let writer = fork(|| {
+        busy(ms);
+        // SAFETY: one byte of a constant.
+        unsafe { libc::write(ends[1], c"x".as_ptr().cast(), 1) };
+    });
+    let mut byte = 0u8;
+    // SAFETY: there is room for one byte.
+    unsafe { libc::read(ends[0], (&raw mut byte).cast(), 1) };
+    wait(writer);
+}
+
+fn killed() {
+    let child = fork(|| std::thread::sleep(Duration::from_secs(100)));
+    std::thread::sleep(Duration::from_millis(50));
+    // SAFETY: our own child, and then ourselves.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    wait(child);
+    // SAFETY: as above.
+    unsafe { libc::raise(libc::SIGKILL) };
+}
+
+fn read(path: &str) {
+    let read = || -> io::Result<usize> {
+        let file = fs::File::open(path)?;
+        file.sync_all()?;
+        // SAFETY: a hint on a descriptor that is open.
+        unsafe {
+            libc::posix_fadvise(std::os::fd::AsRawFd::as_raw_fd(&file), 0, 0, libc::POSIX_FADV_DONTNEED)
+        };
+        Ok(fs::read(path)?.len())
+    };
+    if let Err(error) = read() {
+        eprintln!("{path}: {error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! Programs of ours at the kernel's tracepoints, which add up inside the kernel.
+//!
+//! Each thread of the tree carries a few words in its task's own storage: which call it is in and since when, and what it does. The
+//! entry and the return of calls, the scheduler's switches and wake-ups, and the birth and death of threads keep them; each call
+//! that returns is added to a slot of the processor that it returns on. What is read at the end is those slots.
+//!
+//! From the ground up: [`asm`] and [`wire`] write instructions, [`btf`] reads the kernel's description of its types, [`sys`] is bpf(2).
+//! [`layout`] is what is kept, [`kernel`] what has to be known of the kernel, [`programs`] the programs, [`cost`] what they cost, and
+//! [`collect`] reads what they added up. Maps, programs and links are descriptors of this process: nothing outlives it.
+
+mod asm;
+mod btf;
+mod collect;
+mod cost;
+mod files;
+mod kernel;
+mod layout;
+mod maps;
+mod names;
+mod operations;
+mod programs;
+mod sys;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use crate::followed::Followed;
+use crate::request::Request;
+use cost::Costs;
+use kernel::Kernel;
+use maps::Maps;
+use programs::{Program, Target};
+use sys::{Refused, ToLoad};
+
+/// The programs, loaded and attached, and the maps that they add up in. All of it is gone when this is dropped.
+pub(crate) struct Bpf {
+    target: Target,
+    maps: Maps,
+    /// Each program with its link: closing the link detaches it.
+    attached: Vec<Attached>,
+    costs: Costs,
+}
+
+struct Attached {
+    program: OwnedFd,
+    _link: OwnedFd,
+}
+
+impl Bpf {
+    /// Loads the programs that a request needs, and measures what they cost in a process that is thrown away.
+    ///
+    /// # Errors
+    /// Why that cannot be here, as a sentence.
+    pub fn load(request: &Request) -> Result<Self, String> {
+        let maps = Maps::new(request)?;
+        let subject = cost::Subject::new().ok();
+        let kernel = Kernel::here()?;
+        let target = Target { kernel, maps: maps.for_programs(&kernel), only_some: request.only.is_some() };
+        let programs = programs::attached(&target);
+        let loaded = programs.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let mut attached = Vec::with_capacity(loaded.len());
+        for (program, description) in loaded.into_iter().zip(&programs) {
+            let link = sys::attach(&program).map_err(|error| {
+                format!("the program {} could not be attached: {error}", description.name)
+            })?;
+            attached.push(Attached { program, _link: link });
+        }
+        let costs = match subject {
+            Some(subject) => subject.measure(|process| maps.adopt(process, false)),
+            None => Costs::default(),
+        };
+        maps.reset()?;
+        Ok(Self { target, maps, attached, costs })
+    }
+
+    /// What following adds to one call, measured now in a process that is thrown away.
+    pub fn cost_per_call_ns(&self) -> Option<f64> {
+        self.costs.followed
+    }
+
+    /// What it adds meanwhile to a call of a process that is not followed.
+    pub fn cost_to_others_ns(&self) -> Option<f64> {
+        self.costs.others
+    }
+
+    /// Begins to follow a process that waits to be let go. The next program that it executes is the command.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn adopt(&self, process: BorrowedFd) -> std::io::Result<()> {
+        self.maps.adopt(process, true)
+    }
+
+    /// Threads of the tree that have not ended.
+    pub fn alive(&self) -> u64 {
+        self.maps.alive()
+    }
+
+    /// Stops following, and says what was added up.
+    pub fn finish(self) -> Followed {
+        let Self { target, maps, attached, costs: _ } = self;
+        let now = cost::monotonic_ns();
+        let mut notes = Vec::new();
+        if maps.files.is_some() && target.kernel.files.is_none() {
+            notes.push(
+                "this kernel's files lie where they are not known, and nothing is told of them".to_owned(),
+            );
+        }
+        if maps.files.is_some() && target.kernel.tracepoints.mm_filemap_fault.is_none() {
+            notes.push(
+                "page faults are not told by file: the kernel has a tracepoint for them since Linux 6.14"
+                    .to_owned(),
+            );
+        }
+        let mut misses = 0;
+        let programs: Vec<OwnedFd> =
+            attached.into_iter().map(|Attached { program, _link }| program).collect();
+        for program in &programs {
+            misses += sys::program_info(program).map_or(0, |info| info.misses);
+        }
+        if maps.alive() > 0
+            && let Err(why) = add_up_remaining(&target)
+        {
+            notes.push(format!("what threads did that were still there at the end is not counted: {why}"));
+        }
+        collect::followed(&maps, collect::End { now, misses, notes })
+    }
+}
+
+fn add_up_remaining(target: &Target) -> Result<(), String> {
+    let program =
+        programs::remaining(target).ok_or("this kernel cannot iterate over tasks (5.8 and later can)")?;
+    sys::iterate(&load_as(&program, sys::TRACE_ITERATOR)?).map_err(|error| error.to_string())
+}
+
+fn load(program: &Program) -> Result<OwnedFd, String> {
+    load_as(program, sys::TRACE_RAW_TRACEPOINT)
+}
+
+fn load_as(program: &Program, attach_type: u32) -> Result<OwnedFd, String> {
+    let words = program.assembler.finish()?;
+    let to_load = ToLoad { name: program.name, words: &words, attach_type, attach_id: program.attach_id };
+    sys::load(to_load).map_err(|Refused { error, log }| {
+        if maps::is_refusal(&error) && log.is_empty() {
+            return maps::needs_privileges();
+        }
+        // The verifier says what it does not like in its last lines, before it counts what it did.
+        let lines: Vec<&str> = log.lines().filter(|line| !line.starts_with("processed ")).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join("; ");
+        format!("the kernel refused the program {}: {error} ({last})", program.name)
+    })
+}

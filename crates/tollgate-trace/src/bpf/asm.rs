@@ -1,0 +1,297 @@
+//! An assembler for the kernel's virtual machine, see Documentation/bpf/standardization/instruction-set.rst of the kernel.
+//!
+//! A program is a list of [`Instruction`]s with labels among them. [`Assembler`] has a method for each, and [`Assembler::finish`]
+//! turns them into the 8 bytes each that bpf(2) takes.
+
+use super::wire;
+
+/// A register. R0 is what a call returns, R1 to R5 are its arguments and lost by it, R6 to R9 stay, R10 is the end of the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Register(pub u8);
+
+pub(crate) const R0: Register = Register(0);
+pub(crate) const R1: Register = Register(1);
+pub(crate) const R2: Register = Register(2);
+pub(crate) const R3: Register = Register(3);
+pub(crate) const R4: Register = Register(4);
+pub(crate) const R5: Register = Register(5);
+pub(crate) const R6: Register = Register(6);
+pub(crate) const R7: Register = Register(7);
+pub(crate) const R8: Register = Register(8);
+pub(crate) const R9: Register = Register(9);
+/// The end of the stack of 512 bytes, which is reached by negative offsets.
+pub(crate) const FRAME: Register = Register(10);
+
+/// What an operation takes beside its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operand {
+    Register(Register),
+    /// Extended with its sign to 64 bits.
+    Immediate(i32),
+}
+
+impl From<Register> for Operand {
+    fn from(register: Register) -> Self {
+        Self::Register(register)
+    }
+}
+
+impl From<i32> for Operand {
+    fn from(immediate: i32) -> Self {
+        Self::Immediate(immediate)
+    }
+}
+
+/// How much a load or a store moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Width {
+    Byte,
+    Half,
+    Word,
+    Double,
+}
+
+impl Width {
+    /// The one of so many bytes; of other numbers the widest.
+    pub const fn of(bytes: usize) -> Self {
+        match bytes {
+            1 => Self::Byte,
+            2 => Self::Half,
+            4 => Self::Word,
+            _ => Self::Double,
+        }
+    }
+}
+
+/// Where something lies in a structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub offset: i16,
+    pub width: Width,
+}
+
+impl Field {
+    /// A word of 8 bytes.
+    pub const fn double(offset: i16) -> Self {
+        Self { offset, width: Width::Double }
+    }
+
+    /// The same field of a structure that lies so many bytes further.
+    pub const fn at(self, base: i16) -> Self {
+        Self { offset: self.offset + base, width: self.width }
+    }
+}
+
+/// Operations of two operands, of 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Or,
+    And,
+    ShiftLeft,
+    ShiftRight,
+    Xor,
+    Move,
+}
+
+/// When a jump is taken. Comparisons are unsigned but for [`Condition::Negative`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Equal,
+    NotEqual,
+    AtLeast,
+    Below,
+    /// They have a bit in common.
+    AnyBit,
+    /// The first is below the second as signed numbers.
+    Negative,
+}
+
+/// What is done in memory in one step. The register that it takes gets the old value, but of [`Atomic::Add`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Atomic {
+    Add,
+    FetchAdd,
+    /// Stores the register where memory equals R0, which gets what was there.
+    CompareExchange,
+}
+
+/// A constant of 64 bits, or an address that the kernel puts in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Constant {
+    Number(u64),
+    /// A map, by its file descriptor.
+    Map(i32),
+    /// The value of an array map with one entry, so many bytes into it.
+    Value(i32, u32),
+}
+
+/// Functions of the kernel that programs call: `BPF_FUNC_*` in include/uapi/linux/bpf.h.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Helper {
+    MapLookup = 1,
+    MapUpdate = 2,
+    KtimeGetNs = 5,
+    GetSmpProcessorId = 8,
+    GetCurrentComm = 16,
+    ProbeReadKernel = 113,
+    ProbeReadUserString = 114,
+    ProbeReadKernelString = 115,
+    TaskStorageGet = 156,
+    GetCurrentTaskBtf = 158,
+}
+
+/// A place to jump to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Label(u32);
+
+/// One instruction, or the place of a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Instruction {
+    Operate(Operation, Register, Operand),
+    Constant(Register, Constant),
+    Load(Register, Register, Field),
+    Store(Register, Field, Operand),
+    Atomic(Atomic, Register, Field, Register),
+    Jump(Label),
+    JumpIf(Condition, Register, Operand, Label),
+    Call(Helper),
+    Exit,
+    Place(Label),
+}
+
+/// A program that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    pub instructions: Vec<Instruction>,
+    labels: u32,
+}
+
+impl Assembler {
+    /// A label that has no place yet.
+    pub fn label(&mut self) -> Label {
+        self.labels += 1;
+        Label(self.labels - 1)
+    }
+
+    fn push(&mut self, instruction: Instruction) {
+        self.instructions.push(instruction);
+    }
+
+    /// Here is the label's place.
+    pub fn place(&mut self, label: Label) {
+        self.push(Instruction::Place(label));
+    }
+
+    pub fn operate(&mut self, operation: Operation, to: Register, with: impl Into<Operand>) {
+        self.push(Instruction::Operate(operation, to, with.into()));
+    }
+
+    pub fn mov(&mut self, to: Register, from: impl Into<Operand>) {
+        self.operate(Operation::Move, to, from);
+    }
+
+    pub fn add(&mut self, to: Register, with: impl Into<Operand>) {
+        self.operate(Operation::Add, to, with);
+    }
+
+    pub fn sub(&mut self, to: Register, with: impl Into<Operand>) {
+        self.operate(Operation::Subtract, to, with);
+    }
+
+    pub fn and(&mut self, to: Register, with: impl Into<Operand>) {
+        self.operate(Operation::And, to, with);
+    }
+
+    pub fn or(&mut self, to: Register, with: impl Into<Operand>) {
+        self.operate(Operation::Or, to, with);
+    }
+
+    pub fn mul(&mut self, to: Register, with: impl Into<Operand>) {
+        self.operate(Operation::Multiply, to, with);
+    }
+
+    pub fn shl(&mut self, to: Register, with: impl Into<Operand>) {
+        self.operate(Operation::ShiftLeft, to, with);
+    }
+
+    pub fn shr(&mut self, to: Register, with: impl Into<Operand>) {
+        self.operate(Operation::ShiftRight, to, with);
+    }
+
+    /// A constant that an immediate cannot hold.
+    pub fn constant(&mut self, to: Register, number: u64) {
+        self.push(Instruction::Constant(to, Constant::Number(number)));
+    }
+
+    /// A map, as helpers take it.
+    pub fn map(&mut self, to: Register, fd: i32) {
+        self.push(Instruction::Constant(to, Constant::Map(fd)));
+    }
+
+    /// The address of the only value of an array map, `offset` bytes into it.
+    pub fn value(&mut self, to: Register, fd: i32, offset: u32) {
+        self.push(Instruction::Constant(to, Constant::Value(fd, offset)));
+    }
+
+    pub fn load(&mut self, to: Register, base: Register, field: Field) {
+        self.push(Instruction::Load(to, base, field));
+    }
+
+    pub fn store(&mut self, base: Register, field: Field, from: impl Into<Operand>) {
+        self.push(Instruction::Store(base, field, from.into()));
+    }
+
+    pub fn atomic(&mut self, atomic: Atomic, base: Register, field: Field, with: Register) {
+        self.push(Instruction::Atomic(atomic, base, field, with));
+    }
+
+    /// Adds to a field that nobody else writes meanwhile. `scratch` is lost.
+    pub fn increase(&mut self, base: Register, field: Field, by: impl Into<Operand>, scratch: Register) {
+        self.load(scratch, base, field);
+        self.add(scratch, by);
+        self.store(base, field, scratch);
+    }
+
+    /// Adds one to a counter that others count in as well. R1 and R2 are lost.
+    pub fn count(&mut self, fd: i32, field: Field) {
+        self.value(R1, fd, field.offset as u32);
+        self.mov(R2, 1);
+        self.atomic(Atomic::Add, R1, Field::double(0), R2);
+    }
+
+    pub fn jump(&mut self, to: Label) {
+        self.push(Instruction::Jump(to));
+    }
+
+    pub fn jump_if(&mut self, condition: Condition, a: Register, b: impl Into<Operand>, to: Label) {
+        self.push(Instruction::JumpIf(condition, a, b.into(), to));
+    }
+
+    pub fn call(&mut self, helper: Helper) {
+        self.push(Instruction::Call(helper));
+    }
+
+    /// Ends the program with 0, which tracepoints expect.
+    pub fn exit(&mut self) {
+        self.mov(R0, 0);
+        self.push(Instruction::Exit);
+    }
+
+    /// The instructions in the form that bpf(2) takes.
+    ///
+    /// # Errors
+    /// A label that was never placed, or a jump over more than 32,767 instructions.
+    pub fn finish(&self) -> Result<Vec<u64>, String> {
+        wire::encode(&self.instructions, self.labels as usize)
+    }
+}
+
+impl Label {
+    /// Its number among the program's labels.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}

@@ -1,0 +1,232 @@
+//! What was added up, read from the maps when nobody adds any more.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tollgate_model::traced::{Call, Idle, MOST_ENTRIES, Missed, Parts, Process};
+
+use super::files;
+use super::layout::{Doing, EventRecord, Lane, PairRecord, Plain, ProcessRecord, Slot, Totals, parts};
+use super::maps::{MOST_PAIRS, MOST_PROCESSES, Maps, Tree};
+use super::names;
+use crate::followed::{Event, Followed};
+
+/// What the maps do not say.
+pub(super) struct End {
+    /// When following stopped, by CLOCK_MONOTONIC.
+    pub now: u64,
+    /// Runs of programs that the kernel left out.
+    pub misses: u64,
+    pub notes: Vec<String>,
+}
+
+/// Reads all of it.
+pub(super) fn followed(maps: &Maps, end: End) -> Followed {
+    let Some(totals) = maps.totals() else { return Followed::default() };
+    let (calls, outside) = calls(maps, &totals);
+    let mut missed = missed(&totals, maps, end.misses);
+    let tree = maps.tree.as_ref().map(|tree| processes(tree, &totals, &mut missed)).unwrap_or_default();
+    let files = maps.files.as_ref().map(|files| files::times(files, &mut missed)).unwrap_or_default();
+    Followed {
+        idle: Some(idle(&totals, end.now)),
+        processes: totals.processes,
+        threads: totals.threads,
+        calls,
+        outside: maps.follows_all().then_some(outside),
+        tree,
+        files,
+        missed,
+        notes: end.notes,
+        events: events(maps, &totals),
+    }
+}
+
+/// Real time by what it was idle for: the stretches that have ended, and the one that lasts until now.
+fn idle(totals: &Totals, now: u64) -> Idle {
+    let mut stretches = totals.stretches;
+    let lasts = stretch_of(totals.census);
+    stretches[lasts] = stretches[lasts].wrapping_add(now);
+    // Processors read the clock one after the other: a stretch that was none may seem to be a little less than that.
+    let of = |doing: Doing| (stretches[doing as usize] as i64).max(0) as u64;
+    Idle { runqueue_ns: of(Doing::Queued), disk_ns: of(Doing::Disk), sleep_ns: of(Doing::Sleeping) }
+}
+
+/// As `programs::stretch_of`.
+fn stretch_of(census: u64) -> usize {
+    const COUNT: u64 = (1 << 20) - 1;
+    match census {
+        _ if census & Totals::UNTOLD != 0 => 4,
+        _ if census & COUNT != 0 => Doing::Running as usize,
+        _ if census >> 20 & COUNT != 0 => Doing::Queued as usize,
+        _ if census >> 40 & COUNT != 0 => Doing::Disk as usize,
+        _ => Doing::Sleeping as usize,
+    }
+}
+
+/// The calls over all processors, dearest first, and what was done outside of them.
+fn calls(maps: &Maps, totals: &Totals) -> (Vec<Call>, Parts) {
+    let used = (totals.slots as usize).min(totals.call_of.len());
+    let mut by_call: BTreeMap<u16, Slot> = BTreeMap::new();
+    let mut outside = Lane::default();
+    for (lane, slots) in maps.lanes(used) {
+        outside.outside += lane.outside;
+        add(&mut outside.outside_spent, &lane.outside_spent);
+        for (slot, call) in slots.iter().zip(totals.call_of) {
+            by_call.entry(call).and_modify(|sum| sum.add(slot)).or_insert(*slot);
+        }
+    }
+    let mut calls: Vec<Call> = by_call.into_iter().map(|(call, slot)| slot.call(call)).collect();
+    calls.retain(|call| call.count + call.unfinished > 0);
+    dearest_first(&mut calls);
+    (calls, parts(outside.outside, outside.outside_spent))
+}
+
+fn dearest_first(calls: &mut [Call]) {
+    tollgate_model::sort::by(calls, |a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+}
+
+fn add(sums: &mut [u64], more: &[u64]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum = sum.wrapping_add(*more);
+    }
+}
+
+impl Slot {
+    fn add(&mut self, other: &Self) {
+        self.errors += other.errors;
+        self.total += other.total;
+        self.max = self.max.max(other.max);
+        self.unfinished += other.unfinished;
+        add(&mut self.spent, &other.spent);
+        add(&mut self.histogram, &other.histogram);
+    }
+
+    fn call(&self, index: u16) -> Call {
+        let histogram = self.histogram.iter().enumerate().filter(|(_, calls)| **calls > 0);
+        Call {
+            name: names::shown(index.into()),
+            count: self.histogram.iter().sum(),
+            errors: self.errors,
+            unfinished: self.unfinished,
+            total_ns: self.total,
+            max_ns: self.max,
+            parts: parts(self.total, self.spent),
+            histogram: histogram.map(|(bucket, calls)| (bucket as u32, *calls)).collect(),
+        }
+    }
+}
+
+/// What was not counted. Each is a limit that was reached.
+fn missed(totals: &Totals, maps: &Maps, misses: u64) -> Vec<Missed> {
+    let events = maps.events.as_ref().map_or(0, |events| totals.events.saturating_sub(events.room as u64));
+    let lost = [
+        (totals.lost_threads, "threads that could not be followed"),
+        (totals.lost_calls, "calls of kinds for which there was no room"),
+        (totals.lost_processes, "processes for which there was no room in the tree"),
+        (totals.lost_pairs, "calls of processes for which there was no room in the tree"),
+        (totals.lost_files, "operations on files for which there was no room"),
+        (totals.lost_names, "names of files for which there was no room"),
+        (events, "single calls for which there was no room in the timeline"),
+        (misses, "events that the kernel did not tell, because they came within another one"),
+    ];
+    let lost = lost.into_iter().filter(|(number, _)| *number > 0);
+    lost.map(|(number, what)| Missed { what: what.to_owned(), number }).collect()
+}
+
+/// The tree: every process for which there was room, a parent before its children.
+fn processes(tree: &Tree, totals: &Totals, missed: &mut Vec<Missed>) -> Vec<Process> {
+    let mut records: BTreeMap<u32, ProcessRecord> = BTreeMap::new();
+    let mut calls: HashMap<u32, Vec<Call>> = HashMap::new();
+    let mut names: HashMap<u32, String> = HashMap::new();
+    let read = tree.processes.entries(MOST_PROCESSES as usize, |key, value| {
+        if let (Some(key), Some(record)) = (word(key), ProcessRecord::read(value)) {
+            records.insert(key, record);
+        }
+    });
+    let read = read.and_then(|()| {
+        tree.pairs.entries(MOST_PAIRS as usize, |key, value| {
+            let pair = (word(key), key.get(4..).and_then(word), PairRecord::read(value));
+            if let (Some(call), Some(process), Some(pair)) = pair {
+                let name = names.entry(call).or_insert_with(|| names::shown(call as usize)).clone();
+                calls.entry(process).or_default().push(pair.call(name));
+            }
+        })
+    });
+    if read.is_err() {
+        let what = "processes of the tree that could not be read".to_owned();
+        missed.push(Missed { what, number: totals.processes.saturating_sub(records.len() as u64) });
+    }
+    numbered(records, calls, totals)
+}
+
+/// Serial numbers have gaps where there was no room; those of the document have none. Who has lost its parent there belongs to
+/// the next one above that is left, and that is the command.
+fn numbered(
+    records: BTreeMap<u32, ProcessRecord>,
+    mut calls: HashMap<u32, Vec<Call>>,
+    totals: &Totals,
+) -> Vec<Process> {
+    let ids: HashMap<u32, u32> = records.keys().zip(0..).map(|(serial, id)| (*serial, id)).collect();
+    let since = |moment: u64| moment.saturating_sub(totals.began);
+    let process = |(serial, record): (u32, ProcessRecord)| {
+        let mut calls = calls.remove(&serial).unwrap_or_default();
+        dearest_first(&mut calls);
+        Process {
+            id: ids.get(&serial).copied().unwrap_or_default(),
+            parent: (serial > 0).then(|| ids.get(&record.parent).copied().unwrap_or_default()),
+            pid: record.pid,
+            name: record.name(),
+            execs: record.execs,
+            threads: record.threads.into(),
+            began_ns: since(record.began),
+            ended_ns: (record.ended > 0).then(|| since(record.ended)),
+            outside: parts(record.outside, record.outside_spent),
+            calls,
+        }
+    };
+    records.into_iter().take(MOST_ENTRIES).map(process).collect()
+}
+
+impl ProcessRecord {
+    fn name(&self) -> String {
+        let bytes: Vec<u8> =
+            self.name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl PairRecord {
+    fn call(&self, name: String) -> Call {
+        Call {
+            name,
+            count: self.count,
+            errors: self.errors,
+            unfinished: self.unfinished,
+            total_ns: self.total,
+            max_ns: self.max,
+            parts: parts(self.total, self.spent),
+            histogram: Vec::new(),
+        }
+    }
+}
+
+/// Single calls, in the order of their beginnings.
+fn events(maps: &Maps, totals: &Totals) -> Vec<Event> {
+    let Some(events) = &maps.events else { return Vec::new() };
+    let mut names: HashMap<u32, String> = HashMap::new();
+    let mut event = |record: EventRecord| Event {
+        process: record.process,
+        thread: record.thread,
+        call: names.entry(record.call).or_insert_with(|| names::shown(record.call as usize)).clone(),
+        began_ns: record.began.saturating_sub(totals.began),
+        parts: parts(record.total, record.spent),
+        result: record.result as i64,
+    };
+    let kept = events.records(totals.events as usize).filter(|record| record.written != 0);
+    let mut all: Vec<Event> = kept.map(&mut event).collect();
+    tollgate_model::sort::by_key(&mut all, |event| event.began_ns);
+    all
+}
+
+fn word(bytes: &[u8]) -> Option<u32> {
+    bytes.get(..4)?.try_into().ok().map(u32::from_ne_bytes)
+}

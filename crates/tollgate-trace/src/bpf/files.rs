@@ -1,0 +1,194 @@
+//! Time by file, from what programs noted of each: names are put together here, and what has the same path is added up.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tollgate_model::traced::{FileOperation, FileTime, MOST_ENTRIES, Missed, Parts};
+
+use super::layout::{FAULT, FileId, FileKey, FileRecord, NameRecord, PATH, PathKey, Plain, parts};
+use super::maps::{Files, MOST_FILES};
+use super::programs::files::{ANON_INODE, PIPE, SOCKET};
+use super::{names, operations};
+
+/// Directories above a file that are looked for.
+const DEEPEST: usize = 64;
+
+/// Operations by path and name.
+type Sums = BTreeMap<String, BTreeMap<&'static str, FileOperation>>;
+
+/// All files, those that took longest first.
+pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> Vec<FileTime> {
+    let mut names = Names::default();
+    let mut sums = Sums::new();
+    let most = MOST_FILES as usize;
+    let read = files.names.entries(most, |key, value| names.add(key, value)).and_then(|()| {
+        files.files.entries(most, |key, value| {
+            if let (Some(key), Some(record)) = (FileKey::read(key), FileRecord::read(value)) {
+                add(&mut sums, names.path(key.id), key.call, record);
+            }
+        })
+    });
+    let read = read.and_then(|()| {
+        files.paths.entries(most, |key, value| {
+            if let (Some(key), Some(record)) = (PathKey::read(key), FileRecord::read(value)) {
+                add(&mut sums, names.named(&key), key.call, record);
+            }
+        })
+    });
+    if read.is_err() {
+        missed.push(Missed { what: "tables of files that could not be read".to_owned(), number: 1 });
+    }
+    let mut all: Vec<FileTime> = sums.into_iter().map(|(path, operations)| file(path, operations)).collect();
+    tollgate_model::sort::by_key(&mut all, |file| std::cmp::Reverse(total(&file.operations)));
+    let beyond = all.len().saturating_sub(MOST_ENTRIES);
+    if beyond > 0 {
+        all.truncate(MOST_ENTRIES);
+        missed.push(Missed { what: "files that took least".to_owned(), number: beyond as u64 });
+    }
+    all
+}
+
+fn file(path: String, operations: BTreeMap<&str, FileOperation>) -> FileTime {
+    let mut operations: Vec<FileOperation> = operations.into_values().collect();
+    tollgate_model::sort::by_key(&mut operations, |operation| std::cmp::Reverse(operation.parts.total_ns()));
+    FileTime { path, operations }
+}
+
+fn total(operations: &[FileOperation]) -> u64 {
+    operations.iter().map(|operation| operation.parts.total_ns()).fold(0, u64::saturating_add)
+}
+
+fn add(sums: &mut Sums, path: String, call: u32, record: FileRecord) {
+    let operation = match call as usize {
+        FAULT => Some("fault"),
+        call => names::base(call).and_then(operations::of),
+    };
+    let Some(operation) = operation else { return };
+    let sum = sums.entry(path).or_default().entry(operation).or_insert_with(|| FileOperation {
+        operation: operation.to_owned(),
+        count: 0,
+        errors: 0,
+        parts: Parts::default(),
+        bytes: 0,
+    });
+    sum.count += record.count;
+    sum.errors += record.errors;
+    sum.bytes += record.bytes;
+    sum.parts = sum.parts.plus(parts(record.total, record.spent));
+}
+
+/// Entries of directories.
+#[derive(Default)]
+struct Names(HashMap<FileId, NameRecord>);
+
+impl Names {
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        if let (Some(key), Some(value)) = (FileId::read(key), NameRecord::read(value)) {
+            self.0.insert(key, value);
+        }
+    }
+
+    /// The path from the root. Where a directory's name is not known, its place is taken by three dots.
+    fn path(&self, id: FileId) -> String {
+        match id.device as i32 {
+            PIPE => return "pipe".to_owned(),
+            SOCKET => return "socket".to_owned(),
+            ANON_INODE => return "anonymous inode".to_owned(),
+            _ => {}
+        }
+        let mut parts = Vec::new();
+        let mut at = id;
+        for _ in 0..DEEPEST {
+            let Some(record) = self.0.get(&at) else {
+                parts.push("...".to_owned());
+                break;
+            };
+            let name = text(&record.name);
+            let is_root = name == "/";
+            if is_root || record.parent == at {
+                // What hangs in no tree, such as memory that has a name, is called by it alone.
+                parts.push(if is_root { String::new() } else { name });
+                break;
+            }
+            parts.push(name);
+            at = record.parent;
+        }
+        parts.reverse();
+        match parts.as_slice() {
+            [root] if root.is_empty() => "/".to_owned(),
+            _ => parts.join("/"),
+        }
+    }
+
+    /// A path that was given to a call, from the root.
+    fn named(&self, key: &PathKey) -> String {
+        let mut given = text(&key.path);
+        if key.length as usize >= PATH {
+            given.push_str("...");
+        }
+        let base = if given.starts_with('/') { String::new() } else { self.path(key.directory) };
+        let steps = given.split('/').filter(|step| !step.is_empty() && *step != ".");
+        let mut path = base.trim_end_matches('/').to_owned();
+        for step in steps {
+            path.push('/');
+            path.push_str(step);
+        }
+        if path.is_empty() { "/".to_owned() } else { path }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(inode: u64) -> FileId {
+        FileId { inode, device: 1, tells_apart: 0 }
+    }
+
+    fn names(entries: &[(u64, u64, &str)]) -> Names {
+        let record = |(at, parent, name): &(u64, u64, &str)| {
+            let mut record = NameRecord { parent: id(*parent), name: [0; 256] };
+            record.name[..name.len()].copy_from_slice(name.as_bytes());
+            (id(*at), record)
+        };
+        Names(entries.iter().map(record).collect())
+    }
+
+    #[test]
+    fn names_are_put_together_up_to_the_root() {
+        let names = names(&[
+            (2, 2, "/"),
+            (3, 2, "etc"),
+            (4, 3, "passwd"),
+            (9, 9, "memfd:x"),
+            (7, 99, "lost"),
+            (5, 6, "a"),
+            (6, 5, "b"),
+        ]);
+        assert_eq!(names.path(id(2)), "/");
+        assert_eq!(names.path(id(4)), "/etc/passwd");
+        assert_eq!(names.path(id(9)), "memfd:x");
+        assert_eq!(names.path(id(7)), ".../lost");
+        assert_eq!(names.path(FileId { inode: 0, device: PIPE as u32, tells_apart: 0 }), "pipe");
+        // A circle ends.
+        assert!(names.path(id(5)).len() < 3 * DEEPEST);
+    }
+
+    #[test]
+    fn paths_begin_at_their_directory() {
+        let names = names(&[(2, 2, "/"), (3, 2, "etc")]);
+        let named = |directory, given: &str| {
+            let mut path = [0; PATH];
+            path[..given.len()].copy_from_slice(given.as_bytes());
+            names.named(&PathKey { directory: id(directory), call: 0, length: given.len() as u32 + 1, path })
+        };
+        assert_eq!(named(3, "./a//b"), "/etc/a/b");
+        assert_eq!(named(2, "x"), "/x");
+        assert_eq!(named(2, "."), "/");
+        assert_eq!(named(0, "/usr/bin/"), "/usr/bin");
+    }
+}

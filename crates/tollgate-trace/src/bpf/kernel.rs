@@ -1,0 +1,234 @@
+//! What programs must know of the kernel that runs: where its structures have their fields, and what its tracepoints are called.
+
+use std::io;
+
+use super::btf::{Btf, Kind};
+use super::sys;
+
+/// Where the kernel describes its types.
+const PATH: &str = "/sys/kernel/btf/vmlinux";
+/// The largest description that is read. Kernels have about 6 MB.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The tracepoints that programs are attached to, by the numbers of their `btf_trace_*` types.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tracepoints {
+    pub sys_enter: u32,
+    pub sys_exit: u32,
+    pub sched_switch: u32,
+    pub sched_wakeup: u32,
+    pub task_newtask: u32,
+    pub sched_process_exec: u32,
+    pub sched_process_exit: u32,
+    /// Since 6.14.
+    pub mm_filemap_fault: Option<u32>,
+    /// The iterator over all tasks: the function that its programs stand for. Since 5.8.
+    pub iter_task: Option<u32>,
+}
+
+/// Fields of `struct task_struct` and of what it points to, in bytes from its beginning.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offsets {
+    /// `thread_info.status`, which says whether a call is one of the 32-bit table.
+    pub status: i16,
+    /// `pending.signal.sig`, the signals that wait for this thread alone.
+    pub pending: i16,
+    pub pid: i16,
+    pub tgid: i16,
+    /// `signal`, and in it the number of threads that live.
+    pub signal: i16,
+    pub live: i16,
+    /// `__state`, where sched_switch does not bring it along (before 5.18).
+    pub state: Option<i16>,
+}
+
+/// All of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kernel {
+    pub tracepoints: Tracepoints,
+    pub task: Offsets,
+    /// Where files lie and have their names; None where something of it was not found.
+    pub files: Option<FileOffsets>,
+}
+
+/// What leads from a task to its files and their names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileOffsets {
+    pub task_files: i16,
+    pub task_fs: i16,
+    /// `fs_struct.pwd`.
+    pub fs_pwd: i16,
+    pub files_fdt: i16,
+    pub fdt_max: i16,
+    pub fdt_fd: i16,
+    /// `file.f_path`.
+    pub file_path: i16,
+    pub path_mnt: i16,
+    pub path_dentry: i16,
+    pub inode_number: i16,
+    pub inode_generation: i16,
+    pub inode_sb: i16,
+    pub sb_device: i16,
+    pub sb_magic: i16,
+    pub dentry_parent: i16,
+    pub dentry_inode: i16,
+    /// `dentry.d_name`.
+    pub dentry_name: i16,
+    pub dentry_hash: i16,
+    pub mount_parent: i16,
+    pub mount_mountpoint: i16,
+    pub mount_mnt: i16,
+    pub vfsmount_root: i16,
+    /// `address_space.host`, `inode.i_dentry.first`, and where that points to in a dentry.
+    pub mapping_host: i16,
+    pub inode_dentry: i16,
+    pub dentry_alias: i16,
+}
+
+impl Kernel {
+    /// Reads what this kernel says of itself.
+    ///
+    /// # Errors
+    /// Why that cannot be, as a sentence.
+    pub fn here() -> Result<Self, String> {
+        let description = description()?;
+        let btf =
+            Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
+        Self::of(&btf)
+    }
+
+    fn of(btf: &Btf) -> Result<Self, String> {
+        let points = btf.find([
+            (Kind::Typedef, "btf_trace_sys_enter"),
+            (Kind::Typedef, "btf_trace_sys_exit"),
+            (Kind::Typedef, "btf_trace_sched_switch"),
+            (Kind::Typedef, "btf_trace_sched_wakeup"),
+            (Kind::Typedef, "btf_trace_task_newtask"),
+            (Kind::Typedef, "btf_trace_sched_process_exec"),
+            (Kind::Typedef, "btf_trace_sched_process_exit"),
+            (Kind::Typedef, "btf_trace_mm_filemap_fault"),
+            (Kind::Function, "bpf_iter_task"),
+            (Kind::Struct, "task_struct"),
+            (Kind::Struct, "signal_struct"),
+        ]);
+        let [enter, exit, switch, wakeup, new, exec, end, fault, iter_task, task, signal] = points;
+        let point = |id: Option<u32>, name: &str| {
+            id.ok_or_else(|| {
+                format!("this kernel describes no tracepoint {name} for BPF programs (5.5 and later do)")
+            })
+        };
+        let tracepoints = Tracepoints {
+            sys_enter: point(enter, "sys_enter")?,
+            sys_exit: point(exit, "sys_exit")?,
+            sched_switch: point(switch, "sched_switch")?,
+            sched_wakeup: point(wakeup, "sched_wakeup")?,
+            task_newtask: point(new, "task_newtask")?,
+            sched_process_exec: point(exec, "sched_process_exec")?,
+            sched_process_exit: point(end, "sched_process_exit")?,
+            mm_filemap_fault: fault,
+            iter_task,
+        };
+        let field = |structure: Option<u32>, path: &[&str]| {
+            structure.and_then(|id| offset(btf, id, path)).ok_or_else(|| missing(path))
+        };
+        let brings_state = btf.parameters(tracepoints.sched_switch).is_some_and(|number| number >= 5);
+        let state = match brings_state {
+            true => None,
+            false => Some(field(task, &["__state"]).or_else(|_| field(task, &["state"]))?),
+        };
+        let offsets = Offsets {
+            status: field(task, &["thread_info", "status"])?,
+            pending: field(task, &["pending", "signal", "sig"])?,
+            pid: field(task, &["pid"])?,
+            tgid: field(task, &["tgid"])?,
+            signal: field(task, &["signal"])?,
+            live: field(signal, &["live", "counter"])?,
+            state,
+        };
+        Ok(Self { tracepoints, task: offsets, files: files(btf, task) })
+    }
+}
+
+fn missing(path: &[&str]) -> String {
+    format!("this kernel's types have no field {}", path.join("."))
+}
+
+fn offset(btf: &Btf, structure: u32, path: &[&str]) -> Option<i16> {
+    i16::try_from(btf.offset(structure, path)?).ok()
+}
+
+fn files(btf: &Btf, task: Option<u32>) -> Option<FileOffsets> {
+    let [fs, files, table, file, path, inode, super_block, dentry, mount, vfsmount, mapping] = btf.find([
+        (Kind::Struct, "fs_struct"),
+        (Kind::Struct, "files_struct"),
+        (Kind::Struct, "fdtable"),
+        (Kind::Struct, "file"),
+        (Kind::Struct, "path"),
+        (Kind::Struct, "inode"),
+        (Kind::Struct, "super_block"),
+        (Kind::Struct, "dentry"),
+        (Kind::Struct, "mount"),
+        (Kind::Struct, "vfsmount"),
+        (Kind::Struct, "address_space"),
+    ]);
+    let field = |structure: Option<u32>, path: &[&str]| structure.and_then(|id| offset(btf, id, path));
+    Some(FileOffsets {
+        task_files: field(task, &["files"])?,
+        task_fs: field(task, &["fs"])?,
+        fs_pwd: field(fs, &["pwd"])?,
+        files_fdt: field(files, &["fdt"])?,
+        fdt_max: field(table, &["max_fds"])?,
+        fdt_fd: field(table, &["fd"])?,
+        file_path: field(file, &["f_path"])?,
+        path_mnt: field(path, &["mnt"])?,
+        path_dentry: field(path, &["dentry"])?,
+        inode_number: field(inode, &["i_ino"])?,
+        inode_generation: field(inode, &["i_generation"])?,
+        inode_sb: field(inode, &["i_sb"])?,
+        sb_device: field(super_block, &["s_dev"])?,
+        sb_magic: field(super_block, &["s_magic"])?,
+        dentry_parent: field(dentry, &["d_parent"])?,
+        dentry_inode: field(dentry, &["d_inode"])?,
+        dentry_name: field(dentry, &["d_name", "name"])?,
+        dentry_hash: field(dentry, &["d_name", "hash"])?,
+        mount_parent: field(mount, &["mnt_parent"])?,
+        mount_mountpoint: field(mount, &["mnt_mountpoint"])?,
+        mount_mnt: field(mount, &["mnt"])?,
+        vfsmount_root: field(vfsmount, &["mnt_root"])?,
+        mapping_host: field(mapping, &["host"])?,
+        inode_dentry: field(inode, &["i_dentry", "first"])?,
+        dentry_alias: field(dentry, &["d_u", "d_alias"])?,
+    })
+}
+
+/// The description's bytes: as the kernel has them in memory where sysfs maps them (6.16 and later), else by bpf(2) in one piece
+/// where we may, else from sysfs, which gives a page at a time.
+fn description() -> Result<Description, String> {
+    if let Ok(mapped) = std::fs::File::open(PATH).and_then(|file| sys::Mapped::new(&file, MOST_BYTES)) {
+        return Ok(Description::Mapped(mapped));
+    }
+    sys::vmlinux_types().or_else(|_| from_sysfs()).map(Description::Copied).map_err(|error| {
+        format!("the kernel's types cannot be read, of a kernel with CONFIG_DEBUG_INFO_BTF they are in {PATH}: {error}")
+    })
+}
+
+enum Description {
+    Mapped(sys::Mapped),
+    Copied(Vec<u8>),
+}
+
+impl Description {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mapped(mapped) => mapped.bytes(),
+            Self::Copied(bytes) => bytes,
+        }
+    }
+}
+
+fn from_sysfs() -> io::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut bytes = Vec::with_capacity(8 << 20);
+    std::fs::File::open(PATH)?.take(MOST_BYTES as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,302 @@
+//! What programs and this process have in common: the structures that are kept in maps.
+
+#![allow(unsafe_code)] // Structures are read from memory that programs have written.
+
+use super::asm::{Field, Width};
+use tollgate_model::traced::{BUCKETS, Parts};
+
+/// A field of one of these structures, for loads and stores.
+macro_rules! field {
+    ($structure:ty, $field:ident) => {{
+        const fn width<S, F>(_: fn(&S) -> &F) -> usize {
+            size_of::<F>()
+        }
+        $crate::bpf::asm::Field {
+            offset: ::std::mem::offset_of!($structure, $field) as i16,
+            width: $crate::bpf::asm::Width::of(width(|s: &$structure| &s.$field)),
+        }
+    }};
+}
+pub(super) use field;
+
+/// A structure that maps hold.
+///
+/// # Safety
+/// It consists of integers without room between or after them, so that every pattern of bytes is one.
+pub(super) unsafe trait Plain: Copy {
+    /// Copies one from the beginning of bytes; None where there are too few.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.get(..size_of::<Self>())?;
+        // SAFETY: there are so many bytes, and every pattern of them is such a structure.
+        Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
+    }
+
+    /// Its bytes.
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: it has so many, all of them written.
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
+    }
+}
+
+/// What a thread does. The numbers are the order in which idle time is told by cause, and the place of each in [`Totals::census`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    Running = 0,
+    Queued = 1,
+    Disk = 2,
+    Sleeping = 3,
+}
+
+/// Calls have an index: numbers of the 64-bit table as they are, those of the 32-bit table so many further, and those of the
+/// x32 ABI twice as many. The last index of a table stands for all numbers from there on.
+pub(super) const TABLE: usize = 1024;
+/// Indices of calls: a power of two, to which programs can mask them.
+pub(super) const CALLS: usize = 4 * TABLE;
+/// The most slots: Linux has fewer than 400 calls in the one table and 450 in the other.
+pub(super) const MOST_SLOTS: usize = 512;
+/// In place of a call: the thread is in none that is followed.
+pub(super) const NO_CALL: u32 = 0xffff;
+
+/// A thread of the tree, in its storage.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Thread {
+    /// When its call began.
+    pub entered: u64,
+    /// The index of the call that it is in, or [`NO_CALL`].
+    pub call: u32,
+    /// `ARMED`, `WAITED`, `ENDED`.
+    pub flags: u32,
+    /// Time in calls that returned.
+    pub in_calls: u64,
+    /// When it was first seen.
+    pub began: u64,
+    /// What it does, as [`Doing`], and since when.
+    pub since: u64,
+    pub doing: u32,
+    /// The serial number of its process.
+    pub process: u32,
+    /// Time off the processor since it last entered or left a call, by [`Doing`].
+    pub spent: [u64; 4],
+    /// The same, of all stretches outside of calls.
+    pub outside: [u64; 4],
+    /// What its call works on, where files are asked for, see `programs::files`.
+    pub file: [u64; 2],
+    pub arguments: [u64; 2],
+    /// The file of its last page fault outside of calls.
+    pub fault: [u64; 2],
+}
+
+impl Thread {
+    /// It waits to execute the command, and is not followed yet.
+    pub const ARMED: i32 = 1;
+    /// It was off the processor since it last entered or left a call.
+    pub const WAITED: i32 = 2;
+    /// It has ended, and was added up.
+    pub const ENDED: i32 = 4;
+}
+
+/// What is added up of a call on one processor.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct Slot {
+    pub errors: u64,
+    pub total: u64,
+    pub max: u64,
+    pub unfinished: u64,
+    /// Time off the processor by [`Doing`]; the first is not used.
+    pub spent: [u64; 4],
+    pub histogram: [u64; BUCKETS as usize],
+}
+
+/// What a processor adds up. So many [`Slot`]s follow as there is room for, see [`Totals::slots`].
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Lane {
+    /// Time outside of calls of threads that ended: all, and by [`Doing`] off the processor.
+    pub outside: u64,
+    pub outside_spent: [u64; 4],
+}
+
+/// What all processors add up together.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct Totals {
+    /// How many threads run, are queued and wait for a disk, in 20 bits each, and in bit 63 whether real time is not
+    /// told apart: before the command began and after it ended.
+    pub census: u64,
+    /// Real time by what [`Totals::census`] said: some ran, or idle by cause, or not told apart. The moment at which
+    /// such a stretch ended is added and the one at which it began subtracted, so that the order among processors does not matter.
+    pub stretches: [u64; 5],
+    /// When the command was executed, and when its process ended; 0 before.
+    pub began: u64,
+    pub ended: u64,
+    pub alive: u64,
+    pub threads: u64,
+    pub processes: u64,
+    /// Slots that were given to calls.
+    pub slots: u64,
+    /// Places for single calls that were given away.
+    pub events: u64,
+    /// What was not counted, see `collect::MISSED`.
+    pub lost_threads: u64,
+    pub lost_calls: u64,
+    pub lost_processes: u64,
+    pub lost_pairs: u64,
+    pub lost_files: u64,
+    pub lost_names: u64,
+    /// The slot of each call from 1, 0 for none yet, or [`Totals::UNWANTED`].
+    pub slot_of: [u16; CALLS],
+    /// The call of each slot. Two slots have the same where two processors gave them at once.
+    pub call_of: [u16; MOST_SLOTS],
+}
+
+impl Totals {
+    /// In [`Totals::slot_of`]: this call is not to be followed.
+    pub const UNWANTED: u16 = u16::MAX;
+    /// The bit of [`Totals::census`] that says that real time is not told apart.
+    pub const UNTOLD: u64 = 1 << 63;
+}
+
+/// A process, by its serial number.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct ProcessRecord {
+    pub parent: u32,
+    pub pid: u32,
+    pub execs: u32,
+    pub threads: u32,
+    pub began: u64,
+    pub ended: u64,
+    pub outside: u64,
+    pub outside_spent: [u64; 4],
+    pub name: [u64; 2],
+}
+
+/// A call of a process.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct PairRecord {
+    pub count: u64,
+    pub errors: u64,
+    pub total: u64,
+    pub max: u64,
+    pub unfinished: u64,
+    pub spent: [u64; 4],
+}
+
+/// A single call.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct EventRecord {
+    pub began: u64,
+    pub total: u64,
+    pub result: u64,
+    pub spent: [u64; 4],
+    pub process: u32,
+    pub thread: u32,
+    pub call: u32,
+    /// Not 0 once all is written.
+    pub written: u32,
+}
+
+/// An entry of a directory, as long as it has its name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub(super) struct FileId {
+    pub inode: u64,
+    /// As the kernel has it: 12 bits and 20.
+    pub device: u32,
+    /// The inode's generation and the hash of the name, which depends on the directory: one or the other.
+    pub tells_apart: u32,
+}
+
+/// In place of a call: a page fault of a mapped file.
+pub(super) const FAULT: usize = CALLS - 1;
+
+/// A file and a call that worked on it, or [`FAULT`].
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct FileKey {
+    pub id: FileId,
+    pub call: u32,
+    pub padding: u32,
+}
+
+/// The longest path that is read in one piece, and the longest name, each with the 0 at its end.
+pub(super) const PATH: usize = 232;
+pub(super) const NAME: usize = 256;
+
+/// A path, as it was given to a call.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct PathKey {
+    /// The directory that it begins at; nothing where it begins with a slash.
+    pub directory: FileId,
+    pub call: u32,
+    /// With the 0 at its end. [`PATH`] of one that may have been longer.
+    pub length: u32,
+    pub path: [u8; PATH],
+}
+
+/// What an entry is called, and the directory that it is in: itself, where there is no other above it.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct NameRecord {
+    pub parent: FileId,
+    pub name: [u8; NAME],
+}
+
+/// Room for what the stack cannot hold.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct Scratch {
+    pub path: PathKey,
+    pub name: NameRecord,
+}
+
+/// What was done with a file by a call.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct FileRecord {
+    pub count: u64,
+    pub errors: u64,
+    pub total: u64,
+    pub bytes: u64,
+    pub spent: [u64; 4],
+}
+
+/// One of four words of 8 bytes that are kept by [`Doing`].
+pub(super) const fn by_doing(array: Field, doing: Doing) -> Field {
+    Field { offset: array.offset + 8 * doing as i16, width: Width::Double }
+}
+
+/// Time that was passed with so much off the processor: the rest was on it.
+pub(super) fn parts(total: u64, spent: [u64; 4]) -> Parts {
+    let [_, runqueue_ns, disk_ns, sleep_ns] = spent;
+    let off = runqueue_ns.saturating_add(disk_ns).saturating_add(sleep_ns);
+    Parts { on_cpu_ns: total.saturating_sub(off), sleep_ns, disk_ns, runqueue_ns, untold_ns: 0 }
+}
+
+macro_rules! plain {
+    ($($structure:ty),+) => {
+        $(
+            // SAFETY: repr(C), integers only, and the fields of 4 and 2 bytes come in groups of 8.
+            unsafe impl Plain for $structure {}
+        )+
+    };
+}
+plain!(
+    Thread,
+    Slot,
+    Lane,
+    Totals,
+    ProcessRecord,
+    PairRecord,
+    EventRecord,
+    FileRecord,
+    FileId,
+    FileKey,
+    PathKey,
+    NameRecord
+);

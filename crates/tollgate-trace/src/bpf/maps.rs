@@ -1,0 +1,337 @@
+//! The maps of a trace: what is made for a request, and what is put in before the command begins.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::Ordering;
+
+use super::kernel::Kernel;
+use super::layout::{
+    CALLS, EventRecord, FileId, FileKey, FileRecord, Lane, MOST_SLOTS, NO_CALL, NameRecord, PairRecord,
+    PathKey, Plain, ProcessRecord, Scratch, Slot, Thread, Totals, field,
+};
+use super::names;
+use super::operations;
+use super::programs;
+use super::sys::{MOST_PROCESSORS, Map, MapKind, Shared};
+use crate::request::Request;
+
+/// The most processes that are told apart, and calls of each of them.
+pub(super) const MOST_PROCESSES: u32 = 65_536;
+pub(super) const MOST_PAIRS: u32 = 262_144;
+/// The most files and calls on each of them, paths and calls that named them, and names that are kept.
+pub(super) const MOST_FILES: u32 = 65_536;
+/// The most single calls that are kept, whatever is asked for: 72 MB.
+const MOST_EVENTS: usize = 1_000_000;
+/// The memory that all processors' slots may take together, as far as that leaves each enough of them.
+const SLOT_BYTES: usize = 64 << 20;
+/// Slots that each processor has at least. A build needs about 80.
+const FEWEST_SLOTS: usize = 96;
+
+/// All maps of a trace.
+pub(super) struct Maps {
+    threads: Map,
+    totals: Map,
+    lanes: Map,
+    processors: usize,
+    slots: usize,
+    pub tree: Option<Tree>,
+    pub events: Option<Events>,
+    pub files: Option<Files>,
+    /// Calls that are not to be followed.
+    unwanted: Vec<usize>,
+    shared_totals: Shared,
+    shared_lanes: Shared,
+}
+
+pub(super) struct Tree {
+    pub processes: Map,
+    pub pairs: Map,
+}
+
+pub(super) struct Files {
+    aims: Map,
+    scratch: Map,
+    pub files: Map,
+    pub paths: Map,
+    pub names: Map,
+}
+
+pub(super) struct Events {
+    map: Map,
+    pub room: usize,
+    shared: Shared,
+}
+
+impl Maps {
+    /// Makes the maps that a request needs.
+    ///
+    /// # Errors
+    /// Why that cannot be here, as a sentence.
+    pub fn new(request: &Request) -> Result<Self, String> {
+        let processors = processors();
+        let slots = (SLOT_BYTES / (processors * size_of::<Slot>())).clamp(FEWEST_SLOTS, MOST_SLOTS);
+        let lane = size_of::<Lane>() + slots * size_of::<Slot>();
+        let totals =
+            Map::new(MapKind::Array, "tollgate_totals", 4, size_of::<Totals>(), 1).map_err(|e| first(&e))?;
+        let threads = Map::new(MapKind::TaskStorage, "tollgate_thread", 4, size_of::<Thread>(), 0).map_err(
+            |error| {
+                if is_refusal(&error) {
+                    return needs_privileges();
+                }
+                format!("this kernel cannot keep storage for tasks, which Linux 5.11 and later can: {error}")
+            },
+        )?;
+        let lanes =
+            Map::new(MapKind::Array, "tollgate_lanes", 4, lane, processors as u32).map_err(|e| no_map(&e))?;
+        let shared_totals = Shared::new(&totals, 1).map_err(|error| no_map(&error))?;
+        let shared_lanes = Shared::new(&lanes, processors).map_err(|error| no_map(&error))?;
+        let unwanted = match &request.only {
+            None => Vec::new(),
+            Some(only) => names::all_but(only),
+        };
+        let maps = Self {
+            tree: if request.tree { Some(Tree::new().map_err(|error| no_map(&error))?) } else { None },
+            files: if request.files { Some(Files::new().map_err(|error| no_map(&error))?) } else { None },
+            events: Events::new(request.events).map_err(|error| no_map(&error))?,
+            threads,
+            totals,
+            lanes,
+            processors,
+            slots,
+            unwanted,
+            shared_totals,
+            shared_lanes,
+        };
+        maps.reset()?;
+        Ok(maps)
+    }
+
+    /// The same, as programs name them.
+    pub fn for_programs(&self, kernel: &Kernel) -> programs::Maps {
+        programs::Maps {
+            threads: self.threads.raw(),
+            totals: self.totals.raw(),
+            lanes: self.lanes.raw(),
+            slots: self.slots as u32,
+            tree: self
+                .tree
+                .as_ref()
+                .map(|tree| programs::Tree { processes: tree.processes.raw(), pairs: tree.pairs.raw() }),
+            events: self.events.as_ref().map(|events| (events.map.raw(), events.room as u32)),
+            files: self.files.as_ref().zip(kernel.files).map(|(files, offsets)| programs::files::Files {
+                offsets,
+                aims: files.aims.raw(),
+                scratch: files.scratch.raw(),
+                files: files.files.raw(),
+                paths: files.paths.raw(),
+                names: files.names.raw(),
+            }),
+        }
+    }
+
+    /// Nothing was added up yet. What was measured is forgotten.
+    ///
+    /// # Errors
+    /// When a thread that was followed is still about to leave its processor, or a map cannot be cleared.
+    pub fn reset(&self) -> Result<(), String> {
+        let census = self.total(field!(Totals, census).offset);
+        for _ in 0..100_000 {
+            if matches!(census.load(Ordering::Acquire), 0 | Totals::UNTOLD) {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        if !matches!(census.load(Ordering::Acquire), 0 | Totals::UNTOLD) {
+            return Err("the process that was to show what following costs did not end".to_owned());
+        }
+        let events = self.events.as_ref().map_or(&[] as &[_], |events| events.shared.words());
+        for word in self.shared_totals.words().iter().chain(self.shared_lanes.words()).chain(events) {
+            // Pages that nobody wrote are better left alone.
+            if word.load(Ordering::Relaxed) != 0 {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+        if let Some(tree) = &self.tree {
+            tree.processes.clear().and_then(|()| tree.pairs.clear()).map_err(|error| no_map(&error))?;
+        }
+        if let Some(files) = &self.files {
+            files.clear().map_err(|error| no_map(&error))?;
+        }
+        self.mark_unwanted();
+        census.store(Totals::UNTOLD, Ordering::Release);
+        Ok(())
+    }
+
+    fn mark_unwanted(&self) {
+        let base = field!(Totals, slot_of).offset as usize;
+        for &index in &self.unwanted {
+            let byte = base + 2 * index;
+            if let Some(word) = self.shared_totals.words().get(byte / 8) {
+                word.fetch_or(u64::from(Totals::UNWANTED) << (byte % 8 * 8), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Gives a process its place in the tree: as the command that it is about to execute, or as it is.
+    pub fn adopt(&self, process: BorrowedFd, armed: bool) -> io::Result<()> {
+        let flags = if armed { Thread::ARMED as u32 } else { 0 };
+        let now = super::cost::monotonic_ns();
+        let thread = Thread { call: NO_CALL, flags, began: now, since: now, ..Thread::default() };
+        if let Some(tree) = &self.tree {
+            let record = ProcessRecord { threads: 1, ..ProcessRecord::default() };
+            tree.processes.update(&0u32.to_ne_bytes(), record.bytes())?;
+        }
+        for counter in [field!(Totals, alive), field!(Totals, threads), field!(Totals, processes)] {
+            self.total(counter.offset).fetch_add(1, Ordering::AcqRel);
+        }
+        if !armed {
+            self.total(field!(Totals, census).offset).store(1, Ordering::Release);
+        }
+        self.threads.update(&process.as_raw_fd().to_ne_bytes(), thread.bytes())
+    }
+
+    /// Whether every call is followed, so that all other time is outside of calls.
+    pub fn follows_all(&self) -> bool {
+        self.unwanted.is_empty()
+    }
+
+    /// Threads of the tree that have not ended.
+    pub fn alive(&self) -> u64 {
+        self.total(field!(Totals, alive).offset).load(Ordering::Acquire)
+    }
+
+    fn total(&self, offset: i16) -> &std::sync::atomic::AtomicU64 {
+        &self.shared_totals.words()[offset as usize / 8]
+    }
+
+    /// What all processors added up together.
+    pub fn totals(&self) -> Option<Totals> {
+        Totals::read(&bytes(self.shared_totals.words()))
+    }
+
+    /// What each processor added up: its lane, and those of its slots that were given to calls.
+    pub fn lanes(&self, used: usize) -> impl Iterator<Item = (Lane, Vec<Slot>)> {
+        let words = (size_of::<Lane>() + self.slots * size_of::<Slot>()) / 8;
+        let used = used.min(self.slots);
+        self.shared_lanes.words().chunks_exact(words).take(self.processors).filter_map(move |lane| {
+            let (head, slots) = lane.split_at(size_of::<Lane>() / 8);
+            let slots = slots.chunks_exact(size_of::<Slot>() / 8).take(used);
+            Some((Lane::read(&bytes(head))?, slots.filter_map(|slot| Slot::read(&bytes(slot))).collect()))
+        })
+    }
+}
+
+impl Tree {
+    fn new() -> io::Result<Self> {
+        let (process, pair) = (size_of::<ProcessRecord>(), size_of::<PairRecord>());
+        Ok(Self {
+            processes: Map::new(MapKind::Hash, "tollgate_proc", 4, process, MOST_PROCESSES)?,
+            pairs: Map::new(MapKind::Hash, "tollgate_pairs", 8, pair, MOST_PAIRS)?,
+        })
+    }
+}
+
+impl Files {
+    fn new() -> io::Result<Self> {
+        let mut aims = [0u8; CALLS];
+        for (numbers, aim) in operations::aims() {
+            names::indices(numbers).for_each(|index| aims[index % CALLS] = aim);
+        }
+        let record = size_of::<FileRecord>();
+        let files = Self {
+            aims: Map::new(MapKind::Array, "tollgate_aims", 4, CALLS, 1)?,
+            scratch: Map::new(MapKind::PerCpuArray, "tollgate_scratc", 4, size_of::<Scratch>(), 1)?,
+            files: Map::new(MapKind::Hash, "tollgate_files", size_of::<FileKey>(), record, MOST_FILES)?,
+            paths: Map::new(MapKind::Hash, "tollgate_paths", size_of::<PathKey>(), record, MOST_FILES)?,
+            names: Map::new(
+                MapKind::Hash,
+                "tollgate_names",
+                size_of::<FileId>(),
+                size_of::<NameRecord>(),
+                MOST_FILES,
+            )?,
+        };
+        files.aims.update(&0u32.to_ne_bytes(), &aims)?;
+        Ok(files)
+    }
+
+    /// Forgets what was added up.
+    fn clear(&self) -> io::Result<()> {
+        self.files.clear()?;
+        self.paths.clear()?;
+        self.names.clear()
+    }
+}
+
+impl Events {
+    fn new(wanted: usize) -> io::Result<Option<Self>> {
+        if wanted == 0 {
+            return Ok(None);
+        }
+        let room = wanted.min(MOST_EVENTS);
+        let map = Map::new(MapKind::Array, "tollgate_events", 4, size_of::<EventRecord>(), room as u32)?;
+        let shared = Shared::new(&map, room)?;
+        Ok(Some(Self { map, room, shared }))
+    }
+
+    /// Those that were kept, in the order in which they returned.
+    pub fn records(&self, used: usize) -> impl Iterator<Item = EventRecord> {
+        let words = self.shared.words().chunks_exact(size_of::<EventRecord>() / 8).take(used.min(self.room));
+        words.filter_map(|words| EventRecord::read(&bytes(words)))
+    }
+}
+
+fn bytes(words: &[std::sync::atomic::AtomicU64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect()
+}
+
+/// Processors that are online, up to the last: programs know each by its number. Should another one come, what is done there is
+/// counted as lost.
+fn processors() -> usize {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let last = list.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
+    last.map_or_else(possible, |last| last.saturating_add(1)).clamp(1, MOST_PROCESSORS)
+}
+
+/// Without /sys, the processors that there may be: the kernel gives so many values when it is asked for one of a map by processor.
+fn possible() -> usize {
+    const UNWRITTEN: u8 = 0xa5;
+    let mut values = vec![UNWRITTEN; 8 * MOST_PROCESSORS];
+    let map = Map::new(MapKind::PerCpuArray, "tollgate_cpus", 4, 8, 1);
+    match map.and_then(|map| map.lookup(&0u32.to_ne_bytes(), &mut values)) {
+        Ok(()) => values.chunks_exact(8).take_while(|value| value[0] != UNWRITTEN).count(),
+        Err(_) => MOST_PROCESSORS / 64,
+    }
+}
+
+/// Whether a call was refused for want of privileges.
+pub(super) fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES))
+}
+
+/// Why, and what would help.
+pub(super) fn needs_privileges() -> String {
+    let lockdown = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    if lockdown.contains("[confidentiality]") {
+        return "the kernel is locked down (confidentiality), and BPF programs may not read its memory"
+            .to_owned();
+    }
+    "bpf(2) was refused: it needs CAP_BPF and CAP_PERFMON, or root, and no seccomp filter that forbids it"
+        .to_owned()
+}
+
+/// Why the first call of bpf(2) failed.
+fn first(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOSYS) => "this kernel has no bpf(2)".to_owned(),
+        Some(libc::EPERM | libc::EACCES) => needs_privileges(),
+        Some(libc::EINVAL) => {
+            "this kernel has no BPF maps that can be mapped (Linux 5.5 and later have them, sandboxes such as gVisor have not)".to_owned()
+        }
+        _ => no_map(error),
+    }
+}
+
+fn no_map(error: &io::Error) -> String {
+    format!("the kernel refused a BPF map: {error}")
+}

@@ -1,0 +1,59 @@
+//! The names of calls: where indices of programs meet the kernel's tables.
+
+use std::collections::BTreeSet;
+
+use super::layout::{CALLS, TABLE};
+use crate::calls;
+
+/// Indices of a call in the three tables.
+pub(super) fn indices(numbers: calls::Numbers) -> impl Iterator<Item = usize> {
+    let x32 = numbers.x32.map(|number| number & !calls::X32);
+    let tables = [(numbers.x86_64, 0), (numbers.i386, TABLE), (x32, 2 * TABLE)];
+    tables.into_iter().filter_map(|(number, base)| number.map(|number| base + number as usize))
+}
+
+/// The name in the kernel's table, which says nothing of the ABI.
+pub(super) fn base(index: usize) -> Option<&'static str> {
+    calls::base_name((index % TABLE) as u32, index / TABLE == 1)
+}
+
+/// The name of the call with this index, as it is shown.
+pub(super) fn shown(index: usize) -> String {
+    let (table, number) = (index / TABLE, (index % TABLE) as u32);
+    let name = match table {
+        0 => calls::name(number.into(), false),
+        1 => calls::name(number.into(), true),
+        _ => calls::name((number | calls::X32).into(), false),
+    };
+    // The last of a table stands for all numbers that are larger still.
+    if number as usize == TABLE - 1 { format!("{name} and above") } else { name }
+}
+
+/// Indices of all calls but those with these names.
+pub(super) fn all_but(names: &BTreeSet<String>) -> Vec<usize> {
+    let numbers = names.iter().filter_map(|name| calls::number(name));
+    let wanted: BTreeSet<usize> = numbers.flat_map(indices).collect();
+    (0..CALLS).filter(|index| !wanted.contains(index)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_are_names_of_their_table() {
+        assert_eq!(shown(libc::SYS_openat as usize), "openat");
+        assert_eq!(shown(TABLE + 295), "openat (32-bit)");
+        assert_eq!(shown(999), "call 999");
+        assert!(shown(TABLE - 1).ends_with("and above"));
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_everything_else_in_every_table() {
+        let unwanted = all_but(&BTreeSet::from(["openat".to_owned()]));
+        assert!(!unwanted.contains(&(libc::SYS_openat as usize)));
+        assert!(!unwanted.contains(&(TABLE + 295)));
+        assert!(unwanted.contains(&0));
+        assert_eq!(unwanted.len(), CALLS - 3);
+    }
+}

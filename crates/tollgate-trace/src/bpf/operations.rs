@@ -1,0 +1,41 @@
+//! What calls do with files, as programs are told of it.
+
+use super::programs::files::aim;
+use crate::calls;
+use crate::operations::{Names, Operation};
+
+/// Paths are read when calls return: of those after which the path, or what it begins at, is another one, it would be wrong.
+const CHANGED_BY_THEN: [&str; 4] = ["chdir", "execve", "execveat", "fchdir"];
+
+/// What is done with a file by the call of this name. None where it is about no file, or its path is not told.
+pub(super) fn of(call: &'static str) -> Option<&'static str> {
+    Operation::of(call).filter(|_| !CHANGED_BY_THEN.contains(&call)).map(|operation| operation.name)
+}
+
+/// Each call that is about a file, by its numbers, and how programs find that file, see [`aim`].
+pub(super) fn aims() -> impl Iterator<Item = (calls::Numbers, u8)> {
+    Operation::all().filter(|(call, _)| !CHANGED_BY_THEN.contains(call)).filter_map(|(call, operation)| {
+        let names = match operation.names {
+            Names::Opened { at: true } => aim::OPENS | aim::PATH_AT,
+            Names::Opened { at: false } => aim::OPENS | aim::PATH,
+            Names::Descriptor => aim::DESCRIPTOR,
+            Names::Path => aim::PATH,
+            Names::PathAt => aim::PATH_AT,
+        };
+        let moves = if operation.moves { aim::MOVES } else { 0 };
+        Some((calls::number(call)?, names | moves))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_told_of_all_but_those_whose_path_has_changed() {
+        assert_eq!(aims().count(), Operation::all().count() - CHANGED_BY_THEN.len());
+        assert_eq!(of("pread64"), Some("read"));
+        assert_eq!(of("chdir"), None);
+        assert_eq!(of("getpid"), None);
+    }
+}

@@ -1,0 +1,299 @@
+//! The programs, in the kernel's instructions. Each is attached to one tracepoint and is told of every task of the machine, so each
+//! begins by asking whether the task has a [`Thread`] in its storage: those of the tree have, all others leave at once.
+//!
+//! Registers that mean the same everywhere: R6 is what the tracepoint brings, R7 the task, R8 its [`Thread`], R9 the time.
+
+mod bucket;
+mod calls;
+pub(super) mod files;
+mod life;
+mod sched;
+
+use super::asm::{
+    Assembler, Atomic, Condition, FRAME, Field, Helper, Label, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9,
+    Register, Width,
+};
+use super::kernel::Kernel;
+use super::layout::{Doing, PairRecord, Thread, Totals, by_doing, field};
+
+const CONTEXT: Register = R6;
+const TASK: Register = R7;
+const THREAD: Register = R8;
+const NOW: Register = R9;
+
+/// The maps that programs use, by their descriptors. Those that were not asked for are not there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Maps {
+    /// [`Thread`]s, in the storage of their tasks.
+    pub threads: i32,
+    /// The one [`Totals`].
+    pub totals: i32,
+    /// A [`super::layout::Lane`] and its slots for each processor.
+    pub lanes: i32,
+    pub slots: u32,
+    pub tree: Option<Tree>,
+    /// Single calls, and how many there is room for.
+    pub events: Option<(i32, u32)>,
+    pub files: Option<files::Files>,
+}
+
+/// What is added up by process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tree {
+    /// [`super::layout::ProcessRecord`]s by serial number.
+    pub processes: i32,
+    /// [`PairRecord`]s by serial number and call.
+    pub pairs: i32,
+}
+
+/// What programs are written for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    pub kernel: Kernel,
+    pub maps: Maps,
+    /// Not all calls are followed.
+    pub only_some: bool,
+}
+
+/// A program that was written.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub name: &'static str,
+    /// What it is attached to.
+    pub attach_id: u32,
+    pub assembler: Assembler,
+}
+
+/// All programs that a target needs to be attached.
+pub(super) fn attached(target: &Target) -> Vec<Program> {
+    let points = target.kernel.tracepoints;
+    let mut programs = vec![
+        program("tollgate_enter", points.sys_enter, |a| calls::enter(a, target)),
+        program("tollgate_exit", points.sys_exit, |a| calls::exit(a, target)),
+        program("tollgate_switch", points.sched_switch, |a| sched::switch(a, target)),
+        program("tollgate_wakeup", points.sched_wakeup, |a| sched::wakeup(a, target)),
+        program("tollgate_new", points.task_newtask, |a| life::new(a, target)),
+        program("tollgate_end", points.sched_process_exit, |a| life::end(a, target)),
+    ];
+    if target.maps.tree.is_some() {
+        programs.push(program("tollgate_exec", points.sched_process_exec, |a| life::exec(a, target)));
+    }
+    if let (Some(files), Some(id)) = (&target.maps.files, points.mm_filemap_fault) {
+        programs.push(program("tollgate_fault", id, |a| files::fault(a, target, files)));
+    }
+    programs
+}
+
+/// The program that adds up the threads that are still there, at the end: an iterator over all tasks.
+pub(super) fn remaining(target: &Target) -> Option<Program> {
+    let id = target.kernel.tracepoints.iter_task?;
+    Some(program("tollgate_remain", id, |a| life::remaining(a, target)))
+}
+
+fn program(name: &'static str, attach_id: u32, write: impl FnOnce(&mut Assembler)) -> Program {
+    let mut assembler = Assembler::default();
+    write(&mut assembler);
+    Program { name, attach_id, assembler }
+}
+
+/// What a tracepoint brings as its `number`th argument, from 0.
+fn argument(number: i16) -> Field {
+    Field::double(8 * number)
+}
+
+/// A word on the stack, `depth` bytes below its end.
+fn stack(depth: i16) -> Field {
+    Field::double(-depth)
+}
+
+/// R0 = the thread of a task, or 0.
+fn thread_of(a: &mut Assembler, target: &Target, task: Register) {
+    storage(a, target, task, 0);
+}
+
+fn storage(a: &mut Assembler, target: &Target, task: Register, flags: i32) {
+    a.map(R1, target.maps.threads);
+    a.mov(R2, task);
+    a.mov(R3, 0);
+    a.mov(R4, flags);
+    a.call(Helper::TaskStorageGet);
+}
+
+/// R7 = the current task, R8 = its thread; goes to `leave` where it has none.
+fn current_thread(a: &mut Assembler, target: &Target, leave: Label) {
+    a.call(Helper::GetCurrentTaskBtf);
+    a.mov(TASK, R0);
+    thread_of(a, target, TASK);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    a.mov(THREAD, R0);
+}
+
+/// R9 = now, by CLOCK_MONOTONIC.
+fn now(a: &mut Assembler) {
+    a.call(Helper::KtimeGetNs);
+    a.mov(NOW, R0);
+}
+
+/// Goes to `to` where one of the thread's flags is set. R1 is lost.
+fn if_flagged(a: &mut Assembler, thread: Register, flags: i32, to: Label) {
+    a.load(R1, thread, field!(Thread, flags));
+    a.jump_if(Condition::AnyBit, R1, flags, to);
+}
+
+fn set_flags(a: &mut Assembler, thread: Register, flags: i32) {
+    a.load(R1, thread, field!(Thread, flags));
+    a.or(R1, flags);
+    a.store(thread, field!(Thread, flags), R1);
+}
+
+/// Adds the time since the thread began to do what it does, to what it spent doing that. R1 to R3 are lost.
+fn charge(a: &mut Assembler, thread: Register) {
+    a.mov(R1, NOW);
+    a.load(R2, thread, field!(Thread, since));
+    a.sub(R1, R2);
+    a.store(thread, field!(Thread, since), NOW);
+    a.load(R2, thread, field!(Thread, doing));
+    a.and(R2, 3);
+    a.shl(R2, 3);
+    a.mov(R3, thread);
+    a.add(R3, R2);
+    a.increase(R3, field!(Thread, spent), R1, R2);
+    set_flags(a, thread, Thread::WAITED);
+}
+
+/// The thread now does what R5 says. R0 = what that changes in the census. R1 is lost.
+fn change_doing(a: &mut Assembler, thread: Register) {
+    let unit = |a: &mut Assembler, to: Register, doing: Register| {
+        a.mul(doing, 20);
+        a.mov(to, 1);
+        a.shl(to, doing);
+        // Who sleeps is not counted: a bit above the three counts falls out here.
+        a.shl(to, 4);
+        a.shr(to, 4);
+    };
+    a.load(R1, thread, field!(Thread, doing));
+    a.and(R1, 3);
+    a.store(thread, field!(Thread, doing), R5);
+    unit(a, R0, R5);
+    unit(a, R5, R1);
+    a.sub(R0, R5);
+}
+
+/// Adds R0 to the census. Where that changes what real time counts as, the stretch until now ends and another begins.
+/// R0 to R5 are lost.
+fn take_census(a: &mut Assembler, target: &Target) {
+    let same = a.label();
+    a.jump_if(Condition::Equal, R0, 0, same);
+    a.value(R2, target.maps.totals, field!(Totals, census).offset as u32);
+    a.mov(R1, R0);
+    a.mov(R3, R0);
+    a.atomic(Atomic::FetchAdd, R2, Field::double(0), R3);
+    a.add(R1, R3);
+    stretch_of(a, R4, R3);
+    stretch_of(a, R5, R1);
+    a.jump_if(Condition::Equal, R4, R5, same);
+    a.value(R2, target.maps.totals, field!(Totals, stretches).offset as u32);
+    a.mov(R3, R2);
+    a.shl(R4, 3);
+    a.add(R3, R4);
+    a.atomic(Atomic::Add, R3, Field::double(0), NOW);
+    a.shl(R5, 3);
+    a.add(R2, R5);
+    a.mov(R1, 0);
+    a.sub(R1, NOW);
+    a.atomic(Atomic::Add, R2, Field::double(0), R1);
+    a.place(same);
+}
+
+/// `to` = what real time counts as with this census: 0 where somebody runs, else the first [`Doing`] that somebody does, 4
+/// where it is not told apart. R0 is lost.
+fn stretch_of(a: &mut Assembler, to: Register, census: Register) {
+    const COUNT: i32 = (1 << 20) - 1;
+    let known = a.label();
+    a.mov(to, 4);
+    a.jump_if(Condition::Negative, census, 0, known);
+    a.mov(to, Doing::Running as i32);
+    a.jump_if(Condition::AnyBit, census, COUNT, known);
+    a.mov(to, Doing::Queued as i32);
+    a.mov(R0, census);
+    a.shr(R0, 20);
+    a.jump_if(Condition::AnyBit, R0, COUNT, known);
+    a.mov(to, Doing::Disk as i32);
+    a.shr(R0, 20);
+    a.jump_if(Condition::NotEqual, R0, 0, known);
+    a.mov(to, Doing::Sleeping as i32);
+    a.place(known);
+}
+
+/// R0 = this processor's lane, or 0 where there are more processors than were told.
+fn lane(a: &mut Assembler, target: &Target) {
+    a.call(Helper::GetSmpProcessorId);
+    a.store(FRAME, Field { offset: -4, width: Width::Word }, R0);
+    a.map(R1, target.maps.lanes);
+    a.mov(R2, FRAME);
+    a.add(R2, -4);
+    a.call(Helper::MapLookup);
+}
+
+/// Adds the three parts that `from` spent off the processor, an array of four words, to those of `to`, in one step each where
+/// others may add as well. R1 is lost.
+fn add_spent(a: &mut Assembler, to: Register, to_array: Field, from_array: Field, shared: bool) {
+    for doing in [Doing::Queued, Doing::Disk, Doing::Sleeping] {
+        a.load(R1, THREAD, by_doing(from_array, doing));
+        let place = by_doing(to_array, doing);
+        if shared {
+            a.atomic(Atomic::Add, to, place, R1);
+        } else {
+            a.increase(to, place, R1, R2);
+        }
+    }
+}
+
+/// What the thread spent was added up: it begins anew. R1 is lost.
+fn forget_spent(a: &mut Assembler) {
+    for doing in [Doing::Running, Doing::Queued, Doing::Disk, Doing::Sleeping] {
+        a.store(THREAD, by_doing(field!(Thread, spent), doing), 0);
+    }
+    a.load(R1, THREAD, field!(Thread, flags));
+    a.and(R1, !Thread::WAITED);
+    a.store(THREAD, field!(Thread, flags), R1);
+}
+
+/// R0 = the [`PairRecord`] of the thread's process and the call in R7, made where there is none; goes to `lost` where there
+/// is no room. R1 to R5 are lost, and the stack's 96 bytes at the end.
+fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
+    let found = a.label();
+    let key = stack(16);
+    a.store(FRAME, Field { width: Width::Word, ..key }, R7);
+    a.load(R1, THREAD, field!(Thread, process));
+    a.store(FRAME, Field { width: Width::Word, ..key.at(4) }, R1);
+    let lookup = |a: &mut Assembler| {
+        a.map(R1, tree.pairs);
+        a.mov(R2, FRAME);
+        a.add(R2, i32::from(key.offset));
+        a.call(Helper::MapLookup);
+    };
+    lookup(a);
+    a.jump_if(Condition::NotEqual, R0, 0, found);
+    let record = key.offset - size_of::<PairRecord>() as i16;
+    for word in (record..key.offset).step_by(8) {
+        a.store(FRAME, Field::double(word), 0);
+    }
+    a.map(R1, tree.pairs);
+    a.mov(R2, FRAME);
+    a.add(R2, i32::from(key.offset));
+    a.mov(R3, FRAME);
+    a.add(R3, i32::from(record));
+    a.mov(R4, NO_EXIST);
+    a.call(Helper::MapUpdate);
+    lookup(a);
+    let there = a.label();
+    a.jump_if(Condition::NotEqual, R0, 0, there);
+    a.count(target.maps.totals, field!(Totals, lost_pairs));
+    a.jump(lost);
+    a.place(there);
+    a.place(found);
+}
+
+/// Flags of bpf_map_update_elem: make a new entry only. Who comes second finds it.
+const NO_EXIST: i32 = 1;

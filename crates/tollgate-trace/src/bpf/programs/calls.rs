@@ -1,0 +1,317 @@
+//! The entry and the return of system calls. These two run at every call of every process of the machine, and what they cost is what
+//! following costs.
+
+use super::bucket::bucket;
+use super::*;
+use crate::bpf::layout::{CALLS, EventRecord, Lane, MOST_SLOTS, NO_CALL, Slot, TABLE};
+
+/// A call of this number is the command's beginning: execve(2) and execveat(2) of the 64-bit table.
+const EXECVE: i32 = libc::SYS_execve as i32;
+const EXECVEAT: i32 = libc::SYS_execveat as i32;
+
+/// `TS_COMPAT` of thread_info.status: the call came through a gate of the 32-bit table.
+const TS_COMPAT: i32 = 2;
+/// `__X32_SYSCALL_BIT` of a call's number.
+const X32_BIT: i32 = 0x4000_0000;
+/// SIGKILL among pending signals.
+const SIGKILL_PENDING: i32 = 1 << (libc::SIGKILL - 1);
+
+/// sys_enter(regs, number): notes which call begins and when.
+///
+/// The time comes last, so that what this program takes counts as outside of the call.
+pub(super) fn enter(a: &mut Assembler, target: &Target) {
+    let leave = a.label();
+    let number = R9;
+    a.mov(CONTEXT, R1);
+    current_thread(a, target, leave);
+
+    // The call's index: its number, in the table that it came through.
+    let (odd, compat, known) = (a.label(), a.label(), a.label());
+    a.load(number, CONTEXT, argument(1));
+    a.load(R1, TASK, Field { offset: target.kernel.task.status, width: Width::Word });
+    a.jump_if(Condition::AnyBit, R1, TS_COMPAT, compat);
+    a.jump_if(Condition::AtLeast, number, TABLE as i32, odd);
+    a.place(known);
+    let unwanted = a.label();
+    if target.only_some {
+        slot_of_call(a, target, number);
+        a.jump_if(Condition::Equal, R2, i32::from(Totals::UNWANTED), unwanted);
+    }
+
+    let slow = a.label();
+    let begin = a.label();
+    a.load(R1, THREAD, field!(Thread, flags));
+    a.jump_if(Condition::NotEqual, R1, 0, slow);
+    a.place(begin);
+    if let Some(files) = &target.maps.files {
+        files::at_entry(a, target, files);
+    }
+    a.store(THREAD, field!(Thread, call), number);
+    a.call(Helper::KtimeGetNs);
+    a.store(THREAD, field!(Thread, entered), R0);
+    a.place(leave);
+    a.exit();
+
+    // The rest of the two tables, and the other two: none of it is worth a hurry.
+    a.place(odd);
+    a.and(number, !X32_BIT);
+    let (beyond, small) = (a.label(), a.label());
+    a.jump_if(Condition::AtLeast, number, TABLE as i32, beyond);
+    a.add(number, 2 * TABLE as i32);
+    a.jump(known);
+    a.place(beyond);
+    a.mov(number, TABLE as i32 - 1);
+    a.jump(known);
+    a.place(compat);
+    a.jump_if(Condition::Below, number, TABLE as i32, small);
+    a.mov(number, TABLE as i32 - 1);
+    a.place(small);
+    a.add(number, TABLE as i32);
+    a.jump(known);
+
+    // It was off the processor outside of calls, or it is to become the command.
+    a.place(slow);
+    let (armed, ended) = (a.label(), a.label());
+    a.jump_if(Condition::AnyBit, R1, Thread::ENDED, ended);
+    a.jump_if(Condition::AnyBit, R1, Thread::ARMED, armed);
+    if let Some(files) = &target.maps.files {
+        a.store(FRAME, stack(16), number);
+        files::settle_fault(a, target, files);
+        a.load(number, FRAME, stack(16));
+    }
+    add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
+    forget_spent(a);
+    a.jump(begin);
+    a.place(ended);
+    a.exit();
+    a.place(armed);
+    leave_unless_command(a, number);
+    release(a, target);
+    a.jump(begin);
+
+    // The command begins with a call that was not asked for: nothing of it is kept, and all that comes after may be.
+    a.place(unwanted);
+    if target.only_some {
+        a.load(R1, THREAD, field!(Thread, flags));
+        a.and(R1, Thread::ARMED);
+        a.jump_if(Condition::Equal, R1, 0, leave);
+        leave_unless_command(a, number);
+        release(a, target);
+        a.exit();
+    }
+}
+
+/// Ends the program unless this call executes a program.
+fn leave_unless_command(a: &mut Assembler, number: Register) {
+    let command = a.label();
+    a.jump_if(Condition::Equal, number, EXECVE, command);
+    a.jump_if(Condition::Equal, number, EXECVEAT, command);
+    a.exit();
+    a.place(command);
+}
+
+/// Here the command begins: its only thread runs.
+fn release(a: &mut Assembler, target: &Target) {
+    a.mov(R7, R9);
+    now(a);
+    a.store(THREAD, field!(Thread, flags), 0);
+    a.store(THREAD, field!(Thread, began), NOW);
+    a.store(THREAD, field!(Thread, since), NOW);
+    a.store(THREAD, field!(Thread, doing), Doing::Running as i32);
+    a.value(R1, target.maps.totals, field!(Totals, began).offset as u32);
+    a.store(R1, Field::double(0), NOW);
+    // Bit 63 leaves the census, and one that runs comes.
+    a.constant(R0, Totals::UNTOLD + 1);
+    take_census(a, target);
+    a.mov(R9, R7);
+}
+
+/// R1 = where the slot of a call is noted, R2 = the slot. `index` is below [`CALLS`].
+fn slot_of_call(a: &mut Assembler, target: &Target, index: Register) {
+    a.value(R1, target.maps.totals, field!(Totals, slot_of).offset as u32);
+    a.mov(R2, index);
+    a.and(R2, CALLS as i32 - 1);
+    a.shl(R2, 1);
+    a.add(R1, R2);
+    a.load(R2, R1, Field { offset: 0, width: Width::Half });
+}
+
+/// sys_exit(regs, result): adds up the call that ends.
+pub(super) fn exit(a: &mut Assembler, target: &Target) {
+    let leave = a.label();
+    let (index, duration) = (R7, R9);
+    a.mov(CONTEXT, R1);
+    current_thread(a, target, leave);
+
+    // A thread that comes from a fork, or that was let go, returns from a call that was not seen to begin.
+    let no_call = NO_CALL as i32;
+    a.load(R1, THREAD, field!(Thread, call));
+    a.jump_if(Condition::Equal, R1, no_call, leave);
+    a.call(Helper::KtimeGetNs);
+    a.mov(duration, R0);
+    a.load(R1, THREAD, field!(Thread, entered));
+    a.sub(duration, R1);
+    // Who is killed does not return: the call is counted as unfinished when the thread ends. strace(1) has it the same.
+    a.load(R2, TASK, Field::double(target.kernel.task.pending));
+    a.jump_if(Condition::AnyBit, R2, SIGKILL_PENDING, leave);
+    a.load(index, THREAD, field!(Thread, call));
+    a.store(THREAD, field!(Thread, call), no_call);
+    a.increase(THREAD, field!(Thread, in_calls), duration, R1);
+
+    let lost = a.label();
+    let (add_more, forget) = (a.label(), a.label());
+    slot(a, target, index, lost);
+    a.mov(R4, R0);
+    a.increase(R4, field!(Slot, total), duration, R1);
+    let shorter = a.label();
+    a.load(R1, R4, field!(Slot, max));
+    a.jump_if(Condition::AtLeast, R1, duration, shorter);
+    a.store(R4, field!(Slot, max), duration);
+    a.place(shorter);
+    let good = a.label();
+    a.load(R1, CONTEXT, argument(1));
+    a.jump_if(Condition::Below, R1, FIRST_ERROR, good);
+    a.increase(R4, field!(Slot, errors), 1, R1);
+    a.place(good);
+    bucket(a, duration);
+    a.shl(R1, 3);
+    a.mov(R2, R4);
+    a.add(R2, R1);
+    a.increase(R2, field!(Slot, histogram), 1, R1);
+
+    let maps = &target.maps;
+    let more = maps.tree.is_some() || maps.events.is_some() || maps.files.is_some();
+    a.load(R1, THREAD, field!(Thread, flags));
+    let unwaited = if more { add_more } else { leave };
+    a.jump_if(Condition::Equal, R1, 0, unwaited);
+    add_spent(a, R4, field!(Slot, spent), field!(Thread, spent), false);
+    a.place(add_more);
+    if let Some(tree) = target.maps.tree {
+        add_to_process(a, target, tree);
+    }
+    if let Some((events, room)) = target.maps.events {
+        keep_event(a, target, events, room);
+    }
+    if let Some(files) = &target.maps.files {
+        files::at_exit(a, target, files);
+    }
+    a.place(forget);
+    a.load(R1, THREAD, field!(Thread, flags));
+    a.jump_if(Condition::Equal, R1, 0, leave);
+    forget_spent(a);
+    a.place(leave);
+    a.exit();
+
+    a.place(lost);
+    a.count(target.maps.totals, field!(Totals, lost_calls));
+    a.jump(forget);
+}
+
+/// Results from here on, as unsigned numbers, are errors: -4095 to -1.
+pub(super) const FIRST_ERROR: i32 = -4095;
+
+/// R0 = the slot of the call in `index` on this processor; goes to `lost` where there is none left. R1 to R5 are lost.
+pub(super) fn slot(a: &mut Assembler, target: &Target, index: Register, lost: Label) {
+    let (new, known) = (a.label(), a.label());
+    slot_of_call(a, target, index);
+    a.jump_if(Condition::Equal, R2, 0, new);
+    a.place(known);
+    // On the stack it outlives the search for the lane.
+    a.store(FRAME, stack(16), R2);
+    lane(a, target);
+    a.jump_if(Condition::Equal, R0, 0, lost);
+    a.load(R1, FRAME, stack(16));
+    a.sub(R1, 1);
+    a.jump_if(Condition::AtLeast, R1, target.maps.slots as i32, lost);
+    a.mul(R1, size_of::<Slot>() as i32);
+    a.add(R0, size_of::<Lane>() as i32);
+    a.add(R0, R1);
+    let end = a.label();
+    a.jump(end);
+
+    // The first call of this kind: the next slot is its own.
+    a.place(new);
+    a.value(R4, target.maps.totals, field!(Totals, slots).offset as u32);
+    a.mov(R3, 1);
+    a.atomic(Atomic::FetchAdd, R4, Field::double(0), R3);
+    a.jump_if(Condition::AtLeast, R3, (target.maps.slots as i32).min(MOST_SLOTS as i32), lost);
+    a.value(R4, target.maps.totals, field!(Totals, call_of).offset as u32);
+    a.mov(R5, R3);
+    a.shl(R5, 1);
+    a.add(R4, R5);
+    a.store(R4, Field { offset: 0, width: Width::Half }, index);
+    a.mov(R2, R3);
+    a.add(R2, 1);
+    a.store(R1, Field { offset: 0, width: Width::Half }, R2);
+    a.jump(known);
+    a.place(end);
+}
+
+/// Adds the call in R7, which took R9, to its process. Threads of a process may do so at once.
+fn add_to_process(a: &mut Assembler, target: &Target, tree: Tree) {
+    let lost = a.label();
+    pair(a, target, tree, lost);
+    a.mov(R4, R0);
+    a.mov(R1, 1);
+    a.atomic(Atomic::Add, R4, field!(PairRecord, count), R1);
+    a.atomic(Atomic::Add, R4, field!(PairRecord, total), R9);
+    let good = a.label();
+    a.load(R1, CONTEXT, argument(1));
+    a.jump_if(Condition::Below, R1, FIRST_ERROR, good);
+    a.mov(R1, 1);
+    a.atomic(Atomic::Add, R4, field!(PairRecord, errors), R1);
+    a.place(good);
+    let greatest = a.label();
+    a.load(R0, R4, field!(PairRecord, max));
+    // Who is overtaken tries again, as often as threads can be expected to meet here.
+    for _ in 0..4 {
+        a.jump_if(Condition::AtLeast, R0, R9, greatest);
+        a.mov(R5, R0);
+        a.atomic(Atomic::CompareExchange, R4, field!(PairRecord, max), R9);
+        a.jump_if(Condition::Equal, R0, R5, greatest);
+    }
+    a.place(greatest);
+    if_unflagged(a, Thread::WAITED, lost);
+    add_spent(a, R4, field!(PairRecord, spent), field!(Thread, spent), true);
+    a.place(lost);
+}
+
+pub(super) fn if_unflagged(a: &mut Assembler, flag: i32, to: Label) {
+    a.load(R1, THREAD, field!(Thread, flags));
+    a.and(R1, flag);
+    a.jump_if(Condition::Equal, R1, 0, to);
+}
+
+/// Keeps the call in R7, which took R9, by itself, while there is room.
+fn keep_event(a: &mut Assembler, target: &Target, events: i32, room: u32) {
+    let full = a.label();
+    a.value(R1, target.maps.totals, field!(Totals, events).offset as u32);
+    a.mov(R2, 1);
+    a.atomic(Atomic::FetchAdd, R1, Field::double(0), R2);
+    a.jump_if(Condition::AtLeast, R2, room as i32, full);
+    a.store(FRAME, Field { offset: -4, width: Width::Word }, R2);
+    a.map(R1, events);
+    a.mov(R2, FRAME);
+    a.add(R2, -4);
+    a.call(Helper::MapLookup);
+    a.jump_if(Condition::Equal, R0, 0, full);
+    let copy = |a: &mut Assembler, to: Field, from: Field| {
+        a.load(R1, THREAD, from);
+        a.store(R0, to, R1);
+    };
+    copy(a, field!(EventRecord, began), field!(Thread, entered));
+    copy(a, field!(EventRecord, process), field!(Thread, process));
+    for doing in [Doing::Queued, Doing::Disk, Doing::Sleeping] {
+        copy(a, by_doing(field!(EventRecord, spent), doing), by_doing(field!(Thread, spent), doing));
+    }
+    a.store(R0, field!(EventRecord, total), R9);
+    a.store(R0, field!(EventRecord, call), R7);
+    a.load(R1, CONTEXT, argument(1));
+    a.store(R0, field!(EventRecord, result), R1);
+    a.mov(R7, R0);
+    a.call(Helper::GetCurrentTaskBtf);
+    a.load(R1, R0, Field { offset: target.kernel.task.pid, width: Width::Word });
+    a.store(R7, field!(EventRecord, thread), R1);
+    a.store(R7, field!(EventRecord, written), 1);
+    a.place(full);
+}

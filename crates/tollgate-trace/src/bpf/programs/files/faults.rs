@@ -1,0 +1,88 @@
+//! Page faults of mapped files, outside of calls.
+
+use super::*;
+
+/// mm_filemap_fault(mapping, page): a page of a mapped file is not there. What the thread waits for from here on, until it calls
+/// or faults again, is that. The time on the processor that a fault takes is not known.
+pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files: &Files) {
+    let o = &files.offsets;
+    let (leave, in_call, no_wait) = (a.label(), a.label(), a.label());
+    a.mov(CONTEXT, R1);
+    current_thread(a, target, leave);
+    if_flagged(a, THREAD, Thread::ARMED | Thread::ENDED, leave);
+    a.load(R7, CONTEXT, argument(0));
+    a.store(FRAME, stack(16), R7);
+    a.load(R1, THREAD, field!(Thread, call));
+    a.jump_if(Condition::NotEqual, R1, NO_CALL as i32, in_call);
+    calls::if_unflagged(a, Thread::WAITED, no_wait);
+    settle_fault(a, target, files);
+    add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
+    forget_spent(a);
+    a.place(no_wait);
+    a.place(in_call);
+    a.load(R7, FRAME, stack(16));
+    read(a, R7, R7, Field::double(o.mapping_host));
+    a.jump_if(Condition::Equal, R7, 0, leave);
+    read(a, R7, R7, Field::double(o.inode_dentry));
+    a.jump_if(Condition::Equal, R7, 0, leave);
+    a.sub(R7, i32::from(o.dentry_alias));
+    a.mov(R9, 0);
+    identify(a, files, ID, leave);
+    note_names(a, target, files);
+    let waits_in_call = a.label();
+    a.load(R1, THREAD, field!(Thread, call));
+    a.jump_if(Condition::NotEqual, R1, NO_CALL as i32, waits_in_call);
+    for half in [0, 8] {
+        a.load(R1, FRAME, stack(ID).at(half));
+        a.store(THREAD, Field::double(field!(Thread, fault).offset + half), R1);
+    }
+    a.place(waits_in_call);
+    let (found, lost) = (a.label(), a.label());
+    fault_key(a, |a, half| a.load(R1, FRAME, stack(ID).at(half)));
+    record(a, files.files, lost, found);
+    a.place(found);
+    a.mov(R1, 1);
+    a.atomic(Atomic::Add, R0, field!(FileRecord, count), R1);
+    a.place(leave);
+    a.exit();
+    a.place(lost);
+    a.count(target.maps.totals, field!(Totals, lost_files));
+    a.exit();
+}
+
+/// R7 = the [`FileKey`] of the page faults of a file, whose halves `half` loads to R1.
+fn fault_key(a: &mut Assembler, half: impl Fn(&mut Assembler, i16)) {
+    for at in [0, 8] {
+        half(a, at);
+        a.store(FRAME, stack(KEY).at(at), R1);
+    }
+    a.store(FRAME, on_stack(KEY, field!(FileKey, call)), FAULT as i32);
+    a.store(FRAME, on_stack(KEY, field!(FileKey, padding)), 0);
+    a.mov(R7, FRAME);
+    a.add(R7, i32::from(-KEY));
+}
+
+/// The thread is about to forget what it spent outside of calls: that is the last fault's, where there was one. R0 to R5 and R7
+/// are lost.
+pub(in crate::bpf::programs) fn settle_fault(a: &mut Assembler, target: &Target, files: &Files) {
+    let (none, lost, found) = (a.label(), a.label(), a.label());
+    let last = field!(Thread, fault).offset;
+    a.load(R1, THREAD, field!(FileId, device).at(last));
+    a.jump_if(Condition::Equal, R1, 0, none);
+    fault_key(a, |a, half| a.load(R1, THREAD, Field::double(last + half)));
+    for half in [0, 8] {
+        a.store(THREAD, Field::double(last + half), 0);
+    }
+    record(a, files.files, lost, found);
+    a.place(lost);
+    a.count(target.maps.totals, field!(Totals, lost_files));
+    a.jump(none);
+    a.place(found);
+    a.mov(R4, R0);
+    for doing in [Doing::Queued, Doing::Disk, Doing::Sleeping] {
+        a.load(R1, THREAD, by_doing(field!(Thread, spent), doing));
+        a.atomic(Atomic::Add, R4, field!(FileRecord, total), R1);
+    }
+    add_spent(a, R4, field!(FileRecord, spent), field!(Thread, spent), true);
+    a.place(none);
+}

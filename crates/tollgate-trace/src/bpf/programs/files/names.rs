@@ -1,0 +1,178 @@
+//! From a descriptor to a file, and from a file to its names.
+
+use super::*;
+use crate::bpf::asm::Operation;
+
+/// R7 = the dentry and R9 = the mount of the descriptor on the stack; goes to `none` where there is no such descriptor.
+pub(super) fn path_of_descriptor(a: &mut Assembler, files: &Files, none: Label) {
+    let o = &files.offsets;
+    a.call(Helper::GetCurrentTaskBtf);
+    a.mov(R7, R0);
+    read(a, R7, R7, Field::double(o.task_files));
+    a.jump_if(Condition::Equal, R7, 0, none);
+    read(a, R7, R7, Field::double(o.files_fdt));
+    read(a, R9, R7, word(o.fdt_max));
+    a.load(R1, FRAME, Field { offset: -DESCRIPTOR, width: Width::Word });
+    a.jump_if(Condition::AtLeast, R1, R9, none);
+    read(a, R7, R7, Field::double(o.fdt_fd));
+    a.load(R1, FRAME, Field { offset: -DESCRIPTOR, width: Width::Word });
+    a.shl(R1, 3);
+    a.add(R7, R1);
+    read(a, R7, R7, Field::double(0));
+    a.jump_if(Condition::Equal, R7, 0, none);
+    a.add(R7, i32::from(o.file_path));
+    path(a, files);
+}
+
+/// R7 = the dentry and R9 = the mount of the `struct path` at R7.
+pub(super) fn path(a: &mut Assembler, files: &Files) {
+    let o = &files.offsets;
+    read(a, R9, R7, Field::double(o.path_mnt));
+    a.sub(R9, i32::from(o.mount_mnt));
+    read(a, R7, R7, Field::double(o.path_dentry));
+}
+
+/// Puts the [`FileId`] of the dentry in R7 on the stack; goes to `none` where it has no inode. R0 to R5 are lost.
+pub(super) fn identify(a: &mut Assembler, files: &Files, to: i16, none: Label) {
+    let o = &files.offsets;
+    read(a, R1, R7, Field::double(o.dentry_inode));
+    a.jump_if(Condition::Equal, R1, 0, none);
+    a.store(FRAME, stack(INODE), R1);
+    read(a, R1, R1, Field::double(o.inode_number));
+    a.store(FRAME, on_stack(to, field!(FileId, inode)), R1);
+    a.load(R1, FRAME, stack(INODE));
+    read(a, R1, R1, word(o.inode_generation));
+    a.store(FRAME, on_stack(to, field!(FileId, tells_apart)), R1);
+    read(a, R1, R7, word(o.dentry_hash));
+    a.load(R2, FRAME, on_stack(to, field!(FileId, tells_apart)));
+    a.operate(Operation::Xor, R1, R2);
+    a.store(FRAME, on_stack(to, field!(FileId, tells_apart)), R1);
+    a.load(R1, FRAME, stack(INODE));
+    read(a, R1, R1, Field::double(o.inode_sb));
+    a.store(FRAME, stack(INODE), R1);
+    read(a, R1, R1, word(o.sb_device));
+    a.store(FRAME, on_stack(to, field!(FileId, device)), R1);
+}
+
+/// Of what has no name, all are one. R0 to R5 are lost.
+pub(super) fn unite_nameless(a: &mut Assembler, files: &Files) {
+    let o = &files.offsets;
+    a.load(R1, FRAME, stack(INODE));
+    read(a, R2, R1, Field::double(o.sb_magic));
+    let (nameless, named) = (a.label(), a.label());
+    for (magic, device) in [(PIPEFS, PIPE), (SOCKFS, SOCKET), (ANON_INODE_FS, ANON_INODE)] {
+        a.mov(R1, device);
+        a.jump_if(Condition::Equal, R2, magic, nameless);
+    }
+    a.jump(named);
+    a.place(nameless);
+    a.store(FRAME, on_stack(ID, field!(FileId, device)), R1);
+    a.store(FRAME, on_stack(ID, field!(FileId, tells_apart)), 0);
+    a.store(FRAME, on_stack(ID, field!(FileId, inode)), 0);
+    a.place(named);
+}
+
+/// Notes the name of the dentry in R7, in the mount in R9, whose id is on the stack, and those of the directories above it, as far
+/// as they are not known. R0 to R7 and R9 are lost.
+pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
+    let o = &files.offsets;
+    let (again, crossed, within, done) = (a.label(), a.label(), a.label(), a.label());
+    let keep_id = stack(KEY);
+    for half in [0, 8] {
+        a.load(R1, FRAME, stack(ID).at(half));
+        a.store(FRAME, keep_id.at(half), R1);
+    }
+    a.load(R1, FRAME, on_stack(ID, field!(FileId, device)));
+    for device in [PIPE, SOCKET, ANON_INODE] {
+        a.jump_if(Condition::Equal, R1, device, done);
+    }
+    a.mov(R6, 0);
+    a.place(again);
+    a.map(R1, files.names);
+    a.mov(R2, FRAME);
+    a.add(R2, i32::from(-ID));
+    a.call(Helper::MapLookup);
+    a.jump_if(Condition::NotEqual, R0, 0, done);
+    // The root of a mount has the name of the directory that it is mounted on. Mounts may lie on top of each other.
+    a.place(crossed);
+    a.jump_if(Condition::AtLeast, R6, DEEPEST, done);
+    a.add(R6, 1);
+    read(a, R1, R9, Field::double(o.mount_mnt + o.vfsmount_root));
+    a.jump_if(Condition::NotEqual, R1, R7, within);
+    read(a, R1, R9, Field::double(o.mount_parent));
+    a.jump_if(Condition::Equal, R1, R9, within);
+    a.store(FRAME, stack(CROSSED), R1);
+    read(a, R7, R9, Field::double(o.mount_mountpoint));
+    a.load(R9, FRAME, stack(CROSSED));
+    a.jump(crossed);
+    a.place(within);
+    // Without a mount nobody knows what the root of a file system is called.
+    let some_mount = a.label();
+    a.jump_if(Condition::NotEqual, R9, 0, some_mount);
+    read(a, R1, R7, Field::double(o.dentry_parent));
+    a.jump_if(Condition::Equal, R1, R7, done);
+    a.place(some_mount);
+    name(a, target, files, done);
+    // Up, if there is an up.
+    read(a, R1, R7, Field::double(o.dentry_parent));
+    a.jump_if(Condition::Equal, R1, R7, done);
+    a.mov(R7, R1);
+    for half in [0, 8] {
+        a.load(R1, FRAME, stack(PARENT).at(half));
+        a.store(FRAME, stack(ID).at(half), R1);
+    }
+    a.jump(again);
+    a.place(done);
+    for half in [0, 8] {
+        a.load(R1, FRAME, keep_id.at(half));
+        a.store(FRAME, stack(ID).at(half), R1);
+    }
+}
+
+/// Notes what the dentry in R7 is called and in which directory it is, for the id on the stack; the directory's own id is on the
+/// stack then. A root is its own directory. R0 to R5 are lost.
+fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
+    let o = &files.offsets;
+    a.store(FRAME, stack(CROSSED), R7);
+    read(a, R7, R7, Field::double(o.dentry_parent));
+    identify(a, files, PARENT, none);
+    a.load(R7, FRAME, stack(CROSSED));
+    scratch(a, files, none);
+    a.store(FRAME, stack(CROSSED), R9);
+    a.mov(R9, R0);
+    a.add(R9, i32::from(field!(Scratch, name).offset));
+    for half in [0, 8] {
+        a.load(R1, FRAME, stack(PARENT).at(half));
+        a.store(R9, Field::double(field!(NameRecord, parent).offset + half), R1);
+    }
+    read(a, R3, R7, Field::double(o.dentry_name));
+    a.mov(R1, R9);
+    a.add(R1, i32::from(field!(NameRecord, name).offset));
+    a.mov(R2, size_of_name());
+    a.call(Helper::ProbeReadKernelString);
+    a.map(R1, files.names);
+    a.mov(R2, FRAME);
+    a.add(R2, i32::from(-ID));
+    a.mov(R3, R9);
+    a.mov(R4, 0);
+    a.call(Helper::MapUpdate);
+    let kept = a.label();
+    a.jump_if(Condition::Equal, R0, 0, kept);
+    a.count(target.maps.totals, field!(Totals, lost_names));
+    a.place(kept);
+    a.load(R9, FRAME, stack(CROSSED));
+}
+
+fn size_of_name() -> i32 {
+    crate::bpf::layout::NAME as i32
+}
+
+/// R0 = this processor's [`Scratch`].
+pub(super) fn scratch(a: &mut Assembler, files: &Files, none: Label) {
+    a.store(FRAME, Field { offset: -ZERO, width: Width::Word }, 0);
+    a.map(R1, files.scratch);
+    a.mov(R2, FRAME);
+    a.add(R2, i32::from(-ZERO));
+    a.call(Helper::MapLookup);
+    a.jump_if(Condition::Equal, R0, 0, none);
+}

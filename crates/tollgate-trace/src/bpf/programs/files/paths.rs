@@ -1,0 +1,73 @@
+//! Paths that are given to calls which open nothing.
+
+use super::*;
+
+/// R7 = a [`PathKey`] of the call on the stack, from its arguments; goes to `none` where there is no path to be read, and to
+/// `of_descriptor` where the path is empty and a descriptor stands in front of it (`AT_EMPTY_PATH`).
+pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: Label, of_descriptor: Label) {
+    let o = &files.offsets;
+    let arguments = field!(Thread, arguments).offset;
+    scratch(a, files, none);
+    a.mov(R7, R0);
+    let key = field!(Scratch, path).offset;
+    for at in (0..size_of::<PathKey>() as i16).step_by(8) {
+        a.store(R7, Field::double(key + at), 0);
+    }
+    // R6 = the directory's descriptor, R3 = the path.
+    let (at, both) = (a.label(), a.label());
+    a.load(R1, FRAME, stack(AIM));
+    a.mov(R6, libc::AT_FDCWD);
+    a.load(R3, THREAD, Field::double(arguments));
+    a.jump_if(Condition::AnyBit, R1, i32::from(aim::PATH_AT), at);
+    a.jump(both);
+    a.place(at);
+    a.mov(R6, R3);
+    a.load(R3, THREAD, Field::double(arguments + 8));
+    a.place(both);
+    // Descriptors are ints: the upper half of their register says nothing.
+    a.shl(R6, 32);
+    a.shr(R6, 32);
+    a.mov(R1, R7);
+    a.add(R1, i32::from(key + field!(PathKey, path).offset));
+    a.mov(R2, crate::bpf::layout::PATH as i32);
+    a.call(Helper::ProbeReadUserString);
+    a.jump_if(Condition::Negative, R0, 1, none);
+    let (some, absolute) = (a.label(), a.label());
+    a.store(FRAME, Field { offset: -DESCRIPTOR, width: Width::Word }, R6);
+    a.jump_if(Condition::NotEqual, R0, 1, some);
+    a.load(R1, FRAME, stack(AIM));
+    a.and(R1, i32::from(aim::PATH_AT));
+    a.jump_if(Condition::Equal, R1, 0, none);
+    a.jump(of_descriptor);
+    a.place(some);
+    a.store(R7, field!(PathKey, length).at(key), R0);
+    a.load(R1, FRAME, stack(KEEP_R7));
+    a.store(R7, field!(PathKey, call).at(key), R1);
+    a.load(R1, R7, Field { offset: key + field!(PathKey, path).offset, width: Width::Byte });
+    a.jump_if(Condition::Equal, R1, i32::from(b'/'), absolute);
+
+    // A relative path begins at the current directory, or at the one that was given.
+    let (given, found) = (a.label(), a.label());
+    a.constant(R1, u64::from(libc::AT_FDCWD as u32));
+    a.jump_if(Condition::NotEqual, R6, R1, given);
+    a.call(Helper::GetCurrentTaskBtf);
+    a.mov(R7, R0);
+    read(a, R7, R7, Field::double(o.task_fs));
+    a.jump_if(Condition::Equal, R7, 0, none);
+    a.add(R7, i32::from(o.fs_pwd));
+    path(a, files);
+    a.jump(found);
+    a.place(given);
+    path_of_descriptor(a, files, none);
+    a.place(found);
+    identify(a, files, ID, none);
+    note_names(a, target, files);
+    scratch(a, files, none);
+    a.mov(R7, R0);
+    for half in [0, 8] {
+        a.load(R1, FRAME, stack(ID).at(half));
+        a.store(R7, Field::double(key + field!(PathKey, directory).offset + half), R1);
+    }
+    a.place(absolute);
+    a.add(R7, i32::from(key));
+}

@@ -1,0 +1,233 @@
+//! How threads come to be, what they execute, and how they end.
+
+use super::calls::slot;
+use super::*;
+use crate::bpf::layout::{Lane, NO_CALL, ProcessRecord, Slot};
+
+/// `CLONE_THREAD` of clone(2): it belongs to the process of who makes it.
+const CLONE_THREAD: i32 = libc::CLONE_THREAD;
+/// `BPF_LOCAL_STORAGE_GET_F_CREATE`.
+const CREATE: i32 = 1;
+/// A [`ProcessRecord`] on the stack.
+const RECORD: i16 = 24 + size_of::<ProcessRecord>() as i16;
+
+/// task_newtask(task, flags): a thread of the tree has made another one, which has not run yet.
+///
+/// Workers of io_uring come by here as well. They have CLONE_THREAD, and are threads of their process as in /proc.
+pub(super) fn new(a: &mut Assembler, target: &Target) {
+    let leave = a.label();
+    let parent = R7;
+    a.mov(CONTEXT, R1);
+    current_thread(a, target, leave);
+    if_flagged(a, THREAD, Thread::ARMED | Thread::ENDED, leave);
+    a.mov(parent, THREAD);
+    a.load(R2, CONTEXT, argument(0));
+    storage(a, target, R2, CREATE);
+    let made = a.label();
+    a.jump_if(Condition::NotEqual, R0, 0, made);
+    a.count(target.maps.totals, field!(Totals, lost_threads));
+    a.exit();
+    a.place(made);
+    a.mov(THREAD, R0);
+    now(a);
+    a.store(THREAD, field!(Thread, call), NO_CALL as i32);
+    a.store(THREAD, field!(Thread, began), NOW);
+    a.store(THREAD, field!(Thread, since), NOW);
+
+    let (same_process, has_process) = (a.label(), a.label());
+    a.load(R1, CONTEXT, argument(1));
+    a.jump_if(Condition::AnyBit, R1, CLONE_THREAD, same_process);
+    a.value(R1, target.maps.totals, field!(Totals, processes).offset as u32);
+    a.mov(R2, 1);
+    a.atomic(Atomic::FetchAdd, R1, Field::double(0), R2);
+    a.store(THREAD, field!(Thread, process), R2);
+    if let Some(tree) = target.maps.tree {
+        add_process(a, target, tree, parent);
+    }
+    a.jump(has_process);
+    a.place(same_process);
+    a.load(R1, parent, field!(Thread, process));
+    a.store(THREAD, field!(Thread, process), R1);
+    if let Some(tree) = target.maps.tree {
+        with_record(a, tree, |a| {
+            a.mov(R1, 1);
+            a.atomic(Atomic::Add, R0, field!(ProcessRecord, threads), R1);
+        });
+    }
+    a.place(has_process);
+
+    for total in [field!(Totals, threads), field!(Totals, alive)] {
+        a.count(target.maps.totals, total);
+    }
+    // Its storage was all zero, and that is "runs": the census has not heard of it.
+    a.store(THREAD, field!(Thread, doing), Doing::Queued as i32);
+    a.constant(R0, 1 << 20);
+    take_census(a, target);
+    a.place(leave);
+    a.exit();
+}
+
+/// Makes the record of the process of R8, whose parent's thread is R7.
+fn add_process(a: &mut Assembler, target: &Target, tree: Tree, parent: Register) {
+    let on_stack = |field: Field| field.at(-RECORD);
+    for word in (-RECORD..-24).step_by(8) {
+        a.store(FRAME, Field::double(word), 0);
+    }
+    a.load(R1, parent, field!(Thread, process));
+    a.store(FRAME, on_stack(field!(ProcessRecord, parent)), R1);
+    a.load(R1, CONTEXT, argument(0));
+    a.load(R1, R1, Field { offset: target.kernel.task.tgid, width: Width::Word });
+    a.store(FRAME, on_stack(field!(ProcessRecord, pid)), R1);
+    a.store(FRAME, on_stack(field!(ProcessRecord, threads)), 1);
+    a.store(FRAME, on_stack(field!(ProcessRecord, began)), NOW);
+    // Until it executes something it has its parent's name.
+    a.mov(R1, FRAME);
+    a.add(R1, i32::from(on_stack(field!(ProcessRecord, name)).offset));
+    a.mov(R2, 16);
+    a.call(Helper::GetCurrentComm);
+    process_key(a);
+    a.map(R1, tree.processes);
+    a.mov(R2, FRAME);
+    a.add(R2, -8);
+    a.mov(R3, FRAME);
+    a.add(R3, i32::from(-RECORD));
+    a.mov(R4, 0);
+    a.call(Helper::MapUpdate);
+    let kept = a.label();
+    a.jump_if(Condition::Equal, R0, 0, kept);
+    a.count(target.maps.totals, field!(Totals, lost_processes));
+    a.place(kept);
+}
+
+/// Puts the number of the process of R8 on the stack.
+fn process_key(a: &mut Assembler) {
+    a.load(R1, THREAD, field!(Thread, process));
+    a.store(FRAME, Field { offset: -8, width: Width::Word }, R1);
+}
+
+/// Does something with R0 = the record of the process of R8, where there is one. R1 to R5 are lost.
+fn with_record(a: &mut Assembler, tree: Tree, with: impl FnOnce(&mut Assembler)) {
+    let none = a.label();
+    process_key(a);
+    a.map(R1, tree.processes);
+    a.mov(R2, FRAME);
+    a.add(R2, -8);
+    a.call(Helper::MapLookup);
+    a.jump_if(Condition::Equal, R0, 0, none);
+    with(a);
+    a.place(none);
+}
+
+/// sched_process_exec(task, old_pid, program): the process has another name.
+pub(super) fn exec(a: &mut Assembler, target: &Target) {
+    let leave = a.label();
+    current_thread(a, target, leave);
+    if_flagged(a, THREAD, Thread::ARMED, leave);
+    if let Some(tree) = target.maps.tree {
+        with_record(a, tree, |a| {
+            a.mov(R6, R0);
+            a.load(R1, TASK, Field { offset: target.kernel.task.tgid, width: Width::Word });
+            a.store(R6, field!(ProcessRecord, pid), R1);
+            a.increase(R6, field!(ProcessRecord, execs), 1, R1);
+            a.mov(R1, R6);
+            a.add(R1, i32::from(field!(ProcessRecord, name).offset));
+            a.mov(R2, 16);
+            a.call(Helper::GetCurrentComm);
+        });
+    }
+    a.place(leave);
+    a.exit();
+}
+
+/// sched_process_exit(task): a thread ends. With the last one of the command's process real time is told apart no more.
+pub(super) fn end(a: &mut Assembler, target: &Target) {
+    let (leave, gone) = (a.label(), a.label());
+    current_thread(a, target, leave);
+    if_flagged(a, THREAD, Thread::ENDED, leave);
+    if_flagged(a, THREAD, Thread::ARMED, gone);
+    now(a);
+    add_up(a, target);
+    a.load(R1, TASK, Field::double(target.kernel.task.signal));
+    a.load(R1, R1, Field { offset: target.kernel.task.live, width: Width::Word });
+    a.jump_if(Condition::NotEqual, R1, 0, gone);
+    if let Some(tree) = target.maps.tree {
+        with_record(a, tree, |a| a.store(R0, field!(ProcessRecord, ended), NOW));
+    }
+    a.load(R1, THREAD, field!(Thread, process));
+    a.jump_if(Condition::NotEqual, R1, 0, gone);
+    a.value(R1, target.maps.totals, field!(Totals, ended).offset as u32);
+    a.store(R1, Field::double(0), NOW);
+    a.constant(R0, Totals::UNTOLD);
+    take_census(a, target);
+    a.place(gone);
+    set_flags(a, THREAD, Thread::ENDED);
+    a.value(R1, target.maps.totals, field!(Totals, alive).offset as u32);
+    a.mov(R2, -1);
+    a.atomic(Atomic::Add, R1, Field::double(0), R2);
+    a.place(leave);
+    a.exit();
+}
+
+/// An iterator's program, for each task of the machine: adds up the threads that are still there.
+pub(super) fn remaining(a: &mut Assembler, target: &Target) {
+    let leave = a.label();
+    a.load(TASK, R1, argument(1));
+    a.jump_if(Condition::Equal, TASK, 0, leave);
+    thread_of(a, target, TASK);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    a.mov(THREAD, R0);
+    if_flagged(a, THREAD, Thread::ENDED | Thread::ARMED, leave);
+    now(a);
+    charge(a, THREAD);
+    add_up(a, target);
+    set_flags(a, THREAD, Thread::ENDED);
+    a.place(leave);
+    a.exit();
+}
+
+/// Adds up what the thread did outside of calls, and the call that it does not return from. R7 is kept in R6.
+fn add_up(a: &mut Assembler, target: &Target) {
+    let (outside, in_call, lost, done) = (a.label(), a.label(), a.label(), a.label());
+    a.mov(R6, R7);
+    a.load(R7, THREAD, field!(Thread, call));
+    a.jump_if(Condition::NotEqual, R7, NO_CALL as i32, in_call);
+    // It was outside to the end: what it spent there belongs to it.
+    a.store(THREAD, field!(Thread, entered), NOW);
+    add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
+    a.jump(outside);
+
+    a.place(in_call);
+    slot(a, target, R7, lost);
+    a.increase(R0, field!(Slot, unfinished), 1, R1);
+    if let Some(tree) = target.maps.tree {
+        let full = a.label();
+        pair(a, target, tree, full);
+        a.mov(R1, 1);
+        a.atomic(Atomic::Add, R0, field!(PairRecord, unfinished), R1);
+        a.place(full);
+    }
+
+    a.jump(outside);
+    a.place(lost);
+    a.count(target.maps.totals, field!(Totals, lost_calls));
+
+    a.place(outside);
+    // Outside is what was not in calls, from its first moment to the last.
+    a.load(R7, THREAD, field!(Thread, entered));
+    a.load(R1, THREAD, field!(Thread, began));
+    a.sub(R7, R1);
+    a.load(R1, THREAD, field!(Thread, in_calls));
+    a.sub(R7, R1);
+    lane(a, target);
+    a.jump_if(Condition::Equal, R0, 0, done);
+    a.increase(R0, field!(Lane, outside), R7, R1);
+    add_spent(a, R0, field!(Lane, outside_spent), field!(Thread, outside), false);
+    if let Some(tree) = target.maps.tree {
+        with_record(a, tree, |a| {
+            a.atomic(Atomic::Add, R0, field!(ProcessRecord, outside), R7);
+            add_spent(a, R0, field!(ProcessRecord, outside_spent), field!(Thread, outside), true);
+        });
+    }
+    a.place(done);
+    a.mov(R7, R6);
+}

@@ -1,0 +1,120 @@
+//! The scheduler: who leaves a processor and why, who is woken, who gets a processor.
+//!
+//! The kernel calls these with the queue of the task's processor locked, so that what is told of one task comes in order. A task is
+//! woken on another processor only after it was switched out.
+
+use super::*;
+
+// Bits of task_struct.__state: include/linux/sched.h.
+const UNINTERRUPTIBLE: i32 = 0x2;
+const DEAD: i32 = 0x80;
+const WAKE_KILL: i32 = 0x100;
+const NO_LOAD: i32 = 0x400;
+const RT_LOCK: i32 = 0x1000;
+
+/// Where the change of the census is kept while the two tasks are looked at.
+const CHANGE: i16 = 8;
+
+/// sched_switch(preempted, previous, next, state): one thread leaves this processor, another one gets it.
+///
+/// Both may be of the tree. The census is changed once, so that a switch between two of them is none.
+pub(super) fn switch(a: &mut Assembler, target: &Target) {
+    let leave = a.label();
+    let (previous, next) = (R7, THREAD);
+    a.mov(CONTEXT, R1);
+    a.load(R7, CONTEXT, argument(2));
+    thread_of(a, target, R7);
+    a.mov(next, R0);
+    a.load(R7, CONTEXT, argument(1));
+    thread_of(a, target, R7);
+    a.mov(previous, R0);
+    let ours = a.label();
+    a.jump_if(Condition::NotEqual, previous, 0, ours);
+    a.jump_if(Condition::Equal, next, 0, leave);
+    a.place(ours);
+    now(a);
+    a.store(FRAME, stack(CHANGE), 0);
+
+    let no_previous = a.label();
+    a.jump_if(Condition::Equal, previous, 0, no_previous);
+    if_flagged(a, previous, Thread::ARMED, no_previous);
+    a.store(previous, field!(Thread, since), NOW);
+    why_switched(a, target, previous);
+    change_doing(a, previous);
+    a.store(FRAME, stack(CHANGE), R0);
+    a.place(no_previous);
+
+    let no_next = a.label();
+    a.jump_if(Condition::Equal, next, 0, no_next);
+    if_flagged(a, next, Thread::ARMED, no_next);
+    charge(a, next);
+    a.mov(R5, Doing::Running as i32);
+    change_doing(a, next);
+    a.load(R1, FRAME, stack(CHANGE));
+    a.add(R0, R1);
+    a.store(FRAME, stack(CHANGE), R0);
+    a.place(no_next);
+
+    a.load(R0, FRAME, stack(CHANGE));
+    take_census(a, target);
+    a.place(leave);
+    a.exit();
+}
+
+/// R5 = what a thread does that leaves the processor, as [`Doing`]. R1 is lost.
+fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
+    let (known, sleeps) = (a.label(), a.label());
+    a.mov(R5, Doing::Queued as i32);
+    a.load(R1, CONTEXT, argument(0));
+    a.jump_if(Condition::AnyBit, R1, 0xff, known);
+    match target.kernel.task.state {
+        None => a.load(R1, CONTEXT, argument(3)),
+        Some(offset) => {
+            a.load(R1, CONTEXT, argument(1));
+            a.load(R1, R1, Field { offset, width: Width::Word });
+        }
+    }
+    a.jump_if(Condition::Equal, R1, 0, known);
+    // TASK_IDLE is uninterruptible and yet no load: state I, which is not D.
+    a.jump_if(Condition::AnyBit, R1, DEAD | NO_LOAD, sleeps);
+    let (deep, disk) = (a.label(), a.label());
+    a.jump_if(Condition::AnyBit, R1, UNINTERRUPTIBLE | RT_LOCK, deep);
+    a.jump(sleeps);
+    a.place(deep);
+    // vfork(2) and posix_spawn(3) wait for their child in state D, so that only SIGKILL ends it. That is no disk.
+    a.jump_if(Condition::AnyBit, R1, WAKE_KILL, disk);
+    let is_disk = a.label();
+    a.jump(is_disk);
+    a.place(disk);
+    a.load(R1, previous, field!(Thread, call));
+    for call in [libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3] {
+        a.jump_if(Condition::Equal, R1, call as i32, sleeps);
+    }
+    a.place(is_disk);
+    a.mov(R5, Doing::Disk as i32);
+    a.jump(known);
+    a.place(sleeps);
+    a.mov(R5, Doing::Sleeping as i32);
+    a.place(known);
+}
+
+/// sched_wakeup(task): who slept is queued from here on.
+pub(super) fn wakeup(a: &mut Assembler, target: &Target) {
+    let leave = a.label();
+    a.mov(CONTEXT, R1);
+    a.load(TASK, CONTEXT, argument(0));
+    thread_of(a, target, TASK);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    a.mov(THREAD, R0);
+    if_flagged(a, THREAD, Thread::ARMED, leave);
+    // Who still runs, or is queued, was woken before it slept.
+    a.load(R1, THREAD, field!(Thread, doing));
+    a.jump_if(Condition::Below, R1, Doing::Disk as i32, leave);
+    now(a);
+    charge(a, THREAD);
+    a.mov(R5, Doing::Queued as i32);
+    change_doing(a, THREAD);
+    take_census(a, target);
+    a.place(leave);
+    a.exit();
+}

@@ -1,0 +1,202 @@
+//! bpf(2): programs, links, and what the kernel tells of them; and maps, see [`memory`]. Each is a descriptor of ours, and gone with it.
+
+#![allow(unsafe_code)] // bpf(2) takes addresses in a union, and the memory of maps is shared with the kernel.
+
+mod memory;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+pub(super) use memory::{MOST_PROCESSORS, Map, MapKind, Mapped, Shared};
+
+// Commands and the type of our programs: include/uapi/linux/bpf.h. So in `memory`.
+const PROG_LOAD: u32 = 5;
+const OBJ_INFO: u32 = 15;
+const RAW_TRACEPOINT_OPEN: u32 = 17;
+const BTF_BY_ID: u32 = 19;
+const LINK_CREATE: u32 = 28;
+const ITER_CREATE: u32 = 33;
+const PROG_TYPE_TRACING: u32 = 26;
+/// The vmlinux's own types: the first that the kernel registers.
+const VMLINUX_BTF: u32 = 1;
+
+/// `union bpf_attr`, as words. The largest command takes 152 bytes.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Attributes([u8; 160]);
+
+impl Attributes {
+    const fn new() -> Self {
+        Self([0; 160])
+    }
+
+    fn word(mut self, at: usize, value: u32) -> Self {
+        self.0[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        self
+    }
+
+    fn fd(self, at: usize, fd: BorrowedFd) -> Self {
+        self.word(at, fd.as_raw_fd() as u32)
+    }
+
+    fn double(mut self, at: usize, value: u64) -> Self {
+        self.0[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        self
+    }
+
+    fn name(mut self, at: usize, name: &str) -> Self {
+        let length = name.len().min(15);
+        self.0[at..at + length].copy_from_slice(&name.as_bytes()[..length]);
+        self
+    }
+
+    /// # Safety
+    /// Addresses among the attributes must be valid for what the command does with them.
+    unsafe fn call(&mut self, command: u32, size: usize) -> io::Result<i32> {
+        // SAFETY: the attributes are `size` bytes at least, and by the caller's word their addresses are valid.
+        let result = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), size) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
+    }
+
+    /// # Safety
+    /// As [`Self::call`], and the command must return a new descriptor.
+    unsafe fn open(&mut self, command: u32, size: usize) -> io::Result<OwnedFd> {
+        // SAFETY: by the caller's word.
+        let fd = unsafe { self.call(command, size) }?;
+        // SAFETY: the kernel has just given us this descriptor.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+}
+
+/// A program to be loaded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ToLoad<'a> {
+    pub name: &'a str,
+    pub words: &'a [u64],
+    /// `BPF_TRACE_*`.
+    pub attach_type: u32,
+    /// The type in the kernel's description that says what the program gets.
+    pub attach_id: u32,
+}
+
+pub(super) const TRACE_RAW_TRACEPOINT: u32 = 23;
+pub(super) const TRACE_ITERATOR: u32 = 28;
+
+/// A refused program: the error, and the verifier's last words.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub error: io::Error,
+    pub log: String,
+}
+
+/// Loads a program; where the verifier refuses it, loads it again with a log.
+pub(super) fn load(program: ToLoad) -> Result<OwnedFd, Refused> {
+    let error = match load_with_log(program, &mut []) {
+        Ok(fd) => return Ok(fd),
+        Err(error) => error,
+    };
+    let mut log = vec![0u8; 1 << 20];
+    let error = match load_with_log(program, &mut log) {
+        Ok(fd) => return Ok(fd),
+        // A log that is too short is no reason.
+        Err(again) if again.raw_os_error() == Some(libc::ENOSPC) => error,
+        Err(again) => again,
+    };
+    let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+    Err(Refused { error, log: String::from_utf8_lossy(&log[..end]).into_owned() })
+}
+
+fn load_with_log(program: ToLoad, log: &mut [u8]) -> io::Result<OwnedFd> {
+    const LICENSE: &std::ffi::CStr = c"Dual MIT/GPL";
+    let mut attributes = Attributes::new()
+        .word(0, PROG_TYPE_TRACING)
+        .word(4, program.words.len() as u32)
+        .double(8, program.words.as_ptr() as u64)
+        .double(16, LICENSE.as_ptr() as u64)
+        .name(48, program.name)
+        .word(68, program.attach_type)
+        .word(108, program.attach_id);
+    if !log.is_empty() {
+        attributes = attributes.word(24, 1).word(28, log.len() as u32).double(32, log.as_mut_ptr() as u64);
+    }
+    // SAFETY: instructions, license and log are valid for their lengths during the call.
+    unsafe { attributes.open(PROG_LOAD, 144) }
+}
+
+/// Attaches a program to the tracepoint that it was loaded for.
+pub(super) fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
+    let mut attributes = Attributes::new().fd(8, program.as_fd());
+    // SAFETY: there are no addresses, and a link is a descriptor.
+    unsafe { attributes.open(RAW_TRACEPOINT_OPEN, 16) }
+}
+
+/// Runs an iterator's program over all that it iterates over.
+pub(super) fn iterate(program: &OwnedFd) -> io::Result<()> {
+    let mut attributes = Attributes::new().fd(0, program.as_fd()).word(8, TRACE_ITERATOR);
+    // SAFETY: there are no addresses, and a link is a descriptor.
+    let link = unsafe { attributes.open(LINK_CREATE, 48) }?;
+    let mut attributes = Attributes::new().fd(0, link.as_fd());
+    // SAFETY: as above; an iterator is a descriptor.
+    let iterator = unsafe { attributes.open(ITER_CREATE, 8) }?;
+    let mut buffer = [0u8; 64];
+    while rustix::io::read(&iterator, &mut buffer)? > 0 {}
+    Ok(())
+}
+
+/// What the kernel says of a loaded program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ProgramInfo {
+    /// Runs that were left out because the program was at work on the same processor.
+    pub misses: u64,
+    /// Instructions as the verifier left them, and how many it went through on all ways.
+    pub instructions: u32,
+    pub verified: u32,
+}
+
+/// Asks for it.
+pub(super) fn program_info(program: &OwnedFd) -> io::Result<ProgramInfo> {
+    let mut info = [0u8; 232];
+    let mut attributes = Attributes::new()
+        .fd(0, program.as_fd())
+        .word(4, info.len() as u32)
+        .double(8, info.as_mut_ptr() as u64);
+    // SAFETY: the kernel writes no more than the length that is given.
+    unsafe { attributes.call(OBJ_INFO, 16) }?;
+    // recursion_misses, xlated_prog_len and verified_insns of struct bpf_prog_info.
+    Ok(ProgramInfo {
+        misses: double_at(&info, 208),
+        instructions: word_at(&info, 20) / 8,
+        verified: word_at(&info, 216),
+    })
+}
+
+/// The description of the kernel's types from bpf(2), for who has no /sys; needs CAP_SYS_ADMIN.
+pub(super) fn vmlinux_types() -> io::Result<Vec<u8>> {
+    let mut attributes = Attributes::new().word(0, VMLINUX_BTF);
+    // SAFETY: there are no addresses, and what is found is a descriptor.
+    let fd = unsafe { attributes.open(BTF_BY_ID, 16) }?;
+    let length = word_at(&types_info(&fd, &mut [])?, 8) as usize;
+    let mut bytes = vec![0u8; length.min(64 << 20)];
+    types_info(&fd, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// `struct bpf_btf_info`, with the description itself in `bytes`.
+fn types_info(fd: &OwnedFd, bytes: &mut [u8]) -> io::Result<[u8; 32]> {
+    let mut info = [0u8; 32];
+    info[..8].copy_from_slice(&(bytes.as_mut_ptr() as u64).to_ne_bytes());
+    info[8..12].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
+    let mut attributes =
+        Attributes::new().fd(0, fd.as_fd()).word(4, info.len() as u32).double(8, info.as_mut_ptr() as u64);
+    // SAFETY: the kernel writes no more than the lengths that are given, here and within.
+    unsafe { attributes.call(OBJ_INFO, 16) }?;
+    Ok(info)
+}
+
+fn word_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_ne_bytes)
+}
+
+fn double_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}

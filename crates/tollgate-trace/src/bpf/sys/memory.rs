@@ -1,0 +1,257 @@
+//! Maps, and memory that is shared with the kernel.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use super::{Attributes, word_at};
+
+const MAP_CREATE: u32 = 0;
+const MAP_LOOKUP: u32 = 1;
+const MAP_UPDATE: u32 = 2;
+const MAP_DELETE: u32 = 3;
+const MAP_NEXT_KEY: u32 = 4;
+const MAP_LOOKUP_BATCH: u32 = 24;
+
+/// Kinds of maps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::bpf) enum MapKind {
+    Hash = 1,
+    Array = 2,
+    PerCpuArray = 6,
+    TaskStorage = 29,
+}
+
+/// Entries are allocated when they are made.
+const NO_PREALLOC: u32 = 1;
+/// Its memory can be mapped.
+const MMAPABLE: u32 = 1 << 10;
+
+/// A map of ours.
+#[derive(Debug)]
+pub(in crate::bpf) struct Map {
+    fd: OwnedFd,
+    key: usize,
+    value: usize,
+    /// The most values that the kernel writes for one key: one for each processor that there may be.
+    copies: usize,
+}
+
+/// The largest number of processors that Linux can be built for (CONFIG_NR_CPUS).
+pub(in crate::bpf) const MOST_PROCESSORS: usize = 8192;
+
+impl Map {
+    /// Makes a map. Memory of hashes is taken entry by entry; that of arrays can be mapped, see [`Shared`].
+    pub fn new(kind: MapKind, name: &str, key: usize, value: usize, entries: u32) -> io::Result<Self> {
+        let flags = match kind {
+            MapKind::Hash | MapKind::TaskStorage => NO_PREALLOC,
+            MapKind::Array => MMAPABLE,
+            MapKind::PerCpuArray => 0,
+        };
+        let mut attributes = Attributes::new()
+            .word(0, kind as u32)
+            .word(4, key as u32)
+            .word(8, value as u32)
+            .word(12, if kind == MapKind::TaskStorage { 0 } else { entries })
+            .word(16, flags)
+            .name(28, name);
+        let types = if kind == MapKind::TaskStorage { Some(storage_types(value)?) } else { None };
+        if let Some(types) = &types {
+            // The kernel wants to know a type of what it keeps for tasks.
+            attributes = attributes.fd(48, types.as_fd()).word(52, 1).word(56, 2);
+        }
+        // SAFETY: there are no addresses, and a new map is a descriptor.
+        let fd = unsafe { attributes.open(MAP_CREATE, 72) }?;
+        let copies = if kind == MapKind::PerCpuArray { MOST_PROCESSORS } else { 1 };
+        Ok(Self { fd, key, value, copies })
+    }
+
+    pub fn raw(&self) -> i32 {
+        self.fd.as_raw_fd()
+    }
+
+    /// Puts a value under a key.
+    pub fn update(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.fits(key.len() == self.key && value.len() == self.value && self.copies == 1)?;
+        let mut attributes = self.entry(key).double(16, value.as_ptr() as u64);
+        // SAFETY: key and value are as long as the map's, and are only read.
+        unsafe { attributes.call(MAP_UPDATE, 32) }.map(drop)
+    }
+
+    /// The value under a key; of a map by processor, those of all processors, for which there must be room.
+    pub fn lookup(&self, key: &[u8], value: &mut [u8]) -> io::Result<()> {
+        // The kernel rounds values up to 8 bytes where it gives several.
+        let room = if self.copies > 1 { self.value.next_multiple_of(8) * self.copies } else { self.value };
+        self.fits(key.len() == self.key && value.len() >= room)?;
+        let mut attributes = self.entry(key).double(16, value.as_mut_ptr() as u64);
+        // SAFETY: the key is as long as the map's, and there is room for all that the kernel writes.
+        unsafe { attributes.call(MAP_LOOKUP, 32) }.map(drop)
+    }
+
+    /// Every entry, in no order: key and value one after the other. The kernel gives them many at once, or one by one where
+    /// it is too old for that. At most `most` entries.
+    pub fn entries(&self, most: usize, mut each: impl FnMut(&[u8], &[u8])) -> io::Result<()> {
+        const AT_ONCE: usize = 4096;
+        self.fits(self.copies == 1)?;
+        let (mut keys, mut values) = (vec![0u8; AT_ONCE * self.key], vec![0u8; AT_ONCE * self.value]);
+        let (mut batch, mut next) = ([0u8; 8], [0u8; 8]);
+        let (mut begun, mut seen) = (false, 0);
+        while seen < most {
+            let mut attributes = Attributes::new()
+                .double(0, if begun { batch.as_mut_ptr() as u64 } else { 0 })
+                .double(8, next.as_mut_ptr() as u64)
+                .double(16, keys.as_mut_ptr() as u64)
+                .double(24, values.as_mut_ptr() as u64)
+                .word(32, AT_ONCE as u32)
+                .fd(36, self.fd.as_fd());
+            // SAFETY: the buffers hold so many keys and values, and a place in a hash is 4 bytes.
+            let result = unsafe { attributes.call(MAP_LOOKUP_BATCH, 56) };
+            let end = match result {
+                Ok(_) => false,
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => true,
+                Err(_) if !begun => return self.one_by_one(most, each),
+                Err(error) => return Err(error),
+            };
+            let count = (word_at(&attributes.0, 32) as usize).min(AT_ONCE);
+            for (key, value) in keys.chunks_exact(self.key).zip(values.chunks_exact(self.value)).take(count) {
+                each(key, value);
+            }
+            seen += count;
+            if end {
+                break;
+            }
+            (begun, batch) = (true, next);
+        }
+        Ok(())
+    }
+
+    fn one_by_one(&self, most: usize, mut each: impl FnMut(&[u8], &[u8])) -> io::Result<()> {
+        let (mut key, mut next, mut value) =
+            (vec![0u8; self.key], vec![0u8; self.key], vec![0u8; self.value]);
+        for seen in 0..most {
+            let begin = if seen == 0 { 0 } else { key.as_ptr() as u64 };
+            let mut attributes = Attributes::new()
+                .fd(0, self.fd.as_fd())
+                .double(8, begin)
+                .double(16, next.as_mut_ptr() as u64);
+            // SAFETY: both are as long as a key of the map.
+            match unsafe { attributes.call(MAP_NEXT_KEY, 24) } {
+                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => break,
+                Err(error) => return Err(error),
+            }
+            key.copy_from_slice(&next);
+            if self.lookup(&key, &mut value).is_ok() {
+                each(&key, &value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out every entry.
+    pub fn clear(&self) -> io::Result<()> {
+        let mut keys = Vec::new();
+        self.entries(usize::MAX, |key, _| keys.extend_from_slice(key))?;
+        for key in keys.chunks_exact(self.key) {
+            // SAFETY: the key is as long as the map's, and is only read.
+            unsafe { self.entry(key).call(MAP_DELETE, 16) }?;
+        }
+        Ok(())
+    }
+
+    fn entry(&self, key: &[u8]) -> Attributes {
+        Attributes::new().fd(0, self.fd.as_fd()).double(8, key.as_ptr() as u64)
+    }
+
+    fn fits(&self, fits: bool) -> io::Result<()> {
+        if fits { Ok(()) } else { Err(io::Error::from(io::ErrorKind::InvalidInput)) }
+    }
+}
+
+/// Memory of an array map, which programs write meanwhile. Every word is read and written in one piece.
+#[derive(Debug)]
+pub(in crate::bpf) struct Shared {
+    address: *mut libc::c_void,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to the map and is reached by atomic words only.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// Maps an array map with so many entries.
+    pub fn new(map: &Map, entries: usize) -> io::Result<Self> {
+        // The kernel rounds each value up to 8 bytes, and the whole to pages.
+        let bytes = map.value.next_multiple_of(8) * entries;
+        let (all, shared) =
+            (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::SHARED);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let address =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, all, shared, map.fd.as_fd(), 0) }?;
+        Ok(Self { address, bytes })
+    }
+
+    /// Its words of 8 bytes.
+    pub fn words(&self) -> &[std::sync::atomic::AtomicU64] {
+        // SAFETY: the mapping is so long, aligned to pages, lives as long as self, and is reached by atomic words only.
+        unsafe { std::slice::from_raw_parts(self.address.cast(), self.bytes / 8) }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing borrows it any more.
+        let _ = unsafe { rustix::mm::munmap(self.address, self.bytes) };
+    }
+}
+
+/// A file of sysfs that the kernel maps: it never changes.
+pub(in crate::bpf) struct Mapped {
+    address: *mut libc::c_void,
+    bytes: usize,
+}
+
+impl Mapped {
+    /// Maps a file of at most so many bytes.
+    pub fn new(file: &std::fs::File, most: usize) -> io::Result<Self> {
+        let bytes = file.metadata()?.len() as usize;
+        if bytes == 0 || bytes > most {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let (read, private) = (rustix::mm::ProtFlags::READ, rustix::mm::MapFlags::PRIVATE);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let address = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, read, private, file, 0) }?;
+        Ok(Self { address, bytes })
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the mapping is so long and lives as long as self, and the kernel's description of its types never changes.
+        unsafe { std::slice::from_raw_parts(self.address.cast(), self.bytes) }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing borrows it any more.
+        let _ = unsafe { rustix::mm::munmap(self.address, self.bytes) };
+    }
+}
+
+/// A description of two types, an int and a structure of so many bytes: those of a task's storage.
+fn storage_types(bytes: usize) -> io::Result<OwnedFd> {
+    const BTF_LOAD: u32 = 18;
+    const MAGIC_AND_VERSION: u32 = 0x0001_eb9f;
+    const STRINGS: [u8; 8] = *b"\0int\0\0\0\0";
+    const INT: u32 = 1 << 24;
+    const STRUCT: u32 = 4 << 24;
+    const SIGNED_32_BITS: u32 = 1 << 24 | 32;
+    let types = [1, INT, 4, SIGNED_32_BITS, 0, STRUCT, bytes as u32];
+    let length = size_of_val(&types) as u32;
+    let header = [MAGIC_AND_VERSION, 24, 0, length, length, STRINGS.len() as u32];
+    let mut all: Vec<u8> = header.iter().chain(&types).flat_map(|word| word.to_ne_bytes()).collect();
+    all.extend_from_slice(&STRINGS);
+    let mut attributes = Attributes::new().double(0, all.as_ptr() as u64).word(16, all.len() as u32);
+    // SAFETY: the description is as long as is said and only read, and what is made of it is a descriptor.
+    unsafe { attributes.open(BTF_LOAD, 32) }
+}

@@ -1,0 +1,135 @@
+//! Files: what is waited for, and which file it was.
+
+use super::counts::compiled;
+use super::harness::{alone, follow};
+use super::truths::{command, sums_hold};
+
+/// Where files may be on a disk: beside the sources, where those are there.
+fn disk() -> std::path::PathBuf {
+    let sources = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    if sources.is_dir() { sources } else { std::env::temp_dir() }
+}
+
+#[test]
+fn a_cold_file_shows_disk() {
+    let _alone = alone();
+    let file = tempfile::NamedTempFile::new_in(disk()).unwrap();
+    std::fs::write(file.path(), vec![7u8; 32 << 20]).unwrap();
+    file.as_file().sync_all().unwrap();
+    rustix::fs::fadvise(file.as_file(), 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let Some(outcome) = follow(command(&["/bin/cat", file.path().to_str().unwrap()])) else { return };
+    sums_hold(&outcome);
+    let read =
+        outcome.followed.calls.iter().find(|call| matches!(&*call.name, "read" | "copy_file_range")).unwrap();
+    if read.parts.disk_ns == 0 {
+        println!("skipped: this file system does not read from a disk");
+        return;
+    }
+    assert!(read.parts.disk_ns > read.parts.sleep_ns, "{read:?}");
+}
+
+#[test]
+fn files_are_told_by_path() {
+    let _alone = alone();
+    let directory = tempfile::tempdir_in(disk()).unwrap();
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <fcntl.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include <sys/stat.h>
+        #include <unistd.h>
+        int main(int argc, char **argv) {
+            struct stat s; char b[100]; int ends[2];
+            chdir(argv[1]);
+            mkdir("inner", 0700);
+            int fd = open("inner/first", O_CREAT | O_RDWR, 0600);
+            write(fd, b, 100); write(fd, b, 50); fsync(fd); lseek(fd, 0, 0); fstat(fd, &s);
+            read(fd, b, 30); close(fd);
+            open("inner/none", O_RDONLY); open("/no/such/file", O_RDONLY);
+            stat("inner/first", &s); access("inner/./first", R_OK);
+            rename("inner/first", "inner/second");
+            int at = open("inner", O_RDONLY | O_DIRECTORY);
+            fd = openat(at, "second", O_RDONLY);
+            read(fd, b, 20); close(fd);
+            fstatat(at, "second", &s, 0);
+            unlinkat(at, "second", 0);
+            pipe(ends); write(ends[1], b, 10); read(ends[0], b, 10);
+            close(99);
+            return 0;
+        }
+    "#;
+    let Some(program) = compiled(directory.path(), source) else { return };
+    let root = directory.path().canonicalize().unwrap();
+    let mut request = command(&[&program, root.to_str().unwrap()]);
+    request.files = true;
+    let Some(outcome) = follow(request) else { return };
+    sums_hold(&outcome);
+    assert_eq!(outcome.followed.missed, []);
+    let found = |path: &str| {
+        let file = outcome.followed.files.iter().find(|file| file.path == path);
+        let file = file.unwrap_or_else(|| panic!("{path}: {:#?}", outcome.followed.files));
+        let mut all: Vec<_> =
+            file.operations.iter().map(|o| (&*o.operation, o.count, o.errors, o.bytes)).collect();
+        all.sort_unstable();
+        all
+    };
+    let path = |name: &str| format!("{}/{name}", root.display());
+    assert_eq!(
+        found(&path("inner/first")),
+        [
+            ("access", 1, 0, 0),
+            ("close", 1, 0, 0),
+            ("open", 1, 0, 0),
+            ("read", 1, 0, 30),
+            ("rename", 1, 0, 0),
+            ("stat", 2, 0, 0),
+            ("sync", 1, 0, 0),
+            ("write", 2, 0, 150),
+        ]
+    );
+    assert_eq!(
+        found(&path("inner/second")),
+        [("close", 1, 0, 0), ("open", 1, 0, 0), ("read", 1, 0, 20), ("stat", 1, 0, 0), ("unlink", 1, 0, 0)]
+    );
+    assert_eq!(found(&path("inner")), [("mkdir", 1, 0, 0), ("open", 1, 0, 0)]);
+    assert_eq!(found(&path("inner/none")), [("open", 1, 1, 0)]);
+    assert_eq!(found("/no/such/file"), [("open", 1, 1, 0)]);
+    assert_eq!(found("pipe"), [("read", 1, 0, 10), ("write", 1, 0, 10)]);
+    assert!(found("/etc/ld.so.cache").contains(&("open", 1, 0, 0)));
+}
+
+#[test]
+fn pages_of_a_cold_mapped_file_are_waited_for() {
+    let _alone = alone();
+    let directory = tempfile::tempdir_in(disk()).unwrap();
+    let source = r#"
+        #include <fcntl.h>
+        #include <sys/mman.h>
+        int main(int argc, char **argv) {
+            volatile char *p = mmap(0, 4 << 20, PROT_READ, MAP_PRIVATE, open(argv[1], O_RDONLY), 0);
+            int sum = 0;
+            madvise((void *)p, 4 << 20, MADV_RANDOM);
+            for (int at = 0; at < 4 << 20; at += 65536) sum += p[at];
+            return sum == 0;
+        }
+    "#;
+    let Some(program) = compiled(directory.path(), source) else { return };
+    let path = directory.path().canonicalize().unwrap().join("cold");
+    std::fs::write(&path, vec![7u8; 4 << 20]).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let mut request = command(&[&program, path.to_str().unwrap()]);
+    request.files = true;
+    let Some(outcome) = follow(request) else { return };
+    sums_hold(&outcome);
+    if outcome.followed.outside.unwrap().disk_ns == 0 || !outcome.followed.notes.is_empty() {
+        println!("skipped: {:?}, or this file system does not read from a disk", outcome.followed.notes);
+        return;
+    }
+    let cold = outcome.followed.files.iter().find(|file| Some(&*file.path) == path.to_str()).unwrap();
+    let fault = cold.operations.iter().find(|operation| operation.operation == "fault").unwrap();
+    assert!(fault.count >= 64 && fault.parts.disk_ns > 0, "{fault:?}");
+    assert!(fault.parts.disk_ns <= outcome.followed.outside.unwrap().disk_ns);
+}

@@ -1,0 +1,104 @@
+//! A command as a process that waits to be let go, as `launch` makes it, in a few lines.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus};
+use tollgate_model::traced::{Call, Parts};
+
+use super::super::Bpf;
+use crate::followed::Followed;
+use crate::request::Request;
+
+/// What came of a command.
+pub struct Outcome {
+    pub followed: Followed,
+    pub wall: Duration,
+    pub status: Option<i32>,
+    pub cost: Option<f64>,
+    pub others: Option<f64>,
+}
+
+impl Outcome {
+    pub fn call(&self, name: &str) -> &Call {
+        let names: Vec<&str> = self.followed.calls.iter().map(|call| call.name.as_str()).collect();
+        let call = self.followed.calls.iter().find(|call| call.name == name);
+        call.unwrap_or_else(|| panic!("no {name} among {names:?}"))
+    }
+
+    pub fn count(&self, name: &str) -> u64 {
+        self.followed.calls.iter().find(|call| call.name == name).map_or(0, |call| call.count)
+    }
+
+    /// All that threads did, in calls and outside.
+    pub fn everything(&self) -> Parts {
+        let calls = self.followed.calls.iter().map(|call| call.parts);
+        calls.chain(self.followed.outside).fold(Parts::default(), Parts::plus)
+    }
+}
+
+/// Traces are made one after the other: their programs would slow each other down.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Follows a command with its input and output at /dev/null. None where programs cannot be loaded here, which is said.
+pub fn follow(request: Request) -> Option<Outcome> {
+    let bpf = match Bpf::load(&request) {
+        Ok(bpf) => bpf,
+        // A refusal by the verifier is a mistake of ours, and no want of privileges.
+        Err(why) if why.contains("refused the program") => panic!("{why}"),
+        Err(why) => {
+            println!("skipped: {why}");
+            return None;
+        }
+    };
+    let (cost, others) = (bpf.cost_per_call_ns(), bpf.cost_to_others_ns());
+    let arguments: Vec<CString> =
+        request.command.iter().map(|a| CString::new(a.as_encoded_bytes()).unwrap()).collect();
+    let mut pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
+    pointers.push(std::ptr::null());
+    let environment = [c"PATH=/usr/bin:/bin".as_ptr(), c"LC_ALL=C".as_ptr(), std::ptr::null()];
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
+    let (told, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+    // SAFETY: the child only makes system calls on what is there already.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        drop(go);
+        let mut order = [0u8];
+        for standard in [0, 1] {
+            // SAFETY: both are descriptors.
+            unsafe { libc::dup2(null.as_raw_fd(), standard) };
+        }
+        if matches!(rustix::io::read(&told, &mut order), Ok(1)) {
+            // SAFETY: all arrays end with a null pointer and outlive the call.
+            unsafe { libc::execve(pointers[0], pointers.as_ptr(), environment.as_ptr()) };
+        }
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(127) };
+    }
+    let process = rustix::process::pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+    bpf.adopt(process.as_fd()).unwrap();
+    let began = Instant::now();
+    rustix::io::write(&go, &[1]).unwrap();
+    let status = wait(&process);
+    let wall = began.elapsed();
+    let deadline = Instant::now() + request.linger;
+    while bpf.alive() > 0 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let followed = bpf.finish();
+    Some(Outcome { followed, wall, status: status.exit_status(), cost, others })
+}
+
+fn wait(process: &OwnedFd) -> WaitIdStatus {
+    rustix::process::waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED).unwrap().unwrap()
+}
+
+/// A shell's command.
+pub fn shell(script: &str) -> Request {
+    Request::new(["/bin/sh", "-c", script].map(Into::into).to_vec())
+}

@@ -1,0 +1,144 @@
+//! The kernel's tables of system calls.
+//!
+//! They are those of Linux 6.18 (`arch/x86/entry/syscalls/syscall_64.tbl` and `syscall_32.tbl`), kept as text and searched from
+//! the front: a name is looked up when a table is shown, never while a command runs.
+
+/// By number, from 0: a number in the text says where the next name stands. Numbers from 512 to 547 are those of x32 alone.
+const X86_64: &str = include_str!("calls/x86_64.txt");
+/// What `int $0x80` and 32-bit programs call.
+const I386: &str = include_str!("calls/i386.txt");
+
+/// Set in the number of a call by a program of the x32 ABI (`__X32_SYSCALL_BIT` of asm/unistd.h).
+pub const X32: u32 = 0x4000_0000;
+/// Numbers of the table of x86-64 that x32 programs alone may use.
+const X32_ALONE: std::ops::RangeInclusive<u32> = 512..=547;
+
+/// The name that is shown of a call: `openat`; of the 32-bit table `openat (32-bit)`, of the x32 ABI `openat (x32)`; of a number
+/// that no table has `call 999`.
+pub fn name(number: i64, is_32_bit: bool) -> String {
+    let known =
+        u32::try_from(number).ok().and_then(|number| base_name(number, is_32_bit).map(|name| (name, number)));
+    match known {
+        Some((name, _)) if is_32_bit => format!("{name} (32-bit)"),
+        Some((name, number)) if number & X32 != 0 => format!("{name} (x32)"),
+        Some((name, _)) => name.to_owned(),
+        None if is_32_bit => format!("call {number} (32-bit)"),
+        None => format!("call {number}"),
+    }
+}
+
+/// The name in the kernel's table, which says nothing of the ABI.
+pub fn base_name(number: u32, is_32_bit: bool) -> Option<&'static str> {
+    let (table, wanted) = match (is_32_bit, number & X32 != 0) {
+        (true, _) => (I386, number),
+        (false, true) => (X86_64, number & !X32),
+        (false, false) if X32_ALONE.contains(&number) => return None,
+        (false, false) => (X86_64, number),
+    };
+    entries(table).find(|(number, _)| *number == wanted).map(|(_, name)| name)
+}
+
+/// The numbers that a call has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Numbers {
+    /// Of 64-bit programs.
+    pub x86_64: Option<u32>,
+    /// Of 32-bit programs, and of `int $0x80`.
+    pub i386: Option<u32>,
+    /// Of the x32 ABI, with [`X32`].
+    pub x32: Option<u32>,
+}
+
+/// The numbers of a call. None where no table has it.
+pub fn number(name: &str) -> Option<Numbers> {
+    let find = |table, x32_alone: bool| {
+        entries(table).find(|(number, entry)| *entry == name && X32_ALONE.contains(number) == x32_alone)
+    };
+    let x86_64 = find(X86_64, false).map(|(number, _)| number);
+    let x32 = find(X86_64, true).map(|(number, _)| number).or(x86_64).map(|number| number | X32);
+    let i386 = entries(I386).find(|(_, entry)| *entry == name).map(|(number, _)| number);
+    (x86_64.is_some() || i386.is_some()).then_some(Numbers { x86_64, i386, x32 })
+}
+
+/// The call whose name is nearest to one that no table has, for who mistyped it. None where none is near.
+pub fn near(name: &str) -> Option<&'static str> {
+    if name.len() > 40 {
+        return None;
+    }
+    let nearest = entries(X86_64)
+        .chain(entries(I386))
+        .map(|(_, entry)| (distance(name.as_bytes(), entry.as_bytes()), entry))
+        .min()?;
+    (nearest.0 <= name.len().div_ceil(3)).then_some(nearest.1)
+}
+
+/// A table's numbers and names.
+fn entries(table: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
+    let mut next = 0;
+    table.split_whitespace().filter_map(move |word| {
+        if let Ok(number) = word.parse() {
+            next = number;
+            return None;
+        }
+        next += 1;
+        Some((next - 1, word))
+    })
+}
+
+/// Letters that must be put in, taken out or changed to make one word of another (Levenshtein).
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != other);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Whether a call waits by its nature, for an event, a child, a time or another thread: what it takes says nothing of the kernel.
+pub fn waits_by_nature(name: &str) -> bool {
+    const WAITING: &[&str] = &[
+        "_newselect",
+        "accept",
+        "accept4",
+        "clock_nanosleep",
+        "epoll_pwait",
+        "epoll_pwait2",
+        "epoll_wait",
+        "epoll_wait_old",
+        "futex",
+        "futex_wait",
+        "futex_waitv",
+        "io_getevents",
+        "io_pgetevents",
+        "io_uring_enter",
+        "mq_timedreceive",
+        "msgrcv",
+        "nanosleep",
+        "pause",
+        "poll",
+        "ppoll",
+        "pselect6",
+        "restart_syscall",
+        "rt_sigsuspend",
+        "rt_sigtimedwait",
+        "select",
+        "semop",
+        "semtimedop",
+        "sigsuspend",
+        "vfork",
+        "wait4",
+        "waitid",
+        "waitpid",
+    ];
+    let name = name.split(' ').next().unwrap_or(name);
+    WAITING.binary_search(&name.trim_end_matches("_time64")).is_ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn what_waits_by_nature_is_told_from_what_works() {
+    for name in [
+        "wait4",
+        "futex",
+        "poll",
+        "nanosleep",
+        "epoll_wait",
+        "clock_nanosleep",
+        "clock_nanosleep_time64 (32-bit)",
+        "futex (32-bit)",
+        "pselect6 (x32)",
+        "_newselect (32-bit)",
+        "vfork",
+    ] {
+        assert!(waits_by_nature(name), "{name}");
+    }
+    for name in ["read", "openat", "fsync", "execve", "call 999", ""] {
+        assert!(!waits_by_nature(name), "{name}");
+    }
+}
+
+#[test]
+fn names_say_whose_table_they_are_of() {
+    for (number, is_32_bit, expected) in [
+        (0, false, "read"),
+        (257, false, "openat"),
+        (231, false, "exit_group"),
+        (334, false, "rseq"),
+        (424, false, "pidfd_send_signal"),
+        (469, false, "file_setattr"),
+        (0, true, "restart_syscall (32-bit)"),
+        (295, true, "openat (32-bit)"),
+        (422, true, "futex_time64 (32-bit)"),
+        (i64::from(X32), false, "read (x32)"),
+        (i64::from(X32 | 520), false, "execve (x32)"),
+        // Numbers of x32 without its mark, gaps, and what is no number of a call at all.
+        (520, false, "call 520"),
+        (400, false, "call 400"),
+        (999, false, "call 999"),
+        (999, true, "call 999 (32-bit)"),
+        (-1, false, "call -1"),
+        (i64::MIN, true, "call -9223372036854775808 (32-bit)"),
+    ] {
+        assert_eq!(name(number, is_32_bit), expected);
+    }
+}
+
+#[test]
+fn numbers_and_names_are_each_others_reverse() {
+    assert_eq!(number("openat"), Some(Numbers { x86_64: Some(257), i386: Some(295), x32: Some(X32 | 257) }));
+    assert_eq!(number("execve"), Some(Numbers { x86_64: Some(59), i386: Some(11), x32: Some(X32 | 520) }));
+    assert_eq!(number("waitpid"), Some(Numbers { x86_64: None, i386: Some(7), x32: None }));
+    assert_eq!(number("opennat"), None);
+    for (at, entry) in entries(X86_64).filter(|(at, _)| !X32_ALONE.contains(at)) {
+        assert_eq!(number(entry).and_then(|numbers| numbers.x86_64), Some(at), "{entry}");
+    }
+    for (at, entry) in entries(I386) {
+        assert_eq!(number(entry).and_then(|numbers| numbers.i386), Some(at), "{entry}");
+    }
+}
+
+#[test]
+fn the_tables_agree_with_the_headers_of_this_system() {
+    for (header, table) in [("unistd_64.h", X86_64), ("unistd_32.h", I386)] {
+        let found = ["/usr/include/x86_64-linux-gnu/asm", "/usr/include/asm"]
+            .iter()
+            .find_map(|directory| std::fs::read_to_string(format!("{directory}/{header}")).ok());
+        let Some(text) = found else {
+            println!("skipped: {header} is not here");
+            continue;
+        };
+        let defined = text.lines().filter_map(|line| line.strip_prefix("#define __NR_")?.split_once(' '));
+        let mut compared = 0;
+        for (name, number) in defined {
+            let number: u32 = number.trim().parse().unwrap();
+            // A header of a newer kernel than the tables knows more.
+            if number < 470 {
+                assert!(entries(table).any(|entry| entry == (number, name)), "{number} {name}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 300, "{header}: {compared}");
+    }
+}
+
+#[test]
+fn a_mistyped_call_has_a_neighbour() {
+    for (wrong, right) in
+        [("opneat", "openat"), ("raed", "read"), ("fsnyc", "fsync"), ("epollwait", "epoll_wait")]
+    {
+        assert_eq!(near(wrong), Some(right));
+    }
+    assert_eq!(near("zzzzzzzzzz"), None);
+    assert_eq!(near(&"a".repeat(100_000)), None);
+}
+
+proptest! {
+    #[test]
+    fn any_number_has_a_name_and_any_name_an_answer(number in any::<i64>(), is_32_bit: bool, word in ".{0,60}") {
+        prop_assert!(!name(number, is_32_bit).is_empty());
+        let _ = (super::number(&word), near(&word), waits_by_nature(&word));
+    }
+}

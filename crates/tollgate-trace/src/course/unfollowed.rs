@@ -1,0 +1,74 @@
+//! Waiting for a command whose threads do not stop: they are followed inside the kernel, or by nobody.
+
+use std::io;
+use std::time::Duration;
+
+use tollgate_model::traced::{Backend, Ended};
+
+use super::{Course, Failure, Record};
+use crate::followed::{Followed, Trace};
+use crate::launch::signals::Watch;
+use crate::launch::{Child, Program};
+use crate::ptrace::{still_running, sys};
+use crate::request::Request;
+
+/// What wait4(2) tells, where nobody may follow.
+pub(super) fn by_nobody(request: &Request, program: &Program) -> Result<Trace, Failure> {
+    let record = Record::begin(request, Backend::Rusage, None);
+    let watch = Watch::begin();
+    let mut child = Child::start(program, None, &watch.inherited()).map_err(Failure::system("fork(2)"))?;
+    let course = let_go(&mut child, &watch, request.linger, || 0)?;
+    record.end(program, &child, course, Followed::default())
+}
+
+/// Lets a command go, and waits for it and for what it leaves. `alive`: threads of it that have not ended, as far as is known.
+pub(super) fn let_go(
+    child: &mut Child,
+    watch: &Watch,
+    linger: Duration,
+    alive: impl Fn() -> u64,
+) -> Result<Course, Failure> {
+    watch.pass_to(child.pid(), child.pidfd());
+    let began = sys::now();
+    child.release().map_err(Failure::system("write(2)"))?;
+    let ended = wait_for(child.pid()).map_err(Failure::system("wait4(2)"))?;
+    let wall_ns = sys::now().saturating_sub(began);
+    let mut notes = Vec::new();
+    if !everybody_ended(watch, linger) {
+        notes.push(match alive() {
+            0 => still_running(None),
+            threads => still_running(usize::try_from(threads).ok()),
+        });
+    }
+    Ok(Course { ended, wall_ns, notes })
+}
+
+/// Waits for one child, and for others that end meanwhile.
+fn wait_for(pid: libc::pid_t) -> io::Result<Ended> {
+    loop {
+        match sys::wait(-1, 0) {
+            Ok(Some(wait)) if wait.pid == pid && !libc::WIFSTOPPED(wait.status) => {
+                return Ok(sys::ended(wait.status));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Waits until this process has no children any more: whoever lost its parent has become one. Whether it came so far in time.
+fn everybody_ended(watch: &Watch, linger: Duration) -> bool {
+    while let Ok(Some(_)) = sys::wait(-1, libc::WNOHANG) {}
+    if matches!(sys::wait(-1, libc::WNOHANG), Err(error) if error.raw_os_error() == Some(libc::ECHILD)) {
+        return true;
+    }
+    let _alarm = watch.command_is_over(linger);
+    while !watch.enough() && !linger.is_zero() {
+        match sys::wait(-1, 0) {
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return true,
+            _ => {}
+        }
+    }
+    false
+}

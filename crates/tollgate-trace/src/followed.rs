@@ -1,0 +1,85 @@
+//! What came of following a command.
+
+use tollgate_model::Traced;
+use tollgate_model::traced::{Call, Ended, FileTime, Idle, Missed, Parts, Process};
+
+/// An execution of a command that was followed.
+#[derive(Debug)]
+pub struct Trace {
+    /// What is kept of it.
+    pub traced: Traced,
+    /// Single calls, in the order of their beginnings, where they were asked for.
+    pub events: Vec<Event>,
+    /// The command itself was killed by the signal, and its core was dumped where it could be.
+    pub ended: Ended,
+}
+
+/// One system call of one thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The process's number in the tree, see [`Process::id`].
+    pub process: u32,
+    /// The thread's number in the kernel.
+    pub thread: u32,
+    /// The call's name.
+    pub call: String,
+    /// Since the command was let go, in nanoseconds.
+    pub began_ns: u64,
+    /// What its time was passed with.
+    pub parts: Parts,
+    /// What it returned: a negative error number from -4095, or the result.
+    pub result: i64,
+}
+
+/// Why a command was not followed, or not started. Each is a sentence that names it.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// There is no such program: a shell ends with 127.
+    #[error("{0}")]
+    NotFound(String),
+    /// It is there and cannot be executed: a shell ends with 126.
+    #[error("{0}")]
+    NotExecutable(String),
+    /// The backend that was asked for cannot work here.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Something else of the request is wrong, such as a call that no table has.
+    #[error("{0}")]
+    Request(String),
+    /// A call of ours failed.
+    #[error("{what}: {error}")]
+    System {
+        /// Which, such as `fork(2)`.
+        what: &'static str,
+        /// How.
+        error: std::io::Error,
+    },
+}
+
+/// What following costs here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// Added to each call, in nanoseconds, or why it cannot be told.
+    pub bpf: Result<f64, String>,
+    /// Added to each call by ptrace(2).
+    pub ptrace: Result<f64, String>,
+    /// Added by BPF to each call of a process that is not followed, while another one is.
+    pub bpf_others: Result<f64, String>,
+    /// A call by itself (getppid(2)), in nanoseconds.
+    pub untraced: f64,
+}
+
+/// What a backend adds up. The rest of [`Traced`] is the same for all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Followed {
+    pub idle: Option<Idle>,
+    pub processes: u64,
+    pub threads: u64,
+    pub calls: Vec<Call>,
+    pub outside: Option<Parts>,
+    pub tree: Vec<Process>,
+    pub files: Vec<FileTime>,
+    pub missed: Vec<Missed>,
+    pub notes: Vec<String>,
+    pub events: Vec<Event>,
+}

@@ -1,0 +1,12 @@
+//! The command as a process that waits to be let go, and ends as it would have ended alone.
+//!
+//! - [`path`]: which file it is. [`child`]: its process, which stands before its execve(2).
+//! - [`signals`]: which of the signals that this process gets are the command's. [`ending`]: ending as it did.
+
+pub(crate) mod child;
+pub(crate) mod ending;
+pub(crate) mod path;
+pub(crate) mod signals;
+
+pub(crate) use child::{Child, Filter};
+pub(crate) use path::Program;

@@ -1,0 +1,252 @@
+//! The command's process: a copy of this one that stands in read(2) until it is let go, and then is executed.
+
+#![allow(unsafe_code)] // fork(2), and what a copy of a process may do until it is another program.
+
+use std::ffi::{CString, c_char};
+use std::io;
+use std::ops::Deref;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
+
+use crate::launch::path::Program;
+use crate::launch::signals::Inherited;
+
+unsafe extern "C" {
+    /// environ(7).
+    static environ: *const *const c_char;
+}
+
+/// A filter of system calls that the command is to have before it is executed, see seccomp(2).
+pub(crate) type Filter = Vec<libc::sock_filter>;
+
+/// A process that waits to be let go. One that was not is killed when this is dropped.
+pub(crate) struct Child {
+    pid: libc::pid_t,
+    pidfd: Option<OwnedFd>,
+    gate: Option<OwnedFd>,
+    note: Note,
+}
+
+/// What a copy does when it is let go, all of it made before the copy.
+struct Orders<'a> {
+    gate: (OwnedFd, OwnedFd),
+    inherited: &'a Inherited,
+    what: What<'a>,
+}
+
+enum What<'a> {
+    Execute {
+        path: &'a CString,
+        arguments: Vec<*const c_char>,
+        filter: Option<libc::sock_fprog>,
+    },
+    /// The copy tells what it returns, and ends.
+    Call(fn() -> u64),
+}
+
+impl Child {
+    /// Starts a process that will be a program.
+    ///
+    /// # Errors
+    /// Those of pipe(2), mmap(2) and fork(2).
+    pub fn start(program: &Program, filter: Option<&mut Filter>, inherited: &Inherited) -> io::Result<Self> {
+        let mut arguments: Vec<_> = program.arguments.iter().map(|argument| argument.as_ptr()).collect();
+        arguments.push(ptr::null());
+        let filter = filter.map(|filter| libc::sock_fprog {
+            len: u16::try_from(filter.len()).unwrap_or(u16::MAX),
+            filter: filter.as_mut_ptr(),
+        });
+        Self::fork(inherited, What::Execute { path: &program.path, arguments, filter })
+    }
+
+    /// Starts a process that will only run a function, which may neither allocate nor take a lock.
+    ///
+    /// # Errors
+    /// See [`Self::start`].
+    pub fn start_function(function: fn() -> u64, inherited: &Inherited) -> io::Result<Self> {
+        Self::fork(inherited, What::Call(function))
+    }
+
+    fn fork(inherited: &Inherited, what: What) -> io::Result<Self> {
+        let note = Note::new()?;
+        let orders =
+            Orders { gate: rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?, inherited, what };
+        // SAFETY: the copy calls only what is safe after fork (signal-safety(7)), on memory made before, until it is
+        // another program or ends.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            // SAFETY: this is the copy.
+            0 => unsafe { orders.follow(&note) },
+            pid => Ok(Self { pid, pidfd: pidfd(pid), gate: Some(orders.gate.1), note }),
+        }
+    }
+
+    pub fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
+    /// A descriptor of the process; None where the kernel has none.
+    pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Lets it go.
+    ///
+    /// # Errors
+    /// Those of write(2).
+    pub fn release(&mut self) -> io::Result<()> {
+        match self.gate.take() {
+            Some(gate) => Ok(rustix::io::write(&gate, &[1]).map(|_| ())?),
+            None => Ok(()),
+        }
+    }
+
+    /// Why it could not be executed. None where it was, or has not been yet.
+    pub fn failed(&self) -> Option<io::Error> {
+        self.note.error(EXECUTION)
+    }
+
+    /// What its function returned, when it has ended.
+    pub fn told(&self) -> u64 {
+        self.note.told.load(Relaxed)
+    }
+
+    /// Whether it had to give up what setuid programs gain, in order to have the filter (`no_new_privs`).
+    pub fn gave_up_privileges(&self) -> bool {
+        self.note.gave_up_privileges.load(Relaxed)
+    }
+
+    /// Whether it has the filter, once it is about to be executed: or why not.
+    pub fn filtered(&self) -> io::Result<()> {
+        self.note.error(FILTER).map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.gate.take().is_some() {
+            // SAFETY: it is our child and has not been waited for, so the number is still its own.
+            unsafe {
+                libc::kill(self.pid, libc::SIGKILL);
+                while libc::waitpid(self.pid, ptr::null_mut(), libc::__WALL) == self.pid {}
+            }
+        }
+    }
+}
+
+impl Orders<'_> {
+    /// # Safety
+    /// In a fresh copy of a process only.
+    unsafe fn follow(&self, note: &Words) -> ! {
+        // SAFETY: all of these are system calls on valid arguments, or end this process.
+        unsafe {
+            self.inherited.restore();
+            // Where this process ends before it lets the copy go, the copy reads the end of the pipe.
+            libc::close(self.gate.1.as_raw_fd());
+            let mut byte = 0u8;
+            if libc::read(self.gate.0.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
+                libc::_exit(127);
+            }
+            match &self.what {
+                What::Call(function) => {
+                    note.told.store(function(), Relaxed);
+                    libc::_exit(0)
+                }
+                What::Execute { path, arguments, filter } => {
+                    if let Some(filter) = filter {
+                        install(filter, note);
+                    }
+                    libc::execve(path.as_ptr(), arguments.as_ptr(), environ);
+                    note.write(EXECUTION);
+                    libc::_exit(127)
+                }
+            }
+        }
+    }
+}
+
+/// Installs a filter, giving up what setuid programs would gain only where that must be.
+///
+/// # Safety
+/// In a fresh copy of a process only.
+unsafe fn install(filter: &libc::sock_fprog, note: &Words) {
+    // SAFETY: the filter lives as long as the copy.
+    unsafe {
+        let set = || libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const *filter);
+        if set() == 0 {
+            return;
+        }
+        note.gave_up_privileges.store(true, Relaxed);
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        if set() != 0 {
+            note.write(FILTER);
+        }
+    }
+}
+
+fn pidfd(pid: libc::pid_t) -> Option<OwnedFd> {
+    let pid = rustix::process::Pid::from_raw(pid)?;
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+}
+
+const EXECUTION: usize = 0;
+const FILTER: usize = 1;
+
+/// Memory that both processes share.
+struct Note(NonNull<Words>);
+
+/// The errors of what the copy could not do, and what it has to tell.
+struct Words {
+    errors: [AtomicI32; 2],
+    told: AtomicU64,
+    gave_up_privileges: AtomicBool,
+}
+
+impl Words {
+    /// Notes the error of the call before.
+    fn write(&self, at: usize) {
+        // SAFETY: errno is this thread's own.
+        self.errors[at].store(unsafe { *libc::__errno_location() }, Relaxed);
+    }
+
+    fn error(&self, at: usize) -> Option<io::Error> {
+        Some(self.errors[at].load(Relaxed)).filter(|error| *error != 0).map(io::Error::from_raw_os_error)
+    }
+}
+
+impl Note {
+    fn new() -> io::Result<Self> {
+        // SAFETY: new memory, where the kernel likes it.
+        let memory = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                size_of::<Words>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        match NonNull::new(memory.cast()) {
+            Some(words) if memory != libc::MAP_FAILED => Ok(Self(words)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Deref for Note {
+    type Target = Words;
+
+    fn deref(&self) -> &Words {
+        // SAFETY: mapped as long as this lives, zeroed, and large enough.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` and not used any more.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Words>()) };
+    }
+}

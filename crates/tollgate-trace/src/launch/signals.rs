@@ -1,0 +1,267 @@
+//! Which of the signals that this process gets are the command's, and what the command inherits.
+//!
+//! What the terminal sends goes to the whole foreground group, the command included: it is not sent on. What somebody sends
+//! to this process alone (kill(1), a supervisor) is meant for the command and goes to it. A signal that was ignored when this
+//! process began, as by nohup(1), stays ignored for both.
+
+#![allow(unsafe_code)] // sigaction(2), and handlers.
+
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+/// What is sent on.
+const PASSED: [libc::c_int; 6] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
+/// What this program changes for itself and the command is to have as it was: Rust ignores SIGPIPE before `main`, and this program
+/// SIGXFSZ.
+const CHANGED: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+
+/// The process that signals go to: its descriptor where there is one, else its number; 0 for nobody.
+static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
+static COMMAND: AtomicI32 = AtomicI32::new(0);
+/// The command has ended, and what it left is waited for.
+static OVER: AtomicBool = AtomicBool::new(false);
+/// Somebody does not want to wait for it, or the time is up.
+static ENOUGH: AtomicBool = AtomicBool::new(false);
+
+/// How signals of [`CHANGED`] were handled when this process began, before Rust's own start changed it.
+static AT_START: [AtomicUsize; 2] = [AtomicUsize::new(libc::SIG_DFL), AtomicUsize::new(libc::SIG_DFL)];
+
+/// Called by the C library before `main`, and before Rust's runtime.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static REMEMBER: extern "C" fn() = remember;
+
+extern "C" fn remember() {
+    for (signal, kept) in CHANGED.into_iter().zip(&AT_START) {
+        // SAFETY: a question to the kernel; zeroes are a valid action.
+        unsafe {
+            let mut action: libc::sigaction = mem::zeroed();
+            if libc::sigaction(signal, ptr::null(), &raw mut action) == 0 {
+                kept.store(action.sa_sigaction, Relaxed);
+            }
+        }
+    }
+}
+
+/// The dispositions and the mask that the command is to have.
+pub(crate) struct Inherited {
+    actions: Vec<(libc::c_int, libc::sigaction)>,
+    mask: libc::sigset_t,
+}
+
+impl Inherited {
+    /// Sets them, in a copy of this process.
+    ///
+    /// # Safety
+    /// In a fresh copy of a process only.
+    pub unsafe fn restore(&self) {
+        // SAFETY: these are actions and a mask that the kernel gave.
+        unsafe {
+            for (signal, action) in &self.actions {
+                libc::sigaction(*signal, action, ptr::null_mut());
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const self.mask, ptr::null_mut());
+        }
+    }
+}
+
+/// As long as it lives, signals are passed on. One at a time in a process.
+pub(crate) struct Watch {
+    before: Vec<(libc::c_int, libc::sigaction)>,
+}
+
+impl Watch {
+    /// Begins to watch. Until there is a command, a signal ends this process as it would without.
+    pub fn begin() -> Self {
+        DESCRIPTOR.store(-1, Relaxed);
+        COMMAND.store(0, Relaxed);
+        OVER.store(false, Relaxed);
+        ENOUGH.store(false, Relaxed);
+        let mut before = Vec::new();
+        for signal in PASSED {
+            let was = action(signal, None);
+            if was.sa_sigaction != libc::SIG_IGN {
+                before.push((signal, was));
+                set(signal, pass as *const () as usize, libc::SA_SIGINFO | libc::SA_RESTART);
+            }
+        }
+        // Stops of the command are not told by a signal for each, which nobody here would handle; and that its end
+        // is not forgotten by the kernel is what waiting for it rests on.
+        before.push((libc::SIGCHLD, action(libc::SIGCHLD, None)));
+        set(libc::SIGCHLD, libc::SIG_DFL, libc::SA_NOCLDSTOP);
+        Self { before }
+    }
+
+    /// What the command inherits.
+    pub fn inherited(&self) -> Inherited {
+        let mut actions = self.before.clone();
+        for (signal, kept) in CHANGED.into_iter().zip(&AT_START) {
+            let mut was = action(signal, None);
+            was.sa_sigaction = kept.load(Relaxed);
+            actions.push((signal, was));
+        }
+        for (_, action) in &mut actions {
+            // A handler of ours is nobody's in another program.
+            if action.sa_sigaction != libc::SIG_IGN {
+                action.sa_sigaction = libc::SIG_DFL;
+                action.sa_flags = 0;
+            }
+        }
+        // SAFETY: a question to the kernel; zeroes are a valid set.
+        let mask = unsafe {
+            let mut mask: libc::sigset_t = mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), &raw mut mask);
+            mask
+        };
+        Inherited { actions, mask }
+    }
+
+    /// From now on signals go to this process.
+    pub fn pass_to(&self, pid: libc::pid_t, pidfd: Option<BorrowedFd<'_>>) {
+        DESCRIPTOR.store(pidfd.map_or(-1, |pidfd| pidfd.as_raw_fd()), Relaxed);
+        COMMAND.store(pid, Relaxed);
+    }
+
+    /// The command has ended: signals go to nobody, and one that asks to end ends the waiting for what the command left. So does
+    /// the time. The wait4(2) that is going on then is interrupted.
+    pub fn command_is_over(&self, linger: Duration) -> Alarm {
+        OVER.store(true, Relaxed);
+        COMMAND.store(0, Relaxed);
+        DESCRIPTOR.store(-1, Relaxed);
+        for (signal, _) in &self.before {
+            if *signal != libc::SIGCHLD {
+                set(*signal, pass as *const () as usize, libc::SA_SIGINFO);
+            }
+        }
+        Alarm::set(linger)
+    }
+
+    /// Whether what the command left is not to be waited for any more.
+    pub fn enough(&self) -> bool {
+        ENOUGH.load(Relaxed)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        for (signal, before) in &self.before {
+            action(*signal, Some(before));
+        }
+        COMMAND.store(0, Relaxed);
+    }
+}
+
+/// Passes a signal on. Only what signal-safety(7) allows.
+extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if OVER.load(Relaxed) {
+        return ENOUGH.store(true, Relaxed);
+    }
+    let command = COMMAND.load(Relaxed);
+    // SAFETY: system calls on valid arguments; the kernel made what `info` points to; errno is put back.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let by_the_terminal = (*info).si_code == libc::SI_KERNEL;
+        let by_the_command = !by_the_terminal && (*info).si_pid() == command;
+        if command == 0 {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        } else if !by_the_terminal && !by_the_command {
+            let descriptor = DESCRIPTOR.load(Relaxed);
+            if descriptor >= 0 {
+                libc::syscall(
+                    libc::SYS_pidfd_send_signal,
+                    descriptor,
+                    signal,
+                    ptr::null::<libc::siginfo_t>(),
+                    0,
+                );
+            } else {
+                libc::kill(command, signal);
+            }
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Interrupts waiting after a time, again and again until it is dropped, so that it cannot come just before the wait.
+pub(crate) struct Alarm {
+    before: libc::sigaction,
+    mask: libc::sigset_t,
+    timer: Option<libc::timer_t>,
+}
+
+impl Alarm {
+    fn set(after: Duration) -> Self {
+        let before = action(libc::SIGALRM, None);
+        set(libc::SIGALRM, enough as *const () as usize, 0);
+        // SAFETY: zeroes are a valid set, and the kernel writes to the other one.
+        let mask = unsafe {
+            let (mut own, mut mask): (libc::sigset_t, libc::sigset_t) = (mem::zeroed(), mem::zeroed());
+            libc::sigaddset(&raw mut own, libc::SIGALRM);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const own, &raw mut mask);
+            mask
+        };
+        let mut timer = ptr::null_mut();
+        // SAFETY: zeroes are a valid event and time; the timer is kept until it is deleted.
+        let made = unsafe {
+            let mut event: libc::sigevent = mem::zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = libc::SIGALRM;
+            event.sigev_notify_thread_id = libc::syscall(libc::SYS_gettid) as libc::pid_t;
+            libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) == 0
+        };
+        let after = after.max(Duration::from_nanos(1));
+        let again = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+        let value = libc::timespec {
+            tv_sec: libc::time_t::try_from(after.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: after.subsec_nanos().into(),
+        };
+        let times = libc::itimerspec { it_interval: again, it_value: value };
+        // SAFETY: a timer that was just made, and valid times.
+        if !made || unsafe { libc::timer_settime(timer, 0, &raw const times, ptr::null_mut()) } != 0 {
+            // Without a timer nothing would end the waiting.
+            ENOUGH.store(true, Relaxed);
+        }
+        Self { before, mask, timer: made.then_some(timer) }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer {
+            // SAFETY: made by `set` and deleted once.
+            unsafe { libc::timer_delete(timer) };
+        }
+        // SAFETY: a mask that the kernel gave.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.mask, ptr::null_mut()) };
+        action(libc::SIGALRM, Some(&self.before));
+    }
+}
+
+extern "C" fn enough(_: libc::c_int) {
+    ENOUGH.store(true, Relaxed);
+}
+
+/// The action of a signal, and another one in its place.
+fn action(signal: libc::c_int, new: Option<&libc::sigaction>) -> libc::sigaction {
+    // SAFETY: zeroes are a valid action; `new` came from the kernel.
+    unsafe {
+        let mut old: libc::sigaction = mem::zeroed();
+        libc::sigaction(signal, new.map_or(ptr::null(), ptr::from_ref), &raw mut old);
+        old
+    }
+}
+
+fn set(signal: libc::c_int, handler: usize, flags: libc::c_int) {
+    // SAFETY: zeroes are a valid action; the handler is a function of this file that fits its flags, or a constant.
+    unsafe {
+        let mut new: libc::sigaction = mem::zeroed();
+        new.sa_sigaction = handler;
+        new.sa_flags = flags;
+        libc::sigaction(signal, &raw const new, ptr::null_mut());
+    }
+}

@@ -1,0 +1,147 @@
+//! What calls do with files: one table for both backends.
+
+#[cfg(test)]
+use crate::calls;
+
+/// Where a call says which file it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// The descriptor that it returns; a call that fails, a path behind (`at`) or in place of a directory's descriptor.
+    Opened { at: bool },
+    /// The first argument is a descriptor.
+    Descriptor,
+    /// The first argument is a path.
+    Path,
+    /// The first argument is a directory's descriptor, the second a path.
+    PathAt,
+}
+
+/// What a call does with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Operation {
+    pub name: &'static str,
+    pub names: Names,
+    /// What it returns is a number of bytes.
+    pub moves: bool,
+}
+
+/// By operation, the calls. Those whose operation is None are called by their own name.
+const OPERATIONS: &[(Option<&str>, Names, &[&str])] = &[
+    (Some("open"), Names::Opened { at: true }, &["openat", "openat2"]),
+    (Some("open"), Names::Opened { at: false }, &["creat", "open"]),
+    (Some("read"), Names::Descriptor, &["pread64", "preadv", "preadv2", "read", "readv"]),
+    (Some("write"), Names::Descriptor, &["pwrite64", "pwritev", "pwritev2", "write", "writev"]),
+    (Some("sync"), Names::Descriptor, &["fdatasync", "fsync", "sync_file_range", "syncfs"]),
+    (Some("stat"), Names::Descriptor, &["fstat", "fstat64", "oldfstat"]),
+    (Some("stat"), Names::Path, &["lstat", "lstat64", "oldlstat", "oldstat", "stat", "stat64"]),
+    (Some("stat"), Names::PathAt, &["fstatat64", "newfstatat", "statx"]),
+    (Some("close"), Names::Descriptor, &["close"]),
+    (Some("unlink"), Names::Path, &["unlink"]),
+    (Some("unlink"), Names::PathAt, &["unlinkat"]),
+    (
+        None,
+        Names::Descriptor,
+        &[
+            "fallocate",
+            "fchdir",
+            "fchmod",
+            "fchown",
+            "fgetxattr",
+            "flock",
+            "fsetxattr",
+            "fstatfs",
+            "ftruncate",
+            "getdents",
+            "getdents64",
+            "ioctl",
+        ],
+    ),
+    (
+        None,
+        Names::Path,
+        &[
+            "access",
+            "chdir",
+            "chmod",
+            "chown",
+            "execve",
+            "getxattr",
+            "lchown",
+            "lgetxattr",
+            "link",
+            "mkdir",
+            "mknod",
+            "readlink",
+            "rename",
+            "rmdir",
+            "setxattr",
+            "statfs",
+            "truncate",
+            "utime",
+            "utimes",
+        ],
+    ),
+    (
+        None,
+        Names::PathAt,
+        &[
+            "execveat",
+            "faccessat",
+            "faccessat2",
+            "fchmodat",
+            "fchmodat2",
+            "fchownat",
+            "linkat",
+            "mkdirat",
+            "mknodat",
+            "readlinkat",
+            "renameat",
+            "renameat2",
+            "utimensat",
+        ],
+    ),
+];
+
+impl Operation {
+    /// What the call of this name does. None where it is about no file.
+    pub fn of(call: &'static str) -> Option<Self> {
+        let (operation, names, _) = OPERATIONS.iter().find(|(_, _, calls)| calls.contains(&call))?;
+        Some(Self::made(*operation, *names, call))
+    }
+
+    /// Each call that is about a file, with what it does.
+    pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
+        let line = |(operation, names, calls): &(Option<&'static str>, Names, &'static [&'static str])| {
+            let (operation, names) = (*operation, *names);
+            calls.iter().map(move |call| (*call, Self::made(operation, names, call)))
+        };
+        OPERATIONS.iter().flat_map(line)
+    }
+
+    fn made(operation: Option<&'static str>, names: Names, call: &'static str) -> Self {
+        let name = operation.unwrap_or(call);
+        Self { name, names, moves: matches!(name, "read" | "write") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_that_is_named_is_in_a_table_and_in_one_line() {
+        let all: Vec<_> = Operation::all().map(|(call, _)| call).collect();
+        for call in &all {
+            assert!(calls::number(call).is_some(), "{call}");
+            assert_eq!(all.iter().filter(|other| other == &call).count(), 1, "{call}");
+        }
+    }
+
+    #[test]
+    fn operations_have_the_names_of_the_model() {
+        let of = |call: &'static str| Operation::of(call).map(|operation| (operation.name, operation.moves));
+        assert_eq!(of("pread64"), Some(("read", true)));
+        assert_eq!(of("renameat"), Some(("renameat", false)));
+        assert_eq!(of("getpid"), None);
+    }
+}

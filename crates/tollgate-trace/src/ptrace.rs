@@ -1,0 +1,255 @@
+//! Following by ptrace(2): each call stops its thread twice.
+//!
+//! A thread that stops costs one wait4(2), one question where it stands, one look at its clocks and one call to let it go; nothing
+//! else is done on the way. Where only some calls are asked for, a filter ([`filter`]) lets the others pass without a stop.
+//!
+//! If this process is killed, the kernel lets go of every thread that it followed, and the command goes on as if alone; only
+//! a command with a filter is killed with it, because its calls would fail without somebody who follows.
+//!
+//! - [`sys`]: the system calls. [`thread`], [`tree`]: who is followed. [`clocks`]: how time passed between two stops, [`cause`]: what
+//!   was waited for. [`sums`], [`files`]: adding up.
+
+pub(crate) mod cause;
+pub(crate) mod clocks;
+pub(crate) mod files;
+pub(crate) mod filter;
+mod operations;
+mod stops;
+pub(crate) mod sums;
+pub(crate) mod sys;
+pub(crate) mod thread;
+pub(crate) mod tree;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use hashbrown::{HashMap, HashSet};
+use tollgate_model::traced::{Ended, Missed, Parts};
+
+use crate::calls;
+use crate::course::Course;
+use crate::followed::{Event, Followed};
+use crate::launch::Child;
+use crate::launch::signals::Watch;
+use crate::ptrace::sums::Key;
+use crate::ptrace::sys::On;
+use crate::ptrace::thread::{Doing, Thread};
+use crate::request::Request;
+
+/// What is told of every thread that is followed: forks, threads and programs.
+const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEEXEC;
+/// After the command, so long is waited for threads to stop that are to be left alone.
+const LEAVING: Duration = Duration::from_secs(1);
+
+/// Who follows.
+pub(crate) struct Tracer {
+    command: libc::pid_t,
+    threads: HashMap<libc::pid_t, Thread>,
+    /// New threads that stand, and whose parent has not been heard of yet.
+    early: HashMap<libc::pid_t, sys::Wait>,
+    /// The command is to have a filter.
+    with_filter: bool,
+    /// It has, and calls stop only where that says so.
+    filtered: bool,
+    /// The numbers that are asked for; None for all.
+    only: Option<BTreeSet<(u32, bool)>>,
+    sums: sums::Table,
+    tree: tree::Tree,
+    files: Option<files::Files>,
+    clock_files: clocks::Files,
+    outside: Parts,
+    events: Vec<(Key, Event)>,
+    most_events: usize,
+    events_missed: u64,
+    began_ns: u64,
+    ended: Option<(Ended, u64)>,
+    notes: Vec<String>,
+}
+
+impl Tracer {
+    /// Begins to follow a process that waits to be let go.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub fn seize(child: &Child, request: &Request, filter: bool) -> io::Result<Self> {
+        let pid = child.pid();
+        let with_it = if filter { libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL } else { 0 };
+        sys::seize(pid, OPTIONS | with_it)?;
+        sys::interrupt(pid)?;
+        loop {
+            match sys::wait(pid, 0) {
+                Ok(Some(wait)) if libc::WIFSTOPPED(wait.status) => break,
+                Ok(_) => return Err(io::Error::from_raw_os_error(libc::ECHILD)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut tracer = Self {
+            command: pid,
+            threads: HashMap::new(),
+            early: HashMap::new(),
+            with_filter: filter,
+            filtered: false,
+            only: request.only.as_ref().map(filter::numbers),
+            sums: sums::Table::with_histograms(),
+            tree: tree::Tree::new(request.tree),
+            files: request.files.then(files::Files::default),
+            clock_files: clocks::Files::new(),
+            outside: Parts::default(),
+            events: Vec::new(),
+            most_events: request.events,
+            events_missed: 0,
+            began_ns: sys::now(),
+            ended: None,
+            notes: Vec::new(),
+        };
+        let process = tracer.tree.add(None, pid, 0);
+        tracer.threads.insert(pid, Thread::new(process, pid, Doing::Before));
+        sys::resume(pid, On::ToCall, 0);
+        Ok(tracer)
+    }
+
+    /// What the process does counts from now on, and not only when it has executed the command.
+    pub fn count_at_once(&mut self) {
+        for thread in self.threads.values_mut() {
+            thread.doing = Doing::Outside;
+        }
+    }
+
+    /// Follows the command, which has just been let go, until it and what it started have ended, or the time is up.
+    ///
+    /// # Errors
+    /// Where there is nobody any more to wait for, and the command's end was not told.
+    pub fn run(&mut self, child: &Child, watch: &Watch, linger: Duration) -> io::Result<Course> {
+        self.began_ns = sys::now();
+        let mut alarm = None;
+        while !self.threads.is_empty() {
+            match sys::wait(-1, 0) {
+                Ok(Some(wait)) => self.heard(wait, sys::now(), child),
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+            if self.ended.is_some() {
+                if alarm.is_none() && !self.threads.is_empty() {
+                    alarm = Some(watch.command_is_over(if self.filtered { Duration::MAX } else { linger }));
+                }
+                if watch.enough() || (linger.is_zero() && !self.filtered) {
+                    break;
+                }
+            }
+        }
+        self.leave();
+        let (ended, at) = self.ended.ok_or_else(|| io::Error::from_raw_os_error(libc::ECHILD))?;
+        Ok(Course { ended, wall_ns: at.saturating_sub(self.began_ns), notes: Vec::new() })
+    }
+
+    /// Lets go of all that have not ended, so that they go on by themselves.
+    fn leave(&mut self) {
+        if self.threads.is_empty() && self.early.is_empty() {
+            return;
+        }
+        let processes: HashSet<_> = self.threads.values().map(|thread| thread.pid).collect();
+        self.notes.push(if self.filtered {
+            ended_with_it(processes.len())
+        } else {
+            still_running(Some(processes.len()))
+        });
+        for (new, _) in self.early.drain() {
+            sys::resume(new, On::Alone, 0);
+        }
+        let mut left: HashSet<_> = self.threads.keys().copied().collect();
+        for pid in &left {
+            let _ = if self.filtered { sys::kill(*pid) } else { sys::interrupt(*pid) };
+        }
+        let until = sys::now() + LEAVING.as_nanos() as u64;
+        while !left.is_empty() && sys::now() < until {
+            match sys::wait(-1, libc::WNOHANG) {
+                Ok(Some(wait)) => {
+                    if libc::WIFSTOPPED(wait.status) {
+                        let (signal, event) = (libc::WSTOPSIG(wait.status), wait.status >> 16);
+                        let is_signal = event == 0 && signal != sys::SYSCALL_STOP;
+                        sys::resume(wait.pid, On::Alone, if is_signal { signal } else { 0 });
+                    }
+                    left.remove(&wait.pid);
+                }
+                Ok(None) => std::thread::sleep(Duration::from_micros(200)),
+                Err(_) => break,
+            }
+        }
+    }
+
+    /// What was added up.
+    pub fn finish(self) -> Followed {
+        let mut missed = Vec::new();
+        let mut note = |what: &str, number: u64| {
+            if number > 0 {
+                missed.push(Missed { what: what.to_owned(), number });
+            }
+        };
+        note("processes beyond those that are kept one by one", self.tree.missed);
+        note("calls of numbers beyond those that are told apart", self.sums.missed);
+        note("calls beyond those that the timeline keeps", self.events_missed);
+        note(
+            "operations on files beyond those that are kept",
+            self.files.as_ref().map_or(0, |files| files.missed),
+        );
+        let mut sums = self.sums;
+        let mut tree = self.tree;
+        for thread in self.threads.values() {
+            if let Doing::Inside(inside) = &thread.doing {
+                sums.add_unfinished(inside.key);
+                tree.add_unfinished(thread.process, inside.key);
+            }
+        }
+        Followed {
+            idle: None,
+            processes: tree.processes,
+            threads: tree.threads,
+            calls: sums.into_calls(),
+            outside: (!self.filtered).then_some(self.outside),
+            tree: tree.into_processes(),
+            files: self.files.map(files::Files::into_times).unwrap_or_default(),
+            missed,
+            notes: self.notes,
+            events: named(self.events),
+        }
+    }
+
+    /// Whether a call is asked for.
+    fn is_asked_for(&self, key: Key) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&(key.number as u32, key.is_32_bit)))
+    }
+}
+
+/// Events with the names of their calls, in the order of their beginnings.
+fn named(events: Vec<(Key, Event)>) -> Vec<Event> {
+    let mut names = HashMap::new();
+    let mut name =
+        |key: Key| names.entry(key).or_insert_with(|| calls::name(key.number, key.is_32_bit)).clone();
+    let mut named: Vec<Event> =
+        events.into_iter().map(|(key, event)| Event { call: name(key), ..event }).collect();
+    tollgate_model::sort::by_key(&mut named, |event| event.began_ns);
+    named
+}
+
+/// What is said of processes that a command left.
+pub(crate) fn still_running(processes: Option<usize>) -> String {
+    let who = match processes {
+        None => "processes that the command left were".to_owned(),
+        Some(1) => "1 process that the command left was".to_owned(),
+        Some(number) => format!("{number} processes that the command left were"),
+    };
+    format!("{who} still running in the end: what is not over by then goes on, not followed")
+}
+
+fn ended_with_it(processes: usize) -> String {
+    format!(
+        "{processes} of its processes were killed at the end: their calls were filtered, and would have failed alone"
+    )
+}

@@ -1,0 +1,134 @@
+//! What a thread waited for that gave the processor away inside a call.
+//!
+//! The kernel does not tell a tracer in which state a thread slept; what follows from the call does. A call that waits by its nature
+//! sleeps, and so does one on a pipe, a socket or a terminal. Reads after which more was read from a disk waited for it, and so did
+//! reads and writes of regular files, fsync(2) and its like. What else a call waits for are locks and disks, and for these the
+//! kernel waits in state D. Where it is not certain that the thread gave the processor away at all, the rest is not told: of
+//! a process of several threads it may have been the wait to be let go on.
+
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+
+use tollgate_model::traced::Parts;
+
+use super::clocks::Stretch;
+use crate::calls;
+
+/// Sleeps in state D until the disk has answered (filemap_fdatawait(), jbd2_log_wait_commit()).
+const DISK: &[&str] = &["fdatasync", "fsync", "msync", "sync", "sync_file_range", "syncfs"];
+/// Sleep in state S: what they wait for is another process.
+const SLEEP: &[&str] = &[
+    "clone",
+    "clone3",
+    "connect",
+    "flock",
+    "mq_timedsend",
+    "msgsnd",
+    "ptrace",
+    "recv",
+    "recvfrom",
+    "recvmmsg",
+    "recvmsg",
+    "rt_sigreturn",
+    "send",
+    "sendmmsg",
+    "sendmsg",
+    "sendto",
+    "socketcall",
+];
+/// Whose first argument says on what.
+const DESCRIPTOR: &[&str] = &[
+    "ftruncate",
+    "getdents",
+    "getdents64",
+    "ioctl",
+    "pread64",
+    "preadv",
+    "preadv2",
+    "pwrite64",
+    "pwritev",
+    "pwritev2",
+    "read",
+    "readv",
+    "write",
+    "writev",
+];
+
+/// The parts of a call, what its thread was away for included.
+pub fn of(
+    stretch: Stretch,
+    number: i64,
+    is_32_bit: bool,
+    first_argument: u64,
+    process: libc::pid_t,
+) -> Parts {
+    let mut parts = stretch.parts;
+    if parts.untold_ns == 0 {
+        return parts;
+    }
+    let name =
+        u32::try_from(number).ok().and_then(|number| calls::base_name(number, is_32_bit)).unwrap_or("");
+    let is = |list: &[&str]| list.binary_search(&name).is_ok();
+    let away = if calls::waits_by_nature(name) {
+        &mut parts.sleep_ns
+    } else if !stretch.left {
+        return parts;
+    } else if is(SLEEP) {
+        &mut parts.sleep_ns
+    } else if stretch.disk || is(DISK) {
+        &mut parts.disk_ns
+    } else if is(DESCRIPTOR) {
+        match waits_for_a_disk(process, first_argument) {
+            Some(true) => &mut parts.disk_ns,
+            Some(false) => &mut parts.sleep_ns,
+            None => return parts,
+        }
+    } else if stretch.gave_away {
+        &mut parts.disk_ns
+    } else {
+        return parts;
+    };
+    *away += std::mem::take(&mut parts.untold_ns);
+    parts
+}
+
+/// Whether a descriptor is a file or a disk, or something at whose other end there is somebody.
+fn waits_for_a_disk(process: libc::pid_t, descriptor: u64) -> Option<bool> {
+    let kind = fs::metadata(format!("/proc/{process}/fd/{}", descriptor as i32)).ok()?.file_type();
+    if kind.is_file() || kind.is_dir() || kind.is_block_device() {
+        return Some(true);
+    }
+    Some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted_and_known() {
+        for list in [DISK, SLEEP, DESCRIPTOR] {
+            assert!(list.is_sorted());
+            for name in list {
+                assert!(calls::number(name).is_some() || ["recv", "send"].contains(name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wait_is_told_by_its_call() {
+        let parts = Parts { on_cpu_ns: 3, untold_ns: 7, ..Parts::default() };
+        let stretch = Stretch { parts, disk: false, left: true, gave_away: false };
+        let parts = |name: &str, stretch: Stretch| {
+            let number = calls::number(name).and_then(|numbers| numbers.x86_64).unwrap();
+            of(stretch, number.into(), false, u64::MAX, std::process::id() as libc::pid_t)
+        };
+        assert_eq!(parts("futex", stretch).sleep_ns, 7);
+        assert_eq!(parts("fsync", stretch).disk_ns, 7);
+        assert_eq!(parts("fsync", Stretch { left: false, ..stretch }).untold_ns, 7);
+        assert_eq!(parts("rename", stretch).untold_ns, 7);
+        assert_eq!(parts("read", stretch).untold_ns, 7, "no such descriptor");
+        assert_eq!(parts("rename", Stretch { gave_away: true, ..stretch }).disk_ns, 7);
+        assert_eq!(parts("rename", Stretch { disk: true, ..stretch }).disk_ns, 7);
+    }
+}

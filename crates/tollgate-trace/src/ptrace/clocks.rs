@@ -1,0 +1,216 @@
+//! How a thread passed the time between two stops.
+//!
+//! With each stop wait4(2) tells what the thread's process has used: processor time to the microsecond, and how often the processor
+//! was given away or taken. A thread that left it only in order to stop took what it was on the processor for; the rest of
+//! the time between the two stops is what stopping costs. One whose processor was taken waited for one meanwhile. One that gave it
+//! away was away for the rest, and of that `/proc/PID/task/TID/schedstat` tells the wait for a processor, to the nanosecond. That
+//! file costs as much as a quarter of a stop: it is read for calls that are likely to wait, and always where a process has several
+//! threads, of which wait4(2) tells the sum only.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use tollgate_model::traced::Parts;
+
+use super::sys::Usage;
+
+/// So many threads keep their file open. Further ones open it anew each time.
+const MOST_OPEN: usize = 256;
+
+/// What is known of a thread when it stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Reading {
+    /// Time on a processor, time ready to run, turns on a processor. None where it was not asked for, or cannot be.
+    pub exact: Option<[u64; 3]>,
+    pub usage: Usage,
+}
+
+/// Where a thread's exact readings come from.
+#[derive(Debug, Default)]
+pub struct Source {
+    file: Option<File>,
+}
+
+/// How many files are open, and whether there are any.
+#[derive(Debug)]
+pub struct Files {
+    open: usize,
+    absent: bool,
+}
+
+impl Files {
+    /// None open. A kernel without CONFIG_SCHED_INFO has none, or shows zeroes.
+    pub fn new() -> Self {
+        let own = File::open("/proc/thread-self/schedstat").ok().and_then(|file| numbers(&file));
+        Self { open: 0, absent: own.is_none_or(|numbers| numbers == [0; 3]) }
+    }
+}
+
+impl Source {
+    /// The three numbers of a thread that stands.
+    pub fn read(&mut self, process: libc::pid_t, thread: libc::pid_t, files: &mut Files) -> Option<[u64; 3]> {
+        if files.absent {
+            return None;
+        }
+        if let Some(file) = &self.file {
+            return numbers(file);
+        }
+        let file = File::open(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
+        let read = numbers(&file);
+        if files.open < MOST_OPEN {
+            files.open += 1;
+            self.file = Some(file);
+        }
+        read
+    }
+
+    /// The thread has ended, or has another number now.
+    pub fn forget(&mut self, files: &mut Files) {
+        if self.file.take().is_some() {
+            files.open -= 1;
+        }
+    }
+}
+
+fn numbers(file: &File) -> Option<[u64; 3]> {
+    let mut text = [0u8; 64];
+    let length = file.read_at(&mut text, 0).ok()?;
+    parse(text.get(..length)?)
+}
+
+fn parse(text: &[u8]) -> Option<[u64; 3]> {
+    let mut numbers = text.split(|byte| !byte.is_ascii_digit()).filter(|word| !word.is_empty()).map(|word| {
+        word.iter().fold(0u64, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+    });
+    Some([numbers.next()?, numbers.next()?, numbers.next()?])
+}
+
+/// Time between two stops.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Stretch {
+    /// On a processor, ready to run, and away for what nobody knows yet (`untold_ns`).
+    pub parts: Parts,
+    /// A page fault or a read went to a disk meanwhile.
+    pub disk: bool,
+    /// It is known that the thread left the processor.
+    pub left: bool,
+    /// It is known that it gave it away.
+    pub gave_away: bool,
+}
+
+impl Stretch {
+    /// Between two readings and `wall_ns` of time. `alone`: the process has this one thread.
+    pub fn between(before: &Reading, after: &Reading, wall_ns: u64, alone: bool) -> Self {
+        let usage = |field: fn(&Usage) -> u64| field(&after.usage).saturating_sub(field(&before.usage));
+        let exact = before
+            .exact
+            .zip(after.exact)
+            .map(|(before, after)| [0, 1, 2].map(|at| after[at].saturating_sub(before[at])));
+        // The stop at the end is one of the times that it gave the processor away, and begins one of its turns.
+        let gave_away = usage(|usage| usage.voluntary) > 1 || after.usage.voluntary == 0;
+        let (left, gave_away) = match exact {
+            // These are the thread's own; usage grows as well by that of children that were waited for.
+            Some([_, _, turns]) => (turns > 1, gave_away || !alone),
+            None => (gave_away || usage(|usage| usage.involuntary) > 0, gave_away),
+        };
+        let parts = match exact {
+            Some([run, ready, _]) if left => split(wall_ns, run, ready, gave_away),
+            Some([run, ..]) => on_cpu(run.min(wall_ns)),
+            None if !alone => Parts { untold_ns: wall_ns, ..Parts::default() },
+            None => {
+                let run = usage(|usage| usage.run_ns);
+                match (left, gave_away) {
+                    (false, _) => on_cpu(run.min(wall_ns)),
+                    // Whose processor is taken is ready to run.
+                    (true, false) => split(wall_ns, run, wall_ns, false),
+                    (true, true) => split(wall_ns, run, 0, true),
+                }
+            }
+        };
+        let disk = alone && usage(|usage| usage.disk) > 0;
+        let gave_away = alone && usage(|usage| usage.voluntary) > 1;
+        Self { parts, disk, left: gave_away || (left && exact.is_some()), gave_away }
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            parts: self.parts.plus(other.parts),
+            disk: self.disk || other.disk,
+            left: self.left || other.left,
+            gave_away: self.gave_away || other.gave_away,
+        }
+    }
+}
+
+fn on_cpu(on_cpu_ns: u64) -> Parts {
+    Parts { on_cpu_ns, ..Parts::default() }
+}
+
+/// A thread that only lost the processor took what it ran for and waited for it; one that gave it away, all of the time.
+fn split(wall_ns: u64, run: u64, ready: u64, gave_away: bool) -> Parts {
+    let on_cpu_ns = run.min(wall_ns);
+    let runqueue_ns = ready.min(wall_ns - on_cpu_ns);
+    let untold_ns = if gave_away { wall_ns - on_cpu_ns - runqueue_ns } else { 0 };
+    Parts { on_cpu_ns, runqueue_ns, untold_ns, ..Parts::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reading(exact: Option<[u64; 3]>, run_ns: u64, voluntary: u64, involuntary: u64) -> Reading {
+        Reading { exact, usage: Usage { run_ns, disk: 0, voluntary, involuntary } }
+    }
+
+    fn parts(on_cpu_ns: u64, runqueue_ns: u64, untold_ns: u64) -> Parts {
+        Parts { on_cpu_ns, runqueue_ns, untold_ns, ..Parts::default() }
+    }
+
+    #[test]
+    fn who_never_left_took_its_processor_time() {
+        let before = reading(None, 1000, 7, 2);
+        let of = |after| Stretch::between(&before, &after, 20_000, true).parts;
+        assert_eq!(of(reading(None, 2000, 8, 2)), parts(1000, 0, 0));
+        assert_eq!(of(reading(None, 2000, 8, 3)), parts(1000, 19_000, 0), "its processor was taken");
+        assert_eq!(of(reading(None, 2000, 9, 2)), parts(1000, 0, 19_000), "it gave it away");
+    }
+
+    #[test]
+    fn exact_numbers_tell_the_wait_for_a_processor() {
+        let before = reading(Some([1000, 50, 7]), 1000, 7, 2);
+        let of = |after, alone| Stretch::between(&before, &after, 20_000, alone).parts;
+        let after = |turns, voluntary| reading(Some([1700, 3050, turns]), 1000, voluntary, 2);
+        assert_eq!(of(after(9, 9), true), parts(700, 3000, 16_300));
+        assert_eq!(of(after(8, 8), true), parts(700, 0, 0));
+        // Of several threads, only these are one's own.
+        assert_eq!(of(after(8, 99), false), parts(700, 0, 0));
+        assert_eq!(of(after(9, 99), false), parts(700, 3000, 16_300));
+        assert_eq!(of(reading(None, 9000, 99, 9), false), parts(0, 0, 20_000));
+    }
+
+    #[test]
+    fn schedstat_is_three_numbers() {
+        assert_eq!(parse(b"123 45 6\n"), Some([123, 45, 6]));
+        assert_eq!(parse(b"123 45"), None);
+        assert_eq!(parse(b""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_never_exceed_the_time(
+            before: [u64; 3], after: [u64; 3], wall: u64, counts: [u64; 2], alone: bool, exact: bool,
+        ) {
+            let (a, b) = (exact.then_some(before), exact.then_some(after));
+            let stretch = Stretch::between(&reading(a, 0, counts[0], 0), &reading(b, counts[0], counts[1], 1), wall, alone);
+            prop_assert!(stretch.parts.total_ns() <= wall);
+        }
+
+        #[test]
+        fn any_text_is_taken(text: Vec<u8>) {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Adding up by file, with paths as they are when a file is opened or named.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use hashbrown::HashMap;
+use tollgate_model::traced::{FileOperation, FileTime, MOST_ENTRIES, Parts};
+
+use super::operations::{Names, Operation, Replaces, operation};
+use super::sums::Key;
+use super::sys;
+use super::thread::{Inside, Thread};
+
+/// The longest path that is read, with its NUL (`PATH_MAX` of linux/limits.h).
+const PATH_MAX: usize = 4096;
+/// Descriptors of a process whose files are remembered, of further ones they are asked for each time; and numbers of calls.
+const MOST_DESCRIPTORS: usize = 4096;
+/// `AT_FDCWD`: relative to the current directory.
+const CURRENT: i32 = libc::AT_FDCWD;
+
+/// What a call is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Named {
+    operation: Operation,
+    /// None of a call that opens: its file is known when it returns.
+    file: Option<u32>,
+}
+
+/// All files.
+#[derive(Debug, Default)]
+pub struct Files {
+    numbers: HashMap<PathBuf, u32>,
+    entries: Vec<Vec<FileOperation>>,
+    descriptors: HashMap<libc::pid_t, HashMap<i32, u32>>,
+    /// What calls do, looked up once.
+    known: HashMap<Key, (Option<Operation>, Replaces)>,
+    /// Operations on files that had no room.
+    pub missed: u64,
+}
+
+impl Files {
+    fn meaning(&mut self, key: Key) -> (Option<Operation>, Replaces) {
+        if self.known.len() >= MOST_DESCRIPTORS && !self.known.contains_key(&key) {
+            return (None, Replaces::None);
+        }
+        *self.known.entry(key).or_insert_with(|| (operation(key), Replaces::of(key)))
+    }
+
+    /// What a call that begins is about. None where it is about no file.
+    pub fn names(&mut self, thread: &Thread, key: Key, arguments: &[u64; 6]) -> Option<Named> {
+        let operation = self.meaning(key).0?;
+        let file = match operation.names {
+            Names::Opened { .. } => None,
+            Names::Descriptor => Some(self.of_descriptor(thread.pid, arguments[0] as i32)?),
+            Names::Path => Some(self.of_path(thread.pid, CURRENT, arguments[0])?),
+            Names::PathAt => Some(self.of_path(thread.pid, arguments[0] as i32, arguments[1])?),
+        };
+        Some(Named { operation, file })
+    }
+
+    /// The call has returned.
+    pub fn returned(
+        &mut self,
+        process: libc::pid_t,
+        call: &Inside,
+        parts: Parts,
+        result: i64,
+        is_error: bool,
+    ) {
+        let Inside { key, arguments, named, .. } = call;
+        self.forget_replaced(process, *key, arguments);
+        let Some(Named { operation, file }) = *named else { return };
+        let file = match (file, operation.names) {
+            (Some(file), _) => Some(file),
+            (None, _) if !is_error => self.of_descriptor(process, result as i32),
+            (None, Names::Opened { at: true }) => self.of_path(process, arguments[0] as i32, arguments[1]),
+            (None, _) => self.of_path(process, CURRENT, arguments[0]),
+        };
+        let Some(entry) = file.and_then(|file| self.entries.get_mut(file as usize)) else { return };
+        let at = entry.iter().position(|known| known.operation == operation.name).unwrap_or_else(|| {
+            entry.push(FileOperation {
+                operation: operation.name.to_owned(),
+                count: 0,
+                errors: 0,
+                parts: Parts::default(),
+                bytes: 0,
+            });
+            entry.len() - 1
+        });
+        let sums = &mut entry[at];
+        sums.count += 1;
+        sums.errors += u64::from(is_error);
+        sums.parts = sums.parts.plus(parts);
+        if operation.moves && !is_error {
+            sums.bytes = sums.bytes.saturating_add(u64::try_from(result).unwrap_or(0));
+        }
+    }
+
+    /// Descriptors that are other files now, or none.
+    fn forget_replaced(&mut self, process: libc::pid_t, key: Key, arguments: &[u64; 6]) {
+        let replaces = self.meaning(key).1;
+        let Some(descriptors) = self.descriptors.get_mut(&process) else { return };
+        match replaces {
+            Replaces::First => descriptors.remove(&(arguments[0] as i32)),
+            Replaces::Second => descriptors.remove(&(arguments[1] as i32)),
+            Replaces::Many => {
+                descriptors.clear();
+                None
+            }
+            Replaces::None => None,
+        };
+    }
+
+    /// A process is another program, so that what was to be closed then is closed; or it has ended.
+    pub fn forget(&mut self, process: libc::pid_t) {
+        self.descriptors.remove(&process);
+    }
+
+    fn of_descriptor(&mut self, process: libc::pid_t, descriptor: i32) -> Option<u32> {
+        let known = self.descriptors.get(&process).and_then(|descriptors| descriptors.get(&descriptor));
+        if let Some(file) = known {
+            return Some(*file);
+        }
+        let link = fs::read_link(format!("/proc/{process}/fd/{descriptor}")).ok()?;
+        let file = self.number(named(link))?;
+        let descriptors = self.descriptors.entry(process).or_default();
+        if descriptors.len() < MOST_DESCRIPTORS {
+            descriptors.insert(descriptor, file);
+        }
+        Some(file)
+    }
+
+    /// A path in a process's memory; an empty one is the directory's descriptor itself (`AT_EMPTY_PATH`).
+    fn of_path(&mut self, process: libc::pid_t, directory: i32, address: u64) -> Option<u32> {
+        let path = if address == 0 { PathBuf::new() } else { read_path(process, address)? };
+        if path.as_os_str().is_empty() && directory != CURRENT {
+            return self.of_descriptor(process, directory);
+        }
+        let path = if path.is_absolute() {
+            path
+        } else {
+            let link = match directory {
+                CURRENT => format!("/proc/{process}/cwd"),
+                directory => format!("/proc/{process}/fd/{directory}"),
+            };
+            fs::read_link(link).ok()?.join(path)
+        };
+        // `./a` and `a//b` are the same file as without; `..` may be behind a link, and stays.
+        self.number(path.components().collect())
+    }
+
+    fn number(&mut self, path: PathBuf) -> Option<u32> {
+        if let Some(number) = self.numbers.get(&path) {
+            return Some(*number);
+        }
+        if self.entries.len() >= MOST_ENTRIES {
+            self.missed += 1;
+            return None;
+        }
+        self.entries.push(Vec::new());
+        let number = self.entries.len() as u32 - 1;
+        self.numbers.insert(path, number);
+        Some(number)
+    }
+
+    /// What was added up, the files that took longest first.
+    pub fn into_times(self) -> Vec<FileTime> {
+        let total = |operations: &[FileOperation]| {
+            operations.iter().map(|operation| operation.parts.total_ns()).fold(0, u64::saturating_add)
+        };
+        let mut entries = self.entries;
+        let mut times: Vec<FileTime> = self
+            .numbers
+            .into_iter()
+            .filter_map(|(path, number)| {
+                let mut operations = std::mem::take(entries.get_mut(number as usize)?);
+                tollgate_model::sort::by_key(&mut operations, |operation| {
+                    std::cmp::Reverse(operation.parts.total_ns())
+                });
+                Some(FileTime { path: path.to_string_lossy().into_owned(), operations })
+            })
+            .filter(|file| !file.operations.is_empty())
+            .collect();
+        tollgate_model::sort::by(&mut times, |a, b| {
+            total(&b.operations).cmp(&total(&a.operations)).then_with(|| a.path.cmp(&b.path))
+        });
+        times
+    }
+}
+
+/// `pipe:[17]` is a pipe, whichever.
+fn named(link: PathBuf) -> PathBuf {
+    let text = link.as_os_str().as_bytes();
+    if text.starts_with(b"/") {
+        return link;
+    }
+    let kind =
+        text.strip_prefix(b"anon_inode:").unwrap_or(text).split(|byte| *byte == b':').next().unwrap_or(text);
+    let kind = kind.strip_prefix(b"[").and_then(|kind| kind.strip_suffix(b"]")).unwrap_or(kind);
+    PathBuf::from(String::from_utf8_lossy(kind).into_owned())
+}
+
+/// A path in the memory of a process. None where it is not there or does not end.
+fn read_path(process: libc::pid_t, address: u64) -> Option<PathBuf> {
+    let mut text = [0u8; PATH_MAX];
+    let mut length = 0;
+    while length < PATH_MAX {
+        let read = sys::read_memory(process, address.checked_add(length as u64)?, &mut text[length..]);
+        if read == 0 {
+            return None;
+        }
+        if let Some(end) = text[length..length + read].iter().position(|byte| *byte == 0) {
+            let path = text.get(..length + end)?;
+            return Some(Path::new(std::ffi::OsStr::from_bytes(path)).to_owned());
+        }
+        length += read;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_called_by_its_kind() {
+        for (link, name) in [
+            ("pipe:[4711]", "pipe"),
+            ("socket:[12]", "socket"),
+            ("anon_inode:[eventpoll]", "eventpoll"),
+            ("anon_inode:inotify", "inotify"),
+            ("/tmp/a", "/tmp/a"),
+            ("", ""),
+        ] {
+            assert_eq!(named(PathBuf::from(link)), PathBuf::from(name));
+        }
+    }
+
+    #[test]
+    fn a_path_is_read_from_memory_and_bounded() {
+        let own = std::process::id() as libc::pid_t;
+        let path = c"/tmp/some/path";
+        assert_eq!(read_path(own, path.as_ptr() as u64), Some(PathBuf::from("/tmp/some/path")));
+        let endless = vec![b'a'; 3 * PATH_MAX];
+        assert_eq!(read_path(own, endless.as_ptr() as u64), None);
+        assert_eq!(read_path(own, 8), None);
+        assert_eq!(read_path(own, u64::MAX), None);
+    }
+}

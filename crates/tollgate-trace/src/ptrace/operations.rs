@@ -1,0 +1,51 @@
+//! What calls do with files, and with the descriptors of who makes them.
+
+use super::sums::Key;
+use crate::calls;
+pub(super) use crate::operations::{Names, Operation};
+
+/// What a call does with a file. None where it is about none.
+pub(super) fn operation(key: Key) -> Option<Operation> {
+    Operation::of(base_name(key)?)
+}
+
+/// Which of a process's descriptors a call makes others of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaces {
+    First,
+    Second,
+    Many,
+    None,
+}
+
+impl Replaces {
+    /// Those of a call.
+    pub fn of(key: Key) -> Self {
+        match base_name(key) {
+            Some("close") => Self::First,
+            Some("dup2" | "dup3") => Self::Second,
+            Some("close_range" | "unshare") => Self::Many,
+            _ => Self::None,
+        }
+    }
+}
+
+fn base_name(key: Key) -> Option<&'static str> {
+    calls::base_name(u32::try_from(key.number).ok()?, key.is_32_bit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_known_by_their_numbers() {
+        let key = |name: &str| {
+            let number = calls::number(name).and_then(|numbers| numbers.x86_64).expect("a number");
+            Key { number: number.into(), is_32_bit: false }
+        };
+        assert_eq!(operation(key("pread64")).map(|operation| operation.name), Some("read"));
+        assert_eq!(operation(Key { number: -1, is_32_bit: true }), None);
+        assert_eq!(Replaces::of(key("dup2")), Replaces::Second);
+    }
+}

@@ -1,0 +1,120 @@
+//! Adding up by call.
+
+use hashbrown::HashMap;
+use tollgate_model::traced::{BUCKETS, Call, Parts, bucket};
+
+use crate::calls;
+
+/// The most different calls that are told apart. The kernel's tables have some 900; a program may call any number.
+const MOST: usize = 4096;
+
+/// A system call's number and table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub number: i64,
+    pub is_32_bit: bool,
+}
+
+/// One call's sums.
+#[derive(Debug, Default)]
+struct Sums {
+    count: u64,
+    errors: u64,
+    unfinished: u64,
+    max_ns: u64,
+    parts: Parts,
+    histogram: Vec<u32>,
+    /// So many more times its thread's clocks are read when it begins.
+    watched: u8,
+}
+
+/// A call is watched for so many times after its thread left the processor in it.
+const WATCHED: u8 = 16;
+
+/// All calls' sums.
+#[derive(Debug, Default)]
+pub struct Table {
+    by_call: HashMap<Key, Sums>,
+    with_histograms: bool,
+    /// Calls that had no room.
+    pub missed: u64,
+}
+
+impl Table {
+    /// One that keeps how long single calls took.
+    pub fn with_histograms() -> Self {
+        Self { with_histograms: true, ..Self::default() }
+    }
+
+    fn sums(&mut self, key: Key) -> Option<&mut Sums> {
+        if self.by_call.len() >= MOST && !self.by_call.contains_key(&key) {
+            self.missed += 1;
+            return None;
+        }
+        Some(self.by_call.entry(key).or_insert_with(|| Sums::of(key)))
+    }
+
+    /// Whether a thread may well leave the processor in a call: it waits by its nature, or it was so lately.
+    pub fn is_watched(&mut self, key: Key) -> bool {
+        self.sums(key).is_some_and(|sums| sums.watched > 0)
+    }
+
+    /// A call that returned.
+    pub fn add(&mut self, key: Key, parts: Parts, is_error: bool) {
+        let with_histogram = self.with_histograms;
+        let Some(sums) = self.sums(key) else { return };
+        let total = parts.total_ns();
+        sums.count += 1;
+        sums.errors += u64::from(is_error);
+        sums.max_ns = sums.max_ns.max(total);
+        sums.parts = sums.parts.plus(parts);
+        let left = total > parts.on_cpu_ns;
+        sums.watched = if left { WATCHED } else { sums.watched.saturating_sub(1) };
+        if with_histogram {
+            if sums.histogram.is_empty() {
+                sums.histogram = vec![0; BUCKETS as usize];
+            }
+            if let Some(calls) = sums.histogram.get_mut(bucket(total) as usize) {
+                *calls = calls.saturating_add(1);
+            }
+        }
+    }
+
+    /// A call that did not return.
+    pub fn add_unfinished(&mut self, key: Key) {
+        if let Some(sums) = self.sums(key) {
+            sums.unfinished += 1;
+        }
+    }
+
+    /// What was added up, those that took longest first.
+    pub fn into_calls(self) -> Vec<Call> {
+        let mut calls: Vec<Call> = self.by_call.into_iter().map(|(key, sums)| sums.into_call(key)).collect();
+        tollgate_model::sort::by(&mut calls, |a, b| {
+            b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name))
+        });
+        calls
+    }
+}
+
+impl Sums {
+    fn of(key: Key) -> Self {
+        let name = u32::try_from(key.number).ok().and_then(|number| calls::base_name(number, key.is_32_bit));
+        let waits = name.is_some_and(calls::waits_by_nature);
+        Self { watched: if waits { WATCHED } else { 0 }, ..Self::default() }
+    }
+
+    fn into_call(self, key: Key) -> Call {
+        let histogram = (0u32..).zip(&self.histogram).filter(|(_, calls)| **calls > 0);
+        Call {
+            name: calls::name(key.number, key.is_32_bit),
+            count: self.count,
+            errors: self.errors,
+            unfinished: self.unfinished,
+            total_ns: self.parts.total_ns(),
+            max_ns: self.max_ns,
+            parts: self.parts,
+            histogram: histogram.map(|(bucket, calls)| (bucket, u64::from(*calls))).collect(),
+        }
+    }
+}

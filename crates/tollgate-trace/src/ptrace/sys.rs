@@ -1,0 +1,237 @@
+//! ptrace(2), wait4(2) and the clock, as they are used here.
+
+#![allow(unsafe_code)] // System calls that no crate has in a safe form.
+
+use std::io;
+use std::mem;
+use std::ptr;
+
+use tollgate_model::traced::Ended;
+
+/// Stops of system calls are told from SIGTRAP by this bit (`PTRACE_O_TRACESYSGOOD`).
+pub const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
+/// A stop of its own for all that are not signals (`PTRACE_EVENT_STOP`): the first one, and group stops.
+pub const EVENT_STOP: i32 = 128;
+
+/// What `PTRACE_GET_SYSCALL_INFO` gives (linux/ptrace.h).
+#[repr(C)]
+struct RawInfo {
+    op: u8,
+    pad: [u8; 3],
+    arch: u32,
+    instruction_pointer: u64,
+    stack_pointer: u64,
+    data: [u64; 8],
+}
+
+/// `AUDIT_ARCH_I386` of linux/audit.h.
+const ARCH_I386: u32 = 0x4000_0003;
+/// The code segment of 32-bit programs (`__USER32_CS`).
+const USER32_CS: u64 = 0x23;
+
+/// Where a thread stands that stopped at a system call.
+#[derive(Debug, Clone, Copy)]
+pub enum Info {
+    /// It is about to make one.
+    Entry { number: i64, is_32_bit: bool, arguments: [u64; 6] },
+    /// It has made one.
+    Exit { result: i64, is_error: bool },
+    /// Neither.
+    None,
+}
+
+/// What wait4(2) tells of a thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Wait {
+    pub pid: libc::pid_t,
+    pub status: libc::c_int,
+    pub usage: Usage,
+}
+
+/// What its process has used so far, with the children that it has waited for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Usage {
+    /// User and system time, in nanoseconds; the kernel tells microseconds.
+    pub run_ns: u64,
+    /// Page faults and reads that went to a disk.
+    pub disk: u64,
+    /// Times that a thread gave the processor away; each stop is one of them.
+    pub voluntary: u64,
+    /// Times that the processor was taken away.
+    pub involuntary: u64,
+}
+
+/// Waits for the next stop or end of a child or of a thread that is followed.
+///
+/// # Errors
+/// EINTR, and ECHILD where there is nobody to wait for.
+pub fn wait(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
+    let mut status = 0;
+    // SAFETY: zeroes are a valid usage.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: the kernel writes to the two.
+    let pid = unsafe { libc::wait4(pid, &raw mut status, libc::__WALL | flags, &raw mut usage) };
+    match pid {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(Some(Wait { pid, status, usage: Usage::of(&usage) })),
+    }
+}
+
+impl Usage {
+    fn of(usage: &libc::rusage) -> Self {
+        let ns = |time: libc::timeval| {
+            (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_usec as u64 * 1000)
+        };
+        Self {
+            run_ns: ns(usage.ru_utime).wrapping_add(ns(usage.ru_stime)),
+            disk: (usage.ru_majflt as u64).wrapping_add(usage.ru_inblock as u64),
+            voluntary: usage.ru_nvcsw as u64,
+            involuntary: usage.ru_nivcsw as u64,
+        }
+    }
+}
+
+/// How a process ended that did.
+pub fn ended(status: libc::c_int) -> Ended {
+    if libc::WIFSIGNALED(status) {
+        Ended::Signal(libc::WTERMSIG(status))
+    } else {
+        Ended::Exit(libc::WEXITSTATUS(status))
+    }
+}
+
+/// User and system time of all children that were waited for, in nanoseconds.
+pub fn used_by_children() -> (u64, u64) {
+    // SAFETY: zeroes are a valid usage, and the kernel writes to it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    (ns(usage.ru_utime), ns(usage.ru_stime))
+}
+
+/// CLOCK_MONOTONIC, in nanoseconds.
+pub fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn request(what: libc::c_uint, pid: libc::pid_t, address: usize, data: usize) -> io::Result<libc::c_long> {
+    // SAFETY: callers pass memory that the kernel may write to, or numbers.
+    match unsafe { libc::ptrace(what, pid, address, data) } {
+        -1 => Err(io::Error::last_os_error()),
+        result => Ok(result),
+    }
+}
+
+/// Begins to follow a thread, without stopping it.
+pub fn seize(pid: libc::pid_t, options: libc::c_int) -> io::Result<()> {
+    request(libc::PTRACE_SEIZE, pid, 0, options as usize).map(|_| ())
+}
+
+/// Stops it.
+pub fn interrupt(pid: libc::pid_t) -> io::Result<()> {
+    request(libc::PTRACE_INTERRUPT, pid, 0, 0).map(|_| ())
+}
+
+/// Kills its process.
+pub fn kill(pid: libc::pid_t) -> io::Result<()> {
+    // SAFETY: a thread that is followed keeps its number until its end is told.
+    match unsafe { libc::kill(pid, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// How a thread that stands goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    /// Until its next call begins or ends.
+    ToCall,
+    /// Until anything else happens.
+    Free,
+    /// It stays stopped, as its whole process is, and a SIGCONT is told.
+    Listening,
+    /// It is not followed any more.
+    Alone,
+}
+
+/// Lets a thread go on that stands, with a signal or 0. One that has been killed meanwhile is told of by the next wait.
+pub fn resume(pid: libc::pid_t, on: On, signal: libc::c_int) {
+    let what = match on {
+        On::ToCall => libc::PTRACE_SYSCALL,
+        On::Free => libc::PTRACE_CONT,
+        On::Listening => libc::PTRACE_LISTEN,
+        On::Alone => libc::PTRACE_DETACH,
+    };
+    let _ = request(what, pid, 0, signal as usize);
+}
+
+/// What belongs to the event at which a thread stands: the number of a new thread, or the one that it had before execve(2).
+pub fn event_message(pid: libc::pid_t) -> io::Result<libc::pid_t> {
+    let mut message: libc::c_ulong = 0;
+    request(libc::PTRACE_GETEVENTMSG, pid, 0, &raw mut message as usize)?;
+    libc::pid_t::try_from(message).map_err(io::Error::other)
+}
+
+/// Whether a number is that of a thread beside the first one of its process.
+pub fn is_further_thread(tid: libc::pid_t) -> bool {
+    // SAFETY: a question: signal 0 is none.
+    unsafe { libc::syscall(libc::SYS_tgkill, tid, tid, 0) != 0 }
+}
+
+/// Asks at which end of a call a thread stands. `inside` is what is known of it, for kernels before 5.3, which do not tell.
+pub fn info(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
+    // SAFETY: zeroes are a valid answer.
+    let mut raw: RawInfo = unsafe { mem::zeroed() };
+    match request(libc::PTRACE_GET_SYSCALL_INFO, pid, size_of::<RawInfo>(), &raw mut raw as usize) {
+        Ok(_) => {}
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Err(error),
+        Err(_) => return registers(pid, inside),
+    }
+    let [first, arguments @ .., _] = raw.data;
+    Ok(match raw.op {
+        1 | 3 => Info::Entry { number: first as i64, is_32_bit: raw.arch == ARCH_I386, arguments },
+        2 => Info::Exit { result: first as i64, is_error: raw.data[1] & 0xff != 0 },
+        _ => Info::None,
+    })
+}
+
+fn registers(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
+    // SAFETY: registers are numbers: zeroes are valid ones.
+    let mut r: libc::user_regs_struct = unsafe { mem::zeroed() };
+    request(libc::PTRACE_GETREGS, pid, 0, &raw mut r as usize)?;
+    let is_32_bit = r.cs == USER32_CS;
+    if inside {
+        let result = if is_32_bit { i64::from(r.rax as i32) } else { r.rax as i64 };
+        return Ok(Info::Exit { result, is_error: (-4095..0).contains(&result) });
+    }
+    let arguments = if is_32_bit {
+        [r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp]
+    } else {
+        [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]
+    };
+    Ok(Info::Entry { number: i64::from(r.orig_rax as i32), is_32_bit, arguments })
+}
+
+/// Reads the memory of a process up to the next page, at most as much as there is room for. What was read.
+pub fn read_memory(pid: libc::pid_t, address: u64, room: &mut [u8]) -> usize {
+    const PAGE: u64 = 4096;
+    let to_page = (PAGE - address % PAGE) as usize;
+    let length = to_page.min(room.len());
+    let local = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: length };
+    let remote =
+        libc::iovec { iov_base: ptr::with_exposed_provenance_mut(address as usize), iov_len: length };
+    // As wide as the kernel takes them: the last one is passed on the stack.
+    let (one, flags): (libc::c_ulong, libc::c_ulong) = (1, 0);
+    // SAFETY: the kernel writes to `room`, and checks the other address.
+    let read = unsafe {
+        libc::syscall(libc::SYS_process_vm_readv, pid, &raw const local, one, &raw const remote, one, flags)
+    };
+    usize::try_from(read).unwrap_or(0)
+}

@@ -1,0 +1,55 @@
+//! What to follow, how closely, and by whom.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The command and its arguments; the first is looked for in PATH, as a shell does.
+    pub command: Vec<OsString>,
+    /// Who is to follow it.
+    pub by: Choice,
+    /// Only these system calls, by their names; None for all.
+    pub only: Option<BTreeSet<String>>,
+    /// Add up by process as well.
+    pub tree: bool,
+    /// Add up by file as well.
+    pub files: bool,
+    /// Keep at most so many single calls with their times, for a timeline; 0 for none.
+    pub events: usize,
+    /// When the command itself has ended, so long is waited for the processes that it left.
+    pub linger: Duration,
+}
+
+/// Who is to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The best that there is here: BPF, else ptrace, else nobody, each with the reason.
+    #[default]
+    Best,
+    /// BPF or nothing.
+    Bpf,
+    /// ptrace(2) or nothing.
+    Ptrace,
+}
+
+impl Request {
+    /// A request for a command, followed by the best that there is.
+    pub fn new(command: Vec<OsString>) -> Self {
+        Self {
+            command,
+            by: Choice::Best,
+            only: None,
+            tree: false,
+            files: false,
+            events: 0,
+            linger: Self::LINGER,
+        }
+    }
+
+    /// Processes that a command leaves are waited for so long, unless somebody says otherwise: enough for what is about to end,
+    /// and a daemon never does.
+    pub const LINGER: Duration = Duration::from_secs(2);
+}

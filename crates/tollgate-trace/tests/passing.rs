@@ -1,0 +1,304 @@
+//! A command that is followed behaves as if alone: streams, signals, how it ends.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Told, eventually, follow, following};
+
+const BACKENDS: [&str; 2] = ["ptrace", "best"];
+
+#[test]
+fn exit_statuses_and_signals_are_passed_on() {
+    for backend in BACKENDS {
+        for status in [0, 1, 7, 126, 127, 255] {
+            let script = format!("exit {status}");
+            let Some(told) = follow(&[backend], &["sh", "-c", &script]) else { return };
+            assert_eq!(told.status().code(), Some(status));
+        }
+        for signal in
+            [libc::SIGTERM, libc::SIGKILL, libc::SIGSEGV, libc::SIGPIPE, libc::SIGXFSZ, libc::SIGINT]
+        {
+            let script = format!("kill -{signal} $$");
+            let Some(told) = follow(&[backend], &["sh", "-c", &script]) else { return };
+            assert_eq!(told.status().signal(), Some(signal), "{backend}");
+            assert!(!told.status().core_dumped());
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_started_says_why() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, text: &str, mode| {
+        let path = place.path().join(name);
+        fs::write(&path, text).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our file");
+        path.display().to_string()
+    };
+    let plain = file("plain", "echo hello $1", 0o755);
+    let missing = file("missing", "#!/nonexistent/interpreter\n", 0o755);
+    let garbage = file("forbidden", "echo no", 0o644);
+    for backend in BACKENDS {
+        for (command, status, message) in [
+            ("no-such-program-here", 127, "was not found along PATH"),
+            ("/nonexistent/program", 127, "there is no file"),
+            (missing.as_str(), 126, "the interpreter that it names is not"),
+            (garbage.as_str(), 126, "may not be executed"),
+            ("/", 126, "is a directory"),
+        ] {
+            let Some(told) = follow(&[backend], &[command]) else { return };
+            assert_eq!(told.status().code(), Some(status), "{command}");
+            let error = String::from_utf8(told.output.expect("output").stderr).expect("text");
+            assert!(error.contains(message) && error.contains(command), "{error}");
+        }
+        // As execvp(3) has it.
+        let Some(told) = follow(&[backend], &[&plain, "you"]) else { return };
+        assert_eq!(told.output.expect("output").stdout, b"hello you\n");
+    }
+}
+
+#[test]
+fn streams_and_what_is_inherited_are_the_commands() {
+    // Whoever runs the tests may leave descriptors open of its own.
+    let alone =
+        Command::new("ls").arg("/proc/self/fd").stdin(Stdio::null()).output().expect("it runs").stdout;
+    let alone = String::from_utf8_lossy(&alone).into_owned();
+    for backend in BACKENDS {
+        let Some((mut follow, _place)) =
+            following(&[backend], &["sh", "-c", "cat; echo wrong >&2; ls /proc/self/fd"])
+        else {
+            return;
+        };
+        follow.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = follow.spawn().expect("it starts");
+        child.stdin.take().expect("a pipe").write_all(b"through\n").expect("it reads");
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            format!("through\n{alone}"),
+            "no descriptor is ours"
+        );
+        assert_eq!(output.stderr, b"wrong\n");
+    }
+}
+
+#[test]
+fn ignored_signals_stay_ignored_and_no_others_are() {
+    for ignored in [&[][..], &[libc::SIGPIPE, libc::SIGHUP][..]] {
+        let prepare = |command: &mut Command| {
+            // SAFETY: signal(2) on valid signals.
+            unsafe {
+                command.pre_exec(move || {
+                    for signal in [libc::SIGPIPE, libc::SIGHUP, libc::SIGXFSZ] {
+                        libc::signal(
+                            signal,
+                            if ignored.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL },
+                        );
+                    }
+                    Ok(())
+                })
+            };
+        };
+        // `sh` looks at what a program without Rust's own start sees.
+        let script = "grep -E 'SigIgn|SigBlk' /proc/self/status";
+        let mut alone = Command::new("sh");
+        alone.args(["-c", script]);
+        prepare(&mut alone);
+        let alone = alone.output().expect("it runs").stdout;
+        for backend in BACKENDS {
+            let Some((mut follow, _place)) = following(&[backend], &["sh", "-c", script]) else { return };
+            prepare(&mut follow);
+            let followed = follow.output().expect("it runs").stdout;
+            assert_eq!(String::from_utf8_lossy(&followed), String::from_utf8_lossy(&alone), "{backend}");
+        }
+    }
+}
+
+/// Starts a script that says when it is ready, and waits until it has.
+fn ready(backend: &str, script: &str) -> Option<(Child, [tempfile::TempDir; 2], std::path::PathBuf)> {
+    let mark = tempfile::tempdir().expect("a directory");
+    let path = mark.path().join("ready");
+    let script = script.replace("READY", &format!("echo $$ > {0}.new; mv {0}.new {0}", path.display()));
+    let (mut follow, place) = following(&[backend], &["sh", "-c", &script])?;
+    let child = follow.stdout(Stdio::null()).process_group(0).spawn().expect("it starts");
+    eventually("the command's start", || path.exists());
+    Some((child, [mark, place], path))
+}
+
+fn command_of(path: &std::path::Path) -> libc::pid_t {
+    fs::read_to_string(path).expect("its number").trim().parse().expect("a number")
+}
+
+fn send(pid: libc::pid_t, signal: libc::c_int) {
+    // SAFETY: kill(2) on a process that the test started.
+    unsafe { libc::kill(pid, signal) };
+}
+
+fn state(pid: libc::pid_t) -> char {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('-')
+}
+
+#[test]
+fn signals_to_the_follower_alone_go_to_the_command() {
+    for backend in BACKENDS {
+        for signal in ["TERM", "HUP", "USR1", "USR2", "INT"] {
+            let script = format!("trap 'exit 9' {signal}; READY; while true; do sleep 0.01; done");
+            let Some((mut child, _mark, _)) = ready(backend, &script) else { return };
+            let number = match signal {
+                "TERM" => libc::SIGTERM,
+                "HUP" => libc::SIGHUP,
+                "USR1" => libc::SIGUSR1,
+                "USR2" => libc::SIGUSR2,
+                _ => libc::SIGINT,
+            };
+            send(child.id() as libc::pid_t, number);
+            assert_eq!(child.wait().expect("it ends").code(), Some(9), "{backend} {signal}");
+        }
+    }
+}
+
+#[test]
+fn a_command_stops_and_goes_on() {
+    for backend in BACKENDS {
+        let Some((mut child, mark, path)) =
+            ready(backend, "READY; i=0; while [ ! -e ${0}x ]; do i=1; done; exit 8")
+        else {
+            return;
+        };
+        let command = command_of(&path);
+        send(command, libc::SIGSTOP);
+        eventually("its stop", || matches!(state(command), 'T' | 't'));
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(matches!(state(command), 'T' | 't'), "it stays stopped");
+        send(command, libc::SIGCONT);
+        eventually("its going on", || matches!(state(command), 'R' | 'S'));
+        send(command, libc::SIGTERM);
+        assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGTERM));
+        drop(mark);
+    }
+}
+
+#[test]
+fn a_command_goes_on_when_its_follower_is_killed() {
+    for backend in BACKENDS {
+        let place = tempfile::tempdir().expect("a directory");
+        let done = place.path().join("done");
+        let script = format!(
+            "READY; for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; sleep 0.02; done; : > {}",
+            done.display()
+        );
+        let Some((mut child, _mark, _)) = ready(backend, &script) else { return };
+        child.kill().expect("our child");
+        child.wait().expect("it was killed");
+        eventually("the command's end", || done.exists());
+    }
+}
+
+/// Follows the puppet as a daemon, which would keep pipes open: how long that took, and what was told.
+fn daemon(backend: &str, linger: &str, seconds: &str) -> Option<(Duration, Told)> {
+    let puppet = common::puppet()?;
+    let puppet = puppet.to_str().expect("a path of letters");
+    let linger = format!("linger={linger}");
+    let (mut follow, place) = following(&[backend, &linger], &[puppet, "daemon", seconds])?;
+    let began = Instant::now();
+    let status =
+        follow.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it starts");
+    assert_eq!(status.code(), Some(0));
+    Some((began.elapsed(), Told::of(&place.path().join("out"))))
+}
+
+#[test]
+fn what_a_command_leaves_is_waited_for_and_then_let_go() {
+    for backend in BACKENDS {
+        let Some((took, told)) = daemon(backend, "20", "1") else { return };
+        assert!(took >= Duration::from_secs(1), "{backend}: it was waited for");
+        assert!(took < Duration::from_secs(15), "{backend}: and no longer");
+        assert!(told.number("wall") < 900_000_000, "the command itself had ended before: {told:?}");
+        assert!(!told.has_note("still running"), "{told:?}");
+        for linger in ["0", "0.2"] {
+            let Some((took, told)) = daemon(backend, linger, "4") else { return };
+            assert!(took < Duration::from_secs(3), "{backend}");
+            assert!(told.has_note("still running"), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn what_has_a_filter_is_followed_to_its_end() {
+    let Some((took, told)) = daemon("only=getppid", "0", "1") else { return };
+    if told.head["backend"] == "Ptrace" {
+        assert!(took >= Duration::from_secs(1), "its calls would fail alone: {told:?}");
+    }
+    assert!(!told.has_note("killed"), "{told:?}");
+}
+
+#[test]
+fn what_is_let_go_goes_on_alone() {
+    let place = tempfile::tempdir().expect("a directory");
+    let done = place.path().join("done");
+    let script =
+        format!("(for i in 1 2 3 4 5; do sleep 0.1; /bin/true; done; : > {}) & exit 0", done.display());
+    let Some((mut follow, out)) = following(&["ptrace", "linger=0.1"], &["sh", "-c", &script]) else {
+        return;
+    };
+    let status = follow.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it starts");
+    assert_eq!(status.code(), Some(0));
+    assert!(Told::of(&out.path().join("out")).has_note("still running"));
+    assert!(!done.exists());
+    eventually("the end of what was let go", || done.exists());
+}
+
+#[test]
+fn where_nobody_may_follow_the_command_runs_and_its_times_are_told() {
+    let script = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; exit 6";
+    for by in ["best", "ptrace"] {
+        let Some((mut follow, place)) = following(&[by], &["sh", "-c", script]) else { return };
+        // SAFETY: two system calls on memory of the closure.
+        unsafe { follow.pre_exec(refuse_to_follow) };
+        let output = follow.output().expect("it starts");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        if by == "ptrace" {
+            assert_eq!(output.status.code(), Some(2));
+            assert!(error.contains("ptrace(2) cannot follow here: Operation not permitted"), "{error}");
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(6), "{error}");
+        let told = Told::of(&place.path().join("out"));
+        assert_eq!((told.head["backend"].as_str(), told.number("processes")), ("Rusage", 0));
+        assert!(told.calls.is_empty() && told.number("user") > 0 && told.number("wall") > 0, "{told:?}");
+        assert!(
+            told.has_note("BPF cannot follow here") && told.has_note("ptrace(2) cannot follow here"),
+            "{told:?}"
+        );
+    }
+}
+
+/// A seccomp profile without ptrace(2) and bpf(2), as containers have it.
+fn refuse_to_follow() -> std::io::Result<()> {
+    let one = |code: u32, k: u32, jt: u8| libc::sock_filter { code: code as u16, jt, jf: 0, k };
+    let number = one(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0);
+    let is = |call: libc::c_long, jump| one(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, call as u32, jump);
+    let answer = |what: u32| one(libc::BPF_RET | libc::BPF_K, what, 0);
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut filter = [
+        number,
+        is(libc::SYS_ptrace, 2),
+        is(libc::SYS_bpf, 1),
+        answer(libc::SECCOMP_RET_ALLOW),
+        answer(refused),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the filter is there until the kernel has copied it.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
+    };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
