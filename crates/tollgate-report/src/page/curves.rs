@@ -1,0 +1,141 @@
+//! Curves: one price by something else, such as the size of what is read.
+
+use super::axis::{Axis, Tick};
+use super::svg::{Anchor, Svg, WIDE, short};
+use super::text::Text;
+
+/// Curves over one axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curves {
+    /// Across.
+    pub across: Axis,
+    /// Up.
+    pub up: Axis,
+    /// Each with its look; the ones that are only for comparison come first.
+    pub curves: Vec<Curve>,
+    /// Places across that are marked from bottom to top, such as the sizes of the caches.
+    pub marked: Vec<Tick>,
+    /// A height that is marked from side to side: what all is compared with.
+    pub level: Option<f64>,
+    /// Looks are places, and not kinds of one place.
+    pub is_by_place: bool,
+}
+
+/// A curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// By colour, line and sign; None for one that is there only for comparison.
+    pub look: Option<usize>,
+    /// Across and up.
+    pub points: Vec<Point>,
+}
+
+/// A point of a curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Across.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+    /// What it says when it is pointed at.
+    pub title: Text,
+}
+
+/// The height of a picture, without what names the axes.
+const HEIGHT: f64 = 220.0;
+const SMALL_HEIGHT: f64 = 110.0;
+const TOP: f64 = 16.0;
+
+impl Curves {
+    /// `is_small` where many stand side by side.
+    pub(super) fn draw(&self, id: &str, title: &Text, is_small: bool) -> String {
+        let height = if is_small { SMALL_HEIGHT } else { HEIGHT };
+        // The names of what is marked take a line each, so that they do not lie on each other.
+        let top = TOP + 13.0 * self.marked.len().saturating_sub(1) as f64;
+        let bottom = top + height;
+        let down = |share: f64| bottom - share * height;
+        let mut svg = Svg::image(if is_small { "plot small" } else { "plot" }, bottom + 20.0, id, title);
+        for tick in &self.up.ticks {
+            let Some(share) = self.up.share(tick.at) else { continue };
+            svg.line("g", [0.0, 100.0], [down(share); 2]);
+            svg.text("a", 0.0, down(share) + 4.0, Anchor::End, -8.0, tick.name.as_str());
+        }
+        if let Some(share) = self.level.and_then(|level| self.up.share(level)) {
+            svg.line("l", [0.0, 100.0], [down(share); 2]);
+        }
+        for tick in &self.across.ticks {
+            let Some(x) = self.across.percent(tick.at) else { continue };
+            if !is_small {
+                svg.line("g m", [x, x], [bottom, bottom + 4.0]);
+            }
+            let class = if tick.is_main { "a" } else { "a w" };
+            svg.text(class, x, bottom + 16.0, Anchor::Middle, 0.0, tick.name.as_str());
+        }
+        for (at, tick) in self.marked.iter().enumerate() {
+            let Some(x) = self.across.percent(tick.at) else { continue };
+            let y = 11.0 + 13.0 * at as f64;
+            svg.line("k", [x, x], [y + 3.0, bottom]);
+            let anchor = if x > 50.0 { Anchor::End } else { Anchor::Start };
+            svg.text("t", x, y, anchor, if x > 50.0 { -3.0 } else { 3.0 }, tick.name.as_str());
+        }
+        svg.stretched(top, height, [WIDE, height]);
+        // Those that are there only for comparison are one path.
+        let behind = self.curves.iter().filter(|curve| curve.look.is_none());
+        let behind: String = behind.filter_map(|curve| self.path(curve, height)).collect();
+        if !behind.is_empty() {
+            svg.path("o", &behind, None);
+        }
+        let own = || self.curves.iter().filter_map(|curve| Some((curve, curve.look?)));
+        for (curve, look) in own() {
+            if let Some(path) = self.path(curve, height) {
+                svg.path(format_args!("{} d{}", self.class(look), look % 4), &path, None);
+            }
+        }
+        svg.end_stretched();
+        for (curve, look) in own() {
+            svg.group(self.class(look), None);
+            // Of many small pictures only the ends have signs, and the table tells the points.
+            let first = if is_small { curve.points.len().saturating_sub(1) } else { 0 };
+            for point in curve.points.iter().skip(first) {
+                let place = self.across.percent(point.x).zip(self.up.share(point.y));
+                let Some((x, y)) = place else { continue };
+                svg.sign(look, "", [x, down(y)], Some(&point.title).filter(|_| !is_small));
+            }
+            svg.end_group();
+        }
+        svg.finish()
+    }
+
+    fn class(&self, look: usize) -> String {
+        super::svg::look(look, self.is_by_place)
+    }
+
+    fn path(&self, curve: &Curve, height: f64) -> Option<String> {
+        let places = curve.points.iter().filter_map(|point| {
+            let (x, y) = self.across.share(point.x).zip(self.up.share(point.y))?;
+            Some(format!("{} {}", short(x * WIDE, 0), short((1.0 - y) * height, 0)))
+        });
+        let places: Vec<String> = places.collect();
+        (!places.is_empty()).then(|| format!("M{}", places.join("L")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_a_path_with_a_sign_at_each_point() {
+        let across = Axis::logarithmic(4.0, 4096.0, Vec::new()).expect("an axis");
+        let up = Axis::of_times([1.0, 90.0].into_iter(), None).expect("an axis");
+        let point = |x: f64, y: f64| Point { x, y, title: "p".into() };
+        let curve = Curve { look: Some(1), points: vec![point(4.0, 1.0), point(4096.0, 10.0)] };
+        let marked = vec![Tick { at: 64.0, name: "L1d 64K".into(), is_main: true }];
+        let curves = Curves { across, up, curves: vec![curve], marked, level: None, is_by_place: false };
+        let drawn = curves.draw("f-0", &"t".into(), false);
+        assert!(drawn.contains("d=\"M0 220L2000 110\""), "{drawn}");
+        assert_eq!(drawn.matches("<use href=\"#m1\"").count(), 2, "{drawn}");
+        assert!(drawn.contains("<line class=\"k\" x1=\"40%\""), "{drawn}");
+        assert!(drawn.contains(">L1d 64K</text>"), "{drawn}");
+    }
+}

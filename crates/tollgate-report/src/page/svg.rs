@@ -1,0 +1,235 @@
+//! Writing SVG: places across are shares of the width and places down are pixels, so that a picture fills any width
+//! while its letters and lines keep their size.
+
+use std::fmt::{self, Display, Write};
+
+use super::text::{Text, escaped};
+
+/// Colours that are told apart, also by those who see few of them; further looks begin again with other signs.
+pub(super) const COLOURS: usize = 8;
+/// Signs that are told apart without a colour.
+pub(super) const SIGNS: usize = 5;
+/// The signs, drawn around their place.
+pub(super) const SIGN_PATHS: [&str; SIGNS] = [
+    "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0",
+    "M-4-4h8v8h-8z",
+    "M0-5.4L5 3.8H-5z",
+    "M0-5.6L5.6 0L0 5.6L-5.6 0z",
+    "M-5-1.7h3.3V-5h3.4v3.3H5v3.4H1.7V5h-3.4V1.7H-5z",
+];
+
+/// A picture that is being written.
+pub(super) struct Svg(String);
+
+/// Where text is held.
+#[derive(Clone, Copy)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Anchor {
+    /// The class that holds it there.
+    fn class(self) -> &'static str {
+        match self {
+            Self::Start => "",
+            Self::Middle => "y",
+            Self::End => "x",
+        }
+    }
+}
+
+/// A place across, in percent of the width.
+#[derive(Clone, Copy)]
+pub(super) struct Percent(pub(super) f64);
+
+impl Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", short(self.0, 2))
+    }
+}
+
+/// A number with so many decimals at the most and no zeros at its end.
+pub(super) fn short(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+impl Svg {
+    /// Begins a picture that is read as one image, with its title; what describes it stands above, for all pictures of its
+    /// figure.
+    pub(super) fn image(class: &str, height: f64, id: &str, title: &Text) -> Self {
+        let mut svg = Self(String::new());
+        let figure = id.split('-').next().unwrap_or(id);
+        svg.put(format_args!(
+            "<svg class=\"{class}\" height=\"{}\" role=\"img\" aria-describedby=\"{figure}d\"><title>{}</title>",
+            short(height, 1),
+            escaped(title.as_str()),
+        ));
+        svg
+    }
+
+    /// The picture.
+    pub(super) fn finish(mut self) -> String {
+        self.0.push_str("</svg>");
+        self.0
+    }
+
+    /// Begins a group of a class; what it says when it is pointed at.
+    pub(super) fn group(&mut self, class: impl Display, title: Option<&Text>) {
+        self.put(format_args!("<g class=\"{class}\">"));
+        if let Some(title) = title {
+            self.put(format_args!("<title>{}</title>", escaped(title.as_str())));
+        }
+    }
+
+    /// Ends the group.
+    pub(super) fn end_group(&mut self) {
+        self.0.push_str("</g>");
+    }
+
+    /// A line between two places.
+    pub(super) fn line(&mut self, class: &str, [x1, x2]: [f64; 2], [y1, y2]: [f64; 2]) {
+        self.put(format_args!(
+            "<line class=\"{class}\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>",
+            Percent(x1),
+            Percent(x2),
+            short(y1, 1),
+            short(y2, 1)
+        ));
+    }
+
+    /// A bar from one place to another.
+    pub(super) fn bar(&mut self, class: impl Display, [x1, x2]: [f64; 2], y: f64, height: f64) {
+        self.put(format_args!(
+            "<rect class=\"{class}\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>",
+            Percent(x1),
+            Percent((x2 - x1).max(0.0)),
+            short(y, 1),
+            short(height, 1)
+        ));
+    }
+
+    /// Text.
+    pub(super) fn text(&mut self, class: &str, x: f64, y: f64, anchor: Anchor, dx: f64, text: &str) {
+        let classes: Vec<&str> =
+            class.split(' ').chain([anchor.class()]).filter(|class| !class.is_empty()).collect();
+        let class =
+            if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) };
+        let dx = if dx == 0.0 { String::new() } else { format!(" dx=\"{}\"", short(dx, 1)) };
+        self.put(format_args!(
+            "<text{class} x=\"{}\" y=\"{}\"{dx}>{}</text>",
+            Percent(x),
+            short(y, 1),
+            escaped(text)
+        ));
+    }
+
+    /// The sign of a look, and what it says when it is pointed at.
+    pub(super) fn sign(&mut self, look: usize, class: &str, [x, y]: [f64; 2], title: Option<&Text>) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let (sign, x, y) = (look % SIGNS, Percent(x), short(y, 1));
+        match title {
+            None => self.put(format_args!("<use{class} href=\"#m{sign}\" x=\"{x}\" y=\"{y}\"/>")),
+            Some(title) => self.put(format_args!(
+                "<use{class} href=\"#m{sign}\" x=\"{x}\" y=\"{y}\"><title>{}</title></use>",
+                escaped(title.as_str())
+            )),
+        }
+    }
+
+    /// Begins a stretched part whose marks are the prices of a place in the table of a section.
+    pub(super) fn strip(
+        &mut self,
+        y: f64,
+        height: f64,
+        section: usize,
+        look: usize,
+        (least, most): (f64, f64),
+    ) {
+        self.put(format_args!(
+            "<svg class=\"strip\" data-section=\"{section}\" data-place=\"{look}\" data-least=\"{least}\" \
+             data-most=\"{most}\" y=\"{}\" width=\"100%\" height=\"{1}\" \
+             viewBox=\"0 0 {WIDE} {1}\" preserveAspectRatio=\"none\">",
+            short(y, 1),
+            short(height, 1)
+        ));
+    }
+
+    /// Begins a part that fills the width and has places of its own, so many across and down.
+    pub(super) fn stretched(&mut self, y: f64, height: f64, [across, down]: [f64; 2]) {
+        self.put(format_args!(
+            "<svg y=\"{}\" width=\"100%\" height=\"{}\" viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\">",
+            short(y, 1),
+            short(height, 1),
+            short(across, 0),
+            short(down, 0)
+        ));
+    }
+
+    /// Ends the stretched part.
+    pub(super) fn end_stretched(&mut self) {
+        self.0.push_str("</svg>");
+    }
+
+    /// A path; nothing where it is empty.
+    pub(super) fn path(&mut self, class: impl Display, path: &str, title: Option<&Text>) {
+        if path.is_empty() {
+            return;
+        }
+        match title {
+            None => self.put(format_args!("<path class=\"{class}\" d=\"{path}\"/>")),
+            Some(title) => self.put(format_args!(
+                "<path class=\"{class}\" d=\"{path}\"><title>{}</title></path>",
+                escaped(title.as_str())
+            )),
+        }
+    }
+
+    fn put(&mut self, text: fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.0.write_fmt(text);
+    }
+}
+
+/// The width of a stretched part.
+pub(super) const WIDE: f64 = 2000.0;
+
+/// A place across a stretched part, from percent.
+pub(super) fn wide(percent: f64) -> String {
+    short(percent / 100.0 * WIDE, 0)
+}
+
+/// The classes of a look: its colour, and the place that can be hidden where it is one's.
+pub(super) fn look(look: usize, is_place: bool) -> String {
+    let colour = look % COLOURS;
+    if is_place { format!("c{colour} p{look}") } else { format!("c{colour}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_short_as_they_can_be() {
+        let cases =
+            [(1.0, "1"), (0.5, "0.5"), (-0.001, "0"), (12.345, "12.35"), (100.0, "100"), (10.004, "10")];
+        for (value, text) in cases {
+            assert_eq!(short(value, 2), text);
+        }
+    }
+
+    #[test]
+    fn a_picture_is_one_image_and_its_text_is_escaped() {
+        let mut svg = Svg::image("plot", 20.0, "f1-2", &"<b> \"t\"".into());
+        svg.text("v", 50.0, 10.0, Anchor::End, -4.0, "</text><script>");
+        let drawn = svg.finish();
+        assert_eq!(
+            drawn,
+            "<svg class=\"plot\" height=\"20\" role=\"img\" aria-describedby=\"f1d\"><title>&lt;b&gt; &#34;t&#34;</title><text \
+             class=\"v x\" x=\"50%\" y=\"10\" dx=\"-4\">&lt;/text&gt;&lt;script&gt;</text></svg>"
+        );
+    }
+}
