@@ -96,7 +96,7 @@ fn group_managers(machine: &Machine) -> Answer<Vec<String>> {
     let managers = machine.text(CGROUP)?.map(|text| {
         let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
         let mut managers: Vec<&str> = paths.filter_map(manager_of).collect();
-        managers.sort_unstable();
+        tollgate_model::sort::ascending(&mut managers);
         managers.dedup();
         managers.into_iter().map(str::to_owned).collect()
     });

@@ -183,7 +183,7 @@ impl Machine {
                 .collect(),
             Ground::Tree(tree) => tree.names(path),
         })?;
-        names.sort();
+        tollgate_model::sort::ascending(&mut names);
         found(names, path)
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn idle_states(machine: &Machine) -> Fact {
                 states.push((number, machine.line(&format!("{directory}/{name}/name"))?.value));
             }
         }
-        states.sort();
+        tollgate_model::sort::ascending(&mut states);
         found(states.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), directory.clone())
     };
     fact(states())

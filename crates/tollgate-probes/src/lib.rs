@@ -19,7 +19,9 @@ pub mod selection;
 mod syscall;
 mod traps;
 mod uring;
+mod workloads;
 
 pub use probe::{Extent, Probe, Suite};
 pub use registry::{SUITES, find};
 pub use selection::{Selection, UnknownPattern};
+pub use workloads::Size;

@@ -1,10 +1,13 @@
 //! What a probe and a suite are.
 
+use std::time::Duration;
+
 use tollgate_model::{Case, ParamValue, Params, Unit};
 
 use crate::bench::arm::Arm;
 use crate::bench::station::Refusal;
 use crate::bench::timed::{EMPTY, Timed};
+use crate::bench::{BenchError, Errand, Findings};
 
 /// A folder of probes whose arms share their rounds.
 pub struct Suite {
@@ -17,7 +20,30 @@ pub struct Suite {
     /// The same code as the probe that it is `against`, as a second arm of the same rounds: how much
     /// two equal arms differ is the floor under every verdict.
     pub twin: Option<&'static Probe>,
+    /// How they are measured.
+    pub means: Means,
 }
+
+/// How the cases of a suite are measured.
+#[derive(Clone, Copy)]
+pub enum Means {
+    /// In blocks, whose rounds bench processes run.
+    Rounds,
+    /// As whole commands, one after the other, by this process. They take so long that they are measured only where they
+    /// are asked for.
+    Commands(&'static Commands),
+}
+
+/// What measures whole commands.
+pub struct Commands {
+    /// The time that these cases get where nobody says how much.
+    pub usual: fn(cases: &[Chosen]) -> Duration,
+    /// Measures them, one answer for each in their order.
+    pub measure: fn(cases: &[Chosen], errand: &mut Errand) -> Result<Findings, BenchError>,
+}
+
+/// A probe with the parameters of a case that was chosen.
+pub type Chosen = (&'static Probe, Params);
 
 /// How many of its cases a probe is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,18 @@
 
 use crate::bench::OWN_PROBES;
 use crate::probe::{Probe, Suite};
-use crate::{files, gates, lines, locks, processes, traps};
+use crate::{files, gates, lines, locks, processes, traps, workloads};
 
 /// Every suite, in the order in which prices are shown.
-pub static SUITES: &[&Suite] =
-    &[&gates::SUITE, &traps::SUITE, &lines::SUITE, &locks::SUITE, &processes::SUITE, &files::SUITE];
+pub static SUITES: &[&Suite] = &[
+    &gates::SUITE,
+    &traps::SUITE,
+    &lines::SUITE,
+    &locks::SUITE,
+    &processes::SUITE,
+    &files::SUITE,
+    &workloads::SUITE,
+];
 
 /// The probe called `name`, those that the bench adds by itself included.
 pub fn find(name: &str) -> Option<&'static Probe> {

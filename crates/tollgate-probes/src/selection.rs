@@ -1,11 +1,14 @@
 //! Choosing among the registered probes by pattern.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use tollgate_model::{Case, Params};
 
-use crate::probe::{Extent, Probe, Suite};
+use crate::bench::Plan;
+use crate::probe::{Chosen, Extent, Means, Probe, Suite, word};
 use crate::registry::{self, SUITES};
+use crate::workloads::Size;
 
 /// The probes that a user asked for, with those that they are held against.
 #[derive(Clone)]
@@ -19,7 +22,17 @@ pub struct Selection {
 #[derive(Clone)]
 pub(crate) struct Group {
     pub suite: &'static Suite,
-    pub cases: Vec<(&'static Probe, Params)>,
+    pub cases: Vec<Chosen>,
+}
+
+impl Group {
+    /// The time that its cases get where nobody says how much; None where they share that of all rounds.
+    pub fn usual_time(&self) -> Option<Duration> {
+        match self.suite.means {
+            Means::Rounds => None,
+            Means::Commands(commands) => Some((commands.usual)(&self.cases)),
+        }
+    }
 }
 
 /// No probe matches a pattern.
@@ -41,27 +54,33 @@ fn hint(near: &[String]) -> String {
 }
 
 impl Selection {
-    /// Every probe of every suite.
+    /// All that is measured where nobody says what.
     pub fn everything() -> Self {
-        Self::matching(&[], Extent::Usual).unwrap_or(Self { groups: Vec::new(), find: registry::find })
+        Self::matching(&[], Extent::Usual, Size::Small)
+            .unwrap_or(Self { groups: Vec::new(), find: registry::find })
     }
 
     /// The cases of such an extent that any of `patterns` matches: a suite (`gates`), a probe (`gates/syscall`), a
     /// case (`gates/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any run of
-    /// characters. No pattern means everything. A pattern with parameters finds the cases of [`Extent::Thorough`]
-    /// as well, where no usual one matches. What a chosen probe is held against is chosen with it.
+    /// characters. No pattern means everything but whole commands, see [`Means::Commands`]. A pattern with parameters
+    /// finds the cases of [`Extent::Thorough`] and of the other size as well, where no usual one matches. What a chosen
+    /// probe is held against is chosen with it.
     ///
     /// # Errors
     /// The first pattern that matches nothing.
-    pub fn matching(patterns: &[String], extent: Extent) -> Result<Self, UnknownPattern> {
+    pub fn matching(patterns: &[String], extent: Extent, size: Size) -> Result<Self, UnknownPattern> {
         let candidates = candidates();
+        let is_usual = |candidate: &Candidate| match Size::named(word(&candidate.params, Size::PARAMETER)) {
+            Some(other) => other == size,
+            None => !candidate.is_extra || extent == Extent::Thorough,
+        };
         let chosen_by = |pattern: &str| -> Vec<usize> {
             let matching = |candidate: &Candidate| matches(pattern, candidate.probe, &candidate.params);
             let among = |extra: bool| {
-                let fits = move |candidate: &Candidate| (extra || !candidate.is_extra) && matching(candidate);
+                let fits = |candidate: &Candidate| (extra || is_usual(candidate)) && matching(candidate);
                 (0..candidates.len()).filter(|&at| fits(&candidates[at])).collect::<Vec<usize>>()
             };
-            let usual = among(extent == Extent::Thorough);
+            let usual = among(false);
             if usual.is_empty() && pattern.contains('{') { among(true) } else { usual }
         };
         let mut chosen: BTreeSet<usize> = BTreeSet::new();
@@ -74,6 +93,7 @@ impl Selection {
         }
         if patterns.is_empty() {
             chosen.extend(chosen_by("*"));
+            chosen.retain(|&at| matches!(candidates[at].suite.means, Means::Rounds));
         }
         let base = |&at: &usize| candidates[at].probe.held_against(&candidates[at].params);
         let held_against: Vec<Case> = chosen.iter().filter_map(base).collect();
@@ -95,6 +115,13 @@ impl Selection {
         self.groups
             .iter()
             .flat_map(|group| group.cases.iter().map(|(probe, params)| probe.case(params.clone())))
+    }
+
+    /// The time that a run of them gets where nobody says how much.
+    pub fn usual_time(&self) -> Duration {
+        let rounds = self.groups.iter().any(|group| group.usual_time().is_none());
+        let commands: Duration = self.groups.iter().filter_map(Group::usual_time).sum();
+        commands + if rounds { Plan::STANDARD } else { Duration::ZERO }
     }
 }
 
@@ -169,7 +196,7 @@ fn near(pattern: &str) -> Vec<String> {
             .into_iter()
             .map(|params| probe.case(params).to_string())
             .collect();
-        cases.sort_by_key(|case| edit_distance(pattern, case));
+        tollgate_model::sort::by_key(&mut cases, |case| edit_distance(pattern, case));
         cases.truncate(MOST_NEAR);
         return cases;
     }
@@ -186,7 +213,7 @@ fn near(pattern: &str) -> Vec<String> {
             (within <= 2.max(pattern.len() / 3)).then_some((within, name))
         })
         .collect();
-    ranked.sort();
+    tollgate_model::sort::ascending(&mut ranked);
     ranked.into_iter().take(MOST_NEAR).map(|(_, name)| name.to_owned()).collect()
 }
 
@@ -218,7 +245,7 @@ mod tests {
     #[test]
     fn a_pattern_is_a_suite_a_probe_a_case_or_has_wildcards() {
         let count = |pattern: &str| {
-            Selection::matching(&[pattern.to_owned()], Extent::Usual).map(|s| s.cases().count())
+            Selection::matching(&[pattern.to_owned()], Extent::Usual, Size::Small).map(|s| s.cases().count())
         };
         assert_eq!(count("gates/call"), Ok(1));
         assert_eq!(count("gates/io-uring-nop"), Ok(3));
@@ -236,8 +263,8 @@ mod tests {
 
     #[test]
     fn what_a_chosen_probe_is_held_against_is_chosen_with_it() {
-        let selection =
-            Selection::matching(&["gates/user-dispatch".to_owned()], Extent::Usual).expect("registered");
+        let selection = Selection::matching(&["gates/user-dispatch".to_owned()], Extent::Usual, Size::Small)
+            .expect("registered");
         let names: Vec<String> = selection.cases().map(|case| case.to_string()).collect();
         assert_eq!(names, ["gates/syscall", "gates/user-dispatch"]);
     }
@@ -245,7 +272,10 @@ mod tests {
     #[test]
     fn an_unknown_pattern_names_what_is_near() {
         let unknown = |pattern: &str| {
-            Selection::matching(&[pattern.to_owned()], Extent::Usual).err().expect("unknown").near
+            Selection::matching(&[pattern.to_owned()], Extent::Usual, Size::Small)
+                .err()
+                .expect("unknown")
+                .near
         };
         assert_eq!(unknown("gates/sysall")[0], "gates/syscall");
         assert_eq!(unknown("gate")[0], "gates");

@@ -1,6 +1,7 @@
 //! The arguments: the one definition from which the parser, the help, the completions and the manual
 //! pages are made.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub struct Arguments {
 
 const AFTER: &str = "\
 Exit status: 0 done, 1 a condition that was asked for failed (--fail-on), 2 wrong usage or input.
-Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs.";
+Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.";
 
 /// What the program can do; one file each.
 #[derive(Debug, Subcommand)]
@@ -38,6 +39,8 @@ pub enum Verb {
     Show(ShowArgs),
     /// Hold prices side by side, with verdicts and what differs between the places
     Compare(CompareArgs),
+    /// Run a command, follow all that it starts, and say where the time went
+    Trace(TraceArgs),
     /// Try every interleaving of a lock on a small machine: proof or counter-example
     Schedules(SchedulesArgs),
     /// Show the state that sets the prices: every fact of this place, with its source
@@ -46,6 +49,12 @@ pub enum Verb {
     Decode(DecodeArgs),
     /// Cross the rings in a small kernel of our own, without an operating system
     Lab(LabArgs),
+    /// Make one self-contained page of runs
+    Report(ReportArgs),
+    /// Hand runs to other systems, in their formats
+    Export(ExportArgs),
+    /// List, check or prune a directory of stored runs
+    Store(StoreArgs),
     /// Say whether this machine is fit for measuring, and what would help
     Doctor(DoctorArgs),
     /// Print completions for a shell
@@ -57,9 +66,9 @@ pub enum Verb {
 /// `tollgate run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A suite, a probe, a case, or either with `*`; none for everything
+    /// A suite, a probe, a case, or either with `*`; none for everything but workloads
     pub pattern: Vec<String>,
-    /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s]
+    /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s; workloads 2m, large ones 30m]
     #[arg(long, value_name = "DURATION", value_parser = figures::parse_time, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["quick", "thorough"])]
     pub time: Option<Duration>,
@@ -78,18 +87,37 @@ pub struct RunArgs {
     /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
+    /// Keep the run in this directory instead, in the layout of docs/fleet.md; many machines may share it
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
+    pub store: Option<PathBuf>,
+    /// Say in the run which machine it was made on; without it nothing does
+    #[arg(long, value_name = "NAME", value_parser = parse_machine)]
+    pub machine: Option<String>,
     /// Measure files in a private directory under this one [default: the current one]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
     /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; needs root
     #[arg(long, value_name = "ram[:FS]", value_parser = parse_on)]
     pub on: Option<OnRam>,
+    /// The source tree of `workloads`
+    #[arg(long, value_enum, default_value_t)]
+    pub size: Size,
     /// How to print the prices
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// No progress bar, no warnings on standard error
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// The source tree that workloads work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Size {
+    /// About 60 thousand lines
+    #[default]
+    Small,
+    /// About 2 million lines
+    Large,
 }
 
 /// `tollgate list`.
@@ -109,8 +137,12 @@ pub struct ListArgs {
 /// `tollgate show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// A file, a label (the newest run that has it), an id or its beginning, or `last`
+    /// A file, a label (the newest run that has it), an id or its beginning, `last`, or a directory of stored runs for the newest in
+    /// it; DIR:RUN is one of those
     pub run: String,
+    /// Of a followed command: how to look at it
+    #[command(flatten)]
+    pub view: ViewArgs,
     /// How to print the prices
     #[arg(long, value_enum, default_value_t)]
     pub format: ShowFormat,
@@ -120,7 +152,7 @@ pub struct ShowArgs {
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// The run that the others are held against: a file, a label (the newest run that has it), an id or
-    /// its beginning, or `last`
+    /// its beginning, `last`, or a directory of stored runs for the newest in it; DIR:RUN is one of those
     pub base: String,
     /// The runs that are held against it
     #[arg(required = true)]
@@ -131,6 +163,89 @@ pub struct CompareArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// `tollgate trace`.
+#[derive(Debug, Args)]
+#[command(after_help = TRACE_AFTER)]
+pub struct TraceArgs {
+    /// The command and its arguments, after `--`
+    #[arg(required_unless_present = "calibrate", trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+    /// How to look at it
+    #[command(flatten)]
+    pub view: ViewArgs,
+    /// Follow these system calls only, by name, separated by commas
+    #[arg(long, value_name = "CALL,…", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Who follows
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: Follow,
+    /// Write single calls to this file as Chrome trace JSON, for a viewer of timelines
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub timeline: Option<PathBuf>,
+    /// When the command has ended, wait so long for processes that it left [default: 2s]
+    #[arg(long, value_name = "DURATION", value_parser = figures::parse_wait, allow_negative_numbers = true)]
+    pub linger: Option<Duration>,
+    /// Measure what following adds to each call here, by each way of doing it; with a command, before it
+    #[arg(long)]
+    pub calibrate: bool,
+    /// Give the run a name by which show and compare find it
+    #[arg(long, value_name = "LABEL")]
+    pub label: Option<Label>,
+    /// Write the run to this file instead of keeping it among the others
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// How to print: a table on standard error, or one line of JSON on standard output after all that the command printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Print nothing on standard error but what went wrong
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How a followed command is looked at, by `tollgate trace` and by `tollgate show`.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ViewArgs {
+    /// Show so many rows of each kind
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub top: usize,
+    /// Add the time of a followed command up by system call, by process, or by file [default: by call; of a kept one as it was kept]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub by: Option<By>,
+    /// Show its processes as a tree
+    #[arg(long)]
+    pub tree: bool,
+    /// Draw how long its single calls took
+    #[arg(long)]
+    pub histogram: bool,
+}
+
+const TRACE_AFTER: &str = "\
+Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage. A command that is killed by a \
+signal ends tollgate by the same signal.";
+
+/// By what the time of a followed command is added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// By system call
+    Call,
+    /// By process
+    Process,
+    /// By file
+    File,
+}
+
+/// Who follows a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Follow {
+    /// The best that there is here
+    #[default]
+    Auto,
+    /// Programs at the kernel's tracepoints; needs CAP_BPF and CAP_PERFMON, or root
+    Bpf,
+    /// ptrace(2)
+    Ptrace,
 }
 
 /// `tollgate schedules`.
@@ -336,6 +451,118 @@ pub enum On {
     Hardware,
 }
 
+/// `tollgate report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The runs: files, labels, ids or their beginnings, or `last`
+    #[arg(required = true)]
+    pub run: Vec<String>,
+    /// Write the page to this file; `-` is standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: PathBuf,
+}
+
+/// `tollgate export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The runs: files, labels, ids or their beginnings, `last`, or directories of stored runs
+    #[arg(required = true)]
+    pub run: Vec<String>,
+    /// The format
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// Write to this file; `-` is standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "-")]
+    pub out: PathBuf,
+}
+
+/// What other systems read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Gauges for Prometheus and whatever collects text files as it does
+    Openmetrics,
+    /// Bencher Metric Format, of one run
+    Bmf,
+    /// For spreadsheets: a record for each measurement
+    Csv,
+    /// For engines: a line of JSON for each metric, with facts and histogram
+    Ndjson,
+}
+
+/// `tollgate store`.
+#[derive(Debug, Args)]
+pub struct StoreArgs {
+    /// What to do with it
+    #[command(subcommand)]
+    pub verb: StoreVerb,
+}
+
+/// What can be done with a directory of stored runs.
+#[derive(Debug, Subcommand)]
+pub enum StoreVerb {
+    /// List the runs that are there
+    List(StoreListArgs),
+    /// Read every file and name what is wrong
+    Check(StoreCheckArgs),
+    /// Remove runs that are old, facts that no run has any more, and what was left half-written
+    Prune(StorePruneArgs),
+    /// Store runs that were made before
+    Add(StoreAddArgs),
+}
+
+/// `tollgate store list`.
+#[derive(Debug, Args)]
+pub struct StoreListArgs {
+    /// The directory that `run --store` writes to
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate store check`.
+#[derive(Debug, Args)]
+pub struct StoreCheckArgs {
+    /// The directory that `run --store` writes to
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// Exit with status 1 where something is wrong
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub fail_on: Option<FailOnStore>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate store prune`.
+#[derive(Debug, Args)]
+pub struct StorePruneArgs {
+    /// The directory that `run --store` writes to
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// Keep the runs of today and of so many days before it [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=36_500))]
+    pub keep_days: Option<u32>,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate store add`.
+#[derive(Debug, Args)]
+pub struct StoreAddArgs {
+    /// The directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// The runs: files, labels, ids or their beginnings, or `last`
+    #[arg(required = true)]
+    pub run: Vec<String>,
+}
+
 /// `tollgate doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -390,6 +617,13 @@ pub enum FailOn {
     Faster,
     /// A price went up or down
     Different,
+}
+
+/// What makes a check of stored runs fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOnStore {
+    /// Anything that is wrong
+    Faults,
 }
 
 /// The verdict that makes a check of locks fail.
@@ -511,6 +745,19 @@ fn parse_cpu(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "it is not the number of a processor, such as 0".to_owned())
 }
 
+/// A name that fleets have for a machine: host names, node names of Kubernetes, ids.
+fn parse_machine(text: &str) -> Result<String, String> {
+    const LONGEST: usize = 253;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    match begins && text.len() <= LONGEST && text.bytes().all(fits) {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "a machine's name has 1 to {LONGEST} of A-Z a-z 0-9 . _ : - and begins with a letter or digit"
+        )),
+    }
+}
+
 fn parse_starts(text: &str) -> Result<u32, String> {
     let most = tollgate_inspect::aslr::MOST_STARTS;
     match text.parse() {
@@ -565,6 +812,18 @@ mod tests {
         assert!(help.ends_with(&format!("[default: {usual}]")), "{help}");
         assert_eq!(parse_states("1"), Ok(1));
         assert!(parse_states("0").is_err() && parse_states("4294967295").is_err());
+    }
+
+    #[test]
+    fn a_machine_has_a_plain_name() {
+        for name in ["n1", "ip-10-0-3-7.eu-central-1.compute.internal", "8f14e45fceea167a5a36dedd4bea2543"] {
+            assert_eq!(parse_machine(name).as_deref(), Ok(name));
+        }
+        assert!(
+            ["", "-n", "a b", "a/b", "=1", "n\n", &"n".repeat(254)]
+                .iter()
+                .all(|name| parse_machine(name).is_err())
+        );
     }
 
     #[test]

@@ -9,7 +9,8 @@ use tollgate_model::{Case, Fact, Label, Measured, Measurement, Outcome, Params, 
 use crate::args::{CompareArgs, FailOn, Format};
 use crate::failure::Failure;
 use crate::table::{Look, Table, heading, paragraph};
-use crate::{facts, figures, out, prices, store};
+use crate::trace::blame::Held;
+use crate::{facts, figures, out, prices, store, trace};
 
 const UNPAIRED: &str = "Two runs cannot share rounds: this is an unpaired comparison of the medians of their \
     processes. Intervals are at 95 %, corrected for the number of rows.";
@@ -30,18 +31,24 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
 }
 
 /// One other run beside the base.
-struct Compared<'a> {
-    other: &'a Run,
-    comparison: Comparison,
+pub struct Compared<'a> {
+    /// It.
+    pub other: &'a Run,
+    /// What is held against what.
+    pub comparison: Comparison,
     /// What each row was made from, on either side.
     sides: Vec<Sides<'a>>,
+    /// Where the time of commands went that were followed on both sides.
+    traces: Vec<Held<'a>>,
 }
 
 /// What was measured of a case in the base and in the other run.
 #[derive(Clone, Copy)]
-struct Sides<'a> {
-    base: &'a Measured,
-    other: &'a Measured,
+pub struct Sides<'a> {
+    /// In the base.
+    pub base: &'a Measured,
+    /// In the other.
+    pub other: &'a Measured,
 }
 
 impl Sides<'_> {
@@ -51,7 +58,7 @@ impl Sides<'_> {
     }
 
     /// The ratio of a row, where it has one.
-    fn ratio(self, row: &Row) -> Option<f64> {
+    pub fn ratio(self, row: &Row) -> Option<f64> {
         let known = row.base.is_some() && row.other.is_some() && self.are_comparable();
         Some(row.ratio).filter(|ratio| known && ratio.is_finite())
     }
@@ -80,14 +87,17 @@ fn measured(run: &Run) -> HashMap<&Case, &Measured> {
 }
 
 impl<'a> Compared<'a> {
-    fn of(base: &'a Run, other: &'a Run) -> Self {
+    /// Holds a run against the base.
+    pub fn of(base: &'a Run, other: &'a Run) -> Self {
         let mut comparison = tollgate_model::compare::compare(base, other);
         // How it was measured is no fact of the place, but may be why prices differ.
         comparison
             .facts
             .extend([facts::CLOCK, facts::ISOLATION].iter().filter_map(|name| differing(name, base, other)));
         // What moves prices first; otherwise in the order of their names.
-        comparison.facts.sort_by_key(|fact| tollgate_inspect::movers(&fact.name).is_none());
+        tollgate_model::sort::by_key(&mut comparison.facts, |fact| {
+            tollgate_inspect::movers(&fact.name).is_none()
+        });
         let (of_base, of_other) = (measured(base), measured(other));
         let mut sides = Vec::new();
         comparison.rows.retain_mut(|row| {
@@ -99,11 +109,16 @@ impl<'a> Compared<'a> {
                 true
             })
         });
-        Self { other, comparison, sides }
+        let traces = other.measurements.iter().filter_map(|measurement| {
+            let (base, other) = (of_base.get(&measurement.case)?, of_other.get(&measurement.case)?);
+            let are_prices = prices::is_price(base) && prices::is_price(other);
+            Held::of(&measurement.case, base, other).filter(|_| are_prices)
+        });
+        Self { other, traces: traces.collect(), comparison, sides }
     }
 
     /// The rows, each with what it was made from.
-    fn rows(&self) -> impl Iterator<Item = (&Row, Sides<'a>)> {
+    pub fn rows(&self) -> impl Iterator<Item = (&Row, Sides<'a>)> {
         self.comparison.rows.iter().zip(self.sides.iter().copied())
     }
 }
@@ -115,7 +130,7 @@ fn differing(name: &str, base: &Run, other: &Run) -> Option<FactDifference> {
 }
 
 /// What a run is called: by its label where it has one.
-fn name(run: &Run) -> String {
+pub fn name(run: &Run) -> String {
     run.label.as_ref().map_or_else(|| run.id.to_string(), ToString::to_string)
 }
 
@@ -157,6 +172,9 @@ fn text(base: &Run, compared: &[Compared], width: usize) -> String {
         text.push_str(&only_text("only the base", &compared.comparison.only_base, width));
         text.push_str(&only_text("only the other", &compared.comparison.only_other, width));
         text.push_str(&paragraph(&tally(&compared.comparison.rows), width, ""));
+        for held in &compared.traces {
+            text.push_str(&held.text(width));
+        }
     }
     text.push_str(&paragraph(UNPAIRED, width, ""));
     text
@@ -282,6 +300,7 @@ struct Document<'a> {
     only_base: Vec<OnlyRecord<'a>>,
     only_other: Vec<OnlyRecord<'a>>,
     facts: Vec<FactRecord<'a>>,
+    traces: Vec<trace::blame::Record<'a>>,
     comparisons: Vec<Section<'a>>,
 }
 
@@ -292,6 +311,7 @@ struct Section<'a> {
     only_base: Vec<OnlyRecord<'a>>,
     only_other: Vec<OnlyRecord<'a>>,
     facts: Vec<FactRecord<'a>>,
+    traces: Vec<trace::blame::Record<'a>>,
 }
 
 #[derive(Serialize)]
@@ -345,6 +365,7 @@ impl<'a> Document<'a> {
             only_base: compared.iter().flat_map(|c| OnlyRecord::all(c, &c.comparison.only_base)).collect(),
             only_other: compared.iter().flat_map(|c| OnlyRecord::all(c, &c.comparison.only_other)).collect(),
             facts: compared.iter().flat_map(FactRecord::all).collect(),
+            traces: compared.iter().flat_map(traces_of).collect(),
             comparisons: compared.iter().map(Section::of).collect(),
         }
     }
@@ -358,8 +379,13 @@ impl<'a> Section<'a> {
             only_base: OnlyRecord::all(compared, &compared.comparison.only_base).collect(),
             only_other: OnlyRecord::all(compared, &compared.comparison.only_other).collect(),
             facts: FactRecord::all(compared).collect(),
+            traces: traces_of(compared).collect(),
         }
     }
+}
+
+fn traces_of<'a>(compared: &'a Compared<'a>) -> impl Iterator<Item = trace::blame::Record<'a>> {
+    compared.traces.iter().map(|held| held.record(&compared.other.id))
 }
 
 impl<'a> Heading<'a> {

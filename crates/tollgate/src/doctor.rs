@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tollgate_probes::bench::{Plan, interrupt};
-use tollgate_probes::{Extent, Selection};
+use tollgate_probes::{Extent, Selection, Size};
 
 use crate::args::{DoctorArgs, Format};
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ struct Diagnosis {
 /// When it is interrupted, or no process can be measured at all.
 pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let telling = [GROUND, "gates/int80", "gates/vm-exit"].map(str::to_owned);
-    let selection = Selection::matching(&telling, Extent::Usual)
+    let selection = Selection::matching(&telling, Extent::Usual, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     interrupt::install();
     let run = run::make(&selection, &Plan::within(LOOK), None, true)?;

@@ -11,6 +11,11 @@ pub const CPU: &str = "run.cpu";
 /// Whether each bench process began anew.
 pub const ISOLATION: &str = "run.isolation";
 
+/// The fact that says which machine it was, in the user's words.
+pub fn machine(name: &str) -> (String, Fact) {
+    (tollgate_report::export::place::MACHINE.to_owned(), Fact::known(name, "--machine"))
+}
+
 /// The text of a fact that is known and a text.
 pub fn text<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
     environment.get(name)?.value()?.as_text()

@@ -14,6 +14,10 @@ pub enum Failure {
     Condition(String),
     /// A signal asked to stop. Exit status 128 and the signal's number, as shells have it.
     Interrupted(i32),
+    /// A command that was to be run is there and cannot be executed: one sentence. Exit status 126, as shells have it.
+    NotExecutable(String),
+    /// A command that was to be run is not there: one sentence. Exit status 127, as shells have it.
+    NotFound(String),
     /// Nobody reads the output any more, which is no error. Exit status 0.
     ClosedPipe,
 }
@@ -46,19 +50,20 @@ pub fn plainly(error: &io::Error) -> String {
 pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
-        Err(Failure::Condition(sentence)) => {
-            say::say(&sentence);
-            ExitCode::from(1)
-        }
-        Err(Failure::Input(sentence)) => {
-            say::say(&sentence);
-            ExitCode::from(2)
-        }
+        Err(Failure::Condition(sentence)) => said(&sentence, 1),
+        Err(Failure::Input(sentence)) => said(&sentence, 2),
+        Err(Failure::NotExecutable(sentence)) => said(&sentence, 126),
+        Err(Failure::NotFound(sentence)) => said(&sentence, 127),
         Err(Failure::Interrupted(signal)) => {
             say::say("interrupted; nothing was kept");
             ExitCode::from(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)))
         }
     }
+}
+
+fn said(sentence: &str, status: u8) -> ExitCode {
+    say::say(sentence);
+    ExitCode::from(status)
 }
 
 #[cfg(test)]

@@ -121,7 +121,28 @@ pub fn time_left(left: Duration) -> String {
 /// What is wrong, and what would be right.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
     const LEAST: f64 = 1.0;
-    const MOST: f64 = 24.0 * 3600.0;
+    match parse_seconds(text)? {
+        seconds if seconds < LEAST => Err("a run takes at least 1 s".to_owned()),
+        seconds if seconds > MOST_SECONDS => Err("a run takes at most 24 h".to_owned()),
+        seconds => Ok(Duration::from_secs_f64(seconds)),
+    }
+}
+
+/// `--linger`: the same, from nothing to a day.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn parse_wait(text: &str) -> Result<Duration, String> {
+    match parse_seconds(text)? {
+        seconds if seconds > MOST_SECONDS => Err("it is more than 24 h".to_owned()),
+        seconds => Ok(Duration::from_secs_f64(seconds)),
+    }
+}
+
+/// A day.
+const MOST_SECONDS: f64 = 24.0 * 3600.0;
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let plain = digits.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -135,11 +156,7 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err("its unit is none of s, m and h".to_owned()),
     };
-    match number * unit {
-        seconds if seconds < LEAST => Err("a run takes at least 1 s".to_owned()),
-        seconds if seconds > MOST => Err("a run takes at most 24 h".to_owned()),
-        seconds => Ok(Duration::from_secs_f64(seconds)),
-    }
+    Ok(number * unit)
 }
 
 /// What a figure is divided by before it is shown, and what it is called then.
@@ -245,6 +262,13 @@ mod tests {
         {
             assert!(seconds(wrong).is_err(), "{wrong:?} was taken for a time");
         }
+    }
+
+    #[test]
+    fn waiting_may_be_for_nothing() {
+        assert_eq!(parse_wait("0"), Ok(Duration::ZERO));
+        assert_eq!(parse_wait("0.5s"), Ok(Duration::from_millis(500)));
+        assert!(parse_wait("-1").is_err() && parse_wait("25h").is_err() && parse_wait("").is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tollgate_model::measurement::pairs;
 use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
 use tollgate_model::{Label, Params, Place, RunId, Unit, own};
 use tollgate_probes::bench::Timed;
-use tollgate_probes::{Extent, Probe, SUITES, Selection};
+use tollgate_probes::{Extent, Probe, SUITES, Selection, Size};
 
 use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
@@ -58,7 +58,10 @@ struct Probes {
 }
 
 fn list_probes(patterns: &[String], format: Format) -> Result<(), Failure> {
-    let selection = Selection::matching(patterns, Extent::Usual)
+    // Also what is only measured where it is asked for.
+    let everything = ["*".to_owned()];
+    let patterns = if patterns.is_empty() { &everything } else { patterns };
+    let selection = Selection::matching(patterns, Extent::Usual, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     let chosen: HashSet<String> = selection.cases().map(|case| case.probe).collect();
     let is_chosen = |probe: &&&'static Probe| chosen.contains(probe.name);

@@ -14,6 +14,7 @@ mod compare;
 mod complete;
 mod decode;
 mod doctor;
+mod export;
 mod facts;
 mod failure;
 mod figures;
@@ -26,13 +27,16 @@ mod observations;
 mod out;
 mod pictures;
 mod prices;
+mod report;
 mod run;
 mod say;
 mod schedules;
 mod show;
 mod site;
 mod store;
+mod stored;
 mod table;
+mod trace;
 mod writing;
 
 use std::process::ExitCode;
@@ -48,10 +52,14 @@ fn main() -> ExitCode {
         Verb::List(args) => list::list(&args),
         Verb::Show(args) => show::show(&args),
         Verb::Compare(args) => compare::compare(&args),
+        Verb::Trace(args) => trace::trace(&args),
         Verb::Schedules(args) => schedules::schedules(&args),
         Verb::Inspect(args) => inspect::inspect(&args),
         Verb::Decode(args) => decode::decode(&args),
         Verb::Lab(args) => lab::lab(&args),
+        Verb::Report(args) => report::report(&args),
+        Verb::Export(args) => export::export(&args),
+        Verb::Store(args) => stored::store(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Completions(args) => complete::completions(&args),
         Verb::Man(args) => man::man(&args),

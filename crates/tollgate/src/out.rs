@@ -36,16 +36,37 @@ pub fn print_raw(bytes: &[u8]) -> Result<(), Failure> {
 /// # Errors
 /// When standard output is closed or full.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::input(format!("the result cannot be written as JSON: {error}")))?;
+    print_text_of_json(serde_json::to_string_pretty(value))
+}
+
+/// Writes a result as JSON on one line: what another program printed may stand before it.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
+    print_text_of_json(serde_json::to_string(value))
+}
+
+fn print_text_of_json(text: serde_json::Result<String>) -> Result<(), Failure> {
+    let mut text =
+        text.map_err(|error| Failure::input(format!("the result cannot be written as JSON: {error}")))?;
     text.push('\n');
     print_raw(escape_in_json(&text).as_bytes())
 }
 
 /// The columns of the terminal that standard output is; `COLUMNS` overrides.
 pub fn width() -> usize {
+    width_on(rustix::stdio::stdout())
+}
+
+/// The same of standard error, for a result that stands there because standard output is another program's.
+pub fn width_beside() -> usize {
+    width_on(rustix::stdio::stderr())
+}
+
+fn width_on(stream: rustix::fd::BorrowedFd) -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let seen = || columns_of(rustix::stdio::stdout());
+    let seen = || columns_of(stream);
     said.or_else(seen).filter(|&columns| columns > 0).unwrap_or(USUAL_WIDTH).clamp(30, 160)
 }
 

@@ -11,7 +11,7 @@ use tollgate_model::{
     Case, Counted, Measured, Measurement, Outcome, Params, Provenance, Run, Tally, Unit, own,
 };
 
-use crate::facts;
+use crate::{facts, trace};
 
 /// The price of which the others are multiples.
 pub const GROUND: &str = "gates/syscall";
@@ -148,7 +148,10 @@ impl<'a> Figures<'a> {
     }
 
     fn multiple_of(&self, ground: f64) -> Option<f64> {
-        let comparable = self.measured.unit == Unit::Nanoseconds && self.below.is_none() && self.is_price();
+        // A whole command is no multiple of a call.
+        let is_command = !self.measured.traced.is_empty();
+        let comparable =
+            self.measured.unit == Unit::Nanoseconds && self.below.is_none() && self.is_price() && !is_command;
         comparable.then_some(self.price.median / ground).filter(|multiple| multiple.is_finite())
     }
 
@@ -244,6 +247,7 @@ pub struct Record<'a> {
     bytes_per_op: Option<u64>,
     bytes_per_second: Option<f64>,
     group: Option<&'a str>,
+    traced: Option<Vec<trace::Record<'a>>>,
 }
 
 /// The paired comparison of a [`Record`].
@@ -300,6 +304,8 @@ impl<'a> Record<'a> {
                     bytes_per_op: measured.bytes_per_op,
                     bytes_per_second: figures.bytes_per_second(),
                     group: Some(&measured.group),
+                    traced: (!measured.traced.is_empty())
+                        .then(|| measured.traced.iter().map(trace::Record::of).collect()),
                     ..asked
                 }
             }

@@ -9,7 +9,7 @@ use tollgate_model::{Environment, Label, Measurement, Outcome, Run};
 use tollgate_probes::bench::{self, Allowed, BenchError, Findings, Plan, Progress, Room, interrupt};
 use tollgate_probes::{Extent, Selection};
 
-use crate::args::{Format, RunArgs};
+use crate::args::{Format, RunArgs, Size};
 use crate::failure::Failure;
 use crate::prices::Prices;
 use crate::site::Place;
@@ -22,18 +22,27 @@ use crate::{facts, figures, out, say, show};
 /// Wrong input, before anything is measured; a run that could not be kept, after its prices were shown.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let extent = if args.thorough { Extent::Thorough } else { Extent::Usual };
-    let selection =
-        Selection::matching(&args.pattern, extent).map_err(|unknown| Failure::input(unknown.to_string()))?;
+    let size = match args.size {
+        Size::Small => tollgate_probes::Size::Small,
+        Size::Large => tollgate_probes::Size::Large,
+    };
+    let selection = Selection::matching(&args.pattern, extent, size)
+        .map_err(|unknown| Failure::input(unknown.to_string()))?;
+    expect_use(args, &selection)?;
     interrupt::install();
-    let destination = Destination::choose(args.out.as_deref())?;
+    let destination = match &args.store {
+        Some(directory) => Destination::stored(directory)?,
+        None => Destination::choose(args.out.as_deref())?,
+    };
     // Before any warning: what is refused is refused in one line.
     let place = Place::choose(&selection, args)?;
     if !args.quiet {
         say_doubt(&destination);
     }
-    let plan = Plan { site: place.site(), ..plan(args) };
+    let plan = Plan { site: place.site(), ..plan(args, &selection) };
     let mut run = make(&selection, &plan, args.label.clone(), !args.quiet)?;
     run.environment.extend(place.facts());
+    run.environment.extend(args.machine.as_deref().map(facts::machine));
     drop(place);
     if let Some(signal) = interrupt::requested() {
         return Err(Failure::Interrupted(signal));
@@ -56,6 +65,23 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     shown
 }
 
+/// That no option was given for nothing.
+fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
+    let are_workloads = |any: bool| selection.cases().any(|case| case.probe.starts_with("workloads/") == any);
+    let refuse = |why: &str| Err(Failure::input(why.to_owned()));
+    if args.size != Size::default() && !are_workloads(true) {
+        return refuse(
+            "--size says how large the tree of workloads is, and no case of the suite workloads is chosen",
+        );
+    }
+    if args.cpu.is_some() && !are_workloads(false) {
+        return refuse(
+            "--cpu says where calls are timed, and only workloads are chosen, which use all processors",
+        );
+    }
+    Ok(())
+}
+
 /// That a run will not be kept, where nobody named a place for it.
 pub fn say_doubt(destination: &Destination) {
     match destination {
@@ -66,7 +92,7 @@ pub fn say_doubt(destination: &Destination) {
         Destination::Nowhere => say::say(
             "warning: this run will not be kept: neither XDG_DATA_HOME nor HOME is set; name a file with --out",
         ),
-        Destination::File(_) | Destination::Output | Destination::Kept(_) => {}
+        Destination::File(_) | Destination::Output | Destination::Kept(_) | Destination::Stored(_) => {}
     }
 }
 
@@ -119,12 +145,12 @@ fn room(machine: &Machine) -> Room {
     Room { processes: allowance.processes.map(allowed), memory: allowance.memory.map(allowed) }
 }
 
-fn plan(args: &RunArgs) -> Plan {
+fn plan(args: &RunArgs, selection: &Selection) -> Plan {
     let budget = match (args.time, args.quick, args.thorough) {
         (Some(time), ..) => time,
         (None, true, _) => Plan::QUICK,
         (None, _, true) => Plan::THOROUGH,
-        (None, ..) => Plan::STANDARD,
+        (None, ..) => selection.usual_time(),
     };
     Plan { cpu: args.cpu, ..Plan::within(budget) }
 }
@@ -190,7 +216,8 @@ mod tests {
     #[test]
     fn what_an_emulator_executes_has_no_price_and_says_why() {
         let selection =
-            Selection::matching(&["gates/syscall*".to_owned()], Extent::Usual).expect("registered");
+            Selection::matching(&["gates/syscall*".to_owned()], Extent::Usual, tollgate_probes::Size::Small)
+                .expect("registered");
         let measurements = not_priced(&selection).measurements;
         assert_eq!(measurements.len(), selection.cases().count());
         for measurement in measurements {

@@ -7,15 +7,15 @@ use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict};
 use tollgate_model::measurement::pairs;
 use tollgate_model::run::Tool;
-use tollgate_model::{Counted, Environment, Label, Place, Run, RunId, Tally, own};
+use tollgate_model::{Counted, Environment, Label, Place, Run, RunId, Tally, Traced, own};
 
 use crate::advice::{self, Advice};
-use crate::args::{ShowArgs, ShowFormat};
+use crate::args::{ShowArgs, ShowFormat, ViewArgs};
 use crate::failure::Failure;
 use crate::observations::{self, Observation};
 use crate::prices::{Doubt, Figures, GROUND, Prices, Record, Row, State};
 use crate::table::{Look, Table, paragraph};
-use crate::{facts, figures, out, pictures, say, store};
+use crate::{facts, figures, out, pictures, say, store, trace};
 
 /// A dropped share above this is remarked upon.
 const REMARKABLE_DROPS: f64 = 0.01;
@@ -31,6 +31,9 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
     let prices = Prices::of(&run);
     match args.format {
         ShowFormat::Table => {
+            if let Some(traced) = trace::command_of(&run) {
+                return print_traced(&run, traced, &args.view);
+            }
             print_table(&run, &prices, None)?;
             print_warnings(&run, &prices);
             Ok(())
@@ -38,6 +41,13 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
         ShowFormat::Json => print_json(&run, &prices, None),
         ShowFormat::Csv => out::print_raw(csv(&run, &prices).as_bytes()),
     }
+}
+
+/// Prints where a command's time went, as `trace` does.
+fn print_traced(run: &Run, traced: &Traced, view: &ViewArgs) -> Result<(), Failure> {
+    let width = out::width();
+    let page = trace::page(traced, &trace::View::of(view, traced), width);
+    out::print(&format!("{page}{}", paragraph(&whereabouts(run, None), width, "")))
 }
 
 /// Prints a run for eyes.
@@ -75,7 +85,7 @@ fn price_tables(prices: &Prices) -> Vec<Table> {
 
 /// What stands beside a price in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Columns {
+pub enum Columns {
     /// The interval and the floor; and how many times the plain call, where that was measured.
     Level { has_multiples: bool },
     /// How the single operations are distributed: of a suite whose operations wait for storage.
@@ -83,8 +93,9 @@ enum Columns {
 }
 
 impl Columns {
-    fn of(rows: &[Row]) -> Self {
-        let measured = || rows.iter().filter_map(Row::figures);
+    /// What suits a suite's rows.
+    pub fn of<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>> + Clone) -> Self {
+        let measured = || rows.clone().into_iter().filter_map(Row::figures);
         if measured().any(|figures| figures.measured.bytes_per_op.is_some()) {
             return Self::Distribution;
         }
@@ -148,7 +159,8 @@ fn long_names<'a>(all: &'a [Row]) -> HashSet<&'a str> {
     long.map(|(probe, _)| probe).collect()
 }
 
-fn price_cells(name: String, figures: &Figures, columns: Columns) -> Vec<String> {
+/// What a row holds after its name's, by the columns.
+pub fn price_cells(name: String, figures: &Figures, columns: Columns) -> Vec<String> {
     let (price, unit) = (&figures.price, figures.measured.unit);
     if !figures.is_price() {
         return vec![name, "no price".into()];
@@ -178,7 +190,7 @@ fn price_cells(name: String, figures: &Figures, columns: Columns) -> Vec<String>
 }
 
 /// What is to be known of a price beside its figures.
-fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
+pub fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
     let (price, measured) = (&figures.price, figures.measured);
     let mut remarks: Vec<String> = figures.doubts().into_iter().map(in_words).collect();
     if !figures.is_price() {
@@ -210,7 +222,7 @@ fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
     if let Some(counted) = &measured.counted {
         remarks.push(in_words_counted(counted));
     }
-    let operations = measured.samples.len() as u64 * measured.ops_per_sample;
+    let operations = (measured.samples.len() as u64).saturating_mul(measured.ops_per_sample);
     remarks.extend(tallies_in_words(&measured.tallies, operations));
     remarks.extend(measured.notes.iter().cloned());
     remarks
@@ -361,7 +373,8 @@ fn storage_in_words(environment: &Environment) -> Option<String> {
     Some(words)
 }
 
-fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
+/// What the bench measured of itself in a group, in words.
+pub fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
     let mut words = Vec::new();
     let price = |probe: &str| {
         let figures = prices.own(probe, group)?;
@@ -392,7 +405,8 @@ fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
     words
 }
 
-fn whereabouts(run: &Run, kept: Option<&Path>) -> String {
+/// Which run it is, where and when it was made, and where it is kept.
+pub fn whereabouts(run: &Run, kept: Option<&Path>) -> String {
     let label = run.label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
     let kept = kept.map(|path| format!("; kept as {}", path.display())).unwrap_or_default();
     format!("run{label} {} in {}, {}{kept}", run.id, with_article(run.place), run.started)

@@ -12,8 +12,8 @@ use tollgate_probes::bench::{Site, interrupt};
 use crate::args::{OnRam, RunArgs};
 use crate::failure::Failure;
 
-/// The suite whose probes need a place.
-const SUITE: &str = "files/";
+/// The suites whose probes need a place.
+const SUITES: [&str; 2] = ["files/", "workloads/"];
 
 /// Where files are measured, or why they are not.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Place {
     /// # Errors
     /// A place that the user named and that cannot be used; a place that was named for nothing.
     pub fn choose(selection: &Selection, args: &RunArgs) -> Result<Self, Failure> {
-        if !selection.cases().any(|case| case.probe.starts_with(SUITE)) {
+        if !selection.cases().any(|case| SUITES.iter().any(|suite| case.probe.starts_with(suite))) {
             return match (&args.dir, &args.on) {
                 (None, None) => Ok(Self::Nowhere("no files are measured".to_owned())),
                 (Some(_), _) => Err(unneeded("--dir")),
@@ -84,7 +84,7 @@ impl Place {
 
 fn unneeded(option: &str) -> Failure {
     Failure::input(format!(
-        "{option} says where files are measured, and no case of the suite files is chosen"
+        "{option} says where files are measured, and no case of the suite files or workloads is chosen"
     ))
 }
 

@@ -3,17 +3,18 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use tollgate_model::run::{MAX_BYTES, ReadError};
 use tollgate_model::{Label, Run, RunId};
+use tollgate_report::export::layout::DOCUMENTS;
 
 use crate::failure::{Failure, plainly};
-use crate::out;
 use crate::writing::{self, Existing};
+use crate::{out, stored};
 
 const EXTENSION: &str = "json";
 /// What standard output is called where a file is expected.
@@ -30,6 +31,8 @@ pub enum Destination {
     Output,
     /// The directory of kept runs.
     Kept(PathBuf),
+    /// A directory of stored runs that the user named.
+    Stored(PathBuf),
     /// The directory of kept runs, which cannot be written to; nobody named it, so the prices are still
     /// worth showing.
     Doubtful(PathBuf, String),
@@ -67,17 +70,45 @@ impl Destination {
         }
     }
 
+    /// The directory of stored runs that the user named.
+    ///
+    /// # Errors
+    /// When it cannot be written to.
+    pub fn stored(directory: &Path) -> Result<Self, Failure> {
+        stored::prepare(directory)?;
+        Ok(Self::Stored(directory.to_owned()))
+    }
+
     /// Keeps a run. The path, where there is one now.
     ///
     /// # Errors
     /// When it cannot be written; then nothing of it is left.
     pub fn keep(&self, run: &Run) -> Result<Option<PathBuf>, Failure> {
+        self.keep_by(run, writing::write_whole)
+    }
+
+    /// The same without waiting for the disk, of a run that is soon made again; see [`writing::write_soon`].
+    ///
+    /// # Errors
+    /// As [`Destination::keep`].
+    pub fn keep_soon(&self, run: &Run) -> Result<Option<PathBuf>, Failure> {
+        self.keep_by(run, |path, document, existing| {
+            writing::write_soon(path, existing, |file| file.write_all(document))
+        })
+    }
+
+    fn keep_by(
+        &self,
+        run: &Run,
+        write: impl FnOnce(&Path, &[u8], Existing) -> io::Result<()>,
+    ) -> Result<Option<PathBuf>, Failure> {
         let (path, existing) = match self {
             Self::Nowhere => return Ok(None),
             Self::Output => {
                 let document = run.to_json().map_err(|error| Failure::input(format!("the run {error}")))?;
                 return out::print_raw(&document).map(|()| None);
             }
+            Self::Stored(directory) => return stored::write(directory, run).map(Some),
             Self::File(file) => (file.clone(), Existing::Replace),
             Self::Kept(directory) | Self::Doubtful(directory, _) => {
                 (path_of(directory, &run.id), Existing::Keep)
@@ -88,7 +119,7 @@ impl Destination {
         if document.len() as u64 > MAX_BYTES {
             return Err(fault(format!("it {}", ReadError::TooLarge)));
         }
-        writing::write_whole(&path, &document, existing).map_err(|error| fault(plainly(&error)))?;
+        write(&path, &document, existing).map_err(|error| fault(plainly(&error)))?;
         Ok(Some(path))
     }
 }
@@ -138,11 +169,12 @@ fn path_of(directory: &Path, id: &RunId) -> PathBuf {
     directory.join(format!("{id}.{EXTENSION}"))
 }
 
-/// The id of a run that began then: its UTC time, by which ids sort, and something random.
+/// The id of a run that began then: its UTC time, by which ids sort, and something random, enough for ten thousand machines that
+/// begin in the same minute.
 pub fn new_id(began: SystemTime) -> Result<RunId, Failure> {
     let time = humantime::format_rfc3339_seconds(began).to_string();
     let digits: String = time.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
-    let id = format!("{}-{:04x}", digits.replace('T', "-"), writing::random() & 0xffff);
+    let id = format!("{}-{:08x}", digits.replace('T', "-"), writing::random());
     id.parse().map_err(|error| Failure::input(format!("the system's clock shows no usable time: {error}")))
 }
 
@@ -162,7 +194,12 @@ pub struct Entry {
 /// When their directory exists and cannot be read.
 pub fn kept() -> Result<Vec<Entry>, Failure> {
     let (Home::Named(directory) | Home::Usual(directory)) = home() else { return Ok(Vec::new()) };
-    let entries = match fs::read_dir(&directory) {
+    entries(&directory)
+}
+
+/// The run documents in a directory, oldest first; none where there is no such directory.
+fn entries(directory: &Path) -> Result<Vec<Entry>, Failure> {
+    let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => {
@@ -175,7 +212,9 @@ pub fn kept() -> Result<Vec<Entry>, Failure> {
     };
     let mut kept: Vec<Entry> = entries.filter_map(|entry| Entry::of(&entry.ok()?.path())).collect();
     // Ids begin with the second in which they were made.
-    kept.sort_by(|a, b| (a.second(), a.written, &a.id).cmp(&(b.second(), b.written, &b.id)));
+    tollgate_model::sort::by(&mut kept, |a, b| {
+        (a.second(), a.written, &a.id).cmp(&(b.second(), b.written, &b.id))
+    });
     Ok(kept)
 }
 
@@ -202,7 +241,8 @@ impl Entry {
 }
 
 /// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the
-/// newest that has it) or the beginning of an id, else a file after all.
+/// newest that has it) or the beginning of an id, else a file after all. A directory of stored runs means the
+/// newest of them, and `DIR:` before any of these names one of them.
 ///
 /// # Errors
 /// When there is none, when a beginning fits several, or when the document is not a run.
@@ -213,32 +253,74 @@ pub fn find(meant: &str) -> Result<Run, Failure> {
 
 fn locate(meant: &str) -> Result<PathBuf, Failure> {
     let file = PathBuf::from(meant);
-    let is_called_so = || file.extension().is_some_and(|extension| extension == EXTENSION) && file.exists();
+    let is_called_so = || file.extension().is_some_and(|extension| extension == EXTENSION) && file.is_file();
+    if let Some((directory, run)) = in_store(meant) {
+        return locate_stored(directory, run);
+    }
     if meant.contains('/') || is_called_so() {
         return Ok(file);
     }
-    let kept = kept()?;
-    if meant == LAST {
-        let newest = kept.last().map(|entry| entry.path.clone());
-        return newest.ok_or_else(|| Failure::input("no run is kept yet; `tollgate run` makes one"));
+    if let Some(path) = among(&kept()?, meant)? {
+        return Ok(path);
     }
-    if let Some(entry) = kept.iter().find(|entry| entry.id.as_ref() == meant) {
-        return Ok(entry.path.clone());
-    }
-    if meant.parse::<Label>().is_ok()
-        && let Some(entry) = kept.iter().rev().find(|entry| entry.label().as_deref() == Some(meant))
-    {
-        return Ok(entry.path.clone());
-    }
-    let beginning: Vec<&Entry> =
-        kept.iter().filter(|entry| !meant.is_empty() && entry.id.as_ref().starts_with(meant)).collect();
-    match beginning.as_slice() {
-        [one] => Ok(one.path.clone()),
-        [] if file.exists() => Ok(file),
-        [] => Err(Failure::input(format!(
+    match meant {
+        _ if stored::is_store(&file) => locate_stored(&file, LAST),
+        LAST => Err(Failure::input("no run is kept yet; `tollgate run` makes one")),
+        _ if file.exists() => Ok(file),
+        _ => Err(Failure::input(format!(
             "no kept run has the label or id {meant:?}, and there is no such file; `tollgate list --runs` shows \
              what is kept"
         ))),
+    }
+}
+
+/// The directory of stored runs that is meant, and which of them. What has no `/` and no `:` may be a label.
+fn in_store(meant: &str) -> Option<(&Path, &str)> {
+    let whole = Path::new(meant);
+    if meant.contains('/') && stored::is_store(whole) {
+        return Some((whole, LAST));
+    }
+    let (directory, run) = meant.rsplit_once(':')?;
+    let directory = Path::new(directory);
+    (!whole.exists() && stored::is_store(directory)).then_some((directory, run))
+}
+
+fn locate_stored(directory: &Path, meant: &str) -> Result<PathBuf, Failure> {
+    let documents = directory.join(DOCUMENTS);
+    let entries = entries(&documents)?;
+    let fault = |why: String| Failure::input(format!("{} {why}", directory.display()));
+    if entries.is_empty() {
+        return Err(fault(format!(
+            "has no run documents in {DOCUMENTS}/: samples are only there, and without them nothing can be shown or compared"
+        )));
+    }
+    let found = among(&entries, meant)?;
+    found.ok_or_else(|| {
+        fault(format!(
+            "has no run with the label or id {meant:?}; `tollgate store list` shows what is stored"
+        ))
+    })
+}
+
+/// The run that is meant by `last`, id, label or the beginning of an id.
+fn among(entries: &[Entry], meant: &str) -> Result<Option<PathBuf>, Failure> {
+    let path = |entry: &Entry| Some(entry.path.clone());
+    if meant == LAST {
+        return Ok(entries.last().and_then(path));
+    }
+    if let Some(entry) = entries.iter().find(|entry| entry.id.as_ref() == meant) {
+        return Ok(path(entry));
+    }
+    if meant.parse::<Label>().is_ok()
+        && let Some(entry) = entries.iter().rev().find(|entry| entry.label().as_deref() == Some(meant))
+    {
+        return Ok(path(entry));
+    }
+    let beginning: Vec<&Entry> =
+        entries.iter().filter(|entry| !meant.is_empty() && entry.id.as_ref().starts_with(meant)).collect();
+    match beginning.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(path(one)),
         [first, .., last] => Err(Failure::input(format!(
             "{} kept runs have an id that begins with {meant:?}, from {} to {}; say more of it",
             beginning.len(),
@@ -260,6 +342,9 @@ pub fn open(path: &Path) -> Result<Run, String> {
     let metadata = file.metadata().map_err(|error| format!("cannot be read: {}", plainly(&error)))?;
     if metadata.is_dir() {
         return Err("is a directory; a run document is a file".to_owned());
+    }
+    if path.extension().is_some_and(|extension| extension == "ndjson") {
+        return Err(format!("holds lines, without samples; the run is beside them in {DOCUMENTS}/"));
     }
     if metadata.is_file() && metadata.len() > MAX_BYTES {
         return Err(ReadError::TooLarge.to_string());
@@ -308,7 +393,7 @@ mod tests {
         let at = |seconds| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
         let earlier = new_id(at(1_795_226_067)).expect("an id");
         assert!(earlier.as_ref().starts_with("20261121-015427-"), "{earlier}");
-        assert_eq!(earlier.as_ref().len(), "20261121-015427-3f2a".len());
+        assert_eq!(earlier.as_ref().len(), "20261121-015427-3f2a91c4".len());
         assert!(earlier < new_id(at(1_795_226_068)).expect("an id"));
     }
 

@@ -39,10 +39,41 @@ pub fn try_out(directory: &Path) -> io::Result<()> {
 /// # Errors
 /// As the file system says; then there is no new file, and an old one is untouched.
 pub fn write_whole(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
+    write_as(path, existing, Until::Durable, |file| file.write_all(bytes))
+}
+
+/// The same without waiting for the disk: after a power cut the file may be there and cut off. Waiting takes as long as whatever
+/// else was written to this file system just before, which a followed command may have filled.
+///
+/// # Errors
+/// As [`write_whole`].
+pub fn write_soon(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    write_as(path, existing, Until::Written, write)
+}
+
+/// How far a file has come when its writer goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// In the kernel's hands.
+    Written,
+    /// On the disk, and its name as well.
+    Durable,
+}
+
+fn write_as(
+    path: &Path,
+    existing: Existing,
+    until: Until,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
     // What a link points to is replaced, not the link.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if is_stream(path) {
-        return open_stream(path)?.write_all(bytes);
+        return write(&mut open_stream(path)?);
     }
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let directory = open_directory(parent(path))?;
@@ -51,11 +82,15 @@ pub fn write_whole(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<
         // Who may read it was decided by whoever made the old one.
         staged.file.set_permissions(old.permissions())?;
     }
-    staged.file.write_all(bytes)?;
-    staged.file.sync_all()?;
+    write(&mut staged.file)?;
+    if until == Until::Durable {
+        staged.file.sync_all()?;
+    }
     staged.publish(name, existing)?;
-    // The name too is to survive a power cut; where the directory cannot be synced, the file is still whole.
-    let _ = directory.sync_all();
+    if until == Until::Durable {
+        // The name too is to survive a power cut; where the directory cannot be synced, the file is still whole.
+        let _ = directory.sync_all();
+    }
     Ok(())
 }
 

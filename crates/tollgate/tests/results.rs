@@ -5,8 +5,9 @@ mod common;
 use common::{Home, document, measured};
 use serde_json::Value;
 
-const MEASUREMENT: [&str; 30] = [
+const MEASUREMENT: [&str; 31] = [
     "tallies",
+    "traced",
     "p99",
     "max",
     "bytes_per_op",
@@ -583,7 +584,7 @@ fn completions_and_manual_pages_know_every_verb() {
     home.output(["man", pages.to_str().expect("text")]);
     let run = std::fs::read_to_string(pages.join("tollgate-run.1")).expect("a page a verb");
     assert!(run.contains("\\-\\-thorough"), "{run}");
-    assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 12);
+    assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 16);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(super) fn check(state: &mut Joined) {
     found.limits(state);
     found.tools(state);
     found.contradictions.dedup();
-    found.defects.sort_by_key(|defect| (defect.of, defect.lines.first().copied()));
+    tollgate_model::sort::by_key(&mut found.defects, |defect| (defect.of, defect.lines.first().copied()));
     found.defects.dedup();
     found.contradictions.truncate(MOST);
     found.defects.truncate(MOST);

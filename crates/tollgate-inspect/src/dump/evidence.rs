@@ -121,7 +121,7 @@ impl WidthFound {
 
     /// Weighs what was noted.
     pub(super) fn decide(&mut self) {
-        self.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));
+        tollgate_model::sort::by_key(&mut self.reasons, |reason| std::cmp::Reverse(reason.weight));
         let signs = || self.reasons.iter().map(|reason| (reason.width, reason.weight, ""));
         let [legacy, long] = strongest(signs(), Weight::Hint);
         self.width = match legacy.cmp(&long) {

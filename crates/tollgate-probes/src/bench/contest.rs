@@ -141,7 +141,7 @@ impl Contest {
     pub fn running(&self, slice: Duration) -> (Lineup, Duration) {
         let mut stages = self.stages();
         let turns = |stage: &[usize]| stage.iter().map(|&place| self.entrants[place].turns()).min();
-        stages.sort_by_cached_key(|stage| (turns(stage), self.need_of(stage)));
+        tollgate_model::sort::by_key(&mut stages, |stage| (turns(stage), self.need_of(stage)));
         let mut needed = Duration::ZERO;
         // The first is in, whatever it takes: it would never have its turn else.
         let room = stages.first().map_or(slice, |first| slice.max(self.need_of(first)));

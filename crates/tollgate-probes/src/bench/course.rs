@@ -8,20 +8,29 @@ use super::clock::{self, Clock};
 use super::contest::Contest;
 use super::cpu;
 use super::ending::Ending;
+use super::group;
 use super::ledger::Ledger;
 use super::plan::{LEAST_SLICE, LONGEST_SLICE, Plan, SHORTEST_SLICE};
 use super::random::Random;
 use super::supervisor::{Guardian, Isolation, Worker};
 use super::worker::{Find, Task, Until, Work, found_clock};
-use crate::selection::Selection;
+use crate::probe::Means;
+use crate::selection::{Group, Selection};
 
 /// What came out of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Findings {
     /// One for every case that was chosen, and the bench's own.
     pub measurements: Vec<Measurement>,
     /// What is to be known of the measuring itself: clock, processor, isolation, seed.
     pub facts: Vec<(String, Fact)>,
+}
+
+impl Findings {
+    fn append(&mut self, other: Self) {
+        self.measurements.extend(other.measurements);
+        self.facts.extend(other.facts);
+    }
 }
 
 /// How far a run is.
@@ -71,6 +80,8 @@ fn list(cpus: &[usize]) -> String {
 const AUDITIONS: f64 = 0.5;
 /// What part of the budget is left to the rounds, whatever becomes of the auditions.
 const ROUNDS: f64 = 0.35;
+/// What part of the budget is over when the last of it ends: the rest is for what comes after.
+const BEFORE_THE_END: f64 = 0.97;
 
 /// Measures the chosen cases within the plan's budget.
 ///
@@ -84,9 +95,49 @@ pub fn measure(
     plan: &Plan,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Findings, BenchError> {
-    let mut course = Course::begin(plan, selection.find, watch)?;
+    let began = Instant::now();
+    let (rounds, commands): (Vec<&Group>, Vec<&Group>) =
+        selection.groups.iter().partition(|group| group.usual_time().is_none());
+    let seed = Random::seed();
+    let mut findings = Findings {
+        measurements: Vec::new(),
+        facts: vec![
+            ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
+            ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
+        ],
+    };
+    // Commands take what the rounds leave: in proportion to what either gets where nobody says how much.
+    let usual = selection.usual_time().as_secs_f64();
+    let of_commands: Duration = commands.iter().filter_map(|group| group.usual_time()).sum();
+    let of_commands = of_commands.as_secs_f64() / usual;
+    if !rounds.is_empty() {
+        let plan = Plan { budget: plan.budget.mul_f64(1.0 - of_commands), ..plan.clone() };
+        findings.append(measure_rounds(&rounds, selection.find, &plan, seed, watch)?);
+    }
+    let last = began + plan.budget.mul_f64(BEFORE_THE_END);
+    let _guardian = Guardian::begin();
+    for (at, group) in commands.iter().enumerate() {
+        let Means::Commands(means) = group.suite.means else { continue };
+        let left = last.saturating_duration_since(Instant::now());
+        let deadline = Instant::now() + left / (commands.len() - at) as u32;
+        let measured = (means.measure)(&group.cases, &mut Errand { plan, began, deadline, seed, watch });
+        group::end_strays();
+        findings.append(measured?);
+    }
+    Ok(findings)
+}
+
+/// The cases that are measured in rounds.
+fn measure_rounds(
+    groups: &[&Group],
+    find: Find,
+    plan: &Plan,
+    seed: u64,
+    watch: &mut dyn FnMut(&Progress),
+) -> Result<Findings, BenchError> {
+    let mut course = Course::begin(plan, find, seed, watch)?;
     course.find_clock()?;
-    let mut groups: Vec<Contest> = selection.groups.iter().map(Contest::new).collect();
+    let mut groups: Vec<Contest> = groups.iter().map(|group| Contest::new(group)).collect();
     let number = groups.len();
     for (at, group) in groups.iter_mut().enumerate() {
         course.audition(group, number - at)?;
@@ -95,6 +146,33 @@ pub fn measure(
     course.run_rounds(&mut groups)?;
     let measurements = groups.into_iter().flat_map(|group| group.conclude(course.clock)).collect();
     Ok(Findings { measurements, facts: course.facts })
+}
+
+/// What whole commands are measured with, see [`Means::Commands`].
+pub struct Errand<'a> {
+    /// How long, where, and how often.
+    pub plan: &'a Plan,
+    /// When the whole run began.
+    pub began: Instant,
+    /// When the last command ends.
+    pub deadline: Instant,
+    /// Of the random order.
+    pub seed: u64,
+    /// Is told how far the run is.
+    pub watch: &'a mut dyn FnMut(&Progress),
+}
+
+impl Errand<'_> {
+    /// Says what is done now.
+    pub fn say(&mut self, what: &str) {
+        let (elapsed, budget) = (self.began.elapsed(), self.plan.budget);
+        (self.watch)(&Progress { what: what.to_owned(), elapsed, budget });
+    }
+
+    /// Time until the last command ends.
+    pub fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
 }
 
 /// What the whole run has in common.
@@ -116,20 +194,21 @@ struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    fn begin(plan: &'a Plan, find: Find, watch: &'a mut dyn FnMut(&Progress)) -> Result<Self, BenchError> {
+    fn begin(
+        plan: &'a Plan,
+        find: Find,
+        seed: u64,
+        watch: &'a mut dyn FnMut(&Progress),
+    ) -> Result<Self, BenchError> {
         let began = Instant::now();
         let allowed = cpu::allowed();
         let cpu = match plan.cpu {
             Some(asked) if !allowed.contains(&asked) => return Err(refuse_cpu(asked, allowed)),
             chosen => chosen.or_else(|| cpu::usual(&allowed)),
         };
-        let seed = Random::seed();
         let isolation = Isolation::here();
-        let facts = vec![
-            ("run.isolation".to_owned(), Fact::known(isolation.describe(), "fork(2), execveat(2)")),
-            ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
-            ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
-        ];
+        let facts =
+            vec![("run.isolation".to_owned(), Fact::known(isolation.describe(), "fork(2), execveat(2)"))];
         Ok(Self {
             plan,
             watch,
@@ -322,7 +401,7 @@ impl<'a> Course<'a> {
 
     /// When the last rounds end: a little before the budget, for what comes after them.
     fn deadline(&self) -> Instant {
-        self.began + self.plan.budget.mul_f64(0.97)
+        self.began + self.plan.budget.mul_f64(BEFORE_THE_END)
     }
 }
 

@@ -40,7 +40,7 @@ pub fn others() -> Vec<usize> {
     let siblings = siblings.map(|text| parse_list(&text)).unwrap_or_default();
     let mut others = allowed_in_all();
     others.retain(|&cpu| cpu != home);
-    others.sort_by_key(|&cpu| (siblings.contains(&cpu), cpu < home, cpu));
+    tollgate_model::sort::by_key(&mut others, |&cpu| (siblings.contains(&cpu), cpu < home, cpu));
     others
 }
 

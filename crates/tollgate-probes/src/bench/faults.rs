@@ -8,7 +8,7 @@ use super::arm::{Arm, Loop};
 use super::clock::Clock;
 use super::station::{Block, Order, Refusal, Station};
 use super::{Plan, measure};
-use crate::probe::{PLAIN, Probe, Suite};
+use crate::probe::{Means, PLAIN, Probe, Suite};
 use crate::registry;
 use crate::selection::{Group, Selection};
 
@@ -31,6 +31,7 @@ static SUITE: Suite = Suite {
         &FICKLE,
     ],
     twin: None,
+    means: Means::Rounds,
 };
 
 const BASE: Probe = Probe {

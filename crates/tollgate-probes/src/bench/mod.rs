@@ -4,7 +4,7 @@
 //! one suite on that way; `plan` says how the time is spent; `worker` is what happens inside one fresh
 //! process, `supervisor` what its parent does about it, and `ledger` the memory between the two. `arm`
 //! is a case made ready, `station` where its blocks run, `timed` the loops that are timed, `compat` the
-//! 32-bit program, `apart` another process for some arms, `beside` what is timed while other threads do something, `experiment` what answers several questions at once,
+//! 32-bit program, `group` the processes that end together, `apart` another process for some arms, `beside` what is timed while other threads do something, `experiment` what answers several questions at once,
 //! `room` how much may be taken here, `site` where files are measured, `clock` the only clock, `own` what the bench measures of itself.
 
 pub mod apart;
@@ -19,6 +19,7 @@ mod ending;
 pub mod experiment;
 #[cfg(test)]
 mod faults;
+pub(crate) mod group;
 pub mod interrupt;
 mod ledger;
 mod own;
@@ -34,7 +35,8 @@ mod worker;
 pub use apart::Apart;
 pub use arm::{Arm, Loop};
 pub use compat::Entry;
-pub use course::{BenchError, Findings, Progress, measure};
+pub use course::{BenchError, Errand, Findings, Progress, measure};
+pub(crate) use ending::Ending;
 pub use experiment::{Experiment, Shared};
 #[cfg(test)]
 pub(crate) use ledger::MAX_ARMS;

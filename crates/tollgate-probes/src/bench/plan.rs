@@ -39,7 +39,8 @@ pub(super) const SHORTEST_SLICE: Duration = Duration::from_millis(350);
 impl Plan {
     /// 10 s.
     pub const QUICK: Duration = Duration::from_secs(10);
-    /// 60 s, for everything that there is to measure.
+    /// 60 s, for everything that is measured in rounds; whole commands have a time of their own, see
+    /// [`Selection::usual_time`](crate::Selection::usual_time).
     pub const STANDARD: Duration = Duration::from_secs(60);
     /// 10 minutes.
     pub const THOROUGH: Duration = Duration::from_secs(600);

@@ -3,13 +3,14 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::ending::Ending;
+use super::group::Group;
 use super::interrupt;
 use super::ledger::Ledger;
 use super::worker::{self, Find, Task};
@@ -57,9 +58,7 @@ fn path_executed() -> io::Result<PathBuf> {
 
 /// A bench process. Whatever happens, it and all that it started are gone when this is dropped.
 pub(super) struct Worker {
-    pid: libc::pid_t,
-    /// Becomes readable when the process ends, where the kernel has such descriptors.
-    ended: Option<OwnedFd>,
+    group: Group,
     pub ledger: Ledger,
 }
 
@@ -116,7 +115,7 @@ impl Worker {
                 // SAFETY: ends the copy without running what belongs to the original.
                 unsafe { libc::_exit(status) }
             }
-            pid => Ok(Self { pid, ended: pidfd(pid), ledger }),
+            pid => Ok(Self { group: Group::of(pid), ledger }),
         }
     }
 
@@ -126,7 +125,7 @@ impl Worker {
         let mut beats = self.ledger.beats();
         let mut last_beat = Instant::now();
         loop {
-            if let Some(ending) = self.reap() {
+            if let Some(ending) = self.group.reap() {
                 return ending;
             }
             let now = Instant::now();
@@ -144,75 +143,12 @@ impl Worker {
                 None
             };
             if let Some(ending) = cut {
-                self.kill();
+                self.group.kill();
                 return ending;
             }
             tick(&self.ledger);
-            self.wait_a_little();
+            self.group.wait_a_little();
         }
-    }
-
-    /// Looks whether the process has ended. What it started is ended before its number is given back:
-    /// until then no other group can bear it.
-    fn reap(&mut self) -> Option<Ending> {
-        // SAFETY: an all-zero siginfo_t is valid, and is what "not yet" leaves.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: `info` is valid for writing.
-        let looked = unsafe { libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, look) };
-        // SAFETY: for waitid(2) the field is the child's number, or 0.
-        if looked == 0 && unsafe { info.si_pid() } == 0 {
-            return None;
-        }
-        self.end_group();
-        let mut status = 0;
-        // SAFETY: `pid` is our child and has not been waited for; `status` is valid for writing.
-        let waited = unsafe { libc::waitpid(self.pid, &mut status, 0) };
-        let ours = waited == self.pid;
-        reap_heirs(self.pid);
-        self.pid = 0;
-        // Somebody else can have waited for it only where SIGCHLD is ignored.
-        Some(if ours { Ending::from_wait_status(status) } else { Ending::Finished })
-    }
-
-    /// Every wake-up of the parent is a disturbance where there is only one processor: rare, and cut
-    /// short by the process's end.
-    fn wait_a_little(&self) {
-        const LITTLE: Duration = Duration::from_millis(40);
-        match &self.ended {
-            Some(ended) => {
-                let mut poll = libc::pollfd { fd: ended.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-                // SAFETY: one valid pollfd.
-                unsafe { libc::poll(&mut poll, 1, LITTLE.as_millis() as libc::c_int) };
-            }
-            None => std::thread::sleep(LITTLE / 4),
-        }
-    }
-
-    /// What the process started belongs to its group, and goes with it.
-    fn end_group(&self) {
-        // SAFETY: the group was made by our child; a group id is not given out anew while it has members.
-        unsafe { libc::kill(-self.pid, libc::SIGKILL) };
-    }
-
-    fn kill(&mut self) {
-        if self.pid <= 0 {
-            return;
-        }
-        self.end_group();
-        // SAFETY: `pid` is our child and has not been waited for, so the number is still its own.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        // A process in an uninterruptible sleep dies when that ends, whoever waits: not we, for ever.
-        const PATIENCE: Duration = Duration::from_secs(1);
-        let began = Instant::now();
-        // SAFETY: as above; WNOHANG returns at once.
-        while unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::WNOHANG) } == 0
-            && began.elapsed() < PATIENCE
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        reap_heirs(self.pid);
-        self.pid = 0;
     }
 }
 
@@ -242,35 +178,6 @@ impl Drop for Guardian {
     }
 }
 
-/// Waits for what a group's first process has left, once all of it has been killed.
-fn reap_heirs(group: libc::pid_t) {
-    /// As long as a thousand processes may take to die on a busy machine.
-    const PATIENCE: Duration = Duration::from_secs(1);
-    let began = Instant::now();
-    // SAFETY: waits only for children of ours that are in this group; it is ours until the last is waited for.
-    while let outcome @ 0.. = unsafe { libc::waitpid(-group, std::ptr::null_mut(), libc::WNOHANG) } {
-        if outcome == 0 {
-            if began.elapsed() >= PATIENCE {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 unsafe extern "C" {
     static environ: *const *const libc::c_char;
-}
-
-fn pidfd(pid: libc::pid_t) -> Option<OwnedFd> {
-    // SAFETY: pidfd_open(2) takes a process id and flags.
-    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }

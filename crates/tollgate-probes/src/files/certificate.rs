@@ -10,11 +10,11 @@ use super::place::Kind;
 use super::refusal::{checked, refused};
 
 /// Of both, and of the memory that files are cached in on x86-64.
-pub(super) const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 
 /// By whom it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Witness {
+pub(crate) enum Witness {
     /// cachestat(2), since Linux 6.5.
     Cachestat,
     /// mincore(2) of a mapping that nobody touches.
@@ -33,7 +33,7 @@ impl Witness {
 
 /// What can be certified of a file, found by trying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Trial {
+pub(crate) struct Trial {
     pub witness: Witness,
     /// Whether pages that were dropped are gone.
     pub drops: bool,
@@ -84,22 +84,29 @@ impl Trial {
     /// # Errors
     /// [`Refusal::Skip`] with the reason why not.
     pub fn must_drop(self, kind: Kind) -> Result<(), Refusal> {
+        match self.why_stays(kind) {
+            None => Ok(()),
+            Some(why) => Err(Refusal::Skip(format!("no read is uncached here: {why}"))),
+        }
+    }
+
+    /// Why pages of such a file cannot be dropped, where they cannot.
+    pub fn why_stays(self, kind: Kind) -> Option<String> {
         match (self.drops, kind) {
-            (true, _) => Ok(()),
-            (false, Kind::Memory(name)) => Err(Refusal::Skip(format!(
-                "no read is uncached here: the pages of a file on {name} are its storage and cannot be dropped"
-            ))),
-            (false, _) => Err(Refusal::Skip(format!(
-                "no read is uncached here: by {} the pages of a file that is written out stay when posix_fadvise(2) \
-                 asks to drop them",
+            (true, _) => None,
+            (false, Kind::Memory(name)) => {
+                Some(format!("the pages of a file on {name} are its storage and cannot be dropped"))
+            }
+            (false, _) => Some(format!(
+                "by {} the pages of a file that is written out stay when posix_fadvise(2) asks to drop them",
                 self.witness.name()
-            ))),
+            )),
         }
     }
 }
 
 /// Says which pages of one file are in memory.
-pub(super) struct Certificate {
+pub(crate) struct Certificate {
     file: RawFd,
     /// For mincore(2): the whole file, never touched.
     mapping: Option<Mapping>,
@@ -180,7 +187,7 @@ fn resident_of(mapping: &Mapping, offset: u64, length: u64) -> io::Result<u64> {
 ///
 /// # Errors
 /// As [`refused`].
-pub(super) fn drop_pages(file: &OwnedFd) -> Result<(), Refusal> {
+pub(crate) fn drop_pages(file: &OwnedFd) -> Result<(), Refusal> {
     advise(file, libc::POSIX_FADV_DONTNEED)
 }
 

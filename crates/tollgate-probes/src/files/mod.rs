@@ -1,21 +1,21 @@
 //! What it costs to use files: to read what is in memory and what is not, to write, and all that is usually hidden
 //! around it.
 
-use crate::probe::Suite;
+use crate::probe::{Means, Suite};
 
 mod aligned;
 mod alignment;
 mod block;
-mod certificate;
+pub(crate) mod certificate;
 mod close_after_write;
 mod create;
 mod data;
 mod direct_read;
 mod names;
 mod open;
-mod place;
+pub(crate) mod place;
 mod read;
-mod refusal;
+pub(crate) mod refusal;
 mod rename;
 mod single;
 mod small_file;
@@ -45,4 +45,5 @@ pub(crate) static SUITE: Suite = Suite {
         &small_file::PROBE,
     ],
     twin: None,
+    means: Means::Rounds,
 };

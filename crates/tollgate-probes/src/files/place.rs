@@ -13,7 +13,7 @@ use crate::bench::{Refusal, Site, site};
 use super::refusal::{checked, refused};
 
 /// An open directory in which this process may write.
-pub(super) struct Place {
+pub(crate) struct Place {
     directory: OwnedFd,
     room: u64,
     by: String,
@@ -131,7 +131,7 @@ impl Place {
 
 /// Kinds of file systems whose files are kept in an unusual place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// In memory alone, by this name.
     Memory(&'static str),
     /// On another machine, by this name.

@@ -6,7 +6,7 @@ use crate::bench::Refusal;
 
 /// The reason why `what`, such as `write(2)`, cannot be priced: its error by name and what it means for files.
 /// An error that says nothing of the place is a failure.
-pub(super) fn refused(what: &str, error: &io::Error) -> Refusal {
+pub(crate) fn refused(what: &str, error: &io::Error) -> Refusal {
     let sentence = match meaning(error) {
         Some(meaning) => format!("{what} is refused: {meaning}: {}", named(error)),
         None => format!("{what} is refused: {error}"),

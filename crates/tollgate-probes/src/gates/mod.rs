@@ -1,7 +1,7 @@
 //! What it costs to enter the kernel, by every way there is, and what lies around: the call that
 //! enters nothing, the vDSO that avoids entering, the exit to a hypervisor.
 
-use crate::probe::Suite;
+use crate::probe::{Means, Suite};
 
 mod call;
 mod compat_fast;
@@ -47,4 +47,5 @@ pub(crate) static SUITE: Suite = Suite {
         &syscall::EQUAL,
     ],
     twin: Some(&syscall::TWIN),
+    means: Means::Rounds,
 };

@@ -1,6 +1,6 @@
 //! What it costs when two cores want the same cache line, and how far away the memory is.
 
-use crate::probe::Suite;
+use crate::probe::{Means, Suite};
 
 mod atomic;
 mod latency;
@@ -17,4 +17,5 @@ pub(crate) static SUITE: Suite = Suite {
     about: "Cache lines: how far away they are, and what it costs when another core wants the same one.",
     probes: &[&latency::PROBE, &thrash::PROBE, &pingpong::PROBE, &atomic::PROBE, &neighbour::PROBE],
     twin: None,
+    means: Means::Rounds,
 };

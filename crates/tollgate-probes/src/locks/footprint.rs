@@ -164,7 +164,7 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
             open.push((name.to_owned(), address));
         }
     }
-    found.sort();
+    tollgate_model::sort::ascending(&mut found);
     found.dedup_by(|a, b| a.0 == b.0);
     Ok(found)
 }

@@ -1,6 +1,6 @@
 //! What it costs to take a lock and give it back.
 
-use crate::probe::Suite;
+use crate::probe::{Means, Suite};
 
 mod after_kill;
 mod code;
@@ -33,4 +33,5 @@ pub(crate) static SUITE: Suite = Suite {
         &footprint::PROBE,
     ],
     twin: None,
+    means: Means::Rounds,
 };

@@ -1,6 +1,6 @@
 //! What it costs to make processes and threads, and to switch between them.
 
-use crate::probe::Suite;
+use crate::probe::{Means, Suite};
 
 mod accounts;
 mod calls;
@@ -42,4 +42,5 @@ pub(crate) static SUITE: Suite = Suite {
         &ring::PROBE,
     ],
     twin: None,
+    means: Means::Rounds,
 };

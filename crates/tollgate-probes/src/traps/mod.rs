@@ -1,7 +1,7 @@
 //! What it costs to leave a program by a fault, and what lowers it: the instruction that the processor does
 //! not know, the page that is not there, the signal that a handler answers, and the ways around each of them.
 
-use crate::probe::Suite;
+use crate::probe::{Means, Suite};
 
 mod alignment;
 mod branch;
@@ -52,4 +52,5 @@ pub(crate) static SUITE: Suite = Suite {
         &userfaultfd::PROBE,
     ],
     twin: None,
+    means: Means::Rounds,
 };

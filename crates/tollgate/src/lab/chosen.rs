@@ -26,7 +26,7 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
 fn unknown(name: &str) -> String {
     let mut near: Vec<(usize, &str)> =
         EXPERIMENTS.iter().map(|it| (edit_distance(name, it.name), it.name)).collect();
-    near.sort();
+    tollgate_model::sort::ascending(&mut near);
     let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
     format!(
         "there is no experiment {name:?}; near it are {}, and `tollgate lab` shows all that are priced",

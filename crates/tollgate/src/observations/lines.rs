@@ -152,7 +152,7 @@ impl Curve {
                     _ => None,
                 })
                 .collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            tollgate_model::sort::by(&mut points, |a, b| a.0.total_cmp(&b.0));
             points
         };
         let huge = of("2m");

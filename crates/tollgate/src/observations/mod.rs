@@ -6,6 +6,7 @@ mod lines;
 mod locks;
 mod processes;
 mod traps;
+mod workloads;
 
 use serde::Serialize;
 use tollgate_model::measurement::Params;
@@ -30,6 +31,7 @@ pub fn of(run: &Run, prices: &Prices) -> Vec<Observation> {
     observations.extend(locks::of(prices));
     observations.extend(processes::of(prices));
     observations.extend(files::of(prices));
+    observations.extend(workloads::of(prices));
     observations
 }
 

@@ -5,29 +5,26 @@ use crate::figures;
 use crate::prices::Prices;
 use crate::table::heading;
 
-const PROBE: &str = "files/small-file";
+/// The probe that it is a bill of.
+pub const PROBE: &str = "files/small-file";
 /// The row that is all calls together.
-const ALL: &str = "all";
+pub const ALL: &str = "all";
 /// The longest bar.
 const BAR: usize = 30;
 
 /// One call's price, and how its median, p99 and largest sample are written.
-struct Line<'a> {
-    call: &'a str,
-    median: f64,
-    text: [String; 3],
+pub struct Line<'a> {
+    /// Its name.
+    pub call: &'a str,
+    /// Its price.
+    pub median: f64,
+    /// In words.
+    pub text: [String; 3],
 }
 
 /// None where not all of it was measured.
 pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
-    let lines: Vec<Line> = rows(prices, PROBE)
-        .filter_map(|(case, figures)| {
-            let (price, unit) = (&figures.price, figures.measured.unit);
-            let text = [price.median, price.p99, price.max].map(|value| figures::price(value, unit));
-            let call = word(case, "call")?;
-            Some(Line { call, median: price.median, text })
-        })
-        .collect();
+    let lines = lines(prices);
     let (all, calls): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.call == ALL);
     let all = all.first()?;
     if calls.len() < 2 || all.median <= 0.0 || !all.median.is_finite() {
@@ -35,6 +32,18 @@ pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
     }
     let title = "files/small-file: the bill of one small file, call by call";
     Some(format!("{}{}", heading(title, width), draw(&calls, all, width)))
+}
+
+/// What was measured.
+pub fn lines<'a>(prices: &Prices<'a>) -> Vec<Line<'a>> {
+    rows(prices, PROBE)
+        .filter_map(|(case, figures)| {
+            let (price, unit) = (&figures.price, figures.measured.unit);
+            let text = [price.median, price.p99, price.max].map(|value| figures::price(value, unit));
+            let call = word(case, "call")?;
+            Some(Line { call, median: price.median, text })
+        })
+        .collect()
 }
 
 fn draw(calls: &[&Line], all: &Line, width: usize) -> String {

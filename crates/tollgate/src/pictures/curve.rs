@@ -8,7 +8,8 @@ use crate::prices::Prices;
 use crate::table::heading;
 use crate::{facts, figures};
 
-const PROBE: &str = "lines/latency";
+/// The probe that it is a curve of.
+pub const PROBE: &str = "lines/latency";
 /// Lines of the picture between the axis and the top.
 const HEIGHT: usize = 14;
 /// Columns before the axis: figures such as `1.41`.
@@ -17,21 +18,18 @@ const MARGIN: usize = 7;
 const WIDEST: usize = 100;
 
 /// A place in the picture.
-struct Point {
-    kib: f64,
-    ns: f64,
-    is_huge: bool,
+pub struct Point {
+    /// How much memory.
+    pub kib: f64,
+    /// A load takes so long.
+    pub ns: f64,
+    /// In pages of 2 MiB.
+    pub is_huge: bool,
 }
 
 /// None where there are not at least two sizes.
 pub(super) fn of(run: &Run, prices: &Prices, width: usize) -> Option<String> {
-    let points: Vec<Point> = rows(prices, PROBE)
-        .filter_map(|(case, figures)| {
-            let kib = number(case, "kib").filter(|&kib| kib > 0)? as f64;
-            let ns = Some(figures.price.median).filter(|&ns| ns > 0.0)?;
-            Some(Point { kib, ns, is_huge: word(case, "page") == Some("2m") })
-        })
-        .collect();
+    let points = points(prices);
     let picture = draw(&points, &caches(&run.environment), width.min(WIDEST))?;
     let title = "lines/latency: ns for a load that waits for the last, by memory size";
     let legend = "● pages of 4 KiB   ○ pages of 2 MiB   ◉ both   ┊ the size of a cache, as the kernel says\n";
@@ -40,8 +38,19 @@ pub(super) fn of(run: &Run, prices: &Prices, width: usize) -> Option<String> {
     Some(format!("{}{legend}{picture}", heading(title, width)))
 }
 
+/// What was measured.
+pub fn points(prices: &Prices) -> Vec<Point> {
+    rows(prices, PROBE)
+        .filter_map(|(case, figures)| {
+            let kib = number(case, "kib").filter(|&kib| kib > 0)? as f64;
+            let ns = Some(figures.price.median).filter(|&ns| ns > 0.0)?;
+            Some(Point { kib, ns, is_huge: word(case, "page") == Some("2m") })
+        })
+        .collect()
+}
+
 /// The caches that hold data, by name, with their sizes in KiB.
-fn caches(environment: &Environment) -> Vec<(String, f64)> {
+pub fn caches(environment: &Environment) -> Vec<(String, f64)> {
     let named = |(fact, name): (&str, &str)| {
         let bytes = facts::number(environment, fact)?;
         Some((format!("{name} {}", kib_in_words(bytes / 1024.0)), bytes / 1024.0))
@@ -53,7 +62,7 @@ fn caches(environment: &Environment) -> Vec<(String, f64)> {
 }
 
 /// `48K`, `1.25M`.
-fn kib_in_words(kib: f64) -> String {
+pub fn kib_in_words(kib: f64) -> String {
     let short = |value: f64| {
         let text = format!("{value:.2}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()

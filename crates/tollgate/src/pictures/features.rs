@@ -14,8 +14,22 @@ const SYSTEM_CALL: &str = "futex-trylock-pi";
 
 /// None where what it rests on was not measured.
 pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
+    let rows = judged(prices)?;
+    let mut table = Table::new(&COLUMNS);
+    for (words, evidence) in rows {
+        table.row(Look::Plain, &words, &evidence);
+    }
+    let title = "locks: what each is good for, and how that is known";
+    Some(format!("{}{}", heading(title, width), table.render(width)))
+}
+
+/// What the words of a row are of.
+pub const COLUMNS: [&str; 5] = ["lock", "safety", "efficiency", "resources", "footprint"];
+
+/// The rows, each with its words and what they rest on; None where nothing was tried.
+pub fn judged(prices: &Prices) -> Option<Vec<(Vec<String>, Vec<String>)>> {
     let system_call = find(prices, "locks/uncontended", SYSTEM_CALL, None)?.price.median;
-    let mut table = Table::new(&["lock", "safety", "efficiency", "resources", "footprint"]);
+    let mut rows = Vec::new();
     let mut any = false;
     for (case, figures) in prices.measured().filter(|(case, _)| case.probe == "locks/uncontended") {
         let Some(by) = word(case, "by") else { continue };
@@ -28,11 +42,9 @@ pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
         any |= cells[0].is_some();
         let words = cells.iter().map(|cell| cell.as_ref().map_or("not tried", |cell| cell.word).to_owned());
         let words: Vec<String> = std::iter::once(by.to_owned()).chain(words).collect();
-        let evidence: Vec<String> = cells.into_iter().flatten().map(|cell| cell.evidence).collect();
-        table.row(Look::Plain, &words, &evidence);
+        rows.push((words, cells.into_iter().flatten().map(|cell| cell.evidence).collect()));
     }
-    let title = "locks: what each is good for, and how that is known";
-    any.then(|| format!("{}{}", heading(title, width), table.render(width)))
+    any.then_some(rows)
 }
 
 /// A cell of the table, and what it rests on.
@@ -44,7 +56,7 @@ struct Cell {
 /// Whether two ever had it at once, and where it may be taken.
 fn safety(prices: &Prices, by: &str) -> Option<Cell> {
     let preempted = find(prices, "locks/preempted", by, None)?;
-    let takes = preempted.measured.samples.len() as u64 * preempted.measured.ops_per_sample;
+    let takes = (preempted.measured.samples.len() as u64).saturating_mul(preempted.measured.ops_per_sample);
     let [switches, ..] = preempted.measured.tallies.as_slice() else { return None };
     let word = match by {
         "rseq" | "lamport-up" => "one processor",

@@ -10,12 +10,13 @@ use crate::figures;
 use crate::prices::{Figures, Prices};
 use crate::table::heading;
 
-const PROBE: &str = "locks/producer-consumer";
+/// The probe that it is a comparison of.
+pub const PROBE: &str = "locks/producer-consumer";
 /// What the others are multiples of, as in the published comparison.
-const BASE: &str = "futex-trylock-pi";
+pub const BASE: &str = "futex-trylock-pi";
 
 /// Times of an item, ns, by lock, in the order of the run, and by threads.
-type Times<'a> = Vec<(&'a str, BTreeMap<u64, f64>)>;
+pub type Times<'a> = Vec<(&'a str, BTreeMap<u64, f64>)>;
 
 /// None where the system call or all others were not measured.
 pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
@@ -35,7 +36,8 @@ pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
     (!pictures.is_empty()).then(|| pictures.join("\n"))
 }
 
-fn times<'a>(prices: &Prices<'a>, cpus: &str, time: impl Fn(&Figures) -> Option<f64>) -> Times<'a> {
+/// What was measured on `one` processor or on `all`, by a statistic.
+pub fn times<'a>(prices: &Prices<'a>, cpus: &str, time: impl Fn(&Figures) -> Option<f64>) -> Times<'a> {
     let mut times: Times = Vec::new();
     for (case, figures) in rows(prices, PROBE).filter(|(case, _)| word(case, "cpus") == Some(cpus)) {
         let (Some(by), Some(threads)) = (word(case, "by"), number(case, "threads")) else { continue };

@@ -7,22 +7,18 @@ use crate::figures;
 use crate::prices::Prices;
 use crate::table::{heading, paragraph};
 
-const PROBE: &str = "lines/pingpong";
+/// The probe that it is a matrix of.
+pub const PROBE: &str = "lines/pingpong";
 
 /// How dear a cell is among the others, from cheap to dear.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 
 /// ns by processors, the smaller number first.
-type Matrix = BTreeMap<(u64, u64), f64>;
+pub type Matrix = BTreeMap<(u64, u64), f64>;
 
 /// None where no pair was measured.
 pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
-    let mut by_protocol: BTreeMap<&str, Matrix> = BTreeMap::new();
-    for (case, figures) in rows(prices, PROBE) {
-        let (Some(from), Some(to)) = (number(case, "from"), number(case, "to")) else { continue };
-        let matrix = by_protocol.entry(word(case, "protocol").unwrap_or("")).or_default();
-        matrix.insert((from.min(to), from.max(to)), figures.price.median);
-    }
+    let by_protocol = by_protocol(prices);
     let pictures: Vec<String> = by_protocol
         .iter()
         .filter_map(|(protocol, matrix)| {
@@ -31,6 +27,17 @@ pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
         })
         .collect();
     (!pictures.is_empty()).then(|| pictures.join("\n"))
+}
+
+/// The matrices, by the way in which a line is handed over.
+pub fn by_protocol<'a>(prices: &Prices<'a>) -> BTreeMap<&'a str, Matrix> {
+    let mut by_protocol: BTreeMap<&str, Matrix> = BTreeMap::new();
+    for (case, figures) in rows(prices, PROBE) {
+        let (Some(from), Some(to)) = (number(case, "from"), number(case, "to")) else { continue };
+        let matrix = by_protocol.entry(word(case, "protocol").unwrap_or("")).or_default();
+        matrix.insert((from.min(to), from.max(to)), figures.price.median);
+    }
+    by_protocol
 }
 
 /// With figures where they fit, else with shades alone; None where not even these do.

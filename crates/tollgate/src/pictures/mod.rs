@@ -1,11 +1,12 @@
 //! Pictures in the terminal: what a table of many rows does not show at a glance. Each is of characters that tell
 //! apart what colour would, and is left out where the terminal has no room for it.
 
-mod bill;
-mod curve;
-mod features;
-mod market;
-mod matrix;
+pub mod bill;
+mod commands;
+pub mod curve;
+pub mod features;
+pub mod market;
+pub mod matrix;
 
 use tollgate_model::{Case, ParamValue, Run};
 
@@ -25,12 +26,13 @@ pub fn of(run: &Run, prices: &Prices, width: usize) -> String {
         market::of(prices, width),
         features::of(prices, width),
         bill::of(prices, width),
+        commands::of(prices, width),
     ];
     pictures.into_iter().flatten().map(|picture| format!("{picture}\n")).collect()
 }
 
 /// The prices of one probe that are to be built on, in the order of the run.
-fn rows<'a, 'b>(
+pub fn rows<'a, 'b>(
     prices: &'b Prices<'a>,
     probe: &'b str,
 ) -> impl Iterator<Item = (&'a Case, &'b Figures<'a>)> + 'b {
@@ -40,7 +42,7 @@ fn rows<'a, 'b>(
 }
 
 /// A parameter that is a number.
-fn number(case: &Case, name: &str) -> Option<u64> {
+pub fn number(case: &Case, name: &str) -> Option<u64> {
     match case.params.get(name) {
         Some(ParamValue::Number(number)) => Some(*number),
         _ => None,
@@ -48,7 +50,7 @@ fn number(case: &Case, name: &str) -> Option<u64> {
 }
 
 /// A parameter that is a word.
-fn word<'a>(case: &'a Case, name: &str) -> Option<&'a str> {
+pub fn word<'a>(case: &'a Case, name: &str) -> Option<&'a str> {
     match case.params.get(name) {
         Some(ParamValue::Word(word)) => Some(word),
         _ => None,

@@ -64,7 +64,7 @@ fn unknown(meant: &str) -> String {
             distance <= 2.max(meant.len() / 3) || (!meant.is_empty() && name.contains(meant))
         })
         .collect();
-    near.sort_unstable();
+    tollgate_model::sort::ascending(&mut near);
     let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
     let tip = match near.as_slice() {
         [] => "`tollgate schedules` shows those that there are".to_owned(),

@@ -58,7 +58,7 @@ fn unknown(pattern: &str, groups: &[Group]) -> String {
             distance <= 2.max(pattern.len() / 4) || (pattern.len() > 2 && name.contains(pattern))
         })
         .collect();
-    near.sort_unstable();
+    tollgate_model::sort::ascending(&mut near);
     let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
     let tip = match near.as_slice() {
         [] => "`tollgate inspect` shows those that there are".to_owned(),

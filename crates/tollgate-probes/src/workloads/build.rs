@@ -1,0 +1,92 @@
+//! From sources to a program.
+
+use std::path::PathBuf;
+
+use tollgate_model::{ParamValue, Params};
+
+use crate::bench::{Errand, Refusal, Timed};
+use crate::probe::{PLAIN, Probe, number, params};
+
+use super::cases;
+use super::command::{Command, Step, Stop, failed, first_line, on_files};
+use super::ground::Ground;
+use super::source::PROGRAM;
+use super::work::{Program, Work};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "workloads/build",
+    operation: "One build of a source tree by make and cc, a compiler at a time or one for each processor.",
+    timed: |_| Timed::Whole("make -j"),
+    cases: || cases(&[params(&[("jobs", 1.into())]), params(&[("jobs", "all".into())])]),
+    ..PLAIN
+};
+
+const MAKE: Program = Program { name: "make", package: "GNU make", debian: "make" };
+const CC: Program = Program { name: "cc", package: "GCC or Clang as cc", debian: "gcc" };
+
+struct Build {
+    jobs: u64,
+}
+
+pub(super) fn ready(ground: &mut Ground, case: &Params, errand: &mut Errand) -> Step<Box<dyn Work>> {
+    ground.needs(&MAKE, errand)?;
+    ground.needs(&CC, errand)?;
+    let jobs = match case.get("jobs") {
+        Some(ParamValue::Number(_)) => number(case, "jobs"),
+        _ => ground.processors as u64,
+    };
+    Ok(Box::new(Build { jobs }))
+}
+
+impl Work for Build {
+    fn reset(&self, ground: &Ground, _: &mut Errand) -> Step<()> {
+        match std::fs::remove_dir_all(ground.tree().join("build")) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => on_files("unlinkat(2)", Err(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn reads(&self, ground: &Ground) -> Vec<PathBuf> {
+        vec![ground.tree()]
+    }
+
+    fn command(&self, ground: &Ground) -> Command {
+        Command::new(&ground.tree(), ["make".to_owned(), "-s".to_owned(), format!("-j{}", self.jobs)])
+    }
+
+    fn check(&self, ground: &Ground, errand: &mut Errand) -> Step<String> {
+        let outcome = self.run_program(ground, errand);
+        // Others work on the tree as well.
+        self.reset(ground, errand)?;
+        outcome
+    }
+}
+
+impl Build {
+    /// What the program prints that was built.
+    fn run_program(&self, ground: &Ground, errand: &mut Errand) -> Step<String> {
+        let printed = ground.beside("printed");
+        let program = ground.tree().join(PROGRAM);
+        let run = Command { output: Some(printed.clone()), ..Command::new(&ground.tree(), [&program]) };
+        let who = self.command(ground).line();
+        let expected = format!("{:08x}", ground.truth.printed);
+        let found = match ground.home.run(&run, errand) {
+            Ok(()) => first_line(&printed),
+            Err(Stop::Case(Refusal::Skip(_) | Refusal::Fail(_))) => {
+                return failed(format!(
+                    "{who} ended well, but {PROGRAM}, which it should have built, does not run"
+                ));
+            }
+            Err(stop) => return Err(stop),
+        };
+        match found == expected {
+            true => Ok(format!("the program that was built printed {expected}, as it should")),
+            false if found.is_empty() => failed(format!(
+                "{who} ended well, but the program that it built printed nothing, and should have printed {expected}"
+            )),
+            false => failed(format!(
+                "{who} ended well, but the program that it built printed {found}, and should have printed {expected}"
+            )),
+        }
+    }
+}

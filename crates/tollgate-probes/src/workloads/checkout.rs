@@ -1,0 +1,74 @@
+//! From one tag of a history to the next.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use tollgate_model::Params;
+
+use crate::bench::{Errand, Timed};
+use crate::probe::{PLAIN, Probe};
+
+use super::command::{Command, Step, on_files};
+use super::digest::{Digest, files};
+use super::ground::Ground;
+use super::source::Version;
+use super::work::{Program, Work};
+use super::{cases, history};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "workloads/checkout",
+    operation: "One git checkout of the second tag of a history, from a clean tree at the first.",
+    timed: |_| Timed::Whole("git checkout"),
+    cases: || cases(&[Params::new()]),
+    ..PLAIN
+};
+
+/// What has a history and its tree.
+pub(super) const GIT: Program = Program { name: "git", package: "git", debian: "git" };
+
+/// When the files of the first version say that they were written: long before the index is (see [`Checkout::reset`]).
+const WRITTEN: Duration = Duration::from_secs(history::BEGAN);
+
+struct Checkout {
+    second: Digest,
+}
+
+pub(super) fn ready(ground: &mut Ground, _: &Params, errand: &mut Errand) -> Step<Box<dyn Work>> {
+    ground.needs(&GIT, errand)?;
+    let second = history::make(ground, errand)?;
+    let work = Checkout { second };
+    work.reset(ground, errand)?;
+    let repository = history::repository(ground);
+    ground.expect_tree("git checkout -q -f v1", &repository, ground.truth.digest)?;
+    Ok(Box::new(work))
+}
+
+impl Work for Checkout {
+    /// Git looks into each file that is as young as its index, since it may have changed unseen (racy-git in git's
+    /// documentation): how many that are would depend on the moment. So the files are made to look old.
+    fn reset(&self, ground: &Ground, errand: &mut Errand) -> Step<()> {
+        let repository = history::repository(ground);
+        let git = |words: &[&str]| Command::new(&repository, [&["git"], words].concat());
+        ground.home.run(&git(&["checkout", "-q", "-f", Version::First.tag()]), errand)?;
+        let old = SystemTime::UNIX_EPOCH + WRITTEN;
+        for path in on_files("to list the tree", files(&repository, false))? {
+            let made_old = fs::File::open(repository.join(path)).and_then(|file| file.set_modified(old));
+            on_files("utimensat(2)", made_old)?;
+        }
+        ground.home.run(&git(&["update-index", "-q", "--refresh"]), errand)
+    }
+
+    fn reads(&self, ground: &Ground) -> Vec<PathBuf> {
+        vec![history::repository(ground)]
+    }
+
+    fn command(&self, ground: &Ground) -> Command {
+        Command::new(&history::repository(ground), ["git", "checkout", "-q", Version::Second.tag()])
+    }
+
+    fn check(&self, ground: &Ground, _: &mut Errand) -> Step<String> {
+        let repository = history::repository(ground);
+        ground.expect_tree(&self.command(ground).line(), &repository, self.second)
+    }
+}

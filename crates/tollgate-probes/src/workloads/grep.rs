@@ -1,0 +1,66 @@
+//! A search through all lines.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+use tollgate_model::Params;
+
+use crate::bench::{Errand, Timed};
+use crate::probe::{PLAIN, Probe};
+
+use super::cases;
+use super::command::{Command, Step, failed, on_files};
+use super::ground::Ground;
+use super::source::MARK;
+use super::work::{Program, Work};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "workloads/grep",
+    operation: "One grep -rn through the source tree for an expression that a few hundred lines match.",
+    timed: |_| Timed::Whole("grep -rn"),
+    cases: || cases(&[Params::new()]),
+    ..PLAIN
+};
+
+const GREP: Program = Program { name: "grep", package: "GNU grep", debian: "grep" };
+
+struct Grep;
+
+pub(super) fn ready(ground: &mut Ground, _: &Params, errand: &mut Errand) -> Step<Box<dyn Work>> {
+    ground.needs(&GREP, errand)?;
+    Ok(Box::new(Grep))
+}
+
+impl Work for Grep {
+    fn reset(&self, _: &Ground, _: &mut Errand) -> Step<()> {
+        Ok(())
+    }
+
+    fn reads(&self, ground: &Ground) -> Vec<PathBuf> {
+        // What a build left there is none of it.
+        vec![ground.tree().join("src"), ground.tree().join("include")]
+    }
+
+    /// To a file: where its output is /dev/null, GNU grep ends at the first line that matches.
+    fn command(&self, ground: &Ground) -> Command {
+        let expression = format!("{MARK}([a-z]*)");
+        Command {
+            output: Some(ground.beside("found")),
+            ..Command::new(&ground.tree(), ["grep", "-rn", &expression, "src", "include"])
+        }
+    }
+
+    fn check(&self, ground: &Ground, _: &mut Errand) -> Step<String> {
+        let found = on_files("open(2)", File::open(ground.beside("found")))?;
+        let found = BufReader::new(found).split(b'\n').count() as u64;
+        let expected = ground.truth.marks;
+        match found == expected {
+            true => Ok(format!("it found the {expected} lines that match")),
+            false => failed(format!(
+                "{} ended well, but it found {found} lines and {expected} match",
+                self.command(ground).line()
+            )),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Real programs on a source tree of our own: what somebody who works on a program waits for all day.
+//!
+//! `source` is the tree and all that is known of it, `ground` the tree on disk and what is made beside it, `command` a
+//! program that is run or followed, `cache` puts the tree's pages into memory or out of it; `work` is what the probes, one
+//! file each, have in common, and `course` runs them, one after the other.
+
+use std::time::Duration;
+
+use tollgate_model::Params;
+
+use crate::probe::{self, Chosen, Commands, Means, Probe, Suite, word};
+
+mod archive;
+mod build;
+mod cache;
+mod checkout;
+mod command;
+mod course;
+mod digest;
+mod grep;
+mod ground;
+mod history;
+mod source;
+mod tags;
+#[cfg(test)]
+mod tests;
+mod unpack;
+mod work;
+
+pub use source::Size;
+
+/// The workloads.
+pub(crate) static SUITE: Suite = Suite {
+    name: "workloads",
+    about: "Real programs on a source tree that tollgate makes itself, followed; only where they are asked for.",
+    probes: &[&checkout::PROBE, &tags::PROBE, &build::PROBE, &unpack::PROBE, &grep::PROBE],
+    twin: None,
+    means: Means::Commands(&COMMANDS),
+};
+
+static COMMANDS: Commands = Commands { usual: usual_time, measure: course::measure };
+
+/// How each probe's case is made ready.
+const READY: [(&Probe, work::Ready); 5] = [
+    (&checkout::PROBE, checkout::ready),
+    (&tags::PROBE, tags::ready),
+    (&build::PROBE, build::ready),
+    (&unpack::PROBE, unpack::ready),
+    (&grep::PROBE, grep::ready),
+];
+
+/// The time for a tree of each size that is worked on.
+fn usual_time(cases: &[Chosen]) -> Duration {
+    let is_chosen = |size: &Size| cases.iter().any(|(_, params)| size_of(params) == Some(*size));
+    Size::ALL.into_iter().filter(is_chosen).map(Size::usual_time).sum()
+}
+
+fn size_of(params: &Params) -> Option<Size> {
+    Size::named(word(params, Size::PARAMETER))
+}
+
+/// The cases of a probe that has these parameters besides: each size, with pages out of memory and in it.
+fn cases(others: &[Params]) -> Vec<Params> {
+    let mut cases = Vec::new();
+    for size in Size::ALL {
+        for other in others {
+            for cache in ["cold", "warm"] {
+                let mut case =
+                    probe::params(&[(Size::PARAMETER, size.name().into()), ("cache", cache.into())]);
+                case.extend(other.clone());
+                cases.push(case);
+            }
+        }
+    }
+    cases
+}

@@ -1,0 +1,111 @@
+//! A table of what is defined where.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+use tollgate_model::Params;
+
+use crate::bench::{Errand, Refusal, Timed};
+use crate::probe::{PLAIN, Probe};
+
+use super::cases;
+use super::command::{Command, Step, failed, is_here, on_files};
+use super::ground::Ground;
+use super::work::{Program, Work};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "workloads/tags",
+    operation: "One table of all definitions in a source tree, by Universal Ctags, or by cscope where that is not here.",
+    timed: |_| Timed::Whole("ctags -R"),
+    cases: || cases(&[Params::new()]),
+    ..PLAIN
+};
+
+const CSCOPE: Program = Program { name: "cscope", package: "cscope", debian: "cscope" };
+/// The names that packages give it.
+const CTAGS: [&str; 3] = ["ctags", "universal-ctags", "ctags-universal"];
+
+/// By which program, under its name here.
+enum Tags {
+    Ctags(&'static str),
+    Cscope,
+}
+
+pub(super) fn ready(ground: &mut Ground, _: &Params, errand: &mut Errand) -> Step<Box<dyn Work>> {
+    for name in CTAGS.into_iter().filter(|name| is_here(name)) {
+        // Emacs has a program of this name that understands other arguments.
+        let version = ground.ask_version(name, errand)?;
+        if version.starts_with("Universal Ctags") || version.starts_with("Exuberant Ctags") {
+            return Ok(Box::new(Tags::Ctags(name)));
+        }
+    }
+    if !is_here(CSCOPE.name) {
+        let what = match CTAGS.iter().find(|name| is_here(name)) {
+            Some(name) => format!("{name} is here and is not Universal Ctags, and there is no cscope"),
+            None => "there is neither ctags nor cscope here".to_owned(),
+        };
+        let remedy = "install Universal Ctags or cscope (in Debian the packages universal-ctags and cscope)";
+        return Err(Refusal::Skip(format!("{what}: {remedy}")).into());
+    }
+    ground.needs(&CSCOPE, errand)?;
+    Ok(Box::new(Tags::Cscope))
+}
+
+impl Tags {
+    fn table(ground: &Ground) -> PathBuf {
+        ground.beside("tags")
+    }
+
+    /// Functions in the table. In that of ctags, `f` is the kind behind the second tab that follows a pattern; in that of
+    /// cscope a line that begins with a tab and `$` (its source, invlib and build) defines a function.
+    fn functions(&self, ground: &Ground) -> std::io::Result<u64> {
+        let mut lines = BufReader::new(File::open(Self::table(ground))?);
+        let (mut line, mut functions) = (Vec::new(), 0);
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            functions += u64::from(match self {
+                Self::Ctags(_) => line.windows(5).any(|part| part == b";\"\tf\t" || part == b";\"\tf\n"),
+                Self::Cscope => line.starts_with(b"\t$"),
+            });
+            line.clear();
+        }
+        Ok(functions)
+    }
+}
+
+impl Work for Tags {
+    fn reset(&self, ground: &Ground, _: &mut Errand) -> Step<()> {
+        match std::fs::remove_file(Self::table(ground)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => on_files("unlink(2)", Err(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn reads(&self, ground: &Ground) -> Vec<PathBuf> {
+        vec![ground.tree()]
+    }
+
+    fn command(&self, ground: &Ground) -> Command {
+        match self {
+            Self::Ctags(name) => Command::new(
+                &ground.tree(),
+                [name, "--options=NONE", "-R", "-f", "../tags", "src", "include"],
+            ),
+            Self::Cscope => Command::new(&ground.tree(), [CSCOPE.name, "-b", "-k", "-R", "-f", "../tags"]),
+        }
+    }
+
+    fn check(&self, ground: &Ground, _: &mut Errand) -> Step<String> {
+        let command = self.command(ground).line();
+        let Ok(found) = self.functions(ground) else {
+            return failed(format!("{command} ended well and wrote no table"));
+        };
+        let expected = ground.truth.functions;
+        match found == expected {
+            true => Ok(format!("its table has the {expected} functions that are defined")),
+            false => failed(format!(
+                "{command} ended well, but its table has {found} functions and there are {expected}"
+            )),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `tollgate export`: runs as data for other systems.
+
+use std::borrow::Cow;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use tollgate_model::Run;
+use tollgate_report::export::{bmf, csv, openmetrics, row};
+
+use crate::args::{ExportArgs, ExportFormat};
+use crate::failure::{Failure, plainly};
+use crate::writing::{self, Existing};
+use crate::{out, say, store};
+
+/// Writes runs in the format of another system.
+///
+/// # Errors
+/// Runs that there are not; a file that cannot be written, which then is as it was.
+pub fn export(args: &ExportArgs) -> Result<(), Failure> {
+    if args.format == ExportFormat::Bmf && args.run.len() > 1 {
+        return Err(Failure::input(
+            "--format bmf: the Bencher Metric Format has one price for each benchmark, so it takes one run; export each by itself",
+        ));
+    }
+    let runs = args.run.iter().map(|meant| store::find(meant)).collect::<Result<Vec<Run>, Failure>>()?;
+    write(&args.out, &written(args.format, &runs)?)
+}
+
+fn written(format: ExportFormat, runs: &[Run]) -> Result<String, Failure> {
+    let as_json = |run: fn(&Run) -> Result<String, serde_json::Error>| -> Result<String, Failure> {
+        let texts: Result<String, serde_json::Error> = runs.iter().map(run).collect();
+        texts.map_err(|error| Failure::input(format!("a run cannot be written as JSON: {error}")))
+    };
+    match format {
+        ExportFormat::Openmetrics => Ok(openmetrics::openmetrics(runs)),
+        ExportFormat::Csv => Ok(csv::csv(runs)),
+        ExportFormat::Bmf => as_json(bmf::bmf),
+        ExportFormat::Ndjson => as_json(row::ndjson),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    if file == Path::new("-") {
+        return out::print_raw(for_standard_output(text).as_bytes());
+    }
+    writing::write_whole(file, text.as_bytes(), Existing::Replace)
+        .map_err(|error| Failure::input(format!("--out {}: {}", file.display(), plainly(&error))))
+}
+
+/// A format keeps texts as they are, but no document commands a terminal.
+fn for_standard_output(text: &str) -> Cow<'_, str> {
+    match std::io::stdout().is_terminal() {
+        true => Cow::Owned(text.lines().map(|line| format!("{}\n", say::clean(line))).collect()),
+        false => Cow::Borrowed(text),
+    }
+}

@@ -1,0 +1,86 @@
+//! `tollgate report`: one page of runs. What is on it is decided here; how it looks, in `tollgate_report::page`.
+
+mod bars;
+mod curves;
+mod differences;
+mod dots;
+mod known;
+mod levels;
+mod matrix;
+mod place;
+mod rows;
+mod ruler;
+mod sections;
+mod subject;
+
+use std::path::Path;
+
+use tollgate_model::Run;
+use tollgate_report::page::{MOST_PLACES, Page, Text};
+
+use crate::args::ReportArgs;
+use crate::failure::{Failure, plainly};
+use crate::writing::{self, Existing};
+use crate::{out, store};
+use differences::Difference;
+use subject::Subject;
+
+/// What standard output is called where a file is expected.
+const STANDARD_OUTPUT: &str = "-";
+
+/// Makes a page of runs.
+///
+/// # Errors
+/// When a run cannot be read, or the page not be written.
+pub fn report(args: &ReportArgs) -> Result<(), Failure> {
+    if args.run.len() > MOST_PLACES {
+        return Err(Failure::input(format!(
+            "{} runs are more than a page holds side by side; name at most {MOST_PLACES}",
+            args.run.len()
+        )));
+    }
+    let runs = args.run.iter().map(|run| store::find(run)).collect::<Result<Vec<Run>, Failure>>()?;
+    let page = page_of(&runs).render().map_err(|error| Failure::input(error.to_string()))?;
+    if args.out == Path::new(STANDARD_OUTPUT) {
+        return out::print_raw(page.as_bytes());
+    }
+    writing::write_whole(&args.out, page.as_bytes(), Existing::Replace)
+        .map_err(|error| Failure::input(refusal(&args.out, &plainly(&error))))
+}
+
+fn refusal(file: &Path, why: &str) -> String {
+    if file.is_dir() {
+        return format!("the page was not written: {} is a directory; name a file in it", file.display());
+    }
+    let directory = writing::parent(file);
+    match directory.is_dir() {
+        true => format!("the page was not written: {}: {why}", file.display()),
+        false => format!("the page was not written: there is no directory {}", directory.display()),
+    }
+}
+
+/// The page of runs, of which there is at least one.
+fn page_of(runs: &[Run]) -> Page {
+    let subjects = Subject::all(runs);
+    let differences = Difference::all(&subjects);
+    let is_comparison = subjects.len() > 1;
+    let names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
+    let findings = match is_comparison {
+        true => differences::findings(&subjects, &differences),
+        false => ruler::sentences(&subjects),
+    };
+    Page {
+        title: Text::new(&match names.as_slice() {
+            [base, others @ ..] if is_comparison => format!("{} against {base}", others.join(", ")),
+            names => names.concat(),
+        }),
+        maker: Text::new(&format!("tollgate {}", env!("CARGO_PKG_VERSION"))),
+        places: subjects.iter().map(|subject| place::of(subject, is_comparison)).collect(),
+        warnings: subjects.iter().flat_map(|subject| place::warnings(subject, is_comparison)).collect(),
+        findings,
+        differing: differences::facts(&subjects, &differences),
+        ruler: ruler::of(&subjects),
+        sections: sections::of(&subjects, &differences),
+        facts: known::of(&subjects, &differences),
+    }
+}

@@ -1,0 +1,177 @@
+//! How a whole is made of parts: the bill of a small file, and where the time of followed commands went.
+
+use tollgate_model::{Case, Traced, Unit};
+use tollgate_report::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
+
+use super::sections::panels;
+use super::subject::Subject;
+use crate::figures;
+use crate::pictures::bill;
+
+/// More bars are no picture.
+const MOST: usize = 40;
+
+/// What each call of one small file's life costs.
+pub fn bill(subjects: &[Subject]) -> Option<Figure> {
+    let mut numbers = Table { caption: "The numbers of the bill".into(), ..Table::default() };
+    numbers.head = ["call", "place", "median", "p99", "max", "share"].map(Text::from).to_vec();
+    let mut draw = |subject: &Subject| {
+        let lines = bill::lines(&subject.prices);
+        let all = lines.iter().find(|line| line.call == bill::ALL).filter(|all| all.median > 0.0)?.median;
+        let share = |median: f64| (median / all).clamp(0.0, 1.0);
+        let calls = lines.iter().filter(|line| line.call != bill::ALL).take(MOST);
+        let row = |line: &bill::Line| {
+            let [median, p99, _] = &line.text;
+            let words = format!("{median}, {}", figures::percent(share(line.median)));
+            let title = format!("{}: {median}, p99 {p99}", line.call);
+            let part = Part { fill: Fill::Plain, share: share(line.median), title: title.into() };
+            Bar { name: Text::label(line.call), value: words.into(), parts: vec![part] }
+        };
+        let rows: Vec<Bar> = calls.map(row).collect();
+        numbers.rows.extend(lines.iter().map(|line| {
+            let [median, p99, max] = line.text.clone();
+            let share = figures::percent(share(line.median));
+            [line.call.to_owned(), subject.name.clone(), median, p99, max, share].map(Text::from).to_vec()
+        }));
+        (rows.len() > 1).then_some(Drawing::Bars(Bars { rows }))
+    };
+    let found: Vec<Option<Drawing>> = subjects.iter().map(&mut draw).collect();
+    let panels = panels(subjects, |subject| found.get(subject.look)?.clone());
+    (!panels.is_empty()).then(|| Figure {
+        title: "files/small-file: the bill of one small file".into(),
+        description: "The price of each call in a small file's life, as a share of what they cost together."
+            .into(),
+        keys: Vec::new(),
+        panels,
+        is_small: false,
+        numbers: Some(numbers),
+    })
+}
+
+/// Calls of a command that are worth naming.
+const MOST_CALLS: usize = 8;
+
+/// Where the real time of followed commands went.
+pub fn followed(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
+    let mut numbers =
+        Table { caption: "The numbers of the commands, and their longest calls".into(), ..Table::default() };
+    let columns =
+        ["command", "place", "real", "user", "kernel", "no processor", "disk", "asleep", "longest calls"];
+    numbers.head = columns.map(Text::from).to_vec();
+    let mut draw = |subject: &Subject| {
+        let rows: Vec<Bar> = cases
+            .iter()
+            .filter_map(|case| {
+                let traced = middle(&subject.figures(case)?.measured.traced)?;
+                numbers.rows.push(numbers_of(case, subject, traced));
+                Some(bar(case, traced))
+            })
+            .take(MOST)
+            .collect();
+        (!rows.is_empty()).then_some(Drawing::Bars(Bars { rows }))
+    };
+    let found: Vec<Option<Drawing>> = subjects.iter().map(&mut draw).collect();
+    let panels = panels(subjects, |subject| found.get(subject.look)?.clone());
+    let key = |fill, name: &str| Key { sign: Sign::Fill(fill), name: name.into() };
+    (!panels.is_empty()).then(|| Figure {
+        title: "Where the time of commands went".into(),
+        description: "The real time of the execution that took the middle time of all: on a processor, in user mode and in the \
+                      kernel; and while none of its threads was on one, what they waited for."
+            .into(),
+        keys: vec![
+            key(Fill::User, "on a processor, user mode"),
+            key(Fill::Kernel, "on a processor, kernel"),
+            key(Fill::Ready, "waiting for a processor"),
+            key(Fill::Disk, "waiting for a disk"),
+            key(Fill::Asleep, "asleep"),
+            key(Fill::Untold, "nobody can tell"),
+        ],
+        panels,
+        is_small: false,
+        numbers: Some(numbers),
+    })
+}
+
+/// The execution whose real time is in the middle.
+fn middle(traced: &[Traced]) -> Option<&Traced> {
+    let mut order: Vec<&Traced> = traced.iter().collect();
+    tollgate_model::sort::by_key(&mut order, |traced| traced.wall_ns);
+    order.get(order.len().checked_sub(1)? / 2).copied()
+}
+
+/// The parts of the real time, each in nanoseconds. Time on a processor is divided as user and system time are, which
+/// may be longer than the real time where threads ran side by side.
+fn parts(traced: &Traced) -> [(Fill, f64); 6] {
+    let wall = traced.wall_ns as f64;
+    let processor = traced.user_ns as f64 + traced.sys_ns as f64;
+    let (on, idle, untold) = match traced.idle {
+        Some(idle) => ((wall - idle.total_ns() as f64).max(0.0), idle, 0.0),
+        None => (processor.min(wall), tollgate_model::traced::Idle::default(), (wall - processor).max(0.0)),
+    };
+    let user = if processor > 0.0 { on * traced.user_ns as f64 / processor } else { 0.0 };
+    [
+        (Fill::User, user),
+        (Fill::Kernel, on - user),
+        (Fill::Ready, idle.runqueue_ns as f64),
+        (Fill::Disk, idle.disk_ns as f64),
+        (Fill::Asleep, idle.sleep_ns as f64),
+        (Fill::Untold, untold),
+    ]
+}
+
+fn time(ns: f64) -> String {
+    figures::price(ns, Unit::Nanoseconds)
+}
+
+fn bar(case: &Case, traced: &Traced) -> Bar {
+    let wall = (traced.wall_ns as f64).max(1.0);
+    let named = |fill| match fill {
+        Fill::User => "user",
+        Fill::Kernel => "kernel",
+        Fill::Ready => "no processor",
+        Fill::Disk => "disk",
+        Fill::Asleep => "asleep",
+        Fill::Plain | Fill::Untold => "untold",
+    };
+    let told: Vec<(Fill, f64)> = parts(traced).into_iter().filter(|(_, ns)| *ns > 0.0).collect();
+    let words: Vec<String> = told
+        .iter()
+        .filter(|(_, ns)| ns / wall >= 0.005)
+        .map(|(fill, ns)| format!("{} {}", named(*fill), figures::percent(ns / wall)))
+        .collect();
+    let part = |(fill, ns): &(Fill, f64)| Part {
+        fill: *fill,
+        share: ns / wall,
+        title: format!("{}: {} ({})", named(*fill), time(*ns), figures::percent(ns / wall)).into(),
+    };
+    Bar {
+        name: Text::label(&case.to_string()),
+        value: Text::new(&format!("{}: {}", time(wall), words.join(", "))),
+        parts: told.iter().map(part).collect(),
+    }
+}
+
+fn numbers_of(case: &Case, subject: &Subject, traced: &Traced) -> Vec<Text> {
+    let idle = |of: fn(tollgate_model::traced::Idle) -> u64| {
+        traced.idle.map_or("untold".to_owned(), |idle| time(of(idle) as f64))
+    };
+    let calls: Vec<String> = traced
+        .calls
+        .iter()
+        .take(MOST_CALLS)
+        .map(|call| format!("{} {} in {} calls", call.name, time(call.total_ns as f64), call.count))
+        .collect();
+    [
+        case.to_string(),
+        subject.name.clone(),
+        time(traced.wall_ns as f64),
+        time(traced.user_ns as f64),
+        time(traced.sys_ns as f64),
+        idle(|idle| idle.runqueue_ns),
+        idle(|idle| idle.disk_ns),
+        idle(|idle| idle.sleep_ns),
+        calls.join("; "),
+    ]
+    .map(Text::from)
+    .to_vec()
+}

@@ -1,0 +1,312 @@
+//! Prices by something that grows: the memory that is read, the memory that was written, the number of threads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_model::{Case, Unit};
+use tollgate_report::page::{
+    Axis, Curve, Curves, Drawing, Figure, Key, Panel, Point, Sign, Table, Text, Tick,
+};
+
+use super::sections::panels;
+use super::subject::{Subject, is_drawn};
+use crate::figures;
+use crate::pictures::{curve, market, number, rows, word};
+
+fn ns(value: f64) -> String {
+    figures::price(value, Unit::Nanoseconds)
+}
+
+fn key(look: usize, name: &str) -> Key {
+    Key { sign: Sign::Look(look), name: Text::label(name) }
+}
+
+/// The latency of a load by the memory that it is one of.
+pub fn latency(subjects: &[Subject]) -> Option<Figure> {
+    let found: Vec<Vec<curve::Point>> =
+        subjects.iter().map(|subject| curve::points(&subject.prices)).collect();
+    let all = || found.iter().flatten();
+    let up = Axis::around_times(all().map(|point| point.ns))?;
+    let least = all().map(|point| point.kib).min_by(f64::total_cmp)?;
+    let most = all().map(|point| point.kib).max_by(f64::total_cmp)?;
+    // Each fourth doubling is named, counted from 1 KiB.
+    let doublings = (least.log2().ceil() as i32..=most.log2().floor() as i32).filter(|power| power % 2 == 0);
+    let ticks = doublings.map(|power| {
+        let kib = 2_f64.powi(power);
+        Tick { at: kib, name: curve::kib_in_words(kib).into(), is_main: power % 4 == 0 }
+    });
+    let across = Axis::logarithmic(least, most, ticks.collect())?;
+    let draw = |subject: &Subject| {
+        let points = found.get(subject.look).filter(|points| !points.is_empty())?;
+        let of = |look: usize, is_huge: bool| Curve {
+            look: Some(look),
+            points: points
+                .iter()
+                .filter(|point| point.is_huge == is_huge)
+                .map(|point| Point {
+                    x: point.kib,
+                    y: point.ns,
+                    title: format!("{}: {}", curve::kib_in_words(point.kib), ns(point.ns)).into(),
+                })
+                .collect(),
+        };
+        let caches = curve::caches(&subject.run.environment).into_iter();
+        let marked = caches.map(|(name, kib)| Tick { at: kib, name: name.into(), is_main: true });
+        Some(Drawing::Curves(Curves {
+            across: across.clone(),
+            up: up.clone(),
+            curves: vec![of(0, false), of(1, true)],
+            marked: marked.collect(),
+            level: None,
+            is_by_place: false,
+        }))
+    };
+    Some(Figure {
+        title: "lines/latency: a load that waits for the last, by memory size".into(),
+        description: "Time of one load against the memory that the loads go through; both axes are logarithmic. Upright lines \
+                      stand where the kernel says that a cache ends."
+            .into(),
+        keys: vec![key(0, "pages of 4 KiB"), key(1, "pages of 2 MiB")],
+        panels: panels(subjects, draw),
+        is_small: false,
+        numbers: Some(latency_numbers(subjects, &found)),
+    })
+}
+
+fn latency_numbers(subjects: &[Subject], found: &[Vec<curve::Point>]) -> Table {
+    let kinds = [(false, "4 KiB pages"), (true, "2 MiB pages")];
+    let mut head = vec![Text::from("memory")];
+    for subject in subjects {
+        let place = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
+        head.extend(kinds.map(|(_, pages)| Text::new(&format!("{place}{pages}"))));
+    }
+    let sizes: BTreeSet<u64> = found.iter().flatten().map(|point| point.kib as u64).collect();
+    let row = |kib: u64| {
+        let cells = found.iter().flat_map(|points| {
+            kinds.map(|(is_huge, _)| {
+                let point = points.iter().find(|point| point.kib as u64 == kib && point.is_huge == is_huge);
+                Text::from(point.map_or("–".to_owned(), |point| ns(point.ns)))
+            })
+        });
+        std::iter::once(Text::from(curve::kib_in_words(kib as f64))).chain(cells).collect()
+    };
+    Table {
+        caption: "The numbers of the latency".into(),
+        head,
+        rows: sizes.into_iter().map(row).collect(),
+        is_open: false,
+    }
+}
+
+/// Ways to make a process or a thread, each by how much its maker has written.
+pub const CREATIONS: [&str; 6] = [
+    "processes/fork",
+    "processes/vfork",
+    "processes/clone3",
+    "processes/posix-spawn",
+    "processes/fork-exec",
+    "processes/thread",
+];
+
+/// What a way costs by MiB that were written.
+type Creation = BTreeMap<u64, f64>;
+
+/// What creation costs by the memory that the creator has written.
+pub fn creation(subjects: &[Subject]) -> Option<Figure> {
+    let found: Vec<Vec<(&str, Creation)>> = subjects
+        .iter()
+        .map(|subject| CREATIONS.iter().map(|probe| (*probe, written(subject, probe))).collect())
+        .collect();
+    let all = || found.iter().flatten();
+    let amounts: Vec<u64> =
+        all().flat_map(|(_, prices)| prices.keys().copied()).collect::<BTreeSet<u64>>().into_iter().collect();
+    if amounts.len() < 2 {
+        return None;
+    }
+    let up = Axis::around_times(all().flat_map(|(_, prices)| prices.values().copied()))?;
+    let across = Axis::of_steps(amounts.iter().map(|mib| Text::from(amount(*mib))));
+    let step = |mib: u64| amounts.iter().position(|amount| *amount == mib).unwrap_or_default() as f64;
+    let draw = |subject: &Subject| {
+        let ways = found.get(subject.look)?;
+        let curves = ways.iter().enumerate().filter(|(_, (_, prices))| !prices.is_empty());
+        let curves: Vec<Curve> = curves
+            .map(|(look, (probe, prices))| Curve {
+                look: Some(look),
+                points: prices
+                    .iter()
+                    .map(|(mib, price)| Point {
+                        x: step(*mib),
+                        y: *price,
+                        title: format!("{}, {}: {}", short(probe), amount(*mib), ns(*price)).into(),
+                    })
+                    .collect(),
+            })
+            .collect();
+        (!curves.is_empty()).then(|| {
+            let (across, up) = (across.clone(), up.clone());
+            Drawing::Curves(Curves {
+                across,
+                up,
+                curves,
+                marked: Vec::new(),
+                level: None,
+                is_by_place: false,
+            })
+        })
+    };
+    let mut head = vec![Text::from("written")];
+    let mut columns: Vec<&Creation> = Vec::new();
+    for (subject, ways) in subjects.iter().zip(&found) {
+        let place = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
+        for (probe, prices) in ways.iter().filter(|(_, prices)| !prices.is_empty()) {
+            head.push(Text::new(&format!("{place}{}", short(probe))));
+            columns.push(prices);
+        }
+    }
+    let row = |mib: &u64| {
+        let cells =
+            columns.iter().map(|prices| prices.get(mib).map_or("–".to_owned(), |price| ns(*price)).into());
+        std::iter::once(Text::from(amount(*mib))).chain(cells).collect()
+    };
+    Some(Figure {
+        title: "processes: what creation costs by what the creator has written".into(),
+        description: "Time until what was made is gone again, by the memory that its maker had written, in pages of 4 KiB; the \
+                      upright axis is logarithmic. Programs are the smallest that there can be."
+            .into(),
+        keys: CREATIONS.iter().enumerate().map(|(look, probe)| key(look, short(probe))).collect(),
+        panels: panels(subjects, draw),
+        is_small: false,
+        numbers: Some(Table {
+            caption: "The numbers of creation".into(),
+            head,
+            rows: amounts.iter().map(row).collect(),
+            is_open: false,
+        }),
+    })
+}
+
+fn amount(mib: u64) -> String {
+    if mib == 0 { "nothing".to_owned() } else { format!("{mib} MiB") }
+}
+
+/// `fork` for `processes/fork`.
+fn short(probe: &str) -> &str {
+    probe.rsplit('/').next().unwrap_or(probe)
+}
+
+fn written(subject: &Subject, probe: &str) -> Creation {
+    let is_plain = |case: &Case| {
+        word(case, "until") == Some("gone")
+            && word(case, "page").is_none_or(|page| page == "4k")
+            && word(case, "image").is_none_or(|image| image == "bare")
+    };
+    rows(&subject.prices, probe)
+        .filter(|(case, figures)| is_plain(case) && is_drawn(figures))
+        .filter_map(|(case, figures)| Some((number(case, "dirty_mib")?, figures.price.median)))
+        .collect()
+}
+
+/// More locks than these are no picture.
+const MOST_LOCKS: usize = 24;
+
+/// How many items a second each lock lets through, by the number of threads, as multiples of the system call: a picture
+/// a lock, with those of all others behind it.
+pub fn market(subjects: &[Subject]) -> Vec<Option<Figure>> {
+    let is_comparison = subjects.len() > 1;
+    let of = |cpus: &'static str, place: &'static str| {
+        let mut found: Vec<(usize, &str, BTreeMap<u64, f64>)> = Vec::new();
+        for subject in subjects {
+            let times = market::times(&subject.prices, cpus, |figures| Some(figures.price.median));
+            let base = times.iter().find(|(by, _)| *by == market::BASE).map(|(_, base)| base.clone());
+            let Some(base) = base else { continue };
+            for (by, times) in times.into_iter().filter(|(by, _)| *by != market::BASE) {
+                let gains = times
+                    .into_iter()
+                    .filter_map(|(threads, time)| Some((threads, base.get(&threads)? / time)));
+                found.push((subject.look, by, gains.collect()));
+            }
+        }
+        let all = || found.iter().flat_map(|(_, _, gains)| gains);
+        let threads: Vec<u64> =
+            all().map(|(threads, _)| *threads).collect::<BTreeSet<u64>>().into_iter().collect();
+        let least = all().map(|(_, gain)| *gain).min_by(f64::total_cmp)?.min(0.9);
+        let most = all().map(|(_, gain)| *gain).max_by(f64::total_cmp)?.max(1.1);
+        let steps = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3];
+        let ticks = steps.map(|at| Tick { at, name: format!("×{at}").into(), is_main: true });
+        let up = Axis::logarithmic(least / 1.05, most * 1.05, ticks.to_vec())?;
+        let names = threads.iter().map(|threads| Text::from(threads.to_string()));
+        let across = Axis::of_steps(names);
+        let locks = found.iter().map(|(_, by, _)| *by).fold(Vec::new(), |mut locks: Vec<&str>, by| {
+            if !locks.contains(&by) && locks.len() < MOST_LOCKS {
+                locks.push(by);
+            }
+            locks
+        });
+        let points = |gains: &BTreeMap<u64, f64>, name: &str| -> Vec<Point> {
+            let at =
+                |wanted: u64| threads.iter().position(|known| *known == wanted).unwrap_or_default() as f64;
+            gains
+                .iter()
+                .map(|(threads, gain)| Point {
+                    x: at(*threads),
+                    y: *gain,
+                    title: format!("{name}, {threads} threads: {}", figures::multiple(*gain)).into(),
+                })
+                .collect()
+        };
+        let panel = |by: &str| {
+            // Behind it all others of the first place that has any.
+            let behind = found.iter().filter(|(look, other, _)| !is_comparison && *look == 0 && *other != by);
+            let behind = behind.map(|(_, other, gains)| Curve { look: None, points: points(gains, other) });
+            let own = found.iter().filter(|(_, other, _)| *other == by);
+            let own = own.map(|(look, by, gains)| {
+                let name = subjects
+                    .get(*look)
+                    .filter(|_| is_comparison)
+                    .map_or(*by, |subject| subject.name.as_str());
+                Curve { look: Some(*look), points: points(gains, name) }
+            });
+            Panel {
+                name: Some(Text::label(by)),
+                place: None,
+                drawing: Drawing::Curves(Curves {
+                    across: across.clone(),
+                    up: up.clone(),
+                    curves: behind.chain(own).collect(),
+                    marked: Vec::new(),
+                    level: Some(1.0),
+                    is_by_place: true,
+                }),
+            }
+        };
+        let mut head = vec![Text::from("lock")];
+        head.extend(is_comparison.then(|| Text::from("place")));
+        head.extend(threads.iter().map(|threads| Text::from(format!("{threads} threads"))));
+        let row = |(look, by, gains): &(usize, &str, BTreeMap<u64, f64>)| {
+            let place = subjects.get(*look).filter(|_| is_comparison).map(|subject| Text::new(&subject.name));
+            let cells = threads.iter().map(|threads| {
+                gains.get(threads).map_or("–".into(), |gain| figures::multiple(*gain).into())
+            });
+            std::iter::once(Text::new(by)).chain(place).chain(cells).collect()
+        };
+        Some(Figure {
+            title: format!("{}, {place}", market::PROBE).into(),
+            description: format!(
+                "Items that producers hand to consumers in a second, by the number of threads of each, as multiples of the \
+                 system call {}, which is the line at ×1; the upright axis is logarithmic{}.",
+                market::BASE,
+                if is_comparison { "" } else { ", and the other locks are drawn thin" }
+            )
+            .into(),
+            keys: super::sections::keys(subjects),
+            panels: locks.iter().map(|by| panel(by)).collect(),
+            is_small: true,
+            numbers: Some(Table {
+                caption: format!("The numbers of the locks {place}").into(),
+                head,
+                rows: found.iter().map(row).collect(),
+                is_open: false,
+            }),
+        })
+    };
+    vec![of("one", "on one processor"), of("all", "on all processors")]
+}

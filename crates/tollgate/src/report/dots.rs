@@ -1,0 +1,130 @@
+//! Prices of a suite as marks, a row a case.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::{Case, ParamValue};
+use tollgate_report::page::{Axis, Dots, Drawing, Figure, Key, Mark, Panel, Row, Sign, Text};
+
+use super::curves::CREATIONS;
+use super::sections::{keys, panels};
+use super::subject::{Subject, is_drawn, mark};
+use crate::figures;
+use crate::pictures::{bill, curve, market, matrix, number, word};
+
+/// More rows are no picture.
+const MOST: usize = 28;
+const THRASH: &str = "lines/thrash";
+
+/// What has a picture of its own, or is no price that anybody pays.
+const ELSEWHERE: [&str; 6] =
+    [curve::PROBE, market::PROBE, bill::PROBE, THRASH, "locks/preempted", "locks/killed"];
+
+/// The prices of a suite that have no other picture.
+pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
+    let is_elsewhere = |case: &Case| {
+        let probe = case.probe.as_str();
+        let is_of_matrix = probe == matrix::PROBE && super::matrix::is_drawn(subjects);
+        ELSEWHERE.contains(&probe) || CREATIONS.contains(&probe) || is_of_matrix
+    };
+    let is_comparison = subjects.len() > 1;
+    let mut rows = Vec::new();
+    let mut left_out = 0;
+    for case in cases.iter().filter(|case| !is_elsewhere(case)) {
+        let mut marks: Vec<_> =
+            subjects.iter().filter_map(|subject| subject.mark(case, is_comparison)).collect();
+        if marks.is_empty() {
+            continue;
+        }
+        if !is_comparison {
+            // Its name and price stand beside it.
+            marks.iter_mut().for_each(|mark| mark.title = Text::default());
+        }
+        if rows.len() == MOST {
+            left_out += 1;
+            continue;
+        }
+        let value = match subjects {
+            [subject] => subject
+                .figures(case)
+                .map(|figures| figures::price(figures.price.median, figures.measured.unit)),
+            _ => None,
+        };
+        let name = case.to_string();
+        let name = name.strip_prefix(&format!("{suite}/")).unwrap_or(&name);
+        rows.push(Row { name: Text::label(&plainly(name)), value: value.unwrap_or_default().into(), marks });
+    }
+    let marks = rows.iter().flat_map(|row| &row.marks);
+    let axis = Axis::of_times(marks.flat_map(|mark| [mark.at, mark.floor.unwrap_or(mark.at)]), None)?;
+    let mut description =
+        "A sign is the price, the band around it its 95 % interval, the stroke to its left the smallest sample; the axis \
+         is logarithmic. The table of this suite has the numbers."
+            .to_owned();
+    if left_out > 0 {
+        description.push_str(&format!(" {left_out} more prices are in the table alone."));
+    }
+    Some(Figure {
+        title: format!("{suite}: price by price").into(),
+        description: description.into(),
+        keys: keys(subjects),
+        panels: vec![Panel {
+            name: None,
+            place: None,
+            drawing: Drawing::Dots(Dots { axis, rows, strips: Vec::new(), is_by_place: true }),
+        }],
+        is_small: false,
+        numbers: None,
+    })
+}
+
+/// `seccomp, instructions=32` for `seccomp{instructions=32}`.
+fn plainly(case: &str) -> String {
+    case.replace('{', ", ").replace('}', "")
+}
+
+/// What is the same of two cases of which one shares its lines: pages, order, KiB.
+type Key3 = (String, String, u64);
+
+/// Stores to lines that another core stores to as well, beside stores to lines that it leaves alone.
+pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
+    let found: Vec<_> = subjects.iter().map(pairs_of).collect();
+    let marks = found.iter().flat_map(|rows| rows.iter().flat_map(|row| &row.marks));
+    let axis = Axis::of_times(marks.map(|mark| mark.at), None)?;
+    let draw = |subject: &Subject| {
+        let rows = found.get(subject.look)?.clone();
+        (!rows.is_empty())
+            .then(|| Drawing::Dots(Dots { axis: axis.clone(), rows, strips: Vec::new(), is_by_place: false }))
+    };
+    let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
+    Some(Figure {
+        title: "lines/thrash: a store where another core stores to the same lines".into(),
+        description: "Nanoseconds a line, by how much memory is gone through, in which order and on which pages. The further \
+                      the two signs lie apart, the more sharing costs. The table of this suite has the numbers."
+            .into(),
+        keys: vec![key(0, "other lines"), key(1, "the same lines")],
+        panels: panels(subjects, draw),
+        is_small: false,
+        numbers: None,
+    })
+}
+
+fn pairs_of(subject: &Subject) -> Vec<Row> {
+    let mut pairs: BTreeMap<Key3, Vec<_>> = BTreeMap::new();
+    let drawn = subject.prices.measured().filter(|(case, figures)| case.probe == THRASH && is_drawn(figures));
+    for (case, figures) in drawn {
+        let text = |name: &str| word(case, name).unwrap_or_default().to_owned();
+        let Some(kib) = number(case, "kib") else { continue };
+        let is_shared = case.params.get("shared") == Some(&ParamValue::Flag(true));
+        let pair = pairs.entry((text("page"), text("order"), kib)).or_default();
+        let words = figures::price(figures.price.median, figures.measured.unit);
+        pair.push((Mark { title: Text::default(), ..mark(usize::from(is_shared), figures, "") }, words));
+    }
+    let named = |((page, order, kib), pair): (Key3, Vec<(Mark, String)>)| {
+        let (marks, words): (Vec<Mark>, Vec<String>) = pair.into_iter().unzip();
+        Row {
+            name: Text::label(&format!("{} {order}, {page} pages", curve::kib_in_words(kib as f64))),
+            value: words.join(" → ").into(),
+            marks,
+        }
+    };
+    pairs.into_iter().filter(|(_, marks)| marks.len() == 2).take(MOST).map(named).collect()
+}

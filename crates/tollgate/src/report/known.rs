@@ -1,0 +1,69 @@
+//! The facts of the places: those that set prices first, those that are not known with the reason.
+
+use std::collections::HashSet;
+
+use tollgate_model::Fact;
+use tollgate_report::page::{Facts, Table, Text};
+
+use super::differences::Difference;
+use super::subject::Subject;
+
+/// Characters of a value: a list such as the processor's flags would bury the others.
+const MOST: usize = 160;
+
+/// The facts; of several places those that are the same in all of them, since those that differ stand at the top.
+pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Facts> {
+    let Some(base) = subjects.first() else { return Vec::new() };
+    let is_comparison = subjects.len() > 1;
+    let differing: HashSet<&str> = differences
+        .iter()
+        .flat_map(|difference| &difference.compared.comparison.facts)
+        .map(|fact| fact.name.as_str())
+        .collect();
+    let environment = base.run.environment.iter();
+    let shared: Vec<(&String, &Fact)> =
+        environment.filter(|(name, _)| !differing.contains(name.as_str())).collect();
+    let everywhere = if is_comparison { " in all places, as in the base" } else { "" };
+    let mut movers =
+        table(format!("Known to move prices{everywhere}"), &["fact", "value", "read from", "moves"]);
+    let mut others = table(String::new(), &["fact", "value", "read from"]);
+    let mut unknown = table(String::new(), &["fact", "why it is not known", "moves"]);
+    for (name, fact) in shared {
+        let moves = tollgate_inspect::movers(name);
+        match fact {
+            Fact::Known { value, source } => {
+                let mut row =
+                    vec![Text::new(name), Text::cut(&value.to_string(), MOST), Text::cut(source, MOST)];
+                match moves {
+                    Some(moves) => {
+                        row.push(moves.into());
+                        movers.rows.push(row);
+                    }
+                    None => others.rows.push(row),
+                }
+            }
+            Fact::Unknown { why } => {
+                unknown.rows.push(vec![
+                    Text::new(name),
+                    Text::cut(&why.to_string(), MOST),
+                    moves.unwrap_or_default().into(),
+                ]);
+            }
+        }
+    }
+    movers.is_open = !is_comparison;
+    others.caption =
+        format!("{} facts that are not known to move a price{everywhere}", others.rows.len()).into();
+    unknown.caption =
+        format!("{} facts that are not known{everywhere}, with the reason", unknown.rows.len()).into();
+    let tables = [movers, others, unknown].into_iter().filter(|table| !table.rows.is_empty()).collect();
+    vec![Facts { place: None, tables }]
+}
+
+fn table(caption: String, head: &[&str]) -> Table {
+    Table {
+        caption: caption.into(),
+        head: head.iter().map(|name| Text::from(*name)).collect(),
+        ..Table::default()
+    }
+}

@@ -1,0 +1,66 @@
+//! Distributions, of the cases whose prices have two levels.
+
+use tollgate_model::Case;
+use tollgate_report::page::{Drawing, Figure, Levels, Panel, Seen, Text};
+
+use super::sections::keys;
+use super::subject::{Subject, is_drawn};
+use crate::figures;
+
+/// More are no picture; those whose levels lie furthest apart are drawn.
+const MOST: usize = 4;
+const MOST_OF_SEVERAL: usize = 4;
+
+/// The distributions of the cases with two levels, of every place where one place has them.
+pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
+    let apart = |case: &Case| {
+        let ratios =
+            subjects.iter().filter_map(|subject| match subject.figures(case)?.price.modes.as_slice() {
+                [low, high] if low.at > 0.0 && is_drawn(subject.figures(case)?) => Some(high.at / low.at),
+                _ => None,
+            });
+        ratios.max_by(f64::total_cmp)
+    };
+    let mut found: Vec<(&Case, f64)> = cases.iter().filter_map(|case| Some((*case, apart(case)?))).collect();
+    tollgate_model::sort::by(&mut found, |(_, a), (_, b)| b.total_cmp(a));
+    let all = found.len();
+    let most = if subjects.len() > 1 { MOST_OF_SEVERAL } else { MOST };
+    let panels: Vec<Panel> = found.iter().take(most).filter_map(|(case, _)| panel(subjects, case)).collect();
+    let drawn = panels.len();
+    (drawn > 0).then(|| Figure {
+        title: "Prices with two levels".into(),
+        description: Text::new(&format!(
+            "How often which price was seen, on a logarithmic axis, with the two levels named; each stroke below is the median \
+             of a process. {}",
+            match drawn == all {
+                true => "These are all that have two.".to_owned(),
+                false => format!("Of {all} prices with two levels these {drawn} have them furthest apart; the table names all."),
+            }
+        )),
+        keys: keys(subjects),
+        panels,
+        is_small: false,
+        numbers: None,
+    })
+}
+
+fn panel(subjects: &[Subject], case: &Case) -> Option<Panel> {
+    let seen: Vec<Seen> = subjects
+        .iter()
+        .filter_map(|subject| {
+            let figures = subject.figures(case).filter(|figures| is_drawn(figures))?;
+            let (price, unit) = (&figures.price, figures.measured.unit);
+            let levels = price.modes.iter().filter(|_| price.modes.len() > 1);
+            let words =
+                |at: f64, share: f64| format!("{} ({})", figures::price(at, unit), figures::percent(share));
+            Some(Seen {
+                look: subject.look,
+                samples: &figures.measured.samples,
+                processes: &price.process_medians,
+                levels: levels.map(|mode| (mode.at, words(mode.at, mode.share).into())).collect(),
+            })
+        })
+        .collect();
+    let drawing = Drawing::Levels(Levels::of(&seen)?);
+    Some(Panel { name: Some(Text::label(&case.to_string())), place: None, drawing })
+}

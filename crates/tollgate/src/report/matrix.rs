@@ -1,0 +1,77 @@
+//! The heat map of the processors.
+
+use std::collections::BTreeSet;
+
+use tollgate_report::page::{Drawing, Figure, Heat, HeatCell, Panel, Table, Text};
+
+use super::subject::Subject;
+use crate::figures;
+use crate::pictures::matrix::{self, Matrix};
+
+/// With fewer processors there is one number and no picture.
+const LEAST: usize = 3;
+
+/// Whether any place has a matrix that is a picture.
+pub fn is_drawn(subjects: &[Subject]) -> bool {
+    subjects.iter().any(|subject| {
+        matrix::by_protocol(&subject.prices).values().any(|found| processors(found).len() >= LEAST)
+    })
+}
+
+/// The heat maps, all with the same shades.
+pub fn of(subjects: &[Subject]) -> Option<Figure> {
+    let mut found: Vec<(&Subject, &str, Matrix)> = Vec::new();
+    for subject in subjects {
+        let matrices = matrix::by_protocol(&subject.prices).into_iter();
+        let drawn = matrices.filter(|(_, matrix)| processors(matrix).len() >= LEAST);
+        found.extend(drawn.map(|(protocol, matrix)| (subject, protocol, matrix)));
+    }
+    let all = || found.iter().flat_map(|(_, _, matrix)| matrix.values().copied());
+    let least = all().min_by(f64::total_cmp)?;
+    let most = all().max_by(f64::total_cmp)?;
+    let mut numbers = Table { caption: "The numbers of every pair".into(), ..Table::default() };
+    numbers.head = ["pair", "place", "by", "price"].map(Text::from).to_vec();
+    let panels = found.iter().map(|(subject, protocol, matrix)| {
+        let names: Vec<u64> = processors(matrix).into_iter().collect();
+        let at = |cpu: u64| names.iter().position(|name| *name == cpu).unwrap_or_default();
+        let cells = matrix.iter().map(|(&(low, high), &ns)| HeatCell {
+            row: at(high),
+            column: at(low),
+            heat: (ns / least).ln() / (most / least).max(1.1).ln(),
+            value: figures::significant(ns, if ns < 99.95 { 2 } else { 3 }).into(),
+        });
+        let price = |ns| figures::price(ns, tollgate_model::Unit::Nanoseconds);
+        numbers.rows.extend(matrix.iter().map(|(&(low, high), &ns)| {
+            [format!("{low} and {high}"), subject.name.clone(), (*protocol).to_owned(), price(ns)]
+                .map(Text::from)
+                .to_vec()
+        }));
+        let place = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
+        Panel {
+            name: Some(Text::label(&format!("{place}by {protocol}"))),
+            place: (subjects.len() > 1).then_some(subject.look),
+            drawing: Drawing::Heat(Heat {
+                cells: cells.collect(),
+                names: names.iter().map(|cpu| Text::from(cpu.to_string())).collect(),
+            }),
+        }
+    });
+    let panels = panels.collect();
+    Some(Figure {
+        title: "lines/pingpong: what it costs to hand a line to another processor".into(),
+        description: format!(
+            "Nanoseconds between each two processors; the darker, the dearer, from {} to {}.",
+            figures::price(least, tollgate_model::Unit::Nanoseconds),
+            figures::price(most, tollgate_model::Unit::Nanoseconds)
+        )
+        .into(),
+        keys: Vec::new(),
+        panels,
+        is_small: false,
+        numbers: Some(numbers),
+    })
+}
+
+fn processors(matrix: &Matrix) -> BTreeSet<u64> {
+    matrix.keys().flat_map(|&(low, high)| [low, high]).collect()
+}

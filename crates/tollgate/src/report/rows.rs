@@ -1,0 +1,251 @@
+//! The table of a suite's prices, each with how it was come by.
+
+use tollgate_model::measurement::pairs;
+use tollgate_model::{Case, Provenance};
+use tollgate_report::page::{Cell, Group, PriceRow, Prices, Text};
+
+use super::differences::Difference;
+use super::sections::suite_of;
+use super::subject::Subject;
+use crate::prices::{Figures, Row, State};
+use crate::show::{self, Columns};
+use crate::{facts, figures};
+
+/// The table.
+pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Difference]) -> Prices {
+    let rows = cases.iter().filter_map(|case| subjects.first()?.row(case));
+    let columns = Columns::of(rows.collect::<Vec<_>>());
+    let mut groups: Vec<Group> = Vec::new();
+    for of_probe in cases.chunk_by(|a, b| a.probe == b.probe) {
+        let Some(first) = of_probe.first() else { continue };
+        let operation = tollgate_probes::find(&first.probe).map(|probe| probe.operation);
+        let rows = of_probe.iter().filter_map(|case| match subjects {
+            [subject] => alone(subject, case, columns),
+            subjects => beside(subjects, case, differences),
+        });
+        let mut rows: Vec<PriceRow> = rows.collect();
+        groups.push(Group {
+            probe: Text::new(&first.probe),
+            operation: operation.unwrap_or("Not a probe of this program.").into(),
+            notes: taken_together(&mut rows),
+            rows,
+        });
+    }
+    let caption = match cases.len() {
+        1 => format!("The price of {suite}, and how it was come by"),
+        number => format!("All {number} prices of {suite}, and how each was come by"),
+    };
+    let notes = subjects.iter().map(|subject| Text::new(&executed(subject, suite, subjects.len() > 1)));
+    Prices { caption: caption.into(), notes: notes.collect(), head: head(subjects, columns), groups }
+}
+
+/// What is said of each of several rows, and taken from them.
+fn taken_together(rows: &mut [PriceRow]) -> Vec<Text> {
+    let [first, others @ ..] = &*rows else { return Vec::new() };
+    let of_all = |text: &&Text| !others.is_empty() && others.iter().all(|row| row.evidence.contains(text));
+    let common: Vec<Text> = first.evidence.iter().filter(of_all).cloned().collect();
+    for row in rows {
+        row.evidence.retain(|text| !common.contains(text));
+    }
+    common
+}
+
+/// What executed a suite's operations, and what timed them.
+fn executed(subject: &Subject, suite: &str, is_comparison: bool) -> String {
+    let place = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
+    let (mut by, mut groups): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for (_, figures) in subject.prices.measured().filter(|(case, _)| suite_of(case) == suite) {
+        by.push(provenance(figures.measured.provenance));
+        groups.push(&figures.measured.group);
+    }
+    by.dedup();
+    groups.dedup();
+    let clock = facts::text(&subject.run.environment, facts::CLOCK).unwrap_or("an unknown clock");
+    let own: Vec<String> =
+        groups.iter().flat_map(|group| show::own_in_words(&subject.prices, group)).collect();
+    let by = if by.len() > 4 { "several, see each" } else { &by.join(" and ") };
+    format!("{place}executed by {by}, timed by {clock}; {}.", own.join("; "))
+}
+
+fn head(subjects: &[Subject], columns: Columns) -> Vec<Text> {
+    let fixed: &[&str] = match (subjects, columns) {
+        ([_], Columns::Level { has_multiples: true }) => {
+            &["price", "95 % interval", "floor", "× system call"]
+        }
+        ([_], Columns::Level { has_multiples: false }) => &["price", "95 % interval", "floor"],
+        ([_], Columns::Distribution) => &["price", "95 % interval", "p99", "max"],
+        _ => &[],
+    };
+    let counts: &[&str] = if subjects.len() == 1 {
+        &["samples", "operations in each", "processes differ", "dropped"]
+    } else {
+        &[]
+    };
+    let places = subjects.iter().filter(|_| subjects.len() > 1).map(|subject| Text::label(&subject.name));
+    let fixed = fixed.iter().chain(counts).map(|name| Text::from(*name));
+    std::iter::once(Text::from("probe")).chain(fixed).chain(places).collect()
+}
+
+fn row(case: &Case) -> PriceRow {
+    let name = if case.params.is_empty() { case.probe.clone() } else { pairs(&case.params) };
+    PriceRow {
+        name: Text::new(&name),
+        is_unsure: false,
+        cells: Vec::new(),
+        evidence: Vec::new(),
+        command: Text::cut(&command(case).unwrap_or_default(), 600),
+    }
+}
+
+/// The command that measures it again; None where a shell might read more in it than a name.
+fn command(case: &Case) -> Option<String> {
+    let name = case.to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/{}=,. _+:-".contains(c);
+    let is_known = tollgate_probes::find(&case.probe).is_some();
+    (is_known && name.chars().all(is_plain)).then(|| format!("tollgate run '{name}'"))
+}
+
+/// Columns of the price itself.
+fn prices_of(columns: Columns) -> usize {
+    match columns {
+        Columns::Level { has_multiples: false } => 3,
+        Columns::Level { has_multiples: true } | Columns::Distribution => 4,
+    }
+}
+
+/// A case of one place.
+fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<PriceRow> {
+    let found = subject.row(case)?;
+    let mut row = row(case);
+    match &found.state {
+        State::Skipped(why) => {
+            row.cells = vec!["skipped".to_owned().into()];
+            row.evidence = vec![Text::new(why)];
+        }
+        State::Failed(error) => {
+            row.cells = vec!["failed".to_owned().into()];
+            row.evidence = vec![Text::new(error)];
+        }
+        State::Measured(figures) => {
+            row.is_unsure = !figures.doubts().is_empty();
+            let mut cells = show::price_cells(String::new(), figures, columns);
+            cells.remove(0);
+            // A row without a price still has samples.
+            cells.resize(prices_of(columns), String::new());
+            let measured = figures.measured;
+            cells.extend([
+                measured.samples.len().to_string(),
+                measured.ops_per_sample.to_string(),
+                figures::percent(figures.price.spread),
+                measured.dropped.to_string(),
+            ]);
+            row.cells = cells.into_iter().map(Cell::from).collect();
+            // How far processes differ has a column of its own.
+            let remarks = show::remarks(found, figures).into_iter();
+            let remarks: Vec<String> =
+                remarks.filter(|remark| !remark.starts_with("processes differ by")).collect();
+            row.evidence.extend(remarks.iter().map(|remark| Text::new(remark)));
+        }
+    }
+    Some(row)
+}
+
+/// `4479 samples of 324 operations by 10 processes, 1 dropped; hardware, tsc`.
+fn samples(subject: &Subject, figures: &Figures) -> String {
+    let measured = figures.measured;
+    let clock = facts::text(&subject.run.environment, facts::CLOCK).unwrap_or("an unknown clock");
+    format!(
+        "{} of {} by {}, {} dropped; executed by {}, timed by {clock}",
+        figures::count(measured.samples.len(), "sample", "samples"),
+        figures::count(
+            usize::try_from(measured.ops_per_sample).unwrap_or(usize::MAX),
+            "operation",
+            "operations"
+        ),
+        figures::count(measured.processes.len(), "process", "processes"),
+        measured.dropped,
+        provenance(measured.provenance),
+    )
+}
+
+fn provenance(provenance: Provenance) -> &'static str {
+    match provenance {
+        Provenance::Hardware => "hardware",
+        Provenance::Kvm => "hardware (kvm)",
+        Provenance::KvmEmulated => "KVM's emulator",
+        Provenance::QemuTcg => "QEMU's translator",
+        Provenance::Interpreter => "an interpreter",
+    }
+}
+
+/// A case of several places.
+fn beside(subjects: &[Subject], case: &Case, differences: &[Difference]) -> Option<PriceRow> {
+    let mut row = row(case);
+    for subject in subjects {
+        let difference = differences.iter().find(|difference| difference.look == subject.look);
+        let (cell, evidence, is_unsure) = match subject.row(case) {
+            None => ("–".to_owned().into(), None, false),
+            Some(found) => told(subject, found, difference),
+        };
+        row.cells.push(cell);
+        row.evidence.extend(evidence.map(|text| Text::new(&format!("{}: {text}", subject.name))));
+        row.is_unsure |= is_unsure;
+    }
+    Some(row)
+}
+
+/// What a place has of a case, how it was come by, and whether that is to be doubted.
+fn told(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Cell, Option<String>, bool) {
+    let figures = match &found.state {
+        State::Skipped(why) => return ("skipped".to_owned().into(), Some((*why).to_owned()), false),
+        State::Failed(error) => return ("failed".to_owned().into(), Some((*error).to_owned()), false),
+        State::Measured(figures) => figures,
+    };
+    let unit = figures.measured.unit;
+    let price = match figures.below {
+        _ if !figures.is_price() => "no price".to_owned(),
+        Some(limit) => format!("below {}", figures::price(limit, unit)),
+        None => figures::price(figures.price.median, unit),
+    };
+    let mut evidence = format!(
+        "{}–{}, floor {}; {}",
+        figures::price(figures.price.interval.low, unit),
+        figures::price(figures.price.interval.high, unit),
+        figures::price(figures.price.min, unit),
+        samples(subject, figures)
+    );
+    let is_unsure = !figures.doubts().is_empty();
+    let Some((compared, ratio)) = difference.and_then(|difference| difference.row(found.case)) else {
+        return (price.into(), Some(evidence), is_unsure);
+    };
+    if let Some(interval) = compared.interval {
+        evidence.push_str(&format!(
+            "; {} times the base, 95 % {}, floor {}",
+            ratio.map(figures::ratio).unwrap_or_default(),
+            figures::ratio_span(interval.low, interval.high),
+            figures::percent(compared.floor)
+        ));
+    }
+    if let Some(why) = &compared.why {
+        evidence.push_str(&format!("; {why}"));
+    }
+    let times = ratio.filter(|_| compared.verdict.is_difference());
+    let times = times.map(|ratio| format!(" {}", figures::multiple(ratio))).unwrap_or_default();
+    let text = Text::new(&format!("{price}{times} {}", compared.verdict));
+    (Cell { text, verdict: Some(compared.verdict) }, Some(evidence), is_unsure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_one_word_to_a_shell_or_is_not_told() {
+        let mut case = Case::plain("gates/seccomp");
+        case.params.insert("instructions".to_owned(), 32.into());
+        assert_eq!(command(&case).as_deref(), Some("tollgate run 'gates/seccomp{instructions=32}'"));
+        case.params.insert("by".to_owned(), "x'; rm -rf ~; '".into());
+        assert_eq!(command(&case), None);
+        assert_eq!(command(&Case::plain("gates/no-such-probe")), None);
+    }
+}

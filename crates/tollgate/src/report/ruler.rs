@@ -1,0 +1,238 @@
+//! The ruler: every price on one axis, and among them those that everybody knows by another name.
+
+use tollgate_model::{Case, ParamValue};
+use tollgate_report::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
+
+use super::sections::{self, keys};
+use super::subject::{Subject, is_drawn};
+use crate::figures;
+use crate::prices::Figures;
+
+/// A crossing that is known by a name of its own.
+struct Landmark {
+    name: &'static str,
+    probe: &'static str,
+    params: &'static [(&'static str, Value)],
+}
+
+/// What a parameter must be.
+enum Value {
+    Word(&'static str),
+    Number(u64),
+}
+
+const fn landmark(
+    name: &'static str,
+    probe: &'static str,
+    params: &'static [(&'static str, Value)],
+) -> Landmark {
+    Landmark { name, probe, params }
+}
+
+use Value::{Number, Word};
+
+const CALL: &str = "function call";
+const VDSO: &str = "vDSO clock";
+const SYSTEM_CALL: &str = "system call";
+const TRAP: &str = "trap and its handler";
+const FORK: &str = "fork";
+const DISK: &str = "write safe on disk";
+
+/// From what is usually cheap to what is usually dear.
+const LANDMARKS: [Landmark; 14] = [
+    landmark(CALL, "gates/call", &[]),
+    landmark(VDSO, "gates/vdso-clock", &[]),
+    landmark("line of another core", "lines/pingpong", &[("protocol", Word("store"))]),
+    landmark(SYSTEM_CALL, "gates/syscall", &[]),
+    landmark("read 4 KiB, cached", "files/read", &[("state", Word("cached")), ("block", Word("4k"))]),
+    landmark("page fault", "traps/minor-fault", &[("page", Word("4k"))]),
+    landmark("context switch", "processes/switch", &[("by", Word("futex")), ("placement", Word("same-cpu"))]),
+    landmark(TRAP, "traps/breakpoint", &[]),
+    landmark("VM exit (CPUID)", "gates/vm-exit", &[]),
+    landmark("thread", "processes/thread", &[("dirty_mib", Number(0)), ("until", Word("gone"))]),
+    landmark(FORK, "processes/fork", &[("dirty_mib", Number(0)), ("until", Word("gone"))]),
+    landmark("read 4 KiB, disk", "files/read", &[("state", Word("uncached")), ("block", Word("4k"))]),
+    landmark(DISK, "files/fsync", &[]),
+    landmark("program start", "processes/fork-exec", &[("image", Word("dynamic")), ("dirty_mib", Number(0))]),
+];
+
+impl Landmark {
+    fn is(&self, case: &Case) -> bool {
+        let has = |(name, value): &(&str, Value)| match (case.params.get(*name), value) {
+            (Some(ParamValue::Word(found)), Word(wanted)) => found == wanted,
+            (Some(ParamValue::Number(found)), Number(wanted)) => found == wanted,
+            _ => false,
+        };
+        case.probe == self.probe && self.params.iter().all(has)
+    }
+
+    /// The case that it is, in the first place that measured one.
+    fn case<'a>(&self, subjects: &[Subject<'a>]) -> Option<&'a Case> {
+        subjects.iter().find_map(|subject| {
+            let drawn = subject.prices.measured().filter(|(_, figures)| is_drawn(figures));
+            drawn.map(|(case, _)| case).find(|case| self.is(case))
+        })
+    }
+}
+
+/// The ruler; None where there is nothing to be drawn.
+pub fn of(subjects: &[Subject]) -> Option<Figure> {
+    let is_comparison = subjects.len() > 1;
+    let mut rows = Vec::new();
+    let mut numbers = Table { caption: "The numbers of the named prices".into(), ..Table::default() };
+    numbers.head = ["price of", "case"].map(Text::from).to_vec();
+    for subject in subjects {
+        numbers.head.extend(is_comparison.then(|| Text::new(&subject.name)));
+    }
+    if !is_comparison {
+        numbers.head.extend(["price", "95 % interval", "floor"].map(Text::from));
+    }
+    for landmark in &LANDMARKS {
+        let Some(case) = landmark.case(subjects) else { continue };
+        let mut marks: Vec<_> =
+            subjects.iter().filter_map(|subject| subject.mark(case, is_comparison)).collect();
+        let price = |figures: &Figures| figures::price(figures.price.median, figures.measured.unit);
+        let mut cells = vec![Text::from(landmark.name), Text::new(&case.to_string())];
+        match subjects {
+            [subject] => cells.extend(subject.figures(case).iter().flat_map(|figures| in_words(figures))),
+            subjects => cells.extend(
+                subjects
+                    .iter()
+                    .map(|subject| Text::from(subject.figures(case).map_or("–".to_owned(), price))),
+            ),
+        }
+        let value = match subjects {
+            [subject] => subject.figures(case).map(price).unwrap_or_default(),
+            _ => String::new(),
+        };
+        if !is_comparison {
+            // Its name and price stand beside it.
+            marks.iter_mut().for_each(|mark| mark.title = Text::default());
+        }
+        rows.push((marks.first()?.at, Row { name: landmark.name.into(), value: value.into(), marks }, cells));
+    }
+    tollgate_model::sort::by(&mut rows, |(a, ..), (b, ..)| a.total_cmp(b));
+    let (rows, cells): (Vec<Row>, Vec<Vec<Text>>) =
+        rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
+    numbers.rows = cells;
+    let strips: Vec<Strip> = sections::suites(subjects)
+        .iter()
+        .enumerate()
+        .flat_map(|(at, suite)| strips(at + 1, suite, subjects, is_comparison))
+        .filter(|strip| !strip.marks.is_empty())
+        .collect();
+    let marks = rows.iter().flat_map(|row| &row.marks).chain(strips.iter().flat_map(|strip| &strip.marks));
+    let times = marks.flat_map(|mark| [mark.at, mark.floor.unwrap_or(mark.at)]);
+    /// From a nanosecond to a second, and further where prices are.
+    const LEAST: (f64, f64) = (1.0, 1e9);
+    let number: usize = strips.iter().map(|strip| strip.marks.len()).sum();
+    if number == 0 {
+        return None;
+    }
+    let axis = Axis::of_times(times, Some(LEAST))?;
+    let description = format!(
+        "{number} prices in time on one logarithmic axis. A sign is the price, the band around it its 95 % interval, the \
+         stroke to its left the smallest sample. Below the named ones all prices stand by suite{}.",
+        if is_comparison { ", a line a place" } else { "" }
+    );
+    Some(Figure {
+        title: "From a nanosecond to a second".into(),
+        description: description.into(),
+        keys: keys(subjects),
+        panels: vec![Panel {
+            name: None,
+            place: None,
+            drawing: Drawing::Dots(Dots { axis, rows, strips, is_by_place: true }),
+        }],
+        is_small: false,
+        numbers: Some(numbers).filter(|table| !table.rows.is_empty()),
+    })
+}
+
+/// All prices of a suite, a line a place.
+fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool) -> Vec<Strip> {
+    let of_suite = |case: &Case| sections::suite_of(case) == suite;
+    let strip = |subject: &Subject| {
+        let cases = subject.prices.rows.iter().map(|row| row.case).filter(|case| of_suite(case));
+        let name = match is_comparison {
+            true => Text::label(&format!("{suite}, {}", subject.name)),
+            false => Text::label(suite),
+        };
+        let (look, section) = (subject.look, section);
+        Strip { name, section, look, marks: cases.filter_map(|case| subject.mark(case, false)).collect() }
+    };
+    subjects.iter().map(strip).collect()
+}
+
+/// A price, its interval and its floor.
+fn in_words(figures: &Figures) -> [Text; 3] {
+    let (price, unit) = (&figures.price, figures.measured.unit);
+    let floor = if price.min > 0.0 { figures::price(price.min, unit) } else { String::new() };
+    let interval = figures::range(price.interval.low, price.interval.high, price.median, unit);
+    [figures::price(price.median, unit), interval, floor].map(Text::from)
+}
+
+/// What the ruler shows, in two sentences.
+pub fn sentences(subjects: &[Subject]) -> Vec<Text> {
+    let [subject] = subjects else { return Vec::new() };
+    let price = |name: &str| {
+        let landmark = LANDMARKS.iter().find(|landmark| landmark.name == name)?;
+        let figures = subject.figures(landmark.case(subjects)?)?;
+        Some((figures.price.median, figures::price(figures.price.median, figures.measured.unit)))
+    };
+    let Some((ground, words)) = price(SYSTEM_CALL) else { return Vec::new() };
+    let times = |name: &str, of: f64| price(name).map(|(price, _)| figures::significant(of / price, 2));
+    let mut sentence = format!("A system call takes {words} here");
+    let cheaper = [(CALL, "function calls"), (VDSO, "readings of the clock through the vDSO")];
+    let cheaper: Vec<String> =
+        cheaper.iter().filter_map(|(name, many)| Some(format!("{} {many}", times(name, ground)?))).collect();
+    if !cheaper.is_empty() {
+        sentence.push_str(&format!(", as long as {}", cheaper.join(" or ")));
+    }
+    let dearer = [(TRAP, "a trap and its handler"), (FORK, "a fork"), (DISK, "a write that is safe on disk")];
+    let dearer: Vec<String> = dearer
+        .iter()
+        .filter_map(|(name, what)| Some(format!("{what} {}", whole(price(name)?.0 / ground))))
+        .collect();
+    let mut sentences = vec![Text::new(&format!("{sentence}."))];
+    if !dearer.is_empty() {
+        sentences.push(Text::new(&format!("Counted in system calls: {}.", dearer.join(", "))));
+    }
+    sentences
+}
+
+/// A number of times: `2.3`, `21`, `2,130`.
+fn whole(times: f64) -> String {
+    match times {
+        near if near < 9.95 => figures::significant(near, 2),
+        times => {
+            // Three digits are told.
+            let step = 10_f64.powi((times.log10().floor() as i32 - 2).max(0));
+            let digits = format!("{:.0}", (times / step).round() * step);
+            let groups: Vec<&str> =
+                digits.as_bytes().rchunks(3).rev().filter_map(|part| str::from_utf8(part).ok()).collect();
+            groups.join(",")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn landmarks_are_cases_that_there_are() {
+        for landmark in &LANDMARKS {
+            let probe = tollgate_probes::find(landmark.probe).expect("a probe");
+            let mut cases = (probe.cases)().into_iter().chain((probe.more)());
+            let found = cases.any(|params| landmark.is(&Case { probe: probe.name.to_owned(), params }));
+            // Some cases need two processors.
+            assert!(found || landmark.probe == "lines/pingpong", "{}", landmark.name);
+        }
+    }
+
+    #[test]
+    fn times_are_told_by_three_digits() {
+        assert_eq!([2.34, 21.2, 2134.0, 1_234_567.0].map(whole), ["2.3", "21", "2,130", "1,230,000"]);
+    }
+}

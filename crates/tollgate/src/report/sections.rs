@@ -1,0 +1,128 @@
+//! A section for each suite, with the pictures that fit it.
+
+use std::collections::HashSet;
+
+use tollgate_model::Case;
+use tollgate_probes::SUITES;
+use tollgate_report::page::{Drawing, Figure, Key, MOST_PLACES, Panel, Section, Sign, Table, Text};
+
+use super::differences::Difference;
+use super::subject::Subject;
+use super::{bars, curves, dots, levels, matrix, rows};
+use crate::pictures;
+
+/// The suite of what belongs to none that is known.
+const OTHER: &str = "other";
+
+/// The suite that a case is shown in.
+pub fn suite_of(case: &Case) -> &str {
+    let suite = case.probe.split('/').next().unwrap_or_default();
+    SUITES.iter().find(|known| known.name == suite).map_or(OTHER, |known| known.name)
+}
+
+/// The suites of which something is there, in the order of the registry.
+pub fn suites(subjects: &[Subject]) -> Vec<&'static str> {
+    let cases = subjects.iter().flat_map(|subject| &subject.prices.rows).map(|row| row.case);
+    let there: HashSet<&str> = cases.map(suite_of).collect();
+    let known = SUITES.iter().map(|suite| suite.name).chain([OTHER]);
+    known.filter(|suite| there.contains(suite)).collect()
+}
+
+/// All cases of a suite, those of the first place first.
+pub fn cases<'a>(subjects: &[Subject<'a>], suite: &str) -> Vec<&'a Case> {
+    let mut seen = HashSet::new();
+    let all = subjects.iter().flat_map(|subject| &subject.prices.rows).map(|row| row.case);
+    all.filter(|case| suite_of(case) == suite && seen.insert(*case)).collect()
+}
+
+/// What the signs of the places mean, where there are several.
+pub fn keys(subjects: &[Subject]) -> Vec<Key> {
+    let key = |subject: &Subject| Key { sign: Sign::Look(subject.look), name: Text::label(&subject.name) };
+    if subjects.len() < 2 { Vec::new() } else { subjects.iter().map(key).collect() }
+}
+
+/// A picture of each place that has one, side by side.
+pub fn panels<'a, 'b>(
+    subjects: &'b [Subject<'a>],
+    draw: impl Fn(&'b Subject<'a>) -> Option<Drawing>,
+) -> Vec<Panel> {
+    let is_comparison = subjects.len() > 1;
+    let panel = |subject: &'b Subject<'a>| {
+        Some(Panel {
+            name: is_comparison.then(|| Text::label(&subject.name)),
+            place: is_comparison.then_some(subject.look.min(MOST_PLACES)),
+            drawing: draw(subject)?,
+        })
+    };
+    subjects.iter().filter_map(panel).collect()
+}
+
+/// The sections.
+pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Section> {
+    suites(subjects).into_iter().map(|suite| section(suite, subjects, differences)).collect()
+}
+
+fn section(suite: &'static str, subjects: &[Subject], differences: &[Difference]) -> Section {
+    let about = SUITES
+        .iter()
+        .find(|known| known.name == suite)
+        .map_or("What this program does not know.", |known| known.about);
+    let mut figures: Vec<Figure> = match suite {
+        "lines" => vec![curves::latency(subjects), matrix::of(subjects), dots::sharing(subjects)],
+        "locks" => curves::market(subjects),
+        "processes" => vec![curves::creation(subjects)],
+        "files" => vec![bars::bill(subjects)],
+        _ => Vec::new(),
+    }
+    .into_iter()
+    .flatten()
+    .collect();
+    let cases = cases(subjects, suite);
+    figures.extend(bars::followed(subjects, &cases));
+    figures.extend(dots::of(subjects, suite, &cases));
+    figures.extend(levels::of(subjects, &cases));
+    Section {
+        name: suite.into(),
+        about: about.into(),
+        findings: findings(suite, subjects),
+        figures,
+        tables: if suite == "locks" { features(subjects) } else { Vec::new() },
+        prices: rows::of(subjects, suite, &cases, differences),
+    }
+}
+
+/// What several rows of a suite say together.
+fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
+    let is_comparison = subjects.len() > 1;
+    let of_suite = |from: &[String]| {
+        from.first()
+            .is_some_and(|first| suite_of(&Case::plain(first.split('{').next().unwrap_or_default())) == suite)
+    };
+    let sentences = subjects.iter().flat_map(|subject| {
+        let place = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
+        let observations = subject.observations.iter().filter(|observation| of_suite(&observation.from));
+        observations.map(move |observation| Text::new(&format!("{place}{}", observation.sentence)))
+    });
+    sentences.collect()
+}
+
+/// What each lock is good for.
+fn features(subjects: &[Subject]) -> Vec<Table> {
+    let table = |subject: &Subject| {
+        let rows = pictures::features::judged(&subject.prices)?;
+        let place = if subjects.len() > 1 { format!(", {}", subject.name) } else { String::new() };
+        let mut head = pictures::features::COLUMNS.map(Text::from).to_vec();
+        head.push("how that is known".into());
+        let rows = rows.into_iter().map(|(words, evidence)| {
+            let words = words.into_iter().map(Text::from);
+            words.chain([Text::cut(&evidence.join("; "), 600)]).collect()
+        });
+        Some(Table {
+            caption: format!("What each lock is good for, and how that is known{place}").into(),
+            head,
+            rows: rows.collect(),
+            is_open: false,
+        })
+    };
+    subjects.iter().filter_map(table).collect()
+}

@@ -1,0 +1,205 @@
+//! What is in a directory of stored runs, by the layout.
+
+use std::io;
+use std::path::Path;
+
+use rustix::fs::FileType;
+use tollgate_model::RunId;
+use tollgate_report::export::layout::{DOCUMENTS, ENVIRONMENTS, rows_directory};
+use tollgate_report::export::row::Row;
+use tollgate_report::export::time::Date;
+
+use super::tree::{Entry, Tree};
+use crate::failure::{Failure, plainly};
+
+/// The longest line that is looked at: histograms and texts are bounded, so none of ours is longer.
+pub const LONGEST_LINE: u64 = 256 << 10;
+
+/// A directory of stored runs.
+pub struct Contents {
+    /// The directory itself.
+    pub tree: Tree,
+    /// What is in it, by path.
+    pub found: Vec<Found>,
+}
+
+/// Something in the directory.
+pub struct Found {
+    /// Beneath the directory.
+    pub path: String,
+    /// What it is by the layout.
+    pub what: What,
+    /// Its bytes.
+    pub size: u64,
+    /// Seconds since 1970 at which it was last written.
+    pub modified: i64,
+}
+
+/// What a path is by the layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// The lines of a run.
+    Rows(Date, RunId),
+    /// The facts with this name.
+    Environment(String),
+    /// A run document.
+    Document(RunId),
+    /// The directory of a day.
+    Day,
+    /// A file that was being written, and is not any more.
+    Leftover,
+    /// Lines of another schema.
+    OtherSchema,
+    /// Something that has no business there.
+    Stray(&'static str),
+}
+
+impl Contents {
+    /// Looks at all names.
+    ///
+    /// # Errors
+    /// A directory that cannot be read, or that no run was ever stored in.
+    pub fn of(directory: &Path) -> Result<Self, Failure> {
+        let fault = |why: String| Failure::input(format!("{} {why}", directory.display()));
+        let unreadable = |error: io::Error| fault(format!("cannot be read: {}", plainly(&error)));
+        let tree = Tree::open(directory).map_err(unreadable)?;
+        if !super::is_store(directory) {
+            return Err(fault(
+                "is no directory of stored runs; `tollgate run --store DIR` makes one".to_owned(),
+            ));
+        }
+        let found = look(&tree).map_err(unreadable)?;
+        Ok(Self { tree, found })
+    }
+
+    /// The first line of a run's lines; what is the same on all is there. None where there is none.
+    ///
+    /// # Errors
+    /// What is wrong with it: the predicate of a sentence whose subject is the file.
+    pub fn first_row(&self, path: &str) -> Result<Option<Row<'static>>, String> {
+        let bytes = self
+            .tree
+            .read(path, LONGEST_LINE)
+            .map_err(|error| format!("cannot be read: {}", plainly(&error)))?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = std::str::from_utf8(line).map_err(|_| "is not UTF-8 in its first line".to_owned())?;
+        Row::parse(line).map(Some).map_err(|why| format!("{why}, in its first line"))
+    }
+
+    /// The bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.found.iter().map(|found| found.size).fold(0, u64::saturating_add)
+    }
+}
+
+fn look(root: &Tree) -> io::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for entry in root.entries()? {
+        let is_directory = entry.kind == FileType::Directory;
+        match entry.name.as_str() {
+            name if name == rows_directory() && is_directory => {
+                look_at_days(&root.child(name)?, name, &mut found)?
+            }
+            name @ (ENVIRONMENTS | DOCUMENTS) if is_directory => {
+                for entry in root.child(name)?.entries()? {
+                    let what = if name == ENVIRONMENTS { environment(&entry) } else { document(&entry) };
+                    found.push(of(name, entry, what));
+                }
+            }
+            name if name.starts_with("schema=") && is_directory => {
+                found.push(Found {
+                    path: name.to_owned(),
+                    what: What::OtherSchema,
+                    size: 0,
+                    modified: entry.modified,
+                });
+            }
+            name if is_leftover(name) => found.push(of("", entry, What::Leftover)),
+            // Beside our directories there may be anything.
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+fn look_at_days(days: &Tree, path: &str, found: &mut Vec<Found>) -> io::Result<()> {
+    for entry in days.entries()? {
+        let date = entry.name.strip_prefix("date=").and_then(|date| date.parse::<Date>().ok());
+        let (Some(date), FileType::Directory) = (date, entry.kind) else {
+            let what = stray(&entry, "is not the directory of a day, such as date=2026-11-21");
+            found.push(of(path, entry, what));
+            continue;
+        };
+        let day = days.child(&entry.name)?;
+        let path = format!("{path}/{}", entry.name);
+        for entry in day.entries()? {
+            let what = match name_of(&entry, ".ndjson") {
+                Some(id) => What::Rows(date, id),
+                None => stray(&entry, "is not the lines of a run, such as 20261121-015427-3f2a91c4.ndjson"),
+            };
+            found.push(of(&path, entry, what));
+        }
+        found.push(Found { path, what: What::Day, size: 0, modified: entry.modified });
+    }
+    Ok(())
+}
+
+fn environment(entry: &Entry) -> What {
+    let is_hash =
+        |name: &&str| name.len() == 32 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    match entry.name.strip_suffix(".json").filter(is_hash) {
+        Some(name) if entry.kind == FileType::RegularFile => What::Environment(name.to_owned()),
+        _ => stray(entry, "is not a file of facts, which has 32 hexadecimal digits and .json"),
+    }
+}
+
+fn document(entry: &Entry) -> What {
+    match name_of(entry, ".json") {
+        Some(id) => What::Document(id),
+        None => stray(entry, "is not a run document, such as 20261121-015427-3f2a91c4.json"),
+    }
+}
+
+/// The run whose file this is.
+fn name_of(entry: &Entry, extension: &str) -> Option<RunId> {
+    (entry.kind == FileType::RegularFile).then(|| entry.name.strip_suffix(extension)?.parse().ok()).flatten()
+}
+
+fn stray(entry: &Entry, otherwise: &'static str) -> What {
+    match entry.kind {
+        FileType::RegularFile if is_leftover(&entry.name) => What::Leftover,
+        FileType::Symlink => What::Stray("is a symbolic link, and none is followed"),
+        _ => What::Stray(otherwise),
+    }
+}
+
+/// `.NAME.XXXXXXXX.tmp`: what a file is called while it is written where the file system has no unnamed files.
+fn is_leftover(name: &str) -> bool {
+    let parts = || name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.');
+    parts().is_some_and(|(name, number)| {
+        !name.is_empty() && number.len() == 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+fn of(directory: &str, entry: Entry, what: What) -> Found {
+    let path = if directory.is_empty() { entry.name } else { format!("{directory}/{}", entry.name) };
+    Found { path, what, size: entry.size, modified: entry.modified }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftovers_are_called_as_the_writer_calls_them() {
+        for name in [".20261121-015427-3f2a91c4.ndjson.00c0ffee.tmp", ".try.0123abcd.tmp"] {
+            assert!(is_leftover(name), "{name}");
+        }
+        for name in [".tmp", "x.00c0ffee.tmp", ".x.tmp", "..00c0ffee.tmp", ".x.00c0ffe.tmp", ".bashrc"] {
+            assert!(!is_leftover(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Looking into a directory that others write to. Each directory is opened by itself and no link is followed, so that nothing outside
+//! is ever read or removed.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// A pipe without a writer must not hold us up.
+const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+/// An open directory.
+pub struct Tree {
+    directory: OwnedFd,
+}
+
+/// Something in a directory.
+pub struct Entry {
+    /// Its name; what is not UTF-8 is no name of ours, and is shown as well as it can be.
+    pub name: String,
+    /// What it is.
+    pub kind: FileType,
+    /// Its bytes.
+    pub size: u64,
+    /// Seconds since 1970 at which it was last written.
+    pub modified: i64,
+}
+
+impl Tree {
+    /// The directory that the user named; that one may be a link.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        Ok(Self { directory: rustix::fs::open(directory, DIRECTORY, Mode::empty())? })
+    }
+
+    /// A directory in it.
+    pub fn child(&self, name: &str) -> io::Result<Self> {
+        let flags = DIRECTORY | OFlags::NOFOLLOW;
+        Ok(Self { directory: rustix::fs::openat(&self.directory, name, flags, Mode::empty())? })
+    }
+
+    /// What is in it, by name.
+    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&self.directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            // What is gone again was never ours to look at.
+            let Ok(stat) = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            entries.push(Entry {
+                name: OsStr::from_bytes(name.to_bytes()).to_string_lossy().into_owned(),
+                kind: FileType::from_raw_mode(stat.st_mode),
+                size: u64::try_from(stat.st_size).unwrap_or(0),
+                modified: stat.st_mtime,
+            });
+        }
+        tollgate_model::sort::by(&mut entries, |a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// The bytes of a regular file beneath it, or the first `most` and one more.
+    pub fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+        let (parent, name) = self.parent(path)?;
+        let parent = parent.as_ref().unwrap_or(self);
+        let file =
+            File::from(rustix::fs::openat(&parent.directory, name, FILE | OFlags::NOFOLLOW, Mode::empty())?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("not a file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Removes a file beneath it.
+    pub fn remove(&self, path: &str) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        Ok(rustix::fs::unlinkat(&parent.as_ref().unwrap_or(self).directory, name, AtFlags::empty())?)
+    }
+
+    /// Removes a directory beneath it where it is empty.
+    pub fn remove_empty(&self, path: &str) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        Ok(rustix::fs::unlinkat(&parent.as_ref().unwrap_or(self).directory, name, AtFlags::REMOVEDIR)?)
+    }
+
+    fn parent<'a>(&self, path: &'a str) -> io::Result<(Option<Self>, &'a str)> {
+        let Some((directories, name)) = path.rsplit_once('/') else { return Ok((None, path)) };
+        let mut parent: Option<Self> = None;
+        for directory in directories.split('/') {
+            parent = Some(parent.as_ref().unwrap_or(self).child(directory)?);
+        }
+        Ok((parent, name))
+    }
+}
+
+/// A path beneath a directory, for people.
+pub fn beneath(directory: &Path, path: &str) -> String {
+    let whole: PathBuf = directory.join(path);
+    whole.display().to_string()
+}

@@ -1,0 +1,369 @@
+//! Two executions side by side: what the difference of their real times is made of, and which calls account for it.
+
+use serde::Serialize;
+use tollgate_model::traced::blame::{self, Account, Blame, Difference};
+use tollgate_model::traced::{Backend, Parts};
+use tollgate_model::{Case, Measured, Params, RunId, Traced};
+use tollgate_trace::calls::waits_by_nature;
+
+use super::document::seconds;
+use super::words;
+use crate::figures;
+use crate::table::{Look, Table, heading, paragraph};
+
+/// So many calls are ranked in the table; all of them are in the JSON.
+const MOST_CALLS: usize = 10;
+
+/// A case whose commands were followed on both sides.
+pub struct Held<'a> {
+    case: &'a Case,
+    /// The base and the other: of several repetitions the median.
+    sides: [Side<'a>; 2],
+    /// By what they contribute to the difference.
+    calls: Vec<Difference>,
+}
+
+struct Side<'a> {
+    traced: &'a Traced,
+    repetitions: usize,
+    blame: Blame,
+}
+
+impl<'a> Held<'a> {
+    /// Holds the median repetitions of two measurements side by side; None where either was not followed.
+    pub fn of(case: &'a Case, base: &'a Measured, other: &'a Measured) -> Option<Self> {
+        let sides = [Side::of(base)?, Side::of(other)?];
+        let calls = blame::differences(&sides[0].blame, &sides[1].blame);
+        Some(Self { case, sides, calls })
+    }
+
+    /// The section of a comparison, with a line of space before it.
+    pub fn text(&self, width: usize) -> String {
+        let [base, other] = self.accounts();
+        let change = match (blame::less(other.real, base.real), base.real) {
+            (0, _) => "no difference".to_owned(),
+            (difference, 0) => words::difference(difference),
+            (difference, real) => {
+                let times = figures::multiple(other.real as f64 / real as f64);
+                format!("{}, {times}", words::difference(difference))
+            }
+        };
+        let real = [base.real, other.real].map(words::time).join(" → ");
+        let title = format!("{}: real {real} ({change})", self.case);
+        let mut text = format!("\n{}", heading(&title, width));
+        for line in self.remarks() {
+            text.push_str(&paragraph(&line, width, ""));
+        }
+        text.push_str(&self.parts_table().render(width));
+        text.push('\n');
+        text.push_str(&self.calls_table().render(width));
+        text.push_str(&paragraph(self.method(), width, ""));
+        text
+    }
+
+    fn accounts(&self) -> [&Account; 2] {
+        [&self.sides[0].blame.account, &self.sides[1].blame.account]
+    }
+
+    /// What makes the two less comparable.
+    fn remarks(&self) -> Vec<String> {
+        let [base, other] = &self.sides;
+        let mut remarks = Vec::new();
+        if base.repetitions.max(other.repetitions) > 1 {
+            remarks.push(format!(
+                "The median repetitions by real time, of {} in the base and {} in the other.",
+                base.repetitions, other.repetitions
+            ));
+        }
+        if base.traced.command != other.traced.command {
+            let [base, other] = [base, other].map(|side| words::command(&side.traced.command));
+            remarks.push(format!("Different commands: {base} in the base, {other} in the other."));
+        }
+        if base.traced.ended != other.traced.ended {
+            let [base, other] = [base, other].map(|side| words::ended(side.traced.ended));
+            remarks.push(format!("They ended differently: {base} in the base, {other} in the other."));
+        }
+        if base.traced.backend != other.traced.backend {
+            let [base, other] = [base, other].map(|side| words::backend(side.traced.backend));
+            remarks.push(format!(
+                "Followed by {base} in the base and by {other} in the other: what following costs is in the difference."
+            ));
+        }
+        if !(base.traced.missed.is_empty() && other.traced.missed.is_empty()) {
+            remarks.push("Not everything was counted: `tollgate show` says what was missed.".to_owned());
+        }
+        remarks
+    }
+
+    fn has_ptrace(&self) -> bool {
+        self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace)
+    }
+
+    fn parts_table(&self) -> Table {
+        let mut table =
+            Table::new(&["real time by", "base", "other", "difference", "share"]).with_dispensable(1);
+        let [base, other] = self.accounts();
+        let whole = blame::less(other.real, base.real);
+        for ((name, base), (_, other)) in base.parts().into_iter().zip(other.parts()) {
+            if base == 0 && other == 0 {
+                continue;
+            }
+            let name = match name {
+                "user" | "kernel" => name.to_owned(),
+                "waiting" if self.has_ptrace() => "waiting, or stopped by ptrace(2)".to_owned(),
+                "waiting" => "waiting, no kind told".to_owned(),
+                "asleep" => "waiting asleep".to_owned(),
+                kind => format!("waiting for {}", if kind == "disk" { "a disk" } else { kind }),
+            };
+            table.row(Look::Plain, &cells(name, base, other, whole), &[]);
+        }
+        table.row(Look::Plain, &cells("real".to_owned(), base.real, other.real, whole), &[]);
+        table
+    }
+
+    fn calls_table(&self) -> Table {
+        let mut table = Table::new(&["call", "base", "other", "difference", "share", "calls", "of which"])
+            .with_words(&["of which"])
+            .with_dispensable(3);
+        let whole = blame::less(self.sides[1].blame.account.real, self.sides[0].blame.account.real);
+        // They are ranked: behind those that differ stand those that do not.
+        let differ = self.calls.iter().take(MOST_CALLS).take_while(|call| call.total_ns() != 0).count();
+        let (shown, rest) = self.calls.split_at(differ);
+        for call in shown {
+            let [base, other] = call.parts.map(Parts::total_ns);
+            let mut row = cells(words::cut(&call.name, 40), base, other, whole).to_vec();
+            row.push(counts(call.counts));
+            row.push(in_words(call));
+            let remark = waits_by_nature(&call.name).then(|| "waits by its nature".to_owned());
+            table.row(Look::Plain, &row, remark.as_slice());
+        }
+        if !rest.is_empty() {
+            let sum = |side: usize| {
+                rest.iter().map(|call| call.parts[side].total_ns()).fold(0, u64::saturating_add)
+            };
+            let name = words::counted(rest.len() as u64, "other", "others");
+            table.row(Look::Faint, &cells(name, sum(0), sum(1), whole), &[]);
+        }
+        let [base, other] = [0, 1].map(|side| self.sides[side].blame.outside_ns);
+        let outside = [
+            "outside of calls".to_owned(),
+            words::signed(base as f64),
+            words::signed(other as f64),
+            words::difference(other.saturating_sub(base)),
+            share(other.saturating_sub(base), whole),
+        ];
+        table.row(Look::Plain, &outside, &[]);
+        table
+    }
+
+    /// How much of this is known and how much is shared out.
+    fn method(&self) -> &'static str {
+        const EXACT: &str =
+            "Each had one thread: every part and every call's share of the real time is as measured.";
+        const ESTIMATE: &str = "Parts sum to the real time. Where threads run side by side the real time is shared out among them \
+            by their times on processors and in each kind of waiting, so a call's share is an estimate.";
+        const UNTOLD: &str = "Where the backend could not tell what was waited for, or where the real time was idle, waiting is the \
+            least that user and sys leave of the real time, and a call's share is an estimate.";
+        let traced = self.sides.each_ref().map(|side| side.traced);
+        match traced {
+            _ if traced.iter().any(|traced| traced.idle.is_none()) => UNTOLD,
+            _ if traced.iter().all(|traced| blame::is_exact(traced)) => EXACT,
+            _ => ESTIMATE,
+        }
+    }
+
+    /// For programs.
+    pub fn record(&self, other_run: &'a RunId) -> Record<'_> {
+        let [base, other] = &self.sides;
+        Record {
+            other_run,
+            probe: &self.case.probe,
+            params: &self.case.params,
+            base: SideRecord::of(base),
+            other: SideRecord::of(other),
+            difference_s: signed_seconds(blame::less(other.blame.account.real, base.blame.account.real)),
+            parts: base
+                .blame
+                .account
+                .parts()
+                .into_iter()
+                .zip(other.blame.account.parts())
+                .map(|((part, base), (_, other))| PartRecord::of(field(part), base, other))
+                .collect(),
+            calls: self.calls.iter().map(CallRecord::of).collect(),
+            outside: OutsideRecord {
+                base_s: signed_seconds(base.blame.outside_ns),
+                other_s: signed_seconds(other.blame.outside_ns),
+                difference_s: signed_seconds(other.blame.outside_ns.saturating_sub(base.blame.outside_ns)),
+            },
+            exact: self.sides.iter().all(|side| blame::is_exact(side.traced)),
+            same_command: base.traced.command == other.traced.command,
+        }
+    }
+}
+
+impl<'a> Side<'a> {
+    fn of(measured: &'a Measured) -> Option<Self> {
+        let traced = blame::median(&measured.traced)?;
+        Some(Self { traced, repetitions: measured.traced.len(), blame: Blame::of(traced) })
+    }
+}
+
+/// A name, both sides, their difference and its share of the whole.
+fn cells(name: String, base: u64, other: u64, whole: i64) -> [String; 5] {
+    let difference = blame::less(other, base);
+    [name, words::time(base), words::time(other), words::difference(difference), share(difference, whole)]
+}
+
+/// A share of a difference: may be below 0 and above 1, where others go the other way.
+fn share(part: i64, whole: i64) -> String {
+    match whole {
+        0 => String::new(),
+        whole => {
+            let percent = part as f64 / whole as f64 * 100.0;
+            match part {
+                0 => "0".to_owned(),
+                _ if percent.abs() < 0.5 => "<1 %".to_owned(),
+                _ => format!("{percent:.0} %"),
+            }
+        }
+    }
+}
+
+fn counts([base, other]: [u64; 2]) -> String {
+    match base == other {
+        true => words::grouped(base),
+        false => format!("{} → {}", words::grouped(base), words::grouped(other)),
+    }
+}
+
+/// The two largest parts of a call's difference.
+fn in_words(call: &Difference) -> String {
+    let [base, other] = call.parts;
+    let mut parts = [
+        ("cpu", blame::less(other.on_cpu_ns, base.on_cpu_ns)),
+        ("sleep", blame::less(other.sleep_ns, base.sleep_ns)),
+        ("disk", blame::less(other.disk_ns, base.disk_ns)),
+        ("ready", blame::less(other.runqueue_ns, base.runqueue_ns)),
+        ("off", blame::less(other.untold_ns, base.untold_ns)),
+    ];
+    tollgate_model::sort::by_key(&mut parts, |(_, ns)| std::cmp::Reverse(ns.unsigned_abs()));
+    let told = parts.iter().filter(|(_, ns)| *ns != 0).take(2);
+    told.map(|(name, ns)| format!("{name} {}", words::difference(*ns))).collect::<Vec<String>>().join(", ")
+}
+
+fn signed_seconds(ns: i64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// What a part is called in JSON.
+fn field(part: &'static str) -> &'static str {
+    match part {
+        "kernel" => "sys",
+        "a processor" => "runqueue",
+        "asleep" => "sleep",
+        "waiting" => "untold",
+        same => same,
+    }
+}
+
+/// A comparison of two executions.
+#[derive(Debug, Serialize)]
+pub struct Record<'a> {
+    other_run: &'a RunId,
+    probe: &'a str,
+    params: &'a Params,
+    base: SideRecord<'a>,
+    other: SideRecord<'a>,
+    difference_s: f64,
+    parts: Vec<PartRecord>,
+    calls: Vec<CallRecord<'a>>,
+    outside: OutsideRecord,
+    exact: bool,
+    same_command: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct SideRecord<'a> {
+    command: &'a [String],
+    backend: Backend,
+    repetitions: usize,
+    wall_s: f64,
+    user_s: f64,
+    sys_s: f64,
+    wait_s: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct PartRecord {
+    part: &'static str,
+    base_s: f64,
+    other_s: f64,
+    difference_s: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct CallRecord<'a> {
+    name: &'a str,
+    base_count: u64,
+    other_count: u64,
+    base_s: f64,
+    other_s: f64,
+    difference_s: f64,
+    on_cpu_s: f64,
+    sleep_s: f64,
+    disk_s: f64,
+    runqueue_s: f64,
+    untold_s: f64,
+    waits_by_nature: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct OutsideRecord {
+    base_s: f64,
+    other_s: f64,
+    difference_s: f64,
+}
+
+impl<'a> SideRecord<'a> {
+    fn of(side: &Side<'a>) -> Self {
+        let traced = side.traced;
+        Self {
+            command: &traced.command,
+            backend: traced.backend,
+            repetitions: side.repetitions,
+            wall_s: seconds(traced.wall_ns),
+            user_s: seconds(traced.user_ns),
+            sys_s: seconds(traced.sys_ns),
+            wait_s: traced.idle.map(|idle| seconds(idle.total_ns())),
+        }
+    }
+}
+
+impl PartRecord {
+    fn of(part: &'static str, base: u64, other: u64) -> Self {
+        let difference_s = signed_seconds(blame::less(other, base));
+        Self { part, base_s: seconds(base), other_s: seconds(other), difference_s }
+    }
+}
+
+impl<'a> CallRecord<'a> {
+    fn of(call: &'a Difference) -> Self {
+        let [base, other] = call.parts;
+        let more = |of: fn(&Parts) -> u64| signed_seconds(blame::less(of(&other), of(&base)));
+        Self {
+            name: &call.name,
+            base_count: call.counts[0],
+            other_count: call.counts[1],
+            base_s: seconds(base.total_ns()),
+            other_s: seconds(other.total_ns()),
+            difference_s: signed_seconds(call.total_ns()),
+            on_cpu_s: more(|parts| parts.on_cpu_ns),
+            sleep_s: more(|parts| parts.sleep_ns),
+            disk_s: more(|parts| parts.disk_ns),
+            runqueue_s: more(|parts| parts.runqueue_ns),
+            untold_s: more(|parts| parts.untold_ns),
+            waits_by_nature: waits_by_nature(&call.name),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The table of system calls: those that work first, then those that wait by their nature, then what is outside of calls.
+
+use tollgate_model::Traced;
+use tollgate_model::traced::{Backend, Call, Parts};
+use tollgate_trace::calls::waits_by_nature;
+
+use super::words;
+use crate::table::{Look, Table};
+
+/// A terminal of so many columns has room for the parts as times; a narrower one for their shares of the total.
+const WIDE: usize = 112;
+
+/// The calls of an execution, the dearest first: those that work, and those that wait by their nature.
+pub fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
+    let mut calls: Vec<&Call> = traced.calls.iter().collect();
+    tollgate_model::sort::by_key(&mut calls, |call| std::cmp::Reverse(call.total_ns));
+    let (waiting, working) = calls.into_iter().partition(|call| waits_by_nature(&call.name));
+    [working, waiting]
+}
+
+/// The calls that a table of so many rows shows.
+pub fn shown(traced: &Traced, top: usize) -> Vec<&Call> {
+    ranked(traced).iter().flat_map(|calls| calls.iter().take(top)).copied().collect()
+}
+
+/// Which kinds of waiting the backend told apart. ptrace(2) sees that a thread was off its processor, and not why.
+pub fn tells_kinds(traced: &Traced) -> bool {
+    let has_kinds = |parts: &Parts| parts.sleep_ns > 0 || parts.disk_ns > 0 || parts.runqueue_ns > 0;
+    traced.backend == Backend::Bpf || traced.calls.iter().any(|call| has_kinds(&call.parts))
+}
+
+/// The table, with so many rows of each kind.
+pub fn table(traced: &Traced, top: usize, width: usize) -> Table {
+    let columns = Columns::of(traced, width);
+    let mut table = columns.table();
+    let [working, waiting] = ranked(traced);
+    columns.section(&mut table, &working, top);
+    if !waiting.is_empty() {
+        table.heading("wait by nature");
+        columns.section(&mut table, &waiting, top);
+    }
+    let inside = Row::sum(&traced.calls.iter().collect::<Vec<_>>());
+    if traced.calls.is_empty() && traced.outside.is_none() {
+        return table;
+    }
+    table.heading("");
+    match traced.outside {
+        Some(outside) => {
+            let row = Row { count: None, errors: None, parts: outside, total_ns: outside.total_ns() };
+            columns.put(&mut table, Look::Plain, "outside calls", &row, &[], &[]);
+            let all = Row {
+                parts: inside.parts.plus(outside),
+                total_ns: inside.total_ns.saturating_add(row.total_ns),
+                ..inside
+            };
+            columns.put(&mut table, Look::Plain, "all threads", &all, &[], &[]);
+        }
+        None => {
+            columns.put(&mut table, Look::Plain, "all calls", &inside, &[], &[]);
+            table.row(
+                Look::Faint,
+                &["outside calls".to_owned()],
+                &["this backend cannot tell it".to_owned()],
+            );
+        }
+    }
+    table
+}
+
+/// What the columns of the parts mean, where they are shown.
+pub fn legend(traced: &Traced, width: usize) -> Option<String> {
+    if traced.calls.is_empty() {
+        return None;
+    }
+    let columns = Columns::of(traced, width);
+    let [sleep, disk, ready] = columns.kinds_named();
+    let mut told = vec!["cpu on a processor".to_owned()];
+    if columns.kinds {
+        told.push(format!("{sleep} until something happens"));
+        told.push(format!("{disk} in a wait that signals do not end, as for a disk"));
+        told.push(format!("{ready} waiting for a processor"));
+    }
+    if columns.untold {
+        told.push("off not on a processor, and the backend cannot tell why".to_owned());
+    }
+    let of = if columns.times { "" } else { ", in percent of the total" };
+    Some(format!("Time passed{of}: {}.", told.join("; ")))
+}
+
+/// A line of figures.
+#[derive(Clone, Copy)]
+struct Row {
+    count: Option<u64>,
+    errors: Option<u64>,
+    total_ns: u64,
+    parts: Parts,
+}
+
+impl Row {
+    fn of(call: &Call) -> Self {
+        Self {
+            count: Some(call.count),
+            errors: Some(call.errors),
+            total_ns: call.total_ns,
+            parts: call.parts,
+        }
+    }
+
+    fn sum(calls: &[&Call]) -> Self {
+        let add = |of: fn(&Call) -> u64| calls.iter().map(|call| of(call)).fold(0, u64::saturating_add);
+        Self {
+            count: Some(add(|call| call.count)),
+            errors: Some(add(|call| call.errors)),
+            total_ns: add(|call| call.total_ns),
+            parts: calls.iter().fold(Parts::default(), |sum, call| sum.plus(call.parts)),
+        }
+    }
+}
+
+fn remark(unfinished: u64) -> Vec<String> {
+    match unfinished {
+        0 => Vec::new(),
+        number => vec![format!("{} did not return", words::grouped(number))],
+    }
+}
+
+/// Which columns there are.
+#[derive(Clone, Copy)]
+struct Columns {
+    errors: bool,
+    kinds: bool,
+    untold: bool,
+    /// Parts are times, not shares.
+    times: bool,
+    quantiles: bool,
+}
+
+impl Columns {
+    fn of(traced: &Traced, width: usize) -> Self {
+        let any = |of: fn(&Call) -> bool| traced.calls.iter().any(of);
+        Self {
+            errors: any(|call| call.errors > 0),
+            kinds: tells_kinds(traced),
+            untold: !tells_kinds(traced) || any(|call| call.parts.untold_ns > 0),
+            times: width >= WIDE,
+            quantiles: any(|call| !call.histogram.is_empty()),
+        }
+    }
+
+    /// Times are wider than percents.
+    fn kinds_named(self) -> [&'static str; 3] {
+        if self.times { ["sleep", "disk", "ready"] } else { ["slp", "dsk", "rdy"] }
+    }
+
+    fn table(self) -> Table {
+        let mut header = vec!["call", "calls"];
+        if self.errors {
+            header.push("errors");
+        }
+        header.push("total");
+        header.push("cpu");
+        if self.kinds {
+            header.extend(self.kinds_named());
+        }
+        if self.untold {
+            header.push("off");
+        }
+        let before = header.len();
+        if self.quantiles {
+            header.extend(["p50", "p99"]);
+        }
+        header.extend(["max", "mean"]);
+        Table::new(&header).with_dispensable(header.len() - before)
+    }
+
+    fn section(self, table: &mut Table, calls: &[&Call], top: usize) {
+        for call in calls.iter().take(top) {
+            let quantile = |q: f64| call.quantile_ns(q).map(words::time).unwrap_or_default();
+            let quantiles = [quantile(0.5), quantile(0.99)];
+            let mean = call.mean_ns().map(|mean| words::time(mean.round() as u64)).unwrap_or_default();
+            let rest = [words::time(call.max_ns), mean];
+            let distribution: Vec<String> = match self.quantiles {
+                true => quantiles.into_iter().chain(rest).collect(),
+                false => rest.into(),
+            };
+            self.put(
+                table,
+                Look::Plain,
+                &words::sentence(&call.name),
+                &Row::of(call),
+                &distribution,
+                &remark(call.unfinished),
+            );
+        }
+        let others = calls.get(top..).unwrap_or_default();
+        if !others.is_empty() {
+            let name = words::counted(others.len() as u64, "other", "others");
+            let unfinished = others.iter().map(|call| call.unfinished).fold(0, u64::saturating_add);
+            self.put(table, Look::Faint, &name, &Row::sum(others), &[], &remark(unfinished));
+        }
+        if calls.len() > 1 && top > 0 {
+            self.put(table, Look::Plain, "  together", &Row::sum(calls), &[], &[]);
+        }
+    }
+
+    fn put(
+        self,
+        table: &mut Table,
+        look: Look,
+        name: &str,
+        row: &Row,
+        distribution: &[String],
+        remarks: &[String],
+    ) {
+        let number = |number: Option<u64>| number.map(words::grouped).unwrap_or_default();
+        let part = |ns: u64| match self.times {
+            true => words::time(ns),
+            false => words::share(ns, row.total_ns),
+        };
+        let mut cells = vec![name.to_owned(), number(row.count)];
+        if self.errors {
+            cells.push(row.errors.filter(|errors| *errors > 0).map(words::grouped).unwrap_or_default());
+        }
+        cells.extend([words::time(row.total_ns), part(row.parts.on_cpu_ns)]);
+        if self.kinds {
+            cells.extend([row.parts.sleep_ns, row.parts.disk_ns, row.parts.runqueue_ns].map(part));
+        }
+        if self.untold {
+            cells.push(part(row.parts.untold_ns));
+        }
+        cells.extend(distribution.iter().cloned());
+        table.row(look, &cells, remarks);
+    }
+}

@@ -1,0 +1,86 @@
+//! Time by file and operation.
+
+use tollgate_model::Traced;
+use tollgate_model::traced::{FileOperation, FileTime, Parts};
+
+use super::words;
+use crate::figures;
+use crate::table::{Look, Table, paragraph};
+
+/// Of a file so many operations are told.
+const MOST_OPERATIONS: usize = 6;
+
+/// The table, or why there is none.
+pub fn text(traced: &Traced, top: usize, width: usize) -> String {
+    if traced.files.is_empty() {
+        let why = "No files were added up: `tollgate trace --by file` does that, where its backend can.";
+        return paragraph(why, width, "");
+    }
+    let mut files: Vec<(&FileTime, Parts)> = traced.files.iter().map(|file| (file, parts(file))).collect();
+    tollgate_model::sort::by_key(&mut files, |(_, parts)| std::cmp::Reverse(parts.total_ns()));
+    let mut table = Table::new(&["file", "total", "cpu", "disk", "other waiting"]).with_dispensable(1);
+    let longest = (width / 2).clamp(24, 60);
+    for (file, parts) in files.iter().take(top) {
+        let mut told: Vec<String> = file.operations.iter().take(MOST_OPERATIONS).map(in_words).collect();
+        if file.operations.len() > MOST_OPERATIONS {
+            told.push(format!("{} more", file.operations.len() - MOST_OPERATIONS));
+        }
+        table.row(Look::Plain, &cells(words::cut_front(&file.path, longest), *parts), &told);
+    }
+    if let Some(others) = files.get(top..).filter(|others| !others.is_empty()) {
+        let sum = others.iter().fold(Parts::default(), |sum, (_, parts)| sum.plus(*parts));
+        table.row(Look::Faint, &cells(words::counted(others.len() as u64, "other", "others"), sum), &[]);
+    }
+    table.render(width)
+}
+
+fn cells(name: String, parts: Parts) -> [String; 5] {
+    let other = parts.total_ns().saturating_sub(parts.on_cpu_ns).saturating_sub(parts.disk_ns);
+    [
+        name,
+        words::time(parts.total_ns()),
+        words::time(parts.on_cpu_ns),
+        words::time(parts.disk_ns),
+        words::time(other),
+    ]
+}
+
+fn parts(file: &FileTime) -> Parts {
+    file.operations.iter().fold(Parts::default(), |sum, operation| sum.plus(operation.parts))
+}
+
+/// `read ×120 3.20 ms (4.50 MiB)`.
+fn in_words(operation: &FileOperation) -> String {
+    let mut told = format!(
+        "{} ×{} {}",
+        words::cut(&operation.operation, 24),
+        words::grouped(operation.count),
+        words::time(operation.parts.total_ns())
+    );
+    if operation.bytes > 0 {
+        told.push_str(&format!(" ({})", figures::bytes(operation.bytes as f64)));
+    }
+    if operation.errors > 0 {
+        told.push_str(&format!(", {} failed", words::grouped(operation.errors)));
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::examples;
+
+    #[test]
+    fn the_dearest_file_is_first_with_what_was_done_with_it() {
+        let table = anstream::adapter::strip_str(&text(&examples::build(), 12, 120)).to_string();
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(
+            lines[1].contains("stddef.h") && table.contains("read ×120 5.00 ms (4.50 MiB); open ×3 5.00 ms"),
+            "{table}"
+        );
+        assert!(lines.iter().any(|line| line.starts_with("pipe ")), "{table}");
+        let one = anstream::adapter::strip_str(&text(&examples::build(), 1, 120)).to_string();
+        assert!(one.contains("1 other ") && !one.contains("pipe"), "{one}");
+    }
+}

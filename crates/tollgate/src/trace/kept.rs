@@ -1,0 +1,53 @@
+//! A followed command as a run document, which `tollgate show` and `tollgate compare` read like any other.
+
+use std::time::SystemTime;
+
+use tollgate_model::{
+    Case, Environment, Label, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Traced, Unit,
+};
+
+use crate::failure::Failure;
+use crate::{facts, run};
+
+/// The one case of a run that `tollgate trace` made.
+const CASE: &str = "trace/command";
+const GROUP: &str = "trace";
+
+/// The document: one sample, which is the command's real time.
+///
+/// # Errors
+/// When there is no id to be had for it.
+pub fn document(
+    began: SystemTime,
+    label: Option<Label>,
+    environment: Environment,
+    traced: Traced,
+) -> Result<Run, Failure> {
+    let provenance = if facts::emulated(&environment) { Provenance::QemuTcg } else { Provenance::Hardware };
+    let measured = Measured {
+        unit: Unit::Nanoseconds,
+        provenance,
+        ops_per_sample: 1,
+        clock_hz: 1_000_000_000,
+        samples: vec![traced.wall_ns as f64],
+        dropped: 0,
+        processes: vec![ProcessRounds { rounds: 1, ran: None, dropped: Vec::new() }],
+        counted: None,
+        tallies: Vec::new(),
+        bytes_per_op: None,
+        group: GROUP.to_owned(),
+        against: None,
+        notes: Vec::new(),
+        traced: vec![traced],
+    };
+    let outcome = Outcome::Measured(Box::new(measured));
+    run::document(began, label, environment, vec![Measurement { case: Case::plain(CASE), outcome }])
+}
+
+/// The command of a run that `tollgate trace` made.
+pub fn command_of(run: &Run) -> Option<&Traced> {
+    match &run.measurement(&Case::plain(CASE))?.outcome {
+        Outcome::Measured(measured) => measured.traced.first(),
+        Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
+    }
+}

@@ -1,0 +1,306 @@
+//! Where the time of one execution went, for eyes: the answer on the first line, then the evidence.
+
+use anstyle::Style;
+use tollgate_model::Traced;
+use tollgate_model::traced::Backend;
+use tollgate_model::traced::blame::Account;
+
+use super::view::View;
+use super::{calls, files, histogram, processes, rule, tree, words};
+use crate::args::By;
+use crate::figures;
+use crate::table::{heading, paragraph};
+
+const BOLD: Style = Style::new().bold();
+/// More sentences are counted and not shown.
+const MOST_NOTES: usize = 8;
+
+/// Everything that is shown of an execution, each line ended.
+pub fn page(traced: &Traced, view: &View, width: usize) -> String {
+    let mut text = head(traced, width);
+    text.push_str(&paragraph(&subject(traced), width, ""));
+    text.push_str(&paragraph(&cost(traced), width, ""));
+    if !traced.missed.is_empty() {
+        text.push_str(&paragraph(
+            "not everything was counted: what was missed is said at the end",
+            width,
+            "",
+        ));
+    }
+    text.push('\n');
+    text.push_str(&body(traced, view, width));
+    if view.histogram {
+        text.push_str(&histogram::text(traced, view.top, width));
+    }
+    if view.tree {
+        text.push_str(&section("processes", &tree::text(traced, view.top, width), width));
+    }
+    text.push_str(&paragraph(&rule::in_words(traced), width, ""));
+    text.push_str(&doubts(traced, width));
+    text
+}
+
+/// A heading, what is beneath it, and a line of space.
+fn section(title: &str, text: &str, width: usize) -> String {
+    format!("{}{text}\n", heading(title, width))
+}
+
+fn body(traced: &Traced, view: &View, width: usize) -> String {
+    let text = match view.by {
+        By::Call if traced.backend == Backend::Rusage => return String::new(),
+        By::Call if traced.calls.is_empty() => {
+            paragraph("No system call was made that was to be followed.", width, "")
+        }
+        By::Call => {
+            let mut text = calls::table(traced, view.top, width).render(width);
+            if let Some(legend) = calls::legend(traced, width) {
+                text.push_str(&paragraph(&legend, width, ""));
+            }
+            text
+        }
+        By::Process => processes::text(traced, view.top, width),
+        By::File => files::text(traced, view.top, width),
+    };
+    format!("{text}\n")
+}
+
+/// `real 5.35 s   user 3.59 s   sys 1.78 s   waiting 210 ms (disk 150 ms, a processor 40.0 ms, asleep 20.0 ms)`.
+fn head(traced: &Traced, width: usize) -> String {
+    let time = |name: &str, ns: u64| format!("{name} {}", words::time(ns));
+    let waiting = match traced.idle {
+        Some(idle) => {
+            let kinds =
+                [("disk", idle.disk_ns), ("a processor", idle.runqueue_ns), ("asleep", idle.sleep_ns)];
+            let kinds = kinds.map(|(name, ns)| time(name, ns)).join(", ");
+            format!("waiting {} ({kinds})", words::time(idle.total_ns()))
+        }
+        // What was busy was no longer than user and sys; but ptrace(2) stops threads, which is neither.
+        None => match (Account::of(traced).untold, traced.backend) {
+            (0, _) | (_, Backend::Ptrace) => "waiting unknown".to_owned(),
+            (least, _) => format!("waiting unknown, at least {}", words::time(least)),
+        },
+    };
+    let pieces =
+        [time("real", traced.wall_ns), time("user", traced.user_ns), time("sys", traced.sys_ns), waiting];
+    let mut lines: Vec<String> = Vec::new();
+    for piece in pieces {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 3 + piece.chars().count() <= width => {
+                line.push_str("   ");
+                line.push_str(&piece);
+            }
+            _ => lines.push(piece),
+        }
+    }
+    let wrapped = lines.iter().flat_map(|line| match line.chars().count() > width {
+        true => crate::table::wrap(line, width),
+        false => vec![line.clone()],
+    });
+    wrapped.map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect()
+}
+
+/// The command, how it ended, and how much there was to follow.
+fn subject(traced: &Traced) -> String {
+    let mut words = vec![words::ended(traced.ended)];
+    if traced.backend != Backend::Rusage {
+        words.push(words::counted(traced.processes, "process", "processes"));
+        words.push(words::counted(traced.threads, "thread", "threads"));
+    }
+    words.push(words::counted(u64::from(traced.processors), "processor", "processors"));
+    format!("{}: {}", words::command(&traced.command), words.join(", "))
+}
+
+/// Who followed, and what that cost.
+fn cost(traced: &Traced) -> String {
+    if traced.backend == Backend::Rusage {
+        return "followed by nobody: real, user and sys are what wait4(2) tells, and its calls are unknown"
+            .to_owned();
+    }
+    let by = words::backend(traced.backend);
+    let calls = words::counted(traced.count(), "call", "calls");
+    match (traced.cost_per_call_ns, cost_share(traced)) {
+        (Some(each), Some(share)) => {
+            // Calls of several threads are slowed side by side.
+            let about = match (share < 1e-4, traced.threads) {
+                (true, _) => "",
+                (false, 0 | 1) => "about ",
+                (false, _) => "at most ",
+            };
+            let each = figures::price(each.max(0.0), tollgate_model::Unit::Nanoseconds);
+            if share >= 1.0 {
+                let told = "as measured just before, which would be more than the real time";
+                return format!("followed by {by}: {calls} at {each} each, {told}");
+            }
+            format!(
+                "followed by {by}: {calls} at {each} each, {about}{} of the real time",
+                figures::percent(share)
+            )
+        }
+        _ => format!("followed by {by}: {calls}; what following adds to one could not be measured"),
+    }
+}
+
+/// The share of the real time that following took, had all calls been made one after the other.
+pub fn cost_share(traced: &Traced) -> Option<f64> {
+    let cost = traced.cost_per_call_ns?.max(0.0) * traced.count() as f64;
+    (traced.wall_ns > 0).then(|| cost / traced.wall_ns as f64).filter(|share| share.is_finite())
+}
+
+/// What was missed, and what else is to be known.
+fn doubts(traced: &Traced, width: usize) -> String {
+    let mut text = String::new();
+    for missed in traced.missed.iter().take(MOST_NOTES) {
+        let line = format!("{} {}", words::grouped(missed.number), words::sentence(&missed.what));
+        text.push_str(&paragraph(&line, width, "missed: "));
+    }
+    for note in traced.notes.iter().take(MOST_NOTES) {
+        text.push_str(&paragraph(&words::sentence(note), width, "note: "));
+    }
+    let more = traced.missed.len().saturating_sub(MOST_NOTES) + traced.notes.len().saturating_sub(MOST_NOTES);
+    if more > 0 {
+        text.push_str(&paragraph(&format!("{more} more are in the run document"), width, "note: "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_model::traced::Missed;
+
+    use super::*;
+    use crate::trace::examples;
+
+    const ALL: View = View { top: 12, by: By::Call, tree: true, histogram: true };
+
+    fn plain(traced: &Traced, view: &View, width: usize) -> String {
+        anstream::adapter::strip_str(&page(traced, view, width)).to_string()
+    }
+
+    /// Without line ends.
+    fn words_of(traced: &Traced, view: &View) -> String {
+        plain(traced, view, 120).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_answer_is_the_first_line() {
+        let text = plain(&examples::checkout(), &View { tree: false, ..ALL }, 120);
+        let first = text.lines().next().expect("a line");
+        assert_eq!(
+            first,
+            "real 5.35 s   user 3.59 s   sys 1.55 s   waiting 210 ms (disk 150 ms, a processor 40.0 ms, asleep 20.0 ms)"
+        );
+        assert!(
+            text.contains("\ngit checkout -q v2.0: exit status 0, 1 process, 1 thread, 2 processors\n"),
+            "{text}"
+        );
+        assert!(text.contains("65,658 calls at 290 ns each, about 0.36 % of the real time"), "{text}");
+    }
+
+    #[test]
+    fn what_waits_by_nature_stands_apart_and_the_dearest_first() {
+        let text = plain(&examples::checkout(), &View { tree: false, histogram: false, ..ALL }, 120);
+        let at = |what: &str| text.lines().position(|line| line.trim_start().starts_with(what)).expect(what);
+        let order = [
+            "call ",
+            "unlink ",
+            "openat ",
+            "newfstatat ",
+            "together ",
+            "wait by nature",
+            "futex ",
+            "outside",
+            "all threads",
+        ];
+        let lines: Vec<usize> = order.iter().map(|what| at(what)).collect();
+        assert!(lines.windows(2).all(|pair| pair[0] < pair[1]), "{lines:?}\n{text}");
+        assert!(text.contains("1 did not return"), "{text}");
+        let unlink = text.lines().nth(at("unlink ")).expect("a line");
+        for figure in ["4,512", "344 ms", "3.00 ms", "293 ms", "48.0 ms"] {
+            assert!(unlink.contains(figure), "{figure}: {unlink}");
+        }
+    }
+
+    #[test]
+    fn rows_beyond_the_top_are_summed() {
+        let text = plain(&examples::checkout(), &View { top: 1, tree: false, histogram: false, ..ALL }, 120);
+        let others = text.lines().find(|line| line.starts_with("3 others")).expect("a line");
+        assert!(
+            others.contains("61,134") && others.contains("1,204") && others.contains("188 ms"),
+            "{others}"
+        );
+    }
+
+    #[test]
+    fn what_ptrace_cannot_tell_is_not_nothing() {
+        let text = words_of(&examples::by_ptrace(), &ALL);
+        assert!(text.contains("waiting unknown git"), "{text}");
+        assert!(text.contains("call calls errors total cpu off p50"), "{text}");
+        assert!(text.contains("outside calls this backend cannot tell it"), "{text}");
+        assert!(text.contains("this backend cannot measure it"), "{text}");
+    }
+
+    #[test]
+    fn a_cost_of_more_than_the_real_time_is_no_share_of_it() {
+        let restless = Traced { cost_per_call_ns: Some(1e6), ..examples::checkout() };
+        let text = words_of(&restless, &View { tree: false, histogram: false, ..ALL });
+        assert!(
+            text.contains("which would be more than the real time") && !text.contains("1227 %"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn without_a_backend_real_user_and_sys_remain() {
+        let nobody = Traced {
+            backend: Backend::Rusage,
+            idle: None,
+            outside: None,
+            calls: Vec::new(),
+            cost_per_call_ns: None,
+            notes: vec!["ptrace(2) is refused here".to_owned()],
+            ..examples::checkout()
+        };
+        let text = words_of(&nobody, &View { tree: false, ..ALL });
+        assert!(
+            text.starts_with("real 5.35 s user 3.59 s sys 1.55 s waiting unknown, at least 210 ms"),
+            "{text}"
+        );
+        assert!(text.contains("followed by nobody") && text.contains("ptrace(2) is refused here"), "{text}");
+        assert!(!text.contains("0 calls") && !text.contains("0 processes"), "{text}");
+    }
+
+    #[test]
+    fn what_was_missed_is_always_said() {
+        let text = words_of(&examples::build(), &View { tree: false, histogram: false, ..ALL });
+        assert!(text.contains("missed: 3 calls of threads that could not be followed"), "{text}");
+        assert!(text.contains("not everything was counted"), "{text}");
+        assert!(text.contains("note: one process was still there at the end"), "{text}");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_and_no_text_commands_it() {
+        let evil = format!("\u{1b}]0;owned\u{7}\r\n\u{202e}{}", "x".repeat(300_000));
+        let mut hostile = examples::build();
+        hostile.command = vec![evil.clone(); 20];
+        hostile.calls[0].name = evil.clone();
+        hostile.tree[3].name = evil.clone();
+        hostile.tree[2].calls[0].name = evil.clone();
+        hostile.files[0].path = evil.clone();
+        hostile.files[1].operations[0].operation = evil.clone();
+        hostile.missed = vec![Missed { what: evil.clone(), number: u64::MAX }; 50];
+        hostile.notes = vec![evil; 50];
+        for traced in [hostile, examples::checkout(), examples::by_ptrace(), examples::build()] {
+            for (by, width) in [By::Call, By::Process, By::File]
+                .into_iter()
+                .flat_map(|by| [46, 54, 60, 72, 80, 100, 120, 160].map(|width| (by, width)))
+            {
+                let text = plain(&traced, &View { by, ..ALL }, width);
+                assert!(text.len() < 40_000, "{} bytes", text.len());
+                assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'));
+                for line in text.lines() {
+                    assert!(line.chars().count() <= width, "{width}: {line}");
+                }
+            }
+        }
+    }
+}

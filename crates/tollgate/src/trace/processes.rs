@@ -1,0 +1,74 @@
+//! The dearest processes.
+
+use tollgate_model::Traced;
+use tollgate_model::traced::{Call, Parts, Process};
+use tollgate_trace::calls::waits_by_nature;
+
+use super::words;
+use crate::table::{Look, Table, paragraph};
+
+/// What all threads of a process passed their time with.
+pub fn parts(process: &Process) -> Parts {
+    process.calls.iter().fold(process.outside, |sum, call| sum.plus(call.parts))
+}
+
+/// All of it that was not on a processor.
+pub fn waiting(parts: Parts) -> u64 {
+    parts.total_ns().saturating_sub(parts.on_cpu_ns)
+}
+
+/// The call that took longest; one that waits by its nature only where there is no other.
+pub fn top_call(calls: &[Call]) -> Option<&Call> {
+    calls.iter().max_by_key(|call| (!waits_by_nature(&call.name), call.total_ns))
+}
+
+/// How long it was there, where it ended.
+pub fn real(process: &Process) -> Option<u64> {
+    process.ended_ns.map(|ended| ended.saturating_sub(process.began_ns))
+}
+
+/// The table, or why there is none.
+pub fn text(traced: &Traced, top: usize, width: usize) -> String {
+    if traced.tree.is_empty() {
+        return paragraph(
+            "Its processes were not added up: `tollgate trace --by process` or `--tree` does that, where its backend can.",
+            width,
+            "",
+        );
+    }
+    let mut processes: Vec<(&Process, Parts)> =
+        traced.tree.iter().map(|process| (process, parts(process))).collect();
+    // Who worked most; among those who did not, who waited longest.
+    tollgate_model::sort::by_key(&mut processes, |(_, parts)| {
+        std::cmp::Reverse((parts.on_cpu_ns, parts.total_ns()))
+    });
+    let mut table = Table::new(&["process", "pid", "real", "cpu", "waiting", "calls", "dearest call"])
+        .with_words(&["dearest call"])
+        .with_dispensable(2);
+    for (process, parts) in processes.iter().take(top) {
+        let calls = process.calls.iter().map(|call| call.count).fold(0, u64::saturating_add);
+        let cells = [
+            words::cut(&process.name, 24),
+            process.pid.to_string(),
+            real(process).map_or_else(|| "not ended".to_owned(), words::time),
+            words::time(parts.on_cpu_ns),
+            words::time(waiting(*parts)),
+            words::grouped(calls),
+            top_call(&process.calls).map(in_words).unwrap_or_default(),
+        ];
+        table.row(Look::Plain, &cells, &[]);
+    }
+    if let Some(others) = processes.get(top..).filter(|others| !others.is_empty()) {
+        let sum = others.iter().fold(Parts::default(), |sum, (_, parts)| sum.plus(*parts));
+        let name = words::counted(others.len() as u64, "other", "others");
+        let cells =
+            [name, String::new(), String::new(), words::time(sum.on_cpu_ns), words::time(waiting(sum))];
+        table.row(Look::Faint, &cells, &[]);
+    }
+    table.render(width)
+}
+
+/// `openat 12.3 ms`.
+pub fn in_words(call: &Call) -> String {
+    format!("{} {}", words::cut(&call.name, 24), words::time(call.total_ns))
+}

@@ -1,0 +1,193 @@
+//! The processes as a tree: siblings that executed the same program are one line, such as `cc1 ×62`.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::Traced;
+use tollgate_model::traced::{Call, Parts, Process};
+
+use super::{processes, words};
+use crate::table::{Look, Table, paragraph};
+
+/// Processes deeper than this are counted and not shown.
+const DEEPEST: usize = 12;
+const LONGEST_NAME: usize = 20;
+
+/// The tree with so many lines beneath each, or why there is none.
+pub fn text(traced: &Traced, top: usize, width: usize) -> String {
+    if traced.tree.is_empty() {
+        let why =
+            "Its processes were not added up: `tollgate trace --tree` does that, where its backend can.";
+        return paragraph(why, width, "");
+    }
+    let forest = Forest::of(&traced.tree);
+    let mut table = Table::new(&["process", "real", "cpu", "waiting", "dearest call"])
+        .with_words(&["dearest call"])
+        .with_dispensable(1);
+    let roots: Vec<usize> = (0..traced.tree.len()).filter(|&at| traced.tree[at].parent.is_none()).collect();
+    let level = Level { top: top.max(1), before: String::new(), depth: 0 };
+    forest.put(&mut table, &roots, &level);
+    let legend = "real: from the first's beginning to the last's end; cpu and waiting: of all threads of that line's processes, \
+        without their children.";
+    format!("{}{}", table.render(width), paragraph(legend, width, ""))
+}
+
+struct Forest<'a> {
+    processes: &'a [Process],
+    children: Vec<Vec<usize>>,
+    /// Time on processors of each with all beneath it: what is dear stands first.
+    weights: Vec<u64>,
+}
+
+struct Level {
+    top: usize,
+    before: String,
+    depth: usize,
+}
+
+impl<'a> Forest<'a> {
+    fn of(processes: &'a [Process]) -> Self {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); processes.len()];
+        let mut weights: Vec<u64> =
+            processes.iter().map(|process| processes::parts(process).on_cpu_ns).collect();
+        // A parent stands before its children, so that backwards each is whole when it is added to its parent.
+        for (at, process) in processes.iter().enumerate().rev() {
+            let Some(parent) = process.parent.map(|parent| parent as usize).filter(|&parent| parent < at)
+            else {
+                continue;
+            };
+            children[parent].push(at);
+            weights[parent] = weights[parent].saturating_add(weights[at]);
+        }
+        Self { processes, children, weights }
+    }
+
+    /// The members of one level as lines, each with what is beneath it.
+    fn put(&self, table: &mut Table, members: &[usize], level: &Level) {
+        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for &at in members {
+            by_name.entry(&self.processes[at].name).or_default().push(at);
+        }
+        let weight = |group: &[usize]| group.iter().map(|&at| self.weights[at]).fold(0, u64::saturating_add);
+        let mut groups: Vec<Vec<usize>> = by_name.into_values().collect();
+        tollgate_model::sort::by_key(&mut groups, |group| std::cmp::Reverse(weight(group)));
+        let hidden = groups.split_off(groups.len().min(level.top));
+        let lines = groups.len() + usize::from(!hidden.is_empty());
+        for (line, group) in groups.iter().enumerate() {
+            let (branch, below) = level.branches(line + 1 == lines);
+            self.put_group(table, group, &branch);
+            let beneath: Vec<usize> = group.iter().flat_map(|&at| &self.children[at]).copied().collect();
+            if beneath.is_empty() {
+                continue;
+            }
+            let next = Level { top: level.top, before: below, depth: level.depth + 1 };
+            match level.depth < DEEPEST {
+                true => self.put(table, &beneath, &next),
+                false => {
+                    let name =
+                        format!("{}└ {}", next.before, words::counted(beneath.len() as u64, "more", "more"));
+                    table.row(Look::Faint, &[name], &[]);
+                }
+            }
+        }
+        if !hidden.is_empty() {
+            let hidden: Vec<usize> = hidden.concat();
+            let parts = self.parts(&hidden);
+            let name = format!(
+                "{}{}",
+                level.branches(true).0,
+                words::counted(hidden.len() as u64, "other", "others")
+            );
+            let cells =
+                [name, String::new(), words::time(parts.on_cpu_ns), words::time(processes::waiting(parts))];
+            table.row(Look::Faint, &cells, &[]);
+        }
+    }
+
+    fn put_group(&self, table: &mut Table, group: &[usize], branch: &str) {
+        let members = || group.iter().map(|&at| &self.processes[at]);
+        let name = members().next().map_or(String::new(), |first| words::cut(&first.name, LONGEST_NAME));
+        let number = if group.len() > 1 {
+            format!(" ×{}", words::grouped(group.len() as u64))
+        } else {
+            String::new()
+        };
+        let began = members().map(|process| process.began_ns).min().unwrap_or(0);
+        let ended = members().map(|process| process.ended_ns).collect::<Option<Vec<u64>>>();
+        let real = ended.and_then(|ended| ended.into_iter().max()).map(|ended| ended.saturating_sub(began));
+        let parts = self.parts(group);
+        let cells = [
+            format!("{branch}{name}{number}"),
+            real.map_or_else(|| "not ended".to_owned(), words::time),
+            words::time(parts.on_cpu_ns),
+            words::time(processes::waiting(parts)),
+            self.top_call(group).map(|call| processes::in_words(&call)).unwrap_or_default(),
+        ];
+        table.row(Look::Plain, &cells, &[]);
+    }
+
+    fn parts(&self, group: &[usize]) -> Parts {
+        group.iter().fold(Parts::default(), |sum, &at| sum.plus(processes::parts(&self.processes[at])))
+    }
+
+    /// The dearest call of several processes together.
+    fn top_call(&self, group: &[usize]) -> Option<Call> {
+        let mut calls: BTreeMap<&str, Call> = BTreeMap::new();
+        for call in group.iter().flat_map(|&at| &self.processes[at].calls) {
+            match calls.get_mut(call.name.as_str()) {
+                Some(known) => known.total_ns = known.total_ns.saturating_add(call.total_ns),
+                None => drop(calls.insert(&call.name, call.clone())),
+            }
+        }
+        processes::top_call(&calls.into_values().collect::<Vec<Call>>()).cloned()
+    }
+}
+
+impl Level {
+    /// What stands before a line, and before those beneath it.
+    fn branches(&self, is_last: bool) -> (String, String) {
+        let before = &self.before;
+        match (self.depth, is_last) {
+            (0, _) => (String::new(), String::new()),
+            (_, true) => (format!("{before}└ "), format!("{before}  ")),
+            (_, false) => (format!("{before}├ "), format!("{before}│ ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::examples;
+
+    fn lines(traced: &Traced, top: usize) -> Vec<String> {
+        let text = anstream::adapter::strip_str(&text(traced, top, 100)).to_string();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn siblings_of_one_program_are_one_line() {
+        let lines = lines(&examples::build(), 12);
+        assert!(lines[1].starts_with("make "), "{lines:#?}");
+        assert!(lines[2].starts_with("├ cc ×3 ") || lines[2].starts_with("└ cc ×3 "), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("└ cc1 ×3 ")), "{lines:#?}");
+    }
+
+    #[test]
+    fn what_is_not_shown_is_counted() {
+        let lines = lines(&examples::build(), 1);
+        assert!(lines.iter().any(|line| line.contains("└ 1 other")), "{lines:#?}");
+    }
+
+    #[test]
+    fn the_deepest_tree_and_the_widest_end() {
+        let mut traced = examples::build();
+        let one = traced.tree[0].clone();
+        let deep = |id: u32| Process { id, parent: id.checked_sub(1), name: format!("p{id}"), ..one.clone() };
+        traced.tree = (0..65_536).map(deep).collect();
+        assert!(lines(&traced, 12).len() < 40);
+        let wide =
+            |id: u32| Process { id, parent: (id > 0).then_some(0), name: format!("p{id}"), ..one.clone() };
+        traced.tree = (0..65_536).map(wide).collect();
+        assert!(lines(&traced, 12).len() < 40);
+    }
+}

@@ -1,0 +1,360 @@
+//! Directories of stored runs: what `run --store` writes, how runs are found again, and what `store` says and removes.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use common::{Home, document};
+use serde_json::Value;
+
+const ID: &str = "20261121-015427-00000001";
+
+/// A home with a directory of three stored runs, two of them on one day.
+fn stored() -> Home {
+    let home = Home::new();
+    let mut runs = Vec::new();
+    for (number, (day, label)) in [("20", "first"), ("21", "second"), ("21", "third")].into_iter().enumerate()
+    {
+        let mut run =
+            document(&format!("202611{day}-015427-0000000{number}"), Some(label), 1.0 + number as f64 / 10.0);
+        run["started"] = format!("2026-11-{day}T01:54:27Z").into();
+        run["environment"]["run.machine"] =
+            serde_json::json!({"status": "known", "value": "node-7", "source": "--machine"});
+        runs.push(home.file(&format!("made/{label}.json"), run.to_string()));
+    }
+    let arguments = ["store", "add", "fleet"].into_iter().chain(runs.iter().map(String::as_str));
+    home.tollgate(arguments).assert().success().stdout("3 runs are stored in fleet.\n");
+    home
+}
+
+fn faults(home: &Home) -> Vec<(String, String)> {
+    let checked = home.json(["store", "check", "fleet", "--format", "json"]);
+    let text = |fault: &Value, field: &str| fault[field].as_str().expect("text").to_owned();
+    let faults = checked["faults"].as_array().expect("a list");
+    faults.iter().map(|fault| (text(fault, "path"), text(fault, "fault"))).collect()
+}
+
+/// Makes a file as old as what nobody writes any more.
+fn age(path: PathBuf) {
+    let long_ago = SystemTime::now() - Duration::from_secs(7200);
+    File::options().write(true).open(path).expect("open").set_modified(long_ago).expect("set");
+}
+
+#[test]
+fn a_run_is_stored_in_the_layout_and_found_again() {
+    let home = Home::new();
+    let run = [
+        "run",
+        "gates/syscall",
+        "gates/call",
+        "--time",
+        "1",
+        "--quiet",
+        "--store",
+        "fleet",
+        "--machine",
+        "node-7",
+    ];
+    let shown = home.json(run.into_iter().chain(["--format", "json", "--label", "mine"]));
+    let id = shown["id"].as_str().expect("an id");
+    let day = &shown["started"].as_str().expect("a moment")[..10];
+    assert_eq!(shown["kept"], format!("fleet/runs/{id}.json"));
+    let rows = format!("fleet/schema=1/date={day}/{id}.ndjson");
+    assert!(home.files().contains(&rows), "{:?}", home.files());
+    assert!(home.files().iter().all(|file| file.starts_with("fleet/")), "it is kept there and nowhere else");
+    let listed = home.json(["store", "list", "fleet", "--format", "json"]);
+    let row = &listed["runs"][0];
+    assert_eq!(
+        (&row["machine"], &row["label"], &row["document"]),
+        (&"node-7".into(), &"mine".into(), &true.into())
+    );
+    assert_eq!(row["kernel"], shown["environment"]["kernel.release"]["value"]);
+    assert_eq!(faults(&home), []);
+    for meant in [
+        "fleet",
+        "./fleet",
+        "fleet:last",
+        "fleet:mine",
+        &format!("fleet:{id}"),
+        &format!("./fleet:{}", &id[..15]),
+    ] {
+        assert_eq!(home.json(["show", meant, "--format", "json"])["id"], id, "{meant}");
+    }
+    let compared = home.json(["compare", "fleet:mine", "fleet", "--format", "json"]);
+    assert_eq!(compared["base"]["id"], id);
+}
+
+#[test]
+fn a_run_is_not_begun_where_it_cannot_be_stored() {
+    let home = Home::new();
+    let refusal = home.refusal(["run", "gates/call", "--time", "1", "--store", "/proc/fleet"]);
+    assert!(refusal.starts_with("runs cannot be stored in /proc/fleet/schema=1: "), "{refusal}");
+    let refusal = home.refusal(["run", "--store", "fleet", "--out", "file.json"]);
+    assert!(refusal.contains("--out") && refusal.contains("--store"), "{refusal}");
+    let refusal = home.refusal(["run", "--machine", "a b"]);
+    assert!(refusal.contains("machine"), "{refusal}");
+}
+
+#[test]
+fn nothing_is_left_of_a_run_that_could_not_be_stored() {
+    let home = Home::new();
+    let run = home.file("run.json", document(ID, None, 1.0).to_string());
+    home.file("fleet/schema=1/date=2026-11-21", "a file where a directory is wanted");
+    let refusal = home.refusal(["store", "add", "fleet", &run]);
+    assert!(refusal.starts_with("the run was not kept: fleet: schema=1/date=2026-11-21/"), "{refusal}");
+    assert!(home.files().iter().all(|file| !file.contains(ID)), "{:?}", home.files());
+    let mut timeless = document(ID, None, 1.0);
+    timeless["started"] = "../../elsewhere".into();
+    let timeless = home.file("timeless.json", timeless.to_string());
+    let refusal = home.refusal(["store", "add", "elsewhere", &timeless]);
+    assert!(refusal.contains("no moment"), "{refusal}");
+}
+
+#[test]
+fn a_stored_run_is_stored_once() {
+    let home = stored();
+    let before = home.files();
+    let refusal = home.refusal(["store", "add", "fleet", "fleet:second"]);
+    assert!(refusal.ends_with("is there already"), "{refusal}");
+    assert_eq!(home.files(), before);
+}
+
+#[test]
+fn writers_do_not_disturb_each_other() {
+    let home = Home::new();
+    let runs: Vec<String> = (0..8)
+        .map(|number| {
+            let run = document(&format!("20261121-015427-0000000{number}"), None, 1.0);
+            home.file(&format!("made/{number}.json"), run.to_string())
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        for run in &runs {
+            scope.spawn(|| home.tollgate(["store", "add", "fleet", run]).assert().success());
+        }
+    });
+    let listed = home.json(["store", "list", "fleet", "--format", "json"]);
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(8));
+    assert_eq!(listed["environments"], 1, "equal machines share their facts");
+    assert_eq!(faults(&home), []);
+}
+
+#[test]
+fn a_store_is_a_run_for_who_needs_one() {
+    let home = stored();
+    let id =
+        |meant: &str| home.json(["show", meant, "--format", "json"])["label"].as_str().map(str::to_owned);
+    assert_eq!(id("fleet").as_deref(), Some("third"));
+    assert_eq!(id("fleet:first").as_deref(), Some("first"));
+    assert_eq!(id("fleet:20261120").as_deref(), Some("first"));
+    assert_eq!(id("fleet/runs/20261121-015427-00000001.json").as_deref(), Some("second"));
+    let compared = home.json(["compare", "fleet:first", "fleet", "--format", "json"]);
+    let row = compared["rows"].as_array().expect("rows").iter().find(|row| row["probe"] == "gates/syscall");
+    assert_eq!(row.expect("a row")["verdict"], "slower");
+    assert!(home.output(["export", "fleet", "fleet:first", "--format", "csv"]).contains("node-7"));
+    // A label is one, also where a directory has its name.
+    home.keep(&document("20261121-015440-0001", Some("fleet"), 1.0));
+    assert_eq!(id("fleet").as_deref(), Some("fleet"));
+    assert_eq!(id("./fleet").as_deref(), Some("third"));
+
+    assert!(home.refusal(["show", "fleet:unheard-of"]).contains("store list"));
+    assert!(home.refusal(["show", "fleet:2026112"]).contains("3 kept runs"));
+    assert!(home.refusal(["show", "./made"]).contains("is a directory"));
+    let rows = "fleet/schema=1/date=2026-11-20/20261120-015427-00000000.ndjson";
+    assert!(home.refusal(["show", rows]).contains("runs/"));
+    fs::remove_dir_all(home.path().join("fleet/runs")).expect("removed");
+    assert!(home.refusal(["compare", "./fleet", "./fleet"]).contains("no run documents"));
+}
+
+#[test]
+fn the_list_is_by_day_and_says_what_cannot_be_read() {
+    let home = stored();
+    home.file("fleet/schema=1/date=2026-11-22/20261122-000000-00000009.ndjson", "{\"schema\":1}\n");
+    for columns in ["60", "80", "120"] {
+        let output = home
+            .tollgate(["store", "list", "fleet"])
+            .env("COLUMNS", columns)
+            .assert()
+            .success()
+            .get_output()
+            .stdout
+            .clone();
+        let table = String::from_utf8(output).expect("text");
+        let at = |text: &str| table.find(text).unwrap_or_else(|| panic!("{text} is not in\n{table}"));
+        assert!(
+            at("2026-11-20\n") < at("20261120-015427-00000000")
+                && at("2026-11-21\n") < at("20261121-015427-00000001"),
+            "{table}"
+        );
+        let narrow = table.lines().all(|line| line.chars().count() <= columns.parse().expect("a number"));
+        assert!(narrow, "{columns}:\n{table}");
+        at("is no row");
+    }
+    let empty = Home::new();
+    fs::create_dir_all(empty.path().join("fleet/runs")).expect("made");
+    empty.tollgate(["store", "list", "fleet"]).assert().success().stdout("");
+    assert!(empty.refusal(["store", "list", "."]).contains("no directory of stored runs"));
+    assert!(empty.refusal(["store", "check", "nowhere"]).contains("cannot be read"));
+}
+
+#[test]
+fn a_check_names_everything_that_is_wrong() {
+    let home = stored();
+    assert_eq!(faults(&home), []);
+    home.tollgate(["store", "check", "fleet", "--fail-on", "faults"]).assert().success();
+
+    let day = "fleet/schema=1/date=2026-11-21";
+    let rows = home.path().join(day).join("20261121-015427-00000001.ndjson");
+    let text = fs::read_to_string(&rows).expect("read");
+    let env = text.split("\"env_id\":\"").nth(1).map(|rest| rest[..32].to_owned()).expect("an id");
+    home.file(&format!("{day}/20261121-015427-00000002.ndjson"), &text[..text.len() - 9]);
+    home.file(&format!("{day}/20261121-000000-0000000a.ndjson"), &text);
+    home.file("fleet/schema=1/date=2026-11-25/20261121-015427-00000001.ndjson", &text);
+    let dangling = text.replace(&env, &"0".repeat(32)).replace(ID, "20261121-000000-0000000b");
+    home.file(&format!("{day}/20261121-000000-0000000b.ndjson"), dangling);
+    home.file(&format!("{day}/20261121-000000-0000000c.ndjson"), b"\xff\xfe\n");
+    home.file(&format!("{day}/.20261121-000000-0000000d.ndjson.00c0ffee.tmp"), "{");
+    home.file(&format!("{day}/notes.txt"), "mine");
+    home.file("fleet/runs/20261121-000000-0000000e.json", "{\"schema\":1");
+    let facts = fs::read_to_string(home.path().join(format!("fleet/env/{env}.json"))).expect("read");
+    home.file(&format!("fleet/env/{env}.json"), facts.replace("6.1.1", "6.1.2"));
+    home.file("fleet/env/0123456789abcdef0123456789abcdef.json", facts);
+    symlink("/etc/passwd", home.path().join("fleet/env/link.json")).expect("linked");
+    home.file("fleet/schema=2/date=2026-11-21/x.ndjson", "{}");
+    home.file("fleet/README", "may be there");
+
+    let faults = faults(&home);
+    let about = |part: &str| {
+        let one = faults.iter().find(|(path, _)| path.contains(part));
+        one.map(|(_, fault)| fault.as_str()).unwrap_or_else(|| panic!("nothing about {part} in {faults:#?}"))
+    };
+    assert!(about("00000002.ndjson").contains("cut off"));
+    assert!(about("0000000a.ndjson").contains("another run"));
+    assert!(about("date=2026-11-25/").contains("another day"));
+    assert!(about("0000000b.ndjson").contains("facts that are not there"));
+    assert!(about("0000000c.ndjson").contains("not UTF-8"));
+    assert!(about("00c0ffee.tmp").contains("was being written"));
+    assert!(about("notes.txt").contains("not the lines of a run"));
+    assert!(about("0000000e.json").contains("cut off"));
+    assert!(about(&env).contains("other facts"));
+    assert!(about("0123456789abcdef").contains("another name"));
+    assert!(about("link.json").contains("symbolic link"));
+    assert_eq!(faults.len(), 11, "{faults:#?}");
+    home.tollgate(["store", "check", "fleet"]).assert().success();
+    let said = home
+        .tollgate(["store", "check", "fleet", "--fail-on", "faults"])
+        .assert()
+        .code(1)
+        .get_output()
+        .clone();
+    assert_eq!(common::one_line(&said.stderr), "11 faults in fleet");
+    assert!(String::from_utf8_lossy(&said.stdout).contains("schema=2 was not looked at"));
+}
+
+#[test]
+fn pruning_removes_what_is_ours_and_old() {
+    let home = stored();
+    // These are of the past for as long as this program is used.
+    let mut old = document("20200101-000000-00000001", Some("old"), 1.0);
+    old["started"] = "2020-01-01T00:00:00Z".into();
+    old["environment"]["cpu.model"] =
+        serde_json::json!({"status": "known", "value": "an old one", "source": "CPUID"});
+    let old = home.file("made/old.json", old.to_string());
+    home.tollgate(["store", "add", "fleet", &old]).assert().success();
+    let mut new = document("29990101-000000-00000001", Some("new"), 1.0);
+    new["started"] = "2999-01-01T00:00:00Z".into();
+    let new = home.file("made/new.json", new.to_string());
+    home.tollgate(["store", "add", "fleet", &new]).assert().success();
+    let leftover = "fleet/runs/.20200101-000000-00000002.json.00c0ffee.tmp";
+    home.file(leftover, "{");
+    home.file("fleet/runs/.20200101-000000-00000003.json.00c0ffee.tmp", "being written");
+    home.file("fleet/schema=1/date=2020-01-01/notes.txt", "mine");
+    home.file("elsewhere/date=2020-01-01/20200101-000000-00000009.ndjson", "not ours");
+    symlink(
+        home.path().join("elsewhere/date=2020-01-01"),
+        home.path().join("fleet/schema=1/date=2020-01-02"),
+    )
+    .expect("linked");
+    age(home.path().join(leftover));
+    for entry in fs::read_dir(home.path().join("fleet/env")).expect("read") {
+        age(entry.expect("an entry").path());
+    }
+
+    let before = home.files();
+    let arguments = ["store", "prune", "fleet", "--keep-days", "1000", "--format", "json"];
+    let would = home.json(arguments.into_iter().chain(["--dry-run"]));
+    assert_eq!(home.files(), before);
+    let done = home.json(arguments);
+    assert_eq!(would["removed"], done["removed"]);
+    let removed = done["removed"].as_array().expect("a list");
+    let whys: Vec<&str> = removed.iter().filter_map(|removed| removed["why"].as_str()).collect();
+    assert_eq!(whys, ["old", "old", "unreferenced", "half-written"]);
+    let gone: BTreeSet<String> = removed
+        .iter()
+        .map(|removed| format!("fleet/{}", removed["path"].as_str().expect("a path")))
+        .collect();
+    let left: BTreeSet<String> = before.into_iter().filter(|file| !gone.contains(file)).collect();
+    assert_eq!(home.files().into_iter().collect::<BTreeSet<_>>(), left);
+    assert!(
+        left.contains("elsewhere/date=2020-01-01/20200101-000000-00000009.ndjson"),
+        "no link is followed"
+    );
+    assert!(left.contains("fleet/schema=1/date=2020-01-01/notes.txt"), "what is not ours stays");
+    home.tollgate(["store", "prune", "fleet", "--keep-days", "1000"])
+        .assert()
+        .success()
+        .stdout("Nothing removed.\n");
+}
+
+#[test]
+fn a_day_with_nothing_in_it_goes_as_well() {
+    let home = Home::new();
+    let mut old = document("20200101-000000-00000001", None, 1.0);
+    old["started"] = "2020-01-01T00:00:00Z".into();
+    let old = home.file("old.json", old.to_string());
+    home.tollgate(["store", "add", "fleet", &old]).assert().success();
+    home.tollgate(["store", "prune", "fleet"]).assert().success().stdout("Nothing removed.\n");
+    home.tollgate(["store", "prune", "fleet", "--keep-days", "30"]).assert().success();
+    assert!(!home.path().join("fleet/schema=1/date=2020-01-01").exists());
+}
+
+#[test]
+fn the_page_has_the_columns_that_there_are() {
+    let page =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fleet.md")).expect("the page");
+    let home = Home::new();
+    home.keep(&document(ID, None, 1.0));
+    let line =
+        home.output(["export", "last", "--format", "ndjson"]).lines().next().expect("a line").to_owned();
+    let row: Value = serde_json::from_str(&line).expect("JSON");
+    let columns: BTreeSet<&str> = row.as_object().expect("an object").keys().map(String::as_str).collect();
+
+    let section = page
+        .split("\n## The lines\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("the section");
+    let first_cells =
+        section.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
+    let told: BTreeSet<&str> = first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert_eq!(told, columns);
+
+    let block = |info: &str| {
+        page.split(&format!("```sql {info}\n"))
+            .nth(1)
+            .and_then(|rest| rest.split("\n```").next())
+            .expect("a block")
+    };
+    let words = |text: &str| -> BTreeSet<String> {
+        text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').map(str::to_owned).collect()
+    };
+    for engine in ["duckdb", "spark"] {
+        let names = words(block(engine).split(';').next().expect("the first view"));
+        let missing: Vec<&&str> = columns.iter().filter(|column| !names.contains(**column)).collect();
+        assert!(missing.is_empty(), "{engine}: {missing:?}");
+    }
+}

@@ -1,0 +1,374 @@
+//! The page: that it holds what was measured, is whole by itself, and that no text of a run is more than text on it.
+
+mod common;
+
+use common::{Home, document, measured};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// The page of runs whose documents these are.
+fn page(documents: &[Value]) -> String {
+    let home = Home::new();
+    let files: Vec<String> = documents
+        .iter()
+        .enumerate()
+        .map(|(at, document)| home.file(&format!("{at}.json"), document.to_string()))
+        .collect();
+    let arguments = ["report"].into_iter().chain(files.iter().map(String::as_str)).chain(["-o", "-"]);
+    home.output(arguments)
+}
+
+/// A tag or what stands between two.
+#[derive(Debug, Clone, PartialEq)]
+enum Token<'a> {
+    Tag { name: &'a str, attributes: Vec<(&'a str, &'a str)> },
+    Text(&'a str),
+}
+
+/// The tags of a page that quotes every attribute, and the text between them. What a script or a style holds is text.
+fn tokens(page: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut rest = page;
+    while let Some(at) = rest.find('<') {
+        tokens.push(Token::Text(&rest[..at]));
+        rest = &rest[at + 1..];
+        let end = rest.find(|c: char| c.is_whitespace() || c == '>').expect("a tag ends");
+        let name = &rest[..end];
+        rest = &rest[end..];
+        let mut attributes = Vec::new();
+        loop {
+            rest = rest.trim_start();
+            if let Some(after) = rest.strip_prefix('>').or_else(|| rest.strip_prefix("/>")) {
+                rest = after;
+                break;
+            }
+            let end = rest.find(|c: char| "=> ".contains(c)).expect("an attribute ends");
+            let attribute = &rest[..end];
+            rest = &rest[end..];
+            let mut value = "";
+            if let Some(after) = rest.strip_prefix("=\"") {
+                let end = after.find('"').expect("a value ends");
+                value = &after[..end];
+                rest = &after[end + 1..];
+            } else if let Some(after) = rest.strip_prefix('=') {
+                // Classes of verdicts, which are words of ours.
+                let end = after.find(['>', ' ']).expect("a value ends");
+                assert!(
+                    ["vf", "vs", "vn"].contains(&&after[..end]),
+                    "a value without quotes: {}",
+                    &after[..end]
+                );
+                rest = &after[end..];
+            }
+            attributes.push((attribute, value));
+        }
+        tokens.push(Token::Tag { name, attributes });
+        if name == "script" || name == "style" {
+            let end = rest.find(&format!("</{name}>")).expect("it ends");
+            tokens.push(Token::Text(&rest[..end]));
+            rest = &rest[end..];
+        }
+    }
+    tokens
+}
+
+/// Names of tags and attributes, without the text.
+fn skeleton(page: &str) -> Vec<(&str, Vec<&str>)> {
+    let tags = tokens(page).into_iter().filter_map(|token| match token {
+        Token::Tag { name, attributes } => Some((name, attributes.iter().map(|(name, _)| *name).collect())),
+        Token::Text(_) => None,
+    });
+    tags.collect()
+}
+
+/// That a page asks for nothing, runs nothing but its own script and holds only what pages of ours hold.
+fn expect_harmless(page: &str) {
+    const ATTRIBUTES: [&str; 36] = [
+        "lang",
+        "charset",
+        "http-equiv",
+        "content",
+        "name",
+        "class",
+        "id",
+        "href",
+        "d",
+        "width",
+        "height",
+        "viewBox",
+        "x",
+        "y",
+        "x1",
+        "x2",
+        "y1",
+        "y2",
+        "dx",
+        "role",
+        "aria-hidden",
+        "aria-label",
+        "aria-labelledby",
+        "aria-describedby",
+        "focusable",
+        "title",
+        "tabindex",
+        "scope",
+        "colspan",
+        "preserveAspectRatio",
+        "patternUnits",
+        "data-section",
+        "data-place",
+        "data-least",
+        "data-most",
+        "html",
+    ];
+    let mut scripts = 0;
+    for token in tokens(page) {
+        let Token::Tag { name, attributes } = token else { continue };
+        scripts += usize::from(name == "script");
+        let foreign =
+            ["img", "iframe", "object", "embed", "link", "base", "form", "input", "image", "foreignObject"];
+        assert!(!foreign.contains(&name), "<{name}>");
+        for (attribute, value) in attributes {
+            assert!(ATTRIBUTES.contains(&attribute), "{attribute} of <{name}>");
+            assert!(!attribute.starts_with("on") && attribute != "style" && attribute != "src");
+            assert!(attribute != "href" || value.starts_with('#'), "{value}");
+            assert!(!value.contains(['<', '>']) || attribute == "content", "{value}");
+        }
+    }
+    assert_eq!(scripts, 1);
+    let style = page.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).expect("a style");
+    assert!(!style.contains("@import") && !style.contains("@font-face"));
+    assert!(style.matches("url(").count() == style.matches("url(#").count());
+    let policy = "content=\"default-src 'none'; style-src 'sha256-";
+    assert!(page.contains(policy), "no policy");
+    // Nothing turns the direction of writing, and nothing is unseen.
+    assert!(
+        !page
+            .chars()
+            .any(|c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\0' | '\u{1b}'))
+    );
+}
+
+/// A made-up run in which every text that a document may hold is `text`; names that are refused otherwise are left alone.
+fn telling(text: &str) -> Value {
+    let mut run = document("20261121-015427-0001", Some("place"), 1.0);
+    let name: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
+    run["environment"]["cpu.model"] = json!({"status": "known", "value": text, "source": text});
+    run["environment"]["cpu.flags"] = json!({"status": "known", "value": [text, text], "source": text});
+    run["environment"]["cpu.smt"] = json!({"status": "unknown", "why": format!("refused: {text}")});
+    run["environment"]["run.clock"] = json!({"status": "known", "value": text, "source": text});
+    run["environment"][format!("zz{name}")] = json!({"status": "known", "value": text, "source": text});
+    run["started"] = json!(name);
+    run["tool"]["name"] = json!(name);
+    let rows = run["measurements"].as_array_mut().expect("measurements");
+    rows.push(measured(&format!("zz/{name}"), 50.0, &[text, "b"]));
+    for (at, row) in rows.iter_mut().enumerate() {
+        row["params"] = json!({"by": format!("{at} {name}")});
+        if row["status"] == "measured" {
+            row["notes"] = json!([text, format!("{at}")]);
+            row["tallies"] = json!([{"what": text, "number": 100_000}]);
+            row["group"] = json!(format!("g{name}"));
+            row["against"] = Value::Null;
+        }
+    }
+    rows.push(json!({"probe": "gates/rdtsc", "params": {}, "status": "skipped", "why": text}));
+    rows.push(json!({"probe": "gates/vm-exit", "params": {}, "status": "failed", "error": text}));
+    let mut followed = measured("workloads/make", 2e9, &[]);
+    let traced = traced(text);
+    let number = followed["samples"].as_array().expect("samples").len();
+    followed["traced"] = json!(vec![traced; number]);
+    rows.push(followed);
+    run
+}
+
+fn traced(text: &str) -> Value {
+    let call = json!({"name": text, "count": 3, "errors": 0, "total_ns": 5_000_000, "max_ns": 4_000_000, "on_cpu_ns": 1_000_000,
+                      "sleep_ns": 4_000_000, "disk_ns": 0, "runqueue_ns": 0});
+    json!({
+        "command": [text], "backend": "bpf", "ended": {"exit": 0}, "processors": 2, "wall_ns": 2_000_000_000_u64,
+        "user_ns": 900_000_000, "sys_ns": 300_000_000,
+        "idle": {"runqueue_ns": 100_000_000, "disk_ns": 200_000_000, "sleep_ns": 500_000_000},
+        "processes": 3, "threads": 3, "calls": [call],
+    })
+}
+
+#[test]
+fn a_page_holds_what_was_measured_and_how() {
+    let page = page(&[document("20261121-015427-0001", Some("native"), 1.0)]);
+    expect_harmless(&page);
+    for text in [
+        "<h1>native</h1>",
+        "tollgate run 'gates/user-dispatch'",
+        "The same refused SYSCALL in a thread with system call user dispatch on",
+        "no IA-32 emulation",
+        "it hung",
+        "a note",
+        "executed by hardware, timed by tsc",
+        "system call  80.2 ns",
+        "<td>480<td>500<td>",
+        "kernel.release",
+        "everything that enters the kernel",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn several_places_stand_side_by_side_with_verdicts() {
+    let native = document("20261121-015427-0001", Some("native"), 1.0);
+    let vm = document("20261121-015428-0002", Some("vm"), 1.5);
+    let page = page(&[native, vm]);
+    expect_harmless(&page);
+    for text in [
+        "<h1>vm against native</h1>",
+        "gates/syscall takes 1.50 times as long in vm as in native: 120 ns against 80.2 ns",
+        "kernel.release differs, which is known to move it.",
+        "Of 3 prices that both have, in vm 2 are slower than in native, 0 faster, 1 the same; 0 cannot be told.",
+        "2 of 2 such prices moved.",
+        "<td class=vs>120 ns ×1.50 slower",
+        "<td class=vn>1.00 ns same",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    // Twice the same run is told apart, and nothing differs.
+    let same = document("20261121-015427-0001", None, 1.0);
+    let page = self::page(&[same.clone(), same]);
+    assert!(
+        page.contains("(1)") && page.contains("(2)") && page.contains("No fact differs between the places")
+    );
+}
+
+#[test]
+fn where_the_time_of_a_command_went_is_a_bar() {
+    let page = page(&[telling("openat")]);
+    assert!(
+        page.contains("2.00 s: user 45 %, kernel 15 %, no processor 5.0 %, disk 10 %, asleep 25 %"),
+        "no parts"
+    );
+    assert!(page.contains("<td>openat 5.00 ms in 3 calls"), "no calls");
+    for fill in ["b1", "b2", "b3", "b4", "b5"] {
+        assert!(page.contains(&format!("<rect class=\"{fill}\"")), "{fill}");
+    }
+}
+
+#[test]
+fn the_matrix_of_processors_is_a_heat_map() {
+    let mut run = document("20261121-015427-0001", Some("four"), 1.0);
+    let rows = run["measurements"].as_array_mut().expect("measurements");
+    for (low, high) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+        let mut pair = measured("lines/pingpong", 40.0 + f64::from(low * 10 + high), &[]);
+        pair["params"] = json!({"from": high, "to": low, "protocol": "store"});
+        rows.push(pair);
+    }
+    let page = page(&[run]);
+    expect_harmless(&page);
+    assert!(
+        page.contains("class=\"plot heat\"") && page.contains("<th>2 and 3<td>four<td>store<td>63."),
+        "no map"
+    );
+}
+
+#[test]
+fn a_hostile_run_changes_nothing_outside_its_own_text() {
+    let plain = page(&[telling("plain words")]);
+    for text in [
+        "</script><script>alert(1)</script>",
+        "\"><img src=x onerror=alert(1)>",
+        "'><svg onload=alert(1)>",
+        "--><!--<script>",
+        "]]></title></svg></details></table>",
+        "javascript:alert(1)",
+        "&lt;script&gt; &amp; &#x3c;",
+        "url(http://example.org/) @import 'x'",
+        "\u{202e}turned\u{2066}\u{200b}",
+        "{{ page.title }} {% include x %}",
+    ] {
+        let hostile = page(&[telling(text)]);
+        expect_harmless(&hostile);
+        assert!(skeleton(&hostile) == skeleton(&plain), "{text} changes the page");
+    }
+}
+
+#[test]
+fn what_is_huge_is_cut() {
+    // The text is in some thirty places of the document.
+    let mut run = telling(&"x".repeat(1 << 16));
+    run["environment"]["cpu.model"]["value"] = json!("x".repeat(10 << 20));
+    let page = page(std::slice::from_ref(&run));
+    expect_harmless(&page);
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+    // Thousands of cases are as many rows, and pictures of a bounded number.
+    let rows = run["measurements"].as_array_mut().expect("measurements");
+    rows.clear();
+    for at in 0..4000 {
+        let samples = [1e300, 1e-300, -1.0, 5.0, f64::MAX];
+        rows.push(json!({
+            "probe": format!("gates/{}", at % 300), "params": {"n": at}, "status": "measured", "unit": "ns",
+            "provenance": "hardware", "ops_per_sample": u64::MAX, "clock_hz": 1, "samples": samples, "dropped": 0,
+            "processes": [{"rounds": 5, "dropped": []}], "group": "g",
+        }));
+    }
+    let page = self::page(&[run]);
+    expect_harmless(&page);
+    assert_eq!(page.matches("<tr><th><details>").count(), 4000);
+    assert!(page.len() < 4_000_000, "{} bytes", page.len());
+    assert!(
+        !["NaN%", "\"NaN", "MNaN", "inf%", "Minf"].iter().any(|odd| page.contains(odd)),
+        "no number in a picture"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #[test]
+    fn any_text_is_only_text(text in "[<>\"'&/=a-z \\p{Any}]{1,40}") {
+        let shown = page(&[telling(&text)]);
+        expect_harmless(&shown);
+        prop_assert!(skeleton(&shown) == skeleton(&page(&[telling("plain words")])));
+    }
+}
+
+#[test]
+fn the_page_of_every_case_is_small() {
+    let home = Home::new();
+    let listed = home.json(["list", "--format", "json"]);
+    let mut run = document("20261121-015427-0001", Some("everything"), 1.0);
+    let rows = run["measurements"].as_array_mut().expect("measurements");
+    rows.clear();
+    let mut price = 1.0;
+    for probe in listed["probes"].as_array().expect("probes") {
+        for params in probe["params"].as_array().expect("cases") {
+            price = if price > 1e7 { 1.0 } else { price * 1.05 };
+            let mut row = measured(probe["name"].as_str().expect("a name"), price, &[]);
+            row["params"] = params.clone();
+            rows.push(row);
+        }
+    }
+    let cases = rows.len();
+    assert!(cases > 100, "{cases}");
+    let page = page(&[run]);
+    expect_harmless(&page);
+    // The rest, from the style to the facts, takes the same for each page.
+    assert!(page.len() < 60_000 + cases * 500, "{} bytes for {cases} cases", page.len());
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_a_sentence() {
+    let home = Home::new();
+    home.keep(&document("20261121-015427-0001", Some("native"), 1.0));
+    assert!(home.refusal(["report", "absent", "-o", "page.html"]).contains("absent"));
+    let refusal = home.refusal(["report", "native", "-o", "nowhere/page.html"]);
+    assert_eq!(refusal, "the page was not written: there is no directory nowhere");
+    let refusal = home.refusal(["report", "native", "-o", "."]);
+    assert_eq!(refusal, "the page was not written: . is a directory; name a file in it");
+    let refusal = home.refusal(["report", "native", "-o", "/dev/full"]);
+    assert_eq!(refusal, "the page was not written: /dev/full: No space left on device");
+    let many = ["report"].into_iter().chain(["native"; 21]).chain(["-o", "page.html"]);
+    assert_eq!(home.refusal(many), "21 runs are more than a page holds side by side; name at most 20");
+    let broken = home.file("broken.json", "{\"schema\": 1, \"id\": \"\\ud800\"}");
+    assert!(home.refusal(["report", &broken, "-o", "page.html"]).contains("broken.json"));
+    assert_eq!(home.files(), ["broken.json", "tollgate/runs/20261121-015427-0001.json"]);
+    home.output(["report", "native", "-o", "page.html"]);
+    let written = std::fs::read_to_string(home.path().join("page.html")).expect("a page");
+    assert_eq!(written, home.output(["report", "native", "-o", "-"]));
+}

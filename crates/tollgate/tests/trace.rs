@@ -1,0 +1,471 @@
+//! `tollgate trace`, and what `show` and `compare` make of a command that was followed.
+
+mod common;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Output;
+
+use common::Home;
+use serde_json::{Value, json};
+
+const MS: u64 = 1_000_000;
+
+/// How much of a call's time was on a processor and in each kind of waiting, in milliseconds.
+struct Parts(u64, u64, u64, u64);
+
+fn parts(Parts(on_cpu, sleep, disk, runqueue): Parts) -> Value {
+    json!({"on_cpu_ns": on_cpu * MS, "sleep_ns": sleep * MS, "disk_ns": disk * MS, "runqueue_ns": runqueue * MS})
+}
+
+fn call(name: &str, count: u64, of: Parts) -> Value {
+    let total = (of.0 + of.1 + of.2 + of.3) * MS;
+    let mut call = parts(of);
+    let fields = json!({"name": name, "count": count, "errors": count / 10, "total_ns": total, "max_ns": total / 2,
+        "histogram": [[80, count]]});
+    call.as_object_mut().expect("fields").extend(fields.as_object().expect("fields").clone());
+    call
+}
+
+/// One thread that computes for 600 ms, and removes files: `disk` milliseconds of waiting for a disk.
+fn traced(disk: u64) -> Value {
+    json!({
+        "command": ["rm", "-r", "tree"], "backend": "bpf", "ended": {"exit": 0}, "processors": 2,
+        "wall_ns": (700 + disk) * MS, "user_ns": 600 * MS, "sys_ns": 80 * MS,
+        "idle": {"runqueue_ns": 15 * MS, "disk_ns": disk * MS, "sleep_ns": 5 * MS},
+        "processes": 1, "threads": 1,
+        "calls": [call("unlinkat", 4000, Parts(70, 0, disk, 10)), call("futex", 20, Parts(1, 5, 0, 0)),
+            call("openat", 900, Parts(9, 0, 0, 0))],
+        "outside": parts(Parts(600, 0, 0, 5)),
+        "cost_per_call_ns": 290.0,
+    })
+}
+
+/// A run with one case and one repetition for each execution.
+fn document(id: &str, label: &str, probe: &str, traced: &[Value]) -> Value {
+    let samples: Vec<&Value> = traced.iter().map(|traced| &traced["wall_ns"]).collect();
+    json!({
+        "schema": 1, "tool": {"name": "tollgate", "version": "0.1.0"}, "id": id, "label": label, "place": "vm",
+        "started": "2026-11-21T01:54:27Z", "finished": "2026-11-21T01:55:27Z", "environment": {},
+        "measurements": [{
+            "probe": probe, "params": {}, "status": "measured", "unit": "ns", "provenance": "hardware",
+            "ops_per_sample": 1, "clock_hz": 1_000_000_000, "samples": samples, "dropped": 0,
+            "processes": [{"rounds": traced.len(), "dropped": []}], "group": "trace", "traced": traced,
+        }],
+    })
+}
+
+fn kept() -> Home {
+    let home = Home::new();
+    home.keep(&document("20261121-015427-0001", "fast", "trace/command", &[traced(10)]));
+    home.keep(&document("20261121-015428-0002", "slow", "trace/command", &[traced(300)]));
+    home
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn seconds(value: &Value) -> f64 {
+    value.as_f64().expect("a figure")
+}
+
+#[test]
+fn a_kept_command_is_shown_as_when_it_was_made() {
+    let table = kept().output(["show", "slow"]);
+    assert!(
+        table.starts_with("real 1.00 s   user 600 ms   sys 80.0 ms\nwaiting 320 ms (disk 300 ms,"),
+        "{table}"
+    );
+    assert!(table.contains("rm -r tree: exit status 0"), "{table}");
+    assert!(table.lines().any(|line| line.starts_with("unlinkat ") && line.contains("4,000")), "{table}");
+    let beneath = table.split("wait by nature").nth(1).expect("a section");
+    assert!(beneath.contains("futex") && !beneath.contains("unlinkat"), "{table}");
+    assert!(!table.contains("price"), "{table}");
+    let histogram = kept().output(["show", "slow", "--histogram", "--top=1"]);
+    assert!(histogram.contains("how long single calls took") && histogram.contains('▇'), "{histogram}");
+    assert!(words(&kept().output(["show", "slow", "--by=file"])).contains("No files were added up"));
+    assert!(words(&kept().output(["show", "slow", "--tree"])).contains("Its processes were not added up"));
+}
+
+#[test]
+fn programs_get_the_parts_of_every_call() {
+    let shown = kept().json(["show", "slow", "--format=json"]);
+    let traced = &shown["measurements"][0]["traced"][0];
+    let fields = [
+        "backend",
+        "calls",
+        "command",
+        "cost",
+        "ended",
+        "files",
+        "idle",
+        "missed",
+        "notes",
+        "outside",
+        "processes",
+        "processors",
+        "rule",
+        "sys_s",
+        "threads",
+        "tree",
+        "user_s",
+        "wait_s",
+        "wall_s",
+    ];
+    assert_eq!(traced.as_object().expect("an object").keys().collect::<Vec<_>>(), fields);
+    let call = &traced["calls"][0];
+    let fields = [
+        "count",
+        "disk_s",
+        "errors",
+        "max_s",
+        "mean_s",
+        "name",
+        "on_cpu_s",
+        "p50_s",
+        "p99_s",
+        "runqueue_s",
+        "sleep_s",
+        "total_s",
+        "unfinished",
+        "untold_s",
+        "waits_by_nature",
+    ];
+    assert_eq!(call.as_object().expect("an object").keys().collect::<Vec<_>>(), fields);
+    assert_eq!((&call["name"], &call["waits_by_nature"]), (&"unlinkat".into(), &false.into()));
+    let sum: f64 = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "untold_s"]
+        .iter()
+        .map(|part| seconds(&call[*part]))
+        .sum();
+    assert!((sum - seconds(&call["total_s"])).abs() < 1e-9);
+    assert_eq!(seconds(&traced["wait_s"]), 0.32);
+    assert_eq!((&traced["tree"], &traced["files"]), (&Value::Null, &Value::Null));
+    assert!((seconds(&traced["rule"]["all_cores_s"]) - 0.66).abs() < 1e-9);
+    // What was not followed says so.
+    let home = Home::new();
+    home.keep(&common::document("20261121-015429-0003", None, 1.0));
+    assert_eq!(home.json(["show", "last", "--format=json"])["measurements"][0]["traced"], Value::Null);
+}
+
+#[test]
+fn kinds_of_waiting_that_ptrace_cannot_tell_are_null() {
+    let mut untold = traced(300);
+    untold["backend"] = "ptrace".into();
+    for call in untold["calls"].as_array_mut().expect("calls") {
+        let total =
+            call["total_ns"].as_u64().expect("a number") - call["on_cpu_ns"].as_u64().expect("a number");
+        for kind in ["sleep_ns", "disk_ns", "runqueue_ns"] {
+            call[kind] = 0.into();
+        }
+        call["untold_ns"] = total.into();
+    }
+    for unknown in ["idle", "outside"] {
+        untold.as_object_mut().expect("fields").remove(unknown);
+    }
+    let home = kept();
+    home.keep(&document("20261121-015430-0003", "unsure", "trace/command", &[untold]));
+    let shown = home.json(["show", "unsure", "--format=json"]);
+    let traced = &shown["measurements"][0]["traced"][0];
+    assert_eq!((&traced["wait_s"], &traced["outside"]), (&Value::Null, &Value::Null));
+    assert_eq!(traced["calls"][0]["disk_s"], Value::Null);
+    assert_eq!(seconds(&traced["calls"][0]["untold_s"]), 0.31);
+    assert!(home.output(["show", "unsure"]).contains("waiting unknown\n"));
+    let compared = home.output(["compare", "slow", "unsure"]);
+    let told = words(&compared);
+    assert!(told.contains("Followed by BPF in the base and by ptrace(2) in the other"), "{compared}");
+    assert!(told.contains("waiting, or stopped by ptrace(2) 0 320 ms"), "{compared}");
+}
+
+#[test]
+fn a_difference_is_taken_apart_and_its_calls_are_ranked() {
+    let home = kept();
+    let table = home.output(["compare", "fast", "slow"]);
+    let told = words(&table);
+    assert!(told.contains("trace/command: real 710 ms → 1.00 s (+290 ms, ×1.41)"), "{table}");
+    assert!(told.contains("waiting for a disk 10.0 ms 300 ms +290 ms 100 %"), "{table}");
+    assert!(told.contains("unlinkat 90.0 ms 380 ms +290 ms 100 %"), "{table}");
+    assert!(told.contains("Each had one thread"), "{table}");
+    let document = home.json(["compare", "fast", "slow", "--format=json"]);
+    let held = &document["traces"][0];
+    assert_eq!((&held["probe"], &held["exact"]), (&"trace/command".into(), &true.into()));
+    assert_eq!(document["comparisons"][0]["traces"][0], *held);
+    let difference = seconds(&held["difference_s"]);
+    let sum = |list: &str| -> f64 {
+        held[list].as_array().expect("a list").iter().map(|row| seconds(&row["difference_s"])).sum()
+    };
+    assert!((difference - 0.29).abs() < 1e-12);
+    assert!((sum("parts") - difference).abs() < 1e-9);
+    assert!((sum("calls") + seconds(&held["outside"]["difference_s"]) - difference).abs() < 1e-9);
+    assert_eq!(held["calls"][0]["name"], "unlinkat");
+    assert_eq!(seconds(&held["calls"][0]["disk_s"]), 0.29);
+    // Runs of which nothing was followed have no such section.
+    home.keep(&common::document("20261121-015431-0004", Some("prices"), 1.0));
+    assert_eq!(home.json(["compare", "prices", "prices", "--format=json"])["traces"], json!([]));
+}
+
+#[test]
+fn different_commands_are_not_silently_compared() {
+    let home = kept();
+    let mut other = traced(10);
+    other["command"] = json!(["make", "-j2"]);
+    other["ended"] = json!({"signal": 9});
+    home.keep(&document("20261121-015432-0005", "other", "trace/command", &[other]));
+    let told = words(&home.output(["compare", "fast", "other"]));
+    assert!(told.contains("Different commands: rm -r tree in the base, make -j2 in the other"), "{told}");
+    assert!(told.contains("killed by SIGKILL in the other"), "{told}");
+}
+
+#[test]
+fn of_several_repetitions_the_median_is_taken_apart() {
+    let home = Home::new();
+    let of = |disks: [u64; 3]| disks.map(traced);
+    home.keep(&document("20261121-015427-0001", "warm", "workloads/checkout", &of([30, 10, 20])));
+    home.keep(&document("20261121-015428-0002", "cold", "workloads/checkout", &of([100, 900, 300])));
+    let shown = home.output(["show", "cold"]);
+    assert!(shown.contains("workloads/checkout: real 1.00 s") && shown.contains('▒'), "{shown}");
+    assert!(words(&shown).contains("unlinkat 380 ms (disk 300 ms, on a processor 70.0 ms"), "{shown}");
+    let held = &home.json(["compare", "warm", "cold", "--format=json"])["traces"][0];
+    assert_eq!((&held["base"]["repetitions"], seconds(&held["base"]["wall_s"])), (&3.into(), 0.72));
+    assert_eq!(seconds(&held["other"]["wall_s"]), 1.0);
+    let told = words(&home.output(["compare", "warm", "cold"]));
+    assert!(
+        told.contains("The median repetitions by real time, of 3 in the base and 3 in the other"),
+        "{told}"
+    );
+}
+
+#[test]
+fn no_document_is_too_wide_or_commands_the_terminal() {
+    let home = kept();
+    let evil = format!("\u{1b}]0;owned\u{7}\u{202e}{}", "x".repeat(1 << 20));
+    let mut hostile = traced(300);
+    hostile["command"] = json!([evil, evil]);
+    hostile["notes"] = json!([evil]);
+    hostile["missed"] = json!([{"what": evil, "number": u64::MAX}]);
+    hostile["calls"][0]["name"] = evil.clone().into();
+    hostile["files"] = json!([{"path": evil, "operations": []}]);
+    for number in ["wall_ns", "user_ns", "sys_ns"] {
+        hostile[number] = u64::MAX.into();
+    }
+    let mut document = document("20261121-015433-0006", "evil", "trace/command", &[hostile]);
+    document["measurements"][0]["samples"] = json!([1e9]);
+    home.keep(&document);
+    for width in [54, 60, 80, 120] {
+        for arguments in
+            [vec!["show", "evil"], vec!["show", "evil", "--by=call"], vec!["compare", "evil", "slow"]]
+        {
+            let mut command = home.tollgate(arguments.clone());
+            let output =
+                command.env("COLUMNS", width.to_string()).assert().success().get_output().stdout.clone();
+            let text = String::from_utf8(output).expect("text");
+            assert!(
+                !text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'),
+                "{arguments:?}"
+            );
+            for line in text.lines() {
+                assert!(line.chars().count() <= width, "{arguments:?} at {width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_usage_is_refused_in_one_line() {
+    let home = Home::new();
+    home.refusal(["trace"]);
+    home.refusal(["trace", "--linger=-1", "--", "true"]);
+    home.refusal(["trace", "--by=colour", "--", "true"]);
+    assert!(home.refusal(["trace", "--only=,", "--", "true"]).contains("names no system call"));
+    let absent = home.refusal(["trace", "--timeline=/absent/file.json", "--", "true"]);
+    assert!(absent.contains("--timeline /absent/file.json"), "{absent}");
+    let absent = home.refusal(["trace", "--out=/absent/run.json", "--", "true"]);
+    assert!(absent.contains("--out /absent/run.json"), "{absent}");
+}
+
+/// What `tollgate trace` comes to with these arguments; None, with the reason said, where nothing can be followed here.
+fn followed(home: &Home, arguments: &[&str]) -> Option<Output> {
+    let output = |arguments: &[&str]| {
+        let all = ["trace"].iter().chain(arguments).copied();
+        home.tollgate(all).env("COLUMNS", "100").output().expect("started")
+    };
+    let trial = output(&["--quiet", "--out=/dev/null", "--", "true"]);
+    if !trial.status.success() {
+        eprintln!("skipped: {}", text(&trial.stderr));
+        return None;
+    }
+    Some(output(arguments))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+#[test]
+fn the_commands_output_and_status_are_its_own_and_the_table_is_beside_them() {
+    let home = Home::new();
+    let script = "echo out; echo err >&2; exit 7";
+    let Some(output) = followed(&home, &["--label=mine", "--", "sh", "-c", script]) else { return };
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "out\n"));
+    let beside = text(&output.stderr);
+    assert!(beside.starts_with("err\nreal "), "{beside}");
+    assert!(beside.contains("exit status 7") && beside.contains("kept as"), "{beside}");
+    // The kept one is the same table, but for where it is kept.
+    let shown = home.tollgate(["show", "mine"]).env("COLUMNS", "100").output().expect("started").stdout;
+    let shown = text(&shown);
+    let page = shown.split("run mine ").next().expect("a page");
+    assert!(page.len() > 200 && beside.contains(page), "{beside}\n-----\n{shown}");
+}
+
+#[test]
+fn json_is_one_line_behind_what_the_command_printed() {
+    let home = Home::new();
+    let Some(output) = followed(&home, &["--format=json", "--", "sh", "-c", "echo '{'; true | true"]) else {
+        return;
+    };
+    let printed = text(&output.stdout);
+    let (first, rest) = printed.split_once('\n').expect("lines");
+    assert_eq!((first, rest.lines().count()), ("{", 1));
+    let document: Value = serde_json::from_str(rest).expect("JSON");
+    assert_eq!(document["ended"], json!({"exit": 0}));
+    assert_eq!(document["command"][0], "sh");
+    assert!(document["wall_s"].as_f64() > Some(0.0));
+    assert_eq!(document["kept"].as_str().map(|path| std::path::Path::new(path).exists()), Some(true));
+    assert_eq!(text(&output.stderr), "");
+    if document["backend"] == "rusage" {
+        eprintln!("skipped: nobody follows here: {}", document["notes"]);
+        return;
+    }
+    assert_eq!(document["processes"], 3);
+    let calls = document["calls"].as_array().expect("calls");
+    for call in calls {
+        let part = |name: &str| call[name].as_f64().unwrap_or(0.0);
+        let parts = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "untold_s"];
+        let sum: f64 = parts.iter().map(|name| part(name)).sum();
+        assert!((sum - part("total_s")).abs() <= 0.01 * part("total_s") + 1e-9, "{call}");
+    }
+    let waits = calls.iter().find(|call| call["name"] == "wait4").expect("the shell waits for its children");
+    assert_eq!(waits["waits_by_nature"], true);
+}
+
+#[test]
+fn a_command_that_cannot_start_says_why_with_the_shells_status() {
+    let home = Home::new();
+    if followed(&home, &["--", "true"]).is_none() {
+        return;
+    }
+    let refusal = |command: &str, status: i32| {
+        let output = home.tollgate(["trace", "--", command]).output().expect("started");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(status), 0));
+        common::one_line(&output.stderr)
+    };
+    let sentence = refusal("no-such-program", 127);
+    assert!(sentence.contains("no-such-program"), "{sentence}");
+    let script = home.file("not-executable", "#!/bin/sh\n");
+    let sentence = refusal(&script, 126);
+    assert!(sentence.contains("not-executable"), "{sentence}");
+}
+
+#[test]
+fn a_signal_that_ends_the_command_ends_tollgate() {
+    let home = Home::new();
+    let Some(output) = followed(&home, &["--", "sh", "-c", "kill -TERM $$"]) else { return };
+    assert_eq!(output.status.signal(), Some(15));
+    assert!(text(&output.stderr).contains("killed by SIGTERM"));
+    assert_eq!(
+        home.json(["show", "last", "--format=json"])["measurements"][0]["traced"][0]["ended"],
+        json!({"signal": 15})
+    );
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_is_said_and_changes_nothing() {
+    let home = Home::new();
+    let Some(output) = followed(&home, &["--out=/dev/full", "--", "sh", "-c", "exit 3"]) else { return };
+    assert_eq!(output.status.code(), Some(3));
+    let beside = text(&output.stderr);
+    assert!(beside.starts_with("real ") && beside.contains("not kept: /dev/full: No space left"), "{beside}");
+    let mut homeless = home.tollgate(["trace", "--", "sh", "-c", "exit 4"]);
+    let output = homeless.env_remove("XDG_DATA_HOME").env_remove("HOME").output().expect("started");
+    assert_eq!(output.status.code(), Some(4));
+    assert!(words(&text(&output.stderr)).contains("will not be kept"), "{}", text(&output.stderr));
+    let mut nowhere = home.tollgate(["trace", "--quiet", "--", "sh", "-c", "exit 5"]);
+    let output = nowhere.env("XDG_DATA_HOME", "/dev/null/runs").output().expect("started");
+    assert_eq!(output.status.code(), Some(5));
+    assert!(text(&output.stderr).contains("cannot be kept in /dev/null/runs"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_timeline_has_the_calls_of_every_process() {
+    let home = Home::new();
+    let file = home.path().join("timeline.json").display().to_string();
+    let arguments = ["--quiet", "--timeline", &file, "--", "sh", "-c", "sleep 0.02; true | true"];
+    let Some(output) = followed(&home, &arguments) else { return };
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+    let shown = home.json(["show", "last", "--format=json"]);
+    let traced = &shown["measurements"][0]["traced"][0];
+    assert_eq!(traced["tree"], Value::Null, "it was not asked for");
+    if traced["backend"] == "rusage" {
+        eprintln!("skipped: nobody follows here: {}", traced["notes"]);
+        return;
+    }
+    let timeline: Value = serde_json::from_slice(&std::fs::read(&file).expect("written")).expect("JSON");
+    let entries = timeline["traceEvents"].as_array().expect("events");
+    let of = |phase: &str| entries.iter().filter(|entry| entry["ph"] == phase).collect::<Vec<_>>();
+    assert_eq!(of("M").len() as u64, traced["processes"].as_u64().expect("a number"));
+    let calls: u64 =
+        traced["calls"].as_array().expect("calls").iter().filter_map(|call| call["count"].as_u64()).sum();
+    assert!(of("X").len() as u64 >= calls, "{} events of {calls} calls", of("X").len());
+    let sleep = of("X").into_iter().find(|event| event["name"] == "clock_nanosleep").expect("the sleep");
+    assert!(sleep["dur"].as_f64() >= Some(20_000.0), "{sleep}");
+    assert!(of("X").iter().all(|event| event["ts"].as_f64() >= Some(0.0)));
+}
+
+#[test]
+fn files_and_processes_are_added_up_where_they_are_asked_for() {
+    for backend in ["--backend=bpf", "--backend=ptrace"] {
+        let home = Home::new();
+        let script = "cat /etc/passwd >/dev/null; true | true";
+        let arguments = ["trace", backend, "--by=file", "--tree", "--", "sh", "-c", script];
+        let output = home.tollgate(arguments).output().expect("started");
+        if output.status.code() == Some(2) {
+            eprintln!("skipped: {}", text(&output.stderr));
+            continue;
+        }
+        let beside = text(&output.stderr);
+        assert!(beside.contains("└ ") && beside.contains("dearest call"), "{beside}");
+        let shown = home.json(["show", "last", "--format=json"]);
+        let traced = &shown["measurements"][0]["traced"][0];
+        assert_eq!(traced["tree"].as_array().map(Vec::len), Some(4));
+        let files =
+            traced["files"].as_array().unwrap_or_else(|| panic!("{backend}: no files: {}", traced["notes"]));
+        let read = files.iter().find(|file| file["path"] == "/etc/passwd").expect("the file that was read");
+        let bytes: u64 = read["operations"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|done| done["bytes"].as_u64())
+            .sum();
+        let length = std::fs::metadata("/etc/passwd").map(|file| file.len()).expect("a file");
+        assert_eq!(bytes, length, "{read}");
+    }
+}
+
+#[test]
+fn only_the_calls_that_are_asked_for_are_counted() {
+    for backend in ["--backend=bpf", "--backend=ptrace"] {
+        let home = Home::new();
+        let arguments = ["trace", "--format=json", backend, "--only=openat,close", "--", "cat", "/dev/null"];
+        let output = home.tollgate(arguments).output().expect("started");
+        if output.status.code() == Some(2) {
+            eprintln!("skipped: {}", text(&output.stderr));
+            continue;
+        }
+        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let calls = document["calls"].as_array().expect("calls");
+        let mut names: Vec<&str> = calls.iter().filter_map(|call| call["name"].as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["close", "openat"], "{backend}");
+        assert!(calls.iter().all(|call| call["count"].as_u64() >= Some(1)), "{backend}: {calls:?}");
+        assert!(document["notes"].to_string().contains("only these calls were followed: openat, close"));
+    }
+}

@@ -1,0 +1,357 @@
+//! The suite of workloads: every case answered, work that was not done noticed, nothing left behind.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use common::marked::listed;
+use common::{Home, expect_answer};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// Two runs at a time would be each other's noise.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// On the disk that holds the build; the directory for temporary files may be in memory.
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory")
+}
+
+/// A run of some cases in a directory.
+fn program(patterns: &[&str], seconds: u32, within: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.arg("run").args(patterns).args(["--quiet", "--time", &seconds.to_string()]);
+    command.arg("--dir").arg(within).env("HOME", within).env_remove("XDG_DATA_HOME");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The document of a run that goes well, and how long it took.
+fn document(mut command: Command) -> (Value, Duration) {
+    let began = Instant::now();
+    let output = command.args(["--out", "-"]).output().expect("the program starts");
+    let took = began.elapsed();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    (serde_json::from_slice(&output.stdout).expect("a document"), took)
+}
+
+fn rows(document: &Value) -> &Vec<Value> {
+    document["measurements"].as_array().expect("measurements")
+}
+
+fn reason(row: &Value) -> &str {
+    row["why"].as_str().or(row["error"].as_str()).unwrap_or_default()
+}
+
+fn expect_empty(directory: &Path) {
+    let left: Vec<PathBuf> =
+        fs::read_dir(directory).expect("ours").flatten().map(|entry| entry.path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Processes that are somewhere beneath a directory.
+fn within(directory: &Path) -> Vec<String> {
+    let directory = directory.canonicalize().expect("a path");
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let is_there =
+        |path: &PathBuf| fs::read_link(path.join("cwd")).is_ok_and(|at| at.starts_with(&directory));
+    let paths = processes.map(|entry| entry.path()).filter(is_there);
+    paths.map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default()).collect()
+}
+
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        match look() {
+            Some(found) => return found,
+            None => assert!(began.elapsed() < Duration::from_secs(20), "{what} did not happen"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn every_case_is_answered_in_time_and_nothing_is_left() {
+    let _alone = alone();
+    let place = directory();
+    let (run, took) = document(program(&["workloads"], 25, place.path()));
+    assert!(took < Duration::from_secs(28), "took {took:?}");
+    expect_empty(place.path());
+    assert!(within(place.path()).is_empty());
+    let small = |(_, params): &(Value, Value)| params["size"] == "small";
+    let answered: Vec<(Value, Value)> =
+        rows(&run).iter().map(|row| (row["probe"].clone(), row["params"].clone())).collect();
+    let listed: Vec<(Value, Value)> = listed(&["workloads"]).into_iter().filter(small).collect();
+    assert_eq!(answered, listed);
+    for row in rows(&run) {
+        println!("{} {}: {} {}", row["probe"], row["params"], row["status"], reason(row));
+        match row["status"].as_str() {
+            Some("measured") => is_whole(row),
+            Some("skipped") => {
+                let why = reason(row);
+                assert!(why.contains("install") || why.starts_with("nothing is cold"), "{row}");
+            }
+            // A slow place has not the time for each of the builds.
+            _ => assert!(row["probe"] == "workloads/build" && reason(row).contains("time"), "{row}"),
+        }
+    }
+    let versions = run["environment"].as_object().expect("facts").keys();
+    assert!(versions.filter(|name| name.starts_with("workloads.")).count() >= 3, "{}", run["environment"]);
+}
+
+/// That each sample says where its time went, and is a repetition of its own.
+fn is_whole(row: &Value) {
+    let samples = row["samples"].as_array().expect("samples");
+    let traced = row["traced"].as_array().expect("executions");
+    assert_eq!(samples.len(), traced.len(), "{}", row["probe"]);
+    for (sample, traced) in samples.iter().zip(traced) {
+        assert_eq!(sample.as_f64(), traced["wall_ns"].as_f64());
+        assert!(
+            traced["user_ns"]
+                .as_u64()
+                .zip(traced["sys_ns"].as_u64())
+                .is_some_and(|(user, sys)| user + sys > 0)
+        );
+        assert_eq!(traced["ended"], json!({"exit": 0}));
+    }
+    let processes = row["processes"].as_array().expect("processes");
+    assert!(processes.iter().all(|process| process["rounds"] == 1), "{processes:?}");
+    let notes = row["notes"].to_string();
+    assert!(notes.contains("checked after each run"), "{notes}");
+}
+
+#[test]
+fn they_are_not_part_of_a_run_that_nobody_asked_them_of() {
+    let home = Home::new();
+    let line = home.refusal(["run", "gates/call", "--time", "1", "--size", "large"]);
+    assert!(line.starts_with("--size ") && line.contains("no case of the suite workloads"), "{line}");
+    let line = home.refusal(["run", "workloads", "--time", "1", "--cpu", "0"]);
+    assert!(line.starts_with("--cpu ") && line.contains("only workloads"), "{line}");
+    let line = home.refusal(["run", "workloads/chekout", "--time", "1"]);
+    assert!(line.contains("near is workloads/checkout"), "{line}");
+    let list = home.output(["list"]);
+    assert!(list.contains("workloads: ") && list.contains("only where they are asked for"), "{list}");
+}
+
+/// A run that somebody made up: six repetitions of each of these, about so many milliseconds long.
+fn made_up(prices: &[(&str, Value, f64)]) -> Value {
+    let measurement = |(probe, params, ms): &(&str, Value, f64)| {
+        let samples: Vec<f64> = (0..6).map(|n| ms * 1e6 * (1.0 + f64::from(n) / 100.0)).collect();
+        let mut row = common::measured(probe, 1.0, &[]);
+        row["params"] = params.clone();
+        row["processes"] = json!(vec![json!({"rounds": 1, "dropped": []}); samples.len()]);
+        row["samples"] = json!(samples);
+        (row["ops_per_sample"], row["dropped"], row["group"]) = (json!(1), json!(0), json!("workloads"));
+        row
+    };
+    let mut run = common::document("20261121-015427-0001", None, 1.0);
+    run["measurements"] = prices.iter().map(measurement).collect();
+    run
+}
+
+#[test]
+fn what_several_rows_say_together_is_said_where_it_is_beyond_doubt() {
+    let home = Home::new();
+    let build = |cache: &str, jobs: Value| json!({"size": "small", "cache": cache, "jobs": jobs});
+    let grep = |cache: &str| json!({"size": "small", "cache": cache});
+    let run = made_up(&[
+        ("workloads/build", build("cold", json!(1)), 4010.0),
+        ("workloads/build", build("warm", json!(1)), 4000.0),
+        ("workloads/build", build("warm", json!("all")), 2000.0),
+        ("workloads/grep", grep("cold"), 12.0),
+        ("workloads/grep", grep("warm"), 4.0),
+    ]);
+    let file = home.file("run.json", run.to_string());
+    let shown = home.output(["show", &file]);
+    let sentences = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cold = "Of the small tree, what is not in the page cache takes longer: grep 3.0 times.";
+    assert!(sentences.contains(cold), "{shown}");
+    let jobs =
+        "Building the small tree with a job for each processor takes 50 % of the time that one job takes.";
+    assert!(sentences.contains(jobs), "{shown}");
+}
+
+#[test]
+fn in_memory_nothing_is_cold() {
+    let _alone = alone();
+    let Ok(place) = tempfile::tempdir_in("/dev/shm") else {
+        return println!("skipped: no directory can be made in /dev/shm");
+    };
+    let (run, _) = document(program(&["workloads/grep"], 5, place.path()));
+    for row in rows(&run) {
+        match row["params"]["cache"] == "cold" {
+            true => assert!(
+                row["status"] == "skipped" && reason(row).starts_with("nothing is cold here"),
+                "{row}"
+            ),
+            false => assert_ne!(row["status"], "failed", "{row}"),
+        }
+    }
+    expect_empty(place.path());
+}
+
+/// A directory of programs, to be the only one that is looked into.
+struct Programs(tempfile::TempDir);
+
+impl Programs {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    /// Does what the script says.
+    fn fake(self, name: &str, script: &str) -> Self {
+        let path = self.0.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("ours");
+        self
+    }
+
+    /// The real one; false where there is none.
+    fn real(&self, name: &str) -> bool {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let found =
+            std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.exists());
+        found.is_some_and(|found| symlink(found, self.0.path().join(name)).is_ok())
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_package() {
+    let _alone = alone();
+    let (place, none) = (directory(), Programs::new());
+    let mut command = program(&["workloads"], 5, place.path());
+    command.env("PATH", none.0.path());
+    let (run, _) = document(command);
+    let package = |probe: &str| match probe {
+        "workloads/checkout" => "git",
+        "workloads/tags" => "universal-ctags",
+        "workloads/build" => "make",
+        "workloads/unpack" => "tar",
+        _ => "grep",
+    };
+    for row in rows(&run) {
+        expect_answer(row);
+        let why = reason(row);
+        assert_eq!(row["status"], "skipped", "{row}");
+        let package = package(row["probe"].as_str().expect("a name"));
+        assert!(
+            why.starts_with("nothing is cold") || (why.contains("install") && why.contains(package)),
+            "{row}"
+        );
+    }
+    expect_empty(place.path());
+}
+
+#[test]
+fn a_program_that_does_not_do_its_work_fails() {
+    let _alone = alone();
+    let place = directory();
+    let programs = Programs::new()
+        .fake("git", "exit 0")
+        .fake("tar", "exit 0")
+        .fake("ctags", "test \"$1\" = --version && echo 'Universal Ctags 0'; : > ../tags")
+        .fake("grep", "echo one")
+        .fake(
+            "cc",
+            "while [ $# -gt 1 ]; do [ \"$1\" = -o ] && { : > \"$2\"; chmod 755 \"$2\"; }; shift; done",
+        );
+    let builds = ["make", "sh", "mkdir", "chmod"].iter().all(|name| programs.real(name));
+    let mut command = program(&["workloads"], 20, place.path());
+    command.env("PATH", programs.0.path());
+    let (run, _) = document(command);
+    for row in rows(&run) {
+        let why = reason(row);
+        println!("{} {}: {} {why}", row["probe"], row["params"], row["status"]);
+        if row["status"] == "skipped" {
+            assert!(why.starts_with("nothing is cold") || !builds, "{row}");
+            continue;
+        }
+        let expected = match row["probe"].as_str() {
+            Some("workloads/checkout" | "workloads/unpack") => "ended well, but there are 0 files",
+            Some("workloads/tags") => "its table has 0 functions",
+            Some("workloads/grep") => "it found 1 lines",
+            _ => "printed nothing",
+        };
+        assert!(row["status"] == "failed" && why.contains(expected), "{row}");
+    }
+    expect_empty(place.path());
+}
+
+#[test]
+fn a_program_that_hangs_takes_no_more_than_its_time() {
+    let _alone = alone();
+    let place = directory();
+    let programs = Programs::new().fake("tar", "[ \"$1\" = --version ] || exec sleep 1000");
+    if !programs.real("sleep") || !programs.real("grep") {
+        return println!("skipped: no sleep, or no grep");
+    }
+    let mut command =
+        program(&["workloads/unpack{cache=warm}", "workloads/grep{cache=warm}"], 6, place.path());
+    command.env("PATH", programs.0.path());
+    let (run, took) = document(command);
+    assert!(took < Duration::from_secs(9), "took {took:?}");
+    let find = |probe| rows(&run).iter().find(|row| row["probe"] == probe).expect("a row");
+    assert_eq!(find("workloads/grep")["status"], "measured");
+    assert!(reason(find("workloads/unpack")).contains("longer than the run had time"), "{run}");
+    expect_empty(place.path());
+    assert!(within(place.path()).is_empty());
+}
+
+/// A run in the middle of its work.
+fn begun(place: &Path, after: Duration) -> Child {
+    let mut command = program(&["workloads"], 60, place);
+    command.args(["--out", "/dev/null"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().expect("the program starts");
+    wait_for("the source tree", || {
+        assert!(run.try_wait().expect("ours").is_none(), "it ended by itself");
+        fs::read_dir(place).expect("ours").next().map(drop)
+    });
+    std::thread::sleep(after);
+    run
+}
+
+#[test]
+fn interrupted_it_ends_at_once_and_leaves_nothing() {
+    let _alone = alone();
+    let place = directory();
+    for (signal, status, after) in
+        [(Signal::INT, 130, 50), (Signal::TERM, 143, 1500), (Signal::INT, 130, 5000)]
+    {
+        let mut run = begun(place.path(), Duration::from_millis(after));
+        kill_process(Pid::from_child(&run), signal).expect("ours");
+        let began = Instant::now();
+        let ended = run.wait().expect("waited");
+        assert_eq!(ended.code(), Some(status));
+        assert!(began.elapsed() < Duration::from_secs(3), "it went on for {:?}", began.elapsed());
+        expect_empty(place.path());
+        assert!(within(place.path()).is_empty(), "{:?}", within(place.path()));
+    }
+}
+
+#[test]
+fn killed_its_programs_end_and_the_next_run_takes_its_files_away() {
+    let _alone = alone();
+    let place = directory();
+    for after in [1500, 5000] {
+        let mut run = begun(place.path(), Duration::from_millis(after));
+        run.kill().expect("ours");
+        run.wait().expect("waited");
+        wait_for("the end of its programs", || within(place.path()).is_empty().then_some(()));
+    }
+    assert!(fs::read_dir(place.path()).expect("ours").next().is_some());
+    let (run, _) = document(program(&["workloads/grep{cache=warm}"], 3, place.path()));
+    assert_ne!(rows(&run)[0]["status"], "failed", "{run}");
+    expect_empty(place.path());
+}

@@ -1,0 +1,82 @@
+// Opens pages in Chromium and looks at what it makes of them; see tests/page/check. SHOTS=DIR keeps what is seen.
+import {readFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {basename} from 'node:path';
+import {pathToFileURL} from 'node:url';
+import puppeteer from 'puppeteer-core';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const widths = [360, 1280, 3840];
+const schemes = ['light', 'dark'];
+const faults = [];
+const fault = (page, text) => { faults.push(`${basename(page)}: ${text}`); };
+
+// What everybody must find without the script: every text of a cell of a table.
+const numbers = page => page.evaluate(() => [...document.querySelectorAll('td')].map(cell => cell.textContent).join('\n'));
+// Widths are compared with all that can be unfolded open: what is folded has none.
+const unfold = page => page.evaluate(() => { for (const details of document.querySelectorAll('details')) details.open = true; });
+const sideways = page => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+async function opened(browser, file, {script, width, scheme}) {
+  const page = await browser.newPage();
+  await page.setJavaScriptEnabled(script);
+  await page.setViewport({width, height: 1000});
+  await page.emulateMediaFeatures([{name: 'prefers-color-scheme', value: scheme}]);
+  page.on('console', message => {
+    if (['error', 'warn'].includes(message.type())) fault(file, `console: ${message.text()}`);
+  });
+  page.on('pageerror', error => fault(file, `script: ${error.message}`));
+  page.on('request', request => {
+    if (request.url() !== pathToFileURL(file).href) fault(file, `request: ${request.url()}`);
+  });
+  page.on('dialog', dialog => { fault(file, `dialog: ${dialog.message()}`); dialog.dismiss(); });
+  await page.goto(pathToFileURL(file).href, {waitUntil: 'load'});
+  return page;
+}
+
+async function look(browser, file) {
+  const plain = await opened(browser, file, {script: false, width: 1280, scheme: 'light'});
+  const without = await numbers(plain);
+  await plain.close();
+  if (without.length < 100) fault(file, 'there are no numbers without the script');
+
+  for (const scheme of schemes) {
+    for (const width of widths) {
+      const page = await opened(browser, file, {script: true, width, scheme});
+      if (process.env.SHOTS) {
+        await page.screenshot({path: `${process.env.SHOTS}/${basename(file, '.html')}-${width}-${scheme}.png`, fullPage: true});
+      }
+      await unfold(page);
+      const over = await sideways(page);
+      if (over > 0) fault(file, `at ${width} pixels it is ${over} pixels too wide`);
+      if (await numbers(page) !== without) fault(file, 'the script changes numbers');
+      // Every rule once in each scheme, at the width where most wraps.
+      if (width === 360) {
+        await page.evaluate(axe);
+        const found = await page.evaluate(async () => (await globalThis.axe.run(document, {resultTypes: ['violations']})).violations);
+        for (const {id, help, nodes} of found) fault(file, `${scheme}: ${id}: ${help}: ${nodes[0].html.slice(0, 200)} (${nodes.length} of them)`);
+      }
+      // The script sorts: by the second column, and the greatest first after another press.
+      if (width === 1280 && scheme === 'light') {
+        const sorted = await page.evaluate(() => {
+          const table = document.querySelector('table.prices');
+          const button = table.querySelectorAll('thead button')[1];
+          button.click();
+          return table.querySelectorAll('thead th')[1].ariaSort;
+        });
+        if (sorted !== 'ascending') fault(file, 'tables cannot be sorted');
+      }
+      await page.close();
+    }
+  }
+}
+
+const browser = await puppeteer.launch({executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu']});
+try {
+  for (const file of process.argv.slice(2)) await look(browser, file);
+} finally {
+  await browser.close();
+}
+for (const text of faults) console.log(`failed: ${text}`);
+if (faults.length) process.exit(1);
+console.log(`${process.argv.length - 2} pages: no request, no error, no violation, at ${widths.join(', ')} pixels, light and dark`);
