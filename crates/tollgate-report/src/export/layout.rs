@@ -89,7 +89,7 @@ pub fn files(run: &Run) -> Result<Files, LayoutError> {
 
 /// The day of a moment in a run document.
 pub fn day(started: &str) -> Option<Date> {
-    started.parse().ok().map(|moment: Moment| moment.date)
+    started.parse().ok().map(|moment: Moment| moment.date())
 }
 
 /// Where the lines of a run are.

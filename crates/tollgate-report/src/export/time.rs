@@ -2,41 +2,26 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::{Duration, SystemTime};
 
-/// A day of the Gregorian calendar.
+const DAY: u64 = 86_400;
+
+/// A day of the Gregorian calendar, from 1970-01-01.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Date {
-    year: u16,
-    month: u8,
-    day: u8,
-}
+pub struct Date(u64);
 
 impl Date {
     /// Days since 1970-01-01.
     pub fn days(self) -> i64 {
-        // March first, so that the day that comes and goes is a year's last (Howard Hinnant, "chrono-Compatible Low-Level Date
-        // Algorithms").
-        let month = i64::from(self.month);
-        let year = i64::from(self.year) - i64::from(month <= 2);
-        let of_year = (153 * ((month + 9) % 12) + 2) / 5 + i64::from(self.day) - 1;
-        year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
-    }
-
-    fn exists(self) -> bool {
-        let leap =
-            self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
-        let days = match self.month {
-            2 => 28 + u8::from(leap),
-            4 | 6 | 9 | 11 => 30,
-            _ => 31,
-        };
-        (1..=12).contains(&self.month) && (1..=days).contains(&self.day) && self.year > 0
+        self.0 as i64
     }
 }
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+        let midnight = SystemTime::UNIX_EPOCH + Duration::from_secs(self.0 * DAY);
+        let text = humantime::format_rfc3339_seconds(midnight).to_string();
+        f.write_str(text.split('T').next().unwrap_or_default())
     }
 }
 
@@ -50,31 +35,26 @@ impl FromStr for Date {
 
     /// `YYYY-MM-DD`.
     fn from_str(text: &str) -> Result<Self, NoSuchTime> {
-        let bytes = text.as_bytes();
-        if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
+        if text.len() != "YYYY-MM-DD".len() {
             return Err(NoSuchTime);
         }
-        let date = Self {
-            year: number(&bytes[..4])?,
-            month: number(&bytes[5..7])? as u8,
-            day: number(&bytes[8..])? as u8,
-        };
-        date.exists().then_some(date).ok_or(NoSuchTime)
+        format!("{text}T00:00:00Z").parse().map(|moment: Moment| moment.date())
     }
 }
 
 /// A second of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
-    /// The day in UTC.
-    pub date: Date,
-    second: u32,
-}
+pub struct Moment(u64);
 
 impl Moment {
     /// Seconds since 1970-01-01T00:00:00Z.
     pub fn unix(self) -> i64 {
-        self.date.days() * 86_400 + i64::from(self.second)
+        self.0 as i64
+    }
+
+    /// The day in UTC.
+    pub fn date(self) -> Date {
+        Date(self.0 / DAY)
     }
 }
 
@@ -83,31 +63,10 @@ impl FromStr for Moment {
 
     /// `YYYY-MM-DDTHH:MM:SSZ`; a fraction of the second is left out.
     fn from_str(text: &str) -> Result<Self, NoSuchTime> {
-        let (date, time) = text.split_once('T').ok_or(NoSuchTime)?;
-        let time = time.strip_suffix('Z').ok_or(NoSuchTime)?;
-        let whole = match time.split_once('.') {
-            Some((whole, fraction)) if fraction.bytes().all(|byte| byte.is_ascii_digit()) => whole,
-            Some(_) => return Err(NoSuchTime),
-            None => time,
-        };
-        let bytes = whole.as_bytes();
-        if bytes.len() != 8 || bytes[2] != b':' || bytes[5] != b':' {
-            return Err(NoSuchTime);
-        }
-        let (hour, minute, second) = (number(&bytes[..2])?, number(&bytes[3..5])?, number(&bytes[6..])?);
-        if hour > 23 || minute > 59 || second > 60 {
-            return Err(NoSuchTime);
-        }
-        let second = u32::from(hour) * 3600 + u32::from(minute) * 60 + u32::from(second);
-        Ok(Self { date: date.parse()?, second })
+        let moment = humantime::parse_rfc3339(text).map_err(|_| NoSuchTime)?;
+        let since = moment.duration_since(SystemTime::UNIX_EPOCH).map_err(|_| NoSuchTime)?;
+        Ok(Self(since.as_secs()))
     }
-}
-
-fn number(digits: &[u8]) -> Result<u16, NoSuchTime> {
-    digits.iter().try_fold(0, |number: u16, byte| match byte {
-        b'0'..=b'9' => Ok(number * 10 + u16::from(byte - b'0')),
-        _ => Err(NoSuchTime),
-    })
 }
 
 #[cfg(test)]

@@ -69,7 +69,9 @@ impl Curves {
                 svg.line("g m", [x, x], [bottom, bottom + 4.0]);
             }
             let class = if tick.is_main { "a" } else { "a w" };
-            svg.text(class, x, bottom + 16.0, Anchor::Middle, 0.0, tick.name.as_str());
+            // At the right end there is no room beside the picture.
+            let anchor = if x > 97.0 { Anchor::End } else { Anchor::Middle };
+            svg.text(class, x, bottom + 16.0, anchor, 0.0, tick.name.as_str());
         }
         for (at, tick) in self.marked.iter().enumerate() {
             let Some(x) = self.across.percent(tick.at) else { continue };
