@@ -60,12 +60,15 @@ fn expect_empty(directory: &Path) {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Processes that are somewhere beneath a directory.
+/// Processes that are somewhere beneath a directory, or have something open there: a lock is held until the last of them ends.
 fn within(directory: &Path) -> Vec<String> {
     let directory = directory.canonicalize().expect("a path");
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let is_there =
-        |path: &PathBuf| fs::read_link(path.join("cwd")).is_ok_and(|at| at.starts_with(&directory));
+    let leads_there = |link: PathBuf| fs::read_link(link).is_ok_and(|at| at.starts_with(&directory));
+    let is_there = |path: &PathBuf| {
+        let descriptors = fs::read_dir(path.join("fd")).into_iter().flatten().flatten();
+        leads_there(path.join("cwd")) || descriptors.map(|entry| entry.path()).any(leads_there)
+    };
     let paths = processes.map(|entry| entry.path()).filter(is_there);
     paths.map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default()).collect()
 }
