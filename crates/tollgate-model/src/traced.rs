@@ -251,7 +251,7 @@ pub fn bucket_low(bucket: u32) -> u64 {
 
 impl Call {
     /// The time that a share `q` of the calls took no longer than, from the histogram: the middle of the bucket it
-    /// falls into, never above the longest call. None without a histogram.
+    /// falls into, never above the longest call; that one itself where it is alone in its bucket. None without a histogram.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let all: u64 = self.histogram.iter().map(|(_, calls)| *calls).sum();
         let wanted = ((all as f64 * q).ceil() as u64).max(1);
@@ -260,6 +260,9 @@ impl Call {
             seen = seen.saturating_add(calls);
             if seen >= wanted {
                 let (low, next) = (bucket_low(bucket), bucket_low(bucket + 1));
+                if calls == 1 && seen == all && self::bucket(self.max_ns) == bucket {
+                    return Some(self.max_ns);
+                }
                 return Some((low + (next - low) / 2).min(self.max_ns.max(low)));
             }
         }
@@ -327,6 +330,26 @@ mod tests {
             assert!(low < 8 || (next - low) * 8 <= low);
         }
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn a_call_that_was_made_once_took_what_it_took() {
+        let of = |histogram: Vec<(u32, u64)>| Call {
+            name: "clock_nanosleep".to_owned(),
+            count: 1,
+            errors: 0,
+            unfinished: 0,
+            total_ns: 1_000_090_554,
+            max_ns: 1_000_090_554,
+            parts: Parts::default(),
+            histogram,
+        };
+        let once = of(vec![(bucket(1_000_090_554), 1)]);
+        assert_eq!((once.quantile_ns(0.5), once.quantile_ns(0.99)), (Some(once.max_ns), Some(once.max_ns)));
+        // Of two in one bucket the shorter one is not known.
+        assert!(of(vec![(once.histogram[0].0, 2)]).quantile_ns(0.5) < Some(once.max_ns));
+        // A document may say what it likes.
+        assert!(of(vec![(3, 1)]).quantile_ns(0.5) < Some(8));
     }
 
     #[test]

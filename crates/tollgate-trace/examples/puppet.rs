@@ -3,7 +3,8 @@
 //! `puppet calls N`: N calls of getppid(2). `errors N`: N of close(2) that fail. `threads N`: N threads, each one call of getppid(2).
 //! `forks N`: N processes one after the other. `exec`: a thread beside the first one executes `true`. `busy MS`: no calls. `pipe MS`: reads what a
 //! busy writer writes after MS. `daemon SECONDS`: ends at once and leaves a process. `killed`: has a child killed in a call, then itself.
-//! `calls32 N`: N calls of getppid(2) by `int $0x80`. `read FILE`: drops a file from memory and reads it. `ignored`: prints which signals are ignored and blocked.
+//! `calls32 N`: N calls of getppid(2) by `int $0x80`. `read FILE`: drops a file from memory and reads it. `copy FILE`: copies it by copy_file_range(2)
+//! to a file beside it. `removed FILE`: makes a file, removes it and writes to it, then a child does. `ignored`: prints which signals are ignored and blocked.
 
 use std::fs;
 use std::io;
@@ -38,6 +39,8 @@ fn main() {
         }
         "killed" => killed(),
         "read" => read(arguments.get(1).map_or("", String::as_str)),
+        "copy" => copy(arguments.get(1).map_or("", String::as_str)),
+        "removed" => removed(arguments.get(1).map_or("", String::as_str)),
         "ignored" => {
             let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
             for line in status.lines().filter(|line| line.starts_with("SigIgn") || line.starts_with("SigBlk"))
@@ -139,6 +142,34 @@ fn read(path: &str) {
         Ok(fs::read(path)?.len())
     };
     if let Err(error) = read() {
+        eprintln!("{path}: {error}");
+    }
+}
+
+fn copy(path: &str) {
+    let copy = || -> io::Result<()> {
+        let (from, to) = (fs::File::open(path)?, fs::File::create(format!("{path}.copy"))?);
+        let [from, to] = [&from, &to].map(std::os::fd::AsRawFd::as_raw_fd);
+        let nowhere = std::ptr::null_mut::<libc::loff_t>();
+        // SAFETY: two descriptors that are open, and no offsets.
+        unsafe { libc::syscall(libc::SYS_copy_file_range, from, nowhere, to, nowhere, 1 << 20, 0) };
+        Ok(())
+    };
+    if let Err(error) = copy() {
+        eprintln!("{path}: {error}");
+    }
+}
+
+fn removed(path: &str) {
+    use std::io::Write;
+    let write = || -> io::Result<()> {
+        let mut file = fs::File::create(path)?;
+        fs::remove_file(path)?;
+        file.write_all(b"x")?;
+        wait(fork(|| drop(file.write_all(b"y"))));
+        Ok(())
+    };
+    if let Err(error) = write() {
         eprintln!("{path}: {error}");
     }
 }

@@ -42,6 +42,7 @@ const OPERATIONS: &[(Option<&str>, Names, &[&str])] = &[
         None,
         Names::Descriptor,
         &[
+            "copy_file_range",
             "fallocate",
             "fchdir",
             "fchmod",
@@ -54,6 +55,8 @@ const OPERATIONS: &[(Option<&str>, Names, &[&str])] = &[
             "getdents",
             "getdents64",
             "ioctl",
+            "sendfile",
+            "splice",
         ],
     ),
     (

@@ -14,6 +14,7 @@ pub(crate) mod clocks;
 pub(crate) mod files;
 pub(crate) mod filter;
 mod operations;
+mod privileges;
 mod stops;
 pub(crate) mod sums;
 pub(crate) mod sys;
@@ -46,6 +47,11 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 /// After the command, so long is waited for threads to stop that are to be left alone.
 const LEAVING: Duration = Duration::from_secs(1);
 
+/// Why a command's own ptrace(2) fails.
+const NO_SECOND: &str = "ptrace(2) failed in the command: what one follows by ptrace(2) no other can follow; BPF has no such limit";
+/// Why set-user-ID programs gain nothing, see execve(2).
+const NO_RIGHTS: &str = "the kernel gives none to what is followed by ptrace(2) without CAP_SYS_PTRACE";
+
 /// Who follows.
 pub(crate) struct Tracer {
     command: libc::pid_t,
@@ -68,6 +74,8 @@ pub(crate) struct Tracer {
     events_missed: u64,
     began_ns: u64,
     ended: Option<(Ended, u64)>,
+    /// The first set-user-ID program that ran without its owner's rights.
+    unprivileged: Option<String>,
     notes: Vec<String>,
 }
 
@@ -106,6 +114,7 @@ impl Tracer {
             events_missed: 0,
             began_ns: sys::now(),
             ended: None,
+            unprivileged: None,
             notes: Vec::new(),
         };
         let process = tracer.tree.add(None, pid, 0);
@@ -199,6 +208,19 @@ impl Tracer {
             "operations on files beyond those that are kept",
             self.files.as_ref().map_or(0, |files| files.missed),
         );
+        note(
+            "operations on files whose path could not be read",
+            self.files.as_ref().map_or(0, |files| files.unresolved),
+        );
+        let mut notes = self.notes;
+        if self.sums.has_failed("ptrace") {
+            notes.push(NO_SECOND.to_owned());
+        }
+        if let Some(program) = self.unprivileged {
+            notes.push(format!(
+                "{program} is set-user-ID, and ran without the rights of its owner: {NO_RIGHTS}"
+            ));
+        }
         let mut sums = self.sums;
         let mut tree = self.tree;
         for thread in self.threads.values() {
@@ -216,7 +238,7 @@ impl Tracer {
             tree: tree.into_processes(),
             files: self.files.map(files::Files::into_times).unwrap_or_default(),
             missed,
-            notes: self.notes,
+            notes,
             events: named(self.events),
         }
     }

@@ -302,3 +302,61 @@ fn refuse_to_follow() -> std::io::Result<()> {
     };
     if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
+
+#[test]
+fn a_command_that_loses_what_it_could_alone_is_told() {
+    let Some(told) = follow(&["ptrace"], &["strace", "-o", "/dev/null", "true"]) else { return };
+    match told.status().code() {
+        Some(127) => println!("skipped: there is no strace"),
+        _ => assert!(told.has_note("no other can follow"), "{told:?}"),
+    }
+    let Some(told) = follow(&["ptrace"], &["true"]) else { return };
+    assert!(!told.has_note("no other can follow") && !told.has_note("set-user-ID"), "{told:?}");
+}
+
+#[test]
+fn a_program_without_its_owners_rights_is_told() {
+    // SAFETY: geteuid(2) has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return println!("skipped: only root has programs of another user");
+    }
+    let Some((mut command, place)) = following(&["ptrace"], &[]) else { return };
+    let open = fs::Permissions::from_mode;
+    fs::set_permissions(place.path(), open(0o777)).expect("our directory");
+    let program = place.path().join("true");
+    fs::copy("/bin/true", &program).expect("a copy");
+    fs::set_permissions(&program, open(0o4755)).expect("our file");
+    let follow = place.path().join("follow");
+    fs::copy(command.get_program(), &follow).expect("a copy");
+    command = Command::new(&follow);
+    command.arg("ptrace").arg(format!("out={}", place.path().join("out").display())).arg("--").arg(&program);
+    let output = match command.uid(65534).gid(65534).output() {
+        Ok(output) if output.status.code() != Some(2) => output,
+        refused => return println!("skipped: that user may not do this here: {refused:?}"),
+    };
+    assert!(output.status.success(), "{output:?}");
+    let told = Told::of(&place.path().join("out"));
+    let file_system = rustix::fs::statvfs(&program).expect("a file system");
+    let expected = !file_system.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID);
+    assert_eq!(told.has_note("is set-user-ID"), expected, "{told:?}");
+}
+
+#[test]
+fn where_no_file_may_grow_the_commands_status_is_passed_on() {
+    for backend in BACKENDS {
+        let Some((command, place)) = following(&[backend], &[]) else { return };
+        let out = format!("out={}", place.path().join("out").display());
+        let mut limited = Command::new("sh");
+        limited.args(["-c", r#"ulimit -f 0; exec "$@""#, "sh"]).arg(command.get_program());
+        limited.args([backend, &out, "--", "sh", "-c", "ulimit -f; exit 3"]);
+        let output = limited.output().expect("it starts");
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(3), &b"0\n"[..]), "{output:?}");
+        // The command itself is not spared.
+        limited = Command::new("sh");
+        limited.args(["-c", r#"ulimit -f 0; exec "$@""#, "sh"]).arg(command.get_program());
+        limited.args([backend, &out, "--", "sh", "-c"]);
+        limited.arg(format!("exec dd if=/dev/zero of={} count=1", place.path().join("grown").display()));
+        let output = limited.output().expect("it starts");
+        assert_eq!(output.status.signal(), Some(libc::SIGXFSZ), "{output:?}");
+    }
+}

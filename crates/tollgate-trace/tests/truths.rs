@@ -182,3 +182,62 @@ fn files_and_processes_are_told_apart() {
     let events = told.lines.iter().filter(|line| line.starts_with("event ")).count() as u64;
     assert_eq!(events, told.calls.values().map(|call| call["count"]).sum::<u64>());
 }
+
+#[test]
+fn what_is_copied_in_the_kernel_is_time_of_its_file() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("a");
+    std::fs::write(&path, vec![1; 1 << 16]).expect("a file");
+    for backend in ["ptrace", "best"] {
+        let Some(told) = follow_puppet(&[backend, "files"], &["copy", path.to_str().expect("letters")])
+        else {
+            return;
+        };
+        if told.call("copy_file_range", "errors") > 0 {
+            return println!("skipped: this file system cannot");
+        }
+        let line = format!("file {} copy_file_range count=1 errors=0", path.display());
+        assert!(told.lines.iter().any(|told| told.starts_with(&line)), "{backend}: {told:?}");
+    }
+}
+
+#[test]
+fn a_file_that_was_removed_keeps_its_path() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("gone");
+    for backend in ["ptrace", "best"] {
+        let Some(told) = follow_puppet(&[backend, "files"], &["removed", path.to_str().expect("letters")])
+        else {
+            return;
+        };
+        let line = format!("file {} write count=2 errors=0 bytes=2", path.display());
+        assert!(told.lines.iter().any(|told| told.starts_with(&line)), "{backend}: {told:?}");
+        assert!(!told.lines.iter().any(|told| told.contains("(deleted)")), "{backend}: {told:?}");
+    }
+}
+
+#[test]
+fn paths_that_cannot_be_read_are_counted() {
+    // SAFETY: geteuid(2) has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return println!("skipped: only root may change the root directory");
+    }
+    let Some((_, place)) = common::following(&[], &[]) else { return };
+    let Some(puppet) = common::puppet() else { return };
+    for name in ["follow", "puppet"] {
+        std::fs::copy(puppet.with_file_name(name), place.path().join(name)).expect("a copy");
+    }
+    let mut command = std::process::Command::new("/follow");
+    command.args(["ptrace", "files", "out=/out", "--", "/puppet", "read", "/puppet"]);
+    let root = place.path().to_owned();
+    // SAFETY: two system calls.
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(&mut command, move || {
+            std::os::unix::fs::chroot(&root)?;
+            std::env::set_current_dir("/")
+        });
+    }
+    assert!(command.status().expect("it starts").success());
+    let told = common::Told::of(&place.path().join("out"));
+    assert!(told.lines.iter().any(|line| line.contains("whose path could not be read")), "{told:?}");
+}

@@ -6,6 +6,7 @@
 pub mod blame;
 mod calibration;
 mod calls;
+pub mod division;
 mod document;
 mod files;
 mod histogram;
@@ -27,7 +28,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use tollgate_inspect::Machine;
-use tollgate_model::traced::Ended;
+use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Environment, Label, Run, RunId, Traced};
 use tollgate_trace::{Calibration, Choice, Event, Request, Trace, TraceError};
 
@@ -67,8 +68,7 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
 }
 
 fn request(args: &TraceArgs) -> Result<Request, Failure> {
-    let named = args.only.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-    let only: BTreeSet<String> = named.collect();
+    let only: BTreeSet<String> = only(args).map(str::to_owned).collect();
     if only.is_empty() && !args.only.is_empty() {
         return Err(Failure::input(
             "--only names no system call; several are separated by commas: openat,close",
@@ -88,6 +88,17 @@ fn request(args: &TraceArgs) -> Result<Request, Failure> {
         linger: args.linger.unwrap_or(Request::LINGER),
         ..Request::new(args.command.clone())
     })
+}
+
+/// The calls that are asked for, as they were named.
+fn only(args: &TraceArgs) -> impl Iterator<Item = &str> {
+    args.only.iter().map(|name| name.trim()).filter(|name| !name.is_empty())
+}
+
+/// What is to be known of a selection of calls, where anybody followed.
+fn selection(only: &[&str], by: Backend) -> Option<String> {
+    let told = !only.is_empty() && by != Backend::Rusage;
+    told.then(|| format!("only these calls were followed: {}", only.join(", ")))
 }
 
 fn wants_tree(view: &ViewArgs) -> bool {
@@ -133,10 +144,7 @@ impl Told<'_> {
     /// what counts.
     fn tell(&self, trace: Trace) -> Ended {
         let Trace { mut traced, events, ended } = trace;
-        if !self.args.only.is_empty() {
-            let note = format!("only these calls were followed: {}", self.args.only.join(", "));
-            traced.notes.push(note);
-        }
+        traced.notes.extend(selection(&only(self.args).collect::<Vec<_>>(), traced.backend));
         // The facts are read now, when nobody waits for the command to begin.
         let environment = tollgate_inspect::environment(&Machine::here());
         if facts::emulated(&environment) {
@@ -234,4 +242,17 @@ struct Document<'a> {
     traced: Record<'a>,
     calibration: Option<calibration::Record<'a>>,
     kept: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_is_told_where_somebody_followed() {
+        let told = selection(&["read", "openat"], Backend::Ptrace);
+        assert_eq!(told.as_deref(), Some("only these calls were followed: read, openat"));
+        assert_eq!(selection(&["read"], Backend::Rusage), None);
+        assert_eq!(selection(&[], Backend::Bpf), None);
+    }
 }

@@ -77,6 +77,9 @@ pub(crate) struct Watch {
 impl Watch {
     /// Begins to watch. Until there is a command, a signal ends this process as it would without.
     pub fn begin() -> Self {
+        // From here on, and when the command has ended, a file that may not grow is an error like others: the command's end
+        // is what this process ends with.
+        set(libc::SIGXFSZ, libc::SIG_IGN, 0);
         DESCRIPTOR.store(-1, Relaxed);
         COMMAND.store(0, Relaxed);
         OVER.store(false, Relaxed);

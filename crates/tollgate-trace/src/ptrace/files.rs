@@ -1,7 +1,9 @@
 //! Adding up by file, with paths as they are when a file is opened or named.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
@@ -23,7 +25,7 @@ const CURRENT: i32 = libc::AT_FDCWD;
 #[derive(Debug, Clone, Copy)]
 pub struct Named {
     operation: Operation,
-    /// None of a call that opens: its file is known when it returns.
+    /// None of a call that opens: its file is known when it returns. Else none where it cannot be told.
     file: Option<u32>,
 }
 
@@ -37,6 +39,8 @@ pub struct Files {
     known: HashMap<Key, (Option<Operation>, Replaces)>,
     /// Operations on files that had no room.
     pub missed: u64,
+    /// Operations that succeeded on files whose path could not be read, as without /proc.
+    pub unresolved: u64,
 }
 
 impl Files {
@@ -52,9 +56,9 @@ impl Files {
         let operation = self.meaning(key).0?;
         let file = match operation.names {
             Names::Opened { .. } => None,
-            Names::Descriptor => Some(self.of_descriptor(thread.pid, arguments[0] as i32)?),
-            Names::Path => Some(self.of_path(thread.pid, CURRENT, arguments[0])?),
-            Names::PathAt => Some(self.of_path(thread.pid, arguments[0] as i32, arguments[1])?),
+            Names::Descriptor => self.of_descriptor(thread.pid, arguments[0] as i32),
+            Names::Path => self.of_path(thread.pid, CURRENT, arguments[0]),
+            Names::PathAt => self.of_path(thread.pid, arguments[0] as i32, arguments[1]),
         };
         Some(Named { operation, file })
     }
@@ -72,11 +76,15 @@ impl Files {
         self.forget_replaced(process, *key, arguments);
         let Some(Named { operation, file }) = *named else { return };
         let file = match (file, operation.names) {
-            (Some(file), _) => Some(file),
-            (None, _) if !is_error => self.of_descriptor(process, result as i32),
+            (None, Names::Opened { .. }) if !is_error => self.of_descriptor(process, result as i32),
             (None, Names::Opened { at: true }) => self.of_path(process, arguments[0] as i32, arguments[1]),
-            (None, _) => self.of_path(process, CURRENT, arguments[0]),
+            (None, Names::Opened { at: false }) => self.of_path(process, CURRENT, arguments[0]),
+            (file, _) => file,
         };
+        // What has no room is counted already, and what failed may well have been about nothing.
+        if file.is_none() && !is_error && self.entries.len() < MOST_ENTRIES {
+            self.unresolved += 1;
+        }
         let Some(entry) = file.and_then(|file| self.entries.get_mut(file as usize)) else { return };
         let at = entry.iter().position(|known| known.operation == operation.name).unwrap_or_else(|| {
             entry.push(FileOperation {
@@ -122,8 +130,10 @@ impl Files {
         if let Some(file) = known {
             return Some(*file);
         }
-        let link = fs::read_link(format!("/proc/{process}/fd/{descriptor}")).ok()?;
-        let file = self.number(named(link))?;
+        let place = format!("/proc/{process}/fd/{descriptor}");
+        let link = fs::read_link(&place).ok()?;
+        let is_gone = || fs::metadata(&place).is_ok_and(|file| file.nlink() == 0);
+        let file = self.number(named(unmarked(link, is_gone)))?;
         let descriptors = self.descriptors.entry(process).or_default();
         if descriptors.len() < MOST_DESCRIPTORS {
             descriptors.insert(descriptor, file);
@@ -189,10 +199,22 @@ impl Files {
     }
 }
 
+/// Without what the kernel adds to the path of a file that has no name any more (proc_pid_fd(5)); a file's name may end
+/// like that as well.
+fn unmarked(link: PathBuf, is_gone: impl Fn() -> bool) -> PathBuf {
+    match link.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+        Some(path) if is_gone() => match path.strip_prefix(b"/memfd:") {
+            Some(name) => PathBuf::from(OsString::from_vec([b"memfd:", name].concat())),
+            None => PathBuf::from(OsStr::from_bytes(path)),
+        },
+        _ => link,
+    }
+}
+
 /// `pipe:[17]` is a pipe, whichever.
 fn named(link: PathBuf) -> PathBuf {
     let text = link.as_os_str().as_bytes();
-    if text.starts_with(b"/") {
+    if text.starts_with(b"/") || text.starts_with(b"memfd:") {
         return link;
     }
     let kind =
@@ -212,7 +234,7 @@ fn read_path(process: libc::pid_t, address: u64) -> Option<PathBuf> {
         }
         if let Some(end) = text[length..length + read].iter().position(|byte| *byte == 0) {
             let path = text.get(..length + end)?;
-            return Some(Path::new(std::ffi::OsStr::from_bytes(path)).to_owned());
+            return Some(Path::new(OsStr::from_bytes(path)).to_owned());
         }
         length += read;
     }
@@ -235,6 +257,15 @@ mod tests {
         ] {
             assert_eq!(named(PathBuf::from(link)), PathBuf::from(name));
         }
+    }
+
+    #[test]
+    fn a_file_that_is_gone_has_the_path_that_it_had() {
+        let of = |link: &str, is_gone| unmarked(PathBuf::from(link), || is_gone);
+        assert_eq!(of("/tmp/a (deleted)", true), PathBuf::from("/tmp/a"));
+        assert_eq!(of("/tmp/a (deleted)", false), PathBuf::from("/tmp/a (deleted)"));
+        assert_eq!(of("/tmp/a", true), PathBuf::from("/tmp/a"));
+        assert_eq!(named(of("/memfd:x:y (deleted)", true)), PathBuf::from("memfd:x:y"));
     }
 
     #[test]

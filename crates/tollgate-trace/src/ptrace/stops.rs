@@ -6,7 +6,7 @@ use super::clocks::{Reading, Stretch};
 use super::sums::Key;
 use super::sys::{self, Info, On, Wait};
 use super::thread::{Doing, Inside, Thread};
-use super::{Tracer, cause, tree};
+use super::{Tracer, cause, privileges, tree};
 use crate::followed::Event;
 use crate::launch::Child;
 
@@ -227,6 +227,9 @@ impl Tracer {
     fn executed(&mut self, pid: libc::pid_t) {
         let Some(thread) = self.threads.get(&pid) else { return };
         self.tree.executed(thread.process, pid);
+        if self.unprivileged.is_none() {
+            self.unprivileged = privileges::withheld(pid);
+        }
         if let Some(files) = &mut self.files {
             files.forget(pid);
         }

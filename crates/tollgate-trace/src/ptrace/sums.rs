@@ -87,6 +87,15 @@ impl Table {
         }
     }
 
+    /// Whether a call of this name returned an error.
+    pub fn has_failed(&self, name: &str) -> bool {
+        let is_it = |key: &Key| {
+            u32::try_from(key.number).ok().and_then(|number| calls::base_name(number, key.is_32_bit))
+                == Some(name)
+        };
+        self.by_call.iter().any(|(key, sums)| sums.errors > 0 && is_it(key))
+    }
+
     /// What was added up, those that took longest first.
     pub fn into_calls(self) -> Vec<Call> {
         let mut calls: Vec<Call> = self.by_call.into_iter().map(|(key, sums)| sums.into_call(key)).collect();

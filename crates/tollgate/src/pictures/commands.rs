@@ -6,7 +6,7 @@ use tollgate_model::{Case, Traced};
 
 use crate::prices::Prices;
 use crate::table::{heading, paragraph};
-use crate::trace::{ranked, words};
+use crate::trace::{division, ranked, words};
 
 /// The longest bar.
 const BAR: usize = 40;
@@ -14,18 +14,27 @@ const BAR: usize = 40;
 const CALLS: usize = 3;
 const LEGEND: &str = "█ user, ▓ kernel, ▒ waiting for a disk or a processor, ░ asleep or not told; of several repetitions the median.";
 
+const CHANCE: &str =
+    "User and kernel are divided by what the clock tick met: of a command of few ticks that says little.";
+
 /// None where no command was followed.
 pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
     let followed = prices
         .measured()
         .filter(|(_, figures)| figures.is_price())
         .filter_map(|(case, figures)| Some((case, blame::median(&figures.measured.traced)?)));
-    let cases: Vec<String> = followed.map(|(case, traced)| lines(case, traced, width)).collect();
+    let mut by_chance = false;
+    let cases = followed.map(|(case, traced)| {
+        by_chance |= division::is_chance(traced);
+        lines(case, traced, width)
+    });
+    let cases: Vec<String> = cases.collect();
     if cases.is_empty() {
         return None;
     }
     let title = "where the real time of each command went";
-    Some(format!("{}{}{}", heading(title, width), cases.concat(), paragraph(LEGEND, width, "")))
+    let legend = if by_chance { format!("{LEGEND} {CHANCE}") } else { LEGEND.to_owned() };
+    Some(format!("{}{}{}", heading(title, width), cases.concat(), paragraph(&legend, width, "")))
 }
 
 /// The case, its bar, its figures and its calls.

@@ -6,7 +6,7 @@ use tollgate_model::traced::Backend;
 use tollgate_model::traced::blame::Account;
 
 use super::view::View;
-use super::{calls, files, histogram, processes, rule, tree, words};
+use super::{calls, division, files, histogram, processes, rule, tree, words};
 use crate::args::By;
 use crate::figures;
 use crate::table::{heading, paragraph};
@@ -152,6 +152,9 @@ fn doubts(traced: &Traced, width: usize) -> String {
     for missed in traced.missed.iter().take(MOST_NOTES) {
         let line = format!("{} {}", words::grouped(missed.number), words::sentence(&missed.what));
         text.push_str(&paragraph(&line, width, "missed: "));
+    }
+    if let Some(doubt) = division::doubt(traced) {
+        text.push_str(&paragraph(&doubt, width, "note: "));
     }
     for note in traced.notes.iter().take(MOST_NOTES) {
         text.push_str(&paragraph(&words::sentence(note), width, "note: "));
