@@ -151,10 +151,11 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
         _ => return Err("it is not a time such as 3, 2.5, 90s or 2m".to_owned()),
     };
     let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err("its unit is none of s, m and h".to_owned()),
+        _ => return Err("its unit is none of ms, s, m and h".to_owned()),
     };
     Ok(number * unit)
 }
