@@ -65,6 +65,14 @@ async function look(browser, file) {
           return table.querySelectorAll('thead th')[1].ariaSort;
         });
         if (sorted !== 'ascending') fault(file, 'tables cannot be sorted');
+        await page.emulateMediaType('print');
+        const nameless = await page.evaluate(() => [...document.querySelectorAll('thead th')]
+          .filter(head => head.checkVisibility() && !head.innerText.trim()).length);
+        await page.emulateMediaType('screen');
+        if (nameless) fault(file, `${nameless} columns have no name in print`);
+        const silent = await page.evaluate(() => [...document.querySelectorAll('.group[data-run] ~ tr details')]
+          .filter(details => !details.textContent.includes("tollgate run '")).length);
+        if (silent) fault(file, `${silent} rows do not say what measures them again`);
       }
       await page.close();
     }

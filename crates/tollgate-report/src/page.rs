@@ -173,6 +173,8 @@ pub struct Group {
     pub operation: Text,
     /// What is to be known of all of its cases.
     pub notes: Vec<Text>,
+    /// `tollgate run` measures its cases again; the script says how, a line of each row.
+    pub can_be_run: bool,
     /// Its cases.
     pub rows: Vec<PriceRow>,
 }
@@ -188,8 +190,6 @@ pub struct PriceRow {
     pub cells: Vec<Cell>,
     /// How it was come by.
     pub evidence: Vec<Text>,
-    /// The command that measures it again.
-    pub command: Text,
 }
 
 /// A cell of a table of prices.

@@ -44,6 +44,18 @@
     });
   }
 
+  // Each row says what measures it again: its probe and its name, where a shell reads nothing else in them.
+  for (const body of all('.prices tbody')) {
+    const [group, ...rows] = body.rows;
+    if (!('run' in group.dataset)) continue;
+    const probe = group.cells[0].firstChild.textContent.trim();
+    for (const summary of rows.map(row => row.querySelector('summary'))) {
+      const name = summary.firstChild.textContent.trim();
+      const of = name === probe ? name : `${probe}{${name}}`;
+      if (/^[\w/{}=,. +:-]+$/.test(of)) summary.after(`tollgate run '${of}'`);
+    }
+  }
+
   // A place can be hidden from the pictures.
   for (const name of all('.name[data-place]')) {
     const hide = button('hide', () => {

@@ -196,9 +196,24 @@ fn decimals(value: f64, digits: i32) -> usize {
     of_magnitude((value * step).round() / step).clamp(0, MOST).min(first) as usize
 }
 
+/// `0.962 → 4.01 ns/line` for two prices, the unit once where it is the same.
+pub fn from_to(one: &str, other: &str) -> String {
+    let one = match (one.split_once(' '), other.split_once(' ')) {
+        (Some((figure, unit)), Some((_, same))) if unit == same => figure,
+        _ => one,
+    };
+    format!("{one} → {other}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unit_is_said_once_where_it_is_the_same() {
+        assert_eq!(from_to("0.962 ns/line", "4.01 ns/line"), "0.962 → 4.01 ns/line");
+        assert_eq!(from_to("962 ns", "4.01 µs"), "962 ns → 4.01 µs");
+    }
 
     #[test]
     fn prices_have_three_digits_and_a_unit_that_suits() {

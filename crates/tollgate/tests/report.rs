@@ -83,7 +83,7 @@ fn skeleton(page: &str) -> Vec<(&str, Vec<&str>)> {
 
 /// That a page asks for nothing, runs nothing but its own script and holds only what pages of ours hold.
 fn expect_harmless(page: &str) {
-    const ATTRIBUTES: [&str; 36] = [
+    const ATTRIBUTES: [&str; 37] = [
         "lang",
         "charset",
         "http-equiv",
@@ -115,6 +115,7 @@ fn expect_harmless(page: &str) {
         "colspan",
         "preserveAspectRatio",
         "patternUnits",
+        "data-run",
         "data-section",
         "data-place",
         "data-least",
@@ -198,7 +199,8 @@ fn a_page_holds_what_was_measured_and_how() {
     expect_harmless(&page);
     for text in [
         "<h1>native</h1>",
-        "tollgate run 'gates/user-dispatch'",
+        "<tr class=\"group\" data-run><th scope=\"rowgroup\" colspan=\"9\">gates/user-dispatch",
+        "tollgate run &#39;probe{row}&#39; measures a row again",
         "The same refused SYSCALL in a thread with system call user dispatch on",
         "no IA-32 emulation",
         "it hung",
@@ -249,6 +251,76 @@ fn where_the_time_of_a_command_went_is_a_bar() {
     for fill in ["b1", "b2", "b3", "b4", "b5"] {
         assert!(page.contains(&format!("<rect class=\"{fill}\"")), "{fill}");
     }
+}
+
+/// A run of these rows.
+fn run_of(id: &str, label: Option<&str>, rows: &[Value]) -> Value {
+    let mut run = document(id, label, 1.0);
+    run["measurements"] = json!(rows);
+    run
+}
+
+/// A command that was followed, under the name of a case.
+fn followed(probe: &str, params: Value) -> Value {
+    let mut row = measured(probe, 2e9, &[]);
+    row["params"] = params;
+    row["samples"] = json!([2e9]);
+    row["dropped"] = json!(0);
+    row["processes"] = json!([{"rounds": 1, "dropped": []}]);
+    row["traced"] = json!([traced("openat")]);
+    row
+}
+
+#[test]
+fn what_was_followed_has_a_section_of_its_own_and_its_own_name() {
+    let mut run = run_of("20261121-015427-0001", None, &[followed("trace/command", json!({}))]);
+    run["environment"].as_object_mut().expect("facts").remove("run.clock");
+    let page = page(&[run]);
+    expect_harmless(&page);
+    assert!(page.contains("A command and all that it started, followed."), "no section");
+    assert!(!page.contains("What this program does not know."), "a stranger");
+    // The bar is named by the command; a single time is no ruler, and nothing differs from it.
+    assert!(page.contains(">openat</text>"), "no command");
+    assert!(!page.contains("id=\"ruler\"") && !page.contains("href=\"#ruler\""), "a ruler of one command");
+    assert!(!page.contains("price by price"), "one dot");
+    assert!(!page.contains("less than 0.01 %"), "one process differs");
+    assert!(!page.contains("unknown clock"), "a clock");
+}
+
+#[test]
+fn experiments_of_the_lab_are_told_in_their_own_words() {
+    let page = page(&[run_of("20261121-015427-0001", None, &[measured("lab/syscall", 50.0, &[])])]);
+    expect_harmless(&page);
+    assert!(page.contains("crossed in a small kernel of our own"), "no section");
+    assert!(!page.contains("Not a probe of this program."), "no operation");
+}
+
+#[test]
+fn every_part_of_a_page_has_a_name_that_no_other_has() {
+    let rows = [
+        followed("workloads/grep", json!({"cache": "warm", "size": "small"})),
+        followed("trace/command", json!({})),
+    ];
+    let page = page(&[run_of("20261121-015427-0001", None, &rows)]);
+    expect_harmless(&page);
+    let mut names: Vec<&str> = page.split("role=\"region\" aria-label=\"").skip(1).collect();
+    names = names.iter().filter_map(|rest| rest.split('"').next()).collect();
+    let number = names.len();
+    assert!(number > 3, "{names:?}");
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), number, "{names:?}");
+    assert!(page.contains(">grep{cache=warm, size=small}</text>"), "its suite is said above it");
+}
+
+#[test]
+fn the_same_run_twice_is_told_apart_in_few_words() {
+    let run = run_of("20261121-015427-0001", None, &[followed("trace/command", json!({}))]);
+    let page = page(&[run.clone(), run]);
+    expect_harmless(&page);
+    assert!(page.contains("<h1>20261121-015427-0001 (2) against 20261121-015427-0001 (1)</h1>"), "no title");
+    assert!(page.contains("Of 1 price that both have, in 20261121-015427-0001 (2) 0 are slower"), "no tally");
+    assert!(page.contains("<p>No fact differs between the places.</p>"), "an empty table");
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub struct Bar {
     pub name: Text,
     /// How much, in words.
     pub value: Text,
+    /// The same where there is little room.
+    pub in_short: Text,
     /// Its parts, from left to right.
     pub parts: Vec<Part>,
 }
@@ -75,7 +77,13 @@ impl Bars {
         for (at, row) in self.rows.iter().enumerate() {
             let y = at as f64 * PITCH;
             svg.text("", 0.0, y + 13.0, Anchor::Start, 0.0, row.name.as_str());
-            svg.text("v", 100.0, y + 13.0, Anchor::End, 0.0, row.value.as_str());
+            let values = match row.value == row.in_short {
+                true => vec![("v", &row.value)],
+                false => vec![("w", &row.value), ("n", &row.in_short)],
+            };
+            for (class, value) in values {
+                svg.text(class, 100.0, y + 13.0, Anchor::End, 0.0, value.as_str());
+            }
             svg.bar("bg", [0.0, 100.0], y + 18.0, THICK);
             let mut from = 0.0;
             for part in &row.parts {
@@ -100,11 +108,20 @@ mod tests {
     fn parts_follow_each_other_and_never_leave_the_bar() {
         let part = |share: f64| Part { fill: Fill::User, share, title: "t".into() };
         let parts = vec![part(0.25), part(0.5), part(f64::NAN), part(7.0)];
-        let bars = Bars { rows: vec![Bar { name: "make".into(), value: "1 s".into(), parts }] };
+        let bars = Bars {
+            rows: vec![Bar {
+                name: "make".into(),
+                value: "1 s: user 75 %".into(),
+                in_short: "1 s".into(),
+                parts,
+            }],
+        };
         let drawn = bars.draw("f-0", &"t".into());
         assert!(drawn.contains("x=\"0%\" width=\"25%\""), "{drawn}");
         assert!(drawn.contains("x=\"25%\" width=\"50%\""), "{drawn}");
         assert!(drawn.contains("x=\"75%\" width=\"25%\""), "{drawn}");
         assert_eq!(drawn.matches("class=\"b1\"").count(), 3, "{drawn}");
+        // What is too long for a telephone has a short form for it.
+        assert!(drawn.contains(">1 s: user 75 %</text>") && drawn.contains(">1 s</text>"), "{drawn}");
     }
 }

@@ -130,7 +130,10 @@ impl Dots {
                     bands.push_str(&format!("M{low} {y}H{high}"));
                 }
                 if let Some(floor) = self.floor(mark) {
-                    floors.push_str(&format!("M{at} {y}H{floor}m0-5v10"));
+                    // It ends with a stroke, or leaves the picture.
+                    let end =
+                        if self.axis.share(mark.floor.unwrap_or(mark.at)).is_some() { "m0-5v10" } else { "" };
+                    floors.push_str(&format!("M{at} {y}H{floor}{end}"));
                 }
                 if has_dots {
                     dots.push_str(&format!("M{at} {y}h0"));

@@ -118,13 +118,10 @@ impl Svg {
             class.split(' ').chain([anchor.class()]).filter(|class| !class.is_empty()).collect();
         let class =
             if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) };
+        // What is not said is zero.
+        let x = if x == 0.0 { String::new() } else { format!(" x=\"{}\"", Percent(x)) };
         let dx = if dx == 0.0 { String::new() } else { format!(" dx=\"{}\"", short(dx, 1)) };
-        self.put(format_args!(
-            "<text{class} x=\"{}\" y=\"{}\"{dx}>{}</text>",
-            Percent(x),
-            short(y, 1),
-            escaped(text)
-        ));
+        self.put(format_args!("<text{class}{x} y=\"{}\"{dx}>{}</text>", short(y, 1), escaped(text)));
     }
 
     /// The sign of a look, and what it says when it is pointed at.

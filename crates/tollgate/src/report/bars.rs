@@ -3,10 +3,11 @@
 use tollgate_model::{Case, Traced, Unit};
 use tollgate_report::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
 
-use super::sections::panels;
+use super::sections::{TRACE, panels};
 use super::subject::Subject;
 use crate::figures;
 use crate::pictures::bill;
+use crate::trace::ranked;
 
 /// More bars are no picture.
 const MOST: usize = 40;
@@ -25,7 +26,12 @@ pub fn bill(subjects: &[Subject]) -> Option<Figure> {
             let words = format!("{median}, {}", figures::percent(share(line.median)));
             let title = format!("{}: {median}, p99 {p99}", line.call);
             let part = Part { fill: Fill::Plain, share: share(line.median), title: title.into() };
-            Bar { name: Text::label(line.call), value: words.into(), parts: vec![part] }
+            Bar {
+                name: Text::label(line.call),
+                value: words.clone().into(),
+                in_short: words.into(),
+                parts: vec![part],
+            }
         };
         let rows: Vec<Bar> = calls.map(row).collect();
         numbers.rows.extend(lines.iter().map(|line| {
@@ -52,19 +58,28 @@ pub fn bill(subjects: &[Subject]) -> Option<Figure> {
 const MOST_CALLS: usize = 8;
 
 /// Where the real time of followed commands went.
-pub fn followed(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
-    let mut numbers =
-        Table { caption: "The numbers of the commands, and their longest calls".into(), ..Table::default() };
-    let columns =
-        ["command", "place", "real", "user", "kernel", "no processor", "disk", "asleep", "longest calls"];
+pub fn followed(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
+    let caption = format!("{suite}: the numbers of the commands, and the calls that took longest");
+    let mut numbers = Table { caption: caption.into(), ..Table::default() };
+    let columns = [
+        "command",
+        "place",
+        "real",
+        "user",
+        "kernel",
+        "no processor",
+        "disk",
+        "asleep",
+        "longest calls that do not wait by nature",
+    ];
     numbers.head = columns.map(Text::from).to_vec();
     let mut draw = |subject: &Subject| {
         let rows: Vec<Bar> = cases
             .iter()
             .filter_map(|case| {
                 let traced = middle(&subject.figures(case)?.measured.traced)?;
-                numbers.rows.push(numbers_of(case, subject, traced));
-                Some(bar(case, traced))
+                numbers.rows.push(numbers_of(&name_of(case, suite, traced), subject, traced));
+                Some(bar(&name_of(case, suite, traced), traced))
             })
             .take(MOST)
             .collect();
@@ -74,7 +89,7 @@ pub fn followed(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     let panels = panels(subjects, |subject| found.get(subject.look)?.clone());
     let key = |fill, name: &str| Key { sign: Sign::Fill(fill), name: name.into() };
     (!panels.is_empty()).then(|| Figure {
-        title: "Where the time of commands went".into(),
+        title: format!("{suite}: where the time of commands went").into(),
         description: "The real time of the execution that took the middle time of all: on a processor, in user mode and in the \
                       kernel; and while none of its threads was on one, what they waited for."
             .into(),
@@ -123,7 +138,19 @@ fn time(ns: f64) -> String {
     figures::price(ns, Unit::Nanoseconds)
 }
 
-fn bar(case: &Case, traced: &Traced) -> Bar {
+/// Characters of a name that leave room for the time beside it.
+const LONGEST_NAME: usize = 42;
+
+/// A case without its suite; of what `tollgate trace` followed, the command itself.
+fn name_of(case: &Case, suite: &str, traced: &Traced) -> String {
+    if suite == TRACE && !traced.command.is_empty() {
+        return traced.command.join(" ");
+    }
+    let name = case.to_string();
+    name.strip_prefix(suite).and_then(|name| name.strip_prefix('/')).unwrap_or(&name).to_owned()
+}
+
+fn bar(name: &str, traced: &Traced) -> Bar {
     let wall = (traced.wall_ns as f64).max(1.0);
     let named = |fill| match fill {
         Fill::User => "user",
@@ -145,24 +172,26 @@ fn bar(case: &Case, traced: &Traced) -> Bar {
         title: format!("{}: {} ({})", named(*fill), time(*ns), figures::percent(ns / wall)).into(),
     };
     Bar {
-        name: Text::label(&case.to_string()),
+        name: Text::cut(name, LONGEST_NAME),
         value: Text::new(&format!("{}: {}", time(wall), words.join(", "))),
+        in_short: time(wall).into(),
         parts: told.iter().map(part).collect(),
     }
 }
 
-fn numbers_of(case: &Case, subject: &Subject, traced: &Traced) -> Vec<Text> {
+fn numbers_of(name: &str, subject: &Subject, traced: &Traced) -> Vec<Text> {
     let idle = |of: fn(tollgate_model::traced::Idle) -> u64| {
         traced.idle.map_or("untold".to_owned(), |idle| time(of(idle) as f64))
     };
-    let calls: Vec<String> = traced
-        .calls
+    // What waits by its nature would drown the rest.
+    let [working, _] = ranked(traced);
+    let calls: Vec<String> = working
         .iter()
         .take(MOST_CALLS)
         .map(|call| format!("{} {} in {} calls", call.name, time(call.total_ns as f64), call.count))
         .collect();
     [
-        case.to_string(),
+        name.to_owned(),
         subject.name.clone(),
         time(traced.wall_ns as f64),
         time(traced.user_ns as f64),

@@ -9,6 +9,7 @@ use tollgate_report::page::{Table, Text};
 use super::subject::Subject;
 use crate::compare::{Compared, Sides};
 use crate::figures;
+use crate::trace::blame::Held;
 
 /// A place held against the base.
 pub struct Difference<'a> {
@@ -66,6 +67,12 @@ pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
         for (row, sides, ratio) in difference.moved().filter(|(_, _, ratio)| size(*ratio) >= LARGE.ln()) {
             by_probe.entry((&row.case.probe, ratio > 1.0)).or_default().push((row, sides, ratio));
         }
+        for (row, sides) in difference.compared.rows() {
+            let held = Held::of(&row.case, sides.base, sides.other);
+            if let Some(held) = held.filter(|held| size(held.ratio()) >= LARGE.ln()) {
+                found.push((size(held.ratio()), held.sentence([&base.name, &other.name])));
+            }
+        }
         for rows in by_probe.values() {
             let largest = rows.iter().max_by(|(.., a), (.., b)| size(*a).total_cmp(&size(*b)));
             if let Some((row, sides, ratio)) = largest {
@@ -92,9 +99,10 @@ pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
             [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::CannotTell].map(count);
         let other = subjects.get(difference.look).map_or("", |other| other.name.as_str());
         Text::new(&format!(
-            "Of {} prices that both have, in {other} {slower} are slower than in {}, {faster} faster, {same} the same; {untold} cannot \
-             be told.",
-            difference.compared.comparison.rows.len(),
+            "Of {} that both have, in {other} {slower} {} slower than in {}, {faster} faster, {same} the same; {untold} cannot be \
+             told.",
+            figures::count(difference.compared.comparison.rows.len(), "price", "prices"),
+            if slower == 1 { "is" } else { "are" },
             base.name
         ))
     };

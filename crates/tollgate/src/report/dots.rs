@@ -53,8 +53,12 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
         let name = name.strip_prefix(&format!("{suite}/")).unwrap_or(&name);
         rows.push(Row { name: Text::label(&plainly(name)), value: value.unwrap_or_default().into(), marks });
     }
+    if !is_comparison && rows.len() == 1 {
+        // One dot compares with nothing.
+        return None;
+    }
     let marks = rows.iter().flat_map(|row| &row.marks);
-    let axis = Axis::of_times(marks.flat_map(|mark| [mark.at, mark.floor.unwrap_or(mark.at)]), None)?;
+    let axis = Axis::of_times(reached(marks).into_iter(), None)?;
     let mut description =
         "A sign is the price, the band around it its 95 % interval, the stroke to its left the smallest sample; the axis \
          is logarithmic. The table of this suite has the numbers."
@@ -74,6 +78,13 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
         is_small: false,
         numbers: None,
     })
+}
+
+/// What an axis of marks reaches: all prices, and floors within a tenth of the least price. A sample of next to nothing,
+/// from which the empty loop was subtracted, would add decades in which nothing is.
+pub fn reached<'a>(marks: impl Iterator<Item = &'a Mark> + Clone) -> Vec<f64> {
+    let least = marks.clone().map(|mark| mark.at).fold(f64::INFINITY, f64::min);
+    marks.flat_map(|mark| [mark.at, mark.floor.map_or(mark.at, |floor| floor.max(least / 10.0))]).collect()
 }
 
 /// `seccomp, instructions=32` for `seccomp{instructions=32}`.
@@ -120,11 +131,28 @@ fn pairs_of(subject: &Subject) -> Vec<Row> {
     }
     let named = |((page, order, kib), pair): (Key3, Vec<(Mark, String)>)| {
         let (marks, words): (Vec<Mark>, Vec<String>) = pair.into_iter().unzip();
+        let words = match words.as_slice() {
+            [one, other] => figures::from_to(one, other),
+            words => words.concat(),
+        };
         Row {
             name: Text::label(&format!("{} {order}, {page} pages", curve::kib_in_words(kib as f64))),
-            value: words.join(" → ").into(),
+            value: words.into(),
             marks,
         }
     };
     pairs.into_iter().filter(|(_, marks)| marks.len() == 2).take(MOST).map(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_floor_of_next_to_nothing_adds_no_decades() {
+        let mark =
+            |at, floor| Mark { look: 0, at, interval: (at, at), floor: Some(floor), title: Text::default() };
+        let marks = [mark(0.8, 0.001), mark(60.0, 50.0)];
+        assert_eq!(reached(marks.iter()), [0.8, 0.08, 60.0, 50.0]);
+    }
 }

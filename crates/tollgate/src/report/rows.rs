@@ -1,15 +1,19 @@
 //! The table of a suite's prices, each with how it was come by.
 
+use tollgate_lab::guest::EXPERIMENTS;
 use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Provenance};
 use tollgate_report::page::{Cell, Group, PriceRow, Prices, Text};
 
 use super::differences::Difference;
-use super::sections::suite_of;
+use super::sections::{LAB, TRACE, suite_of};
 use super::subject::Subject;
 use crate::prices::{Figures, Row, State};
 use crate::show::{self, Columns};
 use crate::{facts, figures};
+
+/// How any row is measured again. The page's script writes the command of each row out.
+const AGAIN: &str = "tollgate run 'probe{row}' measures a row again, tollgate run probe all rows of a probe.";
 
 /// The table.
 pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Difference]) -> Prices {
@@ -18,7 +22,8 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Dif
     let mut groups: Vec<Group> = Vec::new();
     for of_probe in cases.chunk_by(|a, b| a.probe == b.probe) {
         let Some(first) = of_probe.first() else { continue };
-        let operation = tollgate_probes::find(&first.probe).map(|probe| probe.operation);
+        let probe = tollgate_probes::find(&first.probe);
+        let operation = probe.map(|probe| probe.operation).or_else(|| beside_the_probes(suite, &first.probe));
         let rows = of_probe.iter().filter_map(|case| match subjects {
             [subject] => alone(subject, case, columns),
             subjects => beside(subjects, case, differences),
@@ -27,6 +32,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Dif
         groups.push(Group {
             probe: Text::new(&first.probe),
             operation: operation.unwrap_or("Not a probe of this program.").into(),
+            can_be_run: probe.is_some(),
             notes: taken_together(&mut rows),
             rows,
         });
@@ -35,8 +41,22 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Dif
         1 => format!("The price of {suite}, and how it was come by"),
         number => format!("All {number} prices of {suite}, and how each was come by"),
     };
-    let notes = subjects.iter().map(|subject| Text::new(&executed(subject, suite, subjects.len() > 1)));
-    Prices { caption: caption.into(), notes: notes.collect(), head: head(subjects, columns), groups }
+    let executed = subjects.iter().map(|subject| Text::new(&executed(subject, suite, subjects.len() > 1)));
+    let again = groups.iter().any(|group| group.can_be_run).then(|| Text::from(AGAIN));
+    let notes = executed.chain(again).collect();
+    Prices { caption: caption.into(), notes, head: head(subjects, columns), groups }
+}
+
+/// What an operation is that no probe of a suite makes.
+fn beside_the_probes(suite: &str, name: &str) -> Option<&'static str> {
+    match suite {
+        TRACE => Some("The real time of a command that was followed."),
+        LAB => {
+            let name = name.strip_prefix(LAB)?.strip_prefix('/')?;
+            EXPERIMENTS.iter().find(|experiment| experiment.name == name).map(|experiment| experiment.about)
+        }
+        _ => None,
+    }
 }
 
 /// What is said of each of several rows, and taken from them.
@@ -60,11 +80,16 @@ fn executed(subject: &Subject, suite: &str, is_comparison: bool) -> String {
     }
     by.dedup();
     groups.dedup();
-    let clock = facts::text(&subject.run.environment, facts::CLOCK).unwrap_or("an unknown clock");
     let own: Vec<String> =
         groups.iter().flat_map(|group| show::own_in_words(&subject.prices, group)).collect();
     let by = if by.len() > 4 { "several, see each" } else { &by.join(" and ") };
-    format!("{place}executed by {by}, timed by {clock}; {}.", own.join("; "))
+    format!("{place}executed by {by}{}; {}.", timed_by(subject), own.join("; "))
+}
+
+/// The bench's clock; a run that only followed commands has none.
+fn timed_by(subject: &Subject) -> String {
+    let clock = facts::text(&subject.run.environment, facts::CLOCK);
+    clock.map_or(String::new(), |clock| format!(", timed by {clock}"))
 }
 
 fn head(subjects: &[Subject], columns: Columns) -> Vec<Text> {
@@ -88,21 +113,7 @@ fn head(subjects: &[Subject], columns: Columns) -> Vec<Text> {
 
 fn row(case: &Case) -> PriceRow {
     let name = if case.params.is_empty() { case.probe.clone() } else { pairs(&case.params) };
-    PriceRow {
-        name: Text::new(&name),
-        is_unsure: false,
-        cells: Vec::new(),
-        evidence: Vec::new(),
-        command: Text::cut(&command(case).unwrap_or_default(), 600),
-    }
-}
-
-/// The command that measures it again; None where a shell might read more in it than a name.
-fn command(case: &Case) -> Option<String> {
-    let name = case.to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/{}=,. _+:-".contains(c);
-    let is_known = tollgate_probes::find(&case.probe).is_some();
-    (is_known && name.chars().all(is_plain)).then(|| format!("tollgate run '{name}'"))
+    PriceRow { name: Text::new(&name), is_unsure: false, cells: Vec::new(), evidence: Vec::new() }
 }
 
 /// Columns of the price itself.
@@ -136,7 +147,12 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<PriceRow> {
             cells.extend([
                 measured.samples.len().to_string(),
                 measured.ops_per_sample.to_string(),
-                figures::percent(figures.price.spread),
+                // One process differs from none.
+                if measured.processes.len() > 1 {
+                    figures::percent(figures.price.spread)
+                } else {
+                    String::new()
+                },
                 measured.dropped.to_string(),
             ]);
             row.cells = cells.into_iter().map(Cell::from).collect();
@@ -153,9 +169,8 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<PriceRow> {
 /// `4479 samples of 324 operations by 10 processes, 1 dropped; hardware, tsc`.
 fn samples(subject: &Subject, figures: &Figures) -> String {
     let measured = figures.measured;
-    let clock = facts::text(&subject.run.environment, facts::CLOCK).unwrap_or("an unknown clock");
     format!(
-        "{} of {} by {}, {} dropped; executed by {}, timed by {clock}",
+        "{} of {} by {}, {} dropped; executed by {}{}",
         figures::count(measured.samples.len(), "sample", "samples"),
         figures::count(
             usize::try_from(measured.ops_per_sample).unwrap_or(usize::MAX),
@@ -165,6 +180,7 @@ fn samples(subject: &Subject, figures: &Figures) -> String {
         figures::count(measured.processes.len(), "process", "processes"),
         measured.dropped,
         provenance(measured.provenance),
+        timed_by(subject),
     )
 }
 
@@ -233,19 +249,4 @@ fn told(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Cel
     let times = times.map(|ratio| format!(" {}", figures::multiple(ratio))).unwrap_or_default();
     let text = Text::new(&format!("{price}{times} {}", compared.verdict));
     (Cell { text, verdict: Some(compared.verdict) }, Some(evidence), is_unsure)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_one_word_to_a_shell_or_is_not_told() {
-        let mut case = Case::plain("gates/seccomp");
-        case.params.insert("instructions".to_owned(), 32.into());
-        assert_eq!(command(&case).as_deref(), Some("tollgate run 'gates/seccomp{instructions=32}'"));
-        case.params.insert("by".to_owned(), "x'; rm -rf ~; '".into());
-        assert_eq!(command(&case), None);
-        assert_eq!(command(&Case::plain("gates/no-such-probe")), None);
-    }
 }

@@ -3,6 +3,7 @@
 use tollgate_model::{Case, ParamValue};
 use tollgate_report::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
 
+use super::dots;
 use super::sections::{self, keys};
 use super::subject::{Subject, is_drawn};
 use crate::figures;
@@ -77,6 +78,10 @@ impl Landmark {
 
 /// The ruler; None where there is nothing to be drawn.
 pub fn of(subjects: &[Subject]) -> Option<Figure> {
+    // What commands took is no crossing.
+    if sections::suites(subjects).iter().all(|suite| sections::COMMANDS.contains(suite)) {
+        return None;
+    }
     let is_comparison = subjects.len() > 1;
     let mut rows = Vec::new();
     let mut numbers = Table { caption: "The numbers of the named prices".into(), ..Table::default() };
@@ -122,17 +127,18 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         .filter(|strip| !strip.marks.is_empty())
         .collect();
     let marks = rows.iter().flat_map(|row| &row.marks).chain(strips.iter().flat_map(|strip| &strip.marks));
-    let times = marks.flat_map(|mark| [mark.at, mark.floor.unwrap_or(mark.at)]);
+    let times = dots::reached(marks);
     /// From a nanosecond to a second, and further where prices are.
     const LEAST: (f64, f64) = (1.0, 1e9);
     let number: usize = strips.iter().map(|strip| strip.marks.len()).sum();
     if number == 0 {
         return None;
     }
-    let axis = Axis::of_times(times, Some(LEAST))?;
+    let axis = Axis::of_times(times.into_iter(), Some(LEAST))?;
     let description = format!(
-        "{number} prices in time on one logarithmic axis. A sign is the price, the band around it its 95 % interval, the \
+        "{} in time on one logarithmic axis. A sign is the price, the band around it its 95 % interval, the \
          stroke to its left the smallest sample. Below the named ones all prices stand by suite{}.",
+        figures::count(number, "price", "prices"),
         if is_comparison { ", a line a place" } else { "" }
     );
     Some(Figure {

@@ -11,21 +11,37 @@ use super::subject::Subject;
 use super::{bars, curves, dots, levels, matrix, rows};
 use crate::pictures;
 
-/// The suite of what belongs to none that is known.
+/// What is no suite and has a section all the same, with what is said of it.
+const BESIDE: [(&str, &str); 3] = [
+    (TRACE, "A command and all that it started, followed."),
+    (LAB, "The rings, crossed in a small kernel of our own, without an operating system."),
+    (OTHER, "What this program does not know."),
+];
+/// The section of commands that `tollgate trace` followed.
+pub const TRACE: &str = "trace";
+/// The section of what `tollgate lab` counted or timed.
+pub const LAB: &str = "lab";
+/// The sections of commands.
+pub const COMMANDS: [&str; 2] = ["workloads", TRACE];
+/// The section of what belongs to no suite that is known.
 const OTHER: &str = "other";
 
 /// The suite that a case is shown in.
 pub fn suite_of(case: &Case) -> &str {
     let suite = case.probe.split('/').next().unwrap_or_default();
-    SUITES.iter().find(|known| known.name == suite).map_or(OTHER, |known| known.name)
+    known().find(|(name, _)| *name == suite).map_or(OTHER, |(name, _)| name)
+}
+
+/// The sections that there may be, and what is said of each.
+fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SUITES.iter().map(|suite| (suite.name, suite.about)).chain(BESIDE)
 }
 
 /// The suites of which something is there, in the order of the registry.
 pub fn suites(subjects: &[Subject]) -> Vec<&'static str> {
     let cases = subjects.iter().flat_map(|subject| &subject.prices.rows).map(|row| row.case);
     let there: HashSet<&str> = cases.map(suite_of).collect();
-    let known = SUITES.iter().map(|suite| suite.name).chain([OTHER]);
-    known.filter(|suite| there.contains(suite)).collect()
+    known().map(|(suite, _)| suite).filter(|suite| there.contains(suite)).collect()
 }
 
 /// All cases of a suite, those of the first place first.
@@ -63,10 +79,7 @@ pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Section> {
 }
 
 fn section(suite: &'static str, subjects: &[Subject], differences: &[Difference]) -> Section {
-    let about = SUITES
-        .iter()
-        .find(|known| known.name == suite)
-        .map_or("What this program does not know.", |known| known.about);
+    let about = known().find(|(name, _)| *name == suite).map_or("", |(_, about)| about);
     let mut figures: Vec<Figure> = match suite {
         "lines" => vec![curves::latency(subjects), matrix::of(subjects), dots::sharing(subjects)],
         "locks" => curves::market(subjects),
@@ -78,7 +91,7 @@ fn section(suite: &'static str, subjects: &[Subject], differences: &[Difference]
     .flatten()
     .collect();
     let cases = cases(subjects, suite);
-    figures.extend(bars::followed(subjects, &cases));
+    figures.extend(bars::followed(subjects, suite, &cases));
     figures.extend(dots::of(subjects, suite, &cases));
     figures.extend(levels::of(subjects, &cases));
     Section {

@@ -33,7 +33,9 @@ impl<'a> Subject<'a> {
         let names: Vec<String> = subjects.iter().map(|subject| subject.name.clone()).collect();
         for subject in &mut subjects {
             if names.iter().filter(|name| **name == subject.name).count() > 1 {
-                subject.name = format!("{} {} ({})", subject.name, subject.run.id, subject.look + 1);
+                let id = subject.run.id.to_string();
+                let id = if subject.name == id { String::new() } else { format!(" {id}") };
+                subject.name = format!("{}{id} ({})", subject.name, subject.look + 1);
             }
         }
         subjects

@@ -61,6 +61,41 @@ impl<'a> Held<'a> {
         text
     }
 
+    /// The ratio of the two real times.
+    pub fn ratio(&self) -> f64 {
+        let [base, other] = self.accounts();
+        other.real as f64 / base.real.max(1) as f64
+    }
+
+    /// What the difference is made of, in one sentence, the largest part first.
+    pub fn sentence(&self, names: [&str; 2]) -> String {
+        let [base, other] = self.accounts();
+        let mut parts: Vec<(String, i64)> = (base.parts().into_iter().zip(other.parts()))
+            .map(|((name, base), (_, other))| (self.part(name), blame::less(other, base)))
+            .filter(|(_, difference)| *difference != 0)
+            .collect();
+        tollgate_model::sort::by_key(&mut parts, |(_, difference)| {
+            std::cmp::Reverse(difference.unsigned_abs())
+        });
+        let told = |(name, difference): &(String, i64)| format!("{name} {}", words::difference(*difference));
+        let parts: Vec<String> = parts.iter().map(told).collect();
+        let [base, other] = [base.real, other.real].map(words::time);
+        let mut sentence = format!(
+            "{}: real time {base} in {}, {other} in {}: {}",
+            self.case,
+            names[0],
+            names[1],
+            parts.join(", ")
+        );
+        let call = self.calls.iter().find(|call| !waits_by_nature(&call.name) && call.total_ns() != 0);
+        if let Some(call) = call {
+            let (name, difference) = (words::cut(&call.name, 40), words::difference(call.total_ns()));
+            sentence.push_str(&format!("; of the calls {name} differs most, by {difference}"));
+        }
+        sentence.push('.');
+        sentence
+    }
+
     fn accounts(&self) -> [&Account; 2] {
         [&self.sides[0].blame.account, &self.sides[1].blame.account]
     }
@@ -99,6 +134,17 @@ impl<'a> Held<'a> {
         self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace)
     }
 
+    /// A part of the real time in words.
+    fn part(&self, name: &str) -> String {
+        match name {
+            "user" | "kernel" => name.to_owned(),
+            "waiting" if self.has_ptrace() => "waiting, or stopped by ptrace(2)".to_owned(),
+            "waiting" => "waiting, no kind told".to_owned(),
+            "asleep" => "waiting asleep".to_owned(),
+            kind => format!("waiting for {}", if kind == "disk" { "a disk" } else { kind }),
+        }
+    }
+
     fn parts_table(&self) -> Table {
         let mut table =
             Table::new(&["real time by", "base", "other", "difference", "share"]).with_dispensable(1);
@@ -108,14 +154,7 @@ impl<'a> Held<'a> {
             if base == 0 && other == 0 {
                 continue;
             }
-            let name = match name {
-                "user" | "kernel" => name.to_owned(),
-                "waiting" if self.has_ptrace() => "waiting, or stopped by ptrace(2)".to_owned(),
-                "waiting" => "waiting, no kind told".to_owned(),
-                "asleep" => "waiting asleep".to_owned(),
-                kind => format!("waiting for {}", if kind == "disk" { "a disk" } else { kind }),
-            };
-            table.row(Look::Plain, &cells(name, base, other, whole), &[]);
+            table.row(Look::Plain, &cells(self.part(name), base, other, whole), &[]);
         }
         table.row(Look::Plain, &cells("real".to_owned(), base.real, other.real, whole), &[]);
         table
