@@ -47,10 +47,14 @@ fn times(prices: &Prices, case: &Case, other: &Case) -> Option<f64> {
 
 /// What it costs that nothing which a command reads is in memory.
 fn cold(prices: &Prices, size: &str) -> Option<Observation> {
+    /// What would read "1.0 times" is not worth a word.
+    const WORTH_A_WORD: f64 = 1.05;
     let mut parts = Vec::new();
     let mut from = Vec::new();
     for (case, warm) in pairs(prices, size, "cache", "cold".into(), "warm".into()) {
-        let Some(times) = times(prices, &case, &warm).filter(|times| *times > 1.0) else { continue };
+        let Some(times) = times(prices, &case, &warm).filter(|times| *times >= WORTH_A_WORD) else {
+            continue;
+        };
         let name = case.probe.rsplit('/').next().unwrap_or_default();
         let jobs = case.params.get("jobs").map(|jobs| format!(" with jobs={jobs}")).unwrap_or_default();
         parts.push(format!("{name}{jobs} {} times", figures::significant(times, 2)));
