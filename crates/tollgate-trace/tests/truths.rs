@@ -75,19 +75,20 @@ fn a_read_of_a_cold_file_waits_for_the_disk() {
     assert!(disk > told.call("read", "sleep") + told.call("fsync", "sleep"), "{told:?}");
 }
 
-#[test]
-fn a_root_without_proc_has_the_same_counts() {
+/// A puppet that is followed in a root directory without /proc.
+fn without_proc(how: &[&str], puppet_does: &[&str]) -> Option<common::Told> {
     // SAFETY: geteuid(2) has no preconditions.
     if unsafe { libc::geteuid() } != 0 {
-        return println!("skipped: only root may change the root directory");
+        println!("skipped: only root may change the root directory");
+        return None;
     }
-    let Some((_, place)) = common::following(&[], &[]) else { return };
-    let Some(puppet) = common::puppet() else { return };
+    let (_, place) = common::following(&[], &[])?;
+    let puppet = common::puppet()?;
     for name in ["follow", "puppet"] {
         std::fs::copy(puppet.with_file_name(name), place.path().join(name)).expect("a copy");
     }
     let mut command = std::process::Command::new("/follow");
-    command.args(["ptrace", "tree", "files", "out=/out", "--", "/puppet", "forks", "7"]);
+    command.args(how).args(["out=/out", "--", "/puppet"]).args(puppet_does);
     let root = place.path().to_owned();
     // SAFETY: two system calls.
     unsafe {
@@ -97,7 +98,12 @@ fn a_root_without_proc_has_the_same_counts() {
         });
     }
     assert!(command.status().expect("it starts").success());
-    let told = common::Told::of(&place.path().join("out"));
+    Some(common::Told::of(&place.path().join("out")))
+}
+
+#[test]
+fn a_root_without_proc_has_the_same_counts() {
+    let Some(told) = without_proc(&["ptrace", "tree", "files"], &["forks", "7"]) else { return };
     assert_eq!((told.number("processes"), told.call("getppid", "count")), (8, 7), "{told:?}");
 }
 
@@ -218,26 +224,6 @@ fn a_file_that_was_removed_keeps_its_path() {
 
 #[test]
 fn paths_that_cannot_be_read_are_counted() {
-    // SAFETY: geteuid(2) has no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
-        return println!("skipped: only root may change the root directory");
-    }
-    let Some((_, place)) = common::following(&[], &[]) else { return };
-    let Some(puppet) = common::puppet() else { return };
-    for name in ["follow", "puppet"] {
-        std::fs::copy(puppet.with_file_name(name), place.path().join(name)).expect("a copy");
-    }
-    let mut command = std::process::Command::new("/follow");
-    command.args(["ptrace", "files", "out=/out", "--", "/puppet", "read", "/puppet"]);
-    let root = place.path().to_owned();
-    // SAFETY: two system calls.
-    unsafe {
-        std::os::unix::process::CommandExt::pre_exec(&mut command, move || {
-            std::os::unix::fs::chroot(&root)?;
-            std::env::set_current_dir("/")
-        });
-    }
-    assert!(command.status().expect("it starts").success());
-    let told = common::Told::of(&place.path().join("out"));
+    let Some(told) = without_proc(&["ptrace", "files"], &["read", "/puppet"]) else { return };
     assert!(told.lines.iter().any(|line| line.contains("whose path could not be read")), "{told:?}");
 }

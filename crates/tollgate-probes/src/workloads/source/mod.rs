@@ -90,8 +90,8 @@ impl Version {
     }
 }
 
-/// What stands in a comment that something is to be done.
-pub(super) const MARK: &str = "TODO";
+/// The word that some comments of the tree begin a line with, and that grep(1) looks for.
+pub(super) const MARK: &str = "NOTE";
 
 /// What is known of a version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::*;
 
-const SMALL_FIRST: u64 = 15795146397235827917;
-const SMALL_SECOND: u64 = 7069288633479593323;
+const SMALL_FIRST: u64 = 13513211136039852319;
+const SMALL_SECOND: u64 = 14264193821737417096;
 
 fn files(size: Size, version: Version) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
