@@ -1,0 +1,12 @@
+//! Safe interfaces to what the operating system offers and the standard library does not.
+//!
+//! - [`paths`]: walks a path directory by directory, and follows no link that another user may have made. Every writer
+//!   of a file and every working directory starts here.
+//! - [`trust`]: which other user can exchange what lies in a directory.
+//! - [`identity`]: the identity of another user, for file access or for a program.
+//! - [`users`]: names of users, and the groups that a user shares with others.
+
+pub mod identity;
+pub mod paths;
+pub mod trust;
+pub mod users;

@@ -1,0 +1,440 @@
+//! Paths that other users may have prepared.
+//!
+//! A path is walked directory by directory, each held by its descriptor (openat(2) with O_PATH and O_NOFOLLOW), so that an exchanged
+//! directory changes nothing behind it. A symbolic link is followed only where its owner and the owner of its directory are root or the
+//! effective user and no other user can rename it. That is stricter than the kernel's rule for sticky directories
+//! (`fs.protected_symlinks`, proc_sys_fs(5)) and also holds in directories that another user owns.
+//!
+//! A file that is there already is replaced by rename(2), never written. In a sticky directory that others may write, a file of
+//! another user is refused (`fs.protected_regular`), a FIFO of another user everywhere (`fs.protected_fifos`).
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::users;
+
+/// As many links as the kernel follows (path_resolution(7)).
+const MAX_LINKS: usize = 40;
+/// `PROC_SUPER_MAGIC` of linux/magic.h.
+const PROCFS: u64 = 0x9fa0;
+
+/// Why a path is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    /// A link that another user owns, or could exchange.
+    #[error("{} is a symbolic link that {owner} controls and is not followed; name the file itself, or remove the link", link.display())]
+    Link {
+        /// The link.
+        link: PathBuf,
+        /// Whose link or directory it is.
+        owner: String,
+    },
+    /// A link where none may be.
+    #[error("{} is a symbolic link; no link is followed here", .0.display())]
+    AnyLink(PathBuf),
+    /// A file of another user in a sticky directory.
+    #[error("{} belongs to {owner} and is in a directory that others may write; it is not replaced: name another file", file.display())]
+    Foreign {
+        /// The file.
+        file: PathBuf,
+        /// Whose file it is.
+        owner: String,
+    },
+    /// A FIFO of another user.
+    #[error("{} is a FIFO of {owner}; it is not written: name another file", fifo.display())]
+    ForeignFifo {
+        /// The FIFO.
+        fifo: PathBuf,
+        /// Whose FIFO it is.
+        owner: String,
+    },
+    /// What the kernel says.
+    #[error("{why}")]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What.
+        #[source]
+        why: io::Error,
+    },
+}
+
+impl PathError {
+    fn io(path: &Path, why: impl Into<io::Error>) -> Self {
+        Self::Io { path: path.to_owned(), why: why.into() }
+    }
+
+    /// The kernel's answer where that is the reason.
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            Self::Io { why, .. } => why.kind(),
+            Self::AnyLink(_) | Self::Link { .. } | Self::Foreign { .. } | Self::ForeignFifo { .. } => {
+                io::ErrorKind::PermissionDenied
+            }
+        }
+    }
+}
+
+/// So that a writer has one kind of error. The sentence stays.
+impl From<PathError> for io::Error {
+    fn from(error: PathError) -> Self {
+        match error {
+            PathError::Io { why, .. } => why,
+            other => Self::new(other.kind(), other),
+        }
+    }
+}
+
+/// A directory that is held by its descriptor.
+#[derive(Debug)]
+pub struct Directory {
+    held: OwnedFd,
+    path: PathBuf,
+}
+
+/// What an output path names.
+#[derive(Debug)]
+pub enum Output {
+    /// A name in a directory, of a regular file or of nothing yet.
+    File {
+        /// Where.
+        directory: Directory,
+        /// Its name there.
+        name: OsString,
+        /// The permission bits that a file written in its place gets: those of a file of the effective user that is there
+        /// already, without the set-user-ID, set-group-ID and execute bits.
+        mode: Option<Mode>,
+    },
+    /// A device, FIFO or socket, which is written as it is.
+    Stream {
+        /// The directory that it is in.
+        directory: Directory,
+        /// Its name there.
+        name: OsString,
+        /// It is a descriptor of this process in `/proc`, which the kernel follows.
+        is_descriptor: bool,
+    },
+}
+
+impl Output {
+    /// Finds what a path names, for writing. Nothing is made or changed.
+    ///
+    /// # Errors
+    /// As [`PathError`] says.
+    pub fn find(path: &Path) -> Result<Self, PathError> {
+        let mut walk = Walk::begin(path)?;
+        let Some(found) = walk.last(Missing::Refused)? else {
+            return Err(PathError::io(path, io::ErrorKind::IsADirectory));
+        };
+        let directory = Directory { held: walk.at, path: walk.path };
+        let whole = directory.path.join(&found.name);
+        let Some(stat) = found.stat else {
+            return Ok(Self::File { directory, name: found.name, mode: None });
+        };
+        let own = rustix::process::geteuid().as_raw();
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Err(PathError::io(path, io::ErrorKind::IsADirectory)),
+            FileType::RegularFile => {
+                let around = rustix::fs::fstat(&directory.held).map_err(|why| PathError::io(&whole, why))?;
+                let is_shared = around.st_mode & 0o1000 != 0 && around.st_mode & 0o022 != 0;
+                if is_shared && stat.st_uid != own && stat.st_uid != around.st_uid {
+                    return Err(PathError::Foreign { file: whole, owner: users::describe(stat.st_uid) });
+                }
+                let mode = (stat.st_uid == own).then(|| Mode::from_raw_mode(stat.st_mode & 0o666));
+                Ok(Self::File { directory, name: found.name, mode })
+            }
+            FileType::Fifo if !found.is_descriptor && stat.st_uid != own && stat.st_uid != 0 => {
+                Err(PathError::ForeignFifo { fifo: whole, owner: users::describe(stat.st_uid) })
+            }
+            _ => Ok(Self::Stream { directory, name: found.name, is_descriptor: found.is_descriptor }),
+        }
+    }
+
+    /// The directory, for a message or a test write.
+    pub fn directory(&self) -> &Directory {
+        match self {
+            Self::File { directory, .. } | Self::Stream { directory, .. } => directory,
+        }
+    }
+}
+
+/// Opens a device, FIFO or socket for writing. A FIFO without a reader is an error; waiting for one could take for ever.
+///
+/// # Errors
+/// What open(2) says; that it has become a regular file meanwhile.
+pub fn open_stream(directory: &Directory, name: &OsStr, is_descriptor: bool) -> Result<File, PathError> {
+    let fault = |why: Errno| PathError::io(&directory.path.join(name), why);
+    let follow = if is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY | follow;
+    let file = rustix::fs::openat(&directory.held, name, flags, Mode::empty()).map_err(fault)?;
+    let stat = rustix::fs::fstat(&file).map_err(fault)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && !is_descriptor {
+        return Err(fault(Errno::AGAIN));
+    }
+    rustix::fs::fcntl_setfl(&file, OFlags::empty()).map_err(fault)?;
+    Ok(File::from(file))
+}
+
+impl Directory {
+    /// Finds a directory that is there.
+    ///
+    /// # Errors
+    /// As [`PathError`] says.
+    pub fn open(path: &Path) -> Result<Self, PathError> {
+        Self::walk(path, Missing::Refused)
+    }
+
+    /// Finds a directory and makes what is missing of it, each with `mode` less the umask.
+    ///
+    /// # Errors
+    /// As [`PathError`] says.
+    pub fn create(path: &Path, mode: Mode) -> Result<Self, PathError> {
+        Self::walk(path, Missing::Made(mode))
+    }
+
+    fn walk(path: &Path, missing: Missing) -> Result<Self, PathError> {
+        let mut walk = Walk::begin(path)?;
+        while walk.step(missing)? {}
+        Ok(Self { held: walk.at, path: walk.path })
+    }
+
+    /// A directory in this one. No link is followed.
+    ///
+    /// # Errors
+    /// As [`PathError`] says.
+    pub fn inner(&self, name: &OsStr) -> Result<Self, PathError> {
+        let path = self.path.join(name);
+        match open_at(self.as_fd(), name, OFlags::DIRECTORY) {
+            Ok(held) => Ok(Self { held, path }),
+            Err(Errno::NOTDIR) if is_link(self.as_fd(), name) => Err(PathError::AnyLink(path)),
+            Err(why) => Err(PathError::io(&path, why)),
+        }
+    }
+
+    /// A directory in this one, made with `mode` less the umask where it is missing. No link is followed.
+    ///
+    /// # Errors
+    /// As [`PathError`] says.
+    pub fn inner_or_new(&self, name: &OsStr, mode: Mode) -> Result<Self, PathError> {
+        match rustix::fs::mkdirat(&self.held, name, mode) {
+            Ok(()) | Err(Errno::EXIST) => self.inner(name),
+            // A read-only file system says so before it says that the directory is there.
+            Err(why) => self.inner(name).map_err(|_| PathError::io(&self.path.join(name), why)),
+        }
+    }
+
+    /// The directory that a relative path of plain names leads to below this one, each made where it is missing. No link is followed.
+    ///
+    /// # Errors
+    /// As [`PathError`] says; `InvalidInput` for a path that is absolute or has a `..`.
+    pub fn below(&self, path: &Path, mode: Mode) -> Result<Self, PathError> {
+        let mut at = self.try_clone()?;
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => at = at.inner_or_new(name, mode)?,
+                Component::CurDir => {}
+                _ => return Err(PathError::io(path, io::ErrorKind::InvalidInput)),
+            }
+        }
+        Ok(at)
+    }
+
+    /// A second descriptor of the same directory.
+    ///
+    /// # Errors
+    /// Where no descriptor is to be had.
+    pub fn try_clone(&self) -> Result<Self, PathError> {
+        let held = self.held.try_clone().map_err(|why| PathError::io(&self.path, why))?;
+        Ok(Self { held, path: self.path.clone() })
+    }
+
+    /// How it was named, with the links on the way replaced by what they lead to. For messages: another user may have renamed it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until its entries are on the disk (fsync(2)). A directory that may not be read is left to the kernel.
+    pub fn sync(&self) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(readable) = rustix::fs::openat(&self.held, ".", flags, Mode::empty()) {
+            let _ = rustix::fs::fsync(&readable);
+        }
+    }
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.held.as_fd()
+    }
+}
+
+/// What becomes of a directory that is not there.
+#[derive(Debug, Clone, Copy)]
+enum Missing {
+    Refused,
+    Made(Mode),
+}
+
+/// The last name of a path.
+struct Last {
+    name: OsString,
+    /// None where nothing has the name.
+    stat: Option<Stat>,
+    is_descriptor: bool,
+}
+
+/// A path on its way to a directory.
+struct Walk {
+    at: OwnedFd,
+    path: PathBuf,
+    rest: VecDeque<OsString>,
+    links: usize,
+}
+
+impl Walk {
+    fn begin(path: &Path) -> Result<Self, PathError> {
+        if path.as_os_str().is_empty() {
+            return Err(PathError::io(path, io::ErrorKind::NotFound));
+        }
+        let start = if path.is_absolute() { "/" } else { "." };
+        let at =
+            open_at(CWD, OsStr::new(start), OFlags::DIRECTORY).map_err(|why| PathError::io(path, why))?;
+        let mut walk = Self { at, path: PathBuf::from(start), rest: VecDeque::new(), links: 0 };
+        walk.put_before(path);
+        Ok(walk)
+    }
+
+    /// One component. False where the path is at its end.
+    fn step(&mut self, missing: Missing) -> Result<bool, PathError> {
+        let Some(name) = self.rest.pop_front() else { return Ok(false) };
+        match open_at(self.at.as_fd(), &name, OFlags::DIRECTORY) {
+            Ok(next) => self.descend(&name, next),
+            Err(Errno::NOTDIR) if is_link(self.at.as_fd(), &name) => {
+                if let Some(directory) = self.follow(&name)? {
+                    self.descend(&name, directory);
+                }
+            }
+            Err(Errno::NOENT) => {
+                let Missing::Made(mode) = missing else { return Err(self.fault(&name, Errno::NOENT)) };
+                match rustix::fs::mkdirat(&self.at, &name, mode) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(why) => return Err(self.fault(&name, why)),
+                }
+                let next = open_at(self.at.as_fd(), &name, OFlags::DIRECTORY);
+                let next = next.map_err(|why| self.fault(&name, why))?;
+                self.descend(&name, next);
+            }
+            Err(why) => return Err(self.fault(&name, why)),
+        }
+        Ok(true)
+    }
+
+    /// All components but the last, which may name anything or nothing. None where the path names a directory by itself: `/`, `a/..`.
+    fn last(&mut self, missing: Missing) -> Result<Option<Last>, PathError> {
+        loop {
+            while self.rest.len() > 1 {
+                self.step(missing)?;
+            }
+            let Some(name) = self.rest.pop_front() else { return Ok(None) };
+            if name == ".." {
+                return Ok(None);
+            }
+            let found = |stat, is_descriptor| Ok(Some(Last { name: name.clone(), stat, is_descriptor }));
+            let stat = match rustix::fs::statat(&self.at, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(Errno::NOENT) => return found(None, false),
+                Err(why) => return Err(self.fault(&name, why)),
+            };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+                return found(Some(stat), false);
+            }
+            if let Some(opened) = self.follow(&name)? {
+                let stat = rustix::fs::fstat(&opened).map_err(|why| self.fault(&name, why))?;
+                return found(Some(stat), true);
+            }
+        }
+    }
+
+    fn descend(&mut self, name: &OsStr, next: OwnedFd) {
+        self.at = next;
+        self.path.push(name);
+    }
+
+    /// Puts the target of a link before the rest of the path. A link of procfs stands for a file and not for a path
+    /// (proc_pid_fd(5)): the kernel follows it, and what it leads to is the answer.
+    fn follow(&mut self, name: &OsStr) -> Result<Option<OwnedFd>, PathError> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(self.fault(name, Errno::LOOP));
+        }
+        let link = open_at(self.at.as_fd(), name, OFlags::empty()).map_err(|why| self.fault(name, why))?;
+        let around = rustix::fs::fstat(&self.at).map_err(|why| self.fault(name, why))?;
+        let stat = rustix::fs::fstat(&link).map_err(|why| self.fault(name, why))?;
+        let own = rustix::process::geteuid().as_raw();
+        if let Some(uid) = controlled_by(&stat, &around, own) {
+            let owner = uid.map_or_else(|| "every user".to_owned(), users::describe);
+            return Err(PathError::Link { link: self.path.join(name), owner });
+        }
+        let is_procfs = rustix::fs::fstatfs(&link).is_ok_and(|told| told.f_type.cast_unsigned() == PROCFS);
+        if is_procfs {
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let opened = rustix::fs::openat(&self.at, name, flags, Mode::empty());
+            return opened.map(Some).map_err(|why| self.fault(name, why));
+        }
+        let target = rustix::fs::readlinkat(&link, "", Vec::new()).map_err(|why| self.fault(name, why))?;
+        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+        if target.is_absolute() {
+            self.at =
+                open_at(CWD, OsStr::new("/"), OFlags::DIRECTORY).map_err(|why| self.fault(name, why))?;
+            self.path = PathBuf::from("/");
+        }
+        self.put_before(&target);
+        Ok(None)
+    }
+
+    fn put_before(&mut self, path: &Path) {
+        let names = path.components().filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some(OsString::from("..")),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+        });
+        for (at, name) in names.enumerate() {
+            self.rest.insert(at, name);
+        }
+    }
+
+    fn fault(&self, name: &OsStr, why: Errno) -> PathError {
+        PathError::io(&self.path.join(name), why)
+    }
+}
+
+/// Which user could have made a link lead elsewhere: None where none could but root and the effective user, `Some(None)` where
+/// every user could.
+fn controlled_by(link: &Stat, around: &Stat, own: u32) -> Option<Option<u32>> {
+    let is_trusted = |uid: u32| uid == own || crate::trust::is_roots(uid);
+    let is_open = around.st_mode & 0o002 != 0 && around.st_mode & 0o1000 == 0;
+    match () {
+        () if !is_trusted(link.st_uid) => Some(Some(link.st_uid)),
+        () if !is_trusted(around.st_uid) => Some(Some(around.st_uid)),
+        () if is_open => Some(None),
+        () => None,
+    }
+}
+
+fn open_at(directory: impl AsFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC | flags;
+    rustix::fs::openat(directory, name, flags, Mode::empty())
+}
+
+fn is_link(directory: BorrowedFd<'_>, name: &OsStr) -> bool {
+    rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+}

@@ -1,0 +1,238 @@
+//! Which other user can exchange what lies in a directory.
+//!
+//! Who owns a directory, or may write it without the sticky bit, can rename each entry and put another in its place. So a working
+//! directory is as safe as the least safe directory above it. [`guard`] looks at all of them, from the directory up to the root, by
+//! descriptor.
+
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::fs::{Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::identity::Identity;
+use crate::paths::Directory;
+use crate::users;
+
+/// Directories above one another, at the most: PATH_MAX has room for half as many.
+const MAX_DEPTH: usize = 4096;
+
+/// Who can exchange what lies in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// Root and the effective user.
+    Own,
+    /// This user as well. Work there with its identity only.
+    Other(Identity),
+}
+
+/// Why a directory cannot be worked in.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// It belongs to another user, whose identity this process cannot take.
+    #[error("{} belongs to {owner}, who could exchange what is used there; name a directory of your own", directory.display())]
+    Foreign {
+        /// The directory, or one above it.
+        directory: PathBuf,
+        /// Whose it is.
+        owner: String,
+    },
+    /// Several other users own directories on the way.
+    #[error("{} belongs to {owner}, and a directory below it to {other}; name a directory that one user owns", directory.display())]
+    Several {
+        /// The directory above.
+        directory: PathBuf,
+        /// Whose it is.
+        owner: String,
+        /// Whose the one below is.
+        other: String,
+    },
+    /// Others may write it.
+    #[error("{} may be written by others (mode {mode:04o}), who could exchange what is used there; {}", directory.display(),
+        remedy(*.mode))]
+    Writable {
+        /// The directory, or one above it.
+        directory: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// What the kernel says.
+    #[error("{}: {why}", directory.display())]
+    Io {
+        /// Where.
+        directory: PathBuf,
+        /// What.
+        why: std::io::Error,
+    },
+}
+
+fn remedy(mode: u32) -> &'static str {
+    if mode & 0o002 != 0 {
+        "take that right away (chmod o-w), set the sticky bit (chmod +t), or name another directory"
+    } else {
+        "take that right away (chmod g-w), set the sticky bit (chmod +t), or name another directory"
+    }
+}
+
+/// Finds out who can exchange what lies in a directory.
+///
+/// # Errors
+/// Where another user can and its identity cannot be taken; where several can.
+pub fn guard(directory: &Directory) -> Result<Guard, TrustError> {
+    let own = rustix::process::geteuid().as_raw();
+    let mut other: Option<(u32, u32)> = None;
+    for step in ancestors(directory)? {
+        let (uid, mode) = (step.stat.st_uid, step.stat.st_mode);
+        if uid != own && !is_roots(uid) {
+            match other {
+                None => other = Some((uid, step.stat.st_gid)),
+                Some((known, _)) if known == uid => {}
+                Some((known, _)) => {
+                    return Err(TrustError::Several {
+                        directory: step.path,
+                        owner: users::describe(uid),
+                        other: users::describe(known),
+                    });
+                }
+            }
+            if own != 0 {
+                return Err(TrustError::Foreign { directory: step.path, owner: users::describe(uid) });
+            }
+        }
+        let is_shared = mode & 0o002 != 0 || (mode & 0o020 != 0 && !is_private(&step));
+        if is_shared && mode & 0o1000 == 0 {
+            return Err(TrustError::Writable { directory: step.path, mode: mode & 0o7777 });
+        }
+    }
+    Ok(other.map_or(Guard::Own, |(uid, gid)| {
+        Guard::Other(Identity { uid, gid: users::primary_group(uid).unwrap_or(gid) })
+    }))
+}
+
+/// Whether a directory that its group may write is its owner's alone. With an access control list the group's bits are a mask for
+/// other users as well (acl(5)).
+fn is_private(step: &Step) -> bool {
+    let (uid, gid) = (step.stat.st_uid, step.stat.st_gid);
+    let is_alone = gid == 0 || users::is_private_group(gid, uid);
+    is_alone && !has_access_list(step.held.as_fd())
+}
+
+fn has_access_list(directory: BorrowedFd<'_>) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(readable) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return false };
+    let mut none: [u8; 0] = [];
+    rustix::fs::fgetxattr(&readable, "system.posix_acl_access", &mut none).is_ok_and(|bytes| bytes > 0)
+}
+
+/// Whether a user counts as root. In a user namespace the overflow id stands for every owner that has no number in it
+/// (user_namespaces(7)), host's root among them; who made the namespace chose its mounts.
+pub(crate) fn is_roots(uid: u32) -> bool {
+    static UNMAPPED: OnceLock<Option<u32>> = OnceLock::new();
+    let unmapped = UNMAPPED.get_or_init(|| {
+        let read = |path: &str| fs::read_to_string(path).ok();
+        unmapped(&read("/proc/self/uid_map")?, &read("/proc/sys/kernel/overflowuid")?)
+    });
+    uid == 0 || *unmapped == Some(uid)
+}
+
+/// The overflow id, in a user namespace that does not have all ids.
+fn unmapped(uid_map: &str, overflow: &str) -> Option<u32> {
+    let is_whole = uid_map.split_whitespace().eq(["0", "0", "4294967295"]);
+    if is_whole || uid_map.trim().is_empty() { None } else { overflow.trim().parse().ok() }
+}
+
+/// A directory on the way to the root.
+struct Step {
+    held: OwnedFd,
+    stat: Stat,
+    path: PathBuf,
+}
+
+/// A directory and all above it, up to the root of this process.
+fn ancestors(directory: &Directory) -> Result<Vec<Step>, TrustError> {
+    let fault = |why: Errno| TrustError::Io { directory: directory.path().to_owned(), why: why.into() };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut held = rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(fault)?;
+    let mut steps: Vec<Step> = Vec::new();
+    loop {
+        let stat = rustix::fs::fstat(&held).map_err(fault)?;
+        let above = match rustix::fs::openat(&held, "..", flags, Mode::empty()) {
+            Ok(above) => above,
+            Err(why) => return Err(fault(why)),
+        };
+        let is_root = rustix::fs::fstat(&above)
+            .is_ok_and(|above| (above.st_dev, above.st_ino) == (stat.st_dev, stat.st_ino));
+        let path = name_of(&held, directory.path(), steps.len());
+        steps.push(Step { held, stat, path });
+        match steps.len() {
+            _ if is_root => return Ok(steps),
+            MAX_DEPTH.. => return Err(fault(Errno::NAMETOOLONG)),
+            _ => held = above,
+        }
+    }
+}
+
+/// A directory's path, for a message: as the kernel has it, or as it was reached.
+fn name_of(held: &OwnedFd, from: &Path, up: usize) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    let known = fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    known.unwrap_or_else(|_| (0..up).fold(from.to_owned(), |path, _| path.join("..")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    use super::*;
+
+    fn made(mode: u32) -> (tempfile::TempDir, PathBuf) {
+        let place = tempfile::tempdir().unwrap();
+        let inner = place.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        fs::set_permissions(&inner, fs::Permissions::from_mode(mode)).unwrap();
+        (place, inner)
+    }
+
+    fn guarded(path: &Path) -> Result<Guard, TrustError> {
+        guard(&Directory::open(path).unwrap())
+    }
+
+    #[test]
+    fn a_directory_of_ones_own_is_own_and_one_that_all_may_write_is_refused() {
+        let (_place, inner) = made(0o755);
+        assert_eq!(guarded(&inner).unwrap(), Guard::Own);
+        let (_place, inner) = made(0o777);
+        let refused = guarded(&inner).unwrap_err();
+        assert!(matches!(refused, TrustError::Writable { .. }) && refused.to_string().contains("chmod o-w"));
+        let below = inner.join("below");
+        fs::create_dir(&below).unwrap();
+        assert!(matches!(guarded(&below), Err(TrustError::Writable { .. })), "one above counts as well");
+        let (_place, inner) = made(0o1777);
+        assert_eq!(guarded(&inner).unwrap(), Guard::Own);
+    }
+
+    #[test]
+    fn below_another_users_directory_its_identity_is_needed() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root (to give a directory to another user)");
+            return;
+        }
+        let (_place, inner) = made(0o755);
+        chown(&inner, Some(54_321), Some(54_322)).unwrap();
+        assert_eq!(guarded(&inner).unwrap(), Guard::Other(Identity { uid: 54_321, gid: 54_322 }));
+        let below = inner.join("below");
+        fs::create_dir(&below).unwrap();
+        assert_eq!(guarded(&below).unwrap(), Guard::Other(Identity { uid: 54_321, gid: 54_322 }));
+        chown(&below, Some(54_323), None).unwrap();
+        assert!(matches!(guarded(&below), Err(TrustError::Several { .. })));
+    }
+
+    #[test]
+    fn the_overflow_id_is_roots_only_in_a_namespace() {
+        assert_eq!(unmapped("         0          0 4294967295\n", "65534\n"), None);
+        assert_eq!(unmapped("         0       1000          1\n", "65534\n"), Some(65534));
+        assert_eq!(unmapped("", "65534\n"), None);
+    }
+}
