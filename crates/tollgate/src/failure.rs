@@ -12,6 +12,8 @@ pub enum Failure {
     Input(String),
     /// What was asked for was done, and a condition that was asked for failed. Exit status 1.
     Condition(String),
+    /// The run was made and could not be kept: one sentence. Exit status 4.
+    NotKept(String),
     /// A signal asked to stop. Exit status 128 and the signal's number, as shells have it.
     Interrupted(i32),
     /// A command that was to be run is there and cannot be executed: one sentence. Exit status 126, as shells have it.
@@ -52,6 +54,7 @@ pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Condition(sentence)) => said(&sentence, 1),
         Err(Failure::Input(sentence)) => said(&sentence, 2),
+        Err(Failure::NotKept(sentence)) => said(&sentence, 4),
         Err(Failure::NotExecutable(sentence)) => said(&sentence, 126),
         Err(Failure::NotFound(sentence)) => said(&sentence, 127),
         Err(Failure::Interrupted(signal)) => {

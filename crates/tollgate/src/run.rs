@@ -82,17 +82,10 @@ fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That a run will not be kept, where nobody named a place for it.
+/// That a run will not be kept, where the user named no place for it.
 pub fn say_doubt(destination: &Destination) {
-    match destination {
-        Destination::Doubtful(directory, why) => say::say(&format!(
-            "warning: runs cannot be kept in {}: {why}; name a file with --out to keep this one",
-            directory.display()
-        )),
-        Destination::Nowhere => say::say(
-            "warning: this run will not be kept: neither XDG_DATA_HOME nor HOME is set; name a file with --out",
-        ),
-        Destination::File(_) | Destination::Output | Destination::Kept(_) | Destination::Stored(_) => {}
+    if let Destination::Nowhere(why) = destination {
+        say::say(&format!("warning: this run will not be kept: {why}; name a file with --out to keep it"));
     }
 }
 

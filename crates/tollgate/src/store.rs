@@ -4,16 +4,20 @@ use std::cell::RefCell;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rustix::fs::{Mode, OFlags};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use tollgate_model::run::{MAX_BYTES, ReadError};
 use tollgate_model::{Label, Run, RunId};
+use tollgate_os::paths::Directory;
+use tollgate_os::users;
 use tollgate_report::export::layout::DOCUMENTS;
 
 use crate::failure::{Failure, plainly};
-use crate::writing::{self, Existing};
+use crate::writing::{self, Existing, Until};
 use crate::{out, stored};
 
 const EXTENSION: &str = "json";
@@ -27,21 +31,18 @@ const LAST: &str = "last";
 pub enum Destination {
     /// The file that the user named.
     File(PathBuf),
-    /// Standard output, in place of the prices: from a container or sandbox whose files nobody sees.
+    /// Standard output, in place of the prices: from a container or sandbox whose files are not seen from outside.
     Output,
     /// The directory of kept runs.
-    Kept(PathBuf),
+    Kept(Directory),
     /// A directory of stored runs that the user named.
     Stored(PathBuf),
-    /// The directory of kept runs, which cannot be written to; nobody named it, so the prices are still
-    /// worth showing.
-    Doubtful(PathBuf, String),
-    /// Nobody says where runs are kept.
-    Nowhere,
+    /// Nowhere, for this reason: a sentence. The user named no place, so the prices are still worth showing.
+    Nowhere(String),
 }
 
 impl Destination {
-    /// Where a run will go: before it is made, for nobody measures for a minute to be told then.
+    /// Where a run will go: found out before it is made, so that a minute of measuring is not lost.
     ///
     /// # Errors
     /// When a place that the user named cannot be written to.
@@ -50,23 +51,30 @@ impl Destination {
             return Ok(Self::Output);
         }
         if let Some(file) = out {
-            check_file(file).map_err(|why| Failure::input(format!("--out {}: {why}", file.display())))?;
+            writing::check(file).map_err(|why| Failure::input(format!("--out {}: {why}", file.display())))?;
             return Ok(Self::File(file.to_owned()));
         }
-        match home() {
-            Home::Named(directory) => match prepare(&directory) {
-                Ok(()) => Ok(Self::Kept(directory)),
-                Err(error) => Err(Failure::input(format!(
-                    "runs cannot be kept in {} (XDG_DATA_HOME): {}; name another place with --out FILE",
-                    directory.display(),
-                    plainly(&error)
-                ))),
-            },
-            Home::Usual(directory) => Ok(match prepare(&directory) {
-                Ok(()) => Self::Kept(directory),
-                Err(error) => Self::Doubtful(directory, plainly(&error)),
-            }),
-            Home::Unknown => Ok(Self::Nowhere),
+        let home = home();
+        let (Home::Named(directory) | Home::Usual(directory)) = &home else {
+            return Ok(Self::Nowhere("neither XDG_DATA_HOME nor HOME is set".to_owned()));
+        };
+        if let Some(owner) = owner_of_another(directory) {
+            let (directory, owner) = (directory.display(), users::describe(owner));
+            return Ok(Self::Nowhere(format!(
+                "root keeps no runs in {directory}, which is in a directory of {owner}"
+            )));
+        }
+        match (prepare(directory), &home) {
+            (Ok(kept), _) => Ok(Self::Kept(kept)),
+            (Err(error), Home::Named(_)) => Err(Failure::input(format!(
+                "runs cannot be kept in {} (XDG_DATA_HOME): {}; name another place with --out FILE",
+                directory.display(),
+                plainly(&error)
+            ))),
+            (Err(error), _) => {
+                let (directory, why) = (directory.display(), plainly(&error));
+                Ok(Self::Nowhere(format!("runs cannot be kept in {directory}: {why}")))
+            }
         }
     }
 
@@ -84,7 +92,7 @@ impl Destination {
     /// # Errors
     /// When it cannot be written; then nothing of it is left.
     pub fn keep(&self, run: &Run) -> Result<Option<PathBuf>, Failure> {
-        self.keep_by(run, writing::write_whole)
+        self.keep_until(run, Until::Durable)
     }
 
     /// The same without waiting for the disk, of a run that is soon made again; see [`writing::write_soon`].
@@ -92,61 +100,58 @@ impl Destination {
     /// # Errors
     /// As [`Destination::keep`].
     pub fn keep_soon(&self, run: &Run) -> Result<Option<PathBuf>, Failure> {
-        self.keep_by(run, |path, document, existing| {
-            writing::write_soon(path, existing, |file| file.write_all(document))
-        })
+        self.keep_until(run, Until::Written)
     }
 
-    fn keep_by(
-        &self,
-        run: &Run,
-        write: impl FnOnce(&Path, &[u8], Existing) -> io::Result<()>,
-    ) -> Result<Option<PathBuf>, Failure> {
-        let (path, existing) = match self {
-            Self::Nowhere => return Ok(None),
+    fn keep_until(&self, run: &Run, until: Until) -> Result<Option<PathBuf>, Failure> {
+        let path = match self {
+            Self::Nowhere(_) => return Ok(None),
             Self::Output => {
                 let document = run.to_json().map_err(|error| Failure::input(format!("the run {error}")))?;
                 return out::print_raw(&document).map(|()| None);
             }
             Self::Stored(directory) => return stored::write(directory, run).map(Some),
-            Self::File(file) => (file.clone(), Existing::Replace),
-            Self::Kept(directory) | Self::Doubtful(directory, _) => {
-                (path_of(directory, &run.id), Existing::Keep)
-            }
+            Self::File(file) => file.clone(),
+            Self::Kept(directory) => path_of(directory.path(), &run.id),
         };
-        let fault = |why: String| Failure::input(format!("the run was not kept: {}: {why}", path.display()));
+        let fault =
+            |why: String| Failure::NotKept(format!("the run was not kept: {}: {why}", path.display()));
         let document = run.to_json().map_err(|error| fault(error.to_string()))?;
         if document.len() as u64 > MAX_BYTES {
             return Err(fault(format!("it {}", ReadError::TooLarge)));
         }
-        write(&path, &document, existing).map_err(|error| fault(plainly(&error)))?;
+        let written = match (self, path.file_name(), until) {
+            (Self::Kept(directory), Some(name), _) => {
+                writing::write_in(directory, name, &document, Existing::Keep, until, writing::PRIVATE)
+            }
+            (_, _, Until::Durable) => writing::write_whole(&path, &document, Existing::Replace),
+            (_, _, Until::Written) => {
+                writing::write_soon(&path, Existing::Replace, |file| file.write_all(&document))
+            }
+        };
+        written.map_err(|error| fault(plainly(&error)))?;
         Ok(Some(path))
     }
 }
 
-fn check_file(file: &Path) -> Result<(), String> {
-    if file.is_dir() {
-        return Err("is a directory; name a file in it".to_owned());
+/// The directory of kept runs, made where it is missing. It is its owner's alone: command lines in runs may hold secrets.
+fn prepare(directory: &Path) -> io::Result<Directory> {
+    let directory = Directory::create(directory, Mode::RWXU)?;
+    let stat = rustix::fs::fstat(&directory)?;
+    if stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_mode & 0o077 != 0 {
+        // Made by an older version, or by hand.
+        let readable = rustix::fs::openat(&directory, ".", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::fs::fchmod(&readable, Mode::RWXU)?;
     }
-    if file.file_name().is_none() {
-        return Err("does not name a file".to_owned());
-    }
-    if file.exists() {
-        rustix::fs::access(file, rustix::fs::Access::WRITE_OK)
-            .map_err(|error| format!("cannot be written: {}", plainly(&error.into())))?;
-    }
-    if writing::is_stream(file) {
-        return Ok(());
-    }
-    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let directory = writing::parent(&target);
-    writing::try_out(directory)
-        .map_err(|error| format!("nothing can be written in {}: {}", directory.display(), plainly(&error)))
+    writing::try_out(&directory)?;
+    Ok(directory)
 }
 
-fn prepare(directory: &Path) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
-    writing::try_out(directory)
+/// As root, the other user that the directory, or the first one above it that is there, belongs to: `sudo` may leave HOME as it was.
+fn owner_of_another(directory: &Path) -> Option<u32> {
+    let is_root = rustix::process::geteuid().is_root();
+    let there = directory.ancestors().find_map(|path| fs::symlink_metadata(path).ok())?;
+    (is_root && there.uid() != 0).then_some(there.uid())
 }
 
 /// Where kept runs are, by the XDG Base Directory specification: a relative XDG_DATA_HOME is none.

@@ -11,17 +11,19 @@ mod list;
 mod prune;
 mod tree;
 
-use std::fs;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, Mode};
 use tollgate_model::Run;
 use tollgate_model::run::{MAX_BYTES, ReadError};
+use tollgate_os::paths::Directory;
 use tollgate_report::export::layout::{self, File};
 
 use crate::args::{StoreAddArgs, StoreArgs, StoreVerb};
 use crate::failure::{Failure, plainly};
-use crate::writing::{self, Existing};
+use crate::writing::{self, Existing, Until};
 use crate::{figures, out, store};
 
 /// Does what was asked with a directory of stored runs.
@@ -42,7 +44,11 @@ fn add(args: &StoreAddArgs) -> Result<(), Failure> {
     let runs = args.run.iter().map(|meant| store::find(meant)).collect::<Result<Vec<Run>, Failure>>()?;
     prepare(&args.dir)?;
     for run in &runs {
-        write(&args.dir, run)?;
+        write(&args.dir, run).map_err(|failure| match failure {
+            // They are kept where they were before.
+            Failure::NotKept(sentence) => Failure::Input(sentence),
+            other => other,
+        })?;
     }
     let number = figures::count(runs.len(), "run is", "runs are");
     out::print(&format!("{number} stored in {}.\n", args.dir.display()))
@@ -53,13 +59,27 @@ fn add(args: &StoreAddArgs) -> Result<(), Failure> {
 /// # Errors
 /// When nothing can.
 pub fn prepare(directory: &Path) -> Result<(), Failure> {
+    let store = open(directory)?;
     for part in [layout::rows_directory(), layout::ENVIRONMENTS.to_owned(), layout::DOCUMENTS.to_owned()] {
-        let part = directory.join(part);
-        fs::create_dir_all(&part).and_then(|()| writing::try_out(&part)).map_err(|error| {
+        let made = store.below(Path::new(&part), ALL_MAY_READ).map_err(io::Error::from);
+        made.and_then(|made| writing::try_out(&made)).map_err(|error| {
+            let part = directory.join(&part);
             Failure::input(format!("runs cannot be stored in {}: {}", part.display(), plainly(&error)))
         })?;
     }
     Ok(())
+}
+
+/// The mode of a store's directories, less the umask.
+const ALL_MAY_READ: Mode = Mode::from_raw_mode(0o777);
+
+/// The store's own directory, which is made where it is missing. A link of another user does not lead to it, and none is followed
+/// inside.
+fn open(directory: &Path) -> Result<Directory, Failure> {
+    Directory::create(directory, ALL_MAY_READ).map_err(|error| {
+        let why = plainly(&io::Error::from(error));
+        Failure::input(format!("runs cannot be stored in {}: {why}", directory.display()))
+    })
 }
 
 /// Stores a run: its facts, its document, and last its lines. The document's path.
@@ -67,29 +87,39 @@ pub fn prepare(directory: &Path) -> Result<(), Failure> {
 /// # Errors
 /// When it cannot be; then neither its document nor its lines are there.
 pub fn write(directory: &Path, run: &Run) -> Result<PathBuf, Failure> {
-    let fault = |why: String| Failure::input(format!("the run was not kept: {}: {why}", directory.display()));
+    let fault =
+        |why: String| Failure::NotKept(format!("the run was not kept: {}: {why}", directory.display()));
     let files = layout::files(run).map_err(|error| fault(format!("the run {error}")))?;
     if files.document.bytes.len() as u64 > MAX_BYTES {
         return Err(fault(format!("it {}", ReadError::TooLarge)));
     }
+    let store = open(directory)?;
     let put = |file: &File, existing| {
-        let path = directory.join(&file.path);
-        fs::create_dir_all(writing::parent(&path))
-            .and_then(|()| writing::write_whole(&path, &file.bytes, existing))
-            .map(|()| path)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => fault(format!("{} is there already", file.path)),
-                _ => fault(format!("{}: {}", file.path, plainly(&error))),
-            })
+        let (path, name) = named(&file.path);
+        let put = || -> io::Result<Directory> {
+            let inner = store.below(path, ALL_MAY_READ)?;
+            writing::write_in(&inner, name, &file.bytes, existing, Until::Durable, writing::SHARED)?;
+            Ok(inner)
+        };
+        put().map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => fault(format!("{} is there already", file.path)),
+            _ => fault(format!("{}: {}", file.path, plainly(&error))),
+        })
     };
     // Written anew where it is there: the same bytes, and young enough not to be pruned before the lines are there.
     put(&files.environment, Existing::Replace)?;
-    let document = put(&files.document, Existing::Keep)?;
+    let documents = put(&files.document, Existing::Keep)?;
     if let Err(failure) = put(&files.rows, Existing::Keep) {
-        let _ = fs::remove_file(&document);
+        let _ = rustix::fs::unlinkat(&documents, named(&files.document.path).1, AtFlags::empty());
         return Err(failure);
     }
-    Ok(document)
+    Ok(directory.join(&files.document.path))
+}
+
+/// A file of the layout: its directory below the store's, and its name.
+fn named(path: &str) -> (&Path, &OsStr) {
+    let path = Path::new(path);
+    (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default())
 }
 
 /// Whether this is a directory of stored runs.

@@ -120,15 +120,7 @@ fn failure(error: TraceError) -> Failure {
 }
 
 fn check_timeline(file: &Path) -> Result<(), Failure> {
-    let refused = |why: String| Failure::input(format!("--timeline {}: {why}", file.display()));
-    if file.is_dir() {
-        return Err(refused("is a directory; name a file in it".to_owned()));
-    }
-    if writing::is_stream(file) {
-        return Ok(());
-    }
-    writing::try_out(writing::parent(file))
-        .map_err(|error| refused(format!("nothing can be written there: {}", plainly(&error))))
+    writing::check(file).map_err(|why| Failure::input(format!("--timeline {}: {why}", file.display())))
 }
 
 /// What is to be told of a command when it has ended.
@@ -163,7 +155,7 @@ impl Told<'_> {
             }
             say::warn(&page(&traced, &View::of(&self.args.view, &traced), width));
         }
-        if let Err(Failure::Input(sentence)) = self.keep(environment, traced) {
+        if let Err(Failure::Input(sentence) | Failure::NotKept(sentence)) = self.keep(environment, traced) {
             say::say(&sentence);
         }
         // The process is about to end: nobody waits until a million events are given back.
@@ -196,13 +188,8 @@ impl Told<'_> {
 
     fn keep_as_usual(&self, run: &Run) -> Result<Option<PathBuf>, Failure> {
         let destination = Destination::choose(None)?;
-        match destination {
-            Destination::Doubtful(..) | Destination::Nowhere => {
-                run::say_doubt(&destination);
-                Ok(None)
-            }
-            destination => destination.keep_soon(run),
-        }
+        run::say_doubt(&destination);
+        destination.keep_soon(run)
     }
 
     fn print_json(&self, run: &Run, path: Option<&Path>) -> Result<(), Failure> {

@@ -1,18 +1,23 @@
-//! Writing a file so that it is there whole or not at all, whenever the program is killed.
+//! Writes a file so that it is there whole or not at all, whenever the program is killed, and so that no other user can choose which
+//! file that is: each path goes through [`tollgate_os::paths`].
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use tollgate_os::paths::{Directory, Output, open_stream};
 
 /// About what a short run takes: with less room than this, keeping one would most likely fail at the end.
 const ROOM: usize = 256 << 10;
-const MODE: Mode = Mode::from_raw_mode(0o644);
+/// The mode of a new file that others may read, less the umask.
+const MODE: Mode = Mode::from_raw_mode(0o666);
+/// The mode of a kept run: command lines in it may hold secrets.
+pub const PRIVATE: Mode = Mode::from_raw_mode(0o600);
+/// Entries of a directory that are looked at for what a killed program left.
+const MAX_LOOK: usize = 1 << 16;
 
 /// Whether a file that is there already may be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,24 +31,60 @@ pub enum Existing {
 /// Whether files can be made in `directory`, and whether there is some room. Leaves nothing behind.
 ///
 /// # Errors
-/// Whatever a later [`write_whole`] would run into.
-pub fn try_out(directory: &Path) -> io::Result<()> {
-    let directory = open_directory(directory)?;
-    let mut staged = Staged::begin(directory.as_fd(), OsStr::new("try"))?;
+/// Whatever a later [`write_in`] would run into.
+pub fn try_out(directory: &Directory) -> io::Result<()> {
+    let mut staged = Staged::begin(directory, OsStr::new("try"), PRIVATE)?;
     staged.file.write_all(&vec![0; ROOM])
 }
 
-/// Writes a file: its bytes are on the disk under no name, or under one that nobody looks for, before
-/// they get the name that was asked for. A device or pipe, which holds nothing, is written as it is.
+/// Whether [`write_whole`] could write a file now. Leaves nothing behind and changes nothing.
 ///
 /// # Errors
-/// As the file system says; then there is no new file, and an old one is untouched.
+/// A clause without a subject: `is a directory; name a file in it`.
+pub fn check(path: &Path) -> Result<(), String> {
+    if path.is_dir() {
+        return Err("is a directory; name a file in it".to_owned());
+    }
+    if path.file_name().is_none() {
+        return Err("does not name a file".to_owned());
+    }
+    let plainly = |error: io::Error| crate::failure::plainly(&error);
+    let output = match Output::find(path) {
+        Ok(output) => output,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(format!("there is no directory {}", parent(path).display()));
+        }
+        Err(error) => return Err(plainly(error.into())),
+    };
+    match &output {
+        Output::Stream { .. } => Ok(()),
+        Output::File { directory, name, .. } => {
+            let is_there = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+            if is_there {
+                rustix::fs::accessat(directory, name, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS)
+                    .map_err(|error| format!("cannot be written: {}", plainly(error.into())))?;
+            }
+            try_out(directory).map_err(|error| {
+                format!("nothing can be written in {}: {}", directory.path().display(), plainly(error))
+            })
+        }
+    }
+}
+
+/// Writes a file: its bytes are on the disk under no name, or under a temporary one, before they get the name that was asked for.
+/// A device or pipe, which holds nothing, is written as it is.
+///
+/// The new file is readable by others as the umask says. In place of a file of the effective user it gets that file's permission bits,
+/// without those for execution, set-user-ID and set-group-ID.
+///
+/// # Errors
+/// As the file system says, or [`tollgate_os::paths::PathError`]; then there is no new file, and an old one is untouched.
 pub fn write_whole(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
     write_as(path, existing, Until::Durable, |file| file.write_all(bytes))
 }
 
-/// The same without waiting for the disk: after a power cut the file may be there and cut off. Waiting takes as long as whatever
-/// else was written to this file system just before, which a followed command may have filled.
+/// The same without waiting for the disk: after a power cut the file may be there and cut off. Waiting takes as long as all that
+/// was written to this file system just before, which a traced command may have filled.
 ///
 /// # Errors
 /// As [`write_whole`].
@@ -55,9 +96,27 @@ pub fn write_soon(
     write_as(path, existing, Until::Written, write)
 }
 
+/// Writes a file with this mode, less the umask, in a directory that is held. What has the name is replaced and never followed.
+///
+/// # Errors
+/// As [`write_whole`].
+pub fn write_in(
+    directory: &Directory,
+    name: &OsStr,
+    bytes: &[u8],
+    existing: Existing,
+    until: Until,
+    mode: Mode,
+) -> io::Result<()> {
+    put(directory, name, existing, until, (mode, None), |file| file.write_all(bytes))
+}
+
+/// The mode of a file in a store, which others may read.
+pub const SHARED: Mode = MODE;
+
 /// How far a file has come when its writer goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
+pub enum Until {
     /// In the kernel's hands.
     Written,
     /// On the disk, and its name as well.
@@ -70,17 +129,28 @@ fn write_as(
     until: Until,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    // What a link points to is replaced, not the link.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if is_stream(path) {
-        return write(&mut open_stream(path)?);
+    match Output::find(path)? {
+        Output::Stream { directory, name, is_descriptor } => {
+            write(&mut open_stream(&directory, &name, is_descriptor)?)
+        }
+        Output::File { directory, name, mode: old } => {
+            put(&directory, &name, existing, until, (MODE, old), write)
+        }
     }
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let directory = open_directory(parent(path))?;
-    let mut staged = Staged::begin(directory.as_fd(), name)?;
-    if let Ok(old) = fs::metadata(path) {
-        // Who may read it was decided by whoever made the old one.
-        staged.file.set_permissions(old.permissions())?;
+}
+
+/// `mode` is that of a new file, and that of the file that is replaced where the new one takes it.
+fn put(
+    directory: &Directory,
+    name: &OsStr,
+    existing: Existing,
+    until: Until,
+    (mode, old): (Mode, Option<Mode>),
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut staged = Staged::begin(directory, name, mode)?;
+    if let Some(old) = old {
+        rustix::fs::fchmod(&staged.file, old)?;
     }
     write(&mut staged.file)?;
     if until == Until::Durable {
@@ -89,7 +159,7 @@ fn write_as(
     staged.publish(name, existing)?;
     if until == Until::Durable {
         // The name too is to survive a power cut; where the directory cannot be synced, the file is still whole.
-        let _ = directory.sync_all();
+        directory.sync();
     }
     Ok(())
 }
@@ -102,47 +172,34 @@ pub fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Whether it is a device, a pipe or a socket: something that bytes go into and that is never replaced.
-pub fn is_stream(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| {
-        let kind = metadata.file_type();
-        kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
-    })
-}
-
-/// A pipe that nobody reads is an error; waiting for a reader could take for ever.
-fn open_stream(path: &Path) -> io::Result<File> {
-    let at_once = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, at_once, Mode::empty())?);
-    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
-    Ok(file)
-}
-
-fn open_directory(directory: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::open(directory, flags, Mode::empty())?))
-}
-
 /// A file that does not have its name yet. Dropped without one, it is gone.
 struct Staged<'a> {
-    directory: rustix::fd::BorrowedFd<'a>,
+    directory: &'a Directory,
     file: File,
     /// Where the file system has no unnamed files.
     temporary: Option<OsString>,
 }
 
 impl<'a> Staged<'a> {
-    fn begin(directory: rustix::fd::BorrowedFd<'a>, name: &OsStr) -> io::Result<Self> {
+    fn begin(directory: &'a Directory, name: &OsStr, mode: Mode) -> io::Result<Self> {
         let unnamed = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         if can_be_linked()
-            && let Ok(file) = rustix::fs::openat(directory, ".", unnamed, MODE)
+            && let Ok(file) = rustix::fs::openat(directory, ".", unnamed, mode)
         {
             return Ok(Self { directory, file: File::from(file), temporary: None });
         }
+        sweep(directory, name);
         let temporary = temporary_name(name);
-        let new = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(directory, &temporary, new, MODE)?);
-        Ok(Self { directory, file, temporary: Some(temporary) })
+        let new = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = File::from(rustix::fs::openat(directory, &temporary, new, mode)?);
+        let staged = Self { directory, file, temporary: Some(temporary) };
+        staged.lock();
+        Ok(staged)
+    }
+
+    /// Held while the file has its temporary name: where the lock can be had the writer is gone.
+    fn lock(&self) {
+        let _ = rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive);
     }
 
     /// Gives the file its name.
@@ -151,6 +208,8 @@ impl<'a> Staged<'a> {
             match (self.link(name), existing) {
                 (Err(error), Existing::Replace) if error.kind() == io::ErrorKind::AlreadyExists => {
                     // A link cannot replace; a rename can.
+                    sweep(self.directory, name);
+                    self.lock();
                     let temporary = temporary_name(name);
                     self.link(&temporary)?;
                     self.temporary = Some(temporary);
@@ -195,6 +254,37 @@ fn can_be_linked() -> bool {
     Path::new(DESCRIPTORS).is_dir()
 }
 
+/// Removes what a killed writer of this name left: files of the effective user with the form of [`temporary_name`] that have no lock.
+fn sweep(directory: &Directory, name: &OsStr) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(readable) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return };
+    let Ok(entries) = Dir::read_from(&readable) else { return };
+    for entry in entries.take(MAX_LOOK).filter_map(Result::ok) {
+        if is_temporary(entry.file_name().to_bytes(), name.as_encoded_bytes()) {
+            remove_left(directory, entry.file_name());
+        }
+    }
+}
+
+fn remove_left(directory: &Directory, name: &std::ffi::CStr) {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(directory, name, flags, Mode::empty()) else { return };
+    let is_own = rustix::fs::fstat(&file).is_ok_and(|stat| {
+        FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+            && stat.st_uid == rustix::process::geteuid().as_raw()
+    });
+    if is_own && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
+    }
+}
+
+/// Whether it has the form `.NAME.XXXXXXXX.tmp`.
+fn is_temporary(entry: &[u8], name: &[u8]) -> bool {
+    let middle = entry.strip_prefix(b".").and_then(|rest| rest.strip_prefix(name));
+    let digits = middle.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".tmp"));
+    digits.is_some_and(|digits| digits.len() == 8 && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
 /// A name that no run has: they do not begin with a dot.
 fn temporary_name(name: &OsStr) -> OsString {
     let mut temporary = OsString::from(".");
@@ -214,7 +304,13 @@ pub fn random() -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+
     use super::*;
+
+    /// A user that this machine need not have.
+    const OTHER: u32 = 54_321;
 
     fn names(directory: &Path) -> Vec<OsString> {
         let mut names: Vec<OsString> = fs::read_dir(directory)
@@ -223,6 +319,18 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    fn held(directory: &tempfile::TempDir) -> Directory {
+        Directory::open(directory.path()).expect("open")
+    }
+
+    fn is_root() -> bool {
+        let is_root = rustix::process::geteuid().is_root();
+        if !is_root {
+            println!("skipped: needs root (to make what another user owns)");
+        }
+        is_root
     }
 
     #[test]
@@ -241,12 +349,12 @@ mod tests {
     #[test]
     fn a_named_temporary_is_gone_either_way() {
         let directory = tempfile::tempdir().expect("a directory");
-        let descriptor = open_directory(directory.path()).expect("open");
+        let descriptor = held(&directory);
         let stage = |bytes: &[u8]| {
             let temporary = temporary_name(OsStr::new("run.json"));
             let mut file = File::create_new(directory.path().join(&temporary)).expect("made");
             file.write_all(bytes).expect("written");
-            Staged { directory: descriptor.as_fd(), file, temporary: Some(temporary) }
+            Staged { directory: &descriptor, file, temporary: Some(temporary) }
         };
         drop(stage(b"never"));
         assert!(names(directory.path()).is_empty());
@@ -259,26 +367,141 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_followed_and_a_device_is_written_not_replaced() {
+    fn what_a_killed_writer_left_goes_and_what_is_being_written_stays() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let left = [".run.json.0123abcd.tmp", ".run.json.0123abcx.tmp", ".other.json.0123abcd.tmp"];
+        for name in left {
+            fs::write(directory.path().join(name), "left").expect("written");
+        }
+        let used = File::create(directory.path().join(".run.json.89abcdef.tmp")).expect("made");
+        rustix::fs::flock(&used, FlockOperation::NonBlockingLockExclusive).expect("locked");
+        sweep(&held(&directory), OsStr::new("run.json"));
+        let mut kept = vec![left[1], left[2], ".run.json.89abcdef.tmp"];
+        kept.sort_unstable();
+        assert_eq!(names(directory.path()), kept);
+    }
+
+    #[test]
+    fn a_link_of_ones_own_is_followed_and_a_device_is_written_not_replaced() {
         let directory = tempfile::tempdir().expect("a directory");
         let (file, link) = (directory.path().join("file"), directory.path().join("link"));
         fs::write(&file, "old").expect("written");
-        std::os::unix::fs::symlink(&file, &link).expect("linked");
+        symlink(&file, &link).expect("linked");
         write_whole(&link, b"new", Existing::Replace).expect("written");
         assert_eq!(fs::read(&file).expect("read"), b"new");
         assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
         let pipe = directory.path().join("pipe");
-        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, MODE, 0).expect("a pipe");
-        write_whole(&pipe, b"lost", Existing::Replace).expect_err("nobody reads it");
+        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, MODE, 0).expect("a pipe");
+        write_whole(&pipe, b"lost", Existing::Replace).expect_err("the pipe has no reader");
         write_whole(Path::new("/dev/null"), b"gone", Existing::Replace).expect("written");
-        assert!(is_stream(Path::new("/dev/null")), "the device was replaced");
+        assert!(!fs::metadata("/dev/null").expect("there").is_file(), "the device was replaced");
+    }
+
+    #[test]
+    fn a_descriptor_of_ones_own_is_written_through_proc() {
+        use std::os::fd::AsRawFd;
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let path = format!("/dev/fd/{}", writer.as_raw_fd());
+        write_whole(Path::new(&path), b"through", Existing::Replace).expect("written");
+        drop(writer);
+        assert_eq!(io::read_to_string(reader).expect("read"), "through");
+    }
+
+    #[test]
+    fn permission_bits_of_ones_own_file_are_kept_without_the_dangerous_ones() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("file");
+        for (before, after) in [(0o6777, 0o666), (0o4755, 0o644), (0o600, 0o600), (0o2640, 0o640)] {
+            fs::write(&file, "old").expect("written");
+            fs::set_permissions(&file, fs::Permissions::from_mode(before)).expect("set");
+            write_whole(&file, b"new", Existing::Replace).expect("replaced");
+            assert_eq!(fs::metadata(&file).expect("there").mode() & 0o7777, after, "{before:o}");
+        }
+    }
+
+    #[test]
+    fn another_users_file_gives_nothing_to_the_new_one() {
+        if !is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        chown(directory.path(), Some(OTHER), Some(OTHER)).expect("given away");
+        let (file, second) = (directory.path().join("file"), directory.path().join("second"));
+        fs::write(&file, "theirs").expect("written");
+        fs::hard_link(&file, &second).expect("linked");
+        chown(&file, Some(OTHER), Some(OTHER)).expect("given away");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o6777)).expect("set");
+        write_whole(&file, b"root's", Existing::Replace).expect("replaced");
+        let written = fs::metadata(&file).expect("there");
+        assert_eq!((written.uid(), written.mode() & 0o7133), (0, 0), "{:o}", written.mode());
+        assert_eq!(fs::read(&second).expect("read"), b"theirs", "the other name still has the old file");
+    }
+
+    #[test]
+    fn links_of_another_user_are_refused_and_nothing_changes() {
+        if !is_root() {
+            return;
+        }
+        let place = tempfile::tempdir().expect("a directory");
+        let precious = place.path().join("precious");
+        fs::create_dir(&precious).expect("made");
+        fs::write(precious.join("file"), "root's").expect("written");
+        let theirs = place.path().join("theirs");
+        fs::create_dir(&theirs).expect("made");
+        let links =
+            [("file", precious.join("file")), ("new", precious.join("new")), ("way", precious.clone())];
+        for (name, target) in &links {
+            symlink(target, theirs.join(name)).expect("linked");
+            std::os::unix::fs::lchown(theirs.join(name), Some(OTHER), Some(OTHER)).expect("given away");
+        }
+        let refuses = |path: &Path| {
+            let error = write_whole(path, b"escaped", Existing::Replace).expect_err("refused").to_string();
+            assert!(error.contains("symbolic link") && error.contains("54321"), "{error}");
+            assert_eq!(check(path).expect_err("refused beforehand"), error);
+        };
+        // A link of another user in a directory of root's; then the same in a directory that the other owns, root's link too.
+        for round in 0..2 {
+            refuses(&theirs.join("file"));
+            refuses(&theirs.join("new"));
+            refuses(&theirs.join("way/new"));
+            if round == 0 {
+                chown(&theirs, Some(OTHER), Some(OTHER)).expect("given away");
+                symlink(&precious, theirs.join("roots")).expect("linked");
+            }
+        }
+        refuses(&theirs.join("roots/new"));
+        assert_eq!(names(&precious), ["file"]);
+        assert_eq!(fs::read(precious.join("file")).expect("read"), b"root's");
+        // Without a link their directory is written like any other.
+        write_whole(&theirs.join("plain"), b"x", Existing::Replace).expect("written");
+    }
+
+    #[test]
+    fn in_a_sticky_directory_another_users_file_and_fifo_are_refused() {
+        if !is_root() {
+            return;
+        }
+        let sticky = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(sticky.path(), fs::Permissions::from_mode(0o1777)).expect("set");
+        let (file, fifo) = (sticky.path().join("file"), sticky.path().join("fifo"));
+        fs::write(&file, "theirs").expect("written");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, MODE, 0).expect("a pipe");
+        for path in [&file, &fifo] {
+            chown(path, Some(OTHER), Some(OTHER)).expect("given away");
+            let error = write_whole(path, b"escaped", Existing::Replace).expect_err("refused").to_string();
+            assert!(error.contains("54321"), "{error}");
+        }
+        assert_eq!(fs::read(&file).expect("read"), b"theirs");
+        assert_eq!(fs::metadata(&file).expect("there").uid(), OTHER);
     }
 
     #[test]
     fn trying_out_leaves_nothing() {
         let directory = tempfile::tempdir().expect("a directory");
-        try_out(directory.path()).expect("writable");
+        try_out(&held(&directory)).expect("writable");
+        check(&directory.path().join("new")).expect("writable");
         assert!(names(directory.path()).is_empty());
-        assert!(try_out(&directory.path().join("absent")).is_err());
+        let why = check(&directory.path().join("absent/new")).expect_err("no directory");
+        assert!(why.starts_with("there is no directory"), "{why}");
     }
 }

@@ -32,9 +32,10 @@ pub struct Entry {
 }
 
 impl Tree {
-    /// The directory that the user named; that one may be a link.
+    /// The directory that the user named; that one may be a link, but no link of another user.
     pub fn open(directory: &Path) -> io::Result<Self> {
-        Ok(Self { directory: rustix::fs::open(directory, DIRECTORY, Mode::empty())? })
+        let held = tollgate_os::paths::Directory::open(directory)?;
+        Ok(Self { directory: rustix::fs::openat(&held, ".", DIRECTORY, Mode::empty())? })
     }
 
     /// A directory in it.
