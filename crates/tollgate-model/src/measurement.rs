@@ -307,11 +307,11 @@ impl Measured {
     }
 
     /// The samples process by process, each with the number of its round.
-    pub fn by_round(&self) -> impl Iterator<Item = Vec<(u32, f64)>> {
+    pub fn by_round(&self) -> impl Iterator<Item = impl Iterator<Item = (u32, f64)>> {
         self.processes
             .iter()
             .zip(self.by_process())
-            .map(|(process, samples)| process.kept_rounds().zip(samples.iter().copied()).collect())
+            .map(|(process, samples)| process.kept_rounds().zip(samples.iter().copied()))
     }
 }
 
