@@ -258,8 +258,11 @@ fn at_most(most: usize, what: &str) -> impl Fn(usize) -> Result<(), String> {
     }
 }
 
-/// The measurements of a run.
-pub(crate) fn measurements<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+/// The measurements of a run, or what is wanted of each; for `deserialize_with` of serde.
+///
+/// # Errors
+/// More than [`MAX_MEASUREMENTS`], or one that is none.
+pub fn measurements<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     list(deserializer, at_most(MAX_MEASUREMENTS, "measurements"))

@@ -1,12 +1,12 @@
 //! Printing results to standard output.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::say::commands_a_terminal;
+use crate::say::{clean, commands_a_terminal};
 
 /// Columns where nobody says how many there are.
 const USUAL_WIDTH: usize = 80;
@@ -29,6 +29,38 @@ pub fn print_raw(bytes: &[u8]) -> Result<(), Failure> {
     let mut stream = std::io::stdout();
     let written = stream.write_all(bytes).and_then(|()| stream.flush());
     written.map_err(|error| Failure::of_output(&error))
+}
+
+/// Writes a document in place of a table. A program gets its bytes as they are; on a terminal no text in it commands the terminal.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn print_document(document: &[u8], form: Form) -> Result<(), Failure> {
+    if !std::io::stdout().is_terminal() {
+        return print_raw(document);
+    }
+    let text = String::from_utf8_lossy(document);
+    match form {
+        Form::Json => print_raw(escape_in_json(&text).as_bytes()),
+        Form::Lines => {
+            let lines: String = text.lines().map(|line| format!("{}\n", clean(line))).collect();
+            print_raw(lines.as_bytes())
+        }
+    }
+}
+
+/// How a text in a document is written out so that the document keeps its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As JSON has it: `\u009b`.
+    Json,
+    /// Line by line, as the table has it: `\u{9b}`.
+    Lines,
+}
+
+/// Whether standard output was closed when the program was started, so that what is printed there is lost.
+pub fn is_closed() -> bool {
+    tollgate_inspect::standard_output_is_closed()
 }
 
 /// Writes a result as JSON, one field a line.
