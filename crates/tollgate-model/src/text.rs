@@ -29,10 +29,11 @@ pub const MOST_QUOTED: usize = 200;
 /// The beginning of a text that a message quotes, as it is shown: what would command a terminal is written out, and where that has more
 /// than [`MOST_QUOTED`] characters, `…` stands for the rest.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
-    cut(text, MOST_QUOTED)
+    beginning(text, MOST_QUOTED)
 }
 
-fn cut(text: &str, most: usize) -> Cow<'_, str> {
+/// The first `most` characters of a text as it is shown, as [`excerpt`] has the first of a quotation.
+pub fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     let begin = |text: &str| text.char_indices().nth(most).map(|(end, _)| end);
     let end = begin(text);
     let shown = clean(&text[..end.unwrap_or(text.len())]);
@@ -45,12 +46,12 @@ fn cut(text: &str, most: usize) -> Cow<'_, str> {
 /// A message of serde about a document, with no more than [`MOST_QUOTED`] characters of the text that it quotes. It quotes one at the
 /// most, between `"` or `` ` ``, and says after it what was expected.
 pub fn shorten(message: &str) -> Cow<'_, str> {
-    let Some(open) = message.find(['"', '`']) else { return cut(message, 2 * MOST_QUOTED) };
+    let Some(open) = message.find(['"', '`']) else { return beginning(message, 2 * MOST_QUOTED) };
     let quoted = open + 1;
     let ends = ["\", expected ", "`, expected ", "\" at line ", "` at line "];
     let close = ends.iter().find_map(|end| message[quoted..].rfind(end)).map(|at| quoted + at);
     let (inner, rest) = message[quoted..].split_at(close.unwrap_or(message.len()) - quoted);
-    Cow::Owned(format!("{}{}{}", &message[..quoted], excerpt(inner), cut(rest, 2 * MOST_QUOTED)))
+    Cow::Owned(format!("{}{}{}", &message[..quoted], excerpt(inner), beginning(rest, 2 * MOST_QUOTED)))
 }
 
 /// An I/O error in words, without the number at its end: `No space left on device`.
@@ -59,6 +60,20 @@ pub fn plainly(error: &io::Error) -> String {
     match text.rfind(" (os error ") {
         Some(at) => text[..at].to_owned(),
         None => text,
+    }
+}
+
+/// What a call says when it is refused, for people. A call that starts a process or a thread and says `Resource temporarily
+/// unavailable` (EAGAIN) has met one of three limits, which fork(2) and pthread_create(3) name: waiting does not help.
+pub fn said_by(call: &str, error: &io::Error) -> String {
+    const EAGAIN: i32 = 11;
+    let plain = plainly(error);
+    let starts = ["fork", "clone", "vfork", "pthread_create", "thread", "process"];
+    match error.raw_os_error() {
+        Some(EAGAIN) if starts.iter().any(|word| call.contains(word)) => format!(
+            "{plain}: RLIMIT_NPROC (ulimit -u), pids.max of a cgroup or kernel.threads-max leaves no room for one more process or thread"
+        ),
+        _ => plain,
     }
 }
 
@@ -106,5 +121,13 @@ mod tests {
     fn an_error_loses_its_number_and_nothing_else() {
         assert_eq!(plainly(&io::Error::from_raw_os_error(28)), "No space left on device");
         assert_eq!(plainly(&io::Error::other("odd (os error")), "odd (os error");
+    }
+
+    #[test]
+    fn a_process_that_is_refused_names_the_limits() {
+        let refused = io::Error::from_raw_os_error(11);
+        assert!(said_by("fork(2)", &refused).contains("pids.max"));
+        assert_eq!(said_by("mlock(2)", &refused), "Resource temporarily unavailable");
+        assert_eq!(said_by("fork(2)", &io::Error::from_raw_os_error(12)), "Cannot allocate memory");
     }
 }

@@ -1,7 +1,7 @@
 //! Printing results to standard output.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ pub fn is_closed() -> bool {
 /// # Errors
 /// When standard output is closed or full.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print_text_of_json(serde_json::to_string_pretty(value))
+    print_by(|stream| serde_json::to_writer_pretty(stream, value))
 }
 
 /// Writes a result as JSON on one line: what another program printed may stand before it.
@@ -76,14 +76,36 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// # Errors
 /// When standard output is closed or full.
 pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
-    print_text_of_json(serde_json::to_string(value))
+    print_by(|stream| serde_json::to_writer(stream, value))
 }
 
-fn print_text_of_json(text: serde_json::Result<String>) -> Result<(), Failure> {
-    let mut text =
-        text.map_err(|error| Failure::input(format!("the result cannot be written as JSON: {error}")))?;
-    text.push('\n');
-    print_raw(escape_in_json(&text).as_bytes())
+/// The text is never whole in memory: of a large run it is larger than the run.
+fn print_by(write: impl FnOnce(&mut EscapedJson) -> serde_json::Result<()>) -> Result<(), Failure> {
+    let mut stream = EscapedJson(BufWriter::new(std::io::stdout().lock()));
+    write(&mut stream).map_err(|error| match error.is_io() {
+        true => Failure::of_output(&error.into()),
+        false => Failure::input(format!("the result cannot be written as JSON: {error}")),
+    })?;
+    let ended = stream.write_all(b"\n").and_then(|()| stream.flush());
+    ended.map_err(|error| Failure::of_output(&error))
+}
+
+/// JSON on its way to standard output, with what commands a terminal written out. It comes in pieces of whole characters, as serde_json
+/// writes them.
+struct EscapedJson<'a>(BufWriter<StdoutLock<'a>>);
+
+impl Write for EscapedJson<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(escape_in_json(text).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// The columns of the terminal that standard output is; `COLUMNS` overrides.

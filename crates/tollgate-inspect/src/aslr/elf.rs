@@ -121,7 +121,7 @@ impl Bytes for File {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 // An offset that no file can have is beyond the end of this one.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
-                Err(error) => return Err(NotElf::Unreadable(error.to_string())),
+                Err(error) => return Err(NotElf::Unreadable(tollgate_model::text::plainly(&error))),
             }
         }
         bytes.truncate(filled);
