@@ -124,7 +124,7 @@ fn hostile() -> Vec<Hostile> {
         ),
         of("unknown numbers", &format!("{ONE_SAMPLE},\"x\":["), "1,", "1]", ""),
         of("unknown lists", &format!("{ONE_SAMPLE},\"x\":["), "[],", "[]]", ""),
-        of("nesting that nothing reads", &format!("{ONE_SAMPLE},\"x\":"), "[", "", "is cut off"),
+        of("nesting that nothing reads", &format!("{ONE_SAMPLE},\"x\":"), "[", "", "expected value"),
         of("nesting", r#","samples":"#, "[", "", "invalid type: sequence"),
         of("digits", r#","samples":["#, "1", "]", "number out of range"),
         document(
@@ -186,7 +186,9 @@ fn a_document_takes_at_most_four_times_its_size() {
             .chain(std::iter::repeat_n(entry.as_str(), entries))
             .chain([after.as_str()]);
         let size = write(&path, &mut pieces);
-        for arguments in [&["show", name][..], &["show", "--format", "json", name]] {
+        let ways = [&["show", name][..], &["show", "--format", "json", name]];
+        // What is refused is refused before it is known how it is to be shown.
+        for arguments in &ways[..if said.is_empty() { 2 } else { 1 }] {
             let Cost { status, stderr, memory } = cost(&home, arguments);
             assert!(memory <= BASE + 4 * size && memory < 1 << 30, "{what}: {memory} bytes for {size}");
             match said.is_empty() {
