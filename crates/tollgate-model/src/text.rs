@@ -43,12 +43,12 @@ pub fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// A message of serde about a document, with no more than [`MOST_QUOTED`] characters of the text that it quotes. It quotes one at the
-/// most, between `"` or `` ` ``, and says after it what was expected.
+/// A message about a document, with no more than [`MOST_QUOTED`] characters of the text that it quotes. It quotes one at the most, between
+/// `"` or `` ` ``, and says after it what was expected, as serde does, or what the text is not.
 pub fn shorten(message: &str) -> Cow<'_, str> {
     let Some(open) = message.find(['"', '`']) else { return beginning(message, 2 * MOST_QUOTED) };
     let quoted = open + 1;
-    let ends = ["\", expected ", "`, expected ", "\" at line ", "` at line "];
+    let ends = ["\", expected ", "`, expected ", "\" at line ", "` at line ", "` is "];
     let close = ends.iter().find_map(|end| message[quoted..].rfind(end)).map(|at| quoted + at);
     let (inner, rest) = message[quoted..].split_at(close.unwrap_or(message.len()) - quoted);
     Cow::Owned(format!("{}{}{}", &message[..quoted], excerpt(inner), beginning(rest, 2 * MOST_QUOTED)))

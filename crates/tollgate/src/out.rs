@@ -96,6 +96,11 @@ struct EscapedJson<'a>(BufWriter<StdoutLock<'a>>);
 
 impl Write for EscapedJson<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        // Most pieces are plain ASCII, which needs no escape.
+        if bytes.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+            self.0.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
         match std::str::from_utf8(bytes) {
             Ok(text) => self.0.write_all(escape_in_json(text).as_bytes())?,
             Err(_) => self.0.write_all(bytes)?,

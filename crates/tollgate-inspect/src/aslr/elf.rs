@@ -55,7 +55,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotElf {
     /// `#!`
-    #[error("is a script; what is laid out in memory is its interpreter: look at {0:?} instead")]
+    #[error("is a script; what is laid out in memory is its interpreter: look at {:?} instead", tollgate_model::text::excerpt(.0))]
     Script(String),
     /// No magic number.
     #[error("is neither an ELF file nor a script")]

@@ -336,5 +336,5 @@ fn first(error: &io::Error) -> String {
 }
 
 fn no_map(error: &io::Error) -> String {
-    format!("the kernel refused a BPF map: {}", tollgate_model::text::plainly(&error))
+    format!("the kernel refused a BPF map: {}", tollgate_model::text::plainly(error))
 }

@@ -129,7 +129,7 @@ fn refused(shown: &str, error: &io::Error) -> TraceError {
         },
         _ => TraceError::NotExecutable(format!(
             "`{shown}` cannot be executed: {}",
-            tollgate_model::text::plainly(&error)
+            tollgate_model::text::plainly(error)
         )),
     }
 }
