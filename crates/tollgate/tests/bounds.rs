@@ -21,6 +21,7 @@ struct Cost {
     memory: u64,
 }
 
+#[expect(clippy::zombie_processes, reason = "wait4(2) waits for it")]
 fn cost(home: &Home, arguments: &[&str]) -> Cost {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
         .env("XDG_DATA_HOME", home.path())

@@ -503,7 +503,7 @@ impl Desk {
 fn not_there(cpu: usize, error: &std::io::Error) -> Refusal {
     Refusal::Skip(format!(
         "a thread cannot be put on processor {cpu}: sched_setaffinity(2): {}",
-        tollgate_model::text::plainly(&error)
+        tollgate_model::text::plainly(error)
     ))
 }
 
