@@ -39,7 +39,7 @@ pub enum CaptureError {
     #[error("is no name for a new directory")]
     NoDirectory,
     /// It could not be written; nothing is left.
-    #[error("cannot be written: {0}")]
+    #[error("cannot be written: {}", tollgate_model::text::plainly(.0))]
     Unwritable(#[from] io::Error),
     /// Somebody asked to stop; nothing is left.
     #[error("was not written: interrupted")]

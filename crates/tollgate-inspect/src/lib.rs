@@ -19,6 +19,7 @@
 //! - `uname`, `kernel`, `tracing`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`,
 //!   `limits`, `rseq`, `audit`, `permission`, `cgroup`, `firmware`, `hypervisor`, `container`, `sandbox`, `moments`,
 //!   `storage`: one noun each.
+//! - `streams`: whether standard output can be written to.
 //! - `registry`: the tables of all facts, one a subject; the only list of their names. `allowance`: what may be
 //!   taken here.
 //! - [`config`]: kernel configurations, counted and compared. [`dump`]: what debuggers, emulators and assemblers
@@ -66,6 +67,7 @@ mod ring3;
 mod rseq;
 mod sandbox;
 mod storage;
+mod streams;
 mod text;
 mod timed;
 mod told;
@@ -85,4 +87,5 @@ pub use registry::{
 };
 pub use ring0::{Region, Tables, msrs, tables};
 pub use ring3::{Attempt, Ring3, TableRegister, Told, is_dummy, ring3};
+pub use streams::standard_output_is_closed;
 pub use told::TreeError;

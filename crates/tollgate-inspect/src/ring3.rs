@@ -12,6 +12,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use tollgate_model::Unknown;
+use tollgate_model::text::said_by;
 use tollgate_x86::{AccessRights, Selector, Table};
 
 /// What ring 3 sees, see [`ring3`].
@@ -269,7 +270,7 @@ impl Ended {
 }
 
 fn refused(what: &str) -> Unknown {
-    Unknown::Refused(format!("{what}: {}", std::io::Error::last_os_error()))
+    Unknown::Refused(format!("{what}: {}", said_by(what, &std::io::Error::last_os_error())))
 }
 
 /// Where the signal's handler goes on, and where it leaves what it was told.

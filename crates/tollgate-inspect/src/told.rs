@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tollgate_model::text;
 
 use crate::leaves::{Leaves, Registers};
 use crate::recorder::{Manner, Recording};
@@ -76,12 +77,17 @@ pub(crate) fn is_record(bytes: &[u8]) -> bool {
     Told::parse(bytes).map(|told| told.leaves()).is_ok()
 }
 
+/// What is wrong with the record, without much of what stands in it.
+fn in_brief(error: serde_json::Error) -> String {
+    text::shorten(&error.to_string()).into_owned()
+}
+
 /// An error without its number.
 fn plainly(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
         io::ErrorKind::PermissionDenied => "may not be read".to_owned(),
-        _ => format!("cannot be read: {error}"),
+        _ => format!("cannot be read: {}", text::plainly(error)),
     }
 }
 
@@ -117,7 +123,7 @@ impl Told {
                 let has = |name: &str| root.join(name).symlink_metadata().is_ok();
                 return if has("proc") || has("sys") { Ok(Self::default()) } else { Err(TreeError::NoTree) };
             }
-            Err(error) => return Err(TreeError::Unreadable(error.to_string())),
+            Err(error) => return Err(TreeError::Unreadable(text::plainly(&error))),
         };
         Self::parse(&bytes).map_err(TreeError::Unreadable)
     }
@@ -126,13 +132,13 @@ impl Told {
         if bytes.len() as u64 > MAX_BYTES {
             return Err("it is larger than 1 MiB, which no capture's is".to_owned());
         }
-        let document: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let document: Value = serde_json::from_slice(bytes).map_err(in_brief)?;
         match document.get("format").and_then(Value::as_u64) {
             Some(format) if format == u64::from(FORMAT) => {}
             Some(format) => return Err(format!("its format is {format}, and this program reads {FORMAT}")),
             None => return Err("it does not say its format".to_owned()),
         }
-        Self::deserialize(&document).map_err(|error| error.to_string())
+        Self::deserialize(&document).map_err(in_brief)
     }
 
     /// As the file has it.

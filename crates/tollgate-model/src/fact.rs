@@ -2,13 +2,16 @@
 
 use std::fmt;
 
+use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::bounded;
 
 /// Something known of the place with its source, or unknown with the reason.
 ///
 /// As JSON: `{"status": "known", "value": …, "source": "…"}` or `{"status": "unknown", "why": "…"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "status", rename_all = "lowercase")]
+#[serde(tag = "status", rename_all = "lowercase", try_from = "Fields")]
 pub enum Fact {
     /// The value, and the file, instruction or call that gave it.
     Known {
@@ -22,6 +25,37 @@ pub enum Fact {
         /// Absent, refused or unreadable, with the words of whoever said no.
         why: Unknown,
     },
+}
+
+/// The fields of either kind of fact. serde would hold an enum with a tag in memory before it reads it.
+#[derive(Deserialize)]
+struct Fields {
+    status: Status,
+    value: Option<FactValue>,
+    source: Option<String>,
+    why: Option<Unknown>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Known,
+    Unknown,
+}
+
+impl TryFrom<Fields> for Fact {
+    type Error = &'static str;
+
+    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
+        let Fields { status, value, source, why } = fields;
+        Ok(match status {
+            Status::Known => Self::Known {
+                value: value.ok_or("missing field `value`")?,
+                source: source.ok_or("missing field `source`")?,
+            },
+            Status::Unknown => Self::Unknown { why: why.ok_or("missing field `why`")? },
+        })
+    }
 }
 
 impl Fact {
@@ -55,7 +89,7 @@ impl Fact {
 }
 
 /// The value of a fact.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum FactValue {
     /// Yes or no.
@@ -68,6 +102,40 @@ pub enum FactValue {
     Text(String),
     /// Several texts, in the source's order.
     List(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for FactValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Value;
+        impl<'de> Visitor<'de> for Value {
+            type Value = FactValue;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("true, false, a number, a text or a list of texts")
+            }
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<FactValue, E> {
+                Ok(FactValue::Flag(flag))
+            }
+            fn visit_i64<E: Error>(self, n: i64) -> Result<FactValue, E> {
+                Ok(FactValue::Integer(n))
+            }
+            fn visit_u64<E: Error>(self, n: u64) -> Result<FactValue, E> {
+                Ok(i64::try_from(n).map_or(FactValue::Real(n as f64), FactValue::Integer))
+            }
+            fn visit_f64<E: Error>(self, x: f64) -> Result<FactValue, E> {
+                Ok(FactValue::Real(x))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<FactValue, E> {
+                Ok(FactValue::Text(text.to_owned()))
+            }
+            fn visit_string<E: Error>(self, text: String) -> Result<FactValue, E> {
+                Ok(FactValue::Text(text))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, texts: A) -> Result<FactValue, A::Error> {
+                bounded::texts_of(texts).map(FactValue::List)
+            }
+        }
+        deserializer.deserialize_any(Value)
+    }
 }
 
 impl FactValue {

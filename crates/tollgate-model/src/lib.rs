@@ -5,6 +5,7 @@
 //! Pure data: nothing here reads a clock, a file or the machine.
 //!
 //! - [`run`]: the document that is kept, and how an untrusted one is read.
+//! - [`bounded`]: the bounds that hold while it is read.
 //! - [`fact`]: something known of the place, or unknown with the reason.
 //! - [`measurement`]: samples as they were taken, never a figure derived from them.
 //! - [`own`]: the names of what the bench measures of itself.
@@ -17,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounded;
 pub mod compare;
 pub mod fact;
 pub mod measurement;

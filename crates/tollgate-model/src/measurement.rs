@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::bounded;
 
 /// A probe with parameters: one row of a table, and the key on which runs are joined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -11,6 +14,7 @@ pub struct Case {
     /// `suite/probe`.
     pub probe: String,
     /// Empty where the probe has one case.
+    #[serde(deserialize_with = "bounded::params")]
     pub params: Params,
 }
 
@@ -42,7 +46,7 @@ pub fn pairs(params: &Params) -> String {
 }
 
 /// One parameter's value: a size or count, or a word such as `thp`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(untagged)]
 pub enum ParamValue {
     /// Yes or no.
@@ -51,6 +55,31 @@ pub enum ParamValue {
     Number(u64),
     /// A word.
     Word(String),
+}
+
+impl<'de> Deserialize<'de> for ParamValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Value;
+        impl Visitor<'_> for Value {
+            type Value = ParamValue;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("true, false, a whole number or a word")
+            }
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<ParamValue, E> {
+                Ok(ParamValue::Flag(flag))
+            }
+            fn visit_u64<E: Error>(self, number: u64) -> Result<ParamValue, E> {
+                Ok(ParamValue::Number(number))
+            }
+            fn visit_str<E: Error>(self, word: &str) -> Result<ParamValue, E> {
+                Ok(ParamValue::Word(word.to_owned()))
+            }
+            fn visit_string<E: Error>(self, word: String) -> Result<ParamValue, E> {
+                Ok(ParamValue::Word(word))
+            }
+        }
+        deserializer.deserialize_any(Value)
+    }
 }
 
 impl From<u64> for ParamValue {
@@ -77,6 +106,7 @@ impl fmt::Display for ParamValue {
 
 /// A case and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Fields")]
 pub struct Measurement {
     /// What was asked.
     #[serde(flatten)]
@@ -86,8 +116,75 @@ pub struct Measurement {
     pub outcome: Outcome,
 }
 
+/// The fields of a measurement, whatever became of it. serde would hold one with flattened fields in memory before it reads them,
+/// each sample in 32 bytes.
+#[derive(Deserialize)]
+struct Fields {
+    probe: String,
+    #[serde(deserialize_with = "bounded::params")]
+    params: Params,
+    status: Status,
+    why: Option<String>,
+    error: Option<String>,
+    unit: Option<Unit>,
+    provenance: Option<Provenance>,
+    ops_per_sample: Option<u64>,
+    clock_hz: Option<u64>,
+    #[serde(default, deserialize_with = "bounded::samples")]
+    samples: Option<Vec<f64>>,
+    dropped: Option<u64>,
+    #[serde(default, deserialize_with = "bounded::processes")]
+    processes: Option<Vec<ProcessRounds>>,
+    counted: Option<Counted>,
+    #[serde(default, deserialize_with = "bounded::entries")]
+    tallies: Vec<Tally>,
+    bytes_per_op: Option<u64>,
+    group: Option<String>,
+    against: Option<Case>,
+    #[serde(default, deserialize_with = "bounded::texts")]
+    notes: Vec<String>,
+    #[serde(default, deserialize_with = "bounded::entries")]
+    traced: Vec<crate::Traced>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Measured,
+    Skipped,
+    Failed,
+}
+
+impl TryFrom<Fields> for Measurement {
+    type Error = &'static str;
+
+    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
+        let outcome = match fields.status {
+            Status::Skipped => Outcome::Skipped { why: fields.why.ok_or("missing field `why`")? },
+            Status::Failed => Outcome::Failed { error: fields.error.ok_or("missing field `error`")? },
+            Status::Measured => Outcome::Measured(Box::new(Measured {
+                unit: fields.unit.ok_or("missing field `unit`")?,
+                provenance: fields.provenance.ok_or("missing field `provenance`")?,
+                ops_per_sample: fields.ops_per_sample.ok_or("missing field `ops_per_sample`")?,
+                clock_hz: fields.clock_hz.ok_or("missing field `clock_hz`")?,
+                samples: fields.samples.ok_or("missing field `samples`")?,
+                dropped: fields.dropped.ok_or("missing field `dropped`")?,
+                processes: fields.processes.ok_or("missing field `processes`")?,
+                counted: fields.counted,
+                tallies: fields.tallies,
+                bytes_per_op: fields.bytes_per_op,
+                group: fields.group.ok_or("missing field `group`")?,
+                against: fields.against,
+                notes: fields.notes,
+                traced: fields.traced,
+            })),
+        };
+        Ok(Self { case: Case { probe: fields.probe, params: fields.params }, outcome })
+    }
+}
+
 /// Every case that was asked for ends in one of these.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Outcome {
     /// It has samples.
@@ -105,7 +202,7 @@ pub enum Outcome {
 }
 
 /// The samples of a case. No figure in here was derived from them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
     /// Of each sample.
     pub unit: Unit,
@@ -125,24 +222,24 @@ pub struct Measured {
     /// two cases of one run can be paired round by round.
     pub processes: Vec<ProcessRounds>,
     /// What the kernel or a handler counted while the kept blocks ran.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
     /// What else was counted in the kept blocks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tallies: Vec<Tally>,
     /// Bytes that one operation moves, where a throughput says something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_op: Option<u64>,
     /// The suite's interleaved group: cases of one group in one run shared their rounds.
     pub group: String,
     /// The case that this one is held against, round by round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<Case>,
     /// What was found on the way, such as which instruction the 32-bit vDSO holds.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Of whole commands that were followed: where the time of each kept sample went, in the samples' order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traced: Vec<crate::Traced>,
 }
 
@@ -210,11 +307,11 @@ impl Measured {
     }
 
     /// The samples process by process, each with the number of its round.
-    pub fn by_round(&self) -> impl Iterator<Item = Vec<(u32, f64)>> {
+    pub fn by_round(&self) -> impl Iterator<Item = impl Iterator<Item = (u32, f64)>> {
         self.processes
             .iter()
             .zip(self.by_process())
-            .map(|(process, samples)| process.kept_rounds().zip(samples.iter().copied()).collect())
+            .map(|(process, samples)| process.kept_rounds().zip(samples.iter().copied()))
     }
 }
 

@@ -68,7 +68,7 @@ impl Price {
             samples: sorted.len(),
             spread: half_width_over(width, middle).clamp(0.0, f64::MAX / 2.0) * 2.0,
             process_medians,
-            modes: stats::modes(&measured.samples),
+            modes: stats::modes_of_sorted(&sorted),
             dropped_share: measured.dropped as f64 / timed,
         })
     }

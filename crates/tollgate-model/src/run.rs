@@ -2,28 +2,30 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::io::Read;
+use std::io::{BufReader, Read};
+use std::rc::Rc;
 use std::str::FromStr;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::{
+    self, Account, Bounded, Fault, MAX_FACTS, MAX_PARAMS, MAX_PROCESSES, MAX_SAMPLES, MAX_TEXT, MAX_TEXTS,
+};
 use crate::fact::{Fact, FactValue};
-use crate::measurement::{Measured, Measurement, Outcome, ProcessRounds};
+use crate::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds};
+use crate::text::{excerpt, shorten};
 
 /// The schema that this program writes, and the newest that it reads.
 pub const SCHEMA: u32 = 1;
 
-/// The largest run document that is read, in bytes. A thorough run of every suite stays well below.
-pub const MAX_BYTES: u64 = 256 << 20;
-
-/// The most measurements of a run: many times what there is to measure, and few enough to be looked through
-/// for each other.
-pub const MAX_MEASUREMENTS: usize = 4096;
+pub use crate::bounded::{MAX_BYTES, MAX_MEASUREMENTS};
 
 /// The facts of a place and the measurements made there. Field order is the document's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`SCHEMA`] of the writer.
+    #[serde(deserialize_with = "bounded::schema")]
     pub schema: u32,
     /// Who wrote it.
     pub tool: Tool,
@@ -38,8 +40,10 @@ pub struct Run {
     /// RFC 3339, UTC.
     pub finished: String,
     /// Facts by name.
+    #[serde(deserialize_with = "bounded::facts")]
     pub environment: Environment,
     /// In the order of the registry.
+    #[serde(deserialize_with = "bounded::measurements")]
     pub measurements: Vec<Measurement>,
 }
 
@@ -79,6 +83,9 @@ impl fmt::Display for Place {
         })
     }
 }
+
+/// How much of a document is read at a time.
+const BUFFER: usize = 64 << 10;
 
 /// The name of a kept run: letters, digits, `-` and `.`, as it becomes a file name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -167,8 +174,11 @@ pub enum ReadError {
     /// Larger than [`MAX_BYTES`].
     #[error("is larger than {} MiB, which no run document is", MAX_BYTES >> 20)]
     TooLarge,
+    /// Has a text of more than [`MAX_TEXT`] bytes.
+    #[error("is not a run document: it has a text of more than {} KiB", MAX_TEXT >> 10)]
+    LongText,
     /// Not JSON, or cut off.
-    #[error("is not a run document: {0}")]
+    #[error("is not a run document: {}", shorten(&.0.to_string()))]
     Syntax(serde_json::Error),
     /// The document ended before it was whole.
     #[error("is cut off: the document ends at line {line}, column {column}, before it is whole")]
@@ -195,23 +205,33 @@ impl From<serde_json::Error> for ReadError {
             serde_json::error::Category::Eof => {
                 Self::Truncated { line: error.line(), column: error.column() }
             }
+            serde_json::error::Category::Io => Self::Io(error.into()),
             _ => Self::Syntax(error),
         }
     }
 }
 
 impl Run {
-    /// Reads a document of at most [`MAX_BYTES`] and checks that it does not contradict itself.
+    /// Reads a document of at most [`MAX_BYTES`], within the bounds of [`crate::bounded`], and checks that it does not contradict
+    /// itself.
     ///
     /// # Errors
     /// See [`ReadError`]; each is the predicate of a sentence whose subject is the file.
     pub fn read(source: impl Read) -> Result<Self, ReadError> {
-        let mut text = Vec::new();
-        source.take(MAX_BYTES + 1).read_to_end(&mut text)?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(ReadError::TooLarge);
+        let account = Rc::<Account>::default();
+        let bounded = Bounded::with(source, MAX_BYTES, Rc::clone(&account));
+        let read = account.during(|| serde_json::from_reader(BufReader::with_capacity(BUFFER, bounded)));
+        let run: Self = match account.fault() {
+            Some(Fault::TooLarge) => return Err(ReadError::TooLarge),
+            Some(Fault::LongText) => return Err(ReadError::LongText),
+            Some(Fault::NewerSchema(found)) => return Err(ReadError::NewerSchema { found }),
+            None => read?,
+        };
+        if run.schema == 0 {
+            return Err(ReadError::Invalid("schema is 0; the first is 1".into()));
         }
-        Self::parse(&text)
+        run.validate().map_err(ReadError::Invalid)?;
+        Ok(run)
     }
 
     /// [`Run::read`] of bytes in memory.
@@ -219,21 +239,7 @@ impl Run {
     /// # Errors
     /// As [`Run::read`].
     pub fn parse(text: &[u8]) -> Result<Self, ReadError> {
-        // The schema first: a newer document may differ in every other field.
-        #[derive(Deserialize)]
-        struct Header {
-            schema: u64,
-        }
-        let header: Header = serde_json::from_slice(text)?;
-        if header.schema > u64::from(SCHEMA) {
-            return Err(ReadError::NewerSchema { found: header.schema });
-        }
-        if header.schema == 0 {
-            return Err(ReadError::Invalid("schema is 0; the first is 1".into()));
-        }
-        let run: Self = serde_json::from_slice(text)?;
-        run.validate().map_err(ReadError::Invalid)?;
-        Ok(run)
+        Self::read(text)
     }
 
     /// The document as JSON, on one line that ends in a newline.
@@ -244,7 +250,10 @@ impl Run {
         self.validate().map_err(ReadError::Invalid)?;
         let mut text = serde_json::to_vec(self)?;
         text.push(b'\n');
-        Ok(text)
+        match bounded::has_long_text(&text) {
+            true => Err(ReadError::LongText),
+            false => Ok(text),
+        }
     }
 
     /// The measurement of a case.
@@ -256,36 +265,97 @@ impl Run {
         for (name, text) in [("started", &self.started), ("finished", &self.finished)] {
             plain(name, text)?;
         }
+        if let (Ok(started), Ok(finished)) = (moment(&self.started), moment(&self.finished))
+            && finished < started
+        {
+            return Err(format!("it finished at {}, before it started at {}", self.finished, self.started));
+        }
         plain("tool.name", &self.tool.name)?;
         plain("tool.version", &self.tool.version)?;
+        if self.environment.len() > MAX_FACTS {
+            return Err(format!("it has more than {MAX_FACTS} facts"));
+        }
         for (name, fact) in &self.environment {
             plain("a fact's name", name)?;
             if let Some(FactValue::Real(x)) = fact.value()
                 && !x.is_finite()
             {
-                return Err(format!("fact {name} is not a finite number"));
+                return Err(format!("fact {} is not a finite number", excerpt(name)));
             }
         }
         if self.measurements.len() > MAX_MEASUREMENTS {
             return Err(format!("it has more than {MAX_MEASUREMENTS} measurements"));
         }
         let mut seen = HashSet::new();
+        let mut sizes = Sizes::of(&self.environment);
         for measurement in &self.measurements {
             let case = &measurement.case;
-            plain("a probe's name", &case.probe)?;
-            for (name, value) in &case.params {
-                plain("a parameter's name", name)?;
-                plain("a parameter", &value.to_string())?;
-            }
+            validate_case(case)?;
             if !seen.insert(case) {
-                return Err(format!("{case} is there twice"));
+                return Err(format!("{} is there twice", excerpt(&case.to_string())));
             }
             if let Outcome::Measured(measured) = &measurement.outcome {
-                validate_measured(measured).map_err(|fault| format!("{case}: {fault}"))?;
+                sizes.add(measured);
+                validate_measured(measured)
+                    .map_err(|fault| format!("{}: {fault}", excerpt(&case.to_string())))?;
+            }
+        }
+        sizes.validate()
+    }
+}
+
+/// What of a whole document is bounded, as reading one bounds it.
+struct Sizes {
+    samples: usize,
+    processes: usize,
+    texts: usize,
+}
+
+impl Sizes {
+    fn of(facts: &Environment) -> Self {
+        let texts = |fact: &Fact| match fact.value() {
+            Some(FactValue::List(texts)) => texts.len(),
+            _ => 0,
+        };
+        Self { samples: 0, processes: 0, texts: facts.values().map(texts).sum() }
+    }
+
+    fn add(&mut self, measured: &Measured) {
+        self.samples += measured.samples.len();
+        self.processes += measured.processes.len();
+        let of_executions = measured.traced.iter().map(|traced| traced.command.len() + traced.notes.len());
+        self.texts += measured.notes.len() + of_executions.sum::<usize>();
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        for (number, most, what) in [
+            (self.samples, MAX_SAMPLES, "samples"),
+            (self.processes, MAX_PROCESSES, "processes"),
+            (self.texts, MAX_TEXTS, "texts in lists"),
+        ] {
+            if number as u64 > most {
+                return Err(format!("it has more than {most} {what}"));
             }
         }
         Ok(())
     }
+}
+
+/// When a document says that something happened.
+fn moment(text: &str) -> Result<SystemTime, humantime::TimestampError> {
+    humantime::parse_rfc3339(text)
+}
+
+fn validate_case(case: &Case) -> Result<(), String> {
+    plain("a probe's name", &case.probe)?;
+    if case.params.len() > MAX_PARAMS {
+        return Err(format!("a case has more than {MAX_PARAMS} parameters"));
+    }
+    for (name, value) in &case.params {
+        plain("a parameter's name", name)?;
+        plain("a parameter", &value.to_string())?;
+    }
+    Ok(())
 }
 
 fn validate_measured(measured: &Measured) -> Result<(), String> {

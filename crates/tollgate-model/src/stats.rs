@@ -24,6 +24,7 @@ pub use shift::{Shift, shift};
 pub use trimmed::trimmed_mean;
 
 pub(crate) use interval::sign_test_rank;
+pub(crate) use modes::modes_of_sorted;
 pub(crate) use order::sorted;
 pub(crate) use shift::share_not_above;
 pub(crate) use trend::slope;

@@ -1,6 +1,7 @@
 //! Text that anybody may have written, made fit to be shown.
 
 use std::borrow::Cow;
+use std::io;
 
 /// Text from elsewhere with what would command a terminal or turn the direction of writing written out instead.
 pub fn clean(text: &str) -> Cow<'_, str> {
@@ -20,4 +21,113 @@ pub fn commands_a_reader(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
         || matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The most characters of a text of a document that a message quotes.
+pub const MOST_QUOTED: usize = 200;
+
+/// The beginning of a text that a message quotes, as it is shown: what would command a terminal is written out, and where that has more
+/// than [`MOST_QUOTED`] characters, `…` stands for the rest.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    beginning(text, MOST_QUOTED)
+}
+
+/// The first `most` characters of a text as it is shown, as [`excerpt`] has the first of a quotation.
+pub fn beginning(text: &str, most: usize) -> Cow<'_, str> {
+    let begin = |text: &str| text.char_indices().nth(most).map(|(end, _)| end);
+    let end = begin(text);
+    let shown = clean(&text[..end.unwrap_or(text.len())]);
+    match (begin(&shown), end) {
+        (None, None) => shown,
+        (cut, _) => Cow::Owned(format!("{}…", &shown[..cut.unwrap_or(shown.len())])),
+    }
+}
+
+/// A message about a document, with no more than [`MOST_QUOTED`] characters of the text that it quotes. It quotes one at the most, between
+/// `"` or `` ` ``, and says after it what was expected, as serde does, or what the text is not.
+pub fn shorten(message: &str) -> Cow<'_, str> {
+    let Some(open) = message.find(['"', '`']) else { return beginning(message, 2 * MOST_QUOTED) };
+    let quoted = open + 1;
+    let ends = ["\", expected ", "`, expected ", "\" at line ", "` at line ", "` is "];
+    let close = ends.iter().find_map(|end| message[quoted..].rfind(end)).map(|at| quoted + at);
+    let (inner, rest) = message[quoted..].split_at(close.unwrap_or(message.len()) - quoted);
+    Cow::Owned(format!("{}{}{}", &message[..quoted], excerpt(inner), beginning(rest, 2 * MOST_QUOTED)))
+}
+
+/// An I/O error in words, without the number at its end: `No space left on device`.
+pub fn plainly(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}
+
+/// What a call says when it is refused, for people. A call that starts a process or a thread and says `Resource temporarily
+/// unavailable` (EAGAIN) has met one of three limits, which fork(2) and pthread_create(3) name: waiting does not help.
+pub fn said_by(call: &str, error: &io::Error) -> String {
+    const EAGAIN: i32 = 11;
+    let plain = plainly(error);
+    let starts = ["fork", "clone", "vfork", "pthread_create", "thread", "process"];
+    match error.raw_os_error() {
+        Some(EAGAIN) if starts.iter().any(|word| call.contains(word)) => format!(
+            "{plain}: RLIMIT_NPROC (ulimit -u), pids.max of a cgroup or kernel.threads-max leaves no room for one more process or thread"
+        ),
+        _ => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn a_quotation_ends_after_200_characters() {
+        let long = "é".repeat(201);
+        assert_eq!(excerpt(&long), format!("{}…", "é".repeat(200)));
+        assert!(matches!(excerpt(&long[2..]), Cow::Borrowed(_)));
+        assert_eq!(excerpt("a\u{1b}b"), "a\\u{1b}b");
+        assert_eq!(excerpt(&"\u{9b}".repeat(100)).chars().count(), 201);
+    }
+
+    #[test]
+    fn a_message_keeps_what_it_says_about_a_long_text() {
+        #[derive(Debug, serde::Deserialize)]
+        enum Unit {
+            #[serde(rename = "ns")]
+            Nanoseconds,
+        }
+        for unit in ["x", "é\"", "`, expected ", "\u{1b}["] {
+            let json = serde_json::to_string(&unit.repeat(100_000)).unwrap();
+            let number = serde_json::from_str::<u8>(&json).unwrap_err().to_string();
+            let variant = serde_json::from_str::<Unit>(&json).unwrap_err().to_string();
+            for (message, expected) in
+                [(number, ", expected u8 at line 1"), (variant, ", expected `ns` at line 1")]
+            {
+                let said = shorten(&message);
+                assert!(said.chars().count() < 300, "{said}");
+                assert!(said.contains("…") && said.contains(expected), "{said}");
+                assert!(!said.contains('\u{1b}'));
+            }
+        }
+        let short = "missing field `samples` at line 1 column 7";
+        assert_eq!(shorten(short), short);
+        assert!(matches!(serde_json::from_str("\"ns\""), Ok(Unit::Nanoseconds)));
+    }
+
+    #[test]
+    fn an_error_loses_its_number_and_nothing_else() {
+        assert_eq!(plainly(&io::Error::from_raw_os_error(28)), "No space left on device");
+        assert_eq!(plainly(&io::Error::other("odd (os error")), "odd (os error");
+    }
+
+    #[test]
+    fn a_process_that_is_refused_names_the_limits() {
+        let refused = io::Error::from_raw_os_error(11);
+        assert!(said_by("fork(2)", &refused).contains("pids.max"));
+        assert_eq!(said_by("mlock(2)", &refused), "Resource temporarily unavailable");
+        assert_eq!(said_by("fork(2)", &io::Error::from_raw_os_error(12)), "Cannot allocate memory");
+    }
 }

@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded;
+
 pub mod blame;
 
 /// The most different calls, processes or files of an execution that are kept or read.
@@ -15,6 +17,7 @@ pub const MOST_ENTRIES: usize = 65_536;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Traced {
     /// Its arguments, the program first.
+    #[serde(deserialize_with = "bounded::texts")]
     pub command: Vec<String>,
     /// Who followed it.
     pub backend: Backend,
@@ -37,24 +40,25 @@ pub struct Traced {
     /// Threads that were followed, each process's first one included.
     pub threads: u64,
     /// By system call, those that took longest first.
+    #[serde(deserialize_with = "bounded::entries")]
     pub calls: Vec<Call>,
     /// What its threads did outside of system calls. None where the backend cannot tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Parts>,
     /// By process, in the order in which they were first seen: a parent stands before its children. Empty unless asked for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub tree: Vec<Process>,
     /// By file, those that took longest first. Empty unless asked for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub files: Vec<FileTime>,
     /// What following adds to one call, in nanoseconds, as measured here just before; None where that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_call_ns: Option<f64>,
     /// What was not counted because a limit was reached, such as `threads that could not be followed`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub missed: Vec<Missed>,
     /// What else is to be known of this execution, in sentences.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::texts")]
     pub notes: Vec<String>,
 }
 
@@ -140,6 +144,7 @@ impl Parts {
 
 /// One system call, over all threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "CallFields")]
 pub struct Call {
     /// As in the kernel's table: `openat`; of the 32-bit table `openat (32-bit)`; of a number without a name `call 999`.
     pub name: String,
@@ -148,7 +153,7 @@ pub struct Call {
     /// Those of them that returned an error.
     pub errors: u64,
     /// Calls that never returned: their thread ended in them, or was still in them at the end.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub unfinished: u64,
     /// From entry to return, all that returned together.
     pub total_ns: u64,
@@ -159,8 +164,37 @@ pub struct Call {
     pub parts: Parts,
     /// How long single calls took: `(bucket, calls)`, ascending, without empty ones; see [`bucket`]. Empty where it was
     /// not kept.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(u32, u64)>,
+}
+
+/// The fields of a call as they stand in a document. serde would hold flattened fields in memory before it reads them.
+#[derive(Deserialize)]
+struct CallFields {
+    name: String,
+    count: u64,
+    errors: u64,
+    #[serde(default)]
+    unfinished: u64,
+    total_ns: u64,
+    max_ns: u64,
+    on_cpu_ns: u64,
+    sleep_ns: u64,
+    disk_ns: u64,
+    runqueue_ns: u64,
+    #[serde(default)]
+    untold_ns: u64,
+    #[serde(default, deserialize_with = "bounded::histogram")]
+    histogram: Vec<(u32, u64)>,
+}
+
+impl From<CallFields> for Call {
+    fn from(fields: CallFields) -> Self {
+        let CallFields { name, count, errors, unfinished, total_ns, max_ns, histogram, .. } = fields;
+        let CallFields { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns, .. } = fields;
+        let parts = Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns };
+        Self { name, count, errors, unfinished, total_ns, max_ns, parts, histogram }
+    }
 }
 
 /// One process.
@@ -185,6 +219,7 @@ pub struct Process {
     /// What its threads did outside of calls.
     pub outside: Parts,
     /// By system call, without histograms, those that took longest first.
+    #[serde(deserialize_with = "bounded::entries")]
     pub calls: Vec<Call>,
 }
 
@@ -194,11 +229,13 @@ pub struct FileTime {
     /// From the root, as it was called when it was opened or named; or such as `pipe`, `socket`.
     pub path: String,
     /// By operation (`open`, `read`, `write`, `sync`, `stat`, `close`, `unlink`, `fault`), those that took longest first.
+    #[serde(deserialize_with = "bounded::entries")]
     pub operations: Vec<FileOperation>,
 }
 
 /// What was done with a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "OperationFields")]
 pub struct FileOperation {
     /// `open`, `read`, `write`, `sync`, `stat`, `close`, `unlink`, `fault`, or another call's name.
     pub operation: String,
@@ -210,8 +247,33 @@ pub struct FileOperation {
     #[serde(flatten)]
     pub parts: Parts,
     /// Bytes that were moved, where it moves bytes.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
+}
+
+/// The fields of an operation as they stand in a document, as [`CallFields`] are those of a call.
+#[derive(Deserialize)]
+struct OperationFields {
+    operation: String,
+    count: u64,
+    errors: u64,
+    on_cpu_ns: u64,
+    sleep_ns: u64,
+    disk_ns: u64,
+    runqueue_ns: u64,
+    #[serde(default)]
+    untold_ns: u64,
+    #[serde(default)]
+    bytes: u64,
+}
+
+impl From<OperationFields> for FileOperation {
+    fn from(fields: OperationFields) -> Self {
+        let OperationFields { operation, count, errors, bytes, .. } = fields;
+        let OperationFields { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns, .. } = fields;
+        let parts = Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns };
+        Self { operation, count, errors, parts, bytes }
+    }
 }
 
 /// What was not counted.

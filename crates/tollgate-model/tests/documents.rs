@@ -6,7 +6,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::{measured, run_of};
-use tollgate_model::run::{MAX_BYTES, ReadError};
+use tollgate_model::run::ReadError;
 use tollgate_model::{Case, Counted, Fact, Label, Outcome, ParamValue, Run, RunId};
 
 /// Every kind of value that a document can hold.
@@ -138,11 +138,30 @@ fn contradictions_are_refused() {
 }
 
 #[test]
-fn a_document_without_end_is_refused() {
-    let endless = std::io::repeat(b' ');
-    let error = Run::read(endless).unwrap_err();
-    assert!(matches!(error, ReadError::TooLarge) && error.to_string().contains("256 MiB"));
-    assert_eq!(MAX_BYTES >> 20, 256);
+fn a_run_ends_after_it_began() {
+    let ended = |finished: &str| {
+        let mut run = small();
+        run.started = "2026-11-21T01:54:27Z".into();
+        run.finished = finished.into();
+        run.to_json().map_err(|error| error.to_string())
+    };
+    assert!(ended("2026-11-21T01:54:27Z").is_ok());
+    assert!(
+        ended("2026-11-21T01:54:26.9Z").unwrap_err().contains("before it started at 2026-11-21T01:54:27Z")
+    );
+}
+
+#[test]
+fn what_a_message_quotes_ends_after_200_characters() {
+    let long = "x".repeat(500_000);
+    let place = refusal(&text().replace("\"place\":\"vm\"", &format!("\"place\":\"{long}\"")));
+    let schema = refusal(&format!("{{\"schema\":\"\\u001b{long}\"}}"));
+    let id = refusal(&text().replace("\"id\":\"", &format!("\"id\":\"{long}")));
+    for said in [place, schema, id] {
+        assert!(said.matches('x').count() <= 202, "{said}");
+        assert!(said.contains(" at line 1 column"), "{said}");
+        assert!(!said.contains('\u{1b}'), "{said}");
+    }
 }
 
 #[test]

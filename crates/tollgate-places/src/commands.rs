@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use rustix::fs::MemfdFlags;
 
-use crate::{PlaceError, plainly};
+use tollgate_model::text::said_by;
+
+use crate::PlaceError;
 
 /// Between two looks whether a program has ended.
 const LOOK: Duration = Duration::from_millis(5);
@@ -45,7 +47,8 @@ pub(crate) fn run<A: AsRef<OsStr>>(
 ) -> Result<String, PlaceError> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let fault = |why: String| PlaceError::Unusable(format!("{name}: {why}"));
-    let of_start = |error: std::io::Error| fault(format!("it could not be started: {}", plainly(error)));
+    let of_start =
+        |error: std::io::Error| fault(format!("it could not be started: {}", said_by("process", &error)));
     // A file, not a pipe: who says much does not wait for a reader.
     let said = rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC).map_err(|e| of_start(e.into()))?;
     let mut said = File::from(said);

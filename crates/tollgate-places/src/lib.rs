@@ -40,11 +40,7 @@ impl PlaceError {
 
 /// An error without its number: `No space left on device`.
 fn plainly(error: impl Into<std::io::Error>) -> String {
-    let text = error.into().to_string();
-    match text.rfind(" (os error ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
-    }
+    tollgate_model::text::plainly(&error.into())
 }
 
 /// Bytes in a unit that can be read.

@@ -33,6 +33,7 @@ use kernel::Kernel;
 use maps::Maps;
 use programs::{Program, Target};
 use sys::{Refused, ToLoad};
+use tollgate_model::text::plainly;
 
 /// The programs, loaded and attached, and the maps that they add up in. All of it is gone when this is dropped.
 pub(crate) struct Bpf {
@@ -63,7 +64,7 @@ impl Bpf {
         let mut attached = Vec::with_capacity(loaded.len());
         for (program, description) in loaded.into_iter().zip(&programs) {
             let link = sys::attach(&program).map_err(|error| {
-                format!("the program {} could not be attached: {error}", description.name)
+                format!("the program {} could not be attached: {}", description.name, plainly(&error))
             })?;
             attached.push(Attached { program, _link: link });
         }
@@ -149,6 +150,6 @@ fn load_as(program: &Program, attach_type: u32) -> Result<OwnedFd, String> {
         // The verifier says what it does not like in its last lines, before it counts what it did.
         let lines: Vec<&str> = log.lines().filter(|line| !line.starts_with("processed ")).collect();
         let last = lines[lines.len().saturating_sub(3)..].join("; ");
-        format!("the kernel refused the program {}: {error} ({last})", program.name)
+        format!("the kernel refused the program {}: {} ({last})", program.name, plainly(&error))
     })
 }

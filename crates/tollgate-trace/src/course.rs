@@ -106,7 +106,9 @@ fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let Some(pidfd) = child.pidfd() else {
         return Err(refused("this kernel has no pidfd_open(2)".to_owned()));
     };
-    bpf.adopt(pidfd).map_err(|error| refused(format!("the command was not taken: {error}")))?;
+    bpf.adopt(pidfd).map_err(|error| {
+        refused(format!("the command was not taken: {}", tollgate_model::text::plainly(&error)))
+    })?;
     let course = unfollowed::let_go(&mut child, &watch, request.linger, || bpf.alive())?;
     let followed = bpf.finish();
     record.end(program, &child, course, followed)
@@ -120,8 +122,9 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let mut filter = request.only.as_ref().and_then(|only| filter::for_calls(&filter::numbers(only)));
     let mut child =
         Child::start(program, filter.as_mut(), &watch.inherited()).map_err(Failure::system("fork(2)"))?;
-    let mut tracer = Tracer::seize(&child, request, filter.is_some())
-        .map_err(|error| Failure::Refused(format!("ptrace(2) cannot follow here: {error}")))?;
+    let mut tracer = Tracer::seize(&child, request, filter.is_some()).map_err(|error| {
+        Failure::Refused(format!("ptrace(2) cannot follow here: {}", tollgate_model::text::plainly(&error)))
+    })?;
     watch.pass_to(child.pid(), child.pidfd());
     child.release().map_err(Failure::system("write(2)"))?;
     let course = tracer.run(&child, &watch, request.linger).map_err(Failure::system("wait4(2)"))?;

@@ -47,7 +47,7 @@ pub enum TraceError {
     #[error("{0}")]
     Request(String),
     /// A call of ours failed.
-    #[error("{what}: {error}")]
+    #[error("{what}: {}", tollgate_model::text::said_by(.what, .error))]
     System {
         /// Which, such as `fork(2)`.
         what: &'static str,

@@ -305,6 +305,10 @@ pub struct InspectArgs {
 #[derive(Debug, Subcommand)]
 pub enum Question {
     /// Measure how many bits address-space randomization really moves each region of a program
+    ///
+    /// Each start runs the program's loader, and the loader runs the constructors of the program's libraries (DT_INIT and
+    /// DT_INIT_ARRAY, ld.so(8)) with your rights before the program ends at its entry point. Nothing of the program itself runs.
+    /// Do not start a program whose libraries you do not trust.
     Aslr(AslrArgs),
     /// Say whether the kernel itself was moved, and by what evidence
     Kernel(KernelArgs),
@@ -315,7 +319,7 @@ pub enum Question {
 /// `tollgate inspect aslr`.
 #[derive(Debug, Args)]
 pub struct AslrArgs {
-    /// The program to start [default: true(1), or tollgate itself]
+    /// The program to start [default: true(1), or tollgate itself]; the constructors of its libraries run
     #[arg(value_hint = ValueHint::ExecutablePath)]
     pub program: Option<PathBuf>,
     /// Start it so many times, at most 100000

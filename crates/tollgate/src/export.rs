@@ -1,7 +1,5 @@
 //! `tollgate export`: runs as data for other systems.
 
-use std::borrow::Cow;
-use std::io::IsTerminal;
 use std::path::Path;
 
 use tollgate_model::Run;
@@ -9,8 +7,9 @@ use tollgate_report::export::{bmf, csv, openmetrics, row};
 
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::{Failure, plainly};
+use crate::out::{self, Form};
+use crate::store;
 use crate::writing::{self, Existing};
-use crate::{out, say, store};
 
 /// Writes runs in the format of another system.
 ///
@@ -41,16 +40,8 @@ fn written(format: ExportFormat, runs: &[Run]) -> Result<String, Failure> {
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     if file == Path::new("-") {
-        return out::print_raw(for_standard_output(text).as_bytes());
+        return out::print_document(text.as_bytes(), Form::Lines);
     }
     writing::write_whole(file, text.as_bytes(), Existing::Replace)
         .map_err(|error| Failure::input(format!("--out {}: {}", file.display(), plainly(&error))))
-}
-
-/// A format keeps texts as they are, but no document commands a terminal.
-fn for_standard_output(text: &str) -> Cow<'_, str> {
-    match std::io::stdout().is_terminal() {
-        true => Cow::Owned(text.lines().map(|line| format!("{}\n", say::clean(line))).collect()),
-        false => Cow::Borrowed(text),
-    }
 }

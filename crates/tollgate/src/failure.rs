@@ -3,6 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
+pub use tollgate_model::text::plainly;
+
 use crate::say;
 
 /// Why a verb did not do what it was asked to.
@@ -39,15 +41,6 @@ impl Failure {
     }
 }
 
-/// An I/O error without the number at its end: `No space left on device`.
-pub fn plainly(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" (os error ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
-    }
-}
-
 /// Says what went wrong, where there is something to say, and with which status the program ends.
 pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
@@ -72,12 +65,6 @@ fn said(sentence: &str, status: u8) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_error_loses_its_number_and_nothing_else() {
-        assert_eq!(plainly(&io::Error::from_raw_os_error(28)), "No space left on device");
-        assert_eq!(plainly(&io::Error::other("odd (os error")), "odd (os error");
-    }
 
     #[test]
     fn a_closed_pipe_is_told_from_a_full_disk() {

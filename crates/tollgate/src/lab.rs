@@ -70,8 +70,8 @@ fn keep(course: &Course, run: &Run, destination: &Destination, args: &LabArgs) -
     }
     let shown = show(course, args);
     // Last and gravest: that it was not kept.
-    kept?;
-    shown
+    let path = kept?;
+    run::expect_seen(shown, path.as_deref())
 }
 
 /// Shows what a guest said elsewhere. Kept as a run it is where somebody says what executed it: the guest cannot know.
@@ -148,7 +148,7 @@ fn dump(args: &LabArgs) -> Result<(), Failure> {
     let text = course::say(&parameters, args.on, args.vendor)?;
     match args.out.as_deref() {
         None => decode::print_text(&text, args.format),
-        Some(path) if path.as_os_str() == "-" => out::print_raw(&text),
+        Some(path) if path.as_os_str() == "-" => out::print_document(&text, out::Form::Lines),
         Some(path) => write_whole(path, &text, Existing::Replace)
             .map_err(|error| Failure::input(format!("--out: {}: {}", path.display(), plainly(&error)))),
     }

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::bounded::{self, Bounded};
 use tollgate_model::measurement::pairs;
-use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
+use tollgate_model::run::{ReadError, SCHEMA};
+use tollgate_model::text::shorten;
 use tollgate_model::{Label, Params, Place, RunId, Unit, own};
 use tollgate_probes::bench::Timed;
 use tollgate_probes::{Extent, Probe, SUITES, Selection, Size};
@@ -225,9 +227,11 @@ struct RunRecord {
 #[derive(Deserialize)]
 struct Outline {
     schema: u64,
+    id: RunId,
     label: Option<Label>,
     place: Place,
     started: String,
+    #[serde(deserialize_with = "bounded::measurements")]
     measurements: Vec<OutlineRow>,
 }
 
@@ -272,11 +276,12 @@ impl RunRecord {
         let outline = File::open(&entry.path)
             .map_err(|error| format!("cannot be read: {}", crate::failure::plainly(&error)))
             .and_then(|file| {
-                serde_json::from_reader::<_, Outline>(BufReader::new(file.take(MAX_BYTES)))
-                    .map_err(|error| format!("is not a run document: {error}"))
+                serde_json::from_reader::<_, Outline>(BufReader::new(Bounded::new(file)))
+                    .map_err(|error| format!("is not a run document: {}", shorten(&error.to_string())))
             })
             .and_then(|outline| match outline.schema {
                 found if found > u64::from(SCHEMA) => Err(ReadError::NewerSchema { found }.to_string()),
+                _ if outline.id != entry.id => Err(store::another_run(&outline.id)),
                 _ => Ok(outline),
             });
         let path = entry.path.display().to_string();

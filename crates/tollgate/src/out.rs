@@ -1,12 +1,12 @@
 //! Printing results to standard output.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::say::commands_a_terminal;
+use crate::say::{clean, commands_a_terminal};
 
 /// Columns where nobody says how many there are.
 const USUAL_WIDTH: usize = 80;
@@ -31,12 +31,44 @@ pub fn print_raw(bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::of_output(&error))
 }
 
+/// Writes a document in place of a table. A program gets its bytes as they are; on a terminal no text in it commands the terminal.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn print_document(document: &[u8], form: Form) -> Result<(), Failure> {
+    if !std::io::stdout().is_terminal() {
+        return print_raw(document);
+    }
+    let text = String::from_utf8_lossy(document);
+    match form {
+        Form::Json => print_raw(escape_in_json(&text).as_bytes()),
+        Form::Lines => {
+            let lines: String = text.lines().map(|line| format!("{}\n", clean(line))).collect();
+            print_raw(lines.as_bytes())
+        }
+    }
+}
+
+/// How a text in a document is written out so that the document keeps its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As JSON has it: `\u009b`.
+    Json,
+    /// Line by line, as the table has it: `\u{9b}`.
+    Lines,
+}
+
+/// Whether standard output was closed when the program was started, so that what is printed there is lost.
+pub fn is_closed() -> bool {
+    tollgate_inspect::standard_output_is_closed()
+}
+
 /// Writes a result as JSON, one field a line.
 ///
 /// # Errors
 /// When standard output is closed or full.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print_text_of_json(serde_json::to_string_pretty(value))
+    print_by(|stream| serde_json::to_writer_pretty(stream, value))
 }
 
 /// Writes a result as JSON on one line: what another program printed may stand before it.
@@ -44,14 +76,41 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// # Errors
 /// When standard output is closed or full.
 pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
-    print_text_of_json(serde_json::to_string(value))
+    print_by(|stream| serde_json::to_writer(stream, value))
 }
 
-fn print_text_of_json(text: serde_json::Result<String>) -> Result<(), Failure> {
-    let mut text =
-        text.map_err(|error| Failure::input(format!("the result cannot be written as JSON: {error}")))?;
-    text.push('\n');
-    print_raw(escape_in_json(&text).as_bytes())
+/// The text is never whole in memory: of a large run it is larger than the run.
+fn print_by(write: impl FnOnce(&mut EscapedJson) -> serde_json::Result<()>) -> Result<(), Failure> {
+    let mut stream = EscapedJson(BufWriter::new(std::io::stdout().lock()));
+    write(&mut stream).map_err(|error| match error.is_io() {
+        true => Failure::of_output(&error.into()),
+        false => Failure::input(format!("the result cannot be written as JSON: {error}")),
+    })?;
+    let ended = stream.write_all(b"\n").and_then(|()| stream.flush());
+    ended.map_err(|error| Failure::of_output(&error))
+}
+
+/// JSON on its way to standard output, with what commands a terminal written out. It comes in pieces of whole characters, as serde_json
+/// writes them.
+struct EscapedJson<'a>(BufWriter<StdoutLock<'a>>);
+
+impl Write for EscapedJson<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        // Most pieces are plain ASCII, which needs no escape.
+        if bytes.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+            self.0.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(escape_in_json(text).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// The columns of the terminal that standard output is; `COLUMNS` overrides.

@@ -1,5 +1,6 @@
 //! `tollgate run`: measure here, show, keep.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -61,8 +62,26 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         show::print_warnings(&run, &prices);
     }
     // Last and gravest: that it was not kept.
-    kept?;
-    shown
+    let path = kept?;
+    expect_seen(shown, path.as_deref())
+}
+
+/// What is to be said where nobody saw what was shown: where the run is kept.
+///
+/// # Errors
+/// When it is kept nowhere and was not seen either; and why else it could not be shown.
+pub fn expect_seen(shown: Result<(), Failure>, kept: Option<&Path>) -> Result<(), Failure> {
+    match (shown, kept) {
+        (Ok(()), _) if !out::is_closed() => Ok(()),
+        (Ok(()) | Err(Failure::ClosedPipe), Some(kept)) => {
+            say::say(&format!("standard output is closed; the run is kept in {}", kept.display()));
+            Ok(())
+        }
+        (Ok(()) | Err(Failure::ClosedPipe), None) => {
+            Err(Failure::input("standard output is closed, and the run is not kept: it is lost"))
+        }
+        (failed, _) => failed,
+    }
 }
 
 /// That no option was given for nothing.
@@ -125,7 +144,8 @@ pub fn document(
         label,
         place: tollgate_inspect::place(&environment),
         started: written(began),
-        finished: written(SystemTime::now()),
+        // A clock that was set back meanwhile.
+        finished: written(SystemTime::now().max(began)),
         environment,
         measurements,
     })

@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Mode, OFlags};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use tollgate_model::bounded::Bounded;
 use tollgate_model::run::{MAX_BYTES, ReadError};
 use tollgate_model::{Label, Run, RunId};
 use tollgate_os::paths::Directory;
@@ -17,8 +18,9 @@ use tollgate_os::users;
 use tollgate_report::export::layout::DOCUMENTS;
 
 use crate::failure::{Failure, plainly};
+use crate::out::{self, Form};
+use crate::stored;
 use crate::writing::{self, Existing, Until};
-use crate::{out, stored};
 
 const EXTENSION: &str = "json";
 /// What standard output is called where a file is expected.
@@ -48,6 +50,9 @@ impl Destination {
     /// When a place that the user named cannot be written to.
     pub fn choose(out: Option<&Path>) -> Result<Self, Failure> {
         if out == Some(Path::new(STANDARD_OUTPUT)) {
+            if out::is_closed() {
+                return Err(Failure::input("--out -: standard output is closed"));
+            }
             return Ok(Self::Output);
         }
         if let Some(file) = out {
@@ -108,7 +113,10 @@ impl Destination {
             Self::Nowhere(_) => return Ok(None),
             Self::Output => {
                 let document = run.to_json().map_err(|error| Failure::input(format!("the run {error}")))?;
-                return out::print_raw(&document).map(|()| None);
+                return match out::print_document(&document, Form::Json) {
+                    Ok(()) => Ok(None),
+                    Err(failure) => Err(keep_unprinted(run, failure)),
+                };
             }
             Self::Stored(directory) => return stored::write(directory, run).map(Some),
             Self::File(file) => file.clone(),
@@ -131,6 +139,21 @@ impl Destination {
         };
         written.map_err(|error| fault(plainly(&error)))?;
         Ok(Some(path))
+    }
+}
+
+/// A run that could not be printed is kept as usual: it was measured, and that may have taken long.
+fn keep_unprinted(run: &Run, failure: Failure) -> Failure {
+    let why = match failure {
+        Failure::ClosedPipe => "standard output was closed before the run was printed".to_owned(),
+        Failure::Input(why) => why,
+        other => return other,
+    };
+    match Destination::choose(None).and_then(|usual| usual.keep(run)) {
+        Ok(Some(path)) => Failure::input(format!("{why}; the run is kept in {}", path.display())),
+        Ok(None) => Failure::NotKept(format!("{why}, and the run was not kept: it is lost")),
+        Err(Failure::Input(also) | Failure::NotKept(also)) => Failure::NotKept(format!("{why}; {also}")),
+        Err(other) => other,
     }
 }
 
@@ -216,10 +239,7 @@ fn entries(directory: &Path) -> Result<Vec<Entry>, Failure> {
         }
     };
     let mut kept: Vec<Entry> = entries.filter_map(|entry| Entry::of(&entry.ok()?.path())).collect();
-    // Ids begin with the second in which they were made.
-    tollgate_model::sort::by(&mut kept, |a, b| {
-        (a.second(), a.written, &a.id).cmp(&(b.second(), b.written, &b.id))
-    });
+    tollgate_model::sort::by(&mut kept, |a, b| a.moment().cmp(&b.moment()));
     Ok(kept)
 }
 
@@ -234,14 +254,30 @@ impl Entry {
         Some(Self { id, path: path.to_owned(), written: metadata.modified().ok()? })
     }
 
-    fn second(&self) -> &str {
+    /// When it was kept: the second in which its file was written, by this machine's clock. Files of one second were perhaps copied
+    /// together: of these the time that their ids begin with decides, and of ids of one second the files again.
+    fn moment(&self) -> (u64, &str, SystemTime, &RunId) {
+        let second = self.written.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let id = self.id.as_ref();
-        id.rsplit_once('-').map_or(id, |(second, _)| second)
+        let began = id.rsplit_once('-').map_or(id, |(began, _)| began);
+        (second, began, self.written, &self.id)
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// As [`open`], and where it is not the run that its file's name says.
+    pub fn open(&self) -> Result<Run, String> {
+        let run = open(&self.path)?;
+        match run.id == self.id {
+            true => Ok(run),
+            false => Err(another_run(&run.id)),
+        }
     }
 
     /// Its label, read without reading the samples.
     fn label(&self) -> Option<String> {
-        label_of(File::open(&self.path).ok()?.take(MAX_BYTES))
+        label_of(File::open(&self.path).ok()?)
     }
 }
 
@@ -252,26 +288,37 @@ impl Entry {
 /// # Errors
 /// When there is none, when a beginning fits several, or when the document is not a run.
 pub fn find(meant: &str) -> Result<Run, Failure> {
-    let path = locate(meant)?;
-    open(&path).map_err(|why| Failure::input(format!("{} {why}", path.display())))
+    let (path, run) = match locate(meant)? {
+        Located::File(path) => (path.clone(), open(&path)),
+        Located::Kept(entry) => (entry.path.clone(), entry.open()),
+    };
+    run.map_err(|why| Failure::input(format!("{} {why}", path.display())))
 }
 
-fn locate(meant: &str) -> Result<PathBuf, Failure> {
+/// Where a run is.
+enum Located {
+    /// In a file, which may be called anything.
+    File(PathBuf),
+    /// Among runs whose files have their ids as names.
+    Kept(Entry),
+}
+
+fn locate(meant: &str) -> Result<Located, Failure> {
     let file = PathBuf::from(meant);
     let is_called_so = || file.extension().is_some_and(|extension| extension == EXTENSION) && file.is_file();
     if let Some((directory, run)) = in_store(meant) {
         return locate_stored(directory, run);
     }
     if meant.contains('/') || is_called_so() {
-        return Ok(file);
+        return Ok(Located::File(file));
     }
-    if let Some(path) = among(&kept()?, meant)? {
-        return Ok(path);
+    if let Some(entry) = among(kept()?, meant)? {
+        return Ok(Located::Kept(entry));
     }
     match meant {
         _ if stored::is_store(&file) => locate_stored(&file, LAST),
         LAST => Err(Failure::input("no run is kept yet; `tollgate run` makes one")),
-        _ if file.exists() => Ok(file),
+        _ if file.exists() => Ok(Located::File(file)),
         _ => Err(Failure::input(format!(
             "no kept run has the label or id {meant:?}, and there is no such file; `tollgate list --runs` shows \
              what is kept"
@@ -290,7 +337,7 @@ fn in_store(meant: &str) -> Option<(&Path, &str)> {
     (!whole.exists() && stored::is_store(directory)).then_some((directory, run))
 }
 
-fn locate_stored(directory: &Path, meant: &str) -> Result<PathBuf, Failure> {
+fn locate_stored(directory: &Path, meant: &str) -> Result<Located, Failure> {
     let documents = directory.join(DOCUMENTS);
     let entries = entries(&documents)?;
     let fault = |why: String| Failure::input(format!("{} {why}", directory.display()));
@@ -299,7 +346,7 @@ fn locate_stored(directory: &Path, meant: &str) -> Result<PathBuf, Failure> {
             "has no run documents in {DOCUMENTS}/: samples are only there, and without them nothing can be shown or compared"
         )));
     }
-    let found = among(&entries, meant)?;
+    let found = among(entries, meant)?.map(Located::Kept);
     found.ok_or_else(|| {
         fault(format!(
             "has no run with the label or id {meant:?}; `tollgate store list` shows what is stored"
@@ -308,31 +355,33 @@ fn locate_stored(directory: &Path, meant: &str) -> Result<PathBuf, Failure> {
 }
 
 /// The run that is meant by `last`, id, label or the beginning of an id.
-fn among(entries: &[Entry], meant: &str) -> Result<Option<PathBuf>, Failure> {
-    let path = |entry: &Entry| Some(entry.path.clone());
+fn among(mut entries: Vec<Entry>, meant: &str) -> Result<Option<Entry>, Failure> {
     if meant == LAST {
-        return Ok(entries.last().and_then(path));
+        return Ok(entries.pop());
     }
-    if let Some(entry) = entries.iter().find(|entry| entry.id.as_ref() == meant) {
-        return Ok(path(entry));
+    let is_labelled = |entry: &Entry| entry.label().as_deref() == Some(meant);
+    let exact = entries.iter().position(|entry| entry.id.as_ref() == meant).or_else(|| {
+        meant.parse::<Label>().ok()?;
+        entries.iter().rposition(is_labelled)
+    });
+    if let Some(exact) = exact {
+        return Ok(Some(entries.swap_remove(exact)));
     }
-    if meant.parse::<Label>().is_ok()
-        && let Some(entry) = entries.iter().rev().find(|entry| entry.label().as_deref() == Some(meant))
-    {
-        return Ok(path(entry));
-    }
-    let beginning: Vec<&Entry> =
-        entries.iter().filter(|entry| !meant.is_empty() && entry.id.as_ref().starts_with(meant)).collect();
-    match beginning.as_slice() {
-        [] => Ok(None),
-        [one] => Ok(path(one)),
+    entries.retain(|entry| !meant.is_empty() && entry.id.as_ref().starts_with(meant));
+    match entries.as_slice() {
+        [] | [_] => Ok(entries.pop()),
         [first, .., last] => Err(Failure::input(format!(
             "{} kept runs have an id that begins with {meant:?}, from {} to {}; say more of it",
-            beginning.len(),
+            entries.len(),
             first.id,
             last.id
         ))),
     }
+}
+
+/// What is wrong with a kept run whose document has another id: the predicate of a sentence whose subject is the file.
+pub fn another_run(id: &RunId) -> String {
+    format!("holds the run {id}, which is not the one that its name says; give it the name {id}.{EXTENSION}")
 }
 
 /// Reads a run document that anybody may have written.
@@ -354,7 +403,15 @@ pub fn open(path: &Path) -> Result<Run, String> {
     if metadata.is_file() && metadata.len() > MAX_BYTES {
         return Err(ReadError::TooLarge.to_string());
     }
-    Run::read(file).map_err(|error| match error {
+    read(file)
+}
+
+/// Reads a run document from an open file.
+///
+/// # Errors
+/// The predicate of a sentence whose subject is the file.
+pub fn read(source: impl io::Read) -> Result<Run, String> {
+    Run::read(source).map_err(|error| match error {
         ReadError::Io(error) => format!("cannot be read: {}", plainly(&error)),
         other => other.to_string(),
     })
@@ -364,7 +421,8 @@ pub fn open(path: &Path) -> Result<Run, String> {
 fn label_of(source: impl io::Read) -> Option<String> {
     let found = RefCell::new(None);
     // The visitor stops in the middle of the document, which the deserializer then takes for an error.
-    let _ = serde_json::Deserializer::from_reader(BufReader::new(source)).deserialize_map(UpToLabel(&found));
+    let source = BufReader::new(Bounded::new(source));
+    let _ = serde_json::Deserializer::from_reader(source).deserialize_map(UpToLabel(&found));
     found.into_inner()
 }
 

@@ -7,10 +7,14 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement};
 
+use tollgate_model::text::beginning;
+
 use crate::say::clean;
 
 /// The first column is cut here: a name from elsewhere may be of any length.
 const LONGEST_NAME: usize = 76;
+/// A remark is cut here: what a document says of a case may be of any length.
+const LONGEST_REMARK: usize = 2000;
 /// Names that have not even so much room are put on lines of their own, all of them.
 const ENOUGH_FOR_NAMES: usize = 24;
 /// Remarks narrower than this are put beneath their row.
@@ -77,7 +81,8 @@ impl Table {
     /// Adds a row; cells beyond the last column are left out. Texts may come from anywhere.
     pub fn row(&mut self, look: Look, cells: &[String], remarks: &[String]) {
         let cells = cells.iter().take(self.header.len()).map(|cell| clean(cell).into_owned()).collect();
-        self.rows.push(Row { look, cells, remarks: clean(&remarks.join("; ")).into_owned() });
+        let remarks: Vec<_> = remarks.iter().map(|remark| beginning(remark, LONGEST_REMARK)).collect();
+        self.rows.push(Row { look, cells, remarks: remarks.join("; ") });
     }
 
     /// The table for so many columns of text, each line ended.

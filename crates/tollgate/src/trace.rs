@@ -173,7 +173,10 @@ impl Told<'_> {
         let shown = match self.args.format {
             // One document on standard output is enough.
             _ if is_printed => Ok(()),
-            Format::Json => self.print_json(&run, path),
+            Format::Json => {
+                let shown = self.print_json(&run, path);
+                if kept.is_ok() { run::expect_seen(shown, path) } else { shown }
+            }
             Format::Table => {
                 if !self.args.quiet {
                     say::warn(&paragraph(&show::whereabouts(&run, path), out::width_beside(), ""));

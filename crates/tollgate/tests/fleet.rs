@@ -267,6 +267,7 @@ fn pruning_removes_what_is_ours_and_old() {
     home.tollgate(["store", "add", "fleet", &old]).assert().success();
     let mut new = document("29990101-000000-00000001", Some("new"), 1.0);
     new["started"] = "2999-01-01T00:00:00Z".into();
+    new["finished"] = new["started"].clone();
     let new = home.file("made/new.json", new.to_string());
     home.tollgate(["store", "add", "fleet", &new]).assert().success();
     let leftover = "fleet/runs/.20200101-000000-00000002.json.00c0ffee.tmp";

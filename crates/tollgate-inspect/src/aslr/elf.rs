@@ -55,7 +55,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotElf {
     /// `#!`
-    #[error("is a script; what is laid out in memory is its interpreter: look at {0:?} instead")]
+    #[error("is a script; what is laid out in memory is its interpreter: look at {:?} instead", tollgate_model::text::excerpt(.0))]
     Script(String),
     /// No magic number.
     #[error("is neither an ELF file nor a script")]
@@ -121,7 +121,7 @@ impl Bytes for File {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 // An offset that no file can have is beyond the end of this one.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
-                Err(error) => return Err(NotElf::Unreadable(error.to_string())),
+                Err(error) => return Err(NotElf::Unreadable(tollgate_model::text::plainly(&error))),
             }
         }
         bytes.truncate(filled);

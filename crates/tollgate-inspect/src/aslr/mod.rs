@@ -24,6 +24,8 @@ mod uniform;
 
 use std::io;
 
+use tollgate_model::text::{plainly, said_by};
+
 pub(crate) use elf::read as elf_of;
 pub use elf::{Elf, Kind, NotElf};
 pub use own::enter_if_told;
@@ -45,7 +47,7 @@ pub enum NoStart {
     #[error("nobody may be traced here: ptrace(2): {}", plainly(.0))]
     NotTraced(io::Error),
     /// A call failed.
-    #[error("{call}: {}", plainly(.error))]
+    #[error("{call}: {}", said_by(.call, .error))]
     Failed {
         /// Its name.
         call: &'static str,
@@ -70,10 +72,4 @@ pub enum NoStart {
     /// Somebody asked to stop.
     #[error("stopped")]
     Stopped,
-}
-
-/// What an error says, without its number.
-fn plainly(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error ").next().unwrap_or_default().to_owned()
 }

@@ -174,8 +174,7 @@ pub(super) fn io_error(error: io::Error) -> ConfigError {
     if let Some(told) = error.get_ref().and_then(|inner| inner.downcast_ref::<ConfigError>()) {
         return told.clone();
     }
-    let text = error.to_string();
-    let plain = text.rfind(" (os error ").map_or(text.as_str(), |at| &text[..at]).to_owned();
+    let plain = tollgate_model::text::plainly(&error);
     match error.kind() {
         io::ErrorKind::NotFound => ConfigError::Absent,
         io::ErrorKind::PermissionDenied => ConfigError::Refused(plain),

@@ -40,7 +40,7 @@ pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
     let joined: Vec<_> = index
         .measured()
         .filter_map(|(name, case)| Some((name, case, joinable(&index, case)?)))
-        .filter(|(_, case, against)| Rounds::new(case, against).any())
+        .filter(|(_, case, against)| Rounds::any(case, against))
         .collect();
     let floor = LEAST_FLOOR.max(floor::of_twins(&index, None));
     let rows = joined.iter().filter_map(|(name, case, against)| {

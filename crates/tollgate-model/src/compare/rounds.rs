@@ -17,18 +17,23 @@ impl Rounds {
     pub(super) fn new(case: &Measured, against: &Measured) -> Self {
         let mut rounds = Self { ratios: Vec::new(), without_ratio: 0, differences: Vec::new() };
         for process in join(case, against) {
-            let above_zero = process.iter().filter(|(_, against)| *against > 0.0);
-            let ratios: Vec<f64> = above_zero.map(|(case, against)| case / against).collect();
-            rounds.without_ratio += process.len() - ratios.len();
+            let (mut ratios, mut differences) = (Vec::new(), Vec::new());
+            for (case, against) in process {
+                match against > 0.0 {
+                    true => ratios.push(case / against),
+                    false => rounds.without_ratio += 1,
+                }
+                differences.push(finite(case - against));
+            }
             rounds.ratios.push(ratios);
-            rounds.differences.push(process.iter().map(|(case, against)| finite(case - against)).collect());
+            rounds.differences.push(differences);
         }
         rounds
     }
 
-    /// Whether there is any.
-    pub(super) fn any(&self) -> bool {
-        self.differences.iter().any(|process| !process.is_empty())
+    /// Whether two cases have any round in common.
+    pub(super) fn any(case: &Measured, against: &Measured) -> bool {
+        join(case, against).any(|mut process| process.next().is_some())
     }
 
     /// The median of case / against; None where there is none.
@@ -51,7 +56,8 @@ impl Rounds {
 
     /// The sign test's interval of the ratio, widened to that of the processes' medians.
     pub(super) fn ratio_interval(&self, confidence: f64) -> Option<Interval> {
-        let sorted = stats::sorted(&self.all_ratios());
+        let mut sorted = self.all_ratios();
+        sorted.sort_unstable_by(f64::total_cmp);
         let rank = stats::sign_test_rank(sorted.len() + self.without_ratio, confidence)?;
         // The rounds without a ratio lie beyond whichever end is looked for.
         let inward = rank.checked_sub(self.without_ratio + 1)?;
@@ -91,15 +97,14 @@ fn with_processes(of_rounds: Interval, by_process: &[Vec<f64>]) -> Interval {
     of_processes.map_or(of_rounds, |of_processes| of_rounds.hull(of_processes))
 }
 
-/// For every process that both have, the samples of the rounds that both kept.
-fn join<'a>(case: &'a Measured, against: &'a Measured) -> impl Iterator<Item = Vec<(f64, f64)>> + use<'a> {
+/// For every process that both have, the samples of the rounds that both kept. Pairs are not put into a list: there may be millions.
+fn join(case: &Measured, against: &Measured) -> impl Iterator<Item = impl Iterator<Item = (f64, f64)>> {
     case.by_round().zip(against.by_round()).map(|(case, against)| {
-        let mut against = against.into_iter().peekable();
-        let partners = case.into_iter().filter_map(|(round, case)| {
+        let mut against = against.peekable();
+        case.filter_map(move |(round, case)| {
             while against.next_if(|(earlier, _)| *earlier < round).is_some() {}
             against.next_if(|(same, _)| *same == round).map(|(_, against)| (case, against))
-        });
-        partners.collect()
+        })
     })
 }
 

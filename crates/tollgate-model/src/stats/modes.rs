@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::interval::half_binomial_at_most;
-use super::order::{median, quantile, sorted};
+use super::order::{quantile, sorted};
 
 /// One level that samples gather at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -41,9 +41,13 @@ const CLIPS: [f64; 3] = [0.0, 0.02, 0.06];
 /// more than chance (sign test). Samples that have only two values are one level: two values next to each
 /// other on a coarse clock look the same.
 pub fn modes(samples: &[f64]) -> Vec<Mode> {
-    let sorted = sorted(samples);
-    let Some(at) = quantile(&sorted, 0.5) else { return Vec::new() };
-    match find_split(&sorted) {
+    modes_of_sorted(&sorted(samples))
+}
+
+/// [`modes`] of samples that are sorted. It makes no copy of them: there may be millions.
+pub(crate) fn modes_of_sorted(sorted: &[f64]) -> Vec<Mode> {
+    let Some(at) = quantile(sorted, 0.5) else { return Vec::new() };
+    match find_split(sorted) {
         Some(split) => {
             let (lower, upper) = sorted.split_at(split);
             [lower, upper].into_iter().filter_map(|group| mode(group, sorted.len())).collect()
@@ -61,71 +65,85 @@ fn find_split(sorted: &[f64]) -> Option<usize> {
     if sorted.len() < FEWEST || !sorted.iter().all(|sample| sample.is_finite()) {
         return None;
     }
-    let scaled = scale(sorted)?;
-    let step = smallest_step(&scaled)?;
+    let scale = Scale::of(sorted)?;
+    let step = scale.smallest_step(sorted)?;
     CLIPS.into_iter().find_map(|clip| {
-        let left_out = (clip * scaled.len() as f64) as usize;
-        let split = left_out + divide(&scaled[left_out..scaled.len() - left_out])?;
+        let left_out = (clip * sorted.len() as f64) as usize;
+        let split = left_out + scale.divide(&sorted[left_out..sorted.len() - left_out])?;
         let (lower, upper) = sorted.split_at(split);
         let apart = quantile(upper, 0.5)? - quantile(lower, 0.5)?;
         let matters = apart >= APART * quantile(lower, 0.5)?.abs();
-        (matters && is_valley(&scaled, split, step)).then_some(split)
+        (matters && scale.is_valley(sorted, split, step)).then_some(split)
     })
 }
 
-/// The samples about their median and below 2 in size, so that squares and sums are finite.
-fn scale(sorted: &[f64]) -> Option<Vec<f64>> {
-    let middle = quantile(sorted, 0.5)?;
-    let largest = sorted.first()?.abs().max(sorted.last()?.abs());
-    (largest > 0.0).then(|| sorted.iter().map(|sample| sample / largest - middle / largest).collect())
+/// Samples about their median and below 2 in size, so that squares and sums are finite.
+#[derive(Clone, Copy)]
+struct Scale {
+    middle: f64,
+    largest: f64,
 }
 
-/// The smallest difference between neighbours that is more than rounding; None when all are equal.
-fn smallest_step(scaled: &[f64]) -> Option<f64> {
-    const ROUNDING: f64 = 1e-9;
-    let steps = scaled.windows(2).map(|pair| pair[1] - pair[0]).filter(|&step| step > ROUNDING);
-    steps.min_by(f64::total_cmp)
-}
+impl Scale {
+    fn of(sorted: &[f64]) -> Option<Self> {
+        let middle = quantile(sorted, 0.5)?;
+        let largest = sorted.first()?.abs().max(sorted.last()?.abs());
+        (largest > 0.0).then_some(Self { middle, largest })
+    }
 
-/// Where the upper of two groups begins so that the squares within the groups are smallest, which is where
-/// the square between them is largest.
-fn divide(scaled: &[f64]) -> Option<usize> {
-    let all: f64 = scaled.iter().sum();
-    let n = scaled.len() as f64;
-    let mut below = 0.0;
-    let mut best = (0.0, None);
-    for (index, pair) in scaled.windows(2).enumerate() {
-        below += pair[0];
-        let count = (index + 1) as f64;
-        let apart = (all - below) / (n - count) - below / count;
-        let between = count * (n - count) * apart * apart;
-        if between > best.0 && pair[1] > pair[0] {
-            best = (between, Some(index + 1));
+    /// A sample, scaled.
+    fn at(self, sample: f64) -> f64 {
+        sample / self.largest - self.middle / self.largest
+    }
+
+    /// The smallest difference between neighbours that is more than rounding; None when all are equal.
+    fn smallest_step(self, sorted: &[f64]) -> Option<f64> {
+        const ROUNDING: f64 = 1e-9;
+        let steps = sorted.windows(2).map(|pair| self.at(pair[1]) - self.at(pair[0]));
+        steps.filter(|&step| step > ROUNDING).min_by(f64::total_cmp)
+    }
+
+    /// Where the upper of two groups begins so that the squares within the groups are smallest, which is where
+    /// the square between them is largest.
+    fn divide(self, sorted: &[f64]) -> Option<usize> {
+        let all: f64 = sorted.iter().map(|&sample| self.at(sample)).sum();
+        let n = sorted.len() as f64;
+        let mut below = 0.0;
+        let mut best = (0.0, None);
+        for (index, pair) in sorted.windows(2).enumerate() {
+            below += self.at(pair[0]);
+            let count = (index + 1) as f64;
+            let apart = (all - below) / (n - count) - below / count;
+            let between = count * (n - count) * apart * apart;
+            if between > best.0 && self.at(pair[1]) > self.at(pair[0]) {
+                best = (between, Some(index + 1));
+            }
         }
+        best.1
     }
-    best.1
-}
 
-fn is_valley(scaled: &[f64], split: usize, step: f64) -> bool {
-    let (lower, upper) = scaled.split_at(split);
-    let smallest = (SMALLEST_SHARE * scaled.len() as f64).ceil() as usize;
-    let (Some(low), Some(high)) = (median(lower), median(upper)) else { return false };
-    let apart = high - low;
-    if lower.len().min(upper.len()) < smallest || apart < STEPS * step {
-        return false;
+    fn is_valley(self, sorted: &[f64], split: usize, step: f64) -> bool {
+        let (lower, upper) = sorted.split_at(split);
+        let smallest = (SMALLEST_SHARE * sorted.len() as f64).ceil() as usize;
+        let median = |group| quantile(group, 0.5).map(|median| self.at(median));
+        let (Some(low), Some(high)) = (median(lower), median(upper)) else { return false };
+        let apart = high - low;
+        if lower.len().min(upper.len()) < smallest || apart < STEPS * step {
+            return false;
+        }
+        let near = |centre: f64| {
+            let from = sorted.partition_point(|&x| self.at(x) < centre - apart / 6.0);
+            let to = sorted.partition_point(|&x| self.at(x) <= centre + apart / 6.0);
+            to - from
+        };
+        let (at_low, between, at_high) = (near(low), near(low.midpoint(high)), near(high));
+        let gathered = |at: usize, group: &[f64]| at as f64 >= GATHERED * group.len() as f64;
+        let smaller = at_low.min(at_high);
+        gathered(at_low, lower)
+            && gathered(at_high, upper)
+            && between * VALLEY < smaller
+            && half_binomial_at_most(between + smaller, between) <= CHANCE
     }
-    let near = |centre: f64| {
-        let from = scaled.partition_point(|&x| x < centre - apart / 6.0);
-        let to = scaled.partition_point(|&x| x <= centre + apart / 6.0);
-        to - from
-    };
-    let (at_low, between, at_high) = (near(low), near(low.midpoint(high)), near(high));
-    let gathered = |at: usize, group: &[f64]| at as f64 >= GATHERED * group.len() as f64;
-    let smaller = at_low.min(at_high);
-    gathered(at_low, lower)
-        && gathered(at_high, upper)
-        && between * VALLEY < smaller
-        && half_binomial_at_most(between + smaller, between) <= CHANCE
 }
 
 #[cfg(test)]

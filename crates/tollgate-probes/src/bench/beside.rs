@@ -501,7 +501,10 @@ impl Desk {
 }
 
 fn not_there(cpu: usize, error: &std::io::Error) -> Refusal {
-    Refusal::Skip(format!("a thread cannot be put on processor {cpu}: sched_setaffinity(2): {error}"))
+    Refusal::Skip(format!(
+        "a thread cannot be put on processor {cpu}: sched_setaffinity(2): {}",
+        tollgate_model::text::plainly(error)
+    ))
 }
 
 /// While it lives, this thread is on another processor than the bench's own.

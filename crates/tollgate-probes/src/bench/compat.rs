@@ -120,7 +120,8 @@ impl Answer {
 impl Program {
     /// Starts the program with `code` as its loop.
     pub fn start(code: &[u8], check: fn(u32) -> Result<(), String>) -> Result<Self, Refusal> {
-        let no_pipe = |error: io::Error| Refusal::Fail(format!("no pipe: {error}"));
+        let no_pipe =
+            |error: io::Error| Refusal::Fail(format!("no pipe: {}", tollgate_model::text::plainly(&error)));
         let (orders_out, orders) = io::pipe().map_err(no_pipe)?;
         let (answers, answers_in) = io::pipe().map_err(no_pipe)?;
         let pid = spawn(&image(code), &orders_out, &answers_in)?;
@@ -233,8 +234,12 @@ fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<libc::
     // SAFETY: the descriptor was just made and belongs to nobody else.
     let memory = unsafe { OwnedFd::from_raw_fd(memory) };
     let mut file = File::from(memory);
-    file.write_all(image)
-        .map_err(|error| Refusal::Fail(format!("the 32-bit program cannot be written: {error}")))?;
+    file.write_all(image).map_err(|error| {
+        Refusal::Fail(format!(
+            "the 32-bit program cannot be written: {}",
+            tollgate_model::text::plainly(&error)
+        ))
+    })?;
 
     let arguments = [c"tollgate-compat".as_ptr(), std::ptr::null()];
     let environment = [std::ptr::null::<libc::c_char>()];

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tollgate_model::text::{plainly, said_by};
 use tollgate_model::{Fact, Measurement};
 
 use super::clock::{self, Clock};
@@ -64,7 +65,7 @@ pub enum BenchError {
         allowed: Vec<usize>,
     },
     /// No bench process could be started.
-    #[error("no bench process can be started: {0}")]
+    #[error("no bench process can be started: {}", said_by("process", .0))]
     NoProcess(#[from] std::io::Error),
     /// The user asked to stop.
     #[error("interrupted; nothing was kept")]
@@ -249,7 +250,7 @@ impl<'a> Course<'a> {
             (Some(cpu), 0) => Fact::known(cpu as i64, "sched_setaffinity(2)"),
             (Some(_), error) => {
                 let error = std::io::Error::from_raw_os_error(error);
-                Fact::refused(format!("not pinned: sched_setaffinity(2): {error}"))
+                Fact::refused(format!("not pinned: sched_setaffinity(2): {}", plainly(&error)))
             }
             (None, _) => Fact::unreadable("not pinned: sched_getaffinity(2) failed"),
         };

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::text::plainly;
 
 use super::station::Refusal;
 
@@ -92,10 +93,11 @@ pub fn refused(call: &str, error: &io::Error) -> Refusal {
     match (error.raw_os_error(), allowed) {
         (Some(libc::EAGAIN), Some(allowed)) => {
             let number = Count::Processes.show(allowed.amount);
-            Refusal::Skip(format!("{call} is refused: {error}; {} allows {number}", allowed.by))
+            Refusal::Skip(format!("{call} is refused: {}; {} allows {number}", plainly(error), allowed.by))
         }
         (Some(libc::EAGAIN), None) => Refusal::Skip(format!(
-            "{call} is refused: {error}; RLIMIT_NPROC, pids.max of a cgroup or kernel.threads-max leaves no more"
+            "{call} is refused: {}; RLIMIT_NPROC, pids.max of a cgroup or kernel.threads-max leaves no more",
+            plainly(error)
         )),
         _ => Refusal::of(&format!("{call} is refused"), error),
     }

@@ -1,6 +1,7 @@
 //! Stations: where blocks run, what they are told, and what they answer.
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::text::said_by;
 
 use super::clock::Clock;
 use super::timed::Context;
@@ -18,7 +19,7 @@ pub enum Refusal {
 impl Refusal {
     /// What an error says of the place: that it cannot have this, unless something has only run short.
     pub fn of(what: &str, error: &std::io::Error) -> Self {
-        let sentence = format!("{what}: {error}");
+        let sentence = format!("{what}: {}", said_by(what, error));
         match error.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN | libc::ENOSPC) => {
                 Self::Fail(sentence)

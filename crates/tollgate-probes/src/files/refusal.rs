@@ -3,13 +3,14 @@
 use std::io;
 
 use crate::bench::Refusal;
+use tollgate_model::text::plainly;
 
 /// The reason why `what`, such as `write(2)`, cannot be priced: its error by name and what it means for files.
 /// An error that says nothing of the place is a failure.
 pub(crate) fn refused(what: &str, error: &io::Error) -> Refusal {
     let sentence = match meaning(error) {
         Some(meaning) => format!("{what} is refused: {meaning}: {}", named(error)),
-        None => format!("{what} is refused: {error}"),
+        None => format!("{what} is refused: {}", plainly(error)),
     };
     match error.raw_os_error() {
         Some(libc::EIO | libc::ESTALE | libc::ETIMEDOUT | libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
@@ -49,7 +50,7 @@ pub(super) fn named(error: &io::Error) -> String {
         Some(libc::EACCES) => "Permission denied (EACCES)",
         Some(libc::ESTALE) => "Stale file handle (ESTALE)",
         Some(libc::ETIMEDOUT) => "Connection timed out (ETIMEDOUT)",
-        _ => return error.to_string(),
+        _ => return plainly(error),
     };
     name.to_owned()
 }
@@ -100,7 +101,7 @@ mod tests {
         assert!(matches!(of(libc::EIO), Refusal::Fail(why) if why.contains("EIO")));
         assert_eq!(
             of(libc::ENOENT),
-            Refusal::Skip("write(2) is refused: No such file or directory (os error 2)".to_owned())
+            Refusal::Skip("write(2) is refused: No such file or directory".to_owned())
         );
     }
 

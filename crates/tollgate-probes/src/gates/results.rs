@@ -48,5 +48,5 @@ pub(super) fn any(_result: u64) -> Result<(), String> {
 
 /// A system call's error, by name where it is a common one, in words otherwise.
 pub(super) fn last_error() -> String {
-    std::io::Error::last_os_error().to_string()
+    tollgate_model::text::plainly(&std::io::Error::last_os_error())
 }

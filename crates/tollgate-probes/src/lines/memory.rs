@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use crate::bench::Refusal;
 use crate::bench::room::{self, Taken};
 use crate::mapping::{HUGE, Mapping};
+use tollgate_model::text::plainly;
 
 use super::topology::Sizes;
 
@@ -71,7 +72,7 @@ impl Region {
         let taken = room::take_memory(bytes as u64)?;
         let refused = |call: &'static str| {
             move |error: io::Error| {
-                Refusal::Skip(format!("{call} of {} MiB is refused: {error}", bytes >> 20))
+                Refusal::Skip(format!("{call} of {} MiB is refused: {}", bytes >> 20, plainly(&error)))
             }
         };
         let access = libc::PROT_READ | libc::PROT_WRITE;

@@ -126,8 +126,9 @@ fn kernel(method: Method) -> Result<Explained, Refusal> {
 fn symbols() -> Result<&'static [(String, u64)], Refusal> {
     static KNOWN: OnceLock<Result<Vec<(String, u64)>, Refusal>> = OnceLock::new();
     let read = || {
-        let file = File::open("/proc/kallsyms")
-            .map_err(|error| Refusal::Skip(format!("/proc/kallsyms cannot be read: {error}")))?;
+        let file = File::open("/proc/kallsyms").map_err(|error| {
+            Refusal::Skip(format!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error)))
+        })?;
         lengths(BufReader::new(file))
     };
     KNOWN.get_or_init(read).as_deref().map_err(Clone::clone)
@@ -142,7 +143,9 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
     let mut found: Vec<(String, u64)> = Vec::new();
     let mut open: Vec<(String, u64)> = Vec::new();
     for line in symbols.take(MOST_BYTES).lines() {
-        let line = line.map_err(|error| Refusal::Skip(format!("/proc/kallsyms cannot be read: {error}")))?;
+        let line = line.map_err(|error| {
+            Refusal::Skip(format!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error)))
+        })?;
         let mut words = line.split_whitespace();
         let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else {
             continue;

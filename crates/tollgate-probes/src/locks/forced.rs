@@ -152,7 +152,10 @@ impl<'a> Timer<'a> {
     pub fn new(slot: &'a Slot) -> Result<Self, Refusal> {
         let refused = |what| {
             let error = io::Error::last_os_error();
-            Refusal::Skip(format!("no switches can be forced here: {what} is refused: {error}"))
+            Refusal::Skip(format!(
+                "no switches can be forced here: {what} is refused: {}",
+                tollgate_model::text::plainly(&error)
+            ))
         };
         // SAFETY: an all-zero sigset_t is an empty set; the signal's number is valid.
         unsafe {

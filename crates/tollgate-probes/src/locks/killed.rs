@@ -108,7 +108,10 @@ fn what_the_next_finds(lock: &Lock) -> Result<Left, Refusal> {
         TAKEN_NOW => Ok(Left::Free),
         libc::EAGAIN | libc::EBUSY => Ok(Left::Taken),
         libc::ESRCH => Ok(Left::Told),
-        errno => Err(strange(format!("returned {}", io::Error::from_raw_os_error(errno)))),
+        errno => Err(strange(format!(
+            "returned {}",
+            tollgate_model::text::plainly(&io::Error::from_raw_os_error(errno))
+        ))),
     }
 }
 

@@ -72,9 +72,9 @@ fn read(path: &str) -> Result<String, Refusal> {
     /// None of these files comes near.
     const MOST: u64 = 1 << 16;
     let mut text = String::new();
-    File::open(path)
-        .and_then(|file| file.take(MOST).read_to_string(&mut text))
-        .map_err(|error| Refusal::Skip(format!("{path} cannot be read: {error}")))?;
+    File::open(path).and_then(|file| file.take(MOST).read_to_string(&mut text)).map_err(|error| {
+        Refusal::Skip(format!("{path} cannot be read: {}", tollgate_model::text::plainly(&error)))
+    })?;
     Ok(text)
 }
 

@@ -245,7 +245,8 @@ fn thread(clock: Clock) -> Result<Times, Refusal> {
         }
     });
     made.map_err(|error| refused("pthread_create", &error))?;
-    joined.map_err(|error| Refusal::Fail(format!("pthread_join: {error}")))?;
+    joined
+        .map_err(|error| Refusal::Fail(format!("pthread_join: {}", tollgate_model::text::plainly(&error))))?;
     let undisturbed = returned.same_processor && gone.same_processor;
     Ok(Times { returned: returned.ticks, gone: gone.ticks, less: 0, undisturbed })
 }

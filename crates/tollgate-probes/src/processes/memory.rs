@@ -105,7 +105,12 @@ impl Region {
         };
         // How much memory a place allows is what it is, not something that has just run short.
         let failed = |call: &'static str| {
-            move |error: io::Error| Refusal::Skip(format!("{call} of {mib} MiB is refused: {error}"))
+            move |error: io::Error| {
+                Refusal::Skip(format!(
+                    "{call} of {mib} MiB is refused: {}",
+                    tollgate_model::text::plainly(&error)
+                ))
+            }
         };
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

@@ -356,7 +356,8 @@ impl Threads {
                 let made = self.handles.len();
                 // EAGAIN: of processes, or of room for stacks (pthread_create(3)).
                 return Err(Refusal::Skip(format!(
-                    "pthread_create is refused after {made} of them: {error}"
+                    "pthread_create is refused after {made} of them: {}",
+                    tollgate_model::text::said_by("pthread_create", &error)
                 )));
             }
             self.handles.push(handle);

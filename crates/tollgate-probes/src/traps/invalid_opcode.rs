@@ -41,7 +41,13 @@ pub(super) static PROBE: Probe = Probe {
         let code = [opcode.entry(), emulate as *const () as usize, power as *const () as usize];
         let (locked, note) = match Locked::code(&code) {
             Ok(locked) => (Some(locked), None),
-            Err(error) => (None, Some(format!("its code is not locked in memory: mlock(2): {error}"))),
+            Err(error) => (
+                None,
+                Some(format!(
+                    "its code is not locked in memory: mlock(2): {}",
+                    tollgate_model::text::plainly(&error)
+                )),
+            ),
         };
         // SAFETY: the loop needs nothing from its context; its instructions trap, as was just seen, and the
         // handler steps over them.

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::bench::Refusal;
 use crate::mapping::{HUGE, Mapping};
+use tollgate_model::text::plainly;
 
 /// A small page, in bytes.
 pub(super) const PAGE: usize = 4096;
@@ -40,8 +41,13 @@ impl Region {
         descriptor: libc::c_int,
     ) -> Result<Self, Refusal> {
         // How much a place allows is what it is, not something that has just run short.
-        let refused =
-            |error| Refusal::Skip(format!("mmap(2) of {} KiB is refused: {error}", (length + HUGE) / 1024));
+        let refused = |error| {
+            Refusal::Skip(format!(
+                "mmap(2) of {} KiB is refused: {}",
+                (length + HUGE) / 1024,
+                plainly(&error)
+            ))
+        };
         Mapping::aligned(length, protection, flags, descriptor).map(Self).map_err(refused)
     }
 

@@ -11,6 +11,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_model::compare::is_volatile;
 use tollgate_model::run::ReadError;
+use tollgate_model::text::{excerpt, shorten};
 use tollgate_model::{Environment, Fact, Run, RunId, Unknown};
 
 use super::hash::fnv1a_128;
@@ -56,7 +57,7 @@ pub struct Files {
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
     /// No day to keep it under.
-    #[error("says that it started {started:?}, which is no moment such as 2026-11-21T01:54:27Z")]
+    #[error("says that it started {:?}, which is no moment such as 2026-11-21T01:54:27Z", excerpt(.started))]
     NoDay {
         /// What it says.
         started: String,
@@ -167,8 +168,8 @@ fn listed(facts: &[Kept], id: &str) -> Result<String, serde_json::Error> {
 /// # Errors
 /// What is wrong with it: the predicate of a sentence whose subject is the file.
 pub fn check_environment(name: &str, text: &[u8]) -> Result<(), String> {
-    let facts: Vec<Kept> =
-        serde_json::from_slice(text).map_err(|error| format!("holds no facts: {error}"))?;
+    let facts: Vec<Kept> = serde_json::from_slice(text)
+        .map_err(|error| format!("holds no facts: {}", shorten(&error.to_string())))?;
     if facts.iter().any(|kept| kept.env_id != name) {
         return Err("holds facts of another name".to_owned());
     }

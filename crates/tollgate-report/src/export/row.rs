@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::text::shorten;
 use tollgate_model::{Place, Provenance, Run, Unit};
 
 use super::histogram::{Histogram, SCALE};
@@ -162,7 +163,8 @@ impl Row<'_> {
         // It is one line; where in it is of no use.
         let wrong = |error: serde_json::Error| {
             let text = error.to_string();
-            format!("is no row: {}", text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what))
+            let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+            format!("is no row: {}", shorten(what))
         };
         let header: Header = serde_json::from_str(line).map_err(wrong)?;
         if header.schema != u64::from(SCHEMA) {

@@ -78,7 +78,10 @@ impl Maps {
                 if is_refusal(&error) {
                     return needs_privileges();
                 }
-                format!("this kernel cannot keep storage for tasks, which Linux 5.11 and later can: {error}")
+                format!(
+                    "this kernel cannot keep storage for tasks, which Linux 5.11 and later can: {}",
+                    tollgate_model::text::plainly(&error)
+                )
             },
         )?;
         let lanes =
@@ -333,5 +336,5 @@ fn first(error: &io::Error) -> String {
 }
 
 fn no_map(error: &io::Error) -> String {
-    format!("the kernel refused a BPF map: {error}")
+    format!("the kernel refused a BPF map: {}", tollgate_model::text::plainly(error))
 }

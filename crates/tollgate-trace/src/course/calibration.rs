@@ -90,6 +90,7 @@ fn why_not(error: &io::Error) -> String {
     if follower != "0" {
         return format!("process {follower} follows this program already, and there can be one only");
     }
+    let error = tollgate_model::text::plainly(error);
     match yama.trim() {
         scope @ ("2" | "3") => {
             format!("{error}: kernel.yama.ptrace_scope is {scope}, and 0 or 1 would allow it")

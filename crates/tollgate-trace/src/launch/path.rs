@@ -127,7 +127,10 @@ fn refused(shown: &str, error: &io::Error) -> TraceError {
                 "`{shown}` may not be executed: the file needs the permission (chmod +x), and its file system must allow it"
             )),
         },
-        _ => TraceError::NotExecutable(format!("`{shown}` cannot be executed: {error}")),
+        _ => TraceError::NotExecutable(format!(
+            "`{shown}` cannot be executed: {}",
+            tollgate_model::text::plainly(error)
+        )),
     }
 }
 

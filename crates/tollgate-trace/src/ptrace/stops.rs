@@ -136,7 +136,8 @@ impl Tracer {
                 }
             }
             Err(error) => self.notes.push(format!(
-                "calls that were not asked for were stopped as well, since the kernel refused a filter: {error}"
+                "calls that were not asked for were stopped as well, since the kernel refused a filter: {}",
+                tollgate_model::text::plainly(&error)
             )),
         }
     }

@@ -25,7 +25,7 @@ pub fn shares(course: &Course) -> Vec<String> {
     }
     let here = tollgate_inspect::environment(&tollgate_inspect::Machine::here());
     let kept = store::kept().unwrap_or_default();
-    let runs = kept.iter().rev().filter_map(|entry| store::open(&entry.path).ok());
+    let runs = kept.iter().rev().filter_map(|entry| entry.open().ok());
     let of_this = |run: &Run| {
         is_same_processor(&run.environment, &here) && PAIRS.iter().any(|pair| price(run, pair.1).is_some())
     };

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use tollgate_model::text::shorten;
 use tollgate_probes::selection::edit_distance;
 use tollgate_schedules::{Subject, mips};
 
@@ -52,11 +53,16 @@ fn choose(meant: &str) -> Result<Chosen, Failure> {
         return Err(Failure::input(unknown(meant)));
     }
     let name = path.file_name().map_or(meant.into(), |name| name.to_string_lossy());
-    let own = read(path).and_then(|text| mips::from_text(&name, &text).map_err(|error| error.to_string()));
+    let own = read(path).and_then(|text| mips::from_text(&name, &text).map_err(in_brief));
     own.map(Chosen::Own).map_err(|why| Failure::input(format!("{meant}: {why}")))
 }
 
 /// That there is no such program, and what may have been meant.
+/// What is wrong with a program, without much of what stands in it.
+fn in_brief(error: impl ToString) -> String {
+    shorten(&error.to_string()).into_owned()
+}
+
 fn unknown(meant: &str) -> String {
     let mut near: Vec<(usize, &str)> = tollgate_schedules::subjects()
         .map(|subject| (edit_distance(meant, subject.name()), subject.name()))

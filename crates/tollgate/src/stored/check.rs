@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use tollgate_model::run::MAX_BYTES;
-use tollgate_model::{Run, RunId};
+use tollgate_model::RunId;
 use tollgate_report::export::layout::{check_environment, day};
 use tollgate_report::export::row::Row;
 use tollgate_report::export::time::Date;
@@ -14,10 +13,12 @@ use super::tree::beneath;
 use crate::args::{FailOnStore, Format, StoreCheckArgs};
 use crate::failure::{Failure, plainly};
 use crate::table::paragraph;
-use crate::{figures, out};
+use crate::{figures, out, store};
 
 /// The largest file of lines that is read: a run has at most 4096 cases, and few of them long histograms.
 const MOST_ROWS: u64 = 128 << 20;
+/// The largest file of facts that is read. A run has at most 4096 facts, and all that are known of a machine take some 50 KiB.
+const MOST_FACTS: u64 = 16 << 20;
 
 #[derive(Serialize)]
 struct Checked {
@@ -113,7 +114,7 @@ fn checked(contents: &Contents, dir: String) -> Checked {
                 check_rows(contents, found, *date, id, &environments).map(|rows| checked.rows += rows)
             }
             What::Environment(name) => {
-                read(contents, found, MAX_BYTES).and_then(|bytes| check_environment(name, &bytes))
+                read(contents, found, MOST_FACTS).and_then(|bytes| check_environment(name, &bytes))
             }
             What::Document(id) => {
                 checked.documents += 1;
@@ -196,7 +197,9 @@ fn check_row(
 }
 
 fn check_document(contents: &Contents, found: &Found, id: &RunId) -> Result<(), String> {
-    let run = Run::parse(&read(contents, found, MAX_BYTES)?).map_err(|error| error.to_string())?;
+    let file =
+        contents.tree.file(&found.path).map_err(|error| format!("cannot be read: {}", plainly(&error)))?;
+    let run = store::read(file)?;
     match run.id == *id {
         true => Ok(()),
         false => Err("holds another run than its name says".to_owned()),

@@ -68,8 +68,8 @@ impl Tree {
         Ok(entries)
     }
 
-    /// The bytes of a regular file beneath it, or the first `most` and one more.
-    pub fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+    /// A regular file beneath it, for reading.
+    pub fn file(&self, path: &str) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
         let parent = parent.as_ref().unwrap_or(self);
         let file =
@@ -77,8 +77,13 @@ impl Tree {
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("not a file"));
         }
+        Ok(file)
+    }
+
+    /// The bytes of a regular file beneath it, or the first `most` and one more.
+    pub fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        file.take(most + 1).read_to_end(&mut bytes)?;
+        self.file(path)?.take(most + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 

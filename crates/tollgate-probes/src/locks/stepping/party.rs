@@ -9,6 +9,7 @@ use std::{arch, io, mem};
 
 use crate::bench::{Refusal, die_with_parent};
 use crate::locks::lock::{Handle, Lock};
+use tollgate_model::text::plainly;
 
 /// What a process is told, and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,7 +189,9 @@ impl Party {
         let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, self.pid, address, data) };
         match outcome {
             // Whoever may be traced may be asked everything: it is not the place that refuses.
-            -1 => Err(Refusal::Fail(format!("ptrace({request:#x}): {}", io::Error::last_os_error()))),
+            -1 => {
+                Err(Refusal::Fail(format!("ptrace({request:#x}): {}", plainly(&io::Error::last_os_error()))))
+            }
             _ => Ok(()),
         }
     }
@@ -200,7 +203,12 @@ impl Party {
             // SAFETY: `status` is valid for writing.
             match unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) } {
                 -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                -1 => return Err(Refusal::Fail(format!("waitpid(2): {}", io::Error::last_os_error()))),
+                -1 => {
+                    return Err(Refusal::Fail(format!(
+                        "waitpid(2): {}",
+                        plainly(&io::Error::last_os_error())
+                    )));
+                }
                 _ if libc::WIFSTOPPED(status) => return Ok(libc::WSTOPSIG(status)),
                 _ => break,
             }

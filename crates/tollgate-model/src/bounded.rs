@@ -1,0 +1,391 @@
+//! Bounds that hold while a run document is read, so that a hostile one is refused before it is in memory.
+//!
+//! A document is read as a stream. [`Bounded`] counts its bytes and the length of each text in it; the lists of the model are read by
+//! the functions here, which count their entries. Some counts are of the whole document, and serde hands no context down: the reader
+//! of the document keeps them in a thread-local variable while it runs. A value that is read without that reader has the bounds of
+//! single lists only.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read};
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+/// The largest run document that is read, in bytes. A thorough run of every suite stays well below.
+pub const MAX_BYTES: u64 = 256 << 20;
+
+/// The most bytes of one text, as it stands in the document. The longest that is written is an argument of a command, at most 128 KiB
+/// (`MAX_ARG_STRLEN` of execve(2)), of which JSON makes six times as much.
+pub const MAX_TEXT: usize = 1 << 20;
+
+/// The most measurements of a run: many times what there is to measure, and few enough to be looked through
+/// for each other.
+pub const MAX_MEASUREMENTS: usize = 4096;
+
+/// The most facts of a run: ten times what is known of a machine.
+pub const MAX_FACTS: usize = 4096;
+
+/// The most parameters of a case.
+pub const MAX_PARAMS: usize = 16;
+
+/// The most samples of a run. As many, with the digits that samples have, fill [`MAX_BYTES`].
+pub const MAX_SAMPLES: u64 = 16 << 20;
+
+/// So many samples may be of any length; of more, each takes [`LEAST_SAMPLE`] bytes of the document.
+const SHORT_SAMPLES: u64 = 1 << 20;
+
+/// Bytes of the shortest sample that is written: `1.0,`.
+const LEAST_SAMPLE: u64 = 4;
+
+/// The most processes of all measurements of a run together.
+pub const MAX_PROCESSES: u64 = 1 << 20;
+
+/// The most entries of all lists of texts of a run together: arguments of commands, notes, and facts that are lists.
+pub const MAX_TEXTS: u64 = 1 << 18;
+
+/// Why a stream is not read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It has more than [`MAX_BYTES`].
+    TooLarge,
+    /// It has a text of more than [`MAX_TEXT`] bytes.
+    LongText,
+    /// It says this schema, which is newer than ours.
+    NewerSchema(u64),
+}
+
+/// What one document has used up.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    bytes: Cell<u64>,
+    samples: Cell<u64>,
+    processes: Cell<u64>,
+    texts: Cell<u64>,
+    fault: Cell<Option<Fault>>,
+}
+
+thread_local! {
+    static OPEN: RefCell<Option<Rc<Account>>> = const { RefCell::new(None) };
+}
+
+impl Account {
+    /// Runs `read`; what it reads is counted in this account.
+    pub fn during<T>(self: &Rc<Self>, read: impl FnOnce() -> T) -> T {
+        struct Reopen(Option<Rc<Account>>);
+        impl Drop for Reopen {
+            fn drop(&mut self) {
+                OPEN.set(self.0.take());
+            }
+        }
+        let _reopen = Reopen(OPEN.replace(Some(Rc::clone(self))));
+        read()
+    }
+
+    /// Why the document is not read on, where it is not.
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault.get()
+    }
+
+    fn stop(&self, fault: Fault) {
+        self.fault.set(Some(fault));
+    }
+
+    fn take_sample(&self) -> Result<(), String> {
+        let samples = self.samples.get() + 1;
+        self.samples.set(samples);
+        if samples > MAX_SAMPLES {
+            return Err(format!("it has more than {MAX_SAMPLES} samples"));
+        }
+        if samples > SHORT_SAMPLES && samples * LEAST_SAMPLE > self.bytes.get() {
+            return Err(format!(
+                "it has more than {SHORT_SAMPLES} samples of less than {LEAST_SAMPLE} bytes; write them as 1.0, with a point"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Takes one from a count of the open document.
+fn take(count: impl Fn(&Account) -> &Cell<u64>, most: u64, what: &str) -> Result<(), String> {
+    let taken = OPEN.with_borrow(|account| {
+        account.as_ref().map(|account| {
+            let cell = count(account);
+            cell.set(cell.get() + 1);
+            cell.get()
+        })
+    });
+    match taken {
+        Some(taken) if taken > most => Err(format!("it has more than {most} {what}")),
+        _ => Ok(()),
+    }
+}
+
+/// A stream of JSON that ends with an error where it has more than [`MAX_BYTES`] or a text of more than [`MAX_TEXT`] bytes.
+#[derive(Debug)]
+pub struct Bounded<R> {
+    source: R,
+    most: u64,
+    account: Rc<Account>,
+    scanner: Scanner,
+}
+
+/// Follows the texts of JSON from quote to quote.
+#[derive(Debug, Default)]
+struct Scanner {
+    in_text: bool,
+    after_backslash: bool,
+    bytes: usize,
+}
+
+impl Scanner {
+    /// Whether a text in these bytes is too long.
+    fn has_long_text(&mut self, bytes: &[u8]) -> bool {
+        for &byte in bytes {
+            if !self.in_text {
+                self.in_text = byte == b'"';
+                self.bytes = 0;
+                continue;
+            }
+            match byte {
+                _ if self.after_backslash => self.after_backslash = false,
+                b'\\' => self.after_backslash = true,
+                b'"' => self.in_text = false,
+                _ => {}
+            }
+            self.bytes += 1;
+            // The quote at its end is one of them.
+            if self.bytes > MAX_TEXT + 1 {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Whether a text in this document is longer than [`MAX_TEXT`].
+pub(crate) fn has_long_text(document: &[u8]) -> bool {
+    Scanner::default().has_long_text(document)
+}
+
+impl<R: Read> Bounded<R> {
+    /// A stream from `source`.
+    pub fn new(source: R) -> Self {
+        Self::with(source, MAX_BYTES, Rc::default())
+    }
+
+    pub(crate) fn with(source: R, most: u64, account: Rc<Account>) -> Self {
+        Self { source, most, account, scanner: Scanner::default() }
+    }
+
+    fn refuse(&self, fault: Fault) -> io::Error {
+        self.account.stop(fault);
+        io::Error::other(match fault {
+            Fault::LongText => format!("it has a text of more than {} KiB", MAX_TEXT >> 10),
+            _ => format!("it is larger than {} MiB", self.most >> 20),
+        })
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        let bytes = self.account.bytes.get() + read as u64;
+        self.account.bytes.set(bytes);
+        if bytes > self.most {
+            return Err(self.refuse(Fault::TooLarge));
+        }
+        match self.scanner.has_long_text(&buffer[..read]) {
+            true => Err(self.refuse(Fault::LongText)),
+            false => Ok(read),
+        }
+    }
+}
+
+/// The schema of a document, which is looked at before anything after it: a newer document may differ in every other field.
+pub(crate) fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let found = u64::deserialize(deserializer)?;
+    match u32::try_from(found) {
+        Ok(schema) if schema <= crate::run::SCHEMA => Ok(schema),
+        _ => {
+            OPEN.with_borrow(|account| {
+                if let Some(account) = account {
+                    account.stop(Fault::NewerSchema(found));
+                }
+            });
+            Err(D::Error::custom(format!("its schema is {found}")))
+        }
+    }
+}
+
+/// A list whose entries are each let in by `admit`, which is told how many there are with it.
+struct List<T, F>(F, PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, F: FnMut(usize) -> Result<(), String>> Visitor<'de> for List<T, F> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut entries: A) -> Result<Vec<T>, A::Error> {
+        let mut list = Vec::new();
+        while let Some(entry) = entries.next_element()? {
+            (self.0)(list.len() + 1).map_err(A::Error::custom)?;
+            list.push(entry);
+        }
+        // The smallest capacity of a growing list is four entries, and many lists have one.
+        if list.len() < 4 {
+            list.shrink_to_fit();
+        }
+        Ok(list)
+    }
+}
+
+fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    admit: impl FnMut(usize) -> Result<(), String>,
+) -> Result<Vec<T>, D::Error> {
+    deserializer.deserialize_seq(List(admit, PhantomData))
+}
+
+fn at_most(most: usize, what: &str) -> impl Fn(usize) -> Result<(), String> {
+    move |number| match number > most {
+        true => Err(format!("it has more than {most} {what}")),
+        false => Ok(()),
+    }
+}
+
+/// The measurements of a run, or what is wanted of each; for `deserialize_with` of serde.
+///
+/// # Errors
+/// More than [`MAX_MEASUREMENTS`], or one that is none.
+pub fn measurements<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    list(deserializer, at_most(MAX_MEASUREMENTS, "measurements"))
+}
+
+/// Calls, processes, files or other things of an execution.
+pub(crate) fn entries<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    list(deserializer, at_most(crate::traced::MOST_ENTRIES, "entries of a kind"))
+}
+
+/// Buckets with their calls.
+pub(crate) fn histogram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, u64)>, D::Error> {
+    list(deserializer, at_most(crate::traced::BUCKETS as usize, "buckets in a histogram"))
+}
+
+/// The processes of a measurement.
+pub(crate) fn processes<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<T>>, D::Error> {
+    list(deserializer, |_| take(|account| &account.processes, MAX_PROCESSES, "processes")).map(Some)
+}
+
+/// The samples of a measurement.
+pub(crate) fn samples<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<f64>>, D::Error> {
+    let account = OPEN.with_borrow(Clone::clone);
+    list(deserializer, |_| account.as_ref().map_or(Ok(()), |account| account.take_sample())).map(Some)
+}
+
+/// A list of texts.
+pub(crate) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    deserializer.deserialize_seq(Texts)
+}
+
+/// A list of texts, for visitors.
+struct Texts;
+
+impl<'de> Visitor<'de> for Texts {
+    type Value = Vec<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a list of texts")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, entries: A) -> Result<Vec<String>, A::Error> {
+        texts_of(entries)
+    }
+}
+
+/// The texts of a list that was begun.
+pub(crate) fn texts_of<'de, A: SeqAccess<'de>>(entries: A) -> Result<Vec<String>, A::Error> {
+    List(|_| take(|account| &account.texts, MAX_TEXTS, "texts in lists"), PhantomData).visit_seq(entries)
+}
+
+/// Values by name.
+struct Map<T> {
+    most: usize,
+    what: &'static str,
+    values: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
+    type Value = BTreeMap<String, T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} by name", self.what)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut map = BTreeMap::new();
+        let admit = at_most(self.most, self.what);
+        let mut number = 0;
+        while let Some((name, value)) = entries.next_entry()? {
+            number += 1;
+            admit(number).map_err(A::Error::custom)?;
+            map.insert(name, value);
+        }
+        Ok(map)
+    }
+}
+
+/// The facts of a run.
+pub(crate) fn facts<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    deserializer.deserialize_map(Map { most: MAX_FACTS, what: "facts", values: PhantomData })
+}
+
+/// The parameters of a case.
+pub(crate) fn params<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    deserializer.deserialize_map(Map { most: MAX_PARAMS, what: "parameters", values: PhantomData })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: impl Read, most: u64) -> (io::Result<usize>, Option<Fault>) {
+        let account = Rc::<Account>::default();
+        let mut bounded = Bounded::with(text, most, Rc::clone(&account));
+        let read = io::copy(&mut bounded, &mut io::sink()).map(|bytes| bytes as usize);
+        (read, account.fault())
+    }
+
+    #[test]
+    fn a_stream_without_end_is_refused() {
+        let (read, fault) = read(io::repeat(b' '), 1 << 20);
+        assert!(read.is_err_and(|error| error.to_string().contains("larger than 1 MiB")));
+        assert_eq!(fault, Some(Fault::TooLarge));
+    }
+
+    #[test]
+    fn texts_are_measured_between_their_quotes() {
+        let most = "x".repeat(MAX_TEXT);
+        let whole = |text: &str| read(text.as_bytes(), MAX_BYTES).1;
+        assert_eq!(whole(&format!("[\"{most}\",\"{most}\"]")), None);
+        assert_eq!(whole(&format!("[\"{most}x\"]")), Some(Fault::LongText));
+        // An escaped quote does not end a text.
+        assert_eq!(whole(&format!("\"{}\"", "\\\"".repeat(MAX_TEXT / 2))), None);
+        assert_eq!(whole(&format!("\"{}x\"", "\\\"".repeat(MAX_TEXT / 2))), Some(Fault::LongText));
+        assert_eq!(whole(&"1,".repeat(MAX_TEXT)), None);
+    }
+}

@@ -1,0 +1,252 @@
+//! How much a document that anybody may have written can cost, and how little of it a message repeats.
+
+mod common;
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::Home;
+
+/// Bytes of the larger documents.
+const SIZE: usize = 8 << 20;
+/// What the program takes whatever it reads, with a margin for a build that is not optimized.
+const BASE: u64 = 64 << 20;
+
+/// What came of a command: its status, what it said, and the most memory that it had, in bytes.
+struct Cost {
+    status: i32,
+    stderr: String,
+    memory: u64,
+}
+
+#[expect(clippy::zombie_processes, reason = "wait4(2) waits for it")]
+fn cost(home: &Home, arguments: &[&str]) -> Cost {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .env("XDG_DATA_HOME", home.path())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut stderr = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut stderr).expect("text");
+    let (mut status, mut usage) = (0, std::mem::MaybeUninit::zeroed());
+    // SAFETY: both pointers are valid for writing, and an all-zero rusage is one. The child is waited for here and nowhere else.
+    let usage: libc::rusage = unsafe {
+        assert_eq!(libc::wait4(child.id() as i32, &mut status, 0, usage.as_mut_ptr()), child.id() as i32);
+        usage.assume_init()
+    };
+    Cost { status: libc::WEXITSTATUS(status), stderr, memory: usage.ru_maxrss as u64 * 1024 }
+}
+
+/// Writes a document piece by piece: what this process has in memory counts as its child's (execve(2) begins in it).
+fn write(path: &Path, pieces: &mut dyn Iterator<Item = &str>) -> u64 {
+    let mut file = BufWriter::new(File::create(path).expect("a file"));
+    for piece in pieces {
+        file.write_all(piece.as_bytes()).expect("written");
+    }
+    file.flush().expect("written");
+    std::fs::metadata(path).expect("there").len()
+}
+
+const HEAD: &str = r#"{"schema":1,"tool":{"name":"tollgate","version":"0.1.0"},"id":"20261121-015427-3f2a91c4","label":null,"place":"vm","started":"2026-11-21T01:54:27Z","finished":"2026-11-21T01:55:27Z","environment":{"#;
+const MEASURED: &str = r#"},"measurements":[{"probe":"trace/command","params":{},"status":"measured","unit":"ns","provenance":"hardware","ops_per_sample":500,"clock_hz":2000000000,"dropped":0,"group":"gates""#;
+const ONE_SAMPLE: &str = r#","samples":[1.0],"processes":[{"rounds":1,"dropped":[]}]"#;
+const END: &str = "}]}";
+const TIMES: &str = r#""on_cpu_ns":0,"sleep_ns":0,"disk_ns":0,"runqueue_ns":0"#;
+const TRACED: &str = r#","traced":[{"command":["a"],"backend":"bpf","ended":{"exit":0},"processors":1,"wall_ns":1,"user_ns":0,"sys_ns":0,"processes":1,"threads":1"#;
+
+/// A document: what stands before the entries, an entry, what stands after them, and what `show` says of it; nothing where it is a run.
+struct Hostile {
+    name: &'static str,
+    before: String,
+    entry: String,
+    after: String,
+    said: &'static str,
+}
+
+fn hostile() -> Vec<Hostile> {
+    let document = |name, before: String, entry: &str, after: String, said| Hostile {
+        name,
+        before,
+        entry: entry.to_owned(),
+        after,
+        said,
+    };
+    let of = |name, before: &str, entry: &str, after: &str, said| {
+        document(name, format!("{HEAD}{MEASURED}{before}"), entry, format!("{after}{END}"), said)
+    };
+    let call = format!(
+        r#"{{"name":"r","count":0,"errors":0,"total_ns":0,"max_ns":0,{TIMES},"histogram":[[1,1],[2,1]]}},"#
+    );
+    let file = format!(r#"{{"path":"a","operations":[{{"operation":"r","count":0,"errors":0,{TIMES}}}]}},"#);
+    let last_call = call.trim_end_matches(',');
+    let last_file = file.trim_end_matches(',');
+    let samples = SIZE / "100.5,".len() + 1;
+    vec![
+        of(
+            "samples",
+            r#","samples":["#,
+            "100.5,",
+            &format!(r#"1.0],"processes":[{{"rounds":{samples},"dropped":[]}}]"#),
+            "",
+        ),
+        of(
+            "short samples",
+            r#","samples":["#,
+            "1,",
+            r#"1],"processes":[{"rounds":1,"dropped":[]}]"#,
+            "samples of less than 4 bytes",
+        ),
+        of(
+            "calls",
+            &format!("{ONE_SAMPLE}{TRACED},\"calls\":["),
+            &call,
+            &format!("{last_call}]}}]"),
+            "more than 65536 entries",
+        ),
+        of(
+            "files",
+            &format!("{ONE_SAMPLE}{TRACED},\"calls\":[],\"files\":["),
+            &file,
+            &format!("{last_file}]}}]"),
+            "more than 65536 entries",
+        ),
+        of("notes", &format!("{ONE_SAMPLE},\"notes\":["), "\"a\",", "\"a\"]", "more than 262144 texts"),
+        of(
+            "processes",
+            r#","samples":[1.0],"processes":["#,
+            r#"{"rounds":1,"ran":[0],"dropped":[0]},"#,
+            r#"{"rounds":1,"dropped":[]}]"#,
+            "do not add up",
+        ),
+        of("unknown numbers", &format!("{ONE_SAMPLE},\"x\":["), "1,", "1]", ""),
+        of("unknown lists", &format!("{ONE_SAMPLE},\"x\":["), "[],", "[]]", ""),
+        of("nesting that nothing reads", &format!("{ONE_SAMPLE},\"x\":"), "[", "", "expected value"),
+        of("nesting", r#","samples":"#, "[", "", "invalid type: sequence"),
+        of("digits", r#","samples":["#, "1", "]", "number out of range"),
+        document(
+            "facts",
+            HEAD.to_owned(),
+            r#""a":{"status":"unknown","why":"a"},"#,
+            r#""b":{"status":"unknown","why":"a"}},"measurements":[]}"#.to_owned(),
+            "more than 4096 facts",
+        ),
+        document(
+            "a fact's list",
+            format!(r#"{HEAD}"a":{{"status":"known","source":"a","value":["#),
+            "\"\",",
+            r#"""]}},"measurements":[]}"#.to_owned(),
+            "more than 262144 texts",
+        ),
+        document(
+            "a fact's unknown field",
+            format!(r#"{HEAD}"a":{{"x":["#),
+            "{},",
+            r#"0],"status":"known","source":"a","value":1}},"measurements":[]}"#.to_owned(),
+            "",
+        ),
+        document(
+            "parameters",
+            format!(r#"{HEAD}}},"measurements":[{{"probe":"a","params":{{"#),
+            r#""a":1,"#,
+            r#""b":1},"status":"skipped","why":"a"}]}"#.to_owned(),
+            "more than 16 parameters",
+        ),
+        document(
+            "measurements",
+            format!(r#"{HEAD}}},"measurements":["#),
+            r#"{"probe":"a","params":{},"status":"skipped","why":"a"},"#,
+            r#"{"probe":"a","params":{},"status":"skipped","why":"a"}]}"#.to_owned(),
+            "more than 4096 measurements",
+        ),
+        document(
+            "a text",
+            HEAD.split("vm").next().unwrap_or_default().to_owned(),
+            "\u{7f}",
+            r#"","measurements":[]}"#.to_owned(),
+            "a text of more than 1024 KiB",
+        ),
+        document("nothing", String::new(), "          ", String::new(), "is cut off"),
+    ]
+}
+
+#[test]
+fn a_document_takes_at_most_four_times_its_size() {
+    let home = Home::new();
+    let path = home.path().join("hostile.json");
+    let name = path.to_str().expect("text");
+    for Hostile { name: what, before, entry, after, said } in hostile() {
+        // Calls and files are long: enough of them that there are too many.
+        let entries = (SIZE / entry.len()).max(70_000);
+        let mut pieces = [before.as_str()]
+            .into_iter()
+            .chain(std::iter::repeat_n(entry.as_str(), entries))
+            .chain([after.as_str()]);
+        let size = write(&path, &mut pieces);
+        let ways = [&["show", name][..], &["show", "--format", "json", name]];
+        // What is refused is refused before it is known how it is to be shown.
+        for arguments in &ways[..if said.is_empty() { 2 } else { 1 }] {
+            let Cost { status, stderr, memory } = cost(&home, arguments);
+            assert!(memory <= BASE + 4 * size && memory < 1 << 30, "{what}: {memory} bytes for {size}");
+            match said.is_empty() {
+                true => assert_eq!(status, 0, "{what}: {stderr}"),
+                false => {
+                    assert!(status == 2 && stderr.contains(said), "{what}: {status} {stderr}");
+                    assert!(stderr.len() < 1000, "{what}: {stderr}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_and_a_store_are_looked_at_within_the_same_bounds() {
+    let home = Home::new();
+    let id = "20261121-015427-3f2a91c4";
+    let entry = r#"{"probe":"a","params":{},"status":"skipped","why":"a"},"#;
+    let head = format!(r#"{HEAD}}},"measurements":["#);
+    let end = r#"{"probe":"a","params":{},"status":"skipped","why":"a"}]}"#;
+    let mut memory = Vec::new();
+    for directory in ["tollgate/runs", "store/runs"] {
+        let path = home.path().join(directory).join(format!("{id}.json"));
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        let entries = std::iter::repeat_n(entry, SIZE / entry.len());
+        write(&path, &mut [head.as_str()].into_iter().chain(entries).chain([end]));
+    }
+    let store = home.path().join("store");
+    memory.push(cost(&home, &["list", "--runs"]));
+    memory.push(cost(&home, &["store", "check", store.to_str().expect("text")]));
+    for Cost { status, memory, .. } in memory {
+        assert_eq!(status, 0);
+        assert!(memory <= BASE + 4 * SIZE as u64, "{memory}");
+    }
+    assert!(home.output(["list", "--runs"]).contains("more than 4096 measurements"));
+    let checked = home.output(["store", "check", store.to_str().expect("text")]);
+    assert!(checked.contains("more than 4096 measurements"), "{checked}");
+}
+
+#[test]
+fn a_message_quotes_200_characters_of_a_document() {
+    let home = Home::new();
+    let long = "x".repeat(100_000);
+    let escapes = "\\u001b[2J\\u009b".repeat(10_000);
+    for (from, to) in [
+        ("\"place\":\"vm\"", format!("\"place\":\"{long}\"")),
+        ("\"place\":\"vm\"", format!("\"place\":\"{escapes}\"")),
+        ("\"schema\":1", format!("\"schema\":\"{long}\"")),
+        ("\"id\":\"2026", format!("\"id\":\"{long}")),
+        ("\"measurements\":[", format!("\"measurements\":[\"{long}\",")),
+    ] {
+        let document = common::document("20261121-015427-3f2a91c4", None, 1.0).to_string().replace(from, &to);
+        assert!(document.len() > 90_000, "{from}");
+        let file = home.file("long.json", document);
+        // One line without control characters, as every refusal is.
+        let said = home.refusal(["show", &file]).replace(&file, "");
+        assert!(said.chars().count() < 450, "{said}");
+        assert!(!said.contains(&"x".repeat(201)), "{said}");
+    }
+}
