@@ -1,16 +1,11 @@
 //! The readers of untrusted input that have no public way in by bytes: for generated inputs.
 
 use crate::aslr::elf_of;
-use crate::{config, kernel_base, redaction, told};
+use crate::{kernel_base, redaction, told};
 
 /// An ELF file: whether it was taken for a program.
 pub fn elf(bytes: &[u8]) -> bool {
     elf_of(&bytes).is_ok()
-}
-
-/// A kernel configuration, plain, compressed or in a kernel image: whether there was one.
-pub fn configuration(bytes: &[u8]) -> bool {
-    config::read(bytes).is_ok()
 }
 
 /// What a captured tree keeps beside its files: whether it could be read.

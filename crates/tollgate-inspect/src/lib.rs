@@ -21,8 +21,7 @@
 //!   `storage`: one noun each.
 //! - `registry`: the tables of all facts, one a subject; the only list of their names. `allowance`: what may be
 //!   taken here.
-//! - [`config`]: kernel configurations, counted and compared. [`dump`]: what debuggers, emulators and assemblers
-//!   print of the tables that a kernel is entered by. Each stands by itself.
+//! - `running_config`: the configuration of the kernel that a machine runs, read by `tollgate-kconfig`.
 //! - `ring3`, `ring0`, `mechanisms`: what this machine shows of those tables, and the ways into its kernel.
 //! - [`kernel_base`]: whether the kernel itself was moved. [`aslr`]: how many bits of a program's addresses are
 //!   random, measured.
@@ -37,9 +36,7 @@ mod calls;
 mod capture;
 mod cgroup;
 mod clock;
-pub mod config;
 mod container;
-pub mod dump;
 mod firmware;
 #[doc(hidden)]
 pub mod fuzz;
@@ -64,6 +61,7 @@ mod registry;
 mod ring0;
 mod ring3;
 mod rseq;
+mod running_config;
 mod sandbox;
 mod storage;
 mod text;
@@ -85,4 +83,5 @@ pub use registry::{
 };
 pub use ring0::{Region, Tables, msrs, tables};
 pub use ring3::{Attempt, Ring3, TableRegister, Told, is_dummy, ring3};
+pub use running_config::{RunningConfig, Tried, running_config};
 pub use told::TreeError;

@@ -1,15 +1,15 @@
 //! What there is to read of where the kernel is, each with its source or the reason why it cannot be read.
 
+use tollgate_kconfig::parameters;
 use tollgate_model::Unknown;
 
 use super::core::{self, Core};
 use super::options::Options;
 use super::{Source, Told};
-use crate::config;
 use crate::kernel::command_line_text;
 use crate::machine::{Answer, Found, Machine};
 use crate::sandbox;
-use crate::text::parameters;
+
 use crate::uname::release_text;
 
 const SYMBOLS: &str = "/proc/kallsyms";
@@ -236,7 +236,7 @@ fn options(machine: &Machine, release: Option<&str>) -> Answer<Options> {
     let mut why = Unknown::Absent(format!("none of {} exists", paths.join(", ")));
     for path in paths {
         match machine.bytes(&path) {
-            Ok(found) => match config::read(found.value.as_slice()) {
+            Ok(found) => match tollgate_kconfig::read(found.value.as_slice()) {
                 Ok(reading) => return Ok(found.map(|_| Options::of(&reading.configuration))),
                 Err(error) => why = Unknown::Unreadable(format!("{path} {error}")),
             },

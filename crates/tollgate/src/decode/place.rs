@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_inspect::dump::{self, Joined, ToldGate};
+use tollgate_dump::{self as dump, Joined, ToldGate};
 use tollgate_x86::walk::{
     Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, Step, TableRegister,
 };

@@ -1,7 +1,7 @@
 //! What is often told otherwise. Each of these stands the wrong way round in a published account of kernel entry
 //! (marbacka.net, "int 2E/sysenter/syscall", 2005 and 2017) and in others after it; each is put right by the manuals.
 
-use tollgate_inspect::dump::{Joined, SegmentRegister};
+use tollgate_dump::{Joined, SegmentRegister};
 use tollgate_x86::{Kind, Msr, Rflags};
 
 use super::item::{Item, flags};

@@ -1,6 +1,6 @@
 //! What of a state is decoded: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
 
-use tollgate_inspect::dump::Joined;
+use tollgate_dump::Joined;
 use tollgate_x86::{Descriptor, Gate, Kind, Msr, Selector, Tss32, Tss64, WideDescriptor, WideGate, Width};
 
 use super::given;
