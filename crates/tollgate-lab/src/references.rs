@@ -1,10 +1,10 @@
-//! How often one operation refers to memory, by the interpreter's count.
+//! Memory references of one operation, as the interpreter counts them.
 
-use tollgate_lab::guest::{BASE, Experiment, Image, Parameters};
-use tollgate_lab::{Counts, Engine, Interpreter, Machine};
+use crate::guest::{BASE, Experiment, Image, Parameters};
+use crate::{Counts, Engine, Interpreter, Machine};
 
-/// Operations in the shorter run; the longer one has twice as many. What the guest writes down of them has as many digits
-/// in both, or nearly so.
+/// Operations in the shorter run; the longer one has twice as many. The guest's records have the same number of digits in
+/// both, or nearly so.
 const OPERATIONS: u32 = 0x100;
 /// A run of n has n operations in its first block and 2n in its second.
 const BLOCKS: u32 = 3;
@@ -20,13 +20,13 @@ pub struct References {
     pub page_walks: u64,
 }
 
-/// What two runs of different length differ by, for one operation: what they have in common is not the operation's. The
-/// loop around it refers to no memory. None where the interpreter does not come to the end.
-pub fn references(experiment: &'static Experiment, machine: Machine) -> Option<References> {
+/// The difference between two runs of different length, for one operation: setting up and reporting cancel, and the loop
+/// around the operation refers to no memory. None where the interpreter does not come to the end.
+pub(crate) fn references(experiment: &'static Experiment, machine: Machine) -> Option<References> {
     let (short, long) =
         (counts(experiment, OPERATIONS, machine)?, counts(experiment, 2 * OPERATIONS, machine)?);
     let operations = u64::from(BLOCKS * OPERATIONS);
-    // What the longer records take is far less than one for each operation: to the nearest.
+    // The longer records take far less than one reference for each operation: rounding removes it.
     let each = |of: fn(&Counts) -> u64| (of(&long).saturating_sub(of(&short)) + operations / 2) / operations;
     Some(References {
         reads: each(|counts| counts.reads),
@@ -45,7 +45,7 @@ fn counts(experiment: &'static Experiment, operations: u32, machine: Machine) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::course::machine;
+    use crate::engines::machine;
 
     fn of(name: &str) -> References {
         references(Experiment::of(name).expect(name), machine(None)).expect("it ends")
