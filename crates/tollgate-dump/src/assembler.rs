@@ -3,11 +3,11 @@
 //!
 //! A line with anything but numbers is not read: what an expression comes to is the assembler's to say.
 
-use crate::Format;
 use crate::complaint::Wrong;
-use crate::line::Line;
+use crate::format::Format;
+use crate::line::{Line, excerpt};
 use crate::number::{is_hex, little_endian, plain, strip_prefix, word};
-use crate::sink::{Sink, excerpt};
+use crate::sink::Sink;
 
 const FORMAT: Format = Format::Assembler;
 

@@ -9,7 +9,7 @@
 
 use tollgate_x86::{Descriptor, Msr, Selector};
 
-use crate::Format;
+use crate::format::Format;
 use crate::line::Line;
 use crate::number::{assignments, number, prefixed, word};
 use crate::piece::{Hidden, Register, SegmentRegister, TableRegister, What};

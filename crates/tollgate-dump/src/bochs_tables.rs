@@ -7,12 +7,12 @@
 
 use tollgate_x86::Selector;
 
-use crate::Format;
-use crate::line::Line;
+use crate::format::Format;
+use crate::line::{Line, excerpt};
 use crate::number::{after, assignments, number, prefixed, word};
 use crate::piece::{Form, TableRegister, What};
-use crate::sink::{Sink, excerpt};
-use crate::told::{ToldDescriptor, ToldGate};
+use crate::printed::{PrintedDescriptor, PrintedGate};
+use crate::sink::Sink;
 
 const FORMAT: Format = Format::BochsTables;
 
@@ -74,8 +74,8 @@ fn gdt_entry(sink: &mut Sink, rest: &str) -> bool {
 }
 
 /// What an entry of the GDT says, and what its name says of the form of the table.
-fn descriptor(selector: u16, rest: &str) -> Option<(ToldDescriptor, Option<Form>)> {
-    let mut told = ToldDescriptor { selector, kind: kind(rest), ..ToldDescriptor::default() };
+fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Form>)> {
+    let mut told = PrintedDescriptor { selector, kind: kind(rest), ..PrintedDescriptor::default() };
     let value = |wanted: &str| {
         let found = assignments(rest).find(|(name, _)| *name == wanted);
         found.and_then(|(_, value)| prefixed(value)).map(|hex| hex.value)
@@ -162,7 +162,7 @@ fn form(rest: &str) -> Option<Form> {
 fn idt_entry(sink: &mut Sink, rest: &str) -> bool {
     let Some((vector, _, rest)) = index(rest) else { return false };
     let Ok(vector) = u8::try_from(vector) else { return false };
-    let mut gate = ToldGate { vector, kind: kind(rest), ..ToldGate::default() };
+    let mut gate = PrintedGate { vector, kind: kind(rest), ..PrintedGate::default() };
     if let Some(at) = rest.find("target=") {
         let (target, behind) = word(&rest[at + 7..]);
         let target = target.trim_end_matches(',').split_once(':');
@@ -201,7 +201,7 @@ mod tests {
         pieces.filter(|what| !matches!(what, What::Form(_))).collect()
     }
 
-    fn descriptors(text: &str) -> Vec<ToldDescriptor> {
+    fn descriptors(text: &str) -> Vec<PrintedDescriptor> {
         let told = whats(text).into_iter().filter_map(|what| match what {
             What::Descriptor(descriptor) => Some(descriptor),
             _ => None,
@@ -262,9 +262,9 @@ mod tests {
         #[test]
         fn gates_are_read_as_printed(vector: u8, selector: u16, offset: u32, dpl in 0u8..4) {
             let text = format!("IDT[0x{vector:02x}]=32-Bit Interrupt Gate target=0x{selector:04x}:0x{offset:08x}, DPL={dpl}");
-            let gate = ToldGate {
+            let gate = PrintedGate {
                 vector, kind: "32-Bit Interrupt Gate".into(), type_bits: Some(0xe), selector: Some(Selector(selector)),
-                offset: Some(offset.into()), dpl: Some(dpl), ..ToldGate::default()
+                offset: Some(offset.into()), dpl: Some(dpl), ..PrintedGate::default()
             };
             prop_assert_eq!(whats(&text), [What::Gate(gate)]);
         }

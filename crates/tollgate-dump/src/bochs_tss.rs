@@ -5,7 +5,7 @@
 
 use tollgate_x86::Selector;
 
-use crate::Format;
+use crate::format::Format;
 use crate::line::Line;
 use crate::number::{prefixed, word};
 use crate::piece::{SegmentRegister, What};

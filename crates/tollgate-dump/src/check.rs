@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use tollgate_x86::{Descriptor, Selector, Width};
 
-use crate::Format;
-use crate::joined::{Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Told, Weight};
+use crate::format::Format;
+use crate::joined::{Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Weight};
 use crate::piece::{Register, SegmentRegister};
+use crate::printed::{PrintedDescriptor, PrintedGate};
+use crate::sourced::Sourced;
 use crate::tables::{flags, upper_base};
-use crate::told::{ToldDescriptor, ToldGate};
 
 /// The most that is said of one state.
 const MOST: usize = 256;
@@ -78,7 +79,7 @@ impl Found {
             let index = entries.binary_search_by_key(&selector, |entry| entry.selector).ok()?;
             entries.get(index)
         };
-        for (selector, rows) in &state.told_descriptors {
+        for (selector, rows) in &state.printed_descriptors {
             for row in rows {
                 self.row(state, width, row, entry_of(*selector), entry_of(selector.wrapping_sub(8)));
             }
@@ -108,7 +109,7 @@ impl Found {
         &mut self,
         state: &Joined,
         width: Width,
-        row: &Told<ToldDescriptor>,
+        row: &Sourced<PrintedDescriptor>,
         entry: Option<&GdtEntry>,
         before: Option<&GdtEntry>,
     ) {
@@ -123,7 +124,7 @@ impl Found {
             let of = if told.is_wide { DefectOf::DgCutsBase } else { DefectOf::BochsCutsBase };
             self.defect(of, &row.lines);
             if let Some(upper) =
-                state.told_descriptors.get(&told.selector.wrapping_add(8)).and_then(|rows| rows.last())
+                state.printed_descriptors.get(&told.selector.wrapping_add(8)).and_then(|rows| rows.last())
                 && (upper.value.kind.starts_with("<Reserved>") || upper.value.raw.is_some())
             {
                 self.defect(if told.is_wide { DefectOf::DgBogusRow } else { of }, &upper.lines);
@@ -150,7 +151,12 @@ impl Found {
     }
 
     /// Two rows for one selector.
-    fn rows(&mut self, selector: u16, first: &Told<ToldDescriptor>, second: &Told<ToldDescriptor>) {
+    fn rows(
+        &mut self,
+        selector: u16,
+        first: &Sourced<PrintedDescriptor>,
+        second: &Sourced<PrintedDescriptor>,
+    ) {
         let (a, b) = (&first.value, &second.value);
         let mut what = format!("selector {selector:04x} is told twice and not alike");
         let same = |a: Option<u64>, b: Option<u64>| a.is_none() || b.is_none() || a == b;
@@ -169,7 +175,7 @@ impl Found {
     /// Explanations of gates against their bytes.
     fn gates(&mut self, state: &Joined, width: Width) {
         let entries = state.idt(width);
-        for (vector, rows) in &state.told_gates {
+        for (vector, rows) in &state.printed_gates {
             let entry = entries
                 .binary_search_by_key(vector, |entry| entry.vector)
                 .ok()
@@ -219,7 +225,7 @@ impl Found {
             }
         }
         let in_memory: Vec<_> = task.fields.iter().filter(|_| task.base.is_some()).collect();
-        for (name, told) in &state.told_tss {
+        for (name, told) in &state.printed_tss {
             let other = in_memory.iter().find(|(field, value)| field == name && value.value != told.value);
             if let Some((_, other)) = other {
                 let what = format!("{name} of the TSS is {:x}, and {:x} in memory", told.value, other.value);
@@ -235,14 +241,14 @@ impl Found {
         {
             let size = if width == Width::Long { 16 } else { 8 };
             let beyond = |vector: u8| (u64::from(vector) + 1) * size - 1 > u64::from(limit.value);
-            for (vector, rows) in state.told_gates.iter().filter(|(vector, _)| beyond(**vector)) {
+            for (vector, rows) in state.printed_gates.iter().filter(|(vector, _)| beyond(**vector)) {
                 let what = format!("vector {vector:02x} is told, and IDTR's limit is {:x}", limit.value);
                 self.say(limit.lines.iter().chain(&rows[0].lines), what);
             }
         }
         let Some(limit) = &state.gdtr.limit else { return };
         let beyond = |selector: u16| u64::from(selector | 7) > u64::from(limit.value);
-        for (selector, rows) in state.told_descriptors.iter().filter(|(selector, _)| beyond(**selector)) {
+        for (selector, rows) in state.printed_descriptors.iter().filter(|(selector, _)| beyond(**selector)) {
             // An entry that is reserved is what a debugger shows of what is not there.
             if rows[0].value.flags.is_some_and(|flags| flags != 0) {
                 let what = format!("selector {selector:04x} is told, and GDTR's limit is {:x}", limit.value);
@@ -284,11 +290,11 @@ impl Found {
             }
         }
         if state.formats.contains(&Format::BochsTss) && is_long {
-            let lines = state.told_tss.values().next().map_or(&[][..], |told| &told.lines);
+            let lines = state.printed_tss.values().next().map_or(&[][..], |told| &told.lines);
             self.defect(DefectOf::BochsReadsTss32, lines);
         }
         if state.formats.contains(&Format::BochsTables) {
-            let mut rows = state.told_descriptors.values().flatten();
+            let mut rows = state.printed_descriptors.values().flatten();
             if let Some(row) = rows.find(|row| {
                 row.value.mask & 0x90 == 0x10 && row.value.flags.is_some_and(|flags| flags & 0x10 != 0)
             }) {
@@ -304,13 +310,13 @@ fn low(entry: &GdtEntry) -> Option<Descriptor> {
 }
 
 /// Whether the row has no more than the low half of a 64-bit base.
-fn is_cut(told: &ToldDescriptor) -> bool {
+fn is_cut(told: &PrintedDescriptor) -> bool {
     let is_low = told.base.is_some_and(|base| base <= u64::from(u32::MAX) || base >> 32 == 0xffff_ffff);
     is_low && (told.is_wide || told.kind.starts_with("32-Bit"))
 }
 
 /// The upper half of a base, in the entry's bytes and in the row that was taken for a descriptor.
-fn upper(entry: &GdtEntry, row: &ToldDescriptor) -> Option<(u32, u32)> {
+fn upper(entry: &GdtEntry, row: &PrintedDescriptor) -> Option<(u32, u32)> {
     let half = u32::from_le_bytes(entry.bytes.value.get(8..12)?.try_into().ok()?);
     let told = match row.raw {
         Some([a, b, c, d, ..]) => u32::from_le_bytes([a, b, c, d]),
@@ -320,7 +326,7 @@ fn upper(entry: &GdtEntry, row: &ToldDescriptor) -> Option<(u32, u32)> {
 }
 
 /// In what a row differs from the descriptor in memory.
-fn disagreements(told: &ToldDescriptor, descriptor: &Descriptor) -> Vec<String> {
+fn disagreements(told: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<String> {
     if let Some(raw) = told.raw {
         let is_same = raw == descriptor.encode();
         return if is_same {
@@ -353,7 +359,7 @@ fn disagreements(told: &ToldDescriptor, descriptor: &Descriptor) -> Vec<String> 
 }
 
 /// In what a tool's line differs from the gate in memory.
-fn gate_disagreement(told: &ToldGate, entry: &IdtEntry) -> Option<String> {
+fn gate_disagreement(told: &PrintedGate, entry: &IdtEntry) -> Option<String> {
     let bytes = &entry.bytes.value;
     let low = tollgate_x86::Gate::decode(bytes.get(..8)?.try_into().ok()?);
     let high = bytes.get(8..12).and_then(|half| half.try_into().ok()).map_or(0, u32::from_le_bytes);

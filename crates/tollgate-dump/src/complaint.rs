@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Format;
+use crate::format::Format;
 
 /// A line that looks like data that went wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,12 +6,12 @@
 
 use tollgate_x86::{Msr, Selector};
 
-use crate::Format;
 use crate::complaint::Wrong;
-use crate::line::Line;
+use crate::format::Format;
+use crate::line::{Line, excerpt};
 use crate::number::{is_hex, little_endian, number, prefixed, strip_prefix, word};
 use crate::piece::{Form, Register, SegmentRegister, What};
-use crate::sink::{Sink, excerpt};
+use crate::sink::Sink;
 
 pub(crate) fn read_memory(sink: &mut Sink, line: &Line<'_>) -> bool {
     const FORMAT: Format = Format::GdbMemory;

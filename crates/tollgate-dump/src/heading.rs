@@ -1,6 +1,6 @@
 //! Lines that say which system, or which processor, the following is from.
 
-use crate::line::Line;
+use crate::line::{Line, excerpt};
 use crate::number::word;
 use crate::piece::Named;
 
@@ -55,7 +55,7 @@ fn windows(rest: &str) -> Option<Named> {
 
 /// Whether the text names a 64-bit or a 32-bit system.
 fn bits(text: &str) -> Option<bool> {
-    let text = crate::sink::excerpt(text).to_ascii_lowercase();
+    let text = excerpt(text).to_ascii_lowercase();
     let names = |words: &[&str]| words.iter().any(|word| text.contains(word));
     match (
         names(&["x64", "64-bit", "64bit", "amd64", "x86_64", "x86-64"]),

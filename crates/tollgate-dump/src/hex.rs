@@ -4,11 +4,11 @@
 //! same eight bytes. A word with `0x` is a value, and its lowest byte comes first in memory: `0x00cf9b000000ffff` and
 //! `0x0000ffff, 0x00cf9b00` are those eight bytes too.
 
-use crate::Format;
 use crate::complaint::Wrong;
-use crate::line::Line;
+use crate::format::Format;
+use crate::line::{Line, excerpt};
 use crate::number::{digit, is_hex, little_endian, plain, strip_prefix};
-use crate::sink::{Sink, excerpt};
+use crate::sink::Sink;
 
 const FORMAT: Format = Format::Hex;
 /// What is taken for data without being asked to: a descriptor has so many digits.

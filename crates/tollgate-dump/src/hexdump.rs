@@ -5,11 +5,11 @@
 //! in memory order (xxd(1)). `od -t x1` and `hexdump` have offsets of 6 or 7 digits; words of more than one byte are
 //! values, lowest byte first (od(1), POSIX).
 
-use crate::Format;
 use crate::complaint::Wrong;
-use crate::line::Line;
+use crate::format::Format;
+use crate::line::{Line, excerpt};
 use crate::number::{is_hex, little_endian, plain, word};
-use crate::sink::{Sink, excerpt};
+use crate::sink::Sink;
 
 /// The bytes of a row, of xxd at most (`-c`).
 const MOST: usize = 256;

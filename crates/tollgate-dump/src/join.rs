@@ -4,11 +4,13 @@ use std::collections::btree_map::Entry;
 
 use tollgate_x86::{Msr, Width};
 
+use crate::check;
 use crate::evidence::{self, Sign};
-use crate::joined::{Joined, Segment, Table, Told, Weight};
+use crate::format::Format;
+use crate::joined::{Joined, Segment, Table, Weight};
 use crate::piece::{Dump, Heading, Hidden, Named, Piece, SegmentRegister, TableRegister, What};
-use crate::told::ToldDescriptor;
-use crate::{Format, check};
+use crate::printed::PrintedDescriptor;
+use crate::sourced::Sourced;
 
 /// The most states that are told apart.
 pub const MAX_STATES: usize = 256;
@@ -153,7 +155,7 @@ impl State {
             What::Segment { register: SegmentRegister::Tr, selector, hidden } => {
                 joined.segments.get(&SegmentRegister::Tr).is_some_and(|told| {
                     let base = told.base.as_ref().zip(*hidden);
-                    let is_other = |((mine, bits), hidden): (&(Told<u64>, u32), Hidden)| {
+                    let is_other = |((mine, bits), hidden): (&(Sourced<u64>, u32), Hidden)| {
                         *bits == hidden.base_bits && mine.value != hidden.base
                     };
                     told.selector.value != *selector || base.is_some_and(is_other)
@@ -163,12 +165,12 @@ impl State {
                 !is_of_a_task(*number) && joined.msrs.get(number).is_some_and(|told| told.value != *value)
             }
             What::Descriptor(told) => {
-                let mine = joined.told_descriptors.get(&told.selector).into_iter().flatten();
+                let mine = joined.printed_descriptors.get(&told.selector).into_iter().flatten();
                 let mut mine = mine.filter(|mine| mine.value.is_wide == told.is_wide);
                 mine.any(|mine| mine.value.flags.is_some() && is_other(&mine.value, told))
             }
             What::Gate(gate) => {
-                let mine = joined.told_gates.get(&gate.vector).into_iter().flatten();
+                let mine = joined.printed_gates.get(&gate.vector).into_iter().flatten();
                 let differs =
                     |mine: Option<u64>| mine.is_some() && gate.offset.is_some() && mine != gate.offset;
                 mine.map(|mine| mine.value.offset).any(differs)
@@ -222,14 +224,14 @@ impl Joined {
             }
             What::Register { register, value } => put(self.registers.entry(*register), *value, line),
             What::Msr { number, value } => put(self.msrs.entry(*number), *value, line),
-            What::TssField { name, value } => put(self.told_tss.entry(name), *value, line),
+            What::TssField { name, value } => put(self.printed_tss.entry(name), *value, line),
             What::Descriptor(told) => {
-                add(self.told_descriptors.entry(told.selector).or_default(), told, line)
+                add(self.printed_descriptors.entry(told.selector).or_default(), told, line)
             }
-            What::Gate(gate) => add(self.told_gates.entry(gate.vector).or_default(), gate, line),
+            What::Gate(gate) => add(self.printed_gates.entry(gate.vector).or_default(), gate, line),
             What::Form(_) => {}
         }
-        if let What::Descriptor(ToldDescriptor { selector, raw: Some(raw), .. }) = &piece.what
+        if let What::Descriptor(PrintedDescriptor { selector, raw: Some(raw), .. }) = &piece.what
             && piece.format == Format::BochsTables
             && let Some(base) = &self.gdtr.base
             && let Some(address) = base.value.checked_add(u64::from(*selector))
@@ -245,7 +247,7 @@ impl Joined {
                 loose.value.extend_from_slice(bytes);
                 loose.lines.push(line);
             }
-            None => self.loose.push(Told { value: bytes.to_vec(), lines: vec![line] }),
+            None => self.loose.push(Sourced { value: bytes.to_vec(), lines: vec![line] }),
         }
     }
 
@@ -257,16 +259,16 @@ impl Joined {
         line: usize,
     ) {
         let told = |hidden: &Hidden| {
-            let base = Told { value: hidden.base, lines: vec![line] };
-            let limit = Told { value: hidden.limit, lines: vec![line] };
+            let base = Sourced { value: hidden.base, lines: vec![line] };
+            let limit = Sourced { value: hidden.limit, lines: vec![line] };
             (
                 Some((base, hidden.base_bits)),
                 Some(limit),
-                Some(Told { value: hidden.rights, lines: vec![line] }),
+                Some(Sourced { value: hidden.rights, lines: vec![line] }),
             )
         };
         let (base, limit, rights) = hidden.map_or((None, None, None), told);
-        let new = Segment { selector: Told { value: selector, lines: vec![line] }, base, limit, rights };
+        let new = Segment { selector: Sourced { value: selector, lines: vec![line] }, base, limit, rights };
         match self.segments.entry(register) {
             Entry::Occupied(mut old) if old.get().selector.value == selector => {
                 let old = old.get_mut();
@@ -290,9 +292,9 @@ fn is_of_a_task(number: u32) -> bool {
 
 /// Whether two explanations of an entry, of one tool, cannot be of one table. Data segments of threads move, and BUSY and
 /// ACCESSED bits are set while a system runs.
-fn is_other(mine: &ToldDescriptor, told: &ToldDescriptor) -> bool {
+fn is_other(mine: &PrintedDescriptor, told: &PrintedDescriptor) -> bool {
     let mask = mine.mask & told.mask;
-    let flags = |of: &ToldDescriptor| of.flags.unwrap_or_default() & mask;
+    let flags = |of: &PrintedDescriptor| of.flags.unwrap_or_default() & mask;
     let is_system = flags(mine) & 0x10 == 0;
     let moving = if is_system { 0x2 } else { 0x1 };
     let limits = mine.limit.is_some() && told.limit.is_some() && mine.limit != told.limit;
@@ -300,31 +302,31 @@ fn is_other(mine: &ToldDescriptor, told: &ToldDescriptor) -> bool {
     (flags(mine) ^ flags(told)) & !moving != 0 || is_system && (limits || bases)
 }
 
-fn differs<T: PartialEq>(mine: &Option<Told<T>>, told: &Option<T>) -> bool {
+fn differs<T: PartialEq>(mine: &Option<Sourced<T>>, told: &Option<T>) -> bool {
     mine.as_ref().zip(told.as_ref()).is_some_and(|(mine, told)| mine.value != *told)
 }
 
-fn tell<T: PartialEq>(place: &mut Option<Told<T>>, value: Option<T>, line: usize) {
+fn tell<T: PartialEq>(place: &mut Option<Sourced<T>>, value: Option<T>, line: usize) {
     let Some(value) = value else { return };
     match place {
         Some(told) if told.value == value => again(&mut told.lines, line),
-        _ => *place = Some(Told { value, lines: vec![line] }),
+        _ => *place = Some(Sourced { value, lines: vec![line] }),
     }
 }
 
-fn put<K: Ord>(place: Entry<'_, K, Told<u64>>, value: u64, line: usize) {
+fn put<K: Ord>(place: Entry<'_, K, Sourced<u64>>, value: u64, line: usize) {
     match place {
         Entry::Occupied(mut old) if old.get().value == value => again(&mut old.get_mut().lines, line),
-        Entry::Occupied(mut old) => drop(old.insert(Told { value, lines: vec![line] })),
-        Entry::Vacant(place) => drop(place.insert(Told { value, lines: vec![line] })),
+        Entry::Occupied(mut old) => drop(old.insert(Sourced { value, lines: vec![line] })),
+        Entry::Vacant(place) => drop(place.insert(Sourced { value, lines: vec![line] })),
     }
 }
 
-fn add<T: Clone + PartialEq>(told: &mut Vec<Told<T>>, value: &T, line: usize) {
+fn add<T: Clone + PartialEq>(told: &mut Vec<Sourced<T>>, value: &T, line: usize) {
     let is_room = told.len() < MAX_EXPLANATIONS;
     match told.iter_mut().find(|told| told.value == *value) {
         Some(told) => again(&mut told.lines, line),
-        None if is_room => told.push(Told { value: value.clone(), lines: vec![line] }),
+        None if is_room => told.push(Sourced { value: value.clone(), lines: vec![line] }),
         None => {}
     }
 }

@@ -5,17 +5,11 @@ use std::fmt;
 
 use tollgate_x86::{AccessRights, Selector, Width};
 
+use crate::format::Format;
 use crate::memory::Memory;
-use crate::{Format, Heading, Register, SegmentRegister, ToldDescriptor, ToldGate};
-
-/// A value and the lines that it came from, at least one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told<T> {
-    /// The value.
-    pub value: T,
-    /// The lines, from 1, in the order in which they were read.
-    pub lines: Vec<usize>,
-}
+use crate::piece::{Heading, Register, SegmentRegister};
+use crate::printed::{PrintedDescriptor, PrintedGate};
+use crate::sourced::Sourced;
 
 /// One machine state: what one system, or one processor of it, was told to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,7 +25,7 @@ pub struct Joined {
     /// Memory, by linear address.
     pub memory: Memory,
     /// Bytes without an address; those of one answer are together.
-    pub loose: Vec<Told<Vec<u8>>>,
+    pub loose: Vec<Sourced<Vec<u8>>>,
     /// GDTR.
     pub gdtr: Table,
     /// IDTR.
@@ -39,15 +33,15 @@ pub struct Joined {
     /// Segment registers, TR and LDTR.
     pub segments: BTreeMap<SegmentRegister, Segment>,
     /// Descriptors as tools explained them, by selector.
-    pub told_descriptors: BTreeMap<u16, Vec<Told<ToldDescriptor>>>,
+    pub printed_descriptors: BTreeMap<u16, Vec<Sourced<PrintedDescriptor>>>,
     /// Gates as tools explained them, by vector.
-    pub told_gates: BTreeMap<u8, Vec<Told<ToldGate>>>,
+    pub printed_gates: BTreeMap<u8, Vec<Sourced<PrintedGate>>>,
     /// Fields of the TSS that were told without its address.
-    pub told_tss: BTreeMap<&'static str, Told<u64>>,
+    pub printed_tss: BTreeMap<&'static str, Sourced<u64>>,
     /// Model-specific registers, by number.
-    pub msrs: BTreeMap<u32, Told<u64>>,
+    pub msrs: BTreeMap<u32, Sourced<u64>>,
     /// Other registers; of one that was told again the last value.
-    pub registers: BTreeMap<Register, Told<u64>>,
+    pub registers: BTreeMap<Register, Sourced<u64>>,
     /// What does not agree.
     pub contradictions: Vec<Contradiction>,
     /// What is known to be wrong with what a tool printed here.
@@ -58,22 +52,22 @@ pub struct Joined {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
     /// The address of the table.
-    pub base: Option<Told<u64>>,
+    pub base: Option<Sourced<u64>>,
     /// Its last byte.
-    pub limit: Option<Told<u32>>,
+    pub limit: Option<Sourced<u32>>,
 }
 
 /// A segment register, TR or LDTR.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// The visible part.
-    pub selector: Told<Selector>,
+    pub selector: Sourced<Selector>,
     /// The base in the hidden part, and how many low bits of it are known: 32 or 64.
-    pub base: Option<(Told<u64>, u32)>,
+    pub base: Option<(Sourced<u64>, u32)>,
     /// The limit in the hidden part, in bytes.
-    pub limit: Option<Told<u32>>,
+    pub limit: Option<Sourced<u32>>,
     /// The rights in the hidden part.
-    pub rights: Option<Told<AccessRights>>,
+    pub rights: Option<Sourced<AccessRights>>,
 }
 
 /// In which form the processor reads its tables.
@@ -122,7 +116,7 @@ pub struct GdtEntry {
     /// Where it is.
     pub address: u64,
     /// Its 8 bytes, or 16 where the form and the type ask for it and all are known.
-    pub bytes: Told<Vec<u8>>,
+    pub bytes: Sourced<Vec<u8>>,
 }
 
 /// An entry of the IDT as it lies in memory: 8 or 16 bytes.
@@ -133,20 +127,20 @@ pub struct IdtEntry {
     /// Where it is.
     pub address: u64,
     /// Its bytes.
-    pub bytes: Told<Vec<u8>>,
+    pub bytes: Sourced<Vec<u8>>,
 }
 
 /// The TSS, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// What TR holds.
-    pub selector: Option<Told<Selector>>,
+    pub selector: Option<Sourced<Selector>>,
     /// Where the TSS is, and from what that is known.
-    pub base: Option<(Told<u64>, Origin)>,
+    pub base: Option<(Sourced<u64>, Origin)>,
     /// Its last byte.
-    pub limit: Option<(Told<u64>, Origin)>,
+    pub limit: Option<(Sourced<u64>, Origin)>,
     /// Its fields, by the names of [`tollgate_x86::Tss32::FIELDS`] or [`tollgate_x86::Tss64::FIELDS`].
-    pub fields: Vec<(&'static str, Told<u64>)>,
+    pub fields: Vec<(&'static str, Sourced<u64>)>,
 }
 
 /// From what something is known.

@@ -10,12 +10,12 @@
 //! In a 64-bit session base and limit have 16 digits with a backtick. Limits are in bytes. The flags are the access byte
 //! and above it G, D, L and AVL. Older debuggers have no column `Lo`, scripts none for the flags.
 
-use crate::Format;
+use crate::format::Format;
 use crate::line::Line;
 use crate::number::{number, plain, word};
 use crate::piece::{Form, What};
+use crate::printed::PrintedDescriptor;
 use crate::sink::Sink;
-use crate::told::ToldDescriptor;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     if is_header(line.text) {
@@ -47,7 +47,7 @@ fn is_header(text: &str) -> bool {
         || words(&["----", "-----------------"])
 }
 
-fn row(text: &str) -> Option<ToldDescriptor> {
+fn row(text: &str) -> Option<PrintedDescriptor> {
     let (selector, rest) = word(text);
     let (base, rest) = word(rest);
     let (limit, rest) = word(rest);
@@ -58,7 +58,7 @@ fn row(text: &str) -> Option<ToldDescriptor> {
     }
     let (kind, columns) = columns(rest)?;
     let (flags, mask) = columns.flags();
-    Some(ToldDescriptor {
+    Some(PrintedDescriptor {
         selector: u16::try_from(selector.value).ok()?,
         base: Some(base.value),
         limit: Some(limit.value),
@@ -128,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
     use tollgate_x86::Descriptor;
 
-    fn one(text: &str) -> ToldDescriptor {
+    fn one(text: &str) -> PrintedDescriptor {
         let dump = read(text.as_bytes(), None);
         let mut found = dump.pieces.into_iter().filter_map(|piece| match piece.what {
             What::Descriptor(descriptor) => Some(descriptor),

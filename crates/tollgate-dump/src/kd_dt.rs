@@ -11,32 +11,16 @@
 //! The fields and their places are those of the public symbols of the kernel. Numbers below ten have no `0x`; bit fields
 //! are shown as `0y01110 (0xe)`. The address is in the command alone; it may be a sum such as `@idtr+2e*8`.
 
-use crate::Format;
 use crate::kd_layouts::{LAYOUTS, Layout};
 use crate::line::Line;
-use crate::number::{number, plain, strip_prefix, word};
-use crate::piece::{Form, What};
+use crate::number::{number, plain, word};
 use crate::sink::Sink;
-
-const FORMAT: Format = Format::Dt;
-/// The bytes of the longest structure.
-const SIZE: usize = 104;
-
-/// A structure whose fields are being read.
-#[derive(Debug)]
-pub(crate) struct Structure {
-    layout: &'static Layout,
-    address: Option<u64>,
-    line: usize,
-    bytes: [u8; SIZE],
-    /// Which bits of `bytes` were told.
-    told: [u8; SIZE],
-}
+use crate::structure::Structure;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     if let Some((name, value)) = field(line.text) {
         if let Some(structure) = &mut sink.structure {
-            structure.tell(name, value);
+            structure.set(name, value);
         }
         return true;
     }
@@ -44,12 +28,10 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     let address = address(sink, rest);
     match &mut sink.structure {
         // The command named it, and now the answer does.
-        Some(structure)
-            if structure.layout.name == layout.name && !structure.is_begun() && address.is_none() => {}
+        Some(structure) if structure.is_of(layout) && !structure.is_begun() && address.is_none() => {}
         _ => {
-            finish(sink);
-            sink.structure =
-                Some(Structure { layout, address, line: sink.line(), bytes: [0; SIZE], told: [0; SIZE] });
+            sink.finish_structure();
+            sink.structure = Some(Structure::new(layout, address, sink.line()));
         }
     }
     true
@@ -95,101 +77,12 @@ fn operand(sink: &Sink, word: &str) -> Option<u64> {
     }
 }
 
-/// The number that a value begins with.
-fn value(text: &str) -> Option<u64> {
-    let (word, _) = word(text);
-    if let Some(bits) = word.strip_prefix("0y") {
-        return u64::from_str_radix(bits, 2).ok().filter(|_| !bits.starts_with('+'));
-    }
-    let decimal = word.strip_prefix("0n").unwrap_or(word);
-    match strip_prefix(word) {
-        Some(_) => Some(number(word)?.value),
-        None => decimal.bytes().all(|byte| byte.is_ascii_digit()).then(|| decimal.parse().ok())?,
-    }
-}
-
-impl Structure {
-    fn is_begun(&self) -> bool {
-        self.told.iter().any(|&told| told != 0)
-    }
-
-    fn tell(&mut self, name: &str, text: &str) {
-        let field = self.layout.fields.iter().find(|(known, ..)| *known == name);
-        let (Some(&(_, first, count)), Some(value)) = (field, value(text)) else { return };
-        if count < 64 && value >> count != 0 {
-            return;
-        }
-        for bit in 0..count {
-            let (byte, mask) = ((first + bit) / 8, 1 << ((first + bit) % 8));
-            self.told[byte] |= mask;
-            if value >> bit & 1 == 1 {
-                self.bytes[byte] |= mask;
-            }
-        }
-    }
-
-    /// The bytes all of whose bits were told, in stretches.
-    fn stretches(&self) -> Vec<(usize, Vec<u8>)> {
-        let mut stretches: Vec<(usize, Vec<u8>)> = Vec::new();
-        for (at, _) in self.told.iter().enumerate().filter(|(_, told)| **told == 0xff) {
-            match stretches.last_mut() {
-                Some((first, bytes)) if *first + bytes.len() == at => bytes.push(self.bytes[at]),
-                _ => stretches.push((at, vec![self.bytes[at]])),
-            }
-        }
-        stretches
-    }
-}
-
-/// The structure has no more fields: what it says goes into the sink.
-pub(crate) fn finish(sink: &mut Sink) {
-    let Some(structure) = sink.structure.take() else { return };
-    if !structure.is_begun() {
-        return;
-    }
-    sink.gap();
-    sink.push_at(structure.line, FORMAT, What::Form(structure.layout.form));
-    if structure.address.is_none() && structure.layout.is_tss {
-        return tell_fields(sink, &structure);
-    }
-    for (at, bytes) in structure.stretches() {
-        match structure.address {
-            Some(address) => {
-                let address = address.checked_add(at as u64);
-                let fits = address.is_some_and(|first| first.checked_add(bytes.len() as u64 - 1).is_some());
-                if fits {
-                    sink.push_at(structure.line, FORMAT, What::Bytes { address, bytes });
-                }
-            }
-            // A part of an entry is none.
-            None if at == 0 && matches!(bytes.len(), 8 | 16) => {
-                sink.push_at(structure.line, FORMAT, What::Bytes { address: None, bytes });
-            }
-            None => {}
-        }
-    }
-}
-
-/// Fields of a TSS whose address is not known, by the names of the manuals.
-fn tell_fields(sink: &mut Sink, structure: &Structure) {
-    let fields = match structure.layout.form {
-        Form::LongName => tollgate_x86::Tss64::FIELDS,
-        _ => tollgate_x86::Tss32::FIELDS,
-    };
-    for field in fields {
-        let range = field.offset..field.offset + field.size;
-        let is_told = structure.told[range].iter().all(|&told| told == 0xff);
-        if let Some(value) = field.read(&structure.bytes).filter(|_| is_told) {
-            sink.push_at(structure.line, FORMAT, What::TssField { name: field.name, value });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::read;
     use proptest::prelude::*;
+
+    use crate::piece::What;
+    use crate::read;
 
     fn whats(text: &str) -> Vec<What> {
         let pieces = read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what);

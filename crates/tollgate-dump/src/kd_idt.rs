@@ -6,12 +6,12 @@
 
 use tollgate_x86::Selector;
 
-use crate::Format;
-use crate::line::Line;
+use crate::format::Format;
+use crate::line::{Line, excerpt};
 use crate::number::{after, number, plain, prefixed, word};
 use crate::piece::{Form, TableRegister, What};
-use crate::sink::{Sink, excerpt};
-use crate::told::ToldGate;
+use crate::printed::PrintedGate;
+use crate::sink::Sink;
 
 const FORMAT: Format = Format::KdIdt;
 /// The type of a task gate.
@@ -45,12 +45,12 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
 }
 
 /// A gate and how many digits its address has. Where no `!idt` was seen the line must have a symbol.
-fn row(text: &str, is_wanted: bool) -> Option<(ToldGate, Option<usize>)> {
+fn row(text: &str, is_wanted: bool) -> Option<(PrintedGate, Option<usize>)> {
     let (index, rest) = text.split_at_checked(text.bytes().take(17).position(|byte| byte == b':')?)?;
     let index = plain(index).filter(|hex| matches!(hex.digits, 2 | 8 | 16))?;
     let rest = rest[1..].trim_start_matches(' ');
     let mut gate =
-        ToldGate { vector: index.value as u8, has_noise: index.value > 0xff, ..ToldGate::default() };
+        PrintedGate { vector: index.value as u8, has_noise: index.value > 0xff, ..PrintedGate::default() };
     if let Some(rest) = rest.strip_prefix("Task Selector") {
         let selector = prefixed(word(after(rest, "=")?).0)?;
         gate.selector = Some(Selector(u16::try_from(selector.value).ok()?));
@@ -76,7 +76,7 @@ mod tests {
     use crate::read;
     use proptest::prelude::*;
 
-    fn gates(text: &str) -> Vec<ToldGate> {
+    fn gates(text: &str) -> Vec<PrintedGate> {
         let pieces = read(text.as_bytes(), None).pieces.into_iter();
         let gates = pieces.filter_map(|piece| match piece.what {
             What::Gate(gate) => Some(gate),

@@ -4,12 +4,12 @@
 //! `rdmsr` answers `msr[174] = 00000000:00000008` up to the debuggers of Windows XP and
 //! ``msr[c0000082] = fffff800`01024040`` since; HyperDbg puts the processor's number before it.
 
-use crate::Format;
 use crate::complaint::Wrong;
-use crate::line::Line;
+use crate::format::Format;
+use crate::line::{Line, excerpt};
 use crate::number::{Hex, assignments, number, plain, word};
 use crate::piece::{Form, Register, SegmentRegister, TableRegister, What};
-use crate::sink::{Sink, excerpt};
+use crate::sink::Sink;
 use tollgate_x86::Selector;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {

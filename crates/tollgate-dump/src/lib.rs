@@ -18,8 +18,8 @@
 //! [`MAX_PIECES`] pieces and [`MAX_BYTES`] bytes. It accepts prompts, quotation marks, colours, other languages, Windows
 //! line ends, UTF-16 and non-breaking spaces.
 //!
-//! Files, from the ground up: `line` makes text of bytes; `number` reads digits; `piece`, `told` and `complaint` are
-//! the results, and `sink` collects them; one file for each family of formats, and `format` is their table; `heading`
+//! Files, from the ground up: `line` makes text of bytes; `number` reads digits; `piece`, `printed` and `complaint` are
+//! the results, and `sink` collects them; one file for each family of formats, and `formats` is their table; `heading`
 //! recognises lines that name a system. Then `memory`, `joined` and `join`; `evidence` (32-bit or 64-bit tables),
 //! `tables` (entries of the GDT and IDT, the TSS), `check`.
 
@@ -33,6 +33,7 @@ mod check;
 mod complaint;
 mod evidence;
 mod format;
+mod formats;
 mod gdb;
 mod heading;
 mod hex;
@@ -50,18 +51,21 @@ mod linux;
 mod memory;
 mod number;
 mod piece;
+mod printed;
 mod qemu;
 mod sink;
+mod sourced;
+mod structure;
 mod tables;
-mod told;
 
 use std::ops::ControlFlow;
 
 pub use complaint::{Complaint, Wrong};
-pub use format::{FORMATS, Format, FormatSpec};
+pub use format::Format;
+pub use formats::{FORMATS, FormatSpec};
 pub use join::{MAX_STATES, Session, join};
 pub use joined::{
-    Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Reason, Segment, Table, Task, Told,
+    Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Reason, Segment, Table, Task,
     Weight, WidthFound,
 };
 pub use line::MAX_LINE;
@@ -69,8 +73,9 @@ pub use memory::Memory;
 pub use piece::{
     Dump, Form, Heading, Hidden, Lines, Named, Piece, Register, SegmentRegister, TableRegister, What,
 };
+pub use printed::{PrintedDescriptor, PrintedGate};
 pub use sink::{MAX_BYTES, MAX_COMPLAINTS, MAX_PIECES};
-pub use told::{ToldDescriptor, ToldGate};
+pub use sourced::Sourced;
 
 use line::Line;
 use sink::Sink;
@@ -78,7 +83,7 @@ use sink::Sink;
 /// Reads a whole text; where `hint` names a format, only what is of its family. Takes any bytes.
 pub fn read(text: &[u8], hint: Option<Format>) -> Dump {
     let mut sink = Sink::new(hint.is_some());
-    let readers = format::readers(hint);
+    let readers = formats::readers(hint);
     line::each(text, |line| {
         read_line(&mut sink, &readers, &line);
         match sink.is_full() {
@@ -89,7 +94,7 @@ pub fn read(text: &[u8], hint: Option<Format>) -> Dump {
     sink.finish()
 }
 
-fn read_line(sink: &mut Sink, readers: &[format::Reader], line: &Line<'_>) {
+fn read_line(sink: &mut Sink, readers: &[formats::Reader], line: &Line<'_>) {
     sink.begin(line);
     if line.text.is_empty() {
         return sink.empty();

@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 
 /// The most that is read of a line, in bytes. No tool prints a line that comes near; a table as digits on one line does.
 pub const MAX_LINE: usize = 1 << 20;
+/// The most that is kept of a command, a heading or a word, in bytes.
+const MAX_EXCERPT: usize = 160;
 
 /// A line without what stands around it.
 #[derive(Debug)]
@@ -155,6 +157,12 @@ fn prompt(text: &str) -> Option<(&str, Option<u32>)> {
     let name = name.trim_matches([' ', '*']);
     let name = name.split_once(':').map_or(name, |(name, _)| name);
     matches!(name, "kd" | "lkd").then_some((rest, processor))
+}
+
+/// The beginning of a text.
+pub(crate) fn excerpt(text: &str) -> &str {
+    let end = (0..=MAX_EXCERPT.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]

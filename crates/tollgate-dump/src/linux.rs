@@ -7,7 +7,7 @@
 
 use tollgate_x86::{Msr, Selector};
 
-use crate::Format;
+use crate::format::Format;
 use crate::line::Line;
 use crate::number::{plain, word};
 use crate::piece::{Form, Register, SegmentRegister, What};

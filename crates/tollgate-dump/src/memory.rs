@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::joined::Told;
+use crate::sourced::Sourced;
 
 /// Bytes by linear address, each with the line that it came from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,9 +40,9 @@ impl Memory {
     }
 
     /// `length` bytes from `address`, if all are known.
-    pub fn read(&self, address: u64, length: usize) -> Option<Told<Vec<u8>>> {
+    pub fn read(&self, address: u64, length: usize) -> Option<Sourced<Vec<u8>>> {
         let last = address.checked_add((length as u64).checked_sub(1)?)?;
-        let mut found = Told { value: Vec::new(), lines: Vec::new() };
+        let mut found = Sourced { value: Vec::new(), lines: Vec::new() };
         for (first, stretch) in self.touching(address, last) {
             let next = address + found.value.len() as u64;
             let bytes = stretch.bytes.get(usize::try_from(next.checked_sub(first)?).ok()?..)?;
@@ -148,7 +148,7 @@ mod tests {
         let mut memory = Memory::default();
         memory.insert(0x1000, &[1; 8], 3);
         memory.insert(0x1008, &[2; 8], 4);
-        assert_eq!(memory.read(0x1006, 4), Some(Told { value: vec![1, 1, 2, 2], lines: vec![3, 4] }));
+        assert_eq!(memory.read(0x1006, 4), Some(Sourced { value: vec![1, 1, 2, 2], lines: vec![3, 4] }));
         assert_eq!(memory.read(0x1006, 11), None);
         assert_eq!(memory.read(u64::MAX, 2), None);
     }

@@ -2,7 +2,9 @@
 
 use tollgate_x86::{AccessRights, Selector};
 
-use crate::{Complaint, Format, ToldDescriptor, ToldGate};
+use crate::complaint::Complaint;
+use crate::format::Format;
+use crate::printed::{PrintedDescriptor, PrintedGate};
 
 /// What was found in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -90,9 +92,9 @@ pub enum What {
         value: u64,
     },
     /// A descriptor as a tool explains it.
-    Descriptor(ToldDescriptor),
+    Descriptor(PrintedDescriptor),
     /// A gate as a tool explains it.
-    Gate(ToldGate),
+    Gate(PrintedGate),
     /// A field of the TSS whose address the text does not have.
     TssField {
         /// Its name, one of [`tollgate_x86::Tss32::FIELDS`] or [`tollgate_x86::Tss64::FIELDS`].

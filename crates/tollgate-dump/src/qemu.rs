@@ -6,12 +6,12 @@
 
 use tollgate_x86::{AccessRights, Msr, Selector};
 
-use crate::Format;
 use crate::complaint::Wrong;
-use crate::line::Line;
+use crate::format::Format;
+use crate::line::{Line, excerpt};
 use crate::number::{Hex, assignments, plain, word};
 use crate::piece::{Form, Hidden, Register, SegmentRegister, TableRegister, What};
-use crate::sink::{Sink, excerpt};
+use crate::sink::Sink;
 
 const FORMAT: Format = Format::Qemu;
 /// What LAR loads: the limit's bits are not of the rights.

@@ -1,11 +1,11 @@
 //! Where the readers put what they find.
 
-use crate::Format;
 use crate::complaint::{Complaint, Wrong};
+use crate::format::Format;
 use crate::heading;
-use crate::kd_dt::Structure;
-use crate::line::{Line, MAX_LINE};
+use crate::line::{Line, MAX_LINE, excerpt};
 use crate::piece::{Dump, Form, Heading, Named, Piece, What};
+use crate::structure::Structure;
 
 /// The most pieces that are kept. A table of the greatest length, entry by entry, has 8192.
 pub const MAX_PIECES: usize = 1 << 18;
@@ -15,8 +15,6 @@ pub const MAX_BYTES: usize = 8 << 20;
 pub const MAX_COMPLAINTS: usize = 100;
 /// The most headings that are kept.
 const MAX_HEADINGS: usize = 1000;
-/// The most that is kept of a command, a heading or a word, in bytes.
-const MAX_EXCERPT: usize = 160;
 
 /// What was found so far, and what the readers know of the lines before.
 #[derive(Debug, Default)]
@@ -94,9 +92,18 @@ impl Sink {
     }
 
     fn close(&mut self) {
-        crate::kd_dt::finish(self);
+        self.finish_structure();
         self.open = None;
         self.in_tss = false;
+    }
+
+    /// The structure has no more fields: what they say goes into the dump.
+    pub fn finish_structure(&mut self) {
+        let Some(structure) = self.structure.take().filter(Structure::is_begun) else { return };
+        self.gap();
+        for what in structure.pieces() {
+            self.push_at(structure.line(), Format::Dt, what);
+        }
     }
 
     /// Takes note of what the following is from, unless it was noted before.
@@ -182,14 +189,8 @@ impl Sink {
 
     /// All that was found.
     pub fn finish(mut self) -> Dump {
-        crate::kd_dt::finish(&mut self);
+        self.finish_structure();
         self.dump.cut = self.is_full().then_some(self.line + 1);
         self.dump
     }
-}
-
-/// The beginning of a text.
-pub(crate) fn excerpt(text: &str) -> &str {
-    let end = (0..=MAX_EXCERPT.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
-    &text[..end.unwrap_or(0)]
 }

@@ -5,8 +5,9 @@ use tollgate_x86::{
     AccessRights, Descriptor, Field, Kind, Selector, SystemKind, Tss32, Tss64, WideDescriptor, Width,
 };
 
-use crate::joined::{GdtEntry, IdtEntry, Joined, Origin, Task, Told};
+use crate::joined::{GdtEntry, IdtEntry, Joined, Origin, Task};
 use crate::piece::SegmentRegister;
+use crate::sourced::Sourced;
 
 /// Entries of a GDT: selectors have 13 bits for their number.
 const GDT_ENTRIES: u64 = 8192;
@@ -77,8 +78,10 @@ impl Joined {
             let whole = |bits: u32| bits == 64 || width == Width::Legacy;
             let base = tr.base.as_ref().filter(|(_, bits)| whole(*bits));
             task.base = base.map(|(base, _)| (base.clone(), Origin::Hidden));
-            let limit =
-                tr.limit.as_ref().map(|limit| Told { value: limit.value.into(), lines: limit.lines.clone() });
+            let limit = tr
+                .limit
+                .as_ref()
+                .map(|limit| Sourced { value: limit.value.into(), lines: limit.lines.clone() });
             task.limit = limit.map(|limit| (limit, Origin::Hidden));
             for (segment, origin) in [
                 (self.segment_in_memory(tr.selector.value, width), Origin::Bytes),
@@ -98,7 +101,7 @@ impl Joined {
         &self,
         selector: Selector,
         width: Width,
-    ) -> Option<(Told<u64>, Told<u64>)> {
+    ) -> Option<(Sourced<u64>, Sourced<u64>)> {
         let base = self.gdtr.base.as_ref()?;
         let address = base.value.checked_add(selector.offset().into())?;
         let size = if width == Width::Long { 16 } else { 8 };
@@ -113,8 +116,8 @@ impl Joined {
                 (wide.base(), wide.low)
             }
         };
-        let limit = Told { value: low.effective_limit().into(), lines: bytes.lines.clone() };
-        Some((Told { value: base, lines: bytes.lines }, limit))
+        let limit = Sourced { value: low.effective_limit().into(), lines: bytes.lines.clone() };
+        Some((Sourced { value: base, lines: bytes.lines }, limit))
     }
 
     /// Base and limit of a system segment, as a tool explained its descriptor. In long mode the upper half of the base is
@@ -123,28 +126,28 @@ impl Joined {
         &self,
         selector: Selector,
         width: Width,
-    ) -> Option<(Told<u64>, Told<u64>)> {
-        let row = self.told_descriptors.get(&selector.offset())?.last()?;
+    ) -> Option<(Sourced<u64>, Sourced<u64>)> {
+        let row = self.printed_descriptors.get(&selector.offset())?.last()?;
         let (low, limit) = (row.value.base?, row.value.limit?);
-        let limit = Told { value: limit, lines: row.lines.clone() };
+        let limit = Sourced { value: limit, lines: row.lines.clone() };
         if width == Width::Legacy {
-            return Some((Told { value: low, lines: row.lines.clone() }, limit));
+            return Some((Sourced { value: low, lines: row.lines.clone() }, limit));
         }
         // Of a base that was cut the upper half is 0, or copies of bit 31; a newer debugger, or a script, has all of it.
         let is_cut = matches!(low >> 32, 0 | 0xffff_ffff);
         if !is_cut {
-            return Some((Told { value: low, lines: row.lines.clone() }, limit));
+            return Some((Sourced { value: low, lines: row.lines.clone() }, limit));
         }
-        let next = self.told_descriptors.get(&selector.offset().checked_add(8)?)?.last()?;
+        let next = self.printed_descriptors.get(&selector.offset().checked_add(8)?)?.last()?;
         let high = match next.value.raw {
             Some([a, b, c, d, ..]) => u32::from_le_bytes([a, b, c, d]),
             None => upper_base(next.value.base?, next.value.limit?),
         };
         let lines = row.lines.iter().chain(&next.lines).copied().collect();
-        Some((Told { value: u64::from(high) << 32 | low & 0xffff_ffff, lines }, limit))
+        Some((Sourced { value: u64::from(high) << 32 | low & 0xffff_ffff, lines }, limit))
     }
 
-    fn fields(&self, task: &Task, width: Width) -> Vec<(&'static str, Told<u64>)> {
+    fn fields(&self, task: &Task, width: Width) -> Vec<(&'static str, Sourced<u64>)> {
         let fields: &[Field] = if width == Width::Long { Tss64::FIELDS } else { Tss32::FIELDS };
         let limit = task.limit.as_ref().map_or(u64::MAX, |(limit, _)| limit.value);
         let in_memory = |field: &Field| {
@@ -152,9 +155,9 @@ impl Joined {
             let is_within = (field.offset + field.size - 1) as u64 <= limit;
             let bytes = self.memory.read(address, field.size).filter(|_| is_within)?;
             let value = bytes.value.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-            Some(Told { value, lines: bytes.lines })
+            Some(Sourced { value, lines: bytes.lines })
         };
-        let told = |field: &Field| in_memory(field).or_else(|| self.told_tss.get(field.name).cloned());
+        let told = |field: &Field| in_memory(field).or_else(|| self.printed_tss.get(field.name).cloned());
         fields.iter().filter_map(|field| Some((field.name, told(field)?))).collect()
     }
 }

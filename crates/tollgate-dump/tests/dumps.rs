@@ -89,11 +89,11 @@ fn windows_2000(state: &Joined) {
     let bytes = state.memory.read(0x8004_2000, Tss32::SIZE).unwrap().value;
     let tss = Tss32::decode(bytes.try_into().unwrap());
     assert_eq!((tss.ss0, tss.esp0, tss.iomap), (0x10, 0x8087_3c00, 0x20ac));
-    let descriptor = |selector: u16| state.told_descriptors[&selector][0].value.descriptor().unwrap();
+    let descriptor = |selector: u16| state.printed_descriptors[&selector][0].value.descriptor().unwrap();
     assert_eq!(descriptor(0x08), Descriptor::flat_code(0, false));
     assert_eq!(descriptor(0x10), Descriptor::flat_data(0));
     assert_eq!((descriptor(0x28).base, descriptor(0x28).effective_limit()), (0x8004_2000, 0x20ab));
-    assert_eq!(state.told_descriptors.len(), 3);
+    assert_eq!(state.printed_descriptors.len(), 3);
     assert!(state.msrs.is_empty());
 }
 
@@ -103,7 +103,7 @@ fn windows_xp(state: &Joined) {
     assert_eq!(state.width.reasons[0].weight, Weight::Hint);
     let msrs: Vec<(u32, u64)> = state.msrs.iter().map(|(number, told)| (*number, told.value)).collect();
     assert_eq!(msrs, [(0x174, 8), (0x175, 0xf7a3_4000), (0x176, 0x8086_5710)]);
-    assert!(state.memory.is_empty() && state.told_descriptors.is_empty());
+    assert!(state.memory.is_empty() && state.printed_descriptors.is_empty());
 }
 
 fn windows_xp_x64(state: &Joined) {
@@ -115,9 +115,9 @@ fn windows_xp_x64(state: &Joined) {
     assert_eq!(msr(0xc000_0082), 0xffff_f800_0102_4040);
     assert_eq!(msr(0xc000_0083), 0xffff_f800_0102_3d80);
     assert_eq!(msr(0xc000_0084), 0x14700);
-    let code = state.told_descriptors[&0x10][0].value.descriptor().unwrap();
+    let code = state.printed_descriptors[&0x10][0].value.descriptor().unwrap();
     assert!(code.l && !code.d && !code.g && code.limit == 0);
-    let data = state.told_descriptors[&0x18][0].value.descriptor().unwrap();
+    let data = state.printed_descriptors[&0x18][0].value.descriptor().unwrap();
     assert_eq!(data, Descriptor::flat_data(0));
 }
 
@@ -200,7 +200,7 @@ fn bochs_in_both_modes() {
     assert_eq!(task.base.map(|(base, _)| base.value), Some(0xc000_7320));
     let field = |name| task.fields.iter().find(|(field, _)| *field == name).map(|(_, told)| told.value);
     assert_eq!((field("ss0"), field("esp0"), field("iomap")), (Some(0x10), Some(0xc009_f000), Some(0x6c)));
-    assert_eq!(state.told_gates[&0x80][0].value.dpl, Some(3));
+    assert_eq!(state.printed_gates[&0x80][0].value.dpl, Some(3));
     assert_eq!(state.memory.read(0xc000_0900, 8).unwrap().value, [0; 8], "the row that shows its bytes");
 
     let state = one(BOCHS_LONG);

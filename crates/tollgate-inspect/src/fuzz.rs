@@ -1,7 +1,7 @@
 //! The readers of untrusted input that have no public way in by bytes: for generated inputs.
 
 use crate::aslr::elf_of;
-use crate::{kernel_base, redaction, told};
+use crate::{kcore, redaction, told};
 
 /// An ELF file: whether it was taken for a program.
 pub fn elf(bytes: &[u8]) -> bool {
@@ -17,5 +17,5 @@ pub fn record(bytes: &[u8]) -> bool {
 pub fn capture(bytes: &[u8]) -> usize {
     let files = ["/proc/cmdline", "/proc/self/status", "/proc/kallsyms", "/proc/1/environ"];
     let redacted = files.map(|path| redaction::redacted(path, bytes).len());
-    redacted.iter().sum::<usize>() + kernel_base::abridged(bytes).len()
+    redacted.iter().sum::<usize>() + kcore::abridged(bytes).len()
 }

@@ -41,6 +41,7 @@ mod firmware;
 #[doc(hidden)]
 pub mod fuzz;
 mod hypervisor;
+mod kcore;
 mod kernel;
 pub mod kernel_base;
 mod leaves;

@@ -4,7 +4,7 @@ use tollgate_x86::{Descriptor, Selector};
 
 /// A descriptor as a tool explains it. What the tool does not say is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToldDescriptor {
+pub struct PrintedDescriptor {
     /// Its selector, with RPL 0: its place in the GDT.
     pub selector: u16,
     /// Where the segment begins, as printed.
@@ -23,7 +23,7 @@ pub struct ToldDescriptor {
     pub is_wide: bool,
 }
 
-impl ToldDescriptor {
+impl PrintedDescriptor {
     /// The descriptor of 8 bytes that would be explained so, if all of it is said and there can be one. Of a base the
     /// low 32 bits count.
     pub fn descriptor(&self) -> Option<Descriptor> {
@@ -45,7 +45,7 @@ impl ToldDescriptor {
 
 /// A gate as a tool explains it. What the tool does not say is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToldGate {
+pub struct PrintedGate {
     /// Which entry of the IDT.
     pub vector: u8,
     /// Whether the tool printed other digits in front of the vector.

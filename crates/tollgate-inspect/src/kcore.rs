@@ -10,7 +10,7 @@ const IMAGE: u64 = 0xffff_ffff_8000_0000;
 
 /// What it tells of where the kernel is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Core {
+pub(crate) struct Core {
     /// `KERNELOFFSET` of the note VMCOREINFO (Documentation/admin-guide/kdump/vmcoreinfo.rst).
     pub offset: Option<u64>,
     /// Where the direct map begins: a piece of memory's virtual address less its physical one.
@@ -18,7 +18,7 @@ pub(super) struct Core {
 }
 
 /// Nothing where it is no 64-bit ELF file.
-pub(super) fn parse(bytes: &[u8]) -> Option<Core> {
+pub(crate) fn parse(bytes: &[u8]) -> Option<Core> {
     if !bytes.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
@@ -121,7 +121,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
