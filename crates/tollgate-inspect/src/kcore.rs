@@ -1,9 +1,10 @@
 //! The beginning of `/proc/kcore`, an ELF core file of the running kernel: fs/proc/kcore.c. Pure.
 
+use object::elf::{self, FileHeader64, NoteHeader64, ProgramHeader64};
+use object::{LittleEndian as LE, pod};
+
 /// The note's name.
 const NAME: &[u8] = b"VMCOREINFO\0";
-const PT_LOAD: u32 = 1;
-const PT_NOTE: u32 = 4;
 /// The direct map of all memory lies in the upper half, below the kernel's own image and vmalloc.
 const UPPER_HALF: u64 = 1 << 63;
 const IMAGE: u64 = 0xffff_ffff_8000_0000;
@@ -19,23 +20,26 @@ pub(crate) struct Core {
 
 /// Nothing where it is no 64-bit ELF file.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Core> {
-    if !bytes.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let table = usize::try_from(long(bytes, 32)?).ok()?;
-    let entries = usize::from(u16::from_le_bytes(*bytes.get(56..)?.first_chunk()?));
+    let (header, _) = pod::from_bytes::<FileHeader64<LE>>(bytes).ok()?;
+    let ident = header.e_ident;
+    let is_known =
+        ident.magic == elf::ELFMAG && (ident.class, ident.data) == (elf::ELFCLASS64, elf::ELFDATA2LSB);
+    let table = bytes.get(usize::try_from(header.e_phoff.get(LE)).ok()?..).filter(|_| is_known)?;
+    // A buffer that ends within the table still has its beginning.
+    let count = usize::from(header.e_phnum.get(LE)).min(table.len() / size_of::<ProgramHeader64<LE>>());
+    let (segments, _) = pod::slice_from_bytes::<ProgramHeader64<LE>>(table, count).ok()?;
     let mut core = Core::default();
-    for entry in bytes.get(table..)?.chunks_exact(56).take(entries) {
-        match word(entry, 0)? {
-            PT_NOTE => {
-                let (offset, size) = (long(entry, 8)?, long(entry, 32)?);
+    for segment in segments {
+        match segment.p_type.get(LE) {
+            elf::PT_NOTE => {
+                let (offset, size) = (segment.p_offset.get(LE), segment.p_filesz.get(LE));
                 let notes =
                     usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
                 let size = usize::try_from(size).unwrap_or(usize::MAX).min(notes.len());
                 core.offset = core.offset.or_else(|| kernel_offset(vmcoreinfo(&notes[..size])?));
             }
-            PT_LOAD => {
-                let (virtual_address, physical) = (long(entry, 16)?, long(entry, 24)?);
+            elf::PT_LOAD => {
+                let (virtual_address, physical) = (segment.p_vaddr.get(LE), segment.p_paddr.get(LE));
                 // Pieces that are no memory have a physical address of 0 or -1.
                 let is_memory =
                     virtual_address & UPPER_HALF != 0 && virtual_address < IMAGE && physical != u64::MAX;
@@ -52,16 +56,17 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Core> {
 /// The description of the note with that name.
 fn vmcoreinfo(mut notes: &[u8]) -> Option<&[u8]> {
     loop {
-        let (name_size, size) = (word(notes, 0)? as usize, word(notes, 4)? as usize);
+        let (header, rest) = pod::from_bytes::<NoteHeader64<LE>>(notes).ok()?;
+        let (name_size, size) = (header.n_namesz.get(LE) as usize, header.n_descsz.get(LE) as usize);
         let padded = |size: usize| size.checked_next_multiple_of(4);
-        let description = 12usize.checked_add(padded(name_size)?)?;
-        let name = notes.get(12..12usize.checked_add(name_size)?)?;
+        let name = rest.get(..name_size)?;
+        let description = padded(name_size)?;
         let end = description.checked_add(size)?;
         if name.strip_suffix(b"\0") == NAME.strip_suffix(b"\0") {
             // A buffer that ends within it still has its beginning.
-            return notes.get(description..end.min(notes.len()));
+            return rest.get(description..end.min(rest.len()));
         }
-        notes = notes.get(description.checked_add(padded(size)?)?..)?;
+        notes = rest.get(description.checked_add(padded(size)?)?..)?;
     }
 }
 
@@ -99,10 +104,11 @@ fn file(notes: &[u8], pieces: &[(u64, u64)]) -> Vec<u8> {
     bytes.resize(56, 0);
     bytes.extend((count as u16).to_le_bytes());
     bytes.resize(64, 0);
-    let headers =
-        [(PT_NOTE, 0, 0)].into_iter().chain(pieces.iter().map(|&(at, physical)| (PT_LOAD, at, physical)));
+    let headers = [(elf::PT_NOTE, 0, 0)]
+        .into_iter()
+        .chain(pieces.iter().map(|&(at, physical)| (elf::PT_LOAD, at, physical)));
     for (kind, virtual_address, physical) in headers {
-        bytes.extend(kind.to_le_bytes());
+        bytes.extend(kind.0.to_le_bytes());
         bytes.extend(0u32.to_le_bytes());
         for value in [64 + count * 56, virtual_address, physical, notes.len() as u64, 0, 0] {
             bytes.extend(u64::to_le_bytes(value));
@@ -110,14 +116,6 @@ fn file(notes: &[u8], pieces: &[(u64, u64)]) -> Vec<u8> {
     }
     bytes.extend(notes);
     bytes
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|&bytes| u32::from_le_bytes(bytes))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|&bytes| u64::from_le_bytes(bytes))
 }
 
 #[cfg(test)]
