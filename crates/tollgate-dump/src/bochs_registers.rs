@@ -163,12 +163,12 @@ mod tests {
 
     #[test]
     fn general_registers() {
-        let told = whats(
+        let printed = whats(
             "rax: 00000000_00000001 rcx: 00000000_00000002\nrip: 00000000_c00018fd\neip: 0xc00018fd\neflags 0x00000086: id vip",
         );
-        assert_eq!(told.len(), 5);
-        assert_eq!(told[2], told[3]);
-        assert_eq!(told[4], What::Register { register: Register::RFLAGS, value: 0x86 });
+        assert_eq!(printed.len(), 5);
+        assert_eq!(printed[2], printed[3]);
+        assert_eq!(printed[4], What::Register { register: Register::RFLAGS, value: 0x86 });
         for text in ["rax: the register", "cs: 10, dh=1", "gdtr: base", "eip:", "note: 00000000_00000001"] {
             assert_eq!(whats(text), [], "{text}");
         }
@@ -179,13 +179,13 @@ mod tests {
         fn what_is_printed_is_read(selector: u16, bytes: [u8; 8], base: u64, limit: u16) {
             let descriptor = Descriptor::decode(bytes);
             let raw = u64::from_le_bytes(bytes);
-            let told = whats(&format!("tr:0x{selector:04x}, dh=0x{:08x}, dl=0x{:08x}, valid=1", raw >> 32, raw as u32));
+            let printed = whats(&format!("tr:0x{selector:04x}, dh=0x{:08x}, dl=0x{:08x}, valid=1", raw >> 32, raw as u32));
             let hidden = Hidden {
                 base: descriptor.base.into(), base_bits: 32, limit: descriptor.effective_limit(),
                 rights: descriptor.access_rights(),
             };
             let register = SegmentRegister::Tr;
-            prop_assert_eq!(told, [What::Segment { register, selector: Selector(selector), hidden: Some(hidden) }]);
+            prop_assert_eq!(printed, [What::Segment { register, selector: Selector(selector), hidden: Some(hidden) }]);
             let table = TableRegister::Idt;
             prop_assert_eq!(
                 whats(&format!("idtr:base=0x{base:016x}, limit=0x{limit:x}")),

@@ -75,7 +75,7 @@ fn gdt_entry(sink: &mut Sink, rest: &str) -> bool {
 
 /// What an entry of the GDT says, and what its name says of the form of the table.
 fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Form>)> {
-    let mut told = PrintedDescriptor { selector, kind: kind(rest), ..PrintedDescriptor::default() };
+    let mut printed = PrintedDescriptor { selector, kind: kind(rest), ..PrintedDescriptor::default() };
     let value = |wanted: &str| {
         let found = assignments(rest).find(|(name, _)| *name == wanted);
         found.and_then(|(_, value)| prefixed(value)).map(|hex| hex.value)
@@ -84,7 +84,7 @@ fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Fo
         flag.iter().filter(|(word, _)| rest.contains(word)).map(|(_, bit)| bit).sum::<u16>()
     };
     if rest.starts_with("Code segment") {
-        told.flags = Some(
+        printed.flags = Some(
             0x18 + flags(&[
                 ("Execute/Read", 2),
                 (", Conforming", 4),
@@ -93,26 +93,26 @@ fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Fo
                 ("32-bit", 0x400),
             ]),
         );
-        told.mask = 0x61f;
+        printed.mask = 0x61f;
     } else if rest.starts_with("Data segment") {
-        told.flags = Some(0x10 + flags(&[("Read/Write", 2), (", Expand-down", 4), (", Accessed", 1)]));
-        told.mask = 0x1f;
+        printed.flags = Some(0x10 + flags(&[("Read/Write", 2), (", Expand-down", 4), (", Accessed", 1)]));
+        printed.mask = 0x1f;
     } else if rest.starts_with("<null entry>") {
-        told.raw = Some([0; 8]);
+        printed.raw = Some([0; 8]);
     } else if rest.starts_with("???") {
-        told.raw = Some(raw(rest)?);
+        printed.raw = Some(raw(rest)?);
     } else {
-        told.flags = Some(type_of(rest)?.into());
-        told.mask = 0x1f;
+        printed.flags = Some(type_of(rest)?.into());
+        printed.mask = 0x1f;
         if let Some(at) = rest.find(" at 0x") {
             let (base, length) = rest[at + 4..].split_once(',')?;
-            told.base = Some(prefixed(base)?.value);
-            told.limit = Some(prefixed(word(after(length, "length")?).0)?.value);
+            printed.base = Some(prefixed(base)?.value);
+            printed.limit = Some(prefixed(word(after(length, "length")?).0)?.value);
         }
     }
-    told.base = told.base.or_else(|| value("base"));
-    told.limit = told.limit.or_else(|| value("limit"));
-    Some((told, form(rest)))
+    printed.base = printed.base.or_else(|| value("base"));
+    printed.limit = printed.limit.or_else(|| value("limit"));
+    Some((printed, form(rest)))
 }
 
 /// `??? descriptor hi=0x00000000, lo=0xffff8000`.
@@ -202,11 +202,11 @@ mod tests {
     }
 
     fn descriptors(text: &str) -> Vec<PrintedDescriptor> {
-        let told = whats(text).into_iter().filter_map(|what| match what {
+        let printed = whats(text).into_iter().filter_map(|what| match what {
             What::Descriptor(descriptor) => Some(descriptor),
             _ => None,
         });
-        told.collect()
+        printed.collect()
     }
 
     /// As version 2.6 prints an entry: `bx_dbg_print_descriptor`.
@@ -248,14 +248,14 @@ mod tests {
         fn descriptors_are_read_as_printed(index in 0u16..8192, bytes: [u8; 8]) {
             let descriptor = Descriptor::decode(bytes);
             let text = format!("GDT[0x{:04x}]={}", index * 8, print(&descriptor));
-            let told = descriptors(&text);
-            prop_assert_eq!(told.len(), 1, "{}", text);
-            prop_assert_eq!(told[0].selector, index * 8);
-            if let Some(raw) = told[0].raw {
+            let printed = descriptors(&text);
+            prop_assert_eq!(printed.len(), 1, "{}", text);
+            prop_assert_eq!(printed[0].selector, index * 8);
+            if let Some(raw) = printed[0].raw {
                 prop_assert_eq!(raw, bytes);
             } else {
-                prop_assert_eq!(told[0].base, Some(descriptor.base.into()));
-                prop_assert_eq!(told[0].flags.unwrap() & 0x1f, descriptor.dg_flags() & 0x1f);
+                prop_assert_eq!(printed[0].base, Some(descriptor.base.into()));
+                prop_assert_eq!(printed[0].flags.unwrap() & 0x1f, descriptor.dg_flags() & 0x1f);
             }
         }
 

@@ -85,10 +85,10 @@ cr3: 0x00101000
 cs: 0x0000 ds: 0x0000 ss: 0x0000
 eax: 0x00000000  ebx: 0x00000000  ecx: 0x00000000  edx: 0x00000000
 i/o map: 0x8000";
-        let told = whats(text);
-        assert!(told.contains(&What::TssField { name: "esp0", value: 0xc021_8000 }));
-        assert!(told.contains(&What::TssField { name: "iomap", value: 0x8000 }));
-        assert_eq!(told.len(), 1 + 4 + 1 + 3 + 4 + 1);
+        let printed = whats(text);
+        assert!(printed.contains(&What::TssField { name: "esp0", value: 0xc021_8000 }));
+        assert!(printed.contains(&What::TssField { name: "iomap", value: 0x8000 }));
+        assert_eq!(printed.len(), 1 + 4 + 1 + 3 + 4 + 1);
         let alone = whats("cr3: 0x00101000");
         assert!(
             matches!(alone[..], [What::Register { .. }]),

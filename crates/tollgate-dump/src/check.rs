@@ -16,12 +16,12 @@ const MOST: usize = 256;
 /// TSS BUSY and ACCESSED: set while a system runs.
 const MOVING: u16 = 0x3;
 
-/// Compares what was told twice.
+/// Compares values that were printed twice.
 pub(crate) fn check(state: &mut Joined) {
     let mut found = Found::default();
     found.forms(state);
     for width in [Width::Legacy, Width::Long] {
-        if state.width.width.is_none_or(|told| told == width) {
+        if state.width.width.is_none_or(|printed| printed == width) {
             found.descriptors(state, width);
             found.gates(state, width);
             found.task(state, width);
@@ -113,37 +113,38 @@ impl Found {
         entry: Option<&GdtEntry>,
         before: Option<&GdtEntry>,
     ) {
-        let told = &row.value;
-        let is_extended = told.base.is_some_and(|base| base >> 31 == 0x1_ffff_ffff);
-        let is_data = told.flags.is_some_and(|flags| flags & told.mask & 0x10 != 0);
-        if told.is_wide && is_extended && is_data {
+        let printed = &row.value;
+        let is_extended = printed.base.is_some_and(|base| base >> 31 == 0x1_ffff_ffff);
+        let is_data = printed.flags.is_some_and(|flags| flags & printed.mask & 0x10 != 0);
+        if printed.is_wide && is_extended && is_data {
             self.defect(DefectOf::DgExtendsSign, &row.lines);
         }
-        let is_wide_kind = told.flags.is_some_and(|flags| matches!(flags & told.mask & 0x1f, 2 | 9 | 0xb));
-        if width == Width::Long && is_wide_kind && is_cut(told) {
-            let of = if told.is_wide { DefectOf::DgCutsBase } else { DefectOf::BochsCutsBase };
+        let is_wide_kind =
+            printed.flags.is_some_and(|flags| matches!(flags & printed.mask & 0x1f, 2 | 9 | 0xb));
+        if width == Width::Long && is_wide_kind && is_cut(printed) {
+            let of = if printed.is_wide { DefectOf::DgCutsBase } else { DefectOf::BochsCutsBase };
             self.defect(of, &row.lines);
             if let Some(upper) =
-                state.printed_descriptors.get(&told.selector.wrapping_add(8)).and_then(|rows| rows.last())
+                state.printed_descriptors.get(&printed.selector.wrapping_add(8)).and_then(|rows| rows.last())
                 && (upper.value.kind.starts_with("<Reserved>") || upper.value.raw.is_some())
             {
-                self.defect(if told.is_wide { DefectOf::DgBogusRow } else { of }, &upper.lines);
+                self.defect(if printed.is_wide { DefectOf::DgBogusRow } else { of }, &upper.lines);
             }
         }
         if let Some(descriptor) = entry.and_then(low) {
             let bytes = entry.map_or(&[][..], |entry| &entry.bytes.lines);
             let lines = [&row.lines, bytes].concat();
-            for what in disagreements(told, &descriptor) {
-                self.say(&lines, format!("selector {:04x}: {what}", told.selector));
+            for what in disagreements(printed, &descriptor) {
+                self.say(&lines, format!("selector {:04x}: {what}", printed.selector));
             }
-        } else if let Some((both, told_row)) =
-            before.filter(|_| width == Width::Long).and_then(|entry| upper(entry, told))
+        } else if let Some((both, printed_row)) =
+            before.filter(|_| width == Width::Long).and_then(|entry| upper(entry, printed))
         {
             // The row is the upper half of the entry before: it must at least have the bytes.
-            if both != told_row {
+            if both != printed_row {
                 let what = format!(
-                    "selector {:04x}: the upper half of the base is {told_row:08x} in the row and {both:08x} in the bytes",
-                    told.selector.wrapping_sub(8)
+                    "selector {:04x}: the upper half of the base is {printed_row:08x} in the row and {both:08x} in the bytes",
+                    printed.selector.wrapping_sub(8)
                 );
                 self.say(&row.lines, what);
             }
@@ -158,7 +159,7 @@ impl Found {
         second: &Sourced<PrintedDescriptor>,
     ) {
         let (a, b) = (&first.value, &second.value);
-        let mut what = format!("selector {selector:04x} is told twice and not alike");
+        let mut what = format!("selector {selector:04x} is printed twice with different values");
         let same = |a: Option<u64>, b: Option<u64>| a.is_none() || b.is_none() || a == b;
         let is_alike = same(a.base, b.base) && same(a.limit, b.limit);
         if let (false, Some(first), Some(second)) = (same(a.base, b.base), a.base, b.base) {
@@ -225,11 +226,12 @@ impl Found {
             }
         }
         let in_memory: Vec<_> = task.fields.iter().filter(|_| task.base.is_some()).collect();
-        for (name, told) in &state.printed_tss {
-            let other = in_memory.iter().find(|(field, value)| field == name && value.value != told.value);
+        for (name, printed) in &state.printed_tss {
+            let other = in_memory.iter().find(|(field, value)| field == name && value.value != printed.value);
             if let Some((_, other)) = other {
-                let what = format!("{name} of the TSS is {:x}, and {:x} in memory", told.value, other.value);
-                self.say(told.lines.iter().chain(&other.lines), what);
+                let what =
+                    format!("{name} of the TSS is {:x}, and {:x} in memory", printed.value, other.value);
+                self.say(printed.lines.iter().chain(&other.lines), what);
             }
         }
     }
@@ -242,7 +244,7 @@ impl Found {
             let size = if width == Width::Long { 16 } else { 8 };
             let beyond = |vector: u8| (u64::from(vector) + 1) * size - 1 > u64::from(limit.value);
             for (vector, rows) in state.printed_gates.iter().filter(|(vector, _)| beyond(**vector)) {
-                let what = format!("vector {vector:02x} is told, and IDTR's limit is {:x}", limit.value);
+                let what = format!("vector {vector:02x} is printed, and IDTR's limit is {:x}", limit.value);
                 self.say(limit.lines.iter().chain(&rows[0].lines), what);
             }
         }
@@ -251,7 +253,8 @@ impl Found {
         for (selector, rows) in state.printed_descriptors.iter().filter(|(selector, _)| beyond(**selector)) {
             // An entry that is reserved is what a debugger shows of what is not there.
             if rows[0].value.flags.is_some_and(|flags| flags != 0) {
-                let what = format!("selector {selector:04x} is told, and GDTR's limit is {:x}", limit.value);
+                let what =
+                    format!("selector {selector:04x} is printed, and GDTR's limit is {:x}", limit.value);
                 self.say(limit.lines.iter().chain(&rows[0].lines), what);
             }
         }
@@ -290,7 +293,7 @@ impl Found {
             }
         }
         if state.formats.contains(&Format::BochsTss) && is_long {
-            let lines = state.printed_tss.values().next().map_or(&[][..], |told| &told.lines);
+            let lines = state.printed_tss.values().next().map_or(&[][..], |printed| &printed.lines);
             self.defect(DefectOf::BochsReadsTss32, lines);
         }
         if state.formats.contains(&Format::BochsTables) {
@@ -310,24 +313,24 @@ fn low(entry: &GdtEntry) -> Option<Descriptor> {
 }
 
 /// Whether the row has no more than the low half of a 64-bit base.
-fn is_cut(told: &PrintedDescriptor) -> bool {
-    let is_low = told.base.is_some_and(|base| base <= u64::from(u32::MAX) || base >> 32 == 0xffff_ffff);
-    is_low && (told.is_wide || told.kind.starts_with("32-Bit"))
+fn is_cut(printed: &PrintedDescriptor) -> bool {
+    let is_low = printed.base.is_some_and(|base| base <= u64::from(u32::MAX) || base >> 32 == 0xffff_ffff);
+    is_low && (printed.is_wide || printed.kind.starts_with("32-Bit"))
 }
 
 /// The upper half of a base, in the entry's bytes and in the row that was taken for a descriptor.
 fn upper(entry: &GdtEntry, row: &PrintedDescriptor) -> Option<(u32, u32)> {
     let half = u32::from_le_bytes(entry.bytes.value.get(8..12)?.try_into().ok()?);
-    let told = match row.raw {
+    let printed = match row.raw {
         Some([a, b, c, d, ..]) => u32::from_le_bytes([a, b, c, d]),
         None => upper_base(row.base?, row.limit?),
     };
-    Some((half, told))
+    Some((half, printed))
 }
 
 /// In what a row differs from the descriptor in memory.
-fn disagreements(told: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<String> {
-    if let Some(raw) = told.raw {
+fn disagreements(printed: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<String> {
+    if let Some(raw) = printed.raw {
         let is_same = raw == descriptor.encode();
         return if is_same {
             Vec::new()
@@ -337,45 +340,46 @@ fn disagreements(told: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<Strin
     }
     let mut all = Vec::new();
     // Of a wider base the upper half is not in these 8 bytes.
-    if let Some(base) = told.base.filter(|base| *base as u32 != descriptor.base) {
+    if let Some(base) = printed.base.filter(|base| *base as u32 != descriptor.base) {
         all.push(format!("the base is {base:x} in the row and {:x} in the bytes", descriptor.base));
     }
     // Bochs does not scale the limit of a system segment.
     let limits = [u64::from(descriptor.effective_limit()), u64::from(descriptor.limit)];
-    let limits = if told.is_wide || descriptor.s || told.mask == 0xfff { &limits[..1] } else { &limits[..] };
-    if let Some(limit) = told.limit.filter(|limit| !limits.contains(limit)) {
+    let limits =
+        if printed.is_wide || descriptor.s || printed.mask == 0xfff { &limits[..1] } else { &limits[..] };
+    if let Some(limit) = printed.limit.filter(|limit| !limits.contains(limit)) {
         all.push(format!(
             "the limit is {limit:x} in the row and {:x} in the bytes",
             descriptor.effective_limit()
         ));
     }
     let moving = if descriptor.s { 0x1 } else { 0x2 };
-    let of = |flags: u16| flags & told.mask & !moving;
-    if let Some(flags) = told.flags.filter(|flags| of(*flags) != of(descriptor.dg_flags())) {
-        let (row, bytes) = (flags & told.mask, descriptor.dg_flags() & told.mask);
+    let of = |flags: u16| flags & printed.mask & !moving;
+    if let Some(flags) = printed.flags.filter(|flags| of(*flags) != of(descriptor.dg_flags())) {
+        let (row, bytes) = (flags & printed.mask, descriptor.dg_flags() & printed.mask);
         all.push(format!("the flags are {row:03x} in the row and {bytes:03x} in the bytes"));
     }
     all
 }
 
 /// In what a tool's line differs from the gate in memory.
-fn gate_disagreement(told: &PrintedGate, entry: &IdtEntry) -> Option<String> {
+fn gate_disagreement(printed: &PrintedGate, entry: &IdtEntry) -> Option<String> {
     let bytes = &entry.bytes.value;
     let low = tollgate_x86::Gate::decode(bytes.get(..8)?.try_into().ok()?);
     let high = bytes.get(8..12).and_then(|half| half.try_into().ok()).map_or(0, u32::from_le_bytes);
     let offset = u64::from(high) << 32 | u64::from(low.offset);
-    if let Some(raw) = told.raw {
+    if let Some(raw) = printed.raw {
         return (raw[..] != bytes[..8]).then(|| "the bytes in the row are not those in memory".to_owned());
     }
-    if let Some(told) = told.offset.filter(|told| *told != offset) {
-        return Some(format!("the gate leads to {told:x} in the row and to {offset:x} in the bytes"));
+    if let Some(printed) = printed.offset.filter(|printed| *printed != offset) {
+        return Some(format!("the gate leads to {printed:x} in the row and to {offset:x} in the bytes"));
     }
-    if let Some(Selector(told)) = told.selector.filter(|told| *told != low.selector) {
+    if let Some(Selector(printed)) = printed.selector.filter(|printed| *printed != low.selector) {
         return Some(format!(
-            "the gate's selector is {told:04x} in the row and {} in the bytes",
+            "the gate's selector is {printed:04x} in the row and {} in the bytes",
             low.selector
         ));
     }
-    let dpl = told.dpl.filter(|dpl| *dpl != low.dpl)?;
+    let dpl = printed.dpl.filter(|dpl| *dpl != low.dpl)?;
     Some(format!("the gate's DPL is {dpl} in the row and {} in the bytes", low.dpl))
 }

@@ -25,7 +25,7 @@ pub enum Wrong {
         /// How many.
         digits: usize,
     },
-    /// Words of several widths, so that it cannot be told how many bytes each is.
+    /// Words of several widths, so that the number of bytes of each is unknown.
     MixedWidths {
         /// Digits of the first.
         first: usize,
@@ -72,7 +72,7 @@ impl fmt::Display for Wrong {
             }
             Self::MixedWidths { first, other, word } => write!(
                 f,
-                "{word} has {other} digits after words of {first}; words of one width can be told apart"
+                "{word} has {other} digits after words of {first}; words of one width can be separated"
             ),
             Self::RowTooShort { bytes, characters } => write!(
                 f,

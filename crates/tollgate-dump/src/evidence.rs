@@ -24,9 +24,9 @@ pub(crate) fn of(piece: &Piece) -> Option<Sign> {
         What::Msr { number, value } => of_msr(Msr::of(*number)?, *value),
         What::Gate(gate) => gate.offset.is_some_and(is_large).then_some(LARGE),
         // L is reserved outside long mode, but a table may be made before the mode is entered.
-        What::Descriptor(told) => {
+        What::Descriptor(printed) => {
             let is_long_code =
-                told.flags.is_some_and(|flags| flags & told.mask & 0x200 != 0 && flags & 0x18 == 0x18);
+                printed.flags.is_some_and(|flags| flags & printed.mask & 0x200 != 0 && flags & 0x18 == 0x18);
             is_long_code.then_some((Width::Long, Hint, "a code descriptor has L set"))
         }
         _ => None,

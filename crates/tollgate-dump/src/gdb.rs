@@ -162,11 +162,11 @@ cs             0x10                16
 gs_base        0x0                 0
 cr0            0x80050033          [ PG AM WP NE ET MP PE ]
 efer           0xd01               [ NXE LMA LME SCE ]";
-        let told = whats(text);
-        assert_eq!(told.len(), 7);
-        assert!(told.contains(&What::Msr { number: 0xc000_0080, value: 0xd01 }));
+        let printed = whats(text);
+        assert_eq!(printed.len(), 7);
+        assert!(printed.contains(&What::Msr { number: 0xc000_0080, value: 0xd01 }));
         let register = SegmentRegister::Cs;
-        assert!(told.contains(&What::Segment { register, selector: Selector(0x10), hidden: None }));
+        assert!(printed.contains(&What::Segment { register, selector: Selector(0x10), hidden: None }));
         for text in ["rip", "rip the", "a 0x10", "cs 0x12345", "rip0x10"] {
             assert_eq!(whats(text), [], "{text}");
         }

@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_went_wrong_is_named() {
-        assert_eq!(wrong("ffff0000009bcf0"), None, "too short to be told from a word");
+        assert_eq!(wrong("ffff0000009bcf0"), None, "too short to be distinguished from a word");
         let dump = read(b"ffff0000009bcf0", Some(Format::Hex));
         assert_eq!(dump.complaints[0].wrong, Wrong::OddDigits { word: "ffff0000009bcf0".into(), digits: 15 });
         assert_eq!(

@@ -12,7 +12,7 @@ use crate::piece::{Dump, Heading, Hidden, Named, Piece, SegmentRegister, TableRe
 use crate::printed::PrintedDescriptor;
 use crate::sourced::Sourced;
 
-/// The most states that are told apart.
+/// The most states that are kept apart.
 pub const MAX_STATES: usize = 256;
 /// The most lines that are kept for a value.
 const MAX_LINES: usize = 8;
@@ -26,12 +26,12 @@ const MAX_LOOSE: usize = 1 << 17;
 pub struct Session {
     /// One for each system, in the order of the text.
     pub states: Vec<Joined>,
-    /// From which line on pieces are left out, since there are more states than are told apart.
+    /// From which line on pieces are left out, since there are more states than are kept apart.
     pub cut: Option<usize>,
 }
 
 /// Puts pieces together. A new state begins where a line names another system or another processor, and where something
-/// of which a machine has one is told again with another value: GDTR, IDTR, TR, an MSR of kernel entry, the bytes at an
+/// of which a machine has one is printed again with another value: GDTR, IDTR, TR, an MSR of kernel entry, the bytes at an
 /// address, a gate or system descriptor, or the form of the tables. What changes while a system runs (general registers,
 /// CR3, segment registers, the FS and GS bases) does not begin one: of it the last value counts. An answer of a tool is not
 /// taken apart, unless it disagrees with itself. `width` is what the caller knows of the form of the tables.
@@ -81,13 +81,14 @@ struct State {
 impl State {
     /// Whether the heading names another system or processor than the one that the pieces so far are of.
     fn is_of_another(&self, heading: &Heading) -> bool {
-        let told = match heading.of {
+        let printed = match heading.of {
             Named::System { .. } => &self.system,
             Named::Processor(_) => &self.processor,
         };
-        // What was told before any name may be of anything.
-        let differs =
-            told.as_ref().map_or(matches!(heading.of, Named::System { .. }), |told| told.of != heading.of);
+        // Pieces before any name may belong to any system.
+        let differs = printed
+            .as_ref()
+            .map_or(matches!(heading.of, Named::System { .. }), |printed| printed.of != heading.of);
         self.is_begun && differs
     }
 
@@ -153,21 +154,22 @@ impl State {
                 differs(&table.base, base) || differs(&table.limit, limit)
             }
             What::Segment { register: SegmentRegister::Tr, selector, hidden } => {
-                joined.segments.get(&SegmentRegister::Tr).is_some_and(|told| {
-                    let base = told.base.as_ref().zip(*hidden);
+                joined.segments.get(&SegmentRegister::Tr).is_some_and(|printed| {
+                    let base = printed.base.as_ref().zip(*hidden);
                     let is_other = |((mine, bits), hidden): (&(Sourced<u64>, u32), Hidden)| {
                         *bits == hidden.base_bits && mine.value != hidden.base
                     };
-                    told.selector.value != *selector || base.is_some_and(is_other)
+                    printed.selector.value != *selector || base.is_some_and(is_other)
                 })
             }
             What::Msr { number, value } => {
-                !is_of_a_task(*number) && joined.msrs.get(number).is_some_and(|told| told.value != *value)
+                !is_of_a_task(*number)
+                    && joined.msrs.get(number).is_some_and(|printed| printed.value != *value)
             }
-            What::Descriptor(told) => {
-                let mine = joined.printed_descriptors.get(&told.selector).into_iter().flatten();
-                let mut mine = mine.filter(|mine| mine.value.is_wide == told.is_wide);
-                mine.any(|mine| mine.value.flags.is_some() && is_other(&mine.value, told))
+            What::Descriptor(printed) => {
+                let mine = joined.printed_descriptors.get(&printed.selector).into_iter().flatten();
+                let mut mine = mine.filter(|mine| mine.value.is_wide == printed.is_wide);
+                mine.any(|mine| mine.value.flags.is_some() && is_other(&mine.value, printed))
             }
             What::Gate(gate) => {
                 let mine = joined.printed_gates.get(&gate.vector).into_iter().flatten();
@@ -225,8 +227,8 @@ impl Joined {
             What::Register { register, value } => put(self.registers.entry(*register), *value, line),
             What::Msr { number, value } => put(self.msrs.entry(*number), *value, line),
             What::TssField { name, value } => put(self.printed_tss.entry(name), *value, line),
-            What::Descriptor(told) => {
-                add(self.printed_descriptors.entry(told.selector).or_default(), told, line)
+            What::Descriptor(printed) => {
+                add(self.printed_descriptors.entry(printed.selector).or_default(), printed, line)
             }
             What::Gate(gate) => add(self.printed_gates.entry(gate.vector).or_default(), gate, line),
             What::Form(_) => {}
@@ -258,7 +260,7 @@ impl Joined {
         hidden: Option<&Hidden>,
         line: usize,
     ) {
-        let told = |hidden: &Hidden| {
+        let printed = |hidden: &Hidden| {
             let base = Sourced { value: hidden.base, lines: vec![line] };
             let limit = Sourced { value: hidden.limit, lines: vec![line] };
             (
@@ -267,7 +269,7 @@ impl Joined {
                 Some(Sourced { value: hidden.rights, lines: vec![line] }),
             )
         };
-        let (base, limit, rights) = hidden.map_or((None, None, None), told);
+        let (base, limit, rights) = hidden.map_or((None, None, None), printed);
         let new = Segment { selector: Sourced { value: selector, lines: vec![line] }, base, limit, rights };
         match self.segments.entry(register) {
             Entry::Occupied(mut old) if old.get().selector.value == selector => {
@@ -292,24 +294,24 @@ fn is_of_a_task(number: u32) -> bool {
 
 /// Whether two explanations of an entry, of one tool, cannot be of one table. Data segments of threads move, and BUSY and
 /// ACCESSED bits are set while a system runs.
-fn is_other(mine: &PrintedDescriptor, told: &PrintedDescriptor) -> bool {
-    let mask = mine.mask & told.mask;
+fn is_other(mine: &PrintedDescriptor, printed: &PrintedDescriptor) -> bool {
+    let mask = mine.mask & printed.mask;
     let flags = |of: &PrintedDescriptor| of.flags.unwrap_or_default() & mask;
     let is_system = flags(mine) & 0x10 == 0;
     let moving = if is_system { 0x2 } else { 0x1 };
-    let limits = mine.limit.is_some() && told.limit.is_some() && mine.limit != told.limit;
-    let bases = mine.base.is_some() && told.base.is_some() && mine.base != told.base;
-    (flags(mine) ^ flags(told)) & !moving != 0 || is_system && (limits || bases)
+    let limits = mine.limit.is_some() && printed.limit.is_some() && mine.limit != printed.limit;
+    let bases = mine.base.is_some() && printed.base.is_some() && mine.base != printed.base;
+    (flags(mine) ^ flags(printed)) & !moving != 0 || is_system && (limits || bases)
 }
 
-fn differs<T: PartialEq>(mine: &Option<Sourced<T>>, told: &Option<T>) -> bool {
-    mine.as_ref().zip(told.as_ref()).is_some_and(|(mine, told)| mine.value != *told)
+fn differs<T: PartialEq>(mine: &Option<Sourced<T>>, printed: &Option<T>) -> bool {
+    mine.as_ref().zip(printed.as_ref()).is_some_and(|(mine, printed)| mine.value != *printed)
 }
 
 fn tell<T: PartialEq>(place: &mut Option<Sourced<T>>, value: Option<T>, line: usize) {
     let Some(value) = value else { return };
     match place {
-        Some(told) if told.value == value => again(&mut told.lines, line),
+        Some(printed) if printed.value == value => again(&mut printed.lines, line),
         _ => *place = Some(Sourced { value, lines: vec![line] }),
     }
 }
@@ -322,16 +324,16 @@ fn put<K: Ord>(place: Entry<'_, K, Sourced<u64>>, value: u64, line: usize) {
     }
 }
 
-fn add<T: Clone + PartialEq>(told: &mut Vec<Sourced<T>>, value: &T, line: usize) {
-    let is_room = told.len() < MAX_EXPLANATIONS;
-    match told.iter_mut().find(|told| told.value == *value) {
-        Some(told) => again(&mut told.lines, line),
-        None if is_room => told.push(Sourced { value: value.clone(), lines: vec![line] }),
+fn add<T: Clone + PartialEq>(printed: &mut Vec<Sourced<T>>, value: &T, line: usize) {
+    let is_room = printed.len() < MAX_EXPLANATIONS;
+    match printed.iter_mut().find(|printed| printed.value == *value) {
+        Some(printed) => again(&mut printed.lines, line),
+        None if is_room => printed.push(Sourced { value: value.clone(), lines: vec![line] }),
         None => {}
     }
 }
 
-/// The value was told again.
+/// The value was printed again.
 fn again(lines: &mut Vec<usize>, line: usize) {
     if lines.last() != Some(&line) && lines.len() < MAX_LINES {
         lines.push(line);

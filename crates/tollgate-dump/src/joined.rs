@@ -11,7 +11,7 @@ use crate::piece::{Heading, Register, SegmentRegister};
 use crate::printed::{PrintedDescriptor, PrintedGate};
 use crate::sourced::Sourced;
 
-/// One machine state: what one system, or one processor of it, was told to hold.
+/// One machine state: what one system, or one processor of it, holds according to the text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Joined {
     /// The line that named the system, where one did.
@@ -36,11 +36,11 @@ pub struct Joined {
     pub printed_descriptors: BTreeMap<u16, Vec<Sourced<PrintedDescriptor>>>,
     /// Gates as tools explained them, by vector.
     pub printed_gates: BTreeMap<u8, Vec<Sourced<PrintedGate>>>,
-    /// Fields of the TSS that were told without its address.
+    /// Fields of the TSS that were printed without its address.
     pub printed_tss: BTreeMap<&'static str, Sourced<u64>>,
     /// Model-specific registers, by number.
     pub msrs: BTreeMap<u32, Sourced<u64>>,
-    /// Other registers; of one that was told again the last value.
+    /// Other registers; of one that was printed again the last value.
     pub registers: BTreeMap<Register, Sourced<u64>>,
     /// What does not agree.
     pub contradictions: Vec<Contradiction>,

@@ -106,18 +106,18 @@ fn columns(rest: &str) -> Option<(String, Columns)> {
 }
 
 impl Columns {
-    /// The flags, and which of them are told: all, or what the columns say of them.
+    /// The flags, and which of them are known: all, or those that the columns show.
     fn flags(&self) -> (u16, u16) {
         if let Some(flags) = self.flags {
             return (flags, 0xfff);
         }
         let bit = |is_set: bool, number: u32| u16::from(is_set) << number;
-        let told = self.dpl << 5
+        let printed = self.dpl << 5
             | bit(self.is_present, 7)
             | bit(self.is_long == Some(true), 9)
             | bit(self.is_big, 10)
             | bit(self.is_paged, 11);
-        (told, if self.is_long.is_some() { 0xee0 } else { 0xce0 })
+        (printed, if self.is_long.is_some() { 0xee0 } else { 0xce0 })
     }
 }
 
@@ -164,9 +164,9 @@ mod tests {
         #[test]
         fn what_is_printed_is_read(selector: u16, bytes: [u8; 8], is_wide: bool) {
             let descriptor = Descriptor::decode(bytes);
-            let told = one(&print(selector, &descriptor, is_wide));
-            prop_assert_eq!((told.selector, told.is_wide), (selector, is_wide));
-            prop_assert_eq!(told.descriptor(), Some(descriptor));
+            let printed = one(&print(selector, &descriptor, is_wide));
+            prop_assert_eq!((printed.selector, printed.is_wide), (selector, is_wide));
+            prop_assert_eq!(printed.descriptor(), Some(descriptor));
         }
     }
 

@@ -108,8 +108,8 @@ mod tests {
             "kd> r idtr\nidtr=8003f400\nkd> dt nt!_KIDTENTRY @idtr+0x2e*0x8",
             "kd> dt nt!_KIDTENTRY 8003f570\nnt!_KIDTENTRY",
         ] {
-            let told = whats(&format!("{command}\n{FIELDS}"));
-            assert_eq!(told.last(), Some(&bytes(Some(0x8003_f570), &GATE)), "{command}");
+            let printed = whats(&format!("{command}\n{FIELDS}"));
+            assert_eq!(printed.last(), Some(&bytes(Some(0x8003_f570), &GATE)), "{command}");
         }
         assert_eq!(whats(&format!("ntdll!_KIDTENTRY\n{FIELDS}")), [bytes(None, &GATE)]);
         assert_eq!(whats(FIELDS), [], "without the structure's name");
@@ -134,18 +134,21 @@ mod tests {
     }
 
     #[test]
-    fn a_tss_is_told_in_parts() {
+    fn a_tss_is_printed_in_parts() {
         let fields = "   +0x000 Reserved0        : 0
    +0x004 Rsp0             : 0xfffff801`4af6ec90
    +0x01c Ist              : [8] 0
    +0x066 IoMapBase        : 0x68";
-        let told = whats(&format!("kd> dt nt!_KTSS64 0xfffff8014af63000\n{fields}"));
-        assert_eq!(told.len(), 2);
-        assert_eq!(told[1], bytes(Some(0xffff_f801_4af6_3066), &[0x68, 0]));
-        let told = whats(&format!("nt!_KTSS64\n{fields}"));
-        assert!(told.contains(&What::TssField { name: "rsp0", value: 0xffff_f801_4af6_ec90 }), "{told:?}");
-        assert!(told.contains(&What::TssField { name: "iomap", value: 0x68 }));
-        assert!(!told.iter().any(|what| matches!(what, What::TssField { name: "ist1", .. })));
+        let printed = whats(&format!("kd> dt nt!_KTSS64 0xfffff8014af63000\n{fields}"));
+        assert_eq!(printed.len(), 2);
+        assert_eq!(printed[1], bytes(Some(0xffff_f801_4af6_3066), &[0x68, 0]));
+        let printed = whats(&format!("nt!_KTSS64\n{fields}"));
+        assert!(
+            printed.contains(&What::TssField { name: "rsp0", value: 0xffff_f801_4af6_ec90 }),
+            "{printed:?}"
+        );
+        assert!(printed.contains(&What::TssField { name: "iomap", value: 0x68 }));
+        assert!(!printed.iter().any(|what| matches!(what, What::TssField { name: "ist1", .. })));
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn value(word: &str, unit: usize) -> Option<Option<u64>> {
     hex.filter(|hex| hex.digits == 2 * unit).map(|hex| Some(hex.value))
 }
 
-/// What is wrong with the row, as far as it can be told from what stands behind its words.
+/// What is wrong with the row, as far as the text after its words shows it.
 fn wrong(row: &Row<'_>, gap: usize) -> Option<Wrong> {
     let (next, behind) = word(row.tail);
     let digits = 2 * row.unit;

@@ -22,7 +22,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
     for (name, value) in std::iter::once((first, value)).chain(pairs) {
         if let Some(value) = number(value) {
-            told(sink, name, value);
+            register(sink, name, value);
         }
     }
     true
@@ -36,14 +36,14 @@ fn is_register(name: &str) -> bool {
             || SegmentRegister::of(name).is_some())
 }
 
-fn told(sink: &mut Sink, name: &str, Hex { value, digits }: Hex) {
+fn register(sink: &mut Sink, name: &str, Hex { value, digits }: Hex) {
     const FORMAT: Format = Format::KdRegisters;
     let (table, is_base) = match name {
         "idtr" => (TableRegister::Idt, true),
         "gdtr" => (TableRegister::Gdt, true),
         "idtl" => (TableRegister::Idt, false),
         "gdtl" => (TableRegister::Gdt, false),
-        _ => return told_other(sink, name, value),
+        _ => return other_register(sink, name, value),
     };
     if is_base {
         let form = if digits > 8 { Form::DebuggerWide } else { Form::NarrowTableRegister };
@@ -56,7 +56,7 @@ fn told(sink: &mut Sink, name: &str, Hex { value, digits }: Hex) {
     }
 }
 
-fn told_other(sink: &mut Sink, name: &str, value: u64) {
+fn other_register(sink: &mut Sink, name: &str, value: u64) {
     const FORMAT: Format = Format::KdRegisters;
     if let Some(register) = SegmentRegister::of(name) {
         return match u16::try_from(value) {

@@ -25,7 +25,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     let mut is_read = false;
     while let Some((name, behind)) = rest.split_once(':') {
         let (value, behind) = word(behind);
-        if !told(sink, name.trim_matches(' '), value) {
+        if !register(sink, name.trim_matches(' '), value) {
             return is_read;
         }
         is_read = true;
@@ -52,7 +52,7 @@ fn without_time(text: &str) -> &str {
     text
 }
 
-fn told(sink: &mut Sink, name: &str, value: &str) -> bool {
+fn register(sink: &mut Sink, name: &str, value: &str) -> bool {
     match name {
         "FS" | "GS" | "knlGS" => return base(sink, name, value),
         "RSP" | "RIP" | "ESP" | "EIP" if value.contains(':') => return with_segment(sink, name, value),
@@ -143,12 +143,12 @@ mod tests {
 > [ 2150.391556] FS:  00007fc64cdeb540(0000) GS:ffff9d20d7240000(0000) knlGS:0000000000000000
 > [ 2150.391559] CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033
 > [ 2150.391562] CR2: 000055e43c381608 CR3: 0000000076408000 CR4: 00000000003526f0";
-        let told = whats(text);
-        assert!(told.contains(&What::Register { register: Register::RFLAGS, value: 0x10247 }));
-        assert!(told.contains(&What::Register { register: Register::CR4, value: 0x35_26f0 }));
-        assert!(told.contains(&What::Msr { number: 0xc000_0101, value: 0xffff_9d20_d724_0000 }));
+        let printed = whats(text);
+        assert!(printed.contains(&What::Register { register: Register::RFLAGS, value: 0x10247 }));
+        assert!(printed.contains(&What::Register { register: Register::CR4, value: 0x35_26f0 }));
+        assert!(printed.contains(&What::Msr { number: 0xc000_0101, value: 0xffff_9d20_d724_0000 }));
         let register = SegmentRegister::Ss;
-        assert!(told.contains(&What::Segment { register, selector: Selector(0x18), hidden: None }));
+        assert!(printed.contains(&What::Segment { register, selector: Selector(0x18), hidden: None }));
         assert_eq!(read(text.as_bytes(), None).lines.foreign, 0);
     }
 

@@ -138,7 +138,7 @@ mod tests {
             let expected: Option<Vec<u8>> = (0..length as u64)
                 .map(|i| base.checked_add(at)?.checked_add(i).and_then(|address| model.get(&address).copied()))
                 .collect();
-            let read = memory.read(base + at, length).map(|told| told.value);
+            let read = memory.read(base + at, length).map(|printed| printed.value);
             prop_assert_eq!(read, expected.filter(|bytes| !bytes.is_empty()));
         }
     }

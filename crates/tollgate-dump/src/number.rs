@@ -70,7 +70,7 @@ pub(crate) fn after<'a>(text: &'a str, before: &str) -> Option<&'a str> {
 }
 
 /// `name=value` pairs, in their order: spaces may stand on either side of the sign, and a name ends before a space, a
-/// comma or a colon. Whatever stands between pairs is passed over.
+/// comma or a colon. Text between pairs is skipped.
 pub(crate) fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -105,7 +105,7 @@ fn others(sink: &mut Sink, first: &str, text: &str) -> bool {
     }
     for (name, value) in assignments(text) {
         if let Some(value) = value_of(name, value) {
-            told(sink, name, value);
+            register(sink, name, value);
         }
     }
     true
@@ -117,7 +117,7 @@ fn is_extended(name: &str) -> bool {
         .is_some_and(|number| number.parse::<u8>().is_ok_and(|number| (16..32).contains(&number)))
 }
 
-fn told(sink: &mut Sink, name: &str, value: Hex) {
+fn register(sink: &mut Sink, name: &str, value: Hex) {
     if name == "EFER" {
         sink.push(FORMAT, What::Msr { number: Msr::Efer.number(), value: value.value });
     } else if let Some(register) = Register::of(name) {
@@ -155,11 +155,11 @@ mod tests {
             assert!(dump.lines.foreign <= 1, "{:?}", dump.lines);
             assert!(dump.pieces.iter().all(|piece| piece.format == FORMAT), "{dump:?}");
         }
-        let told = whats(LONG);
-        assert!(told.contains(&What::Msr { number: 0xc000_0080, value: 0xd01 }));
-        assert!(told.contains(&What::Register { register: Register::CPL, value: 0 }));
+        let printed = whats(LONG);
+        assert!(printed.contains(&What::Msr { number: 0xc000_0080, value: 0xd01 }));
+        assert!(printed.contains(&What::Register { register: Register::CPL, value: 0 }));
         let table = TableRegister::Gdt;
-        assert!(told.contains(&What::TableRegister {
+        assert!(printed.contains(&What::TableRegister {
             table,
             base: Some(0xffff_fe00_0000_1000),
             limit: Some(0x7f)
@@ -190,11 +190,11 @@ mod tests {
             };
             let text = format!("FS ={selector:04x} {base:0digits$x} {limit:08x} {flags:08x}");
             let register = SegmentRegister::Fs;
-            let told = What::Segment { register, selector: Selector(selector), hidden: Some(hidden) };
-            prop_assert_eq!(whats(&text), [told]);
+            let printed = What::Segment { register, selector: Selector(selector), hidden: Some(hidden) };
+            prop_assert_eq!(whats(&text), [printed]);
             let text = format!("IDT=     {base:0digits$x} {limit:08x}");
-            let told = What::TableRegister { table: TableRegister::Idt, base: Some(base), limit: Some(limit) };
-            prop_assert_eq!(whats(&text), [told]);
+            let printed = What::TableRegister { table: TableRegister::Idt, base: Some(base), limit: Some(limit) };
+            prop_assert_eq!(whats(&text), [printed]);
         }
     }
 }

@@ -157,8 +157,8 @@ impl Joined {
             let value = bytes.value.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
             Some(Sourced { value, lines: bytes.lines })
         };
-        let told = |field: &Field| in_memory(field).or_else(|| self.printed_tss.get(field.name).cloned());
-        fields.iter().filter_map(|field| Some((field.name, told(field)?))).collect()
+        let printed = |field: &Field| in_memory(field).or_else(|| self.printed_tss.get(field.name).cloned());
+        fields.iter().filter_map(|field| Some((field.name, printed(field)?))).collect()
     }
 }
 

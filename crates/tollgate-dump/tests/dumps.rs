@@ -84,7 +84,7 @@ fn windows_2000(state: &Joined) {
         Some((0x8004_2000, Origin::Explained))
     );
     assert_eq!(task.limit.as_ref().unwrap().0.value, 0x20ab);
-    let field = |name| task.fields.iter().find(|(field, _)| *field == name).map(|(_, told)| told.value);
+    let field = |name| task.fields.iter().find(|(field, _)| *field == name).map(|(_, known)| known.value);
     assert_eq!((field("ss0"), field("esp0"), field("cr3")), (Some(0x10), Some(0x8087_3c00), Some(0x39000)));
     let bytes = state.memory.read(0x8004_2000, Tss32::SIZE).unwrap().value;
     let tss = Tss32::decode(bytes.try_into().unwrap());
@@ -101,7 +101,7 @@ fn windows_xp(state: &Joined) {
     assert!(state.heading.as_ref().unwrap().text.contains("Windows XP Professional SP2"));
     assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Legacy), false));
     assert_eq!(state.width.reasons[0].weight, Weight::Hint);
-    let msrs: Vec<(u32, u64)> = state.msrs.iter().map(|(number, told)| (*number, told.value)).collect();
+    let msrs: Vec<(u32, u64)> = state.msrs.iter().map(|(number, known)| (*number, known.value)).collect();
     assert_eq!(msrs, [(0x174, 8), (0x175, 0xf7a3_4000), (0x176, 0x8086_5710)]);
     assert!(state.memory.is_empty() && state.printed_descriptors.is_empty());
 }
@@ -198,7 +198,7 @@ fn bochs_in_both_modes() {
     assert_eq!(defects(&state), [DefectOf::BochsLeavesOut]);
     let task = state.task(Width::Legacy);
     assert_eq!(task.base.map(|(base, _)| base.value), Some(0xc000_7320));
-    let field = |name| task.fields.iter().find(|(field, _)| *field == name).map(|(_, told)| told.value);
+    let field = |name| task.fields.iter().find(|(field, _)| *field == name).map(|(_, known)| known.value);
     assert_eq!((field("ss0"), field("esp0"), field("iomap")), (Some(0x10), Some(0xc009_f000), Some(0x6c)));
     assert_eq!(state.printed_gates[&0x80][0].value.dpl, Some(3));
     assert_eq!(state.memory.read(0xc000_0900, 8).unwrap().value, [0; 8], "the row that shows its bytes");
@@ -303,7 +303,7 @@ fn what_does_not_agree_is_said_with_its_lines() {
     );
     assert_eq!(
         said("idtr=8003f400 idtl=7f\n2e:  808655ce nt!KiSystemService\n"),
-        [(vec![1, 2], "vector 2e is told, and IDTR's limit is 7f".to_owned())]
+        [(vec![1, 2], "vector 2e is printed, and IDTR's limit is 7f".to_owned())]
     );
     let tss = "0020 c7ef7944 0000206b TSS32 Busy 0 Nb By P  Nl 0000008b\n";
     let qemu = "TR =0020 c7ef7940 0000206b 00008b00 DPL=0 TSS32-busy\n";

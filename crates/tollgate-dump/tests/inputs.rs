@@ -101,8 +101,8 @@ fn spoil(numbers: &mut Numbers, lines: &[&str], text: &mut Vec<u8>) {
 
 #[test]
 fn spoiled_sessions_are_taken() {
-    let told = std::env::var("TOLLGATE_FUZZ_INPUTS").ok().map(|count| count.parse::<u64>().unwrap());
-    let count = told.unwrap_or(10_000);
+    let count = std::env::var("TOLLGATE_FUZZ_INPUTS").ok().map(|count| count.parse::<u64>().unwrap());
+    let count = count.unwrap_or(10_000);
     let lines = lines();
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ count);
     let (mut text, mut found) = (Vec::new(), 0);

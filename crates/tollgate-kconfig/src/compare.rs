@@ -1,4 +1,4 @@
-//! Configurations counted by area, and held side by side.
+//! Counts configurations by area, and compares them.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ pub struct Difference<'a> {
     pub formerly: Vec<Option<&'a str>>,
 }
 
-/// What differs, by area in the order of [`AREAS`]; in an area what moves prices first, in the order of the
+/// The differences, by area in the order of [`AREAS`]; in an area what affects latencies first, in the order of the
 /// table, then the others by name.
 pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> {
     let number = configurations.len();
@@ -135,7 +135,7 @@ fn differing(row: Difference<'_>) -> Option<Difference<'_>> {
     Some(Difference { kind: if nothing_on { Kind::Offered } else { Kind::Set }, ..row })
 }
 
-/// Where it stands: the number of its area, and of its entry where that moves prices.
+/// Its place: the number of its area, and of its entry where that affects latencies.
 fn place(difference: &Difference) -> (usize, usize) {
     let area = AREAS.iter().position(|area| std::ptr::eq(area, difference.area));
     let moving = difference.entry.filter(|entry| entry.moves.is_some());
@@ -156,7 +156,7 @@ mod tests {
     }
 
     /// The option, what each has, and how they differ.
-    fn told<'a>(differences: &'a [Difference]) -> Vec<(&'a str, String, Kind)> {
+    fn shown<'a>(differences: &'a [Difference]) -> Vec<(&'a str, String, Kind)> {
         let show = |value: &Option<&Value>| value.map_or("-".to_owned(), ToString::to_string);
         let all = |it: &Difference| it.values.iter().map(show).collect::<Vec<_>>().join(" ");
         differences.iter().map(|it| (it.name, all(it), it.kind)).collect()
@@ -168,7 +168,7 @@ mod tests {
         let new =
             read("CONFIG_MITIGATION_PAGE_TABLE_ISOLATION=y\n# CONFIG_MITIGATION_RETPOLINE is not set\n");
         let differences = compare(&[&old, &new]);
-        assert_eq!(told(&differences), [("MITIGATION_RETPOLINE", "y n".to_owned(), Kind::Set)]);
+        assert_eq!(shown(&differences), [("MITIGATION_RETPOLINE", "y n".to_owned(), Kind::Set)]);
         assert_eq!(differences[0].formerly, [Some("RETPOLINE"), None]);
     }
 
@@ -185,7 +185,7 @@ mod tests {
         let two = read("CONFIG_C=y\nCONFIG_D=7\n");
         let differences = compare(&[&one, &two]);
         assert_eq!(
-            told(&differences),
+            shown(&differences),
             [
                 ("A", "n -".to_owned(), Kind::Offered),
                 ("B", "y -".to_owned(), Kind::Set),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_prices_comes_first() {
+    fn what_affects_latencies_comes_first() {
         let one = read("CONFIG_HZ=250\nCONFIG_SCHED_A=y\nCONFIG_PREEMPT=y\nCONFIG_SND=y\n");
         let two = read("CONFIG_HZ=1000\nCONFIG_SECCOMP=y\n");
         let differences = compare(&[&one, &two]);

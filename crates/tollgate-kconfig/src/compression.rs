@@ -1,4 +1,4 @@
-//! The compressions that configurations and kernel images come in, told by their first bytes as
+//! The compressions that configurations and kernel images come in, recognised by their first bytes as
 //! `scripts/extract-vmlinux` does.
 
 use std::fmt;
@@ -16,7 +16,7 @@ pub enum Compression {
     Lz4,
     /// zstd(1), RFC 8878.
     Zstd,
-    /// lz4(1), the frame that it writes unless told `-l`.
+    /// lz4(1), the frame that it writes unless `-l` is given.
     Lz4Frame,
     /// bzip2(1).
     Bzip2,

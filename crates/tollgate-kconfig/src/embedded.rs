@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_searched_is_told_from_what_has_none() {
+    fn an_unsearched_end_is_no_lack_of_a_configuration() {
         let most = 2 * STEP as u64;
         let of = |bytes: usize| find(&mut vec![0; bytes].as_slice(), most);
         assert_eq!(of(2 * STEP), Ok(Err(all(most))));

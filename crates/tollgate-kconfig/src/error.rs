@@ -102,10 +102,10 @@ fn without(release: Option<&str>) -> String {
     }
 }
 
-/// What reading ran into: the words of the compression that could not be unpacked, or the kernel's.
+/// The error of a read: that of a compression that could not be unpacked, or the kernel's.
 pub(crate) fn io_error(error: io::Error) -> ConfigError {
-    if let Some(told) = error.get_ref().and_then(|inner| inner.downcast_ref::<ConfigError>()) {
-        return told.clone();
+    if let Some(known) = error.get_ref().and_then(|inner| inner.downcast_ref::<ConfigError>()) {
+        return known.clone();
     }
     let text = error.to_string();
     let plain = text.rfind(" (os error ").map_or(text.as_str(), |at| &text[..at]).to_owned();

@@ -16,7 +16,7 @@ const KERNEL_VERSION: usize = 0x20e;
 const PAYLOAD_OFFSET: usize = 0x248;
 const PAYLOAD_LENGTH: usize = 0x24c;
 const SECTOR: u64 = 512;
-/// The payload's place is told from this version of the protocol on.
+/// The header has the payload's place from this version of the protocol on.
 const WITH_PAYLOAD: u16 = 0x208;
 /// No kernel is larger.
 const MOST: u64 = 1 << 28;

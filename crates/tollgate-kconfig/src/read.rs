@@ -1,4 +1,4 @@
-//! From a file's bytes to a configuration: what the file is, told by its first bytes, and what is within it.
+//! From a file's bytes to a configuration: its first bytes say what it is, and so what is within it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Cursor, Read};
@@ -51,7 +51,7 @@ pub fn open(path: &Path) -> Result<Reading, ConfigError> {
     read(file)
 }
 
-/// The file, if it is one, or a pipe that somebody writes to. Without waiting: a named pipe may have no writer.
+/// The file, if it is one, or a pipe with a writer. Opening does not wait: a named pipe may have no writer.
 fn regular(path: &Path) -> Result<File, ConfigError> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);

@@ -229,13 +229,13 @@ mod tests {
         assert_eq!(parse(b""), Err(ConfigError::Empty));
         assert_eq!(parse(b"# only\n\n# comments\n"), Err(ConfigError::NoOptions));
         let prose = parse(b"# a comment\nSome prose.\nCONFIG_A=y\nand more\n");
-        let told = ConfigError::NoConfiguration {
+        let error = ConfigError::NoConfiguration {
             options: 1,
             others: 2,
             line: 2,
             excerpt: "Some prose.".to_owned(),
         };
-        assert_eq!(prose, Err(told));
+        assert_eq!(prose, Err(error));
     }
 
     #[test]

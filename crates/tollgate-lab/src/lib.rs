@@ -1,5 +1,5 @@
 //! A small kernel that sets up descriptor tables, a TSS and the MSRs of kernel entry, and crosses the rings by every
-//! mechanism without an operating system, so that the processor's share of a latency can be told from the kernel's.
+//! mechanism without an operating system, so that the processor's share of a latency is known apart from the kernel's.
 //!
 //! [`guest`] is that kernel and its experiments. Three engines run it: [`Kvm`], [`Qemu`], and an [`Interpreter`] that
 //! needs nothing. [`run()`] chooses an engine, repeats the experiments on machine after machine, and returns typed

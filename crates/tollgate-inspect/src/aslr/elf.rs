@@ -276,10 +276,10 @@ fn flags_of<D: Dyn<Endian = LE>>(entries: &[D]) -> Flags {
             (elf::DT_NULL, _) => break,
             (elf::DT_BIND_NOW, _) => flags.now = true,
             (elf::DT_SONAME, _) => flags.is_library = true,
-            (elf::DT_FLAGS, value) => flags.now |= value & u64::from(elf::DF_BIND_NOW.0) != 0,
+            (elf::DT_FLAGS, value) => flags.now |= value & elf::DF_BIND_NOW.0 != 0,
             (elf::DT_FLAGS_1, value) => {
-                flags.now |= value & u64::from(elf::DF_1_NOW.0) != 0;
-                flags.pie |= value & u64::from(elf::DF_1_PIE.0) != 0;
+                flags.now |= value & elf::DF_1_NOW.0 != 0;
+                flags.pie |= value & elf::DF_1_PIE.0 != 0;
             }
             _ => {}
         }
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn kinds() {
-        let dynamic: Vec<u8> = [elf::DT_FLAGS_1.0 as u64, u64::from(elf::DF_1_PIE.0 | elf::DF_1_NOW.0), 0, 0]
+        let dynamic: Vec<u8> = [elf::DT_FLAGS_1.0 as u64, elf::DF_1_PIE.0 | elf::DF_1_NOW.0, 0, 0]
             .map(u64::to_le_bytes)
             .concat();
         let two = 64 + 2 * 56;
