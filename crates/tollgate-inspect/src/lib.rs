@@ -13,6 +13,7 @@
 //! The rooms, from the ground up:
 //! - `answer`: a value with its source, or one of the three reasons. `machine`: where files are read and calls
 //!   made. `tree`: a captured tree, which nothing leads out of. `told`: what such a tree keeps beside the files.
+//! - `kcore`: the two addresses that a core file of the running kernel shows.
 //! - `recorder`, `redaction`, `capture`: a note of all that is read, what is left out of it, and the tree made of it.
 //! - `text`: parsers of the formats that several rooms meet. `calls`: what the system calls say. `leaves`: what
 //!   CPUID says; `timed`: how long it takes.

@@ -12,6 +12,11 @@ const MEMORY: usize = 16 << 20;
 const INSTRUCTIONS: u64 = 50_000_000;
 /// The time limit of one machine.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// The time limit of all machines together: after it no new machine is begun. KVM's emulator can end a machine in every
+/// experiment.
+const ALL_TOGETHER: Duration = Duration::from_secs(4);
+/// The same where instructions are counted: their number bounds a run, and the result must not depend on the load.
+const ALL_COUNTED: Duration = Duration::from_secs(60);
 /// Rounds on each machine, where the clock shows time: one cold round, and ten that count.
 const TIMED_ROUNDS: u32 = 11;
 
@@ -54,6 +59,8 @@ pub(crate) struct Chosen {
     pub(crate) emulated: Option<String>,
     /// Rounds on each machine. Where the clock shows time the first one is cold and does not count.
     pub(crate) rounds: u32,
+    /// The time limit of all machines together.
+    pub(crate) limit: Duration,
 }
 
 /// The guest's machine, with the processor of a vendor where the engine can choose.
@@ -70,7 +77,7 @@ pub(crate) fn choose(choice: EngineChoice) -> Result<Chosen, LabError> {
         EngineChoice::Interpreter => Ok(interpreter(Vec::new())),
         EngineChoice::Qemu => {
             let engine = Box::new(Qemu::find()?.with(Accelerator::Tcg { icount: true }));
-            Ok(Chosen { engine, notes: Vec::new(), emulated: None, rounds: 1 })
+            Ok(Chosen { engine, notes: Vec::new(), emulated: None, rounds: 1, limit: ALL_COUNTED })
         }
         EngineChoice::QemuKvm => {
             let qemu = Qemu::find()?;
@@ -88,7 +95,7 @@ pub(crate) fn choose(choice: EngineChoice) -> Result<Chosen, LabError> {
 }
 
 fn interpreter(notes: Vec<EngineNote>) -> Chosen {
-    Chosen { engine: Box::new(Interpreter), notes, emulated: None, rounds: 1 }
+    Chosen { engine: Box::new(Interpreter), notes, emulated: None, rounds: 1, limit: ALL_COUNTED }
 }
 
 fn kvm() -> Result<Chosen, LabError> {
@@ -99,7 +106,7 @@ fn kvm() -> Result<Chosen, LabError> {
     };
     let notes = emulated.iter().map(|why| EngineNote::Emulated { why: why.clone() }).collect();
     let rounds = if emulated.is_some() { 1 } else { TIMED_ROUNDS };
-    Ok(Chosen { engine: Box::new(kvm), notes, emulated, rounds })
+    Ok(Chosen { engine: Box::new(kvm), notes, emulated, rounds, limit: ALL_TOGETHER })
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Runs experiments on machine after machine, and collects their results.
 
-use std::time::Duration;
-
 use tollgate_x86::Vendor;
 
 use crate::engines::{Chosen, EngineChoice, EngineNote, choose, machine};
@@ -16,8 +14,6 @@ const MACHINES: usize = 6;
 const OPERATIONS: u32 = 100;
 /// The same where an emulator executes them: each takes a thousand times as long, and no figure is shown.
 const FEW: u32 = 10;
-/// The time limit of all machines together: after it no new machine is begun.
-const ALL_TOGETHER: Duration = Duration::from_secs(4);
 
 /// The results of a run of the guest.
 #[derive(Debug, Clone)]
@@ -73,14 +69,14 @@ pub fn run(
     vendor: Option<Vendor>,
     interrupted: &dyn Fn() -> Option<i32>,
 ) -> Result<Results, LabError> {
-    let Chosen { engine, notes, emulated, rounds } = choose(choice)?;
+    let Chosen { engine, notes, emulated, rounds, limit } = choose(choice)?;
     let schedule = Schedule {
         experiments,
         engine: engine.as_ref(),
         machine: machine(vendor),
         emulated: emulated.as_deref(),
         rounds,
-        budget: Budget::new(ALL_TOGETHER),
+        budget: Budget::new(limit),
         interrupted,
     };
     let mut results = schedule.once()?;
