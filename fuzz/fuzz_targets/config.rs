@@ -5,5 +5,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = tollgate_inspect::fuzz::configuration(bytes);
+    let _ = tollgate_kconfig::read(bytes);
 });

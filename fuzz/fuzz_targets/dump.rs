@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tollgate_inspect::dump::{FORMATS, fuzz, join, read};
+use tollgate_dump::{FORMATS, fuzz, join, read};
 
 fuzz_target!(|text: &[u8]| {
     fuzz(text);

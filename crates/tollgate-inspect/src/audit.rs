@@ -2,11 +2,12 @@
 //! this thread leaves the fast path for it (`TIF_SYSCALL_AUDIT`); what is seen are hints.
 //! Source: kernel/auditsc.c, Documentation/admin-guide/kernel-parameters.txt.
 
+use tollgate_kconfig::parameter;
 use tollgate_model::{Fact, Unknown};
 
 use crate::kernel::command_line_text;
 use crate::machine::{Answer, Machine, fact, found};
-use crate::text::{digits, parameter};
+use crate::text::digits;
 
 const LOGIN: &str = "/proc/self/loginuid";
 const SESSION: &str = "/proc/self/sessionid";

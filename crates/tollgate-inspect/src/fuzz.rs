@@ -1,16 +1,11 @@
 //! The readers of untrusted input that have no public way in by bytes: for generated inputs.
 
 use crate::aslr::elf_of;
-use crate::{config, kernel_base, redaction, told};
+use crate::{kcore, redaction, told};
 
 /// An ELF file: whether it was taken for a program.
 pub fn elf(bytes: &[u8]) -> bool {
     elf_of(&bytes).is_ok()
-}
-
-/// A kernel configuration, plain, compressed or in a kernel image: whether there was one.
-pub fn configuration(bytes: &[u8]) -> bool {
-    config::read(bytes).is_ok()
 }
 
 /// What a captured tree keeps beside its files: whether it could be read.
@@ -22,5 +17,5 @@ pub fn record(bytes: &[u8]) -> bool {
 pub fn capture(bytes: &[u8]) -> usize {
     let files = ["/proc/cmdline", "/proc/self/status", "/proc/kallsyms", "/proc/1/environ"];
     let redacted = files.map(|path| redaction::redacted(path, bytes).len());
-    redacted.iter().sum::<usize>() + kernel_base::abridged(bytes).len()
+    redacted.iter().sum::<usize>() + kcore::abridged(bytes).len()
 }

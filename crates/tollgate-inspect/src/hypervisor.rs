@@ -1,6 +1,7 @@
 //! The hypervisors below this kernel: all that can be seen, because each adds to the price of what it traps.
 //! A hypervisor that hides, and one below a hypervisor that does not tell of it, cannot be seen from here.
 
+use tollgate_kconfig::parameters;
 use tollgate_model::{Fact, Unknown};
 
 use crate::firmware;
@@ -8,7 +9,7 @@ use crate::kernel::command_line_text;
 use crate::leaves::{Bit, Register};
 use crate::machine::{Answer, Machine, fact, found};
 use crate::processor::{flags, told};
-use crate::text::{kernel_bool, parameters};
+use crate::text::kernel_bool;
 use crate::uname::release_text;
 
 const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";

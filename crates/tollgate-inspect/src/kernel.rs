@@ -1,10 +1,11 @@
 //! Which kernel this is, how it was started, and what it allows.
 
+use tollgate_kconfig::parameter;
 use tollgate_model::{Fact, Unknown};
 
 use crate::machine::{Answer, Machine, fact, found};
 use crate::sandbox;
-use crate::text::{kernel_bool, marked, parameter};
+use crate::text::{kernel_bool, marked};
 use crate::uname::{release_text, version_text};
 
 const COMMAND_LINE: &str = "/proc/cmdline";
@@ -129,7 +130,7 @@ pub(crate) fn mitigation_parameters(machine: &Machine) -> Fact {
     ];
     fact(command_line_text(machine).map(|line| {
         line.map(|text| {
-            let chosen = crate::text::parameters(&text).filter(|(name, _)| NAMES.contains(name));
+            let chosen = tollgate_kconfig::parameters(&text).filter(|(name, _)| NAMES.contains(name));
             let shown = |(name, value): (&str, Option<&str>)| match value {
                 Some(value) => format!("{name}={value}"),
                 None => name.to_owned(),

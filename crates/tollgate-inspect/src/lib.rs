@@ -13,6 +13,7 @@
 //! The rooms, from the ground up:
 //! - `answer`: a value with its source, or one of the three reasons. `machine`: where files are read and calls
 //!   made. `tree`: a captured tree, which nothing leads out of. `told`: what such a tree keeps beside the files.
+//! - `kcore`: the two addresses that a core file of the running kernel shows.
 //! - `recorder`, `redaction`, `capture`: a note of all that is read, what is left out of it, and the tree made of it.
 //! - `text`: parsers of the formats that several rooms meet. `calls`: what the system calls say. `leaves`: what
 //!   CPUID says; `timed`: how long it takes.
@@ -22,8 +23,7 @@
 //! - `streams`: whether standard output can be written to.
 //! - `registry`: the tables of all facts, one a subject; the only list of their names. `allowance`: what may be
 //!   taken here.
-//! - [`config`]: kernel configurations, counted and compared. [`dump`]: what debuggers, emulators and assemblers
-//!   print of the tables that a kernel is entered by. Each stands by itself.
+//! - `running_config`: the configuration of the kernel that a machine runs, read by `tollgate-kconfig`.
 //! - `ring3`, `ring0`, `mechanisms`: what this machine shows of those tables, and the ways into its kernel.
 //! - [`kernel_base`]: whether the kernel itself was moved. [`aslr`]: how many bits of a program's addresses are
 //!   random, measured.
@@ -38,13 +38,12 @@ mod calls;
 mod capture;
 mod cgroup;
 mod clock;
-pub mod config;
 mod container;
-pub mod dump;
 mod firmware;
 #[doc(hidden)]
 pub mod fuzz;
 mod hypervisor;
+mod kcore;
 mod kernel;
 pub mod kernel_base;
 mod leaves;
@@ -65,6 +64,7 @@ mod registry;
 mod ring0;
 mod ring3;
 mod rseq;
+mod running_config;
 mod sandbox;
 mod storage;
 mod streams;
@@ -87,5 +87,6 @@ pub use registry::{
 };
 pub use ring0::{Region, Tables, msrs, tables};
 pub use ring3::{Attempt, Ring3, TableRegister, Told, is_dummy, ring3};
+pub use running_config::{RunningConfig, Tried, running_config};
 pub use streams::standard_output_is_closed;
 pub use told::TreeError;

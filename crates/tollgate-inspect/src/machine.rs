@@ -13,14 +13,12 @@ use tollgate_model::Unknown;
 pub(crate) use crate::answer::{Answer, Found, fact, found, unknown};
 use crate::answer::{why, why_not};
 use crate::leaves::Leaves;
-use crate::recorder::{Manner, Recorder};
-use crate::told::{Outcome, Told, TreeError};
-use crate::tree::Tree;
+use crate::recorder::{Manner, Outcome, Recorder};
+use crate::told::{Told, TreeError};
+use crate::tree::{MAX_ENTRIES, Tree};
 
 /// The most that is read of a file that is read whole. No file that a fact needs comes near.
 const MAX_FILE: u64 = 1 << 20;
-/// The most entries of a directory that are looked at.
-pub(crate) const MAX_ENTRIES: usize = 4096;
 
 /// A machine whose facts can be read: the one at hand, or a captured tree.
 #[derive(Debug, Clone)]

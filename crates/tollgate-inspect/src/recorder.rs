@@ -6,9 +6,9 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::redaction::redacted;
-use crate::told::Outcome;
 
 /// In which way something was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,6 +22,16 @@ pub(crate) enum Manner {
     Link,
     /// Whether it is there.
     Look,
+}
+
+/// What a call said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Outcome {
+    /// It succeeded with this.
+    Value(Value),
+    /// It failed with this error.
+    Errno(i32),
 }
 
 /// What was seen at one path.

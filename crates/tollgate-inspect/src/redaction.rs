@@ -1,7 +1,7 @@
 //! What a capture leaves out of the files that it copies: whatever no fact is read from and is nobody's
 //! business.
 
-use crate::kernel_base;
+use crate::kcore;
 
 /// The beginning of `/proc/kallsyms` that is looked through for the kernel's own beginning.
 const FIRST_SYMBOLS: usize = 16;
@@ -12,7 +12,7 @@ pub(crate) fn redacted(path: &str, bytes: &[u8]) -> Vec<u8> {
         "/proc/cmdline" => before_init(bytes).to_vec(),
         "/proc/self/status" => without_keys(bytes, &["Name", "Groups"]),
         "/proc/kallsyms" => first_symbols(bytes),
-        "/proc/kcore" => kernel_base::abridged(bytes),
+        "/proc/kcore" => kcore::abridged(bytes),
         "/proc/timer_list" => with_words(bytes, b".nohz"),
         _ if path.ends_with("/environ") => container_variables(bytes),
         _ => bytes.to_vec(),

@@ -73,33 +73,6 @@ pub(crate) fn marked(text: &str, open: char, close: char) -> Option<&str> {
     (!choice.is_empty() && marked.next().is_none()).then_some(choice)
 }
 
-/// The parameters on a kernel command line; what is after `--` is for the first process. Double quotes keep
-/// white space inside a value: `next_arg` in lib/cmdline.c.
-pub(crate) fn parameters(command_line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
-    let mut rest = command_line;
-    let words = std::iter::from_fn(move || {
-        rest = rest.trim_start();
-        let mut quoted = false;
-        let end = rest.find(|c: char| {
-            quoted ^= c == '"';
-            c.is_whitespace() && !quoted
-        });
-        let (word, tail) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = tail;
-        (!word.is_empty()).then_some(word)
-    });
-    words.take_while(|&word| word != "--").map(|word| match word.split_once('=') {
-        Some((name, value)) => (name, Some(value.trim_matches('"'))),
-        None => (word, None),
-    })
-}
-
-/// The last value given to a parameter; in names `-` and `_` are the same: `parameq` in kernel/params.c.
-pub(crate) fn parameter<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
-    let same = |given: &str| given.replace('-', "_") == name;
-    parameters(command_line).filter(|(given, _)| same(given)).last().map(|(_, value)| value.unwrap_or(""))
-}
-
 /// Bytes, from a size such as `48K` or `32M`.
 pub(crate) fn size(text: &str) -> Option<i64> {
     let shift = match text.as_bytes().last()? {
@@ -155,18 +128,6 @@ mod tests {
     }
 
     #[test]
-    fn command_lines() {
-        let line =
-            "quiet mitigations=off dyndbg=\"file a.c +p; func b\" preempt=none preempt=full -- preempt=lazy";
-        assert_eq!(parameter(line, "mitigations"), Some("off"));
-        assert_eq!(parameter(line, "dyndbg"), Some("file a.c +p; func b"));
-        assert_eq!(parameter(line, "preempt"), Some("full"), "the last one counts, up to --");
-        assert_eq!(parameter(line, "quiet"), Some(""));
-        assert_eq!(parameter(line, "func"), None);
-        assert_eq!(parameter("ia32-emulation=0", "ia32_emulation"), Some("0"));
-    }
-
-    #[test]
     fn sizes() {
         assert_eq!(size("48K"), Some(49152));
         assert_eq!(size("32M"), Some(32 << 20));
@@ -200,19 +161,13 @@ mod tests {
             name in "[a-z_]{0,8}",
         ) {
             let _ = (processors(&text), marked(&text, '[', ']'), size(&text), kilobytes(&text));
-            let _ = (keyed(&text, &name), parameter(&text, &name), kernel_bool(&text), amount(&text));
+            let _ = (keyed(&text, &name), kernel_bool(&text), amount(&text));
         }
 
         #[test]
         fn processor_sets_round_trip(set in prop::collection::btree_set(0..MAX_PROCESSORS, 1..50)) {
             let set: Vec<u32> = set.into_iter().collect();
             prop_assert_eq!(processors(&show_processors(&set)), Some(set));
-        }
-
-        #[test]
-        fn a_parameter_is_found_among_others(value in "[a-z0-9,]{1,20}", before in "[a-z =]{0,40}") {
-            let line = format!("{before} the_one={value} after");
-            prop_assert_eq!(parameter(&line, "the_one"), Some(value.as_str()));
         }
 
         #[test]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tollgate_model::text;
 
 use crate::leaves::{Leaves, Registers};
-use crate::recorder::{Manner, Recording};
+use crate::recorder::{Manner, Outcome, Recording};
 
 /// The file's name.
 pub(crate) const NAME: &str = "tollgate.json";
@@ -43,16 +43,6 @@ pub(crate) struct Leaf {
     subleaf: u32,
     /// EAX, EBX, ECX and EDX.
     registers: Registers,
-}
-
-/// What a call said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Outcome {
-    /// It succeeded with this.
-    Value(Value),
-    /// It failed with this error.
-    Errno(i32),
 }
 
 /// Why a directory cannot be read as a captured tree. Each is a clause after the directory's name.

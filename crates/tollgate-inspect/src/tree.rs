@@ -12,8 +12,8 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
-use crate::machine::MAX_ENTRIES;
-
+/// The most entries of a directory that are read.
+pub(crate) const MAX_ENTRIES: usize = 4096;
 /// As many links as the kernel itself follows (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
 /// More nested directories than any fact is read from; each is open while the way goes on.

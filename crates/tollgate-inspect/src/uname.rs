@@ -4,6 +4,7 @@ use tollgate_model::Unknown;
 
 use crate::calls;
 use crate::machine::{Answer, Machine};
+use crate::text::digits;
 
 pub(crate) fn release_text(machine: &Machine) -> Answer<String> {
     let listed = listed(machine, "/proc/sys/kernel/osrelease", release_in);
@@ -44,6 +45,16 @@ fn version_in(banner: &str) -> Option<&str> {
     banner.get(start?..)
 }
 
+/// Version and patch level, from a release such as `6.18.44-generic`.
+pub(crate) fn release_numbers(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    Some((some_digits(numbers.next()?)?, some_digits(numbers.next()?)?))
+}
+
+fn some_digits(text: &str) -> Option<u32> {
+    if text.is_empty() { None } else { digits(text) }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -58,6 +69,15 @@ mod tests {
         assert_eq!(version_in(banner), Some("#1 SMP Debian 6.1.27-1"));
         assert_eq!(release_in("Darwin 1"), None);
         assert_eq!(version_in("Linux version 6.1"), None);
+    }
+
+    #[test]
+    fn releases() {
+        assert_eq!(release_numbers("6.18.44-fc"), Some((6, 18)));
+        assert_eq!(release_numbers("4.9"), Some((4, 9)));
+        for text in ["", "6", "six.1", "6.", "99999999999.1"] {
+            assert_eq!(release_numbers(text), None, "{text}");
+        }
     }
 
     proptest! {

@@ -22,9 +22,9 @@ pub struct Machine {
 /// What executed the guest's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Provenance {
-    /// KVM, on the processor itself: its times are prices.
+    /// KVM, on the processor itself: its times are latencies.
     Kvm,
-    /// KVM that emulates ring 0: its times are none.
+    /// KVM that emulates ring 0: its times are no latencies.
     KvmEmulated {
         /// How that was found out, in a clause.
         why: String,
@@ -86,5 +86,17 @@ pub enum LabError {
         engine: &'static str,
         /// Why, in a clause.
         why: String,
+    },
+    /// The guest did not come to its end.
+    #[error("the guest did not come to its end: {why}")]
+    Unfinished {
+        /// Why, in a clause.
+        why: String,
+    },
+    /// A signal asked the program to stop.
+    #[error("stopped by signal {signal}")]
+    Interrupted {
+        /// Its number, signal(7).
+        signal: i32,
     },
 }

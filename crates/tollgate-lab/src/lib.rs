@@ -1,20 +1,31 @@
-//! A kernel of a few hundred lines that sets up descriptor tables, a TSS and the MSRs of kernel entry by itself and crosses the
-//! rings by every mechanism, so that the hardware's share of a price can be told from an operating system's; and what
-//! runs it: KVM, QEMU, and an interpreter that is always there.
+//! A small kernel that sets up descriptor tables, a TSS and the MSRs of kernel entry, and crosses the rings by every
+//! mechanism without an operating system, so that the processor's share of a latency is known apart from the kernel's.
+//!
+//! [`guest`] is that kernel and its experiments. Three engines run it: [`Kvm`], [`Qemu`], and an [`Interpreter`] that
+//! needs nothing. [`run()`] chooses an engine, repeats the experiments on machine after machine, and returns typed
+//! [`Results`]; the crate prints nothing.
 
 #![deny(unsafe_code)]
 
 mod engine;
+mod engines;
 pub mod guest;
 mod host;
 mod interpreter;
+mod judgement;
 mod kvm;
 mod qemu;
+mod references;
 #[cfg(test)]
 mod sample;
+mod schedule;
 
 pub use engine::{Engine, LabError, Machine, Output, Provenance};
+pub use engines::{EngineChoice, EngineNote, machine};
 pub use host::Budget;
 pub use interpreter::{Change, Counts, Interpreter, Moment, Registers, Window};
+pub use judgement::{Defect, Mistake, Obstacle, Status};
 pub use kvm::{Calibration, Counted, Kvm};
 pub use qemu::{Accelerator, Qemu};
+pub use references::References;
+pub use schedule::{Note, Results, Row, run, serial};

@@ -645,7 +645,7 @@ pub enum Kind {
     /// A whole text, in any forms.
     Session,
     /// A text in one form.
-    Reader(tollgate_inspect::dump::Format),
+    Reader(tollgate_dump::Format),
 }
 
 /// Whose processor.

@@ -16,7 +16,7 @@ mod walks;
 mod words;
 
 use serde::Serialize;
-use tollgate_inspect::dump::{self, Dump, Format as Reader, Session, What};
+use tollgate_dump::{self as dump, Dump, Format as Reader, Session, What};
 use tollgate_x86::Width;
 
 use crate::args::{DecodeArgs, Format, Kind};

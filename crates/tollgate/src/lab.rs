@@ -1,12 +1,10 @@
 //! `tollgate lab`: the rings crossed by a small kernel of our own, and what each crossing takes.
 
 mod chosen;
-mod course;
 mod document;
 mod explain;
 mod gates;
 mod kept;
-mod references;
 mod words;
 
 use std::fs::File;
@@ -14,16 +12,18 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
-use tollgate_lab::guest::{Command, Image, Outcomes, Parameters, Serial};
+use tollgate_lab::guest::{Command, Image, Parameters, Serial};
+use tollgate_lab::{EngineChoice, LabError, Results};
 use tollgate_model::Run;
+use tollgate_probes::bench::interrupt;
+use tollgate_x86::Vendor;
 
-use crate::args::{Format, LabArgs, On};
+use crate::args::{Format, LabArgs, Maker, On};
 use crate::failure::{Failure, plainly};
 use crate::store::Destination;
 use crate::table::paragraph;
 use crate::writing::{Existing, write_whole};
 use crate::{decode, out, run};
-use course::Course;
 
 /// The longest text of a serial port that is read.
 const MOST: u64 = 16 << 20;
@@ -56,19 +56,25 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     let began = SystemTime::now();
     let destination = Destination::choose(args.out.as_deref())?;
     run::say_doubt(&destination);
-    let mut course = course::run(&chosen, args.on, args.vendor)?;
-    let shares = gates::shares(&course);
-    course.remarks.extend(shares);
-    let run = kept::document(&course, began, args.label.clone())?;
-    keep(&course, &run, &destination, args)
+    interrupt::install();
+    let results = tollgate_lab::run(&chosen, engine(args.on)?, vendor(args.vendor), &interrupt::requested);
+    let results = results.map_err(|error| refused(&error))?;
+    let run = kept::document(&results, began, args.label.clone())?;
+    keep(&results, gates::shares(&results), &run, &destination, args)
 }
 
-fn keep(course: &Course, run: &Run, destination: &Destination, args: &LabArgs) -> Result<(), Failure> {
+fn keep(
+    results: &Results,
+    shares: Vec<String>,
+    run: &Run,
+    destination: &Destination,
+    args: &LabArgs,
+) -> Result<(), Failure> {
     let kept = destination.keep(run);
     if matches!(destination, Destination::Output) {
         return kept.map(|_| ());
     }
-    let shown = show(course, args);
+    let shown = show(results, shares, args);
     // Last and gravest: that it was not kept.
     let path = kept?;
     run::expect_seen(shown, path.as_deref())
@@ -77,25 +83,28 @@ fn keep(course: &Course, run: &Run, destination: &Destination, args: &LabArgs) -
 /// Shows what a guest said elsewhere. Kept as a run it is where somebody says what executed it: the guest cannot know.
 fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
     let began = SystemTime::now();
-    let course = read(path)?;
+    let results = read(path)?;
     if args.on == On::Auto {
         return match args.label.is_some() || args.out.is_some() {
             true => Err(Failure::input(
                 "--read: what executed the guest is not said, without which its ticks are no measure; name it with --on",
             )),
-            false => show(&course, args),
+            false => show(&results, Vec::new(), args),
         };
     }
     let destination = Destination::choose(args.out.as_deref())?;
     run::say_doubt(&destination);
-    let run = kept::imported(&course, began, args.label.clone(), args.on, path)?;
-    keep(&course, &run, &destination, args)
+    let run = kept::imported(&results, began, args.label.clone(), args.on, path)?;
+    keep(&results, Vec::new(), &run, &destination, args)
 }
 
-fn show(course: &Course, args: &LabArgs) -> Result<(), Failure> {
+/// Shows the results, with the remarks on them, and then the shares.
+fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Failure> {
+    let mut remarks: Vec<String> = results.notes.iter().map(words::note).collect();
+    remarks.extend(shares);
     match args.format {
-        Format::Json => out::print_json(&document::Document::of(course)),
-        Format::Table => out::print(&words::page(course, out::width())),
+        Format::Json => out::print_json(&document::Document::of(results, &remarks)),
+        Format::Table => out::print(&words::page(results, &remarks, out::width())),
     }
 }
 
@@ -114,7 +123,7 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
 }
 
 /// What was written to a serial port elsewhere.
-fn read(path: &Path) -> Result<Course, Failure> {
+fn read(path: &Path) -> Result<Results, Failure> {
     let name = path.display();
     let refused = |error: &io::Error| Failure::input(format!("--read: {name}: {}", plainly(error)));
     let mut bytes = Vec::new();
@@ -137,19 +146,47 @@ fn read(path: &Path) -> Result<Course, Failure> {
             "--read: {name}: no records of the guest in it, which are lines that begin with tg1"
         )));
     }
-    let complaints =
-        serial.complaints.iter().map(|(line, complaint)| format!("line {line}: {complaint}")).collect();
-    Ok(Course::elsewhere(&Outcomes::of(&serial.records), complaints))
+    Ok(Results::of_serial(&serial))
 }
 
 /// The guest's tables as `decode` shows them; with --out the text itself, which `decode` reads.
 fn dump(args: &LabArgs) -> Result<(), Failure> {
     let parameters = Parameters { command: Command::Dump, ..Parameters::default() };
-    let text = course::say(&parameters, args.on, args.vendor)?;
+    let text = tollgate_lab::serial(&parameters, engine(args.on)?, vendor(args.vendor));
+    let text = text.map_err(|error| refused(&error))?;
     match args.out.as_deref() {
         None => decode::print_text(&text, args.format),
         Some(path) if path.as_os_str() == "-" => out::print_document(&text, out::Form::Lines),
         Some(path) => write_whole(path, &text, Existing::Replace)
             .map_err(|error| Failure::input(format!("--out: {}: {}", path.display(), plainly(&error)))),
+    }
+}
+
+fn engine(on: On) -> Result<EngineChoice, Failure> {
+    match on {
+        On::Auto => Ok(EngineChoice::Auto),
+        On::Kvm => Ok(EngineChoice::Kvm),
+        On::Qemu => Ok(EngineChoice::Qemu),
+        On::QemuKvm => Ok(EngineChoice::QemuKvm),
+        On::Interpreter => Ok(EngineChoice::Interpreter),
+        On::Hardware => Err(Failure::input(
+            "--on hardware: a machine of its own is not started from here; write an image with --image, start it there, \
+             and show what it said with --read",
+        )),
+    }
+}
+
+fn vendor(maker: Option<Maker>) -> Option<Vendor> {
+    maker.map(|maker| match maker {
+        Maker::Intel => Vendor::Intel,
+        Maker::Amd => Vendor::Amd,
+    })
+}
+
+/// Why a guest was not run, in a sentence.
+fn refused(error: &LabError) -> Failure {
+    match error {
+        LabError::Interrupted { signal } => Failure::Interrupted(*signal),
+        error => Failure::input(error.to_string()),
     }
 }

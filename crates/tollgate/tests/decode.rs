@@ -11,7 +11,7 @@ use serde_json::Value;
 const PUBLISHED: &str = include_str!("../../tollgate-x86/tests/published.json");
 
 /// The session of the article on Windows' system calls, all three systems of it.
-const WINDOWS: &str = include_str!("../../tollgate-inspect/tests/dumps/kd-three-systems.txt");
+const WINDOWS: &str = include_str!("../../tollgate-dump/tests/dumps/kd-three-systems.txt");
 
 fn published(kinds: &[&str]) -> Vec<Value> {
     let all: Vec<Value> = serde_json::from_str(PUBLISHED).expect("a list");

@@ -4,8 +4,7 @@
 use super::{Elf, Kind, Region, own};
 use crate::machine::Machine;
 use crate::sandbox;
-use crate::text::digits;
-use crate::uname::release_text;
+use crate::uname::{release_numbers, release_text};
 
 /// `ADDR_NO_RANDOMIZE` and `ADDR_COMPAT_LAYOUT` of linux/personality.h.
 const ADDR_NO_RANDOMIZE: u32 = 0x004_0000;
@@ -57,7 +56,7 @@ impl Settings {
             mmap_rnd_compat_bits: number("vm/mmap_rnd_compat_bits"),
             legacy_va_layout: number("vm/legacy_va_layout"),
             personality: own::personality(),
-            release: release_text(machine).ok().and_then(|found| release(&found.value)),
+            release: release_text(machine).ok().and_then(|found| release_numbers(&found.value)),
             sandbox: sandbox::name(machine).ok().map(|found| found.value),
             huge_pages: machine.there("/sys/kernel/mm/transparent_hugepage").is_ok(),
         }
@@ -90,16 +89,6 @@ impl Settings {
         // The kernel takes no more (CONFIG_ARCH_MMAP_RND_BITS_MAX is 32).
         bits.filter(|bits| (0..=40).contains(bits)).map(|bits| bits as f64)
     }
-}
-
-/// From `6.18.44-generic`.
-pub(crate) fn release(text: &str) -> Option<(u32, u32)> {
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
-    Some((some_digits(numbers.next()?)?, some_digits(numbers.next()?)?))
-}
-
-fn some_digits(text: &str) -> Option<u32> {
-    if text.is_empty() { None } else { digits(text) }
 }
 
 /// The most bits that a region of a program can have under these settings.
@@ -312,19 +301,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn releases() {
-        assert_eq!(release("6.18.44-fc"), Some((6, 18)));
-        assert_eq!(release("4.9"), Some((4, 9)));
-        for text in ["", "6", "six.1", "6.", "99999999999.1"] {
-            assert_eq!(release(text), None, "{text}");
-        }
-    }
-
     proptest! {
         #[test]
         fn any_setting_is_taken(bits in any::<i64>(), random in any::<i64>(), align in any::<u64>(), text in "\\PC{0,20}") {
-            let settings = Settings { mmap_rnd_bits: Some(bits), randomize_va_space: Some(random), release: release(&text), ..usual() };
+            let settings = Settings { mmap_rnd_bits: Some(bits), randomize_va_space: Some(random), release: release_numbers(&text), ..usual() };
             for region in Region::ALL {
                 let allowed = allowed(&settings, &program(Kind::Pie, false, align), region);
                 prop_assert!(allowed.bits.is_none_or(|bits| (0.0..=64.0).contains(&bits)));

@@ -4,6 +4,10 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::{BigEndian, LittleEndian as LE, pod};
+
 /// What the file says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elf {
@@ -84,23 +88,6 @@ const LONGEST_NAME: u64 = 4096;
 /// A dynamic section has some dozens of entries of 16 bytes.
 const LONGEST_DYNAMIC: u64 = 1 << 16;
 
-const EM_386: u16 = 3;
-const EM_X86_64: u16 = 62;
-const ET_EXEC: u16 = 2;
-const ET_DYN: u16 = 3;
-const PT_LOAD: u32 = 1;
-const PT_DYNAMIC: u32 = 2;
-const PT_INTERP: u32 = 3;
-const PT_GNU_STACK: u32 = 0x6474_e551;
-const PT_GNU_RELRO: u32 = 0x6474_e552;
-const PF_X: u32 = 1;
-const DT_BIND_NOW: u64 = 24;
-const DT_FLAGS: u64 = 30;
-const DT_FLAGS_1: u64 = 0x6fff_fffb;
-const DF_BIND_NOW: u64 = 8;
-const DF_1_NOW: u64 = 1;
-const DF_1_PIE: u64 = 0x0800_0000;
-
 /// Bytes that are read at a place.
 pub(crate) trait Bytes {
     /// At most so many, fewer only where they end.
@@ -146,31 +133,63 @@ pub(crate) fn read(file: &impl Bytes) -> Result<Elf, NotElf> {
     if let Some(line) = start.strip_prefix(b"#!") {
         return Err(NotElf::Script(interpreter_of_script(line)));
     }
-    if !start.starts_with(b"\x7fELF") {
+    if !start.starts_with(&elf::ELFMAG) {
         return Err(NotElf::Other);
     }
-    let header = Header::parse(&start)?;
-    let table = file.at(header.table, u64::from(header.entries) * header.entry_size())?;
-    if table.len() as u64 != u64::from(header.entries) * header.entry_size() {
-        return Err(lies(format!("its {} program headers lie beyond its end", header.entries)));
+    // Both classes have the identification and the machine at the same places.
+    let short: &FileHeader32<LE> = header(&start)?;
+    let ident = short.e_ident;
+    let machine = match ident.data {
+        elf::ELFDATA2LSB => short.e_machine(LE),
+        elf::ELFDATA2MSB => {
+            let machine = header::<FileHeader32<BigEndian>>(&start)?.e_machine(BigEndian);
+            return Err(NotElf::Machine(machine.0));
+        }
+        order => return Err(lies(format!("its byte order is {}, not 1 (little-endian)", order.0))),
+    };
+    match (machine, ident.class) {
+        (elf::EM_X86_64, elf::ELFCLASS64) => describe::<FileHeader64<LE>>(file, &start),
+        (elf::EM_386, elf::ELFCLASS32) => describe::<FileHeader32<LE>>(file, &start),
+        (elf::EM_X86_64, elf::ELFCLASS32) => Err(NotElf::X32),
+        (elf::EM_X86_64 | elf::EM_386, class) => {
+            Err(lies(format!("machine {} with class {}", machine.0, class.0)))
+        }
+        _ => Err(NotElf::Machine(machine.0)),
     }
-    let segments: Vec<Segment> =
-        table.chunks_exact(header.entry_size() as usize).filter_map(|entry| header.segment(entry)).collect();
-    describe(file, &header, &segments)
 }
 
-/// Puts together what the segments say.
-fn describe(file: &impl Bytes, header: &Header, segments: &[Segment]) -> Result<Elf, NotElf> {
-    let of = |kind: u32| segments.iter().filter(move |segment| segment.kind == kind);
-    let alignments = of(PT_LOAD).map(|load| load.alignment).filter(|align| align.is_power_of_two());
-    let alignment = alignments.max();
-    if of(PT_LOAD).next().is_none() {
+fn header<H: FileHeader>(start: &[u8]) -> Result<&H, NotElf> {
+    pod::from_bytes(start).map(|(header, _)| header).map_err(|()| cut())
+}
+
+/// The entries of a table, without a last one that is cut off.
+fn entries<T: pod::Pod>(bytes: &[u8]) -> &[T] {
+    pod::slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
+}
+
+/// Puts together what the headers, the segments and the dynamic section say.
+fn describe<H: FileHeader<Endian = LE>>(file: &impl Bytes, start: &[u8]) -> Result<Elf, NotElf> {
+    let header: &H = header(start)?;
+    let file_type = header.e_type(LE);
+    if file_type != elf::ET_EXEC && file_type != elf::ET_DYN {
+        return Err(NotElf::Type(file_type.0));
+    }
+    let table = program_headers(file, header)?;
+    let segments: &[H::ProgramHeader] = entries(&table);
+    let of = |kind: elf::ProgramType| segments.iter().filter(move |segment| segment.p_type(LE) == kind);
+    if of(elf::PT_LOAD).next().is_none() {
         return Err(lies("it has nothing to load".to_owned()));
     }
-    let interpreter = of(PT_INTERP).next().map(|segment| name_at(file, segment)).transpose()?;
-    let flags = of(PT_DYNAMIC).next().map_or(Ok(Flags::default()), |segment| header.flags(file, segment))?;
-    let kind = match (header.kind, interpreter.is_some(), flags.pie) {
-        (ET_EXEC, ..) => Kind::Fixed,
+    let alignments = of(elf::PT_LOAD).map(|load| load.p_align(LE).into());
+    let alignment = alignments.filter(|align: &u64| align.is_power_of_two()).max();
+    let range = |segment: &H::ProgramHeader| segment.file_range(LE);
+    let interpreter = of(elf::PT_INTERP).next().map(|segment| name_at(file, range(segment))).transpose()?;
+    let flags = match of(elf::PT_DYNAMIC).next().map(range) {
+        Some((offset, size)) => flags_of(entries::<H::Dyn>(&file.at(offset, size.min(LONGEST_DYNAMIC))?)),
+        None => Flags::default(),
+    };
+    let kind = match (file_type, interpreter.is_some(), flags.pie) {
+        (elf::ET_EXEC, ..) => Kind::Fixed,
         // Linkers before binutils 2.26 did not say so: a library with a loader of its own is the rarer thing.
         (_, true, true) => Kind::Pie,
         (_, true, false) => {
@@ -183,20 +202,43 @@ fn describe(file: &impl Bytes, header: &Header, segments: &[Segment]) -> Result<
         (_, false, true) => Kind::StaticPie,
         (_, false, false) => Kind::SharedObject,
     };
+    let stack = of(elf::PT_GNU_STACK).next();
     Ok(Elf {
         kind,
-        is_32_bit: header.is_32_bit,
+        is_32_bit: !header.is_type_64(),
         interpreter,
         says_pie: flags.pie,
         binds_now: flags.now,
-        relro: of(PT_GNU_RELRO).next().is_some(),
-        executable_stack: of(PT_GNU_STACK).next().map(|stack| stack.flags & PF_X != 0),
+        relro: of(elf::PT_GNU_RELRO).next().is_some(),
+        executable_stack: stack.map(|stack| stack.p_flags(LE).0 & elf::PF_X.0 != 0),
         alignment: alignment.unwrap_or(1),
     })
 }
 
+/// The bytes of the program headers, if the header says what can be.
+fn program_headers<H: FileHeader<Endian = LE>>(file: &impl Bytes, header: &H) -> Result<Vec<u8>, NotElf> {
+    let (size, count) = (header.e_phentsize(LE), header.e_phnum(LE));
+    let due = size_of::<H::ProgramHeader>();
+    if usize::from(size) != due {
+        return Err(lies(format!("its program headers have {size} bytes, not {due}")));
+    }
+    if !(1..=MOST_HEADERS).contains(&count) {
+        return Err(lies(format!("it has {count} program headers; from 1 to {MOST_HEADERS} are possible")));
+    }
+    let length = u64::from(count) * u64::from(size);
+    let table = file.at(header.e_phoff(LE).into(), length)?;
+    match table.len() as u64 == length {
+        true => Ok(table),
+        false => Err(lies(format!("its {count} program headers lie beyond its end"))),
+    }
+}
+
 fn lies(what: String) -> NotElf {
     NotElf::Lies(what)
+}
+
+fn cut() -> NotElf {
+    lies("it ends within its header".to_owned())
 }
 
 /// The first word of a script's first line.
@@ -206,32 +248,16 @@ fn interpreter_of_script(line: &[u8]) -> String {
     text.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
-/// The path in a `PT_INTERP` segment.
-fn name_at(file: &impl Bytes, segment: &Segment) -> Result<String, NotElf> {
-    if !(2..=LONGEST_NAME).contains(&segment.size) {
-        return Err(lies(format!("the name of its loader has {} bytes", segment.size)));
+/// The path in a `PT_INTERP` segment, by its offset and size.
+fn name_at(file: &impl Bytes, (offset, size): (u64, u64)) -> Result<String, NotElf> {
+    if !(2..=LONGEST_NAME).contains(&size) {
+        return Err(lies(format!("the name of its loader has {size} bytes")));
     }
-    let bytes = file.at(segment.offset, segment.size)?;
+    let bytes = file.at(offset, size)?;
     match bytes.strip_suffix(b"\0") {
-        Some(name) if bytes.len() as u64 == segment.size => Ok(String::from_utf8_lossy(name).into_owned()),
+        Some(name) if bytes.len() as u64 == size => Ok(String::from_utf8_lossy(name).into_owned()),
         _ => Err(lies("the name of its loader does not end".to_owned())),
     }
-}
-
-/// The parts of the ELF header that matter here.
-struct Header {
-    is_32_bit: bool,
-    kind: u16,
-    table: u64,
-    entries: u16,
-}
-
-struct Segment {
-    kind: u32,
-    flags: u32,
-    offset: u64,
-    size: u64,
-    alignment: u64,
 }
 
 #[derive(Default)]
@@ -242,105 +268,23 @@ struct Flags {
     is_library: bool,
 }
 
-impl Header {
-    fn parse(start: &[u8]) -> Result<Self, NotElf> {
-        let cut = || lies("it ends within its header".to_owned());
-        let (class, order) = (*start.get(4).ok_or_else(cut)?, *start.get(5).ok_or_else(cut)?);
-        if order != 1 {
-            return Err(match half(start, 18).map(u16::swap_bytes) {
-                Some(machine) if order == 2 => NotElf::Machine(machine),
-                _ => lies(format!("its byte order is {order}, not 1 (little-endian)")),
-            });
-        }
-        let (kind, machine) = (half(start, 16).ok_or_else(cut)?, half(start, 18).ok_or_else(cut)?);
-        let is_32_bit = match (machine, class) {
-            (EM_X86_64, 2) => false,
-            (EM_386, 1) => true,
-            (EM_X86_64, 1) => return Err(NotElf::X32),
-            (EM_X86_64 | EM_386, class) => return Err(lies(format!("machine {machine} with class {class}"))),
-            (machine, _) => return Err(NotElf::Machine(machine)),
-        };
-        if kind != ET_EXEC && kind != ET_DYN {
-            return Err(NotElf::Type(kind));
-        }
-        let (table, size_at) = match is_32_bit {
-            true => (word(start, 28).map(u64::from), 42),
-            false => (long(start, 32), 54),
-        };
-        let size = half(start, size_at).ok_or_else(cut)?;
-        let entries = half(start, size_at + 2).ok_or_else(cut)?;
-        let header = Self { is_32_bit, kind, table: table.ok_or_else(cut)?, entries };
-        if u64::from(size) != header.entry_size() {
-            return Err(lies(format!("its program headers have {size} bytes, not {}", header.entry_size())));
-        }
-        if !(1..=MOST_HEADERS).contains(&entries) {
-            return Err(lies(format!(
-                "it has {entries} program headers; from 1 to {MOST_HEADERS} are possible"
-            )));
-        }
-        Ok(header)
-    }
-
-    fn entry_size(&self) -> u64 {
-        if self.is_32_bit { 32 } else { 56 }
-    }
-
-    fn segment(&self, entry: &[u8]) -> Option<Segment> {
-        let short = |at: usize| word(entry, at).map(u64::from);
-        Some(match self.is_32_bit {
-            true => Segment {
-                kind: word(entry, 0)?,
-                offset: short(4)?,
-                size: short(16)?,
-                flags: word(entry, 24)?,
-                alignment: short(28)?,
-            },
-            false => Segment {
-                kind: word(entry, 0)?,
-                flags: word(entry, 4)?,
-                offset: long(entry, 8)?,
-                size: long(entry, 32)?,
-                alignment: long(entry, 48)?,
-            },
-        })
-    }
-
-    /// What the dynamic section says of the whole file.
-    fn flags(&self, file: &impl Bytes, segment: &Segment) -> Result<Flags, NotElf> {
-        const DT_SONAME: u64 = 14;
-        let bytes = file.at(segment.offset, segment.size.min(LONGEST_DYNAMIC))?;
-        let mut flags = Flags::default();
-        for entry in bytes.chunks_exact(if self.is_32_bit { 8 } else { 16 }) {
-            let pair = match self.is_32_bit {
-                true => word(entry, 0).map(u64::from).zip(word(entry, 4).map(u64::from)),
-                false => long(entry, 0).zip(long(entry, 8)),
-            };
-            match pair.unwrap_or_default() {
-                (0, _) => break,
-                (DT_BIND_NOW, _) => flags.now = true,
-                (DT_SONAME, _) => flags.is_library = true,
-                (DT_FLAGS, value) => flags.now |= value & DF_BIND_NOW != 0,
-                (DT_FLAGS_1, value) => {
-                    flags.now |= value & DF_1_NOW != 0;
-                    flags.pie |= value & DF_1_PIE != 0;
-                }
-                _ => {}
+/// What the dynamic section says of the whole file.
+fn flags_of<D: Dyn<Endian = LE>>(entries: &[D]) -> Flags {
+    let mut flags = Flags::default();
+    for entry in entries {
+        match (entry.tag(LE), entry.val(LE)) {
+            (elf::DT_NULL, _) => break,
+            (elf::DT_BIND_NOW, _) => flags.now = true,
+            (elf::DT_SONAME, _) => flags.is_library = true,
+            (elf::DT_FLAGS, value) => flags.now |= value & elf::DF_BIND_NOW.0 != 0,
+            (elf::DT_FLAGS_1, value) => {
+                flags.now |= value & elf::DF_1_NOW.0 != 0;
+                flags.pie |= value & elf::DF_1_PIE.0 != 0;
             }
+            _ => {}
         }
-        Ok(flags)
     }
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|&bytes| u16::from_le_bytes(bytes))
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|&bytes| u32::from_le_bytes(bytes))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|&bytes| u64::from_le_bytes(bytes))
+    flags
 }
 
 #[cfg(test)]
@@ -349,12 +293,19 @@ mod tests {
 
     use super::*;
 
+    const ET_EXEC: u16 = elf::ET_EXEC.0;
+    const ET_DYN: u16 = elf::ET_DYN.0;
+    const PT_LOAD: u32 = elf::PT_LOAD.0;
+    const PT_DYNAMIC: u32 = elf::PT_DYNAMIC.0;
+    const PT_INTERP: u32 = elf::PT_INTERP.0;
+    const PT_GNU_STACK: u32 = elf::PT_GNU_STACK.0;
+
     /// A 64-bit ELF file with these segments: kind, flags, offset, size, alignment.
     fn file(kind: u16, segments: &[(u32, u32, u64, u64, u64)], rest: &[u8]) -> Vec<u8> {
         let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
         bytes.resize(16, 0);
         bytes.extend(kind.to_le_bytes());
-        bytes.extend(EM_X86_64.to_le_bytes());
+        bytes.extend(elf::EM_X86_64.0.to_le_bytes());
         bytes.resize(32, 0);
         bytes.extend(64u64.to_le_bytes());
         bytes.resize(54, 0);
@@ -376,7 +327,9 @@ mod tests {
 
     #[test]
     fn kinds() {
-        let dynamic: Vec<u8> = [DT_FLAGS_1, DF_1_PIE | DF_1_NOW, 0, 0].map(u64::to_le_bytes).concat();
+        let dynamic: Vec<u8> = [elf::DT_FLAGS_1.0 as u64, elf::DF_1_PIE.0 | elf::DF_1_NOW.0, 0, 0]
+            .map(u64::to_le_bytes)
+            .concat();
         let two = 64 + 2 * 56;
         let three = 64 + 3 * 56;
         let of = |bytes: Vec<u8>| read(&bytes.as_slice()).unwrap();

@@ -1,15 +1,14 @@
 //! What there is to read of where the kernel is, each with its source or the reason why it cannot be read.
 
+use tollgate_kconfig::parameters;
 use tollgate_model::Unknown;
 
-use super::core::{self, Core};
 use super::options::Options;
-use super::{Source, Told};
-use crate::config;
+use crate::kcore::{self, Core};
 use crate::kernel::command_line_text;
 use crate::machine::{Answer, Found, Machine};
 use crate::sandbox;
-use crate::text::parameters;
+
 use crate::uname::release_text;
 
 const SYMBOLS: &str = "/proc/kallsyms";
@@ -23,6 +22,18 @@ const START_OF_CORE: u64 = 64 << 10;
 /// Where the image begins in virtual memory: `__START_KERNEL_map`; it has one gigabyte (arch/x86/include/asm/page_64_types.h).
 pub(super) const IMAGE: u64 = 0xffff_ffff_8000_0000;
 pub(super) const IMAGE_SIZE: u64 = 1 << 30;
+
+/// What is known of where the kernel is, with where it was read.
+pub type Known<T> = Result<Source<T>, tollgate_model::Unknown>;
+
+/// A value and where it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source<T> {
+    /// The value.
+    pub value: T,
+    /// A path, or a path and what in it.
+    pub source: String,
+}
 
 /// Where the kernel's code begins in virtual memory, by its symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,23 +82,23 @@ pub struct Evidence {
     /// A kernel that plays Linux's part, and has nothing of all this.
     pub sandbox: Option<String>,
     /// Its release, `6.1.0-13-amd64`.
-    pub release: Told<String>,
+    pub release: Known<String>,
     /// By `/proc/kallsyms`.
-    pub symbols: Told<Symbols>,
+    pub symbols: Known<Symbols>,
     /// By the note in `/proc/kcore`: how far the kernel was moved.
-    pub core_offset: Told<u64>,
+    pub core_offset: Known<u64>,
     /// By the map of memory in `/proc/kcore`.
-    pub direct_map: Told<DirectMap>,
+    pub direct_map: Known<DirectMap>,
     /// By `/proc/iomem`.
-    pub physical: Told<Physical>,
+    pub physical: Known<Physical>,
     /// By the boot parameters.
-    pub boot: Told<Boot>,
+    pub boot: Known<Boot>,
     /// `nokaslr` or `kaslr`, the last of them; nothing where the command line has neither.
-    pub told: Told<Option<bool>>,
+    pub told: Known<Option<bool>>,
     /// How it was built.
-    pub options: Told<Options>,
+    pub options: Known<Options>,
     /// Where the image was linked to, by its list of symbols.
-    pub linked: Told<u64>,
+    pub linked: Known<u64>,
 }
 
 /// Reads it.
@@ -121,7 +132,7 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
 /// Documentation/arch/x86/x86_64/mm.rst.
 const USUAL_DIRECT_MAPS: [u64; 3] = [0xffff_8880_0000_0000, 0xffff_8800_0000_0000, 0xff11_0000_0000_0000];
 
-fn told<T>(answer: Answer<T>) -> Told<T> {
+fn told<T>(answer: Answer<T>) -> Known<T> {
     answer.map(|Found { value, source }| Source { value, source })
 }
 
@@ -236,7 +247,7 @@ fn options(machine: &Machine, release: Option<&str>) -> Answer<Options> {
     let mut why = Unknown::Absent(format!("none of {} exists", paths.join(", ")));
     for path in paths {
         match machine.bytes(&path) {
-            Ok(found) => match config::read(found.value.as_slice()) {
+            Ok(found) => match tollgate_kconfig::read(found.value.as_slice()) {
                 Ok(reading) => return Ok(found.map(|_| Options::of(&reading.configuration))),
                 Err(error) => why = Unknown::Unreadable(format!("{path} {error}")),
             },
@@ -249,7 +260,7 @@ fn options(machine: &Machine, release: Option<&str>) -> Answer<Options> {
 
 fn core(machine: &Machine) -> Answer<Core> {
     let bytes = machine.start_of(CORE, START_OF_CORE)?;
-    match core::parse(&bytes.value) {
+    match kcore::parse(&bytes.value) {
         Some(core) => Ok(bytes.map(|_| core)),
         None => Err(Unknown::Unreadable(format!("{CORE}: it is no 64-bit core file"))),
     }

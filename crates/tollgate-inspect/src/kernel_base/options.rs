@@ -1,6 +1,6 @@
 //! The handful of a kernel's build options that bear on where it is. Pure.
 
-use crate::config::{Configuration, Value};
+use tollgate_kconfig::{Configuration, Value};
 
 /// A kernel's options, as far as they are asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,10 +53,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config;
 
     fn options(text: &str) -> Options {
-        Options::of(&config::parse(text.as_bytes()).unwrap())
+        Options::of(&tollgate_kconfig::parse(text.as_bytes()).unwrap())
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::core::tests::core;
 use super::{Conclusion, Verdict, conclude, kernel_base};
+use crate::kcore::tests::core;
 use crate::machine::Machine;
 
 /// A tree with these files.

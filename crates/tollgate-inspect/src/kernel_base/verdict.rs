@@ -1,7 +1,7 @@
 //! From the evidence to the answer. Pure.
 
 use super::evidence::{Evidence, IMAGE, IMAGE_SIZE, Physical, Symbols};
-use crate::aslr::allowed::release;
+use crate::uname::release_numbers;
 
 /// `LOAD_PHYSICAL_ADDR` with the default of CONFIG_PHYSICAL_START.
 const USUAL_LOAD: u64 = 0x100_0000;
@@ -148,8 +148,12 @@ fn by_traces(evidence: &Evidence, load: u64) -> Option<(Verdict, String)> {
         return Some((Verdict::NotMoved, because));
     }
     // Before Linux 4.1 the stub had no such flag, and a kernel that was entered directly left none either way.
-    let has_flag =
-        evidence.release.as_ref().ok().and_then(|told| release(&told.value)).is_some_and(|r| r >= (4, 1));
+    let has_flag = evidence
+        .release
+        .as_ref()
+        .ok()
+        .and_then(|told| release_numbers(&told.value))
+        .is_some_and(|r| r >= (4, 1));
     let boot = boot.filter(|boot| boot.value.has_header && has_flag)?;
     Some((Verdict::NotMoved, format!("the boot stub noted that it chose no random place ({})", boot.source)))
 }
@@ -157,7 +161,7 @@ fn by_traces(evidence: &Evidence, load: u64) -> Option<(Verdict, String)> {
 /// Before Linux 4.8 a kernel that can hibernate moved only where it was told to; before 3.14 none did.
 fn rule_of_hibernation(evidence: &Evidence) -> Option<String> {
     let told = evidence.release.as_ref().ok()?;
-    let release = release(&told.value)?;
+    let release = release_numbers(&told.value)?;
     if release < (3, 14) {
         return Some(format!(
             "{}: {} is older than 3.14, the first that could move itself",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tollgate_inspect::dump::{Dump, Joined, Session, Table};
+use tollgate_dump::{Dump, Joined, Session, Table};
 use tollgate_x86::Width;
 
 use super::item::{Record, hex};
@@ -130,7 +130,7 @@ impl Document {
 
 /// The lines that look like data that went wrong.
 pub fn complaints(dump: &Dump) -> Vec<Complaint> {
-    let complaint = |it: &tollgate_inspect::dump::Complaint| Complaint {
+    let complaint = |it: &tollgate_dump::Complaint| Complaint {
         line: it.line,
         format: it.format.name(),
         wrong: it.wrong.to_string(),

@@ -1,7 +1,7 @@
 //! `tollgate decode --live`: what this machine shows of its own tables.
 
 use serde_json::{Value, json};
-use tollgate_inspect::dump::{self, Dump, Piece, SegmentRegister, What};
+use tollgate_dump::{self as dump, Dump, Piece, SegmentRegister, What};
 use tollgate_inspect::{Attempt, Machine, Mechanism, Ring3, TableRegister};
 use tollgate_model::{Fact, Unknown};
 use tollgate_x86::{Cr0, Msr, Selector, WideDescriptor};

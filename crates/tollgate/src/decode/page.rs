@@ -1,6 +1,6 @@
 //! A machine's state, as far as a text tells of it, for eyes.
 
-use tollgate_inspect::dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
+use tollgate_dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
 use tollgate_x86::Width;
 
 use super::document;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_inspect::dump::{self, Joined, ToldGate};
+use tollgate_dump::{self as dump, Joined, PrintedGate};
 use tollgate_x86::walk::{
     Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, Step, TableRegister,
 };
@@ -243,7 +243,7 @@ impl Machine for Place<'_> {
             }
         }
         let told = match table {
-            Table::Gdt => self.told.told_descriptors.get(&Selector(offset).offset()),
+            Table::Gdt => self.told.printed_descriptors.get(&Selector(offset).offset()),
             Table::Ldt => None,
         };
         let descriptor = told.and_then(|told| told.iter().find_map(|told| told.value.descriptor()));
@@ -259,7 +259,7 @@ impl Machine for Place<'_> {
             }
         }
         let size: u16 = if self.width == Width::Long { 16 } else { 8 };
-        let told = u8::try_from(offset / size).ok().and_then(|vector| self.told.told_gates.get(&vector));
+        let told = u8::try_from(offset / size).ok().and_then(|vector| self.told.printed_gates.get(&vector));
         let bytes = told.and_then(|told| told.iter().find_map(|told| bytes_of(&told.value)));
         let half = bytes.as_ref().and_then(|bytes| bytes.get(usize::from(offset % size)..)?.first_chunk());
         half.map(|half| u64::from_le_bytes(*half)).ok_or(Miss::Untold)
@@ -280,7 +280,7 @@ impl Machine for Place<'_> {
 }
 
 /// The 16 bytes of a gate that a tool explained, if it said all that a gate has; of 8 of them the others are not read.
-fn bytes_of(told: &ToldGate) -> Option<[u8; 16]> {
+fn bytes_of(told: &PrintedGate) -> Option<[u8; 16]> {
     let low = match told.raw {
         Some(raw) => Gate::decode(raw),
         None => Gate {

@@ -1,7 +1,7 @@
 //! What is often told otherwise. Each of these stands the wrong way round in a published account of kernel entry
 //! (marbacka.net, "int 2E/sysenter/syscall", 2005 and 2017) and in others after it; each is put right by the manuals.
 
-use tollgate_inspect::dump::{Joined, SegmentRegister};
+use tollgate_dump::{Joined, SegmentRegister};
 use tollgate_x86::{Kind, Msr, Rflags};
 
 use super::item::{Item, flags};
@@ -34,7 +34,7 @@ fn of_selectors(state: &Joined) -> Option<String> {
 }
 
 fn of_interrupts(state: &Joined, items: &[Item]) -> Option<String> {
-    let has_gate = items.iter().any(|item| item.vector().is_some()) || !state.told_gates.is_empty();
+    let has_gate = items.iter().any(|item| item.vector().is_some()) || !state.printed_gates.is_empty();
     has_gate.then(|| {
         "INT copies no parameters from the old stack: only a call gate does, outside long mode. SS, ESP, EFLAGS, CS and \
          EIP go to the new ring's stack, not to the one of the program (SDM 3A, \"Exception- or interrupt-handler \

@@ -1,6 +1,6 @@
 //! What of a state is decoded: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
 
-use tollgate_inspect::dump::Joined;
+use tollgate_dump::Joined;
 use tollgate_x86::{Descriptor, Gate, Kind, Msr, Selector, Tss32, Tss64, WideDescriptor, WideGate, Width};
 
 use super::given;
@@ -36,7 +36,7 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
         .iter()
         .filter_map(|entry| descriptor(Some(Selector(entry.selector)), &entry.bytes.value, width))
         .collect();
-    let told = state.told_descriptors.keys().filter(|selector| {
+    let told = state.printed_descriptors.keys().filter(|selector| {
         gdt.iter().all(|entry| !covers(entry.selector, entry.bytes.value.len(), **selector))
     });
     items.extend(told.filter_map(|selector| explained(state, *selector, width)));
@@ -50,7 +50,7 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
 /// A descriptor that a tool explained. Tools show the 16 bytes of long mode's system descriptors as two of 8.
 fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
     let told = |selector: u16| {
-        state.told_descriptors.get(&selector)?.iter().find_map(|told| told.value.descriptor())
+        state.printed_descriptors.get(&selector)?.iter().find_map(|told| told.value.descriptor())
     };
     let is_wide = |descriptor: &Descriptor| {
         let is_kind = matches!(descriptor.kind(), Kind::System(kind) if kind.is_in(Width::Long));

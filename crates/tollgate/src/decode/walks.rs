@@ -1,7 +1,7 @@
 //! The walks through a state: which are made, and what they say.
 
 use serde::Serialize;
-use tollgate_inspect::dump::Joined;
+use tollgate_dump::Joined;
 use tollgate_x86::walk::{Mode, Outcome, walk};
 use tollgate_x86::{Gate, GateKind, Msr, Vendor, WideGate, Width};
 

@@ -1,9 +1,8 @@
 //! A run of the guest, for programs.
 
 use serde::Serialize;
-use tollgate_lab::Provenance;
+use tollgate_lab::{Provenance, Results, Row, Status};
 
-use super::course::{Came, Course, Row};
 use super::words;
 
 /// What `--format json` prints.
@@ -49,20 +48,20 @@ struct Fault {
 
 impl<'a> Document<'a> {
     /// Of a run.
-    pub fn of(course: &'a Course) -> Self {
-        let unit = words::unit(course.provenance.as_ref());
+    pub fn of(results: &'a Results, remarks: &'a [String]) -> Self {
+        let unit = words::unit(results.provenance.as_ref());
         Self {
-            provenance: course.provenance.as_ref().map(|provenance| match provenance {
+            provenance: results.provenance.as_ref().map(|provenance| match provenance {
                 Provenance::Kvm => "kvm",
                 Provenance::KvmEmulated { .. } => "kvm-emulated",
                 Provenance::QemuKvm => "qemu-kvm",
                 Provenance::QemuTcg { .. } => "qemu-tcg",
                 Provenance::Interpreter => "interpreter",
             }),
-            maker: course.maker.as_deref(),
+            maker: results.maker.as_deref(),
             unit,
-            experiments: course.rows.iter().map(|row| Record::of(row, unit.is_some())).collect(),
-            remarks: &course.remarks,
+            experiments: results.rows.iter().map(|row| Record::of(row, unit.is_some())).collect(),
+            remarks,
         }
     }
 }
@@ -83,8 +82,8 @@ impl Record {
             as_expected: None,
             why: None,
         };
-        match &row.came {
-            Came::Done(rounds) => {
+        match &row.status {
+            Status::Done(rounds) => {
                 record.per_operation = words::per_operation(rounds).filter(|_| has_figures);
                 record.rounds = rounds
                     .iter()
@@ -95,7 +94,7 @@ impl Record {
                     })
                     .collect();
             }
-            Came::Refused { fault, is_right } => {
+            Status::Refused { fault, is_right } => {
                 record.status = "refused";
                 record.as_expected = Some(*is_right);
                 record.fault = Some(Fault {
@@ -105,21 +104,21 @@ impl Record {
                     rip: format!("{:#x}", fault.rip),
                 });
             }
-            Came::Lacks(features) => {
+            Status::Lacks(features) => {
                 record.status = "lacking";
                 record.why = Some(features.join(", "));
             }
-            Came::Defect(what) => {
+            Status::Defect(defect) => {
                 record.status = "defect";
-                record.why = Some((*what).to_owned());
+                record.why = Some(words::defect(*defect).to_owned());
             }
-            Came::NotHere(why) => {
+            Status::NotHere(obstacle) => {
                 record.status = "not-here";
-                record.why = Some(why.clone());
+                record.why = Some(words::obstacle(obstacle));
             }
-            Came::Wrong(what) => {
+            Status::Wrong(mistake) => {
                 record.status = "wrong";
-                record.why = Some(what.clone());
+                record.why = Some(words::mistake(*mistake));
             }
         }
         record

@@ -4,10 +4,9 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 use tollgate_lab::guest::{BASE, Experiment, Image, Parameters};
-use tollgate_lab::{Change, Interpreter, Moment, Window};
+use tollgate_lab::{Change, Interpreter, Moment, Window, machine};
 
-use super::course::{machine, refused};
-use super::words;
+use super::{refused, vendor, words};
 use crate::args::{Format, LabArgs};
 use crate::failure::Failure;
 use crate::out;
@@ -73,7 +72,7 @@ fn follow(experiment: &'static Experiment, args: &LabArgs) -> Result<Document, F
         if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     Interpreter
-        .watch(image.bytes(), BASE, image.entry(), machine(args.vendor), window, &mut tell)
+        .watch(image.bytes(), BASE, image.entry(), machine(vendor(args.vendor)), window, &mut tell)
         .map_err(|error| refused(&error))?;
     Ok(Document {
         experiment: experiment.name,

@@ -1,10 +1,9 @@
 //! The guest's prices beside those of the gates of this machine's kernel: the processor's share of a price, and the rest.
 
-use tollgate_lab::Provenance;
+use tollgate_lab::{Provenance, Results, Status};
 use tollgate_model::price::Price;
 use tollgate_model::{Environment, Fact, Outcome, Run, Unit};
 
-use super::course::{Came, Course};
 use super::words::per_operation;
 use crate::{facts, figures, store};
 
@@ -19,8 +18,8 @@ const PAIRS: [(&str, &str); 5] = [
 
 /// A sentence for each gate that was measured on the same processor in a kept run, the newest; none where the guest's times
 /// are none.
-pub fn shares(course: &Course) -> Vec<String> {
-    if course.provenance != Some(Provenance::Kvm) {
+pub fn shares(results: &Results) -> Vec<String> {
+    if results.provenance != Some(Provenance::Kvm) {
         return Vec::new();
     }
     let here = tollgate_inspect::environment(&tollgate_inspect::Machine::here());
@@ -29,7 +28,7 @@ pub fn shares(course: &Course) -> Vec<String> {
     let of_this = |run: &Run| {
         is_same_processor(&run.environment, &here) && PAIRS.iter().any(|pair| price(run, pair.1).is_some())
     };
-    runs.into_iter().find(of_this).map_or_else(Vec::new, |run| beside(course, &run))
+    runs.into_iter().find(of_this).map_or_else(Vec::new, |run| beside(results, &run))
 }
 
 fn is_same_processor(one: &Environment, other: &Environment) -> bool {
@@ -38,13 +37,13 @@ fn is_same_processor(one: &Environment, other: &Environment) -> bool {
 }
 
 /// What of each gate's price the processor takes.
-fn beside(course: &Course, run: &Run) -> Vec<String> {
+fn beside(results: &Results, run: &Run) -> Vec<String> {
     let Some(hertz) = facts::number(&run.environment, facts::CLOCK_HZ).filter(|hertz| *hertz > 0.0) else {
         return Vec::new();
     };
     let told = PAIRS.iter().filter_map(|&(experiment, gate)| {
-        let row = course.rows.iter().find(|row| row.experiment.name == experiment)?;
-        let Came::Done(rounds) = &row.came else { return None };
+        let row = results.rows.iter().find(|row| row.experiment.name == experiment)?;
+        let Status::Done(rounds) = &row.status else { return None };
         let own = per_operation(rounds)? / hertz * 1e9;
         let whole = price(run, gate)?;
         let shown = |value| figures::price(value, Unit::Nanoseconds);
@@ -81,12 +80,12 @@ fn price(run: &Run, gate: &str) -> Option<f64> {
 mod tests {
     use std::time::SystemTime;
 
+    use tollgate_lab::Row;
     use tollgate_lab::guest::{Experiment, Round};
     use tollgate_model::measurement::ProcessRounds;
     use tollgate_model::{Case, Measured, Measurement, Provenance as Executor};
 
     use super::*;
-    use crate::lab::course::Row;
 
     fn gate(price: f64) -> Run {
         let measured = Measured {
@@ -114,24 +113,24 @@ mod tests {
             .expect("an id")
     }
 
-    fn course() -> Course {
+    fn results() -> Results {
         let experiment = Experiment::of("syscall").expect("an experiment");
         let round =
             Round { turns: 100, ticks_one: 1000, ticks_two: 7000, count_one: 100, count_two: 200, value: 0 };
-        let row = Row { experiment, came: Came::Done(vec![round]), references: None };
-        Course {
+        let row = Row { experiment, status: Status::Done(vec![round]), references: None };
+        Results {
             provenance: Some(Provenance::Kvm),
             maker: None,
             machines: 1,
             rows: vec![row],
-            remarks: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
     #[test]
     fn the_processor_s_share_and_the_rest_are_the_whole() {
         // 60 cycles at 2 GHz.
-        let told = beside(&course(), &gate(120.0));
+        let told = beside(&results(), &gate(120.0));
         assert_eq!(told.len(), 1);
         for part in
             ["120 ns that gates/syscall costs", "takes 30.0 ns for syscall, 25 %", "90.0 ns, is the kernel's"]
@@ -142,12 +141,12 @@ mod tests {
 
     #[test]
     fn a_guest_that_is_slower_than_the_kernel_has_no_share() {
-        assert!(beside(&course(), &gate(20.0))[0].contains("the processor's speed differed"));
+        assert!(beside(&results(), &gate(20.0))[0].contains("the processor's speed differed"));
     }
 
     #[test]
     fn an_emulator_has_no_share() {
-        let emulated = Course { provenance: Some(Provenance::Interpreter), ..course() };
+        let emulated = Results { provenance: Some(Provenance::Interpreter), ..results() };
         assert!(shares(&emulated).is_empty());
     }
 }

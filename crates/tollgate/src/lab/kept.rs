@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use tollgate_lab::Provenance as Executor;
 use tollgate_lab::guest::Round;
+use tollgate_lab::{Provenance as Executor, Results, Row, Status};
 use tollgate_model::measurement::ProcessRounds;
 use tollgate_model::{Case, Environment, Fact, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
 
-use super::course::{Came, Course, Row};
 use super::words;
 use crate::args::On;
 use crate::failure::Failure;
@@ -21,11 +20,11 @@ const SUITE: &str = "lab";
 ///
 /// # Errors
 /// When there is no id to be had for it.
-pub fn document(course: &Course, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
+pub fn document(results: &Results, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
     let mut environment = tollgate_inspect::environment(&tollgate_inspect::Machine::here());
-    environment.extend(facts(course));
-    let unit = course.provenance.as_ref().and_then(unit);
-    let measurements = course.rows.iter().map(|row| measurement(row, unit, course.machines)).collect();
+    environment.extend(facts(results));
+    let unit = results.provenance.as_ref().and_then(unit);
+    let measurements = results.rows.iter().map(|row| measurement(row, unit, results.machines)).collect();
     run::document(began, label, environment, measurements)
 }
 
@@ -34,7 +33,7 @@ pub fn document(course: &Course, began: SystemTime, label: Option<Label>) -> Res
 /// # Errors
 /// When there is no id to be had for it.
 pub fn imported(
-    course: &Course,
+    results: &Results,
     began: SystemTime,
     label: Option<Label>,
     on: On,
@@ -47,36 +46,36 @@ pub fn imported(
         On::Interpreter => Some((Unit::Instructions, Provenance::Interpreter)),
         On::Auto => None,
     };
-    let mut environment: Environment = facts(course).collect();
+    let mut environment: Environment = facts(results).collect();
     environment.insert("lab.read".to_owned(), Fact::known(path.display().to_string(), "--read"));
-    let measurements = course.rows.iter().map(|row| measurement(row, unit, course.machines)).collect();
+    let measurements = results.rows.iter().map(|row| measurement(row, unit, results.machines)).collect();
     run::document(began, label, environment, measurements)
 }
 
-fn facts(course: &Course) -> impl Iterator<Item = (String, Fact)> + '_ {
-    let maker = course.maker.iter();
+fn facts(results: &Results) -> impl Iterator<Item = (String, Fact)> + '_ {
+    let maker = results.maker.iter();
     maker.map(|maker| ("lab.vendor".to_owned(), Fact::known(maker.as_str(), "CPUID.0 in the guest")))
 }
 
 fn measurement(row: &Row, unit: Option<(Unit, Provenance)>, machines: usize) -> Measurement {
     let case = Case::plain(format!("{SUITE}/{}", row.experiment.name));
-    let outcome = match (&row.came, unit) {
-        (Came::Done(rounds), Some((unit, provenance))) => measured(rounds, machines, unit, provenance),
-        (Came::Done(_), None) => {
+    let outcome = match (&row.status, unit) {
+        (Status::Done(rounds), Some((unit, provenance))) => measured(rounds, machines, unit, provenance),
+        (Status::Done(_), None) => {
             Outcome::Skipped { why: "what executed it says nothing about its price".to_owned() }
         }
-        (Came::Wrong(what), _) => Outcome::Failed { error: what.clone() },
-        (Came::Refused { fault, is_right: false }, _) => {
+        (Status::Wrong(mistake), _) => Outcome::Failed { error: words::mistake(*mistake) },
+        (Status::Refused { fault, is_right: false }, _) => {
             Outcome::Failed { error: format!("{}, and not as the manual says", words::name(*fault)) }
         }
-        (Came::Refused { fault, is_right: true }, _) => {
+        (Status::Refused { fault, is_right: true }, _) => {
             Outcome::Skipped { why: format!("the processor refuses it: {}", words::name(*fault)) }
         }
-        (Came::Lacks(features), _) => {
+        (Status::Lacks(features), _) => {
             Outcome::Skipped { why: format!("the processor has no {}", features.join(", ")) }
         }
-        (Came::Defect(what), _) => Outcome::Skipped { why: (*what).to_owned() },
-        (Came::NotHere(why), _) => Outcome::Skipped { why: why.clone() },
+        (Status::Defect(defect), _) => Outcome::Skipped { why: words::defect(*defect).to_owned() },
+        (Status::NotHere(obstacle), _) => Outcome::Skipped { why: words::obstacle(obstacle) },
     };
     Measurement { case, outcome }
 }

@@ -1,29 +1,28 @@
 //! A run of the guest, for eyes.
 
-use tollgate_lab::Provenance;
-use tollgate_lab::guest::{Fault, Group, Round};
+use tollgate_lab::guest::{Ending, Fault, Group, Round};
+use tollgate_lab::{Defect, EngineNote, Mistake, Note, Obstacle, Provenance, Results, Row, Status};
 use tollgate_model::stats;
 use tollgate_x86::walk::Exception;
 
-use super::course::{Came, Course, Row};
 use crate::figures;
 use crate::table::{Look, Table, paragraph};
 
 /// The table, and what is to be said of it.
-pub fn page(course: &Course, width: usize) -> String {
-    let unit = unit(course.provenance.as_ref());
-    let has_references = course.rows.iter().any(|row| row.references.is_some());
+pub fn page(results: &Results, remarks: &[String], width: usize) -> String {
+    let unit = unit(results.provenance.as_ref());
+    let has_references = results.rows.iter().any(|row| row.references.is_some());
     let columns = ["experiment", unit.unwrap_or("came to"), "reads", "writes"];
     let mut table = match has_references {
         true => Table::new(&columns).with_dispensable(2),
         false => Table::new(&columns[..2]),
     };
     let mut headed: Option<Group> = None;
-    for Row { experiment, came, references } in &course.rows {
+    for Row { experiment, status, references } in &results.rows {
         if headed.replace(experiment.group) != Some(experiment.group) {
             table.heading(group(experiment.group));
         }
-        let (look, figure, remark) = told(came, unit.is_some());
+        let (look, figure, remark) = told(status, unit.is_some());
         let [reads, writes] = references.map_or([String::new(), String::new()], |references| {
             [references.reads, references.writes].map(|number| number.to_string())
         });
@@ -33,8 +32,8 @@ pub fn page(course: &Course, width: usize) -> String {
     }
     let mut text = table.render(width);
     text.push('\n');
-    text.push_str(&paragraph(&whereabouts(course), width, ""));
-    for remark in &course.remarks {
+    text.push_str(&paragraph(&whereabouts(results), width, ""));
+    for remark in remarks {
         text.push_str(&paragraph(remark, width, ""));
     }
     text
@@ -60,25 +59,88 @@ pub fn sample(round: &Round) -> Option<f64> {
     Some(round.ticks()? as f64 / f64::from(round.turns.max(1)))
 }
 
-fn told(came: &Came, has_figures: bool) -> (Look, String, String) {
-    match came {
-        Came::Done(rounds) if has_figures => match per_operation(rounds) {
+fn told(status: &Status, has_figures: bool) -> (Look, String, String) {
+    match status {
+        Status::Done(rounds) if has_figures => match per_operation(rounds) {
             Some(ticks) => (Look::Plain, amount(ticks), String::new()),
             None => (Look::Flagged, "?".to_owned(), "every round was disturbed".to_owned()),
         },
-        Came::Done(_) => (Look::Plain, "done".to_owned(), String::new()),
-        Came::Refused { fault, is_right: true } => {
+        Status::Done(_) => (Look::Plain, "done".to_owned(), String::new()),
+        Status::Refused { fault, is_right: true } => {
             (Look::Plain, name(*fault), "refused, as the manual says".to_owned())
         }
-        Came::Refused { fault, is_right: false } => {
+        Status::Refused { fault, is_right: false } => {
             (Look::Flagged, name(*fault), "refused, and not as the manual says".to_owned())
         }
-        Came::Lacks(features) => {
+        Status::Lacks(features) => {
             (Look::Faint, "lacking".to_owned(), format!("this processor has no {}", features.join(", ")))
         }
-        Came::Defect(what) => (Look::Faint, "a defect".to_owned(), (*what).to_owned()),
-        Came::NotHere(why) => (Look::Faint, "not here".to_owned(), why.clone()),
-        Came::Wrong(what) => (Look::Flagged, "wrong".to_owned(), what.clone()),
+        Status::Defect(what) => (Look::Faint, "a defect".to_owned(), defect(*what).to_owned()),
+        Status::NotHere(why) => (Look::Faint, "not here".to_owned(), obstacle(why)),
+        Status::Wrong(what) => (Look::Flagged, "wrong".to_owned(), mistake(*what)),
+    }
+}
+
+/// A known defect of an engine.
+pub fn defect(defect: Defect) -> &'static str {
+    match defect {
+        Defect::LockedMove => "QEMU's translator executes lock mov as a mov: #UD is due",
+        Defect::CompatSyscall => {
+            "QEMU's translator has SYSCALL in compatibility mode on Intel's processors too: #UD is due"
+        }
+        Defect::CompatSysenter => {
+            "QEMU's translator enters by SYSENTER in compatibility mode on AMD's processors too: #UD is due"
+        }
+        Defect::ErrorCode => {
+            "QEMU's translator gives the vector times 16 plus 2 as the error code: times 8 plus 2 is due"
+        }
+        Defect::NonCanonicalReturn => {
+            "QEMU's translator returns to an address that is not canonical: #GP is due before that"
+        }
+    }
+}
+
+/// Why an engine did not execute an experiment.
+pub fn obstacle(obstacle: &Obstacle) -> String {
+    match obstacle {
+        Obstacle::NoTime => "the time for all of them was over".to_owned(),
+        Obstacle::Ended => "the guest ended".to_owned(),
+        Obstacle::CutShort(why) => why.clone(),
+        Obstacle::Emulator(fault) => format!("KVM's emulator makes {} of it", name(*fault)),
+    }
+}
+
+/// How an experiment failed to do its operation.
+pub fn mistake(mistake: Mistake) -> String {
+    match mistake {
+        Mistake::NotRefused => "it was done, and the manual says that it is refused".to_owned(),
+        Mistake::Count { counted: [one, two], executed: [of_one, of_two] } => {
+            format!("{one} and {two} of {of_one} and {of_two} operations arrived")
+        }
+        Mistake::Value(value) => format!("the last operation left {value:x}"),
+    }
+}
+
+/// A remark on a run.
+pub fn note(note: &Note) -> String {
+    match note {
+        Note::Engine(EngineNote::Emulated { why }) => {
+            format!("KVM emulates ring 0 here, so that its times are no latencies: {why}.")
+        }
+        Note::Engine(EngineNote::NoKvm { why }) => {
+            format!("{why}; without KVM only instructions are counted.")
+        }
+        Note::Line { number, complaint } => format!("line {number}: {complaint}"),
+        Note::Ending(Ending::Complete) => "The run came to its end.".to_owned(),
+        Note::Ending(Ending::Lost { written, read }) => {
+            format!("The guest wrote {written} records, and {read} of them are there.")
+        }
+        Note::Ending(Ending::Broken(fault)) => format!(
+            "A fault outside any experiment ended the run: vector {:x} at {:x}.",
+            fault.vector, fault.rip
+        ),
+        Note::Ending(Ending::Refused) => "The processor has no long mode.".to_owned(),
+        Note::Ending(Ending::Cut) => "The run did not come to its end.".to_owned(),
     }
 }
 
@@ -113,8 +175,8 @@ pub fn group(group: Group) -> &'static str {
     }
 }
 
-fn whereabouts(course: &Course) -> String {
-    let engine = match &course.provenance {
+fn whereabouts(results: &Results) -> String {
+    let engine = match &results.provenance {
         Some(Provenance::Interpreter) => {
             "Executed by the interpreter: instructions are counted, and no time can be told"
         }
@@ -133,6 +195,6 @@ fn whereabouts(course: &Course) -> String {
         Some(Provenance::KvmEmulated { .. }) => "Executed by KVM's emulator: its times are no prices",
         None => "Executed elsewhere: what a tick is, its place would have to say",
     };
-    let maker = course.maker.as_deref().map_or(String::new(), |maker| format!("; the guest found {maker}"));
+    let maker = results.maker.as_deref().map_or(String::new(), |maker| format!("; the guest found {maker}"));
     format!("{engine}{maker}. One operation, without the loop around it.")
 }

@@ -1,6 +1,6 @@
 //! How much was asked for: what moves prices, certain areas, or everything.
 
-use tollgate_inspect::config::{AREAS, Area};
+use tollgate_kconfig::{AREAS, Area};
 
 use crate::args::ConfigArgs;
 use crate::failure::Failure;

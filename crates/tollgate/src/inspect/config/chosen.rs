@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tollgate_inspect::Machine;
-use tollgate_inspect::config::{self, Reading, Running, Tried};
+use tollgate_inspect::{Machine, RunningConfig, Tried, running_config};
+use tollgate_kconfig::Reading;
 use tollgate_model::Unknown;
 
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ pub fn chosen(named: &[PathBuf]) -> Result<Vec<Chosen>, Failure> {
 
 fn choose(path: &Path) -> Result<Chosen, Failure> {
     if path.as_os_str() == "-" {
-        let reading = config::read(std::io::stdin().lock());
+        let reading = tollgate_kconfig::read(std::io::stdin().lock());
         let reading = reading.map_err(|error| Failure::input(format!("standard input {error}")))?;
         return Ok(Chosen { path: "standard input".to_owned(), reading, command_line: None, running: false });
     }
@@ -59,25 +59,25 @@ fn choose(path: &Path) -> Result<Chosen, Failure> {
         return of_machine(&machine, Some(path));
     }
     if path == Path::new(OWN)
-        && let Ok(running) = config::running(&Machine::here())
+        && let Ok(running) = running_config(&Machine::here())
         && running.path == OWN
     {
         return Ok(Chosen::of(running, None));
     }
     let name = path.display().to_string();
-    let reading = config::open(path).map_err(|error| Failure::input(format!("{name} {error}")))?;
+    let reading = tollgate_kconfig::open(path).map_err(|error| Failure::input(format!("{name} {error}")))?;
     Ok(Chosen { path: name, reading, command_line: None, running: false })
 }
 
 fn of_machine(machine: &Machine, root: Option<&Path>) -> Result<Chosen, Failure> {
-    match config::running(machine) {
+    match running_config(machine) {
         Ok(running) => Ok(Chosen::of(running, root)),
         Err(tried) => Err(Failure::input(not_found(&tried, root))),
     }
 }
 
 impl Chosen {
-    fn of(running: Running, root: Option<&Path>) -> Self {
+    fn of(running: RunningConfig, root: Option<&Path>) -> Self {
         let path = match root {
             Some(root) => root.join(running.path.trim_start_matches('/')).display().to_string(),
             None => running.path,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tollgate_inspect::config::{
+use tollgate_kconfig::{
     Configuration, Counts, Difference, Entry, Kind, Source, compare, identity, overridden, tally,
 };
 

@@ -1,7 +1,7 @@
 //! Several configurations side by side: counts by area, then the options that differ, first those that move
 //! prices.
 
-use tollgate_inspect::config::{Configuration, Counts, Difference, Kind, compare, overridden, tally};
+use tollgate_kconfig::{Configuration, Counts, Difference, Kind, compare, overridden, tally};
 
 use super::asked::Asked;
 use super::chosen::Chosen;
@@ -82,7 +82,7 @@ fn counts(
         add("all", configurations.iter().map(|configuration| Counts::of(configuration)).collect(), None);
     }
     for area in asked.areas() {
-        let of_area = |tallies: &Vec<tollgate_inspect::config::Tally>| {
+        let of_area = |tallies: &Vec<tollgate_kconfig::Tally>| {
             let tally = tallies.iter().find(|tally| tally.area.name == area.name);
             tally.map(|tally| tally.counts).unwrap_or_default()
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_inspect::config::{Area, Entry, Overridden, Value};
+use tollgate_kconfig::{Area, Entry, Overridden, Value};
 
 use super::asked::Asked;
 use super::words;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_inspect::config::{Area, Counts, Entry, Overridden, Value, identity, overridden, tally};
+use tollgate_kconfig::{Area, Counts, Entry, Overridden, Value, identity, overridden, tally};
 
 use super::asked::Asked;
 use super::chosen::Chosen;

@@ -1,6 +1,6 @@
 //! Words that both views share.
 
-use tollgate_inspect::config::{Configuration, Counts, Entry, Overridden, Source, Value, identity};
+use tollgate_kconfig::{Configuration, Counts, Entry, Overridden, Source, Value, identity};
 
 use super::chosen::Chosen;
 use crate::figures;

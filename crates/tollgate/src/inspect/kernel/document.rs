@@ -1,7 +1,7 @@
 //! The same for programs that read it.
 
 use serde::Serialize;
-use tollgate_inspect::kernel_base::{Conclusion, Evidence, Physical, Symbols, Told};
+use tollgate_inspect::kernel_base::{Conclusion, Evidence, Known, Physical, Symbols};
 use tollgate_model::Unknown;
 
 /// What `--format json` prints.
@@ -123,7 +123,7 @@ fn pieces(evidence: &Evidence) -> Vec<Piece<'_>> {
     ]
 }
 
-fn piece<'a, T>(name: &'static str, told: &'a Told<T>, value: impl FnOnce(&T) -> Value) -> Piece<'a> {
+fn piece<'a, T>(name: &'static str, told: &'a Known<T>, value: impl FnOnce(&T) -> Value) -> Piece<'a> {
     let told = match told {
         Ok(told) => Status::Known { value: value(&told.value), source: &told.source },
         Err(why) => Status::Unknown { why },

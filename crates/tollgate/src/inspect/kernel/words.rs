@@ -1,7 +1,7 @@
 //! The evidence in words.
 
 use tollgate_inspect::kernel_base::{
-    Boot, Conclusion, DirectMap, Evidence, Options, Physical, Symbols, Told, Verdict,
+    Boot, Conclusion, DirectMap, Evidence, Known, Options, Physical, Symbols, Verdict,
 };
 use tollgate_model::Unknown;
 
@@ -86,7 +86,7 @@ pub fn evidence(evidence: &Evidence, conclusion: &Conclusion) -> Vec<Line> {
 }
 
 /// What matters most stands in the table, the rest beside it.
-fn built(told: &Told<Options>) -> Line {
+fn built(told: &Known<Options>) -> Line {
     let yes = |name: &str, set: bool| format!("{name}={}", if set { "y" } else { "n" });
     let mut line = line("built with", told, |options| yes("RANDOMIZE_BASE", options.randomize_base));
     if let Ok(told) = told {
@@ -104,7 +104,7 @@ fn built(told: &Told<Options>) -> Line {
     line
 }
 
-fn line<T>(name: &'static str, told: &Told<T>, words: impl FnOnce(&T) -> String) -> Line {
+fn line<T>(name: &'static str, told: &Known<T>, words: impl FnOnce(&T) -> String) -> Line {
     match told {
         Ok(told) => Line { name, says: words(&told.value), source: told.source.clone(), known: true },
         Err(why) => {

@@ -1,0 +1,196 @@
+//! Bochs' `sreg`, `creg` and `r`.
+//!
+//! From bx_debug/dbg_main.cc: `bx_dbg_info_segment_regs_command` prints `cs:0x0008, dh=0x00cf9b00, dl=0x0000ffff, valid=1`
+//! with the upper and lower half of the descriptor that the hidden part was loaded from (older versions
+//! `cs:s=0x0008, dl=0x0000ffff, dh=0x00cf9b00, valid=1`) and `gdtr:base=0x00000000c0000900, limit=0x1f`;
+//! `bx_dbg_info_control_regs_command` `CR0=0xe0000011: PG CD NW ac wp ne ET ts em mp PE`; `bx_dbg_info_registers_command`
+//! `rip: 00000000_00000cd6` and `eflags 0x00000006: id vip ...`. In every mode addresses have 16 digits where Bochs is built
+//! for 64 bits, so that their width tells nothing.
+
+use tollgate_x86::{Descriptor, Msr, Selector};
+
+use crate::format::Format;
+use crate::line::Line;
+use crate::number::{assignments, number, prefixed, word};
+use crate::piece::{Hidden, Register, SegmentRegister, TableRegister, What};
+use crate::sink::Sink;
+
+const FORMAT: Format = Format::BochsRegisters;
+
+pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
+    let text = line.text;
+    if is_explanation(sink, text) {
+        return true;
+    }
+    if let Some(flags) = text.strip_prefix("eflags 0x").or_else(|| text.strip_prefix("eflags: 0x")) {
+        let Some(flags) = number(flags.split([':', ' ']).next().unwrap_or_default()) else { return false };
+        sink.push(FORMAT, What::Register { register: Register::RFLAGS, value: flags.value });
+        return true;
+    }
+    if let Some((name, rest)) =
+        text.split_once('=').filter(|(name, _)| matches!(*name, "CR0" | "CR3" | "CR4" | "EFER"))
+    {
+        return control(sink, name, rest);
+    }
+    let Some((name, rest)) = text.split_once(':').filter(|(name, _)| name.len() <= 14) else { return false };
+    let name = name.trim_end_matches(' ');
+    match name {
+        "gdtr" => table(sink, TableRegister::Gdt, rest),
+        "idtr" => table(sink, TableRegister::Idt, rest),
+        "MSR_FS_BASE" => base(sink, Msr::FsBase, rest),
+        "MSR_GS_BASE" => base(sink, Msr::GsBase, rest),
+        _ => match SegmentRegister::of(name) {
+            Some(register) => segment(sink, register, rest),
+            None => general(sink, text),
+        },
+    }
+}
+
+/// The line below a segment register that says what `dh` and `dl` mean, and lines of no interest below CR3.
+fn is_explanation(sink: &Sink, text: &str) -> bool {
+    let is_below =
+        ["Data segment, base=", "Code segment, base=", "PCD=page-level", "PWT=page-level", "CR2=page fault"];
+    sink.line() > 1 && is_below.iter().any(|known| text.starts_with(known))
+}
+
+/// `base=0x00000000c0000900, limit=0x1f`.
+fn table(sink: &mut Sink, table: TableRegister, rest: &str) -> bool {
+    let value =
+        |wanted| assignments(rest).find(|(name, _)| *name == wanted).and_then(|(_, value)| prefixed(value));
+    let (Some(base), Some(limit)) = (value("base"), value("limit")) else { return false };
+    let Ok(limit) = u32::try_from(limit.value) else { return false };
+    sink.push(FORMAT, What::TableRegister { table, base: Some(base.value), limit: Some(limit) });
+    true
+}
+
+fn base(sink: &mut Sink, msr: Msr, rest: &str) -> bool {
+    let Some(value) = prefixed(word(rest).0) else { return false };
+    sink.push(FORMAT, What::Msr { number: msr.number(), value: value.value });
+    true
+}
+
+/// `0x0008, dh=0x00cf9b00, dl=0x0000ffff, valid=1`, or with `s=` before the selector.
+fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
+    let rest = rest.trim_start_matches(' ');
+    let rest = rest.strip_prefix("s=").unwrap_or(rest);
+    let Some((selector, halves)) = rest.split_once(',') else { return false };
+    let value = |wanted| {
+        let value =
+            assignments(halves).find(|(name, _)| *name == wanted).and_then(|(_, value)| prefixed(value));
+        value.and_then(|hex| u32::try_from(hex.value).ok())
+    };
+    let selector = prefixed(selector).and_then(|hex| u16::try_from(hex.value).ok());
+    let (Some(selector), Some(high), Some(low)) = (selector, value("dh"), value("dl")) else { return false };
+    let descriptor = Descriptor::decode((u64::from(high) << 32 | u64::from(low)).to_le_bytes());
+    let hidden = Hidden {
+        base: descriptor.base.into(),
+        base_bits: 32,
+        limit: descriptor.effective_limit(),
+        rights: descriptor.access_rights(),
+    };
+    sink.push(FORMAT, What::Segment { register, selector: Selector(selector), hidden: Some(hidden) });
+    true
+}
+
+/// `CR0=0xe0000011: PG CD ...`.
+fn control(sink: &mut Sink, name: &str, rest: &str) -> bool {
+    let end = rest.find([':', ' ']).unwrap_or(rest.len());
+    let Some(value) = prefixed(&rest[..end]) else { return false };
+    match Register::of(name) {
+        Some(register) => sink.push(FORMAT, What::Register { register, value: value.value }),
+        None => sink.push(FORMAT, What::Msr { number: Msr::Efer.number(), value: value.value }),
+    }
+    true
+}
+
+/// `rax: 00000000_00071000 rcx: 00000000_0000003c`, `r8 : ...`, or `eip: 0xc00018fd`.
+fn general(sink: &mut Sink, text: &str) -> bool {
+    let mut rest = text;
+    let mut is_read = false;
+    while let Some((name, behind)) = rest.split_once(':') {
+        let (value, behind) = word(behind);
+        let register = Register::of(name.trim_matches(' ')).filter(|_| name.len() <= 8);
+        let Some((register, value)) = register.zip(number(value).filter(|hex| hex.digits >= 8)) else {
+            break;
+        };
+        sink.push(FORMAT, What::Register { register, value: value.value });
+        is_read = true;
+        rest = behind;
+    }
+    is_read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read;
+    use proptest::prelude::*;
+
+    fn whats(text: &str) -> Vec<What> {
+        read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what).collect()
+    }
+
+    #[test]
+    fn segments_of_new_and_old_versions() {
+        let new = whats(
+            "<bochs:2> sreg\nss:0x0010, dh=0x00cf9300, dl=0x0000ffff, valid=31\n\tData segment, base=0x00000000, limit=0xffffffff, Read/Write, Accessed",
+        );
+        assert_eq!(new, whats("ss:s=0x0010, dl=0x0000ffff, dh=0x00cf9300, valid=31"));
+        let What::Segment { hidden: Some(hidden), .. } = new[0] else { panic!("{new:?}") };
+        assert_eq!((hidden.limit, hidden.rights.0), (0xffff_ffff, 0x00c0_9300));
+        let tr = whats("tr:0x0040, dh=0x00008b14, dl=0xc380006b, valid=1");
+        assert!(matches!(
+            tr[0],
+            What::Segment { hidden: Some(Hidden { base: 0x14_c380, limit: 0x6b, .. }), .. }
+        ));
+    }
+
+    #[test]
+    fn tables_and_control_registers() {
+        let table = TableRegister::Gdt;
+        assert_eq!(
+            whats("gdtr:base=0x00000000c0000900, limit=0x1f"),
+            [What::TableRegister { table, base: Some(0xc000_0900), limit: Some(0x1f) }]
+        );
+        assert_eq!(
+            whats("CR0=0xe0000011: PG CD NW ac wp ne ET ts em mp PE\nEFER=0x00000d00: ffxsr NXE LMA LME sce"),
+            [
+                What::Register { register: Register::CR0, value: 0xe000_0011 },
+                What::Msr { number: 0xc000_0080, value: 0xd00 },
+            ]
+        );
+    }
+
+    #[test]
+    fn general_registers() {
+        let printed = whats(
+            "rax: 00000000_00000001 rcx: 00000000_00000002\nrip: 00000000_c00018fd\neip: 0xc00018fd\neflags 0x00000086: id vip",
+        );
+        assert_eq!(printed.len(), 5);
+        assert_eq!(printed[2], printed[3]);
+        assert_eq!(printed[4], What::Register { register: Register::RFLAGS, value: 0x86 });
+        for text in ["rax: the register", "cs: 10, dh=1", "gdtr: base", "eip:", "note: 00000000_00000001"] {
+            assert_eq!(whats(text), [], "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read(selector: u16, bytes: [u8; 8], base: u64, limit: u16) {
+            let descriptor = Descriptor::decode(bytes);
+            let raw = u64::from_le_bytes(bytes);
+            let printed = whats(&format!("tr:0x{selector:04x}, dh=0x{:08x}, dl=0x{:08x}, valid=1", raw >> 32, raw as u32));
+            let hidden = Hidden {
+                base: descriptor.base.into(), base_bits: 32, limit: descriptor.effective_limit(),
+                rights: descriptor.access_rights(),
+            };
+            let register = SegmentRegister::Tr;
+            prop_assert_eq!(printed, [What::Segment { register, selector: Selector(selector), hidden: Some(hidden) }]);
+            let table = TableRegister::Idt;
+            prop_assert_eq!(
+                whats(&format!("idtr:base=0x{base:016x}, limit=0x{limit:x}")),
+                [What::TableRegister { table, base: Some(base), limit: Some(limit.into()) }]
+            );
+        }
+    }
+}

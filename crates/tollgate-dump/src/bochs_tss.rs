@@ -1,0 +1,98 @@
+//! Bochs' `info tss`.
+//!
+//! From bx_debug/dbg_main.cc: `bx_dbg_info_tss_command` and `bx_dbg_print_tss`, which reads the TSS as one of 32 bits in
+//! every mode.
+
+use tollgate_x86::Selector;
+
+use crate::format::Format;
+use crate::line::Line;
+use crate::number::{prefixed, word};
+use crate::piece::{SegmentRegister, What};
+use crate::sink::Sink;
+
+const FORMAT: Format = Format::BochsTss;
+
+pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
+    let text = line.text;
+    if let Some(rest) = text.strip_prefix("tr:s=").filter(|rest| !rest.contains("dh=")) {
+        sink.in_tss = true;
+        let Some(selector) = prefixed(rest.split(',').next().unwrap_or_default()) else { return false };
+        let Ok(selector) = u16::try_from(selector.value) else { return false };
+        let selector = Selector(selector);
+        sink.push(FORMAT, What::Segment { register: SegmentRegister::Tr, selector, hidden: None });
+        return true;
+    }
+    if let Some(rest) = text.strip_prefix("ss:esp(") {
+        sink.in_tss = true;
+        return stack(sink, rest);
+    }
+    if !sink.in_tss {
+        return false;
+    }
+    sink.in_tss = fields(sink, text);
+    sink.in_tss
+}
+
+/// `0): 0x0018:0xc0218000`.
+fn stack(sink: &mut Sink, rest: &str) -> bool {
+    const FIELDS: [(&str, &str); 3] = [("ss0", "esp0"), ("ss1", "esp1"), ("ss2", "esp2")];
+    let Some((ring, value)) = rest.split_once("): ") else { return false };
+    let names = ring.parse().ok().and_then(|ring: usize| FIELDS.get(ring));
+    let values = value.split_once(':').and_then(|(ss, esp)| prefixed(ss).zip(prefixed(esp)));
+    let (Some(names), Some((ss, esp))) = (names, values) else { return false };
+    sink.push(FORMAT, What::TssField { name: names.0, value: ss.value });
+    sink.push(FORMAT, What::TssField { name: names.1, value: esp.value });
+    true
+}
+
+/// `cs: 0x0000 ds: 0x0000 ss: 0x0000`, `i/o map: 0x8000`.
+fn fields(sink: &mut Sink, text: &str) -> bool {
+    let mut rest = text;
+    let mut is_read = false;
+    while let Some((name, behind)) = rest.split_once(':') {
+        let name = match name.trim_matches(' ') {
+            "i/o map" => "iomap",
+            name => name,
+        };
+        let (value, behind) = word(behind);
+        let field = tollgate_x86::Tss32::FIELDS.iter().find(|field| field.name == name);
+        let value = prefixed(value);
+        let (Some(field), Some(value)) = (field, value) else { return is_read };
+        sink.push(FORMAT, What::TssField { name: field.name, value: value.value });
+        is_read = true;
+        rest = behind;
+    }
+    is_read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read;
+
+    fn whats(text: &str) -> Vec<What> {
+        let pieces = read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what);
+        pieces.collect()
+    }
+
+    #[test]
+    fn a_whole_tss() {
+        let text = "tr:s=0x60, base=0x00000000c02161dc, valid=1
+ss:esp(0): 0x0018:0xc0218000
+ss:esp(1): 0x0000:0x00000000
+cr3: 0x00101000
+cs: 0x0000 ds: 0x0000 ss: 0x0000
+eax: 0x00000000  ebx: 0x00000000  ecx: 0x00000000  edx: 0x00000000
+i/o map: 0x8000";
+        let printed = whats(text);
+        assert!(printed.contains(&What::TssField { name: "esp0", value: 0xc021_8000 }));
+        assert!(printed.contains(&What::TssField { name: "iomap", value: 0x8000 }));
+        assert_eq!(printed.len(), 1 + 4 + 1 + 3 + 4 + 1);
+        let alone = whats("cr3: 0x00101000");
+        assert!(
+            matches!(alone[..], [What::Register { .. }]),
+            "without a TSS before it it is the register: {alone:?}"
+        );
+    }
+}

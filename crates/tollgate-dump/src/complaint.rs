@@ -1,0 +1,93 @@
+//! What can be wrong with a line that looks like data.
+
+use std::fmt;
+
+use crate::format::Format;
+
+/// A line that looks like data that went wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// The line, from 1.
+    pub line: usize,
+    /// As what it was read.
+    pub format: Format,
+    /// What is wrong with it.
+    pub wrong: Wrong,
+}
+
+/// What can be wrong with data. Shown, it is a sentence that says what would be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrong {
+    /// A number of digits that makes no whole bytes.
+    OddDigits {
+        /// The digits, or the first of them.
+        word: String,
+        /// How many.
+        digits: usize,
+    },
+    /// Words of several widths, so that the number of bytes of each is unknown.
+    MixedWidths {
+        /// Digits of the first.
+        first: usize,
+        /// Digits of one that differs.
+        other: usize,
+        /// That one.
+        word: String,
+    },
+    /// A row with more text beside the bytes than bytes.
+    RowTooShort {
+        /// How many bytes.
+        bytes: usize,
+        /// How many characters beside them.
+        characters: usize,
+    },
+    /// A row that ends within a word.
+    EndsWithinWord {
+        /// What there is of it.
+        word: String,
+        /// How many digits the others have.
+        digits: usize,
+    },
+    /// A row that goes past the last address.
+    PastTheEnd,
+    /// A value that is too large for what it is of.
+    TooLarge {
+        /// The value.
+        word: String,
+        /// How many bytes there is room for.
+        bytes: usize,
+    },
+    /// A line that is longer than what is read of a line.
+    LineTooLong {
+        /// How many bytes are read of a line.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OddDigits { word, digits } => {
+                write!(f, "{word} has {digits} digits; a byte takes two")
+            }
+            Self::MixedWidths { first, other, word } => write!(
+                f,
+                "{word} has {other} digits after words of {first}; words of one width can be separated"
+            ),
+            Self::RowTooShort { bytes, characters } => write!(
+                f,
+                "the row has {bytes} bytes and {characters} characters beside them; there is one for each byte"
+            ),
+            Self::EndsWithinWord { word, digits } => {
+                write!(f, "the row ends with {word:?}; its words have {digits} digits")
+            }
+            Self::PastTheEnd => f.write_str("the row goes past the last address, which is 2^64 - 1"),
+            Self::TooLarge { word, bytes } => {
+                write!(f, "{word} does not fit; there is room for {bytes} bytes")
+            }
+            Self::LineTooLong { limit } => {
+                write!(f, "the line is longer than {limit} bytes, and the rest of it was not read")
+            }
+        }
+    }
+}

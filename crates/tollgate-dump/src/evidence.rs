@@ -1,0 +1,169 @@
+//! Which form the tables have: what speaks for one or the other.
+
+use tollgate_x86::{AccessRights, Cr0, Cr4, Efer, Msr, Width};
+
+use crate::joined::{Reason, Weight, WidthFound};
+use crate::piece::{Form, Piece, Register, SegmentRegister, What};
+
+/// Something that speaks for a form, how strongly, and what it is.
+pub(crate) type Sign = (Width, Weight, &'static str);
+
+/// What a piece says of the form.
+pub(crate) fn of(piece: &Piece) -> Option<Sign> {
+    use Weight::{Hint, Proof};
+    const LARGE: Sign = (Width::Long, Proof, "an address has more than 32 bits");
+    let is_large = |address: u64| address > u64::from(u32::MAX);
+    match &piece.what {
+        What::Form(form) => Some(of_form(*form)),
+        What::Bytes { address: Some(address), .. } => is_large(*address).then_some(LARGE),
+        What::TableRegister { base: Some(base), .. } => is_large(*base).then_some(LARGE),
+        What::Segment { register, hidden: Some(hidden), .. } => {
+            of_segment(*register, hidden.base, hidden.rights)
+        }
+        What::Register { register, value } => of_register(*register, *value),
+        What::Msr { number, value } => of_msr(Msr::of(*number)?, *value),
+        What::Gate(gate) => gate.offset.is_some_and(is_large).then_some(LARGE),
+        // L is reserved outside long mode, but a table may be made before the mode is entered.
+        What::Descriptor(printed) => {
+            let is_long_code =
+                printed.flags.is_some_and(|flags| flags & printed.mask & 0x200 != 0 && flags & 0x18 == 0x18);
+            is_long_code.then_some((Width::Long, Hint, "a code descriptor has L set"))
+        }
+        _ => None,
+    }
+}
+
+const fn of_form(form: Form) -> Sign {
+    use Weight::{Hint, Proof, Strong};
+    match form {
+        Form::DebuggerWide => (Width::Long, Proof, "the debugger prints addresses of 64 bits"),
+        Form::DebuggerNarrow => (Width::Legacy, Strong, "the debugger prints addresses of 32 bits"),
+        Form::NarrowTableRegister => {
+            (Width::Legacy, Proof, "the debugger prints the table's address in 32 bits")
+        }
+        Form::QemuLong => {
+            (Width::Long, Proof, "QEMU prints table registers in 64 bits, as it does while EFER.LMA is set")
+        }
+        Form::QemuLegacy => (
+            Width::Legacy,
+            Proof,
+            "QEMU prints table registers in 32 bits, as it does while EFER.LMA is clear",
+        ),
+        Form::LongName => (Width::Long, Proof, "a name is used that 64-bit systems alone have"),
+        Form::LegacyName => (Width::Legacy, Proof, "a name is used that 32-bit systems alone have"),
+        Form::WideRegisters => (Width::Long, Hint, "the instruction pointer is called RIP"),
+        Form::NarrowRegisters => (Width::Legacy, Hint, "the instruction pointer is called EIP"),
+    }
+}
+
+fn of_segment(register: SegmentRegister, base: u64, rights: AccessRights) -> Option<Sign> {
+    let access = rights.0 >> 8 & 0xff;
+    let is_long_code = register == SegmentRegister::Cs && rights.0 & 1 << 21 != 0 && access & 0x98 == 0x98;
+    if is_long_code {
+        return Some((Width::Long, Weight::Proof, "the processor runs code with L set"));
+    }
+    (base > u64::from(u32::MAX)).then_some((
+        Width::Long,
+        Weight::Proof,
+        "a segment's base has more than 32 bits",
+    ))
+}
+
+fn of_register(register: Register, value: u64) -> Option<Sign> {
+    let is_of_address = matches!(register, Register::RIP | Register::RSP | Register::CR3);
+    if is_of_address && register != Register::CR3 && value > u64::from(u32::MAX) {
+        return Some((Width::Long, Weight::Proof, "an address has more than 32 bits"));
+    }
+    if register == Register::CR0 && value & Cr0::PG.0 == 0 {
+        return Some((Width::Legacy, Weight::Proof, "CR0.PG is clear, and long mode needs paging"));
+    }
+    (register == Register::CR4 && value & Cr4::FRED.0 != 0).then_some((
+        Width::Long,
+        Weight::Proof,
+        "CR4.FRED is set, which is for long mode",
+    ))
+}
+
+fn of_msr(msr: Msr, value: u64) -> Option<Sign> {
+    use Weight::{Hint, Proof};
+    let is_large = value > u64::from(u32::MAX);
+    match msr {
+        Msr::Efer if Efer(value).has(Efer::LMA) => Some((Width::Long, Proof, "EFER.LMA is set")),
+        Msr::Efer => Some((Width::Legacy, Proof, "EFER.LMA is clear")),
+        Msr::Lstar | Msr::Cstar | Msr::SysenterEip | Msr::SysenterEsp if is_large => {
+            Some((Width::Long, Proof, "an MSR of kernel entry holds an address of more than 32 bits"))
+        }
+        // A 64-bit kernel is in the upper half of its addresses; a 32-bit one's is the upper part of 4 GiB.
+        Msr::SysenterEip if value >= 1 << 30 => {
+            Some((Width::Legacy, Hint, "SYSENTER_EIP is an address of 32 bits"))
+        }
+        _ => None,
+    }
+}
+
+/// The strongest sign at least this strong, for each form.
+pub(crate) fn strongest(signs: impl Iterator<Item = Sign>, least: Weight) -> [Option<Weight>; 2] {
+    let mut strongest = [None; 2];
+    for (width, weight, _) in signs.filter(|(_, weight, _)| *weight >= least) {
+        let place = &mut strongest[usize::from(width == Width::Long)];
+        *place = (*place).max(Some(weight));
+    }
+    strongest
+}
+
+impl WidthFound {
+    /// Takes note of a sign; one that was noted before is not noted again.
+    pub(crate) fn note(&mut self, line: Option<usize>, (width, weight, why): Sign) {
+        if !self.reasons.iter().any(|reason| reason.why == why) {
+            self.reasons.push(Reason { line, width, weight, why: why.to_owned() });
+        }
+    }
+
+    /// Weighs what was noted.
+    pub(crate) fn decide(&mut self) {
+        tollgate_model::sort::by_key(&mut self.reasons, |reason| std::cmp::Reverse(reason.weight));
+        let signs = || self.reasons.iter().map(|reason| (reason.width, reason.weight, ""));
+        let [legacy, long] = strongest(signs(), Weight::Hint);
+        self.width = match legacy.cmp(&long) {
+            std::cmp::Ordering::Less => Some(Width::Long),
+            std::cmp::Ordering::Greater => Some(Width::Legacy),
+            std::cmp::Ordering::Equal => None,
+        };
+        self.is_certain = self.width.is_some() && legacy.max(long) >= Some(Weight::Proof);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stronger_sign_counts_and_equal_ones_do_not_decide() {
+        let mut found = WidthFound::default();
+        found.decide();
+        assert_eq!((found.width, found.is_certain), (None, false));
+        found.note(Some(1), (Width::Long, Weight::Hint, "a"));
+        found.decide();
+        assert_eq!((found.width, found.is_certain), (Some(Width::Long), false));
+        found.note(Some(2), (Width::Legacy, Weight::Proof, "b"));
+        found.note(Some(3), (Width::Legacy, Weight::Proof, "b"));
+        found.decide();
+        assert_eq!((found.width, found.is_certain, found.reasons.len()), (Some(Width::Legacy), true, 2));
+        assert_eq!(found.reasons[0].line, Some(2));
+        found.note(Some(4), (Width::Long, Weight::Proof, "c"));
+        found.decide();
+        assert_eq!((found.width, found.is_certain), (None, false));
+    }
+
+    #[test]
+    fn registers_and_msrs() {
+        assert_eq!(of_register(Register::CR0, 0x8005_0033), None);
+        assert_eq!(of_register(Register::CR0, 0x11).map(|sign| sign.0), Some(Width::Legacy));
+        assert_eq!(of_msr(Msr::Efer, 0xd01).map(|sign| sign.0), Some(Width::Long));
+        assert_eq!(
+            of_msr(Msr::SysenterEip, 0x8086_5710),
+            Some((Width::Legacy, Weight::Hint, "SYSENTER_EIP is an address of 32 bits"))
+        );
+        assert_eq!(of_msr(Msr::SysenterCs, 8), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! Lines that say which system, or which processor, the following is from.
+
+use crate::line::{Line, excerpt};
+use crate::number::word;
+use crate::piece::Named;
+
+/// What may stand before a system's name in a heading.
+const OPENINGS: [&str; 10] = [
+    "on ",
+    "os: ",
+    "os ",
+    "system: ",
+    "target: ",
+    "guest: ",
+    "host: ",
+    "microsoft ",
+    "machine: ",
+    "connected to ",
+];
+
+/// What the line names, if it begins with it: `Windows XP Kernel Version 2600 (Service Pack 2) UP Free x86 compatible`,
+/// `## Windows 2000 SP4`, `Linux version 6.1.0`, `CPU#1`.
+pub(crate) fn of(line: &Line<'_>) -> Option<Named> {
+    let text = line.text.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+    // What stands before the name is a list's number or a mark, not prose, and a heading is no sentence.
+    let is_sentence =
+        line.text.ends_with(['.', ',', '\u{3002}', '\u{3001}']) || line.text.contains('\u{3002}');
+    if line.is_command || is_sentence || line.text.len() - text.len() > 24 {
+        return None;
+    }
+    let text = OPENINGS.iter().find_map(|opening| without(text, opening)).unwrap_or(text);
+    if let Some(rest) = without(text, "windows ") {
+        return windows(rest);
+    }
+    if let Some(rest) = without(text, "linux version ") {
+        return Some(Named::System { name: format!("linux {}", word(rest).0), is_64_bit: bits(rest) });
+    }
+    let number = without(text, "cpu#").or_else(|| without(text, "info registers vcpu "))?;
+    let number = &number[..number.bytes().take_while(u8::is_ascii_digit).count()];
+    number.parse().ok().map(Named::Processor)
+}
+
+fn windows(rest: &str) -> Option<Named> {
+    const VERSIONS: [&str; 16] = [
+        "nt", "2000", "xp", "vista", "2003", "2008", "2012", "2016", "2019", "2022", "2025", "7", "8.1", "8",
+        "10", "11",
+    ];
+    let rest = without(rest, "server ").unwrap_or(rest);
+    let version = VERSIONS.into_iter().find(|version| {
+        let behind = without(rest, version);
+        behind.is_some_and(|behind| !behind.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.'))
+    })?;
+    Some(Named::System { name: format!("windows {version}"), is_64_bit: bits(rest) })
+}
+
+/// Whether the text names a 64-bit or a 32-bit system.
+fn bits(text: &str) -> Option<bool> {
+    let text = excerpt(text).to_ascii_lowercase();
+    let names = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    match (
+        names(&["x64", "64-bit", "64bit", "amd64", "x86_64", "x86-64"]),
+        names(&["x86 ", "32-bit", "32bit", "i686"]),
+    ) {
+        (true, _) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => None,
+    }
+}
+
+/// What follows `prefix`, in any case.
+fn without<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (head, rest) = text.split_at_checked(prefix.len())?;
+    head.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
+/// Whether a line without a prompt is a command all the same, of those whose answer cannot be read without it.
+pub(crate) fn is_command(text: &str) -> bool {
+    [
+        "dt ",
+        "rdmsr ",
+        "sudo rdmsr ",
+        "# rdmsr ",
+        "$ sudo rdmsr ",
+        "dps ",
+        "dds ",
+        "dqs ",
+        "dq ",
+        "dd ",
+        "db ",
+        "dw ",
+    ]
+    .iter()
+    .any(|command| text.starts_with(command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &str) -> Option<Named> {
+        of(&Line { number: 1, text, is_command: false, processor: None, is_cut: false })
+    }
+
+    #[test]
+    fn systems_and_processors() {
+        for (text, name, is_64_bit) in [
+            (
+                "Windows XP Kernel Version 2600 (Service Pack 2) UP Free x86 compatible",
+                "windows xp",
+                Some(false),
+            ),
+            ("Windows 7 Kernel Version 7601 (Service Pack 1) MP (1 procs) Free x64", "windows 7", Some(true)),
+            ("■ Windows 2000 SP4の場合", "windows 2000", None),
+            ("3.1 Windows XP Professional x64 Edition (RC1)", "windows xp", Some(true)),
+            ("## On Windows Server 2003", "windows 2003", None),
+            ("Connected to Windows 8.1 9600 x64 target", "windows 8.1", Some(true)),
+            ("[    0.000000] Linux version 6.1.0-18-amd64 (gcc)", "linux 6.1.0-18-amd64", Some(true)),
+        ] {
+            assert_eq!(named(text), Some(Named::System { name: name.to_owned(), is_64_bit }), "{text}");
+        }
+        assert_eq!(named("CPU#12"), Some(Named::Processor(12)));
+        assert_eq!(named("info registers vcpu 1"), Some(Named::Processor(1)));
+    }
+
+    #[test]
+    fn a_mention_is_no_heading() {
+        for text in [
+            "",
+            "Unlike Windows 2000, this one",
+            "Windows",
+            "windows 95",
+            "Windows 20000",
+            "CPU#",
+            "Windowsの",
+        ] {
+            assert_eq!(named(text), None, "{text}");
+        }
+    }
+}

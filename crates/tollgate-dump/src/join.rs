@@ -1,0 +1,341 @@
+//! The pieces of a text, put together into machine states.
+
+use std::collections::btree_map::Entry;
+
+use tollgate_x86::{Msr, Width};
+
+use crate::check;
+use crate::evidence::{self, Sign};
+use crate::format::Format;
+use crate::joined::{Joined, Segment, Table, Weight};
+use crate::piece::{Dump, Heading, Hidden, Named, Piece, SegmentRegister, TableRegister, What};
+use crate::printed::PrintedDescriptor;
+use crate::sourced::Sourced;
+
+/// The most states that are kept apart.
+pub const MAX_STATES: usize = 256;
+/// The most lines that are kept for a value.
+const MAX_LINES: usize = 8;
+/// The most explanations that are kept of one entry.
+const MAX_EXPLANATIONS: usize = 8;
+/// The most bytes without an address that are put together.
+const MAX_LOOSE: usize = 1 << 17;
+
+/// The states that a text tells of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Session {
+    /// One for each system, in the order of the text.
+    pub states: Vec<Joined>,
+    /// From which line on pieces are left out, since there are more states than are kept apart.
+    pub cut: Option<usize>,
+}
+
+/// Puts pieces together. A new state begins where a line names another system or another processor, and where something
+/// of which a machine has one is printed again with another value: GDTR, IDTR, TR, an MSR of kernel entry, the bytes at an
+/// address, a gate or system descriptor, or the form of the tables. What changes while a system runs (general registers,
+/// CR3, segment registers, the FS and GS bases) does not begin one: of it the last value counts. An answer of a tool is not
+/// taken apart, unless it disagrees with itself. `width` is what the caller knows of the form of the tables.
+pub fn join(dump: &Dump, width: Option<Width>) -> Session {
+    let mut session = Session::default();
+    let mut state = State::default();
+    let mut headings = dump.headings.iter().peekable();
+    let mut rest = dump.pieces.as_slice();
+    while let Some(first) = rest.first() {
+        let length = rest.iter().position(|piece| piece.block != first.block).unwrap_or(rest.len());
+        let (block, behind) = rest.split_at(length);
+        rest = behind;
+        while let Some(heading) = headings.next_if(|heading| heading.line <= first.line) {
+            if state.is_of_another(heading) {
+                session.states.extend(state.finish(width));
+            }
+            state.name(heading);
+        }
+        if state.disagrees_with(block, width) {
+            session.states.extend(state.follow(width));
+        }
+        for (index, piece) in block.iter().enumerate() {
+            if state.disagrees_with(std::slice::from_ref(piece), width) {
+                session.states.extend(state.follow(width));
+            }
+            if session.states.len() >= MAX_STATES {
+                session.cut = Some(piece.line);
+                return session;
+            }
+            let is_next = index > 0 && matches!(block[index - 1].what, What::Bytes { address: None, .. });
+            state.take(piece, is_next);
+        }
+    }
+    session.states.extend(state.finish(width));
+    session
+}
+
+/// A state that is being put together.
+#[derive(Debug, Default)]
+struct State {
+    joined: Joined,
+    system: Option<Heading>,
+    processor: Option<Heading>,
+    is_begun: bool,
+}
+
+impl State {
+    /// Whether the heading names another system or processor than the one that the pieces so far are of.
+    fn is_of_another(&self, heading: &Heading) -> bool {
+        let printed = match heading.of {
+            Named::System { .. } => &self.system,
+            Named::Processor(_) => &self.processor,
+        };
+        // Pieces before any name may belong to any system.
+        let differs = printed
+            .as_ref()
+            .map_or(matches!(heading.of, Named::System { .. }), |printed| printed.of != heading.of);
+        self.is_begun && differs
+    }
+
+    fn name(&mut self, heading: &Heading) {
+        match heading.of {
+            Named::System { .. } => {
+                self.processor = None;
+                self.system = Some(heading.clone());
+            }
+            Named::Processor(_) => self.processor = Some(heading.clone()),
+        }
+    }
+
+    /// Ends the state; what follows is of the system and processor that are named next.
+    fn finish(&mut self, width: Option<Width>) -> Option<Joined> {
+        let ended = std::mem::take(self);
+        self.system = ended.system.clone();
+        self.processor = ended.processor.clone();
+        if !ended.is_begun {
+            return None;
+        }
+        let mut joined = ended.joined;
+        joined.heading = ended.system.or(ended.processor);
+        if let Some(width) = width {
+            joined.width.note(None, (width, Weight::Asked, "it was asked for"));
+        }
+        joined.width.decide();
+        check::check(&mut joined);
+        Some(joined)
+    }
+
+    /// Ends the state; what follows is of something that was not named.
+    fn follow(&mut self, width: Option<Width>) -> Option<Joined> {
+        let ended = self.finish(width);
+        self.system = None;
+        self.processor = None;
+        ended
+    }
+
+    /// Whether any of the pieces says otherwise than the state does.
+    fn disagrees_with(&self, pieces: &[Piece], width: Option<Width>) -> bool {
+        self.is_begun
+            && (pieces.iter().any(|piece| self.has_other(piece))
+                || width.is_none() && self.has_other_form(pieces))
+    }
+
+    fn has_other_form(&self, pieces: &[Piece]) -> bool {
+        let [legacy, long] = evidence::strongest(pieces.iter().filter_map(evidence::of), Weight::Strong);
+        let mine =
+            self.joined.width.reasons.iter().map(|reason| -> Sign { (reason.width, reason.weight, "") });
+        let [my_legacy, my_long] = evidence::strongest(mine, Weight::Strong);
+        legacy.is_some() && long.is_none() && my_long.is_some() && my_legacy.is_none()
+            || long.is_some() && legacy.is_none() && my_legacy.is_some() && my_long.is_none()
+    }
+
+    /// Whether the piece gives another value to something of which a machine has one.
+    fn has_other(&self, piece: &Piece) -> bool {
+        let joined = &self.joined;
+        match &piece.what {
+            What::Bytes { address: Some(address), bytes } => !joined.memory.agrees(*address, bytes),
+            What::TableRegister { table, base, limit } => {
+                let table = joined.table(*table);
+                differs(&table.base, base) || differs(&table.limit, limit)
+            }
+            What::Segment { register: SegmentRegister::Tr, selector, hidden } => {
+                joined.segments.get(&SegmentRegister::Tr).is_some_and(|printed| {
+                    let base = printed.base.as_ref().zip(*hidden);
+                    let is_other = |((mine, bits), hidden): (&(Sourced<u64>, u32), Hidden)| {
+                        *bits == hidden.base_bits && mine.value != hidden.base
+                    };
+                    printed.selector.value != *selector || base.is_some_and(is_other)
+                })
+            }
+            What::Msr { number, value } => {
+                !is_of_a_task(*number)
+                    && joined.msrs.get(number).is_some_and(|printed| printed.value != *value)
+            }
+            What::Descriptor(printed) => {
+                let mine = joined.printed_descriptors.get(&printed.selector).into_iter().flatten();
+                let mut mine = mine.filter(|mine| mine.value.is_wide == printed.is_wide);
+                mine.any(|mine| mine.value.flags.is_some() && is_other(&mine.value, printed))
+            }
+            What::Gate(gate) => {
+                let mine = joined.printed_gates.get(&gate.vector).into_iter().flatten();
+                let differs =
+                    |mine: Option<u64>| mine.is_some() && gate.offset.is_some() && mine != gate.offset;
+                mine.map(|mine| mine.value.offset).any(differs)
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes what the piece says. `is_next`: it stands right behind the bytes of the piece before.
+    fn take(&mut self, piece: &Piece, is_next: bool) {
+        let joined = &mut self.joined;
+        if !self.is_begun {
+            joined.lines.0 = piece.line;
+            self.is_begun = true;
+        }
+        joined.lines.1 = piece.line;
+        if !joined.formats.contains(&piece.format) {
+            joined.formats.push(piece.format);
+        }
+        if let Some(sign) = evidence::of(piece) {
+            joined.width.note(Some(piece.line), sign);
+        }
+        joined.take(piece, is_next);
+    }
+}
+
+impl Joined {
+    /// GDTR or IDTR.
+    pub fn table(&self, table: TableRegister) -> &Table {
+        match table {
+            TableRegister::Gdt => &self.gdtr,
+            TableRegister::Idt => &self.idtr,
+        }
+    }
+
+    fn take(&mut self, piece: &Piece, is_next: bool) {
+        let line = piece.line;
+        match &piece.what {
+            What::Bytes { address: Some(address), bytes } => self.memory.insert(*address, bytes, line),
+            What::Bytes { address: None, bytes } => self.take_loose(bytes, line, is_next),
+            What::TableRegister { table, base, limit } => {
+                let table = match table {
+                    TableRegister::Gdt => &mut self.gdtr,
+                    TableRegister::Idt => &mut self.idtr,
+                };
+                tell(&mut table.base, *base, line);
+                tell(&mut table.limit, *limit, line);
+            }
+            What::Segment { register, selector, hidden } => {
+                self.take_segment(*register, *selector, hidden.as_ref(), line);
+            }
+            What::Register { register, value } => put(self.registers.entry(*register), *value, line),
+            What::Msr { number, value } => put(self.msrs.entry(*number), *value, line),
+            What::TssField { name, value } => put(self.printed_tss.entry(name), *value, line),
+            What::Descriptor(printed) => {
+                add(self.printed_descriptors.entry(printed.selector).or_default(), printed, line)
+            }
+            What::Gate(gate) => add(self.printed_gates.entry(gate.vector).or_default(), gate, line),
+            What::Form(_) => {}
+        }
+        if let What::Descriptor(PrintedDescriptor { selector, raw: Some(raw), .. }) = &piece.what
+            && piece.format == Format::BochsTables
+            && let Some(base) = &self.gdtr.base
+            && let Some(address) = base.value.checked_add(u64::from(*selector))
+        {
+            // Bytes that the tool could not explain are bytes all the same.
+            self.memory.insert(address, raw, line);
+        }
+    }
+
+    fn take_loose(&mut self, bytes: &[u8], line: usize, is_next: bool) {
+        match self.loose.last_mut().filter(|loose| is_next && loose.value.len() < MAX_LOOSE) {
+            Some(loose) => {
+                loose.value.extend_from_slice(bytes);
+                loose.lines.push(line);
+            }
+            None => self.loose.push(Sourced { value: bytes.to_vec(), lines: vec![line] }),
+        }
+    }
+
+    fn take_segment(
+        &mut self,
+        register: SegmentRegister,
+        selector: tollgate_x86::Selector,
+        hidden: Option<&Hidden>,
+        line: usize,
+    ) {
+        let printed = |hidden: &Hidden| {
+            let base = Sourced { value: hidden.base, lines: vec![line] };
+            let limit = Sourced { value: hidden.limit, lines: vec![line] };
+            (
+                Some((base, hidden.base_bits)),
+                Some(limit),
+                Some(Sourced { value: hidden.rights, lines: vec![line] }),
+            )
+        };
+        let (base, limit, rights) = hidden.map_or((None, None, None), printed);
+        let new = Segment { selector: Sourced { value: selector, lines: vec![line] }, base, limit, rights };
+        match self.segments.entry(register) {
+            Entry::Occupied(mut old) if old.get().selector.value == selector => {
+                let old = old.get_mut();
+                again(&mut old.selector.lines, line);
+                if new.base.is_some() {
+                    (old.base, old.limit, old.rights) = (new.base, new.limit, new.rights);
+                }
+            }
+            Entry::Occupied(mut old) => drop(old.insert(new)),
+            Entry::Vacant(place) => drop(place.insert(new)),
+        }
+    }
+}
+
+/// Bases that are loaded anew for each thread, and the like: FS, GS, KERNEL_GS, TSC and TSC_AUX.
+fn is_of_a_task(number: u32) -> bool {
+    const TSC: u32 = 0x10;
+    let bases = [Msr::FsBase, Msr::GsBase, Msr::KernelGsBase, Msr::TscAux];
+    number == TSC || bases.into_iter().any(|msr| msr.number() == number)
+}
+
+/// Whether two explanations of an entry, of one tool, cannot be of one table. Data segments of threads move, and BUSY and
+/// ACCESSED bits are set while a system runs.
+fn is_other(mine: &PrintedDescriptor, printed: &PrintedDescriptor) -> bool {
+    let mask = mine.mask & printed.mask;
+    let flags = |of: &PrintedDescriptor| of.flags.unwrap_or_default() & mask;
+    let is_system = flags(mine) & 0x10 == 0;
+    let moving = if is_system { 0x2 } else { 0x1 };
+    let limits = mine.limit.is_some() && printed.limit.is_some() && mine.limit != printed.limit;
+    let bases = mine.base.is_some() && printed.base.is_some() && mine.base != printed.base;
+    (flags(mine) ^ flags(printed)) & !moving != 0 || is_system && (limits || bases)
+}
+
+fn differs<T: PartialEq>(mine: &Option<Sourced<T>>, printed: &Option<T>) -> bool {
+    mine.as_ref().zip(printed.as_ref()).is_some_and(|(mine, printed)| mine.value != *printed)
+}
+
+fn tell<T: PartialEq>(place: &mut Option<Sourced<T>>, value: Option<T>, line: usize) {
+    let Some(value) = value else { return };
+    match place {
+        Some(printed) if printed.value == value => again(&mut printed.lines, line),
+        _ => *place = Some(Sourced { value, lines: vec![line] }),
+    }
+}
+
+fn put<K: Ord>(place: Entry<'_, K, Sourced<u64>>, value: u64, line: usize) {
+    match place {
+        Entry::Occupied(mut old) if old.get().value == value => again(&mut old.get_mut().lines, line),
+        Entry::Occupied(mut old) => drop(old.insert(Sourced { value, lines: vec![line] })),
+        Entry::Vacant(place) => drop(place.insert(Sourced { value, lines: vec![line] })),
+    }
+}
+
+fn add<T: Clone + PartialEq>(printed: &mut Vec<Sourced<T>>, value: &T, line: usize) {
+    let is_room = printed.len() < MAX_EXPLANATIONS;
+    match printed.iter_mut().find(|printed| printed.value == *value) {
+        Some(printed) => again(&mut printed.lines, line),
+        None if is_room => printed.push(Sourced { value: value.clone(), lines: vec![line] }),
+        None => {}
+    }
+}
+
+/// The value was printed again.
+fn again(lines: &mut Vec<usize>, line: usize) {
+    if lines.last() != Some(&line) && lines.len() < MAX_LINES {
+        lines.push(line);
+    }
+}

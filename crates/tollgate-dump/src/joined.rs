@@ -1,0 +1,224 @@
+//! The state of a machine, put together from the pieces of a text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tollgate_x86::{AccessRights, Selector, Width};
+
+use crate::format::Format;
+use crate::memory::Memory;
+use crate::piece::{Heading, Register, SegmentRegister};
+use crate::printed::{PrintedDescriptor, PrintedGate};
+use crate::sourced::Sourced;
+
+/// One machine state: what one system, or one processor of it, holds according to the text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Joined {
+    /// The line that named the system, where one did.
+    pub heading: Option<Heading>,
+    /// The formats that it was read from, in the order of their first lines.
+    pub formats: Vec<Format>,
+    /// The first and the last line.
+    pub lines: (usize, usize),
+    /// In which form the processor reads its tables, and why.
+    pub width: WidthFound,
+    /// Memory, by linear address.
+    pub memory: Memory,
+    /// Bytes without an address; those of one answer are together.
+    pub loose: Vec<Sourced<Vec<u8>>>,
+    /// GDTR.
+    pub gdtr: Table,
+    /// IDTR.
+    pub idtr: Table,
+    /// Segment registers, TR and LDTR.
+    pub segments: BTreeMap<SegmentRegister, Segment>,
+    /// Descriptors as tools explained them, by selector.
+    pub printed_descriptors: BTreeMap<u16, Vec<Sourced<PrintedDescriptor>>>,
+    /// Gates as tools explained them, by vector.
+    pub printed_gates: BTreeMap<u8, Vec<Sourced<PrintedGate>>>,
+    /// Fields of the TSS that were printed without its address.
+    pub printed_tss: BTreeMap<&'static str, Sourced<u64>>,
+    /// Model-specific registers, by number.
+    pub msrs: BTreeMap<u32, Sourced<u64>>,
+    /// Other registers; of one that was printed again the last value.
+    pub registers: BTreeMap<Register, Sourced<u64>>,
+    /// What does not agree.
+    pub contradictions: Vec<Contradiction>,
+    /// What is known to be wrong with what a tool printed here.
+    pub defects: Vec<Defect>,
+}
+
+/// GDTR or IDTR.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    /// The address of the table.
+    pub base: Option<Sourced<u64>>,
+    /// Its last byte.
+    pub limit: Option<Sourced<u32>>,
+}
+
+/// A segment register, TR or LDTR.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// The visible part.
+    pub selector: Sourced<Selector>,
+    /// The base in the hidden part, and how many low bits of it are known: 32 or 64.
+    pub base: Option<(Sourced<u64>, u32)>,
+    /// The limit in the hidden part, in bytes.
+    pub limit: Option<Sourced<u32>>,
+    /// The rights in the hidden part.
+    pub rights: Option<Sourced<AccessRights>>,
+}
+
+/// In which form the processor reads its tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WidthFound {
+    /// The form; none where nothing tells, or where what tells is of equal weight for both: then both readings are
+    /// possible.
+    pub width: Option<Width>,
+    /// Whether it is certain, and not only likely.
+    pub is_certain: bool,
+    /// What speaks for one or the other, the strongest first.
+    pub reasons: Vec<Reason>,
+}
+
+/// Something that speaks for one form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// The line; none for what the caller said.
+    pub line: Option<usize>,
+    /// For which form it speaks.
+    pub width: Width,
+    /// How strongly.
+    pub weight: Weight,
+    /// What it is: a sentence without its full stop.
+    pub why: String,
+}
+
+/// How strongly something speaks for a form, from weak to strong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// It is usual, and there are exceptions.
+    Hint,
+    /// The tool prints it so in nearly every case.
+    Strong,
+    /// It cannot be otherwise.
+    Proof,
+    /// The caller said so.
+    Asked,
+}
+
+/// An entry of the GDT as it lies in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GdtEntry {
+    /// Its selector, with RPL 0.
+    pub selector: u16,
+    /// Where it is.
+    pub address: u64,
+    /// Its 8 bytes, or 16 where the form and the type ask for it and all are known.
+    pub bytes: Sourced<Vec<u8>>,
+}
+
+/// An entry of the IDT as it lies in memory: 8 or 16 bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdtEntry {
+    /// Its vector.
+    pub vector: u8,
+    /// Where it is.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: Sourced<Vec<u8>>,
+}
+
+/// The TSS, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// What TR holds.
+    pub selector: Option<Sourced<Selector>>,
+    /// Where the TSS is, and from what that is known.
+    pub base: Option<(Sourced<u64>, Origin)>,
+    /// Its last byte.
+    pub limit: Option<(Sourced<u64>, Origin)>,
+    /// Its fields, by the names of [`tollgate_x86::Tss32::FIELDS`] or [`tollgate_x86::Tss64::FIELDS`].
+    pub fields: Vec<(&'static str, Sourced<u64>)>,
+}
+
+/// From what something is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The hidden part of the register.
+    Hidden,
+    /// The bytes of the descriptor in memory.
+    Bytes,
+    /// A tool's explanation of the descriptor.
+    Explained,
+}
+
+/// Two things that cannot both be true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The lines.
+    pub lines: Vec<usize>,
+    /// What they disagree on: a sentence without its full stop.
+    pub what: String,
+}
+
+/// Something that a tool is known to print wrongly, and did here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defect {
+    /// The lines.
+    pub lines: Vec<usize>,
+    /// Which.
+    pub of: DefectOf,
+}
+
+/// What tools are known to print wrongly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DefectOf {
+    /// The Windows debugger's `dg` reads the 16 bytes of a TSS or LDT descriptor as 8: it says `TSS32` and has the low
+    /// 32 bits of the base.
+    DgCutsBase,
+    /// `dg` takes the upper 8 bytes of such a descriptor for a descriptor of its own.
+    DgBogusRow,
+    /// `dg` prints a 32-bit base with its highest bit copied into the upper 32.
+    DgExtendsSign,
+    /// Bochs reads the 16 bytes as 8: it says `32-Bit TSS`, and shows the upper half as `???`.
+    BochsCutsBase,
+    /// Bochs reads the TSS as one of 32 bits, in long mode also.
+    BochsReadsTss32,
+    /// Bochs leaves DPL and P of code and data out.
+    BochsLeavesOut,
+    /// QEMU shows what the processor keeps of the descriptors that it loaded, not the tables.
+    QemuHiddenOnly,
+    /// QEMU prints the low 32 bits of CR4: bit 32, FRED, is not seen.
+    QemuCutsCr4,
+    /// QEMU prints the low 32 bits of bases while 32-bit code runs in long mode.
+    QemuCutsBases,
+    /// The Windows debugger's `!idt` prints other bytes in front of the vector.
+    IdtVectorNoise,
+}
+
+impl fmt::Display for DefectOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DgCutsBase => {
+                "WinDbg's dg reads a 16-byte system descriptor as 8 bytes: it says TSS32 and has the low 32 bits of the base"
+            }
+            Self::DgBogusRow => {
+                "WinDbg's dg takes the upper 8 bytes of a 16-byte descriptor for a descriptor: this row is none"
+            }
+            Self::DgExtendsSign => "WinDbg's dg prints a 32-bit base sign-extended: the upper 32 bits are 0",
+            Self::BochsCutsBase => {
+                "Bochs reads a 16-byte system descriptor as 8 bytes: it says 32-Bit TSS and ??? for the upper half"
+            }
+            Self::BochsReadsTss32 => "Bochs reads the TSS as one of 32 bits, in long mode also",
+            Self::BochsLeavesOut => "Bochs leaves DPL and P of code and data segments out",
+            Self::QemuHiddenOnly => {
+                "QEMU shows the hidden parts of the segment registers, not the descriptors in the tables"
+            }
+            Self::QemuCutsCr4 => "QEMU prints the low 32 bits of CR4: bit 32, FRED, is not seen",
+            Self::QemuCutsBases => "QEMU prints the low 32 bits of bases while 32-bit code runs in long mode",
+            Self::IdtVectorNoise => "WinDbg's !idt printed other digits in front of the vector",
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! Reads descriptor tables, gates, TSS, MSRs and registers out of the text that debuggers, emulators and assemblers
+//! print: the state by which an x86 processor enters its kernel.
+//!
+//! [`read`] takes any text and never fails. It finds [`Piece`]s, each with its line and the [`Format`] that it was read
+//! as. It counts the lines that it does not understand, and reports data that is damaged as a [`Complaint`]. [`join()`]
+//! combines the pieces into the states of one or more machines ([`Joined`]), each value with its source lines, and
+//! reports contradictions ([`Contradiction`]) and values that a tool is known to print wrongly ([`Defect`]).
+//!
+//! ```
+//! let text = b"kd> r idtr\nidtr=8003f400\nkd> db 8003f570 L8\n8003f570  cd 55 08 00 00 ee 86 80                          .U......\n";
+//! let session = tollgate_dump::join(&tollgate_dump::read(text, None), None);
+//! let width = session.states[0].width.width.unwrap();
+//! let gate = &session.states[0].idt(width)[0];
+//! assert_eq!((gate.vector, gate.bytes.value.as_slice()), (0x2e, [0xcd, 0x55, 8, 0, 0, 0xee, 0x86, 0x80].as_slice()));
+//! ```
+//!
+//! Text is read line by line. The reader copies one line at a time, at most [`MAX_LINE`] bytes of it, and keeps at most
+//! [`MAX_PIECES`] pieces and [`MAX_BYTES`] bytes. It accepts prompts, quotation marks, colours, other languages, Windows
+//! line ends, UTF-16 and non-breaking spaces.
+//!
+//! Files, from the ground up: `line` makes text of bytes; `number` reads digits; `piece`, `printed` and `complaint` are
+//! the results, and `sink` collects them; one file for each family of formats, and `formats` is their table; `heading`
+//! recognises lines that name a system. Then `memory`, `joined` and `join`; `evidence` (32-bit or 64-bit tables),
+//! `tables` (entries of the GDT and IDT, the TSS), `check`.
+
+#![forbid(unsafe_code)]
+
+mod assembler;
+mod bochs_registers;
+mod bochs_tables;
+mod bochs_tss;
+mod check;
+mod complaint;
+mod evidence;
+mod format;
+mod formats;
+mod gdb;
+mod heading;
+mod hex;
+mod hexdump;
+mod join;
+mod joined;
+mod kd_dg;
+mod kd_dt;
+mod kd_idt;
+mod kd_layouts;
+mod kd_memory;
+mod kd_registers;
+mod line;
+mod linux;
+mod memory;
+mod number;
+mod piece;
+mod printed;
+mod qemu;
+mod sink;
+mod sourced;
+mod structure;
+mod tables;
+
+use std::ops::ControlFlow;
+
+pub use complaint::{Complaint, Wrong};
+pub use format::Format;
+pub use formats::{FORMATS, FormatSpec};
+pub use join::{MAX_STATES, Session, join};
+pub use joined::{
+    Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Reason, Segment, Table, Task,
+    Weight, WidthFound,
+};
+pub use line::MAX_LINE;
+pub use memory::Memory;
+pub use piece::{
+    Dump, Form, Heading, Hidden, Lines, Named, Piece, Register, SegmentRegister, TableRegister, What,
+};
+pub use printed::{PrintedDescriptor, PrintedGate};
+pub use sink::{MAX_BYTES, MAX_COMPLAINTS, MAX_PIECES};
+pub use sourced::Sourced;
+
+use line::Line;
+use sink::Sink;
+
+/// Reads a whole text; where `hint` names a format, only what is of its family. Takes any bytes.
+pub fn read(text: &[u8], hint: Option<Format>) -> Dump {
+    let mut sink = Sink::new(hint.is_some());
+    let readers = formats::readers(hint);
+    line::each(text, |line| {
+        read_line(&mut sink, &readers, &line);
+        match sink.is_full() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    sink.finish()
+}
+
+fn read_line(sink: &mut Sink, readers: &[formats::Reader], line: &Line<'_>) {
+    sink.begin(line);
+    if line.text.is_empty() {
+        return sink.empty();
+    }
+    if readers.iter().any(|read| read(sink, line)) {
+        return sink.understood();
+    }
+    match heading::of(line) {
+        Some(of) => sink.heading(line, of),
+        None => sink.foreign(line),
+    }
+}
+
+/// Reads a text in every way there is and joins what was found: for generated inputs.
+#[doc(hidden)]
+pub fn fuzz(text: &[u8]) -> usize {
+    let dump = read(text, None);
+    let session = join(&dump, None);
+    let entries = |state: &Joined| {
+        [tollgate_x86::Width::Legacy, tollgate_x86::Width::Long]
+            .map(|width| state.gdt(width).len() + state.idt(width).len() + state.task(width).fields.len())
+    };
+    session.states.iter().flat_map(entries).sum::<usize>() + dump.pieces.len() + dump.complaints.len()
+}

@@ -1,0 +1,290 @@
+//! What a text says, piece by piece, before anything is put together.
+
+use tollgate_x86::{AccessRights, Selector};
+
+use crate::complaint::Complaint;
+use crate::format::Format;
+use crate::printed::{PrintedDescriptor, PrintedGate};
+
+/// What was found in a text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dump {
+    /// What was understood, in the order of the text.
+    pub pieces: Vec<Piece>,
+    /// Lines that say which system, or which processor, the following is from.
+    pub headings: Vec<Heading>,
+    /// Lines that look like data that went wrong, the first of them.
+    pub complaints: Vec<Complaint>,
+    /// How many more such lines there are.
+    pub more_complaints: usize,
+    /// How many lines there are.
+    pub lines: Lines,
+    /// From which line on nothing was read, since as much was found as is kept.
+    pub cut: Option<usize>,
+}
+
+/// The lines of a text, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// All that were read.
+    pub total: usize,
+    /// Those that hold data, or belong to a table that does: headers, rulers, registers of no interest here.
+    pub understood: usize,
+    /// Those with nothing in them, or a prompt alone.
+    pub empty: usize,
+    /// All others: commands, prose.
+    pub foreign: usize,
+}
+
+/// One thing that a line says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The line, from 1.
+    pub line: usize,
+    /// As what it was read.
+    pub format: Format,
+    /// Pieces of one number are one answer of a tool: nothing else stands between their lines.
+    pub block: usize,
+    /// What it says.
+    pub what: What,
+}
+
+/// What a line may say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// Memory, in memory order.
+    Bytes {
+        /// The linear address of the first byte, where the text has it.
+        address: Option<u64>,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// GDTR or IDTR, or as much of it as the line says.
+    TableRegister {
+        /// Which.
+        table: TableRegister,
+        /// The address of the table.
+        base: Option<u64>,
+        /// Its last byte.
+        limit: Option<u32>,
+    },
+    /// A segment register, TR or LDTR: its selector, and its hidden part where the tool shows it.
+    Segment {
+        /// Which.
+        register: SegmentRegister,
+        /// The visible part.
+        selector: Selector,
+        /// The hidden part.
+        hidden: Option<Hidden>,
+    },
+    /// Another register.
+    Register {
+        /// Its name, see [`Register`].
+        register: Register,
+        /// Its value.
+        value: u64,
+    },
+    /// A model-specific register.
+    Msr {
+        /// The number that RDMSR takes.
+        number: u32,
+        /// Its value.
+        value: u64,
+    },
+    /// A descriptor as a tool explains it.
+    Descriptor(PrintedDescriptor),
+    /// A gate as a tool explains it.
+    Gate(PrintedGate),
+    /// A field of the TSS whose address the text does not have.
+    TssField {
+        /// Its name, one of [`tollgate_x86::Tss32::FIELDS`] or [`tollgate_x86::Tss64::FIELDS`].
+        name: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// Something that only says in which form the processor reads its tables.
+    Form(Form),
+}
+
+/// GDTR or IDTR.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TableRegister {
+    /// GDTR.
+    Gdt,
+    /// IDTR.
+    Idt,
+}
+
+/// A register that holds a selector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SegmentRegister {
+    /// CS.
+    Cs,
+    /// SS.
+    Ss,
+    /// DS.
+    Ds,
+    /// ES.
+    Es,
+    /// FS.
+    Fs,
+    /// GS.
+    Gs,
+    /// LDTR.
+    Ldtr,
+    /// TR, the task register.
+    Tr,
+}
+
+/// The hidden part of a segment register: what the processor keeps of the descriptor that it loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hidden {
+    /// Where the segment begins.
+    pub base: u64,
+    /// How many low bits of the base the tool shows: 32 or 64.
+    pub base_bits: u32,
+    /// The limit in bytes.
+    pub limit: u32,
+    /// Type, S, DPL, P, AVL, L, D and G.
+    pub rights: AccessRights,
+}
+
+/// A register that holds a number: lower case, and under the 64-bit name whatever the width is (`rip` for EIP).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Register(
+    /// One of [`Register::NAMES`].
+    pub(crate) &'static str,
+);
+
+impl Register {
+    /// All names.
+    pub const NAMES: [&'static str; 26] = [
+        "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+        "r14", "r15", "rip", "rflags", "cr0", "cr2", "cr3", "cr4", "cr8", "cpl", "dr6", "dr7",
+    ];
+
+    /// CR0.
+    pub const CR0: Self = Self("cr0");
+    /// CR3.
+    pub const CR3: Self = Self("cr3");
+    /// CR4.
+    pub const CR4: Self = Self("cr4");
+    /// RIP or EIP.
+    pub const RIP: Self = Self("rip");
+    /// RSP or ESP.
+    pub const RSP: Self = Self("rsp");
+    /// RFLAGS or EFLAGS.
+    pub const RFLAGS: Self = Self("rflags");
+    /// The current privilege level, where a tool names it.
+    pub const CPL: Self = Self("cpl");
+
+    /// The register of this name, of either width and in any case: `rip`, `eip`, `EFL`, `eflags`.
+    pub fn of(name: &str) -> Option<Self> {
+        let mut lower = [0; 6];
+        let lower = lower.get_mut(..name.len())?;
+        lower.copy_from_slice(name.as_bytes());
+        lower.make_ascii_lowercase();
+        let lower: &[u8] = match &*lower {
+            b"efl" | b"eflags" | b"rfl" | b"rflags" => b"rflags",
+            [b'e', rest @ ..] if rest.len() == 2 => {
+                return Self::NAMES
+                    .into_iter()
+                    .find(|known| known.as_bytes() == [b'r', rest[0], rest[1]])
+                    .map(Self);
+            }
+            lower => lower,
+        };
+        Self::NAMES.into_iter().find(|known| known.as_bytes() == lower).map(Self)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl SegmentRegister {
+    /// All of them.
+    pub const ALL: [Self; 8] =
+        [Self::Cs, Self::Ss, Self::Ds, Self::Es, Self::Fs, Self::Gs, Self::Ldtr, Self::Tr];
+
+    /// Its name, lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cs => "cs",
+            Self::Ss => "ss",
+            Self::Ds => "ds",
+            Self::Es => "es",
+            Self::Fs => "fs",
+            Self::Gs => "gs",
+            Self::Ldtr => "ldtr",
+            Self::Tr => "tr",
+        }
+    }
+
+    /// The register of this name, in any case; `ldt` is QEMU's name of LDTR.
+    pub fn of(name: &str) -> Option<Self> {
+        if name.eq_ignore_ascii_case("ldt") {
+            return Some(Self::Ldtr);
+        }
+        Self::ALL.into_iter().find(|register| register.name().eq_ignore_ascii_case(name))
+    }
+}
+
+impl TableRegister {
+    /// Its name, lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gdt => "gdtr",
+            Self::Idt => "idtr",
+        }
+    }
+}
+
+/// Why a tool's way of printing says in which form the processor reads its tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The Windows debugger prints addresses of 64 bits: the target is a 64-bit system.
+    DebuggerWide,
+    /// The Windows debugger prints addresses of 32 bits.
+    DebuggerNarrow,
+    /// QEMU prints table registers in 64 bits, which it does while EFER.LMA is set.
+    QemuLong,
+    /// QEMU prints table registers in 32 bits, which it does while EFER.LMA is clear.
+    QemuLegacy,
+    /// A name that only a 64-bit system has, such as `_KIDTENTRY64` or `64-Bit Interrupt Gate`.
+    LongName,
+    /// A name that only a 32-bit system has, such as `_KIDTENTRY`.
+    LegacyName,
+    /// The Windows debugger prints IDTR or GDTR in 32 bits.
+    NarrowTableRegister,
+    /// The registers are named RIP, RSP.
+    WideRegisters,
+    /// The registers are named EIP, ESP.
+    NarrowRegisters,
+}
+
+/// A line that says where the following is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heading {
+    /// The line, from 1.
+    pub line: usize,
+    /// The line itself, or its beginning; of a prompt that names a processor, the prompt.
+    pub text: String,
+    /// What it names.
+    pub of: Named,
+}
+
+/// What a heading names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// An operating system.
+    System {
+        /// Its name and version, such as `windows xp`.
+        name: String,
+        /// Whether it is said to be a 64-bit one.
+        is_64_bit: Option<bool>,
+    },
+    /// A processor, by its number.
+    Processor(u32),
+}

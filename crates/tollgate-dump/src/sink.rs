@@ -1,0 +1,196 @@
+//! Where the readers put what they find.
+
+use crate::complaint::{Complaint, Wrong};
+use crate::format::Format;
+use crate::heading;
+use crate::line::{Line, MAX_LINE, excerpt};
+use crate::piece::{Dump, Form, Heading, Named, Piece, What};
+use crate::structure::Structure;
+
+/// The most pieces that are kept. A table of the greatest length, entry by entry, has 8192.
+pub const MAX_PIECES: usize = 1 << 18;
+/// The most bytes of memory that are kept.
+pub const MAX_BYTES: usize = 8 << 20;
+/// The most complaints that are kept; of the rest the number.
+pub const MAX_COMPLAINTS: usize = 100;
+/// The most headings that are kept.
+const MAX_HEADINGS: usize = 1000;
+
+/// What was found so far, and what the readers know of the lines before.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    dump: Dump,
+    line: usize,
+    is_cut: bool,
+    block: usize,
+    /// The format of the answer that is being read, until another line stands between.
+    open: Option<Format>,
+    form: Option<(usize, Form)>,
+    bytes: usize,
+    /// The last system and the last processor that were named.
+    system: Option<Named>,
+    processor: Option<Named>,
+    /// Whether the caller named the format: then short and odd lines are taken as well.
+    pub is_hinted: bool,
+    /// The last command, as far as it is kept.
+    pub command: String,
+    /// The structure whose fields are being read.
+    pub structure: Option<Structure>,
+    /// Whether vectors and handlers are being read.
+    pub in_idt: bool,
+    /// Whether the fields of Bochs' `info tss` are being read.
+    pub in_tss: bool,
+    /// The last base that a text gave for IDTR and GDTR.
+    pub bases: [Option<u64>; 2],
+}
+
+impl Sink {
+    pub fn new(is_hinted: bool) -> Self {
+        Self { is_hinted, ..Self::default() }
+    }
+
+    /// A line begins.
+    pub fn begin(&mut self, line: &Line<'_>) {
+        self.line = line.number;
+        self.is_cut = line.is_cut;
+        self.dump.lines.total += 1;
+        if let Some(number) = line.processor {
+            self.note(line, &format!("{number}: kd>"), Named::Processor(number));
+        }
+    }
+
+    /// The line has nothing in it.
+    pub fn empty(&mut self) {
+        self.dump.lines.empty += 1;
+        self.close();
+    }
+
+    /// A reader took the line.
+    pub fn understood(&mut self) {
+        self.dump.lines.understood += 1;
+        if self.is_cut {
+            self.complain(self.open.unwrap_or(Format::Hex), Wrong::LineTooLong { limit: MAX_LINE });
+        }
+    }
+
+    /// The line names a system.
+    pub fn heading(&mut self, line: &Line<'_>, of: Named) {
+        self.dump.lines.understood += 1;
+        self.close();
+        self.note(line, excerpt(line.text), of);
+    }
+
+    /// No reader took the line.
+    pub fn foreign(&mut self, line: &Line<'_>) {
+        self.dump.lines.foreign += 1;
+        self.close();
+        self.in_idt = false;
+        if line.is_command || heading::is_command(line.text) {
+            self.command.clear();
+            self.command.push_str(excerpt(line.text));
+        }
+    }
+
+    fn close(&mut self) {
+        self.finish_structure();
+        self.open = None;
+        self.in_tss = false;
+    }
+
+    /// The structure has no more fields: what they say goes into the dump.
+    pub fn finish_structure(&mut self) {
+        let Some(structure) = self.structure.take().filter(Structure::is_begun) else { return };
+        self.gap();
+        for what in structure.pieces() {
+            self.push_at(structure.line(), Format::Dt, what);
+        }
+    }
+
+    /// Takes note of what the following is from, unless it was noted before.
+    fn note(&mut self, line: &Line<'_>, text: &str, of: Named) {
+        let last = match of {
+            Named::System { .. } => &mut self.system,
+            Named::Processor(_) => &mut self.processor,
+        };
+        if last.as_ref() != Some(&of) && self.dump.headings.len() < MAX_HEADINGS {
+            *last = Some(of.clone());
+            self.dump.headings.push(Heading { line: line.number, text: text.to_owned(), of });
+        }
+    }
+
+    /// The line says `what`.
+    pub fn push(&mut self, format: Format, what: What) {
+        self.push_at(self.line, format, what);
+    }
+
+    /// An earlier line said `what`.
+    pub fn push_at(&mut self, line: usize, format: Format, what: What) {
+        if self.open != Some(format) {
+            self.open = Some(format);
+            self.block += 1;
+        }
+        if let What::Bytes { bytes, .. } = &what {
+            self.bytes += bytes.len();
+        }
+        if let What::TableRegister { table, base: Some(base), .. } = what {
+            self.bases[table as usize] = Some(base);
+        }
+        self.dump.pieces.push(Piece { line, format, block: self.block, what });
+    }
+
+    /// The line says in which form the tables are; said once in each answer.
+    pub fn form(&mut self, format: Format, form: Form) {
+        if self.open != Some(format) || self.form != Some((self.block, form)) {
+            self.push(format, What::Form(form));
+            self.form = Some((self.block, form));
+        }
+    }
+
+    /// Bytes that follow each other from `address`, unless they go past the last address.
+    pub fn bytes(&mut self, format: Format, address: Option<u64>, bytes: Vec<u8>) {
+        let last = (bytes.len() as u64).saturating_sub(1);
+        if address.is_some_and(|address| address.checked_add(last).is_none()) {
+            return self.complain(format, Wrong::PastTheEnd);
+        }
+        if !bytes.is_empty() {
+            self.push(format, What::Bytes { address, bytes });
+        }
+    }
+
+    /// What comes behind is not next to what came before.
+    pub fn gap(&mut self) {
+        self.open = None;
+    }
+
+    /// The line looks like data that went wrong.
+    pub fn complain(&mut self, format: Format, wrong: Wrong) {
+        if self.dump.complaints.len() < MAX_COMPLAINTS {
+            self.dump.complaints.push(Complaint { line: self.line, format, wrong });
+        } else {
+            self.dump.more_complaints += 1;
+        }
+    }
+
+    /// The number of the line at hand.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Whether the last command begins with one of these words.
+    pub fn was_asked(&self, words: &[&str]) -> bool {
+        let word = self.command.split(' ').next().unwrap_or_default();
+        words.contains(&word)
+    }
+
+    /// Whether as much was found as is kept.
+    pub fn is_full(&self) -> bool {
+        self.dump.pieces.len() >= MAX_PIECES || self.bytes >= MAX_BYTES
+    }
+
+    /// All that was found.
+    pub fn finish(mut self) -> Dump {
+        self.finish_structure();
+        self.dump.cut = self.is_full().then_some(self.line + 1);
+        self.dump
+    }
+}

@@ -1,0 +1,122 @@
+//! A structure of the Windows kernel whose fields a debugger prints one by one.
+
+use crate::kd_layouts::Layout;
+use crate::number::{number, strip_prefix, word};
+use crate::piece::{Form, What};
+
+/// The bytes of the longest structure.
+const SIZE: usize = 104;
+
+/// A structure whose fields are being read.
+#[derive(Debug)]
+pub(crate) struct Structure {
+    layout: &'static Layout,
+    address: Option<u64>,
+    line: usize,
+    bytes: [u8; SIZE],
+    /// Which bits of `bytes` are known.
+    known: [u8; SIZE],
+}
+
+impl Structure {
+    /// A structure of which no field is known yet.
+    pub(crate) fn new(layout: &'static Layout, address: Option<u64>, line: usize) -> Self {
+        Self { layout, address, line, bytes: [0; SIZE], known: [0; SIZE] }
+    }
+
+    /// The line that named it.
+    pub(crate) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Whether it has this layout.
+    pub(crate) fn is_of(&self, layout: &Layout) -> bool {
+        self.layout.name == layout.name
+    }
+
+    /// Whether a field of it is known.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.known.iter().any(|&known| known != 0)
+    }
+
+    /// Sets a field to the value that a text begins with, if the structure has the field and the value fits.
+    pub(crate) fn set(&mut self, name: &str, text: &str) {
+        let field = self.layout.fields.iter().find(|(its_name, ..)| *its_name == name);
+        let (Some(&(_, first, count)), Some(value)) = (field, value(text)) else { return };
+        if count < 64 && value >> count != 0 {
+            return;
+        }
+        for bit in 0..count {
+            let (byte, mask) = ((first + bit) / 8, 1 << ((first + bit) % 8));
+            self.known[byte] |= mask;
+            if value >> bit & 1 == 1 {
+                self.bytes[byte] |= mask;
+            }
+        }
+    }
+
+    /// The bytes all of whose bits are known, in stretches.
+    fn stretches(&self) -> Vec<(usize, Vec<u8>)> {
+        let mut stretches: Vec<(usize, Vec<u8>)> = Vec::new();
+        for (at, _) in self.known.iter().enumerate().filter(|(_, known)| **known == 0xff) {
+            match stretches.last_mut() {
+                Some((first, bytes)) if *first + bytes.len() == at => bytes.push(self.bytes[at]),
+                _ => stretches.push((at, vec![self.bytes[at]])),
+            }
+        }
+        stretches
+    }
+
+    /// What its fields say, once there are no more of them.
+    pub(crate) fn pieces(&self) -> Vec<What> {
+        let mut pieces = vec![What::Form(self.layout.form)];
+        if self.address.is_none() && self.layout.is_tss {
+            pieces.extend(self.tss_fields());
+            return pieces;
+        }
+        for (at, bytes) in self.stretches() {
+            match self.address {
+                Some(address) => {
+                    let address = address.checked_add(at as u64);
+                    let last = bytes.len() as u64 - 1;
+                    if address.is_some_and(|first| first.checked_add(last).is_some()) {
+                        pieces.push(What::Bytes { address, bytes });
+                    }
+                }
+                // A part of an entry is none.
+                None if at == 0 && matches!(bytes.len(), 8 | 16) => {
+                    pieces.push(What::Bytes { address: None, bytes });
+                }
+                None => {}
+            }
+        }
+        pieces
+    }
+
+    /// The fields of a TSS whose address is not known, by the names of the manuals.
+    fn tss_fields(&self) -> impl Iterator<Item = What> {
+        let fields = match self.layout.form {
+            Form::LongName => tollgate_x86::Tss64::FIELDS,
+            _ => tollgate_x86::Tss32::FIELDS,
+        };
+        fields.iter().filter_map(|field| {
+            let range = field.offset..field.offset + field.size;
+            let is_known = self.known[range].iter().all(|&known| known == 0xff);
+            let value = field.read(&self.bytes).filter(|_| is_known)?;
+            Some(What::TssField { name: field.name, value })
+        })
+    }
+}
+
+/// The number that a value begins with.
+fn value(text: &str) -> Option<u64> {
+    let (word, _) = word(text);
+    if let Some(bits) = word.strip_prefix("0y") {
+        return u64::from_str_radix(bits, 2).ok().filter(|_| !bits.starts_with('+'));
+    }
+    let decimal = word.strip_prefix("0n").unwrap_or(word);
+    match strip_prefix(word) {
+        Some(_) => Some(number(word)?.value),
+        None => decimal.bytes().all(|byte| byte.is_ascii_digit()).then(|| decimal.parse().ok())?,
+    }
+}

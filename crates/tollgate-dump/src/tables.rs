@@ -1,0 +1,183 @@
+//! Entries of the GDT and IDT, and the TSS, found in a state's memory. In which form they are read is the caller's to say:
+//! where the text does not tell, both readings are possible.
+
+use tollgate_x86::{
+    AccessRights, Descriptor, Field, Kind, Selector, SystemKind, Tss32, Tss64, WideDescriptor, Width,
+};
+
+use crate::joined::{GdtEntry, IdtEntry, Joined, Origin, Task};
+use crate::piece::SegmentRegister;
+use crate::sourced::Sourced;
+
+/// Entries of a GDT: selectors have 13 bits for their number.
+const GDT_ENTRIES: u64 = 8192;
+/// Entries of an IDT.
+const IDT_ENTRIES: u64 = 256;
+
+impl Joined {
+    /// The entries of the GDT that are known, by selector. An entry of 16 bytes is one entry.
+    pub fn gdt(&self, width: Width) -> Vec<GdtEntry> {
+        let Some(base) = &self.gdtr.base else { return Vec::new() };
+        let mut entries: Vec<GdtEntry> = Vec::new();
+        let mut upper_half = None;
+        for index in self.indices(base.value, 8, GDT_ENTRIES) {
+            if upper_half == Some(index) {
+                continue;
+            }
+            let selector = index * 8;
+            let within = |last: u64| {
+                self.gdtr.limit.as_ref().is_none_or(|limit| selector + last <= limit.value.into())
+            };
+            let Some(address) = base.value.checked_add(selector).filter(|_| within(7)) else { break };
+            let Some(mut bytes) = self.memory.read(address, 8) else { continue };
+            if width == Width::Long && is_wide(&bytes.value) {
+                upper_half = Some(index + 1);
+                if let Some(both) = self.memory.read(address, 16).filter(|_| within(15)) {
+                    bytes = both;
+                }
+            }
+            entries.push(GdtEntry { selector: selector as u16, address, bytes });
+        }
+        entries
+    }
+
+    /// The entries of the IDT that are known, by vector: 8 bytes each, in long mode 16.
+    pub fn idt(&self, width: Width) -> Vec<IdtEntry> {
+        let Some(base) = &self.idtr.base else { return Vec::new() };
+        let size: usize = if width == Width::Long { 16 } else { 8 };
+        let mut entries = Vec::new();
+        for vector in self.indices(base.value, size as u64, IDT_ENTRIES) {
+            let (first, last) = (vector * size as u64, (vector + 1) * size as u64 - 1);
+            let within = self.idtr.limit.as_ref().is_none_or(|limit| last <= limit.value.into());
+            let Some(address) = base.value.checked_add(first).filter(|_| within) else { break };
+            if let Some(bytes) = self.memory.read(address, size) {
+                entries.push(IdtEntry { vector: vector as u8, address, bytes });
+            }
+        }
+        entries
+    }
+
+    /// The numbers, below `count`, of the entries of which a byte is known, in their order.
+    fn indices(&self, base: u64, size: u64, count: u64) -> impl Iterator<Item = u64> {
+        let end = base.saturating_add(size * count - 1);
+        let mut next = 0;
+        self.memory.touching_lines(base, end).flat_map(move |(first, last)| {
+            let begin = next.max(first.saturating_sub(base) / size);
+            let behind = ((last - base) / size + 1).min(count);
+            next = next.max(behind);
+            begin..behind
+        })
+    }
+
+    /// The TSS: what TR names, where that is, and the fields that are known.
+    pub fn task(&self, width: Width) -> Task {
+        let tr = self.segments.get(&SegmentRegister::Tr);
+        let mut task =
+            Task { selector: tr.map(|tr| tr.selector.clone()), base: None, limit: None, fields: Vec::new() };
+        if let Some(tr) = tr {
+            let whole = |bits: u32| bits == 64 || width == Width::Legacy;
+            let base = tr.base.as_ref().filter(|(_, bits)| whole(*bits));
+            task.base = base.map(|(base, _)| (base.clone(), Origin::Hidden));
+            let limit = tr
+                .limit
+                .as_ref()
+                .map(|limit| Sourced { value: limit.value.into(), lines: limit.lines.clone() });
+            task.limit = limit.map(|limit| (limit, Origin::Hidden));
+            for (segment, origin) in [
+                (self.segment_in_memory(tr.selector.value, width), Origin::Bytes),
+                (self.segment_explained(tr.selector.value, width), Origin::Explained),
+            ] {
+                let Some((base, limit)) = segment else { continue };
+                task.base = task.base.or(Some((base, origin)));
+                task.limit = task.limit.or(Some((limit, origin)));
+            }
+        }
+        task.fields = self.fields(&task, width);
+        task
+    }
+
+    /// Base and limit of a system segment, from the bytes of its descriptor.
+    pub(crate) fn segment_in_memory(
+        &self,
+        selector: Selector,
+        width: Width,
+    ) -> Option<(Sourced<u64>, Sourced<u64>)> {
+        let base = self.gdtr.base.as_ref()?;
+        let address = base.value.checked_add(selector.offset().into())?;
+        let size = if width == Width::Long { 16 } else { 8 };
+        let bytes = self.memory.read(address, size)?;
+        let (base, low) = match *bytes.value.as_slice() {
+            [a, b, c, d, e, f, g, h] => {
+                let low = Descriptor::decode([a, b, c, d, e, f, g, h]);
+                (low.base.into(), low)
+            }
+            _ => {
+                let wide = WideDescriptor::decode(bytes.value.as_slice().try_into().ok()?);
+                (wide.base(), wide.low)
+            }
+        };
+        let limit = Sourced { value: low.effective_limit().into(), lines: bytes.lines.clone() };
+        Some((Sourced { value: base, lines: bytes.lines }, limit))
+    }
+
+    /// Base and limit of a system segment, as a tool explained its descriptor. In long mode the upper half of the base is
+    /// in the row that the tool took for the next descriptor.
+    pub(crate) fn segment_explained(
+        &self,
+        selector: Selector,
+        width: Width,
+    ) -> Option<(Sourced<u64>, Sourced<u64>)> {
+        let row = self.printed_descriptors.get(&selector.offset())?.last()?;
+        let (low, limit) = (row.value.base?, row.value.limit?);
+        let limit = Sourced { value: limit, lines: row.lines.clone() };
+        if width == Width::Legacy {
+            return Some((Sourced { value: low, lines: row.lines.clone() }, limit));
+        }
+        // Of a base that was cut the upper half is 0, or copies of bit 31; a newer debugger, or a script, has all of it.
+        let is_cut = matches!(low >> 32, 0 | 0xffff_ffff);
+        if !is_cut {
+            return Some((Sourced { value: low, lines: row.lines.clone() }, limit));
+        }
+        let next = self.printed_descriptors.get(&selector.offset().checked_add(8)?)?.last()?;
+        let high = match next.value.raw {
+            Some([a, b, c, d, ..]) => u32::from_le_bytes([a, b, c, d]),
+            None => upper_base(next.value.base?, next.value.limit?),
+        };
+        let lines = row.lines.iter().chain(&next.lines).copied().collect();
+        Some((Sourced { value: u64::from(high) << 32 | low & 0xffff_ffff, lines }, limit))
+    }
+
+    fn fields(&self, task: &Task, width: Width) -> Vec<(&'static str, Sourced<u64>)> {
+        let fields: &[Field] = if width == Width::Long { Tss64::FIELDS } else { Tss32::FIELDS };
+        let limit = task.limit.as_ref().map_or(u64::MAX, |(limit, _)| limit.value);
+        let in_memory = |field: &Field| {
+            let address = task.base.as_ref()?.0.value.checked_add(field.offset as u64)?;
+            let is_within = (field.offset + field.size - 1) as u64 <= limit;
+            let bytes = self.memory.read(address, field.size).filter(|_| is_within)?;
+            let value = bytes.value.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+            Some(Sourced { value, lines: bytes.lines })
+        };
+        let printed = |field: &Field| in_memory(field).or_else(|| self.printed_tss.get(field.name).cloned());
+        fields.iter().filter_map(|field| Some((field.name, printed(field)?))).collect()
+    }
+}
+
+/// Bits 63 to 32 of a base, from what a tool made of the upper 8 bytes of a descriptor: what it took for the limit are
+/// the low 16 bits, what it took for the base the high ones.
+pub(crate) const fn upper_base(base: u64, limit: u64) -> u32 {
+    (base as u32 & 0xffff) << 16 | limit as u32 & 0xffff
+}
+
+/// Whether the entry that begins with these 8 bytes takes 16 in long mode.
+fn is_wide(bytes: &[u8]) -> bool {
+    let Ok(bytes) = <[u8; 8]>::try_from(bytes) else { return false };
+    match Descriptor::decode(bytes).kind() {
+        Kind::System(kind) => kind.is_in(Width::Long) && kind != SystemKind::Reserved,
+        _ => false,
+    }
+}
+
+/// Type, S, DPL and P, and G, D, L and AVL above them, as `dg` shows them.
+pub(crate) const fn flags(rights: AccessRights) -> u16 {
+    (rights.0 >> 8 & 0xff | rights.0 >> 12 & 0xf00) as u16
+}

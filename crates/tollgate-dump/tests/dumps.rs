@@ -1,0 +1,334 @@
+//! Whole sessions, as they are pasted: what they say must come out of them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+use tollgate_dump::{
+    DefectOf, Format, Joined, Origin, Register, SegmentRegister, Session, Weight, join, read,
+};
+use tollgate_x86::{Descriptor, Gate, GateKind, Selector, Star, Tss32, WideDescriptor, WideGate, Width};
+
+const THREE_SYSTEMS: &str = include_str!("dumps/kd-three-systems.txt");
+const WINDOWS_7: &str = include_str!("dumps/kd-windows-7-x64.txt");
+const QEMU_64: &str = include_str!("dumps/qemu-linux-64.txt");
+const QEMU_32: &str = include_str!("dumps/qemu-linux-32.txt");
+const BOCHS: &str = include_str!("dumps/bochs.txt");
+const BOCHS_LONG: &str = include_str!("dumps/bochs-long.txt");
+const GDB: &str = include_str!("dumps/gdb.txt");
+const HEAD_64: &str = include_str!("dumps/head_64.txt");
+
+fn session(text: &[u8]) -> Session {
+    let dump = read(text, None);
+    assert_eq!(dump.complaints, []);
+    assert_eq!(dump.cut, None);
+    join(&dump, None)
+}
+
+fn one(text: &str) -> Joined {
+    let mut session = session(text.as_bytes());
+    assert_eq!(session.states.len(), 1, "{session:#?}");
+    session.states.remove(0)
+}
+
+fn defects(state: &Joined) -> Vec<DefectOf> {
+    state.defects.iter().map(|defect| defect.of).collect()
+}
+
+/// The text as it comes out of other programs.
+fn dresses(text: &str) -> Vec<Vec<u8>> {
+    let utf16 = std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let quoted = text.lines().map(|line| format!("> {line}\n")).collect::<String>();
+    let spaced = text.replace(' ', "\u{a0}");
+    let coloured = text.replace("kd>", "\u{1b}[1;32mkd>\u{1b}[0m");
+    vec![
+        text.as_bytes().to_vec(),
+        text.replace('\n', "\r\n").into_bytes(),
+        utf16,
+        quoted.into_bytes(),
+        spaced.into_bytes(),
+        coloured.into_bytes(),
+    ]
+}
+
+#[test]
+fn three_systems_in_one_paste() {
+    let plain = session(THREE_SYSTEMS.as_bytes());
+    for text in dresses(THREE_SYSTEMS) {
+        let session = session(&text);
+        assert_eq!(session.states.len(), 3, "{session:#?}");
+        windows_2000(&session.states[0]);
+        windows_xp(&session.states[1]);
+        windows_xp_x64(&session.states[2]);
+        let lines = |session: &Session| session.states.iter().map(|state| state.lines).collect::<Vec<_>>();
+        assert_eq!(lines(&session), lines(&plain));
+        assert!(
+            session.states.iter().all(|state| state.contradictions.is_empty() && state.defects.is_empty())
+        );
+    }
+}
+
+fn windows_2000(state: &Joined) {
+    assert!(state.heading.as_ref().unwrap().text.contains("Windows 2000 SP4"));
+    assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Legacy), true));
+    assert_eq!(state.idtr.base.as_ref().unwrap().value, 0x8003_f400);
+    assert_eq!(state.idtr.limit.as_ref().unwrap().value, 0x7ff);
+    let gates = state.idt(Width::Legacy);
+    assert_eq!(gates.len(), 16);
+    assert_eq!((gates[0].vector, gates[0].address), (0x2e, 0x8003_f570));
+    let gate = Gate::decode(gates[0].bytes.value.as_slice().try_into().unwrap());
+    assert_eq!(gate.gate_kind(Width::Legacy), Some((GateKind::Interrupt, false)));
+    assert_eq!((gate.selector, gate.offset, gate.dpl, gate.p), (Selector(8), 0x8086_55cd, 3, true));
+    let task = state.task(Width::Legacy);
+    assert_eq!(task.selector.as_ref().unwrap().value, Selector(0x28));
+    assert_eq!(
+        task.base.as_ref().map(|(base, origin)| (base.value, *origin)),
+        Some((0x8004_2000, Origin::Explained))
+    );
+    assert_eq!(task.limit.as_ref().unwrap().0.value, 0x20ab);
+    let field = |name| task.fields.iter().find(|(field, _)| *field == name).map(|(_, known)| known.value);
+    assert_eq!((field("ss0"), field("esp0"), field("cr3")), (Some(0x10), Some(0x8087_3c00), Some(0x39000)));
+    let bytes = state.memory.read(0x8004_2000, Tss32::SIZE).unwrap().value;
+    let tss = Tss32::decode(bytes.try_into().unwrap());
+    assert_eq!((tss.ss0, tss.esp0, tss.iomap), (0x10, 0x8087_3c00, 0x20ac));
+    let descriptor = |selector: u16| state.printed_descriptors[&selector][0].value.descriptor().unwrap();
+    assert_eq!(descriptor(0x08), Descriptor::flat_code(0, false));
+    assert_eq!(descriptor(0x10), Descriptor::flat_data(0));
+    assert_eq!((descriptor(0x28).base, descriptor(0x28).effective_limit()), (0x8004_2000, 0x20ab));
+    assert_eq!(state.printed_descriptors.len(), 3);
+    assert!(state.msrs.is_empty());
+}
+
+fn windows_xp(state: &Joined) {
+    assert!(state.heading.as_ref().unwrap().text.contains("Windows XP Professional SP2"));
+    assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Legacy), false));
+    assert_eq!(state.width.reasons[0].weight, Weight::Hint);
+    let msrs: Vec<(u32, u64)> = state.msrs.iter().map(|(number, known)| (*number, known.value)).collect();
+    assert_eq!(msrs, [(0x174, 8), (0x175, 0xf7a3_4000), (0x176, 0x8086_5710)]);
+    assert!(state.memory.is_empty() && state.printed_descriptors.is_empty());
+}
+
+fn windows_xp_x64(state: &Joined) {
+    assert!(state.heading.as_ref().unwrap().text.contains("x64"));
+    assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Long), true));
+    let msr = |number| state.msrs[&number].value;
+    assert_eq!(Star(msr(0xc000_0081)).syscall_cs(), Selector(0x10));
+    assert_eq!(msr(0xc000_0081), 0x0023_0010_0000_0000);
+    assert_eq!(msr(0xc000_0082), 0xffff_f800_0102_4040);
+    assert_eq!(msr(0xc000_0083), 0xffff_f800_0102_3d80);
+    assert_eq!(msr(0xc000_0084), 0x14700);
+    let code = state.printed_descriptors[&0x10][0].value.descriptor().unwrap();
+    assert!(code.l && !code.d && !code.g && code.limit == 0);
+    let data = state.printed_descriptors[&0x18][0].value.descriptor().unwrap();
+    assert_eq!(data, Descriptor::flat_data(0));
+}
+
+#[test]
+fn windows_7_and_what_dg_makes_of_its_tss() {
+    let state = one(WINDOWS_7);
+    assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Long), true));
+    assert_eq!(state.contradictions, []);
+    assert_eq!(defects(&state), [DefectOf::DgCutsBase, DefectOf::DgBogusRow, DefectOf::DgExtendsSign]);
+    let entries = state.gdt(Width::Long);
+    assert_eq!(entries.len(), 13, "the TSS is one entry of 16 bytes");
+    let tss = entries.iter().find(|entry| entry.selector == 0x40).unwrap();
+    let tss = WideDescriptor::decode(tss.bytes.value.as_slice().try_into().unwrap());
+    assert_eq!((tss.base(), tss.low.limit), (0xffff_f800_01d5_2080, 0x67));
+    let task = state.task(Width::Long);
+    assert_eq!(
+        task.base.map(|(base, origin)| (base.value, origin)),
+        Some((0xffff_f800_01d5_2080, Origin::Bytes))
+    );
+    let entry = entries.iter().find(|entry| entry.selector == 0x50).unwrap();
+    let entry = Descriptor::decode(entry.bytes.value.as_slice().try_into().unwrap());
+    assert_eq!((entry.base, entry.dg_flags()), (0xfff9_a000, 0x4f3));
+}
+
+#[test]
+fn without_the_bytes_both_rows_give_the_base() {
+    let rows: String =
+        WINDOWS_7.lines().filter(|line| !line.starts_with("fffff800`")).map(|l| format!("{l}\n")).collect();
+    let state = one(&rows);
+    let task = state.task(Width::Long);
+    assert_eq!(
+        task.base.map(|(base, origin)| (base.value, origin)),
+        Some((0xffff_f800_01d5_2080, Origin::Explained))
+    );
+}
+
+#[test]
+fn a_base_whose_low_half_is_sign_extended_is_put_together_too() {
+    let rows = "tr=0040
+0040 ffffffff`c40c1080 00000000`00000067 TSS32 Busy 0 Nb By P  Nl 0000008b
+0048 00000000`0000ffff 00000000`0000f800 <Reserved> 0 Nb By Np Nl 00000000
+";
+    let state = one(rows);
+    assert_eq!(state.task(Width::Long).base.map(|(base, _)| base.value), Some(0xffff_f800_c40c_1080));
+    assert_eq!(defects(&state), [DefectOf::DgCutsBase, DefectOf::DgBogusRow]);
+    let alone = one(&rows.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
+    assert_eq!(alone.task(Width::Long).base, None, "half of an address is none");
+}
+
+#[test]
+fn linux_under_qemu() {
+    let state = one(QEMU_64);
+    assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Long), true));
+    assert_eq!(state.contradictions, []);
+    assert_eq!(defects(&state), [DefectOf::QemuHiddenOnly, DefectOf::QemuCutsCr4]);
+    let task = state.task(Width::Long);
+    assert_eq!(
+        task.base.map(|(base, origin)| (base.value, origin)),
+        Some((0xffff_fe00_0000_3000, Origin::Hidden))
+    );
+    assert_eq!(task.limit.map(|(limit, _)| limit.value), Some(0x4087));
+    assert_eq!(state.gdtr.limit.as_ref().unwrap().value, 0x7f);
+    assert_eq!(state.registers[&Register::CR4].value, 0x15_0ef0);
+    assert_eq!(state.segments[&SegmentRegister::Cs].rights.as_ref().unwrap().value.0, 0x00a0_9b00);
+
+    let state = one(QEMU_32);
+    assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Legacy), true));
+    assert_eq!(state.contradictions, []);
+    assert_eq!(defects(&state), [DefectOf::QemuHiddenOnly]);
+    assert_eq!(state.task(Width::Legacy).base.unwrap().0.value, 0xc7ef_7940);
+}
+
+#[test]
+fn bochs_in_both_modes() {
+    let state = one(BOCHS);
+    assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Legacy), true));
+    assert_eq!(state.contradictions, []);
+    assert_eq!(defects(&state), [DefectOf::BochsLeavesOut]);
+    let task = state.task(Width::Legacy);
+    assert_eq!(task.base.map(|(base, _)| base.value), Some(0xc000_7320));
+    let field = |name| task.fields.iter().find(|(field, _)| *field == name).map(|(_, known)| known.value);
+    assert_eq!((field("ss0"), field("esp0"), field("iomap")), (Some(0x10), Some(0xc009_f000), Some(0x6c)));
+    assert_eq!(state.printed_gates[&0x80][0].value.dpl, Some(3));
+    assert_eq!(state.memory.read(0xc000_0900, 8).unwrap().value, [0; 8], "the row that shows its bytes");
+
+    let state = one(BOCHS_LONG);
+    assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Long), true));
+    assert_eq!(state.contradictions, []);
+    assert!(defects(&state).contains(&DefectOf::BochsCutsBase));
+    let base = state.task(Width::Long).base.map(|(base, origin)| (base.value, origin));
+    assert_eq!(base, Some((0xffff_8000_0001_2000, Origin::Explained)));
+}
+
+#[test]
+fn gdb_has_memory_and_registers_and_no_tables() {
+    let state = one(GDB);
+    assert_eq!(state.width.width, Some(Width::Long));
+    assert_eq!(state.idtr.base, None);
+    let gate = state.memory.read(0xffff_fe00_0000_0800, 16).unwrap();
+    let gate = WideGate::decode(gate.value.try_into().unwrap());
+    assert_eq!((gate.low.selector, gate.low.dpl), (Selector(0x10), 3));
+    assert_eq!(gate.low.gate_kind(Width::Long), Some((GateKind::Interrupt, false)));
+    assert_eq!(state.memory.read(0xffff_fe00_0000_1040, 8).unwrap().value[5], 0x8b);
+    let named = format!("idtr=fffffe0000000000\ngdtr=fffffe0000001000\n{GDB}");
+    let state = one(&named);
+    assert_eq!(state.idt(Width::Long).iter().map(|gate| gate.vector).collect::<Vec<_>>(), [0x80, 0x81]);
+    assert_eq!(
+        state.gdt(Width::Long).iter().map(|entry| entry.selector).collect::<Vec<_>>(),
+        [0, 8, 16, 24, 0x40]
+    );
+}
+
+#[test]
+fn directives_are_one_table() {
+    let state = one(HEAD_64);
+    let loose = state.loose.last().unwrap();
+    assert_eq!(loose.value.len(), 4 + 2 + 5 * 8);
+    assert_eq!(&loose.value[6..14], [0xff, 0xff, 0, 0, 0, 0x9a, 0xcf, 0]);
+    assert_eq!(state.width.width, None, "a table alone does not tell");
+}
+
+#[test]
+fn a_gate_in_memory_is_found_whatever_was_told_first() {
+    let row = "8003f570  cd 55 08 00 00 ee 86 80                          .U......\n";
+    for text in [
+        format!("{row}idtr=8003f400\n"),
+        format!("idtr=8003f400\n{row}"),
+        format!("idtr=8003f400 idtl=7ff\n{row}"),
+    ] {
+        let entries = one(&text).idt(Width::Legacy);
+        assert_eq!(entries.iter().map(|entry| entry.vector).collect::<Vec<_>>(), [0x2e], "{text}");
+    }
+    let cut = one(&format!("idtr=8003f400\nidtl=16f\n{row}"));
+    assert!(cut.idt(Width::Legacy).is_empty(), "the table ends before it");
+}
+
+#[test]
+fn systems_are_told_apart_by_what_a_machine_has_one_of() {
+    let count = |text: &str| join(&read(text.as_bytes(), None), None).states.len();
+    assert_eq!(count("idtr=8003f400\nidtr=8003f400\n"), 1);
+    assert_eq!(count("idtr=8003f400\nidtr=8003f500\n"), 2);
+    assert_eq!(count("tr=28\n\ntr=40\n"), 2);
+    assert_eq!(count("msr[174] = 00000000`00000008\nmsr[174] = 00000000`00000010\n"), 2);
+    assert_eq!(
+        count("msr[c0000101] = 00000000`00000008\nmsr[c0000101] = 00000000`00000010\n"),
+        1,
+        "a base of a thread"
+    );
+    assert_eq!(count("eip=80000000\neip=80000010\n"), 1, "a program runs on");
+    assert_eq!(count("8003f570  cd 55 08 00\n8003f570  cd 55 08 01\n"), 2);
+    assert_eq!(count("8003f570  cd 55 08 00\n8003f572  08 00 00 ee\n"), 1);
+    assert_eq!(count("idtr=8003f400\nmsr[c0000082] = fffff800`01024040\n"), 2, "the width changes");
+    assert_eq!(count("0: kd> r tr\ntr=28\n1: kd> r cr0\ncr0=80010031\n"), 2, "another processor");
+    assert_eq!(count("Windows XP\ntr=28\nWindows XP\nmsr[174] = 00000000`00000008\n"), 1, "the same name");
+    let again = format!("{QEMU_64}{}", QEMU_64.replace("fffffe0000003000", "fffffe0000096000"));
+    let session = join(&read(again.as_bytes(), None), None);
+    assert_eq!(session.states.len(), 2);
+    assert_eq!(
+        session.states[1].registers.len(),
+        session.states[0].registers.len(),
+        "an answer is not taken apart"
+    );
+}
+
+#[test]
+fn what_does_not_agree_is_said_with_its_lines() {
+    let said = |text: &str| {
+        let state = one(text);
+        state.contradictions.into_iter().map(|found| (found.lines, found.what)).collect::<Vec<_>>()
+    };
+    let table = "gdtr=80042000\ngdtl=3ff\n80042008  ff ff 00 00 00 9b cf 00\n";
+    assert_eq!(said(&format!("{table}0008 00000000 ffffffff Code RE Ac 0 Bg Pg P  Nl 00000c9b\n")), []);
+    assert_eq!(
+        said(&format!("{table}0008 00000000 ffffffff Code RE Ac 3 Bg Pg P  Nl 00000cfb\n")),
+        [(vec![3, 4], "selector 0008: the flags are cfb in the row and c9b in the bytes".to_owned())]
+    );
+    assert_eq!(
+        said("idtr=8003f400 idtl=7ff\n8003f570  cd 55 08 00 00 ee 86 80\n2e:  808655ce nt!KiSystemService\n"),
+        [(
+            vec![2, 3],
+            "vector 2e: the gate leads to 808655ce in the row and to 808655cd in the bytes".to_owned()
+        )]
+    );
+    assert_eq!(
+        said("idtr=8003f400 idtl=7f\n2e:  808655ce nt!KiSystemService\n"),
+        [(vec![1, 2], "vector 2e is printed, and IDTR's limit is 7f".to_owned())]
+    );
+    let tss = "0020 c7ef7944 0000206b TSS32 Busy 0 Nb By P  Nl 0000008b\n";
+    let qemu = "TR =0020 c7ef7940 0000206b 00008b00 DPL=0 TSS32-busy\n";
+    assert_eq!(
+        said(&format!("{qemu}{tss}")),
+        [(
+            vec![1, 2],
+            "the TSS is at c7ef7940, and by its descriptor as it was explained at c7ef7944".to_owned()
+        )]
+    );
+}
+
+#[test]
+fn a_hint_narrows_what_is_read() {
+    let text = b"idtr=8003f400\n8003f570  cd 55 08 00\nffff0000009bcf00\n";
+    let formats = |hint| read(text, hint).pieces.iter().map(|piece| piece.format).collect::<Vec<_>>();
+    assert!(formats(Some(Format::Hex)).iter().all(|format| *format == Format::Hex));
+    assert!(
+        formats(Some(Format::Db)).contains(&Format::Db) && !formats(Some(Format::Db)).contains(&Format::Hex)
+    );
+}
+
+#[test]
+fn the_caller_s_word_counts_most() {
+    let state = join(&read(b"idtr=8003f400", None), Some(Width::Long)).states.remove(0);
+    assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Long), true));
+    assert_eq!(state.width.reasons[0].line, None);
+}

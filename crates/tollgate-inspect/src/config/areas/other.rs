@@ -1,5 +1,0 @@
-//! What no other area names. It has no entries: whatever is not found belongs here.
-
-use super::Entry;
-
-pub(super) static ENTRIES: &[Entry] = &[];

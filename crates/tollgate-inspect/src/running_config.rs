@@ -1,0 +1,92 @@
+//! The configuration of the kernel that a machine runs, from whichever file has it.
+
+use tollgate_kconfig::{Reading, read};
+use tollgate_model::Unknown;
+
+use crate::machine::Machine;
+use crate::{kernel, uname};
+
+/// The most that is read of a kernel image or of a configuration.
+const MAX_IMAGE: u64 = 64 << 20;
+
+/// Where it may be, the surest first: the kernel's own word, then what was installed under its release.
+const PLACES: [&str; 11] = [
+    "/proc/config.gz",
+    "/boot/config-RELEASE",
+    "/lib/modules/RELEASE/config",
+    "/usr/lib/modules/RELEASE/config",
+    "/lib/modules/RELEASE/build/.config",
+    "/lib/modules/RELEASE/kernel/kernel/configs.ko",
+    "/lib/modules/RELEASE/kernel/kernel/configs.ko.xz",
+    "/lib/modules/RELEASE/kernel/kernel/configs.ko.zst",
+    "/lib/modules/RELEASE/kernel/kernel/configs.ko.gz",
+    "/boot/vmlinuz-RELEASE",
+    "/lib/modules/RELEASE/vmlinuz",
+];
+
+/// The configuration of a running kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningConfig {
+    /// The file that it was read from.
+    pub path: String,
+    /// The configuration.
+    pub reading: Reading,
+    /// The parameters that the kernel was started with, where they can be read.
+    pub command_line: Option<String>,
+}
+
+/// A place that was tried in vain, and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// The file.
+    pub path: String,
+    /// Why it gave nothing.
+    pub why: Unknown,
+}
+
+/// Finds the configuration of the kernel that this machine runs.
+///
+/// # Errors
+/// Every place that was tried, with its answer.
+pub fn running_config(machine: &Machine) -> Result<RunningConfig, Vec<Tried>> {
+    let release = uname::release_text(machine).map(|found| found.value);
+    let mut tried = Vec::new();
+    for place in PLACES {
+        let path = match &release {
+            Ok(release) if is_one_name(release) => place.replace("RELEASE", release),
+            _ if !place.contains("RELEASE") => place.to_owned(),
+            _ => {
+                tried.push(Tried { path: place.to_owned(), why: unnamed(&release) });
+                continue;
+            }
+        };
+        match at(machine, &path) {
+            Ok(reading) => {
+                let command_line = kernel::command_line_text(machine).ok().map(|found| found.value);
+                return Ok(RunningConfig { path, reading, command_line });
+            }
+            Err(why) => tried.push(Tried { path, why }),
+        }
+    }
+    Err(tried)
+}
+
+fn at(machine: &Machine, path: &str) -> Result<Reading, Unknown> {
+    let bytes = machine.start_of(path, MAX_IMAGE + 1)?.value;
+    if bytes.len() as u64 > MAX_IMAGE {
+        return Err(Unknown::Unreadable(format!("{path}: larger than {} MiB", MAX_IMAGE >> 20)));
+    }
+    read(bytes.as_slice()).map_err(|error| Unknown::Unreadable(format!("{path} {error}")))
+}
+
+/// A release is part of a path: one name in it.
+fn is_one_name(release: &str) -> bool {
+    !release.is_empty() && !release.contains('/')
+}
+
+fn unnamed(release: &Result<String, Unknown>) -> Unknown {
+    match release {
+        Err(why) => why.clone(),
+        Ok(release) => Unknown::Unreadable(format!("{release:?} is no kernel's release")),
+    }
+}

@@ -1,0 +1,67 @@
+//! Running virtual machines.
+
+use super::{Entry, about, covers, moves};
+
+pub(crate) static ENTRIES: &[Entry] = &[
+    about("KVM", "virtual machines by the processor's help"),
+    moves(
+        "USER_RETURN_NOTIFIER",
+        "returns after a guest ran",
+        "MSRs that were left as the guest had them are put back on the way to the program",
+        "arch/x86/kvm/x86.c",
+    ),
+    moves(
+        "MMU_NOTIFIER",
+        "unmapping, fork",
+        "whoever shadows an address space is told of changes",
+        "mm/mmu_notifier.c",
+    ),
+    about("VHOST_NET", "network devices of guests in the kernel"),
+    about("VFIO", "devices handed to guests and programs"),
+    moves(
+        "INTEL_IOMMU",
+        "storage and network of devices",
+        "where it is on, devices reach memory by tables, which are kept up",
+        "drivers/iommu/intel/Kconfig",
+    )
+    .parameters(&["intel_iommu"]),
+    about("INTEL_IOMMU_DEFAULT_ON", "devices reach memory by tables unless intel_iommu= says otherwise"),
+    moves(
+        "AMD_IOMMU",
+        "storage and network of devices",
+        "devices reach memory by tables, which are kept up",
+        "drivers/iommu/amd/Kconfig",
+    )
+    .parameters(&["amd_iommu"]),
+    moves(
+        "IOMMU_DEFAULT_PASSTHROUGH",
+        "storage and network of devices",
+        "unless told otherwise devices reach memory directly",
+        "drivers/iommu/Kconfig",
+    )
+    .parameters(&["iommu.passthrough", "iommu"]),
+    moves(
+        "IOMMU_DEFAULT_DMA_STRICT",
+        "storage and network of devices",
+        "each unmapping is flushed at once",
+        "drivers/iommu/Kconfig",
+    )
+    .parameters(&["iommu.strict"]),
+    covers("HAVE_KVM"),
+    covers("VIRTUALIZATION"),
+    covers("VHOST"),
+    covers("VIRT_DRIVERS"),
+    covers("IOMMU"),
+    covers("IOMMUFD"),
+    covers("IRQ_REMAP"),
+    covers("IRQ_BYPASS_MANAGER"),
+    covers("INTEL_IOMMU_SVM"),
+    covers("XEN_DOM0"),
+    covers("XEN_BACKEND"),
+    covers("XEN_BLKDEV_BACKEND"),
+    covers("XEN_NETDEV_BACKEND"),
+    covers("XEN_PCIDEV_BACKEND"),
+    covers("MSHV"),
+    covers("MSHV_ROOT"),
+    covers("SWIOTLB"),
+];

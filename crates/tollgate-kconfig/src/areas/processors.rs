@@ -1,0 +1,132 @@
+//! Kinds and numbers of processors, their frequency, and how they idle.
+
+use super::{Entry, about, covers, moves};
+
+pub(crate) static ENTRIES: &[Entry] = &[
+    moves(
+        "SMP",
+        "locks, everything shared",
+        "more than one processor is used; without it locks are nothing",
+        "arch/x86/Kconfig",
+    )
+    .parameters(&["nosmp", "maxcpus"]),
+    moves(
+        "NR_CPUS",
+        "calls about sets of processors",
+        "a set of processors has a bit for each that there can be",
+        "arch/x86/Kconfig",
+    )
+    .parameters(&["nr_cpus"]),
+    moves(
+        "X86_NATIVE_CPU",
+        "everything in the kernel",
+        "the kernel is compiled for the processor that built it",
+        "arch/x86/Kconfig.cpu",
+    ),
+    moves(
+        "X86_X2APIC",
+        "interrupts between processors",
+        "the interrupt controller is spoken to by MSR instead of memory",
+        "arch/x86/Kconfig",
+    )
+    .parameters(&["nox2apic"]),
+    moves(
+        "X86_BUS_LOCK_DETECT",
+        "locked operations across two lines",
+        "they trap, and are slowed down or refused, as split_lock_detect= says",
+        "Documentation/arch/x86/buslock.rst",
+    )
+    .without("older kernels have it with CPU_SUP_INTEL")
+    .parameters(&["split_lock_detect"]),
+    moves(
+        "X86_INTEL_PSTATE",
+        "everything",
+        "the frequency is chosen by Intel's own driver",
+        "Documentation/admin-guide/pm/intel_pstate.rst",
+    )
+    .parameters(&["intel_pstate"]),
+    moves(
+        "X86_AMD_PSTATE",
+        "everything",
+        "the frequency is chosen by AMD's own driver",
+        "Documentation/admin-guide/pm/amd-pstate.rst",
+    )
+    .parameters(&["amd_pstate"]),
+    moves(
+        "CPU_FREQ_DEFAULT_GOV_PERFORMANCE",
+        "everything",
+        "the frequency is the highest unless told otherwise",
+        "drivers/cpufreq/Kconfig",
+    ),
+    moves(
+        "CPU_FREQ_DEFAULT_GOV_SCHEDUTIL",
+        "whatever waits",
+        "the frequency follows the load as the scheduler sees it",
+        "drivers/cpufreq/Kconfig",
+    ),
+    moves(
+        "CPU_FREQ_DEFAULT_GOV_ONDEMAND",
+        "whatever waits",
+        "the frequency follows the load as samples show it",
+        "drivers/cpufreq/Kconfig",
+    ),
+    moves(
+        "CPU_FREQ_DEFAULT_GOV_POWERSAVE",
+        "everything",
+        "the frequency is the lowest unless told otherwise or the driver chooses it itself",
+        "drivers/cpufreq/Kconfig",
+    ),
+    moves(
+        "INTEL_IDLE",
+        "waking up",
+        "idle states are Intel's own: the deeper, the longer it takes to wake",
+        "Documentation/admin-guide/pm/intel_idle.rst",
+    )
+    .parameters(&["intel_idle.max_cstate"]),
+    moves(
+        "CPU_IDLE",
+        "waking up",
+        "an idle processor sleeps as deep as its governor says",
+        "drivers/cpuidle/Kconfig",
+    )
+    .parameters(&["idle", "cpuidle.off", "processor.max_cstate"]),
+    moves(
+        "HALTPOLL_CPUIDLE",
+        "waking up in a guest",
+        "under KVM an idle processor can poll for a while before it halts",
+        "drivers/cpuidle/Kconfig",
+    ),
+    moves(
+        "X86_CPU_RESCTRL",
+        "context switches",
+        "where groups of resctrl differ, an MSR is written at the switch",
+        "arch/x86/kernel/process_64.c",
+    )
+    .parameters(&["rdt"]),
+    about("MAXSMP", "as many processors as the architecture can have: sets of them are large"),
+    about("CPUMASK_OFFSTACK", "large sets of processors are allocated instead of lying on the stack"),
+    covers("X86"),
+    covers("64BIT"),
+    covers("CPU"),
+    covers("CPU_FREQ"),
+    covers("MICROCODE"),
+    covers("GENERIC_CPU"),
+    covers("MK8"),
+    covers("MPSC"),
+    covers("MCORE2"),
+    covers("MATOM"),
+    covers("NR"),
+    covers("HOTPLUG_CPU"),
+    covers("HOTPLUG_SMT"),
+    covers("HOTPLUG_PARALLEL"),
+    covers("PERF_EVENTS_INTEL"),
+    covers("PERF_EVENTS_AMD"),
+    covers("HPET"),
+    covers("HPET_TIMER"),
+    covers("INTEL_TURBO_MAX_3"),
+    covers("INTEL_RDT"),
+    covers("ENERGY_MODEL"),
+    covers("PROCESSOR_SELECT"),
+    covers("UP_LATE_INIT"),
+    covers("IOSF_MBI"),
+];

@@ -1,0 +1,231 @@
+//! Counts configurations by area, and compares them.
+
+use std::collections::BTreeMap;
+
+use crate::areas::{AREAS, Area, Entry, identity};
+use crate::text::Configuration;
+use crate::value::Value;
+
+/// How many options are set to what. The rule is that of `grep -c '=y$'` and `grep -c '=m$'`, where no option is
+/// set twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// `=y`.
+    pub built_in: usize,
+    /// `=m`.
+    pub modules: usize,
+    /// `# CONFIG_… is not set`.
+    pub off: usize,
+    /// Numbers and texts.
+    pub valued: usize,
+}
+
+impl Counts {
+    /// The counts of one configuration.
+    pub fn of(configuration: &Configuration) -> Self {
+        let mut counts = Self::default();
+        configuration.options.values().for_each(|value| counts.add(value));
+        counts
+    }
+
+    fn add(&mut self, value: &Value) {
+        *match value {
+            Value::BuiltIn => &mut self.built_in,
+            Value::Module => &mut self.modules,
+            Value::Off => &mut self.off,
+            Value::Number(_) | Value::Text(_) => &mut self.valued,
+        } += 1;
+    }
+
+    /// All of them.
+    pub fn all(self) -> usize {
+        self.built_in + self.modules + self.off + self.valued
+    }
+}
+
+/// The counts of one area.
+#[derive(Debug)]
+pub struct Tally {
+    /// The area.
+    pub area: &'static Area,
+    /// Its counts.
+    pub counts: Counts,
+}
+
+/// The counts of every area, in the order of [`AREAS`].
+pub fn tally(configuration: &Configuration) -> Vec<Tally> {
+    let mut tallies: Vec<Tally> =
+        AREAS.iter().map(|area| Tally { area, counts: Counts::default() }).collect();
+    for (name, value) in &configuration.options {
+        let area = identity(name).area;
+        if let Some(tally) = tallies.iter_mut().find(|tally| std::ptr::eq(tally.area, area)) {
+            tally.counts.add(value);
+        }
+    }
+    tallies
+}
+
+/// How configurations differ in an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// In what is built, or in a number or text.
+    Set,
+    /// Only in that some do not offer it, and it is off where it is offered: nothing of it is built anywhere.
+    Offered,
+}
+
+/// An option in which configurations differ.
+#[derive(Debug)]
+pub struct Difference<'a> {
+    /// The option, as it is called now.
+    pub name: &'a str,
+    /// The area that it belongs to.
+    pub area: &'static Area,
+    /// What is known of it.
+    pub entry: Option<&'static Entry>,
+    /// How they differ.
+    pub kind: Kind,
+    /// What each has, in their order: nothing where it is not offered.
+    pub values: Vec<Option<&'a Value>>,
+    /// The names under which some have it, where that is one of before.
+    pub formerly: Vec<Option<&'a str>>,
+}
+
+/// The differences, by area in the order of [`AREAS`]; in an area what affects latencies first, in the order of the
+/// table, then the others by name.
+pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> {
+    let number = configurations.len();
+    let mut rows: BTreeMap<&'a str, Difference<'a>> = BTreeMap::new();
+    for (at, configuration) in configurations.iter().enumerate() {
+        for (name, value) in &configuration.options {
+            let who = identity(name);
+            let row = rows.entry(who.name).or_insert_with(|| Difference {
+                name: who.name,
+                area: who.area,
+                entry: who.entry,
+                kind: Kind::Set,
+                values: vec![None; number],
+                formerly: vec![None; number],
+            });
+            let renamed = name != who.name;
+            // Where a configuration has both names, the one of today counts.
+            if renamed && row.values[at].is_some() {
+                continue;
+            }
+            row.values[at] = Some(value);
+            row.formerly[at] = renamed.then_some(name.as_str());
+        }
+    }
+    let mut differences: Vec<Difference<'a>> = rows.into_values().filter_map(differing).collect();
+    tollgate_model::sort::by_key(&mut differences, |difference| (place(difference), difference.name));
+    differences
+}
+
+/// With its kind; nothing where all are the same.
+fn differing(row: Difference<'_>) -> Option<Difference<'_>> {
+    let same = |one: &Option<&Value>, two: &Option<&Value>| match (one, two) {
+        (Some(one), Some(two)) => one.is_same(two),
+        (one, two) => one.is_none() && two.is_none(),
+    };
+    let first = row.values.first()?;
+    if row.values.iter().all(|value| same(value, first)) {
+        return None;
+    }
+    let nothing_on = !row.values.iter().flatten().any(|value| value.is_on());
+    Some(Difference { kind: if nothing_on { Kind::Offered } else { Kind::Set }, ..row })
+}
+
+/// Its place: the number of its area, and of its entry where that affects latencies.
+fn place(difference: &Difference) -> (usize, usize) {
+    let area = AREAS.iter().position(|area| std::ptr::eq(area, difference.area));
+    let moving = difference.entry.filter(|entry| entry.moves.is_some());
+    let entry =
+        moving.and_then(|entry| difference.area.entries.iter().position(|it| std::ptr::eq(it, entry)));
+    (area.unwrap_or(usize::MAX), entry.unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::text::parse;
+
+    fn read(text: &str) -> Configuration {
+        parse(text.as_bytes()).expect("a configuration")
+    }
+
+    /// The option, what each has, and how they differ.
+    fn shown<'a>(differences: &'a [Difference]) -> Vec<(&'a str, String, Kind)> {
+        let show = |value: &Option<&Value>| value.map_or("-".to_owned(), ToString::to_string);
+        let all = |it: &Difference| it.values.iter().map(show).collect::<Vec<_>>().join(" ");
+        differences.iter().map(|it| (it.name, all(it), it.kind)).collect()
+    }
+
+    #[test]
+    fn a_renamed_option_is_compared_under_one_name() {
+        let old = read("CONFIG_PAGE_TABLE_ISOLATION=y\nCONFIG_RETPOLINE=y\n");
+        let new =
+            read("CONFIG_MITIGATION_PAGE_TABLE_ISOLATION=y\n# CONFIG_MITIGATION_RETPOLINE is not set\n");
+        let differences = compare(&[&old, &new]);
+        assert_eq!(shown(&differences), [("MITIGATION_RETPOLINE", "y n".to_owned(), Kind::Set)]);
+        assert_eq!(differences[0].formerly, [Some("RETPOLINE"), None]);
+    }
+
+    #[test]
+    fn where_both_names_stand_the_new_one_counts() {
+        let both = read("CONFIG_RETPOLINE=y\n# CONFIG_MITIGATION_RETPOLINE is not set\n");
+        let off = read("# CONFIG_MITIGATION_RETPOLINE is not set\n");
+        assert!(compare(&[&both, &off]).is_empty() && compare(&[&off, &both]).is_empty());
+    }
+
+    #[test]
+    fn off_is_not_the_same_as_not_offered() {
+        let one = read("# CONFIG_A is not set\nCONFIG_B=y\nCONFIG_C=m\n");
+        let two = read("CONFIG_C=y\nCONFIG_D=7\n");
+        let differences = compare(&[&one, &two]);
+        assert_eq!(
+            shown(&differences),
+            [
+                ("A", "n -".to_owned(), Kind::Offered),
+                ("B", "y -".to_owned(), Kind::Set),
+                ("C", "m y".to_owned(), Kind::Set),
+                ("D", "- 7".to_owned(), Kind::Set),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_affects_latencies_comes_first() {
+        let one = read("CONFIG_HZ=250\nCONFIG_SCHED_A=y\nCONFIG_PREEMPT=y\nCONFIG_SND=y\n");
+        let two = read("CONFIG_HZ=1000\nCONFIG_SECCOMP=y\n");
+        let differences = compare(&[&one, &two]);
+        let names: Vec<&str> = differences.iter().map(|it| it.name).collect();
+        assert_eq!(names, ["SECCOMP", "PREEMPT", "HZ", "SCHED_A", "SND"]);
+    }
+
+    fn any_configuration() -> impl Strategy<Value = Configuration> {
+        let line = "CONFIG_(A|B|RETPOLINE|MITIGATION_RETPOLINE|HZ)=[ymn12]|# CONFIG_[A-D] is not set";
+        prop::collection::vec(line, 1..12).prop_map(|lines| read(&lines.join("\n")))
+    }
+
+    proptest! {
+        #[test]
+        fn areas_add_up(configuration in any_configuration()) {
+            let all: usize = tally(&configuration).iter().map(|tally| tally.counts.all()).sum();
+            prop_assert_eq!(all, configuration.options.len());
+            prop_assert_eq!(Counts::of(&configuration).all(), all);
+        }
+
+        #[test]
+        fn nothing_differs_from_itself(one in any_configuration(), two in any_configuration()) {
+            prop_assert!(compare(&[&one, &one]).is_empty());
+            let (there, back) = (compare(&[&one, &two]), compare(&[&two, &one]));
+            prop_assert_eq!(there.len(), back.len());
+            for (there, back) in there.iter().zip(&back) {
+                prop_assert_eq!(there.name, back.name);
+                prop_assert_eq!(there.values[0], back.values[1]);
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Reads Linux kernel configurations, counts their options by area, and compares them.
+//!
+//! [`read()`] and [`open`] read a configuration from its text, from compressed text, or out of a kernel image that
+//! carries its own (`CONFIG_IKCONFIG`). An option is known by its name. Its [`Area`], its former names and the latencies
+//! that it affects stand in one table, [`AREAS`]. [`compare()`] aligns several configurations under the current names
+//! of their options.
+//!
+//! A configuration says what was built. Parameters of the kernel's command line and settings made later change much of
+//! it: [`parameters`] reads a command line, and [`overridden`] lists the options that it changes.
+//!
+//! Every input is untrusted: reads and unpacking are bounded, and no input makes this crate panic.
+//!
+//! Files, from the ground up: `compression` (recognised by its first bytes), `error`, `lz4`, `unpack`; `value` and `text`
+//! (the format); `image` and `embedded` (kernel images); `read`; `areas`, `compare`, `command_line`.
+
+#![forbid(unsafe_code)]
+
+mod areas;
+mod command_line;
+mod compare;
+mod compression;
+mod embedded;
+mod error;
+mod image;
+mod lz4;
+mod read;
+mod text;
+mod unpack;
+mod value;
+
+pub use areas::{AREAS, Area, Entry, Identity, Moves, identity};
+pub use command_line::{Overridden, overridden, parameter, parameters};
+pub use compare::{Counts, Difference, Kind, Tally, compare, tally};
+pub use compression::Compression;
+pub use error::ConfigError;
+pub use read::{Reading, Source, open, read};
+pub use text::{Configuration, Foreign, Repeated, parse};
+pub use value::Value;

@@ -1,0 +1,30 @@
+//! Generated inputs: whatever the bytes, each reader ends, soon, with an answer.
+//!
+//! `TOLLGATE_FUZZ_INPUTS` is how many there are for each reader:
+//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-kconfig --test inputs -- --nocapture`.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod generated;
+
+use generated::each;
+use tollgate_kconfig::read;
+
+fn is_configuration(bytes: &[u8]) -> bool {
+    read(bytes).is_ok()
+}
+
+#[test]
+fn configurations() {
+    let seeds: [&[u8]; 2] = [include_bytes!("configs/small.config"), include_bytes!("configs/other.config")];
+    each("configurations", 4, &seeds.map(<[u8]>::to_vec), is_configuration);
+    // Unpacking takes a thousand times as long.
+    let seeds: [&[u8]; 5] = [
+        include_bytes!("configs/kernel.gz"),
+        include_bytes!("configs/kernel.xz"),
+        include_bytes!("configs/kernel.lzma"),
+        include_bytes!("configs/kernel.lz4"),
+        include_bytes!("configs/kernel.zst"),
+    ];
+    each("packed kernels", 100, &seeds.map(<[u8]>::to_vec), is_configuration);
+}

@@ -1,0 +1,129 @@
+//! Chooses the engine that runs the guest, and says what its clock is good for.
+
+use std::time::Duration;
+
+use tollgate_x86::Vendor;
+
+use crate::{Accelerator, Engine, Interpreter, Kvm, LabError, Machine, Provenance, Qemu};
+
+/// Bytes of the guest's memory.
+const MEMORY: usize = 16 << 20;
+/// A limit above what all experiments together execute.
+const INSTRUCTIONS: u64 = 50_000_000;
+/// The time limit of one machine.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// The time limit of all machines together: after it no new machine is begun. KVM's emulator can end a machine in every
+/// experiment.
+const ALL_TOGETHER: Duration = Duration::from_secs(4);
+/// The same where instructions are counted: their number bounds a run, and the result must not depend on the load.
+const ALL_COUNTED: Duration = Duration::from_secs(60);
+/// Rounds on each machine, where the clock shows time: one cold round, and ten that count.
+const TIMED_ROUNDS: u32 = 11;
+
+/// Which engine is to run the guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// KVM where it executes ring 0 on the processor, the interpreter elsewhere.
+    #[default]
+    Auto,
+    /// KVM.
+    Kvm,
+    /// QEMU's translator, which counts instructions.
+    Qemu,
+    /// QEMU with KVM.
+    QemuKvm,
+    /// The interpreter, which counts instructions.
+    Interpreter,
+}
+
+/// A remark on the choice of the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EngineNote {
+    /// KVM emulates ring 0 here, so that its times are no latencies.
+    Emulated {
+        /// How that was found out, in a clause.
+        why: String,
+    },
+    /// KVM cannot be used here.
+    NoKvm {
+        /// Why, as [`LabError`] says it.
+        why: String,
+    },
+}
+
+/// An engine that was chosen.
+pub(crate) struct Chosen {
+    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) notes: Vec<EngineNote>,
+    /// How it was found out that the engine emulates ring 0 where it should execute it.
+    pub(crate) emulated: Option<String>,
+    /// Rounds on each machine. Where the clock shows time the first one is cold and does not count.
+    pub(crate) rounds: u32,
+    /// The time limit of all machines together.
+    pub(crate) limit: Duration,
+}
+
+/// The guest's machine, with the processor of a vendor where the engine can choose.
+pub fn machine(vendor: Option<Vendor>) -> Machine {
+    Machine { memory: MEMORY, vendor, patience: PATIENCE, instructions: INSTRUCTIONS }
+}
+
+/// Opens an engine.
+///
+/// # Errors
+/// [`LabError::Unavailable`] where the engine that was asked for cannot be used.
+pub(crate) fn choose(choice: EngineChoice) -> Result<Chosen, LabError> {
+    match choice {
+        EngineChoice::Interpreter => Ok(interpreter(Vec::new())),
+        EngineChoice::Qemu => {
+            let engine = Box::new(Qemu::find()?.with(Accelerator::Tcg { icount: true }));
+            Ok(Chosen { engine, notes: Vec::new(), emulated: None, rounds: 1, limit: ALL_COUNTED })
+        }
+        EngineChoice::QemuKvm => {
+            let qemu = Qemu::find()?;
+            // QEMU uses the same KVM: where KVM emulates ring 0, it does so for QEMU as well.
+            let chosen = kvm()?;
+            Ok(Chosen { engine: Box::new(qemu.with(Accelerator::Kvm)), ..chosen })
+        }
+        EngineChoice::Kvm => kvm(),
+        EngineChoice::Auto => Ok(match kvm() {
+            Ok(chosen) if chosen.emulated.is_none() => chosen,
+            Ok(chosen) => interpreter(chosen.notes),
+            Err(error) => interpreter(vec![EngineNote::NoKvm { why: error.to_string() }]),
+        }),
+    }
+}
+
+fn interpreter(notes: Vec<EngineNote>) -> Chosen {
+    Chosen { engine: Box::new(Interpreter), notes, emulated: None, rounds: 1, limit: ALL_COUNTED }
+}
+
+fn kvm() -> Result<Chosen, LabError> {
+    let kvm = Kvm::open()?;
+    let emulated = match kvm.calibrate().provenance() {
+        Provenance::KvmEmulated { why } => Some(why),
+        _ => None,
+    };
+    let notes = emulated.iter().map(|why| EngineNote::Emulated { why: why.clone() }).collect();
+    let rounds = if emulated.is_some() { 1 } else { TIMED_ROUNDS };
+    Ok(Chosen { engine: Box::new(kvm), notes, emulated, rounds, limit: ALL_TOGETHER })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_takes_an_engine_whose_figures_say_something() {
+        let chosen = choose(EngineChoice::Auto).expect("the interpreter is always there");
+        assert_eq!(chosen.emulated, None);
+        // Without a note it is KVM, which is timed over several rounds.
+        assert_eq!(chosen.notes.is_empty(), chosen.rounds == TIMED_ROUNDS);
+    }
+
+    #[test]
+    fn the_interpreter_needs_one_round() {
+        let chosen = choose(EngineChoice::Interpreter).expect("it is always there");
+        assert!(chosen.rounds == 1 && chosen.notes.is_empty() && chosen.emulated.is_none());
+    }
+}

@@ -1,0 +1,292 @@
+//! Runs experiments on machine after machine, and collects their results.
+
+use tollgate_x86::Vendor;
+
+use crate::engines::{Chosen, EngineChoice, EngineNote, choose, machine};
+use crate::guest::{BASE, Complaint, Ending, Experiment, Image, Outcomes, Parameters, Serial};
+use crate::judgement::{Obstacle, Status, judge};
+use crate::references::{References, references};
+use crate::{Budget, Engine, LabError, Machine, Output, Provenance};
+
+/// So many machines, one after the other, support a 95 % interval.
+const MACHINES: usize = 6;
+/// Operations of each round.
+const OPERATIONS: u32 = 100;
+/// The same where an emulator executes them: each takes a thousand times as long, and no figure is shown.
+const FEW: u32 = 10;
+
+/// The results of a run of the guest.
+#[derive(Debug, Clone)]
+pub struct Results {
+    /// What executed it; none where it ran elsewhere.
+    pub provenance: Option<Provenance>,
+    /// The vendor string that CPUID shows in the guest; none where the guest ended before that.
+    pub maker: Option<String>,
+    /// Machines that executed each experiment, one after the other, in as many rounds each.
+    pub machines: usize,
+    /// One for each experiment that was asked for, in their order.
+    pub rows: Vec<Row>,
+    /// Remarks on the whole run.
+    pub notes: Vec<Note>,
+}
+
+/// The result of one experiment.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Which.
+    pub experiment: &'static Experiment,
+    /// Its result.
+    pub status: Status,
+    /// Memory references of one operation, where the interpreter executed it.
+    pub references: Option<References>,
+}
+
+/// A remark on a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// On the choice of the engine.
+    Engine(EngineNote),
+    /// A line of the serial port that could not be read.
+    Line {
+        /// Its number, from 1.
+        number: usize,
+        /// What is wrong with it.
+        complaint: Complaint,
+    },
+    /// The run did not end as it should. Never [`Ending::Complete`].
+    Ending(Ending),
+}
+
+/// Runs experiments: on as many machines, one after the other, as an interval needs.
+///
+/// `interrupted` is asked before each machine; a signal that it returns ends the run.
+///
+/// # Errors
+/// [`LabError::Unavailable`] for an engine that cannot be used, [`LabError::Interrupted`] with the signal.
+pub fn run(
+    experiments: &[&'static Experiment],
+    choice: EngineChoice,
+    vendor: Option<Vendor>,
+    interrupted: &dyn Fn() -> Option<i32>,
+) -> Result<Results, LabError> {
+    let Chosen { engine, notes, emulated, rounds, limit } = choose(choice)?;
+    let schedule = Schedule {
+        experiments,
+        engine: engine.as_ref(),
+        machine: machine(vendor),
+        emulated: emulated.as_deref(),
+        rounds,
+        budget: Budget::new(limit),
+        interrupted,
+    };
+    let mut results = schedule.once()?;
+    if emulated.is_none() {
+        for _ in 1..MACHINES {
+            let more = schedule.once()?;
+            // A machine that ran out of time has not done all of them: it does not count.
+            if schedule.budget.left().is_zero() {
+                break;
+            }
+            results.join(more);
+        }
+    }
+    if results.provenance == Some(Provenance::Interpreter) {
+        for row in &mut results.rows {
+            let is_done = matches!(row.status, Status::Done(_));
+            row.references = if is_done { references(row.experiment, machine(vendor)) } else { None };
+        }
+    }
+    results.notes.extend(notes.into_iter().map(Note::Engine));
+    Ok(results)
+}
+
+/// Runs the guest once with parameters of its own, and returns what it wrote to its serial port.
+///
+/// # Errors
+/// [`LabError::Unavailable`] for an engine that cannot be used, [`LabError::Unfinished`] where the guest did not end.
+pub fn serial(
+    parameters: &Parameters,
+    choice: EngineChoice,
+    vendor: Option<Vendor>,
+) -> Result<Vec<u8>, LabError> {
+    let Chosen { engine, .. } = choose(choice)?;
+    let output = execute(engine.as_ref(), parameters, machine(vendor))?;
+    match output.cut_short {
+        None => Ok(output.serial),
+        Some(why) => Err(LabError::Unfinished { why }),
+    }
+}
+
+fn execute(engine: &dyn Engine, parameters: &Parameters, machine: Machine) -> Result<Output, LabError> {
+    let image = Image::new(parameters);
+    engine.run(image.bytes(), BASE, image.entry(), machine)
+}
+
+/// What is to be run, and on what.
+struct Schedule<'a> {
+    experiments: &'a [&'static Experiment],
+    engine: &'a dyn Engine,
+    machine: Machine,
+    /// How it was found out that the engine emulates ring 0.
+    emulated: Option<&'a str>,
+    rounds: u32,
+    budget: Budget,
+    interrupted: &'a dyn Fn() -> Option<i32>,
+}
+
+impl Schedule<'_> {
+    /// Runs all on one machine. Where an experiment ends the machine, another machine runs those behind it.
+    fn once(&self) -> Result<Results, LabError> {
+        let mut results = Results::default();
+        let mut rest: Vec<&'static Experiment> = self.experiments.to_vec();
+        while !rest.is_empty() {
+            if let Some(signal) = (self.interrupted)() {
+                return Err(LabError::Interrupted { signal });
+            }
+            let Some(machine) = self.budget.of(self.machine) else {
+                results.rows.extend(rest.drain(..).map(|experiment| Row {
+                    experiment,
+                    status: Status::NotHere(Obstacle::NoTime),
+                    references: None,
+                }));
+                break;
+            };
+            let parameters = Parameters {
+                operations: if self.emulated.is_some() { FEW } else { OPERATIONS },
+                rounds: self.rounds,
+                chosen: rest.iter().copied().collect(),
+                ..Parameters::default()
+            };
+            let output = execute(self.engine, &parameters, machine)?;
+            let outcomes = Outcomes::of(&Serial::read(&output.serial).records);
+            results.provenance = Some(match self.emulated {
+                Some(why) => Provenance::KvmEmulated { why: why.to_owned() },
+                None => output.provenance,
+            });
+            let known = results.take(&rest, &outcomes, output.cut_short.as_deref());
+            // At least the one that ended the run has its row now.
+            rest.drain(..known.max(1).min(rest.len()));
+        }
+        Ok(results)
+    }
+}
+
+impl Default for Results {
+    /// Of one machine that has done nothing yet.
+    fn default() -> Self {
+        Self { provenance: None, maker: None, machines: 1, rows: Vec::new(), notes: Vec::new() }
+    }
+}
+
+impl Results {
+    /// Reads what a guest wrote that ran elsewhere.
+    pub fn of_serial(serial: &Serial) -> Self {
+        let outcomes = Outcomes::of(&serial.records);
+        let all: Vec<&'static Experiment> =
+            outcomes.experiments.iter().filter_map(|(number, _)| Experiment::numbered(*number)).collect();
+        let mut results = Self::default();
+        results.take(&all, &outcomes, None);
+        let complaints = serial.complaints.iter();
+        results.notes.extend(
+            complaints
+                .map(|(number, complaint)| Note::Line { number: *number, complaint: complaint.clone() }),
+        );
+        if outcomes.ending != Ending::Complete {
+            results.notes.push(Note::Ending(outcomes.ending));
+        }
+        results
+    }
+
+    /// Adds the results of another machine for the same experiments. An experiment is done only if every machine did it.
+    fn join(&mut self, other: Self) {
+        self.machines += 1;
+        for (row, another) in self.rows.iter_mut().zip(other.rows) {
+            match (&mut row.status, another.status) {
+                (Status::Done(rounds), Status::Done(more)) => rounds.extend(more),
+                (Status::Done(_), other) => row.status = other,
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the outcomes of these experiments; returns how many of them have one.
+    fn take(&mut self, these: &[&'static Experiment], outcomes: &Outcomes, cut: Option<&str>) -> usize {
+        let maker = outcomes.maker.map(|maker| maker.name());
+        let vendor = match maker.as_deref() {
+            Some("AuthenticAMD" | "HygonGenuine") => Vendor::Amd,
+            _ => Vendor::Intel,
+        };
+        self.maker = maker.or(self.maker.take());
+        let stopped = || cut.map_or(Obstacle::Ended, |why| Obstacle::CutShort(why.to_owned()));
+        let mut known = 0;
+        for &experiment in these {
+            let status = match outcomes.of_number(experiment.number) {
+                Some(outcome) => judge(experiment, self.provenance.as_ref(), vendor, outcome, stopped),
+                // It has no outcome, nor have those behind it: the next machine begins with it, unless this one did.
+                None if known == 0 => Status::NotHere(stopped()),
+                None => break,
+            };
+            self.rows.push(Row { experiment, status, references: None });
+            known += 1;
+        }
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen() -> Vec<&'static Experiment> {
+        ["syscall", "int", "wrong-return"].map(|name| Experiment::of(name).expect(name)).to_vec()
+    }
+
+    #[test]
+    fn every_machine_adds_its_rounds() {
+        let results = run(&chosen(), EngineChoice::Interpreter, None, &|| None).expect("it is always there");
+        assert!((1..=MACHINES).contains(&results.machines) && results.rows.len() == 3);
+        for row in &results.rows[..2] {
+            let Status::Done(rounds) = &row.status else { unreachable!("{row:?}") };
+            assert_eq!(rounds.len(), results.machines);
+            assert!(row.references.is_some());
+        }
+        assert!(matches!(results.rows[2].status, Status::Refused { is_right: true, .. }));
+        assert_eq!(results.notes, []);
+    }
+
+    #[test]
+    fn a_signal_ends_the_run() {
+        let error = run(&chosen(), EngineChoice::Interpreter, None, &|| Some(15)).expect_err("it is stopped");
+        assert!(matches!(error, LabError::Interrupted { signal: 15 }), "{error}");
+    }
+
+    #[test]
+    fn a_machine_that_did_not_do_it_counts() {
+        let results = || run(&chosen(), EngineChoice::Interpreter, None, &|| None).expect("it is there");
+        let (mut one, mut other) = (results(), results());
+        let machines = one.machines;
+        let rounds_of_both = one.machines + other.machines;
+        other.rows[1].status = Status::NotHere(Obstacle::NoTime);
+        one.join(other);
+        assert_eq!(one.machines, machines + 1);
+        assert_eq!(one.rows[1].status, Status::NotHere(Obstacle::NoTime));
+        assert!(matches!(&one.rows[0].status, Status::Done(rounds) if rounds.len() == rounds_of_both));
+    }
+
+    #[test]
+    fn a_serial_port_that_was_cut_says_so() {
+        let parameters = Parameters {
+            operations: OPERATIONS,
+            rounds: 1,
+            chosen: chosen().into_iter().collect(),
+            ..Parameters::default()
+        };
+        let text = serial(&parameters, EngineChoice::Interpreter, None).expect("it ends");
+        let whole = Results::of_serial(&Serial::read(&text));
+        assert_eq!((whole.rows.len(), whole.notes.len()), (3, 0));
+        let lines: Vec<&str> = std::str::from_utf8(&text).expect("text").lines().collect();
+        let cut = lines[..lines.len() - 1].join("\n") + "\ntg1 end 1 *0\n";
+        let notes = Results::of_serial(&Serial::read(cut.as_bytes())).notes;
+        assert!(matches!(notes[..], [Note::Line { .. }, Note::Ending(Ending::Cut)]), "{notes:?}");
+    }
+}
