@@ -7,7 +7,7 @@ use std::io::{BufReader, Read};
 use serde::{Deserialize, Serialize};
 use tollgate_model::measurement::pairs;
 use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
-use tollgate_model::{Label, Params, Place, RunId, Unit, own};
+use tollgate_model::{Label, Params, Place, Reach, RunId, Unit, own};
 use tollgate_probes::bench::Timed;
 use tollgate_probes::{Extent, Probe, SUITES, Selection, Size};
 
@@ -32,6 +32,8 @@ struct ProbeRecord {
     name: &'static str,
     suite: &'static str,
     operation: &'static str,
+    /// The boundaries that its operation crosses, in any of its cases.
+    crosses: Vec<&'static str>,
     /// The instruction that makes the crossing; several where cases differ.
     instruction: Option<String>,
     /// What is called instead, where it is no loop of instructions.
@@ -107,6 +109,7 @@ fn about(probe: &Probe) -> String {
     if !probe.tallies.is_empty() {
         about.push_str(&format!(" Also counted: {}.", probe.tallies.join(", ")));
     }
+    about.push_str(&format!(" Crosses {}.", Reach::Boundaries(probe.crosses)));
     about.push_str(&in_words(" Cases: ", &(probe.cases)()));
     about.push_str(&in_words(" With --thorough also: ", &(probe.more)()));
     if let Some(against) = probe.against {
@@ -190,6 +193,7 @@ impl ProbeRecord {
             name: probe.name,
             suite: probe.suite(),
             operation: probe.operation,
+            crosses: probe.crosses.iter().map(|boundary| boundary.name()).collect(),
             instruction: instruction(probe),
             interface: interface(probe),
             unit: probe.unit,

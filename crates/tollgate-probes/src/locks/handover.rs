@@ -52,7 +52,7 @@ pub(super) static PROBE: Probe = Probe {
     crossed_in: |params, boundary| match (boundary, word(params, "cpus")) {
         (LockContention, _) => true,
         (CacheLine, cpus) => cpus == "two",
-        // Who waits on the same processor gives it away by sched_yield(2).
+        // A waiter on the same processor calls sched_yield(2).
         (KernelEntry | SystemCall | KernelCode | ContextSwitch, "one") => true,
         _ => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
     },
