@@ -91,7 +91,7 @@ pub struct Difference<'a> {
     pub formerly: Vec<Option<&'a str>>,
 }
 
-/// What differs, by area in the order of [`AREAS`]; in an area what moves prices first, in the order of the
+/// The differences, by area in the order of [`AREAS`]; in an area what affects latencies first, in the order of the
 /// table, then the others by name.
 pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> {
     let number = configurations.len();
@@ -135,12 +135,12 @@ fn differing(row: Difference<'_>) -> Option<Difference<'_>> {
     Some(Difference { kind: if nothing_on { Kind::Offered } else { Kind::Set }, ..row })
 }
 
-/// Where it stands: the number of its area, and of its entry where that moves prices.
+/// Its place: the number of its area, and of its entry where that affects latencies.
 fn place(difference: &Difference) -> (usize, usize) {
     let area = AREAS.iter().position(|area| std::ptr::eq(area, difference.area));
-    let moving = difference.entry.filter(|entry| entry.moves.is_some());
+    let affecting = difference.entry.filter(|entry| entry.affects.is_some());
     let entry =
-        moving.and_then(|entry| difference.area.entries.iter().position(|it| std::ptr::eq(it, entry)));
+        affecting.and_then(|entry| difference.area.entries.iter().position(|it| std::ptr::eq(it, entry)));
     (area.unwrap_or(usize::MAX), entry.unwrap_or(usize::MAX))
 }
 
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_prices_comes_first() {
+    fn what_affects_latencies_comes_first() {
         let one = read("CONFIG_HZ=250\nCONFIG_SCHED_A=y\nCONFIG_PREEMPT=y\nCONFIG_SND=y\n");
         let two = read("CONFIG_HZ=1000\nCONFIG_SECCOMP=y\n");
         let differences = compare(&[&one, &two]);

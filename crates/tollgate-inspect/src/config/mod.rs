@@ -2,7 +2,7 @@
 //!
 //! A configuration is read from its text, from that text compressed, or out of a kernel image that carries its
 //! own ([`read()`], [`open`], [`running()`]). Its options are known by name alone; what is known of them, their
-//! [`Area`], the names that they had before and which prices they move, stands in one table, [`AREAS`].
+//! [`Area`], the names that they had before and which boundaries they affect, stands in one table, [`AREAS`].
 //! [`compare()`] holds several configurations side by side under the names that the options have now.
 //!
 //! A configuration says what was built, not what is in force: parameters of the kernel's command line and
@@ -20,7 +20,7 @@ mod running;
 mod text;
 mod value;
 
-pub use areas::{AREAS, Area, Entry, Identity, Moves, identity};
+pub use areas::{AREAS, Affects, Area, Entry, Identity, identity};
 pub use compare::{Counts, Difference, Kind, Tally, compare, tally};
 pub use compression::Compression;
 pub use error::ConfigError;
