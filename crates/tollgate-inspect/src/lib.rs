@@ -83,7 +83,7 @@ pub use machine::Machine;
 pub use mechanisms::{Mechanism, mechanisms};
 pub use place::place;
 pub use registry::{
-    FactSpec, MOMENTS, STORAGE, SUBJECTS, Subject, environment, facts, movers, spec, storage, strain,
+    FactSpec, MOMENTS, STORAGE, SUBJECTS, Subject, effect, environment, facts, spec, storage, strain,
 };
 pub use ring0::{Region, Tables, msrs, tables};
 pub use ring3::{Attempt, Ring3, TableRegister, Told, is_dummy, ring3};

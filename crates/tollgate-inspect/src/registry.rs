@@ -1,9 +1,9 @@
-//! The table of all facts: what each is, which prices it is known to move, and who reads it. There is no
+//! The table of all facts: what each is, which boundaries it affects and how, and what reads it. There is no
 //! other list of their names; help and documentation are made from this one.
 
 use std::path::Path;
 
-use tollgate_model::{Environment, Fact};
+use tollgate_model::{Boundary, Effect, Environment, Fact};
 
 use crate::kernel::parameter_of;
 use crate::leaves::{Bit, Register};
@@ -67,8 +67,8 @@ pub struct FactSpec {
     pub name: &'static str,
     /// What it is, in one sentence.
     pub about: &'static str,
-    /// Which prices it is known to move, and how.
-    pub moves: Option<&'static str>,
+    /// Which boundaries it affects, and how.
+    pub effect: Option<Effect>,
     reader: Reader,
 }
 
@@ -124,33 +124,37 @@ impl FactSpec {
         }
     }
 
-    const fn moves(self, moves: &'static str) -> Self {
-        Self { moves: Some(moves), ..self }
+    const fn affects(self, boundaries: &'static [Boundary], how: &'static str) -> Self {
+        Self { effect: Some(Effect::on(boundaries, how)), ..self }
+    }
+
+    const fn affects_everything(self, how: &'static str) -> Self {
+        Self { effect: Some(Effect::on_everything(how)), ..self }
     }
 }
 
 const fn one(name: &'static str, read: fn(&Machine) -> Fact, about: &'static str) -> FactSpec {
-    FactSpec { name, about, moves: None, reader: Reader::One(read) }
+    FactSpec { name, about, effect: None, reader: Reader::One(read) }
 }
 
 const fn line(name: &'static str, path: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, moves: None, reader: Reader::Line(path) }
+    FactSpec { name, about, effect: None, reader: Reader::Line(path) }
 }
 
 const fn number(name: &'static str, path: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, moves: None, reader: Reader::Number(path) }
+    FactSpec { name, about, effect: None, reader: Reader::Number(path) }
 }
 
 const fn flag(name: &'static str, path: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, moves: None, reader: Reader::Flag(path) }
+    FactSpec { name, about, effect: None, reader: Reader::Flag(path) }
 }
 
 const fn choice(name: &'static str, path: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, moves: None, reader: Reader::Choice(path) }
+    FactSpec { name, about, effect: None, reader: Reader::Choice(path) }
 }
 
 const fn parameter(name: &'static str, parameter: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, moves: None, reader: Reader::Parameter(parameter) }
+    FactSpec { name, about, effect: None, reader: Reader::Parameter(parameter) }
 }
 
 const fn family(
@@ -158,15 +162,15 @@ const fn family(
     read: fn(&Machine) -> Vec<(String, Fact)>,
     about: &'static str,
 ) -> FactSpec {
-    FactSpec { name, about, moves: None, reader: Reader::Family(read) }
+    FactSpec { name, about, effect: None, reader: Reader::Family(read) }
 }
 
 const fn beneath(name: &'static str, read: fn(&Machine, &Path) -> Fact, about: &'static str) -> FactSpec {
-    FactSpec { name, about, moves: None, reader: Reader::Beneath(read) }
+    FactSpec { name, about, effect: None, reader: Reader::Beneath(read) }
 }
 
 const fn feature(name: &'static str, bit: Bit, about: &'static str) -> FactSpec {
-    FactSpec { name, about, moves: None, reader: Reader::Feature(bit) }
+    FactSpec { name, about, effect: None, reader: Reader::Feature(bit) }
 }
 
 const fn bit(leaf: u32, subleaf: u32, register: Register, number: u32) -> Bit {
@@ -193,9 +197,9 @@ pub fn strain(machine: &Machine, when: &str) -> Vec<(String, Fact)> {
     facts.map(|(name, fact)| (format!("{name}.{when}"), fact)).collect()
 }
 
-/// Which prices a fact is known to move, and how; for one of [`MOMENTS`], whenever it was read.
-pub fn movers(name: &str) -> Option<&'static str> {
-    spec(name)?.moves
+/// Which boundaries the fact with this name affects, and how; for one of [`MOMENTS`], whenever it was read.
+pub fn effect(name: &str) -> Option<&'static Effect> {
+    spec(name)?.effect.as_ref()
 }
 
 /// The entry that a fact with this name was read by; for one of [`MOMENTS`], whenever it was read.
@@ -211,6 +215,8 @@ pub fn spec(name: &str) -> Option<&'static FactSpec> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use tollgate_model::Reach;
 
     use super::*;
 
@@ -237,26 +243,30 @@ mod tests {
     fn each_says_what_it_is_in_a_sentence() {
         for spec in all() {
             assert!(spec.about.ends_with('.') && spec.about.len() > 10, "{}", spec.name);
-            assert!(
-                spec.moves.is_none_or(|moves| !moves.is_empty() && !moves.ends_with('.')),
-                "{}",
-                spec.name
-            );
+            let Some(Effect { reach, how }) = spec.effect else { continue };
+            assert!(how.len() > 10 && !how.ends_with('.'), "{}", spec.name);
+            if let Reach::Boundaries(boundaries) = reach {
+                let distinct: BTreeSet<_> = boundaries.iter().collect();
+                assert!(!boundaries.is_empty() && distinct.len() == boundaries.len(), "{}", spec.name);
+            }
         }
     }
 
     #[test]
-    fn movers_are_found_by_any_name_that_a_fact_can_have() {
-        assert!(movers("mitigation.meltdown").is_some_and(|moves| moves.contains("PTI")));
-        assert_eq!(movers("mitigation.unheard_of"), None);
-        assert!(movers("cache.l1d").is_some_and(|moves| moves.contains("latency")));
-        assert!(movers("load.before").is_some());
-        assert!(movers("pressure.cpu.after").is_some());
-        assert!(movers("files.device.scheduler").is_some());
-        assert_eq!(movers("pressure"), None);
-        assert_eq!(movers("cached"), None, "not of the family of caches");
-        assert_eq!(movers("kernel.version"), None);
-        assert_eq!(movers(""), None);
+    fn effects_are_found_by_any_name_that_a_fact_can_have() {
+        let reaches =
+            |name, boundary| effect(name).is_some_and(|effect| effect.reach.meets([boundary].into_iter()));
+        assert!(reaches("mitigation.meltdown", Boundary::KernelEntry));
+        assert!(!reaches("mitigation.meltdown", Boundary::LockContention));
+        assert_eq!(effect("mitigation.unheard_of"), None);
+        assert!(reaches("cache.l1d", Boundary::MemoryAccess));
+        assert!(effect("load.before").is_some_and(Effect::is_general));
+        assert!(effect("pressure.cpu.after").is_some_and(Effect::is_general));
+        assert!(reaches("files.device.scheduler", Boundary::BlockRead));
+        assert_eq!(effect("pressure"), None);
+        assert_eq!(effect("cached"), None, "not of the family of caches");
+        assert_eq!(effect("kernel.version"), None);
+        assert_eq!(effect(""), None);
     }
 
     #[test]

@@ -138,9 +138,9 @@ fn differing(row: Difference<'_>) -> Option<Difference<'_>> {
 /// Its place: the number of its area, and of its entry where that affects latencies.
 fn place(difference: &Difference) -> (usize, usize) {
     let area = AREAS.iter().position(|area| std::ptr::eq(area, difference.area));
-    let moving = difference.entry.filter(|entry| entry.moves.is_some());
+    let affecting = difference.entry.filter(|entry| entry.affects.is_some());
     let entry =
-        moving.and_then(|entry| difference.area.entries.iter().position(|it| std::ptr::eq(it, entry)));
+        affecting.and_then(|entry| difference.area.entries.iter().position(|it| std::ptr::eq(it, entry)));
     (area.unwrap_or(usize::MAX), entry.unwrap_or(usize::MAX))
 }
 

@@ -28,7 +28,7 @@ mod text;
 mod unpack;
 mod value;
 
-pub use areas::{AREAS, Area, Entry, Identity, Moves, identity};
+pub use areas::{AREAS, Affects, Area, Entry, Identity, identity};
 pub use command_line::{Overridden, overridden, parameter, parameters};
 pub use compare::{Counts, Difference, Kind, Tally, compare, tally};
 pub use compression::Compression;

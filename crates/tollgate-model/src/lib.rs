@@ -15,10 +15,12 @@
 //! - [`sort`]: small sorts.
 //! - [`traced`]: where a command's time went.
 //! - [`compare`]: verdicts, paired within a run and unpaired between two.
+//! - [`boundary`]: what a benchmark crosses and a fact affects.
 
 #![forbid(unsafe_code)]
 
 pub mod bounded;
+pub mod boundary;
 pub mod compare;
 pub mod fact;
 pub mod measurement;
@@ -30,6 +32,7 @@ pub mod stats;
 pub mod text;
 pub mod traced;
 
+pub use boundary::{Boundary, Effect, Reach};
 pub use fact::{Fact, FactValue, Unknown};
 pub use measurement::{
     Case, Counted, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance, Tally, Unit,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_model::{Case, ParamValue, Params, Unit};
+use tollgate_model::{Boundary, Case, ParamValue, Params, Unit};
 
 use crate::bench::arm::Arm;
 use crate::bench::station::Refusal;
@@ -60,6 +60,11 @@ pub struct Probe {
     pub name: &'static str,
     /// The one operation that is priced, as a sentence.
     pub operation: &'static str,
+    /// The boundaries that its operation crosses, in any of its cases: those whose part of the figure is noticeable, a
+    /// tenth or so. A fact of the machine is shown as a cause of a difference only where it affects one of them.
+    pub crosses: &'static [Boundary],
+    /// Whether a case crosses this one of them, where its cases differ.
+    pub crossed_in: fn(&Params, Boundary) -> bool,
     /// What is timed in a case.
     pub timed: fn(&Params) -> Timed,
     /// Of its samples.
@@ -104,6 +109,8 @@ pub struct Share {
 pub const PLAIN: Probe = Probe {
     name: "",
     operation: "",
+    crosses: &[],
+    crossed_in: |_, _| true,
     timed: |_| Timed::Loop { code: EMPTY, instruction: "", times: 0 },
     unit: Unit::Nanoseconds,
     counts: None,
@@ -128,6 +135,11 @@ impl Probe {
     pub fn held_against(&self, params: &Params) -> Option<Case> {
         let own = || (self.over)(params).filter(|base| base != params).map(|base| self.case(base));
         self.against.map(Case::plain).or_else(own)
+    }
+
+    /// The boundaries that its case with `params` crosses.
+    pub fn crosses_in<'a>(&'a self, params: &'a Params) -> impl Iterator<Item = Boundary> + 'a {
+        self.crosses.iter().copied().filter(|boundary| (self.crossed_in)(params, *boundary))
     }
 
     /// The cases that are measured in such an extent.

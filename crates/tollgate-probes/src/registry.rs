@@ -23,6 +23,8 @@ pub fn find(name: &str) -> Option<&'static Probe> {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_model::Boundary::*;
+
     use super::*;
     use crate::bench::MAX_ARMS;
     use crate::probe::Extent;
@@ -45,6 +47,40 @@ mod tests {
             let cases: usize = suite.probes.iter().map(|probe| probe.cases_in(Extent::Thorough).len()).sum();
             assert!(cases + OWN_PROBES.len() < MAX_ARMS, "{} has {cases} cases", suite.name);
         }
+    }
+
+    #[test]
+    fn every_benchmark_and_every_case_crosses_a_boundary() {
+        for probe in SUITES.iter().flat_map(|suite| suite.probes.iter().copied().chain(suite.twin)) {
+            let distinct: std::collections::BTreeSet<_> = probe.crosses.iter().collect();
+            assert!(!distinct.is_empty() && distinct.len() == probe.crosses.len(), "{}", probe.name);
+            let cases = probe.cases_in(Extent::Thorough);
+            for boundary in probe.crosses {
+                let is_crossed = |params: &_| probe.crosses_in(params).any(|crossed| crossed == *boundary);
+                assert!(cases.iter().any(is_crossed), "no case of {} crosses {boundary}", probe.name);
+            }
+            // The size of a lock's own code and data depends on this program alone.
+            for params in cases.iter().filter(|_| probe.unit != tollgate_model::Unit::Bytes) {
+                assert!(probe.crosses_in(params).next().is_some(), "{} {params:?}", probe.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_case_crosses_depends_on_its_parameters() {
+        let crosses = |name: &str, parameter: (&str, &str), boundary| {
+            let params = crate::probe::params(&[(parameter.0, parameter.1.into())]);
+            find(name).is_some_and(|probe| probe.crosses_in(&params).any(|crossed| crossed == boundary))
+        };
+        assert!(crosses("files/read", ("state", "uncached"), BlockRead));
+        assert!(!crosses("files/read", ("state", "cached"), BlockRead));
+        assert!(crosses("files/small-file", ("call", "fsync"), DeviceFlush));
+        assert!(!crosses("files/small-file", ("call", "open"), DeviceFlush));
+        assert!(crosses("locks/uncontended", ("by", "semop"), KernelEntry));
+        assert!(!crosses("locks/uncontended", ("by", "xchg"), KernelEntry));
+        assert!(!crosses("locks/uncontended", ("by", "of another version"), KernelEntry));
+        assert!(crosses("processes/switch", ("placement", "other-cpu"), IdleExit));
+        assert!(!crosses("processes/switch", ("placement", "same-cpu"), IdleExit));
     }
 
     #[test]

@@ -351,10 +351,10 @@ pub struct ConfigArgs {
     /// Only the options of this area, one by one: `entry`, `memory`, `file-systems`; may be given several times
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub area: Vec<String>,
-    /// Every option, not only those that move prices
+    /// Every option, not only those that affect latencies
     #[arg(long)]
     pub all: bool,
-    /// Say of each option that moves prices which and why
+    /// Say of each option which boundaries it affects and how
     #[arg(long)]
     pub explain: bool,
     /// How to print

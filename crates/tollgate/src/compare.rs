@@ -4,13 +4,15 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use tollgate_model::compare::{Comparison, FactDifference, Row, Verdict};
-use tollgate_model::{Case, Fact, Label, Measured, Measurement, Outcome, Params, Place, Run, RunId, Unit};
+use tollgate_model::{
+    Case, Effect, Fact, Label, Measured, Measurement, Outcome, Params, Place, Run, RunId, Unit,
+};
 
 use crate::args::{CompareArgs, FailOn, Format};
 use crate::failure::Failure;
 use crate::table::{Look, Table, heading, paragraph};
 use crate::trace::blame::Held;
-use crate::{facts, figures, out, prices, store, trace};
+use crate::{causes, facts, figures, out, prices, store, trace};
 
 const UNPAIRED: &str = "Two runs cannot share rounds: this is an unpaired comparison of the medians of their \
     processes. Intervals are at 95 %, corrected for the number of rows.";
@@ -94,10 +96,6 @@ impl<'a> Compared<'a> {
         comparison
             .facts
             .extend([facts::CLOCK, facts::ISOLATION].iter().filter_map(|name| differing(name, base, other)));
-        // What moves prices first; otherwise in the order of their names.
-        tollgate_model::sort::by_key(&mut comparison.facts, |fact| {
-            tollgate_inspect::movers(&fact.name).is_none()
-        });
         let (of_base, of_other) = (measured(base), measured(other));
         let mut sides = Vec::new();
         comparison.rows.retain_mut(|row| {
@@ -109,6 +107,8 @@ impl<'a> Compared<'a> {
                 true
             })
         });
+        let differing = comparison.rows.iter().filter(|row| row.verdict.is_difference());
+        causes::sort(&mut comparison.facts, differing.map(|row| &row.case));
         let traces = other.measurements.iter().filter_map(|measurement| {
             let (base, other) = (of_base.get(&measurement.case)?, of_other.get(&measurement.case)?);
             let are_prices = prices::is_price(base) && prices::is_price(other);
@@ -194,15 +194,15 @@ fn facts_text(facts: &[FactDifference], width: usize) -> String {
     };
     let mut text = String::new();
     if of_kind(true, true).next().is_some() {
-        let heading = "Facts that differ, base → other; those known to move prices first:";
+        let heading = "Facts that differ, base → other; those known to affect what differs first:";
         text.push_str(&paragraph(heading, width, ""));
     }
     for fact in of_kind(true, true) {
         let line =
             format!("{}: {} → {}", fact.name, in_words(fact.base.as_ref()), in_words(fact.other.as_ref()));
         text.push_str(&paragraph(&line, width, "  "));
-        if let Some(moves) = tollgate_inspect::movers(&fact.name) {
-            text.push_str(&paragraph(&format!("moves {moves}"), width, "      "));
+        if let Some(effect) = tollgate_inspect::effect(&fact.name) {
+            text.push_str(&paragraph(&format!("affects {effect}"), width, "      "));
         }
     }
     // What one place hides is worth its name; why it does so, `show --format json` tells.
@@ -352,7 +352,7 @@ struct FactRecord<'a> {
     name: &'a str,
     base: Option<&'a Fact>,
     other: Option<&'a Fact>,
-    moves: Option<&'static str>,
+    moves: Option<String>,
 }
 
 impl<'a> Document<'a> {
@@ -427,7 +427,7 @@ impl<'a> FactRecord<'a> {
             name: &fact.name,
             base: fact.base.as_ref(),
             other: fact.other.as_ref(),
-            moves: tollgate_inspect::movers(&fact.name),
+            moves: tollgate_inspect::effect(&fact.name).map(Effect::to_string),
         })
     }
 }

@@ -9,7 +9,7 @@ use tollgate_model::bounded::{self, Bounded};
 use tollgate_model::measurement::pairs;
 use tollgate_model::run::{ReadError, SCHEMA};
 use tollgate_model::text::shorten;
-use tollgate_model::{Label, Params, Place, RunId, Unit, own};
+use tollgate_model::{Label, Params, Place, Reach, RunId, Unit, own};
 use tollgate_probes::bench::Timed;
 use tollgate_probes::{Extent, Probe, SUITES, Selection, Size};
 
@@ -34,6 +34,8 @@ struct ProbeRecord {
     name: &'static str,
     suite: &'static str,
     operation: &'static str,
+    /// The boundaries that its operation crosses, in any of its cases.
+    crosses: Vec<&'static str>,
     /// The instruction that makes the crossing; several where cases differ.
     instruction: Option<String>,
     /// What is called instead, where it is no loop of instructions.
@@ -109,6 +111,7 @@ fn about(probe: &Probe) -> String {
     if !probe.tallies.is_empty() {
         about.push_str(&format!(" Also counted: {}.", probe.tallies.join(", ")));
     }
+    about.push_str(&format!(" Crosses {}.", Reach::Boundaries(probe.crosses)));
     about.push_str(&in_words(" Cases: ", &(probe.cases)()));
     about.push_str(&in_words(" With --thorough also: ", &(probe.more)()));
     if let Some(against) = probe.against {
@@ -192,6 +195,7 @@ impl ProbeRecord {
             name: probe.name,
             suite: probe.suite(),
             operation: probe.operation,
+            crosses: probe.crosses.iter().map(|boundary| boundary.name()).collect(),
             instruction: instruction(probe),
             interface: interface(probe),
             unit: probe.unit,

@@ -10,6 +10,7 @@
 
 mod advice;
 mod args;
+mod causes;
 mod compare;
 mod complete;
 mod decode;

@@ -111,7 +111,7 @@ fn two_are_compared_under_the_names_of_today() {
     assert!(text.contains("off or not offered: KASAN"), "{text}");
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
     assert!(
-        at("What of it moves the prices") < at("MITIGATION_RETPOLINE")
+        at("What of it affects latencies") < at("MITIGATION_RETPOLINE")
             && at("  HZ ") < at("What else differs")
     );
     assert!(at("What else differs") < at("EXT4_FS"));

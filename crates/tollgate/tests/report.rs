@@ -209,7 +209,7 @@ fn a_page_holds_what_was_measured_and_how() {
         "system call  80.2 ns",
         "<td>480<td>500<td>",
         "kernel.release",
-        "everything that enters the kernel",
+        "releases change entry code, mitigations and defaults",
     ] {
         assert!(page.contains(text), "{text}");
     }
@@ -224,9 +224,9 @@ fn several_places_stand_side_by_side_with_verdicts() {
     for text in [
         "<h1>vm against native</h1>",
         "gates/syscall takes 1.50 times as long in vm as in native: 120 ns against 80.2 ns",
-        "kernel.release differs, which is known to move it.",
+        "kernel.release differs, which is known to affect it.",
         "Of 3 prices that both have, in vm 2 are slower than in native, 0 faster, 1 the same; 0 cannot be told.",
-        "2 of 2 such prices moved.",
+        "2 of 2 such cases differ.",
         "<td class=vs>120 ns ×1.50 slower",
         "<td class=vn>1.00 ns same",
     ] {

@@ -532,6 +532,7 @@ fn the_list_is_made_from_the_registry() {
         let fields = [
             "against",
             "counts",
+            "crosses",
             "instruction",
             "interface",
             "name",
@@ -548,6 +549,8 @@ fn the_list_is_made_from_the_registry() {
         assert_ne!(listed["instruction"].is_null(), listed["interface"].is_null(), "{listed}");
         assert_eq!(listed["name"], probe.name);
         assert_eq!(listed["operation"], probe.operation);
+        let crossed: Vec<&str> = probe.crosses.iter().map(|boundary| boundary.name()).collect();
+        assert_eq!(listed["crosses"], serde_json::json!(crossed));
         assert_eq!(listed["params"].as_array().map(Vec::len), Some((probe.cases)().len()));
         let sentence: String = probe.operation.split_whitespace().collect();
         assert!(table.contains(&sentence), "{} is not listed with its operation", probe.name);

@@ -1,5 +1,7 @@
 //! Caches.
 
+use tollgate_model::Boundary::{CacheLine, MemoryAccess};
+
 use super::{FactSpec, family, one};
 use crate::topology;
 
@@ -10,5 +12,5 @@ pub(super) const FACTS: &[FactSpec] = &[
         topology::caches,
         "A cache's size in bytes, the processors that share it, and what CPUID says where that differs.",
     )
-    .moves("lines and memory: what fits in a level costs that level's latency"),
+    .affects(&[MemoryAccess, CacheLine], "a working set that fits in a level has that level's latency"),
 ];

@@ -1,11 +1,13 @@
 //! What is around the process.
 
+use tollgate_model::Boundary::{Exec, PathLookup, SystemCall};
+
 use super::{FactSpec, one};
 use crate::container;
 
 pub(super) const FACTS: &[FactSpec] = &[
     one("container.layers", container::layers, "The containers whose marks are to be believed.")
-        .moves("system calls: container managers add seccomp filters and control groups, see those facts"),
+        .affects(&[SystemCall], "container managers add seccomp filters and control groups, see those facts"),
     one("container.files", container::files, "The files of container managers that are in the root."),
     one(
         "container.groups",
@@ -24,7 +26,7 @@ pub(super) const FACTS: &[FactSpec] = &[
         "The kinds of namespace in which this process is apart from the machine's first.",
     ),
     one("container.root", container::root_file_system, "The kind of file system that the root is on.")
-        .moves("files: an overlay looks names up in each of its layers"),
+        .affects(&[PathLookup, Exec], "an overlay looks a name up in each of its layers"),
     one(
         "container.mounts",
         container::mounts,

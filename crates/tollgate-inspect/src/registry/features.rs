@@ -1,12 +1,18 @@
 //! Features of the processor that bear on crossings.
 
+use tollgate_model::Boundary::{
+    Call, ClockSource, CompatFastEntry, ContextSwitch, Exception, IdleExit, InterProcessorInterrupt,
+    KernelEntry, PageFault, Signal, SpecialInstruction, SplitLock, Timer, Tlb, TlbShootdown, UserCopy,
+    VdsoClock, VdsoGetcpu,
+};
+
 use super::{FactSpec, bit, feature};
 use crate::leaves::Register;
 
 pub(super) const FACTS: &[FactSpec] = &[
-    feature("cpu.feature.fred", bit(7, 1, Register::Eax, 17), "Flexible return and event delivery.").moves(
-        "kernel entry and traps: events are delivered without the interrupt table's walk and \
-         return without IRET",
+    feature("cpu.feature.fred", bit(7, 1, Register::Eax, 17), "Flexible return and event delivery.").affects(
+        &[KernelEntry, Exception],
+        "FRED delivers events without a walk of the interrupt table and returns without IRET",
     ),
     feature("cpu.feature.lkgs", bit(7, 1, Register::Eax, 18), "Loading the kernel's GS base without SWAPGS."),
     feature(
@@ -14,13 +20,19 @@ pub(super) const FACTS: &[FactSpec] = &[
         bit(7, 0, Register::Ebx, 0),
         "Reading and writing FS and GS bases in user mode.",
     )
-    .moves("context switches and paranoid entries: bases are written without an MSR write"),
+    .affects(
+        &[ContextSwitch, Exception],
+        "the kernel writes the FS and GS bases without an MSR write, at switches and at paranoid entries",
+    ),
     feature(
         "cpu.feature.pcid",
         bit(1, 0, Register::Ecx, 17),
         "Process-context identifiers in page-table switches.",
     )
-    .moves("context switches, and kernel entry under PTI: without it each switch empties the TLB"),
+    .affects(
+        &[KernelEntry, ContextSwitch],
+        "without PCID each switch of page tables empties the TLB, under PTI at each crossing",
+    ),
     feature(
         "cpu.feature.invpcid",
         bit(7, 0, Register::Ebx, 10),
@@ -32,88 +44,92 @@ pub(super) const FACTS: &[FactSpec] = &[
         bit(7, 0, Register::Ebx, 20),
         "The kernel cannot touch user pages unless it says so.",
     )
-    .moves("kernel entry: STAC and CLAC around each copy from or to user memory, CLAC on each entry"),
+    .affects(&[KernelEntry, UserCopy], "STAC and CLAC surround each user copy, and each entry runs CLAC"),
     feature(
         "cpu.feature.umip",
         bit(7, 0, Register::Ecx, 2),
         "User mode cannot read descriptor-table registers.",
     )
-    .moves("SGDT, SIDT, SLDT, STR and SMSW: each faults and is emulated or killed"),
+    .affects(
+        &[SpecialInstruction],
+        "SGDT, SIDT, SLDT, STR and SMSW fault in user mode; the kernel emulates them or kills the program",
+    ),
     feature(
         "cpu.feature.rdtscp",
         bit(0x8000_0001, 0, Register::Edx, 27),
         "Reading the time-stamp counter together with the processor's number.",
     )
-    .moves("clocks in the vDSO: without it the counter is read behind a fence"),
+    .affects(&[VdsoClock, ClockSource], "without RDTSCP a reading of the TSC needs a fence"),
     feature("cpu.feature.rdpid", bit(7, 0, Register::Ecx, 22), "Reading the processor's number alone.")
-        .moves("getcpu in the vDSO: without it the number is read out of a segment limit"),
+        .affects(&[VdsoGetcpu], "without RDPID the vDSO reads the number from a segment limit"),
     feature(
         "cpu.feature.invariant_tsc",
         bit(0x8000_0007, 0, Register::Edx, 8),
         "The time-stamp counter ticks at one rate in all states.",
     )
-    .moves("clocks: without it the kernel may read time from a slow device"),
+    .affects(&[ClockSource], "without it the kernel may read time from a slow device"),
     feature("cpu.feature.la57", bit(7, 0, Register::Ecx, 16), "Page tables of five levels.")
-        .moves("page faults and TLB misses: one level more to walk where the kernel uses it"),
+        .affects(&[PageFault, Tlb], "a page walk has one level more where the kernel uses five"),
     feature(
         "cpu.feature.pge",
         bit(1, 0, Register::Edx, 13),
         "Pages that stay in the TLB when page tables are switched.",
     ),
     feature("cpu.feature.sep", bit(1, 0, Register::Edx, 11), "SYSENTER and SYSEXIT.")
-        .moves("32-bit system calls on Intel: without it they enter by interrupt"),
+        .affects(&[CompatFastEntry], "without SYSENTER a 32-bit system call on Intel enters by interrupt"),
     feature("cpu.feature.syscall", bit(0x8000_0001, 0, Register::Edx, 11), "SYSCALL and SYSRET."),
     feature("cpu.feature.erms", bit(7, 0, Register::Ebx, 9), "Fast copying of strings by REP MOVSB.")
-        .moves("copies to and from user memory"),
+        .affects(&[UserCopy], "the kernel copies with REP MOVSB"),
     feature("cpu.feature.fsrm", bit(7, 0, Register::Edx, 4), "REP MOVSB that is fast for short strings too.")
-        .moves("copies to and from user memory, of short pieces"),
+        .affects(&[UserCopy], "the kernel copies short pieces with REP MOVSB too"),
     feature(
         "cpu.feature.invlpgb",
         bit(0x8000_0008, 0, Register::Ebx, 3),
         "Invalidating the TLBs of other processors without interrupting them.",
     )
-    .moves("munmap and mprotect of several threads: other processors need not be interrupted"),
+    .affects(&[TlbShootdown], "the kernel flushes other processors without interrupting them"),
     feature(
         "cpu.feature.waitpkg",
         bit(7, 0, Register::Ecx, 5),
         "Waiting for a write to memory in user mode.",
     ),
     feature("cpu.feature.monitor", bit(1, 0, Register::Ecx, 3), "MONITOR and MWAIT.")
-        .moves("waking another processor: without it an idle one halts and takes an interrupt to wake"),
+        .affects(&[IdleExit], "without MWAIT an idle processor halts, and an interrupt has to wake it"),
     feature(
         "cpu.feature.x2apic",
         bit(1, 0, Register::Ecx, 21),
         "Interrupt controllers that are reached by MSR.",
     )
-    .moves(
-        "interrupts between processors: older ones are reached through memory, which is an exit in a guest",
+    .affects(
+        &[InterProcessorInterrupt],
+        "the kernel reaches an older controller through memory, which is a VM exit in a guest",
     ),
     feature(
         "cpu.feature.tsc_deadline_timer",
         bit(1, 0, Register::Ecx, 24),
         "Timers that are set by one MSR.",
     )
-    .moves("timers: setting one is one write"),
+    .affects(&[Timer], "one MSR write sets a timer"),
     feature("cpu.feature.pdpe1gb", bit(0x8000_0001, 0, Register::Edx, 26), "Pages of 1 GiB."),
     feature("cpu.feature.rtm", bit(7, 0, Register::Ebx, 11), "Transactions on memory."),
     feature("cpu.feature.pku", bit(7, 0, Register::Ecx, 3), "Protection keys for user pages."),
     feature("cpu.feature.user_shstk", bit(7, 0, Register::Ecx, 7), "Shadow stacks.")
-        .moves("calls, returns and signals of processes that use them"),
+        .affects(&[Call, Signal], "processes that use a shadow stack write and read it"),
     feature("cpu.feature.ibt", bit(7, 0, Register::Edx, 20), "Landing marks for indirect branches."),
     feature(
         "cpu.feature.bus_lock_detect",
         bit(7, 0, Register::Ecx, 24),
         "Traps after locks across two lines.",
     )
-    .moves("split locks: each may trap"),
+    .affects(&[SplitLock], "each split lock may trap"),
     feature(
         "cpu.feature.arch_capabilities",
         bit(7, 0, Register::Edx, 29),
         "An MSR that lists what the processor is not vulnerable to.",
     )
-    .moves("mitigations: what it lists is not mitigated"),
+    .affects(&[KernelEntry, ContextSwitch], "the kernel does not mitigate what the MSR lists"),
     feature("cpu.feature.md_clear", bit(7, 0, Register::Edx, 10), "VERW clears buffers.")
-        .moves("kernel exit: where buffers are cleared it takes this"),
+        .affects(&[KernelEntry], "VERW clears buffers at kernel exit only with this feature"),
     feature(
         "cpu.feature.flush_l1d",
         bit(7, 0, Register::Edx, 28),
@@ -125,13 +141,13 @@ pub(super) const FACTS: &[FactSpec] = &[
         "Serializing without leaving user mode or a guest.",
     ),
     feature("cpu.feature.hybrid_cpu", bit(7, 0, Register::Edx, 15), "Cores of several kinds.")
-        .moves("every price: it depends on the kind of core that it is measured on"),
+        .affects_everything("latency depends on the kind of core"),
     feature(
         "cpu.feature.autoibrs",
         bit(0x8000_0021, 0, Register::Eax, 8),
         "Predictors that are restricted on entry without an MSR write.",
     )
-    .moves("kernel entry on AMD: nothing has to be written"),
+    .affects(&[KernelEntry], "AMD restricts predictors on entry without an MSR write"),
     feature(
         "cpu.feature.vmx",
         bit(1, 0, Register::Ecx, 5),

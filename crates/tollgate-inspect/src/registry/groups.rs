@@ -1,5 +1,7 @@
 //! What the control groups allow.
 
+use tollgate_model::Boundary::{BlockRead, BlockWrite, DeviceFlush, PageFault};
+
 use super::{FactSpec, one};
 use crate::cgroup;
 
@@ -9,13 +11,13 @@ pub(super) const FACTS: &[FactSpec] = &[
         cgroup::cpu_max,
         "The processors' worth of time that the control groups allow; the tightest.",
     )
-    .moves("every price, when the quota is used up: the process then waits for the next period"),
+    .affects_everything("a process that has used up the quota waits for the next period"),
     one(
         "cgroup.memory_max",
         cgroup::memory_max,
         "The bytes of memory that the control groups allow; the tightest.",
     )
-    .moves("page faults near the limit: each may have to reclaim first"),
+    .affects(&[PageFault], "near the limit a fault may reclaim memory first"),
     one("cgroup.pids_max", cgroup::pids_max, "The tasks that the control groups allow; the tightest."),
     one("cgroup.version", cgroup::version, "The version of control groups: 1, 2, or both."),
     one(
@@ -23,14 +25,14 @@ pub(super) const FACTS: &[FactSpec] = &[
         cgroup::cpu_weight,
         "The share of processor time under contention: 100 is usual in version 2, 1024 in version 1.",
     )
-    .moves("every price, while others want the processor as well"),
+    .affects_everything("the weight sets the share of processor time while other groups want it too"),
     one("cgroup.processors", cgroup::processors, "The processors that the control group may use."),
     one(
         "cgroup.memory_high",
         cgroup::memory_high,
         "The bytes of memory beyond which the control groups slow down; the tightest.",
     )
-    .moves("page faults beyond it: the task is made to wait"),
+    .affects(&[PageFault], "beyond the limit a fault makes the task wait"),
     one("cgroup.io_max", cgroup::io_max, "What the control group may read and write, a device each.")
-        .moves("files: requests beyond it wait"),
+        .affects(&[BlockRead, BlockWrite, DeviceFlush], "requests beyond the limit wait"),
 ];

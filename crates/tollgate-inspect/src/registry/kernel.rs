@@ -1,14 +1,25 @@
 //! The kernel: which it is, how it was started, and what it does beside the crossings themselves.
 
+use tollgate_model::Boundary::{
+    CompatEntry, ContextSwitch, IdleExit, KernelAllocation, KernelCode, KernelEntry, KernelImage,
+    LockContention, MemoryAccess, PageFault, PerformanceCounter, ProcessMemory, SeccompFilter, SplitLock,
+    SystemCall, WakeUp,
+};
+
 use super::{FactSpec, Reader, flag, number, one, parameter};
 use crate::{clock, kernel, kernel_base, moments, processor, tracing};
 
 pub(super) const FACTS: &[FactSpec] = &[
-    one("kernel.release", kernel::release, "The kernel's release, as uname -r shows it.")
-        .moves("everything that enters the kernel: releases change entry code, mitigations and defaults"),
+    one("kernel.release", kernel::release, "The kernel's release, as uname -r shows it.").affects(
+        &[KernelEntry, SystemCall, KernelCode, KernelImage, ProcessMemory],
+        "releases change entry code, mitigations and defaults",
+    ),
     one("kernel.version", kernel::version, "The kernel's build, as uname -v shows it."),
     one("kernel.command_line", kernel::command_line, "The parameters that the kernel was started with.")
-        .moves("kernel entry: mitigations=, nopti, spectre_v2= and others switch what each crossing does"),
+        .affects(
+            &[KernelEntry, KernelCode, ContextSwitch],
+            "mitigations=, nopti, spectre_v2= and others switch what each crossing does",
+        ),
     one(
         "kernel.preempt_dynamic",
         kernel::preempt_dynamic,
@@ -20,17 +31,17 @@ pub(super) const FACTS: &[FactSpec] = &[
         "The preemption model: none, voluntary, full, lazy or rt; two of them where only the \
          build is told.",
     )
-    .moves(
-        "locks and context switches: full preemption counts in every lock and switches in the \
-         middle of calls",
+    .affects(
+        &[ContextSwitch, KernelCode],
+        "full preemption counts in every kernel lock and switches in the middle of calls",
     ),
     FactSpec {
         name: "kernel.entry_features",
         about: "The processor's features of the cpu.feature facts that this kernel lists among its flags.",
-        moves: None,
+        effect: None,
         reader: Reader::Features(processor::used_by_kernel),
     }
-    .moves("kernel entry: what the processor has and the kernel does not use changes nothing"),
+    .affects(&[KernelEntry], "a feature that the kernel does not use changes nothing"),
     one(
         "kernel.randomize_va_space",
         kernel::randomize_va_space,
@@ -46,7 +57,7 @@ pub(super) const FACTS: &[FactSpec] = &[
         kernel::ia32,
         "Whether 32-bit system calls work: enabled or disabled by the command line, or built in.",
     )
-    .moves("int 0x80 and 32-bit gates: where it is disabled they fault"),
+    .affects(&[CompatEntry], "where the 32-bit ABI is disabled, its entries fault"),
     one("uptime", moments::uptime, "Seconds since the kernel started."),
     number(
         "kernel.tainted",
@@ -58,11 +69,11 @@ pub(super) const FACTS: &[FactSpec] = &[
         clock::tick_rate,
         "The ticks a second, CONFIG_HZ, as the coarse clock's steps tell.",
     )
-    .moves(
-        "the spread of every price: each tick interrupts; and how long a task runs before it is switched out",
+    .affects_everything(
+        "each tick interrupts, which widens the spread; and the tick bounds how long a task runs",
     ),
     one("kernel.idle_tick_stops", kernel::idle_tick, "Whether idle processors stop the tick.")
-        .moves("waking another processor: the tick is started again"),
+        .affects(&[IdleExit], "a wake-up starts the tick again"),
     parameter(
         "kernel.parameter.nohz_full",
         "nohz_full",
@@ -73,32 +84,35 @@ pub(super) const FACTS: &[FactSpec] = &[
         "idle",
         "How idle processors were asked to wait: poll, halt, nomwait.",
     )
-    .moves("waking another processor: one that polls need not be woken"),
+    .affects(&[IdleExit], "a processor that polls needs no wake-up"),
     parameter(
         "kernel.parameter.randomize_kstack_offset",
         "randomize_kstack_offset",
         "Whether the kernel's stack is moved at random on each system call.",
     )
-    .moves("system calls: a random number is drawn and the stack moved on each"),
+    .affects(&[SystemCall], "each call draws a random number and shifts its stack"),
     parameter(
         "kernel.parameter.init_on_alloc",
         "init_on_alloc",
         "Whether the kernel zeroes whatever memory it takes for itself.",
     )
-    .moves("calls that allocate, such as open, fork and pipe: what they take is zeroed first"),
+    .affects(&[KernelAllocation], "the kernel zeroes what it allocates, as open, fork and pipe do"),
     parameter("kernel.parameter.threadirqs", "threadirqs", "Whether interrupts are handled by threads."),
     number(
         "kernel.sched_autogroup",
         "/proc/sys/kernel/sched_autogroup_enabled",
         "Whether sessions share the processor's time, rather than tasks.",
     )
-    .moves("switches and every price under load: how much time a task gets depends on its session"),
+    .affects(&[ContextSwitch], "the session of a task sets how much time it gets under load"),
     number(
         "kernel.sched_slice",
         "/sys/kernel/debug/sched/base_slice_ns",
         "How long a task runs at least before it is switched out, in nanoseconds.",
     )
-    .moves("context switches and locks under contention: who holds a lock is preempted so often"),
+    .affects(
+        &[ContextSwitch, LockContention],
+        "the slice sets how often the scheduler preempts the owner of a lock",
+    ),
     number(
         "kernel.sched_rr_slice",
         "/proc/sys/kernel/sched_rr_timeslice_ms",
@@ -114,7 +128,7 @@ pub(super) const FACTS: &[FactSpec] = &[
         "/proc/sys/kernel/numa_balancing",
         "Whether pages are moved to the node that uses them.",
     )
-    .moves("page faults and memory: pages are unmapped now and then to see who faults"),
+    .affects(&[PageFault, MemoryAccess], "the kernel unmaps pages now and then to see which task faults"),
     flag(
         "kernel.timer_migration",
         "/proc/sys/kernel/timer_migration",
@@ -130,46 +144,46 @@ pub(super) const FACTS: &[FactSpec] = &[
         "/proc/sys/kernel/nmi_watchdog",
         "Whether a counter's interrupt looks for processors that are stuck.",
     )
-    .moves("counted events: it takes one counter away"),
+    .affects(&[PerformanceCounter], "the watchdog takes one counter away"),
     flag(
         "kernel.split_lock_mitigate",
         "/proc/sys/kernel/split_lock_mitigate",
         "Whether a locked instruction across two lines makes its thread wait.",
     )
-    .moves("split locks: each that is detected costs milliseconds"),
+    .affects(&[SplitLock], "each split lock that is detected takes milliseconds"),
     flag(
         "kernel.bpf_jit",
         "/proc/sys/net/core/bpf_jit_enable",
         "Whether BPF programs, and with them seccomp filters, are compiled.",
     )
-    .moves("system calls under seccomp: an interpreted filter costs several times a compiled one"),
+    .affects(&[SeccompFilter], "an interpreted filter takes several times as long as a compiled one"),
     number(
         "kernel.bpf_jit_harden",
         "/proc/sys/net/core/bpf_jit_harden",
         "Whether constants in compiled BPF programs are blinded.",
     )
-    .moves("system calls under seccomp: filters that are blinded are longer"),
+    .affects(&[SeccompFilter], "blinded filters are longer"),
     flag(
         "kernel.bpf_stats",
         "/proc/sys/kernel/bpf_stats_enabled",
         "Whether each run of a BPF program is timed.",
     )
-    .moves("whatever runs a BPF program: two readings of the clock each time"),
+    .affects(&[SeccompFilter], "the kernel reads the clock twice around each run of a BPF program"),
     flag(
         "kernel.ftrace",
         "/proc/sys/kernel/ftrace_enabled",
         "Whether functions of the kernel can be traced.",
     ),
     one("kernel.tracer", tracing::tracer, "The tracer that is at work in the kernel; nop is none.")
-        .moves("everything that enters the kernel: a tracer is called on each function"),
+        .affects(&[KernelEntry, SystemCall, KernelCode], "each kernel function calls the tracer"),
     one("kernel.traced_system_calls", tracing::system_calls, "Whether events of system calls are traced.")
-        .moves("system calls: each leaves the fast path and writes a record"),
+        .affects(&[SystemCall], "each call takes the slow path and writes a record"),
     one("kernel.kprobes", tracing::probes, "How many probes are in the kernel's code.")
-        .moves("what passes a probe: a jump or a breakpoint, and whatever the probe does"),
+        .affects(&[KernelCode], "each pass of a probe is a jump or a breakpoint, and the work of the probe"),
     number(
         "kernel.task_delayacct",
         "/proc/sys/kernel/task_delayacct",
         "Whether the time that tasks wait is kept account of.",
     )
-    .moves("context switches and waiting: clocks are read in each"),
+    .affects(&[ContextSwitch, WakeUp], "each wait reads the clock"),
 ];

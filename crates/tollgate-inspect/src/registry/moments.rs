@@ -1,31 +1,33 @@
 //! What changes from moment to moment.
 
+use tollgate_model::Boundary::{BlockRead, BlockWrite, DeviceFlush, Exception, PageFault, VmExit};
+
 use super::{FactSpec, one};
 use crate::{cgroup, moments, timed};
 
 /// What changes from moment to moment: read before and after a run, see [`super::strain`].
 pub static MOMENTS: &[FactSpec] = &[
     one("load", moments::load, "The average number of tasks that ran or waited to, over one minute.")
-        .moves("the spread of every price: others run in between and leave the caches cold"),
+        .affects_everything("other tasks run in between and leave the caches cold, which widens the spread"),
     one("running", moments::running, "The tasks that run or wait to at this moment."),
     one(
         "pressure.cpu",
         |m| moments::pressure(m, "cpu"),
         "The percentage of ten seconds in which some task waited for a processor.",
     )
-    .moves("the spread of every price: others run in between"),
+    .affects_everything("other tasks run in between, which widens the spread"),
     one(
         "pressure.memory",
         |m| moments::pressure(m, "memory"),
         "The percentage of ten seconds in which some task waited for memory.",
     )
-    .moves("page faults: memory is reclaimed first"),
+    .affects(&[PageFault], "a fault reclaims memory first"),
     one(
         "pressure.io",
         |m| moments::pressure(m, "io"),
         "The percentage of ten seconds in which some task waited for storage.",
     )
-    .moves("files: others use the device"),
+    .affects(&[BlockRead, BlockWrite, DeviceFlush], "other tasks use the device"),
     one(
         "stalled.cpu",
         |m| moments::stalled(m, "cpu"),
@@ -46,19 +48,20 @@ pub static MOMENTS: &[FactSpec] = &[
         moments::steal,
         "Ticks since the start that a hypervisor gave to others, of all processors.",
     )
-    .moves("the spread of every price: the processor was away"),
+    .affects_everything("the hypervisor takes the processor away, which widens the spread"),
     one("switches", moments::switches, "Context switches since the start, of all processors."),
     one(
         "throttled",
         cgroup::throttled,
         "How often this process's control group has used up its processor time.",
     )
-    .moves("every price: the group waited for its next period"),
+    .affects_everything("the group waits for its next period"),
     one(
         "cpuid.ticks",
         timed::ticks,
         "The least ticks of the time-stamp counter that CPUID took, of some dozens.",
     )
-    .moves("traps and page faults in a virtual machine: an exit costs so much at the least"),
-    one("frequency", moments::frequency, "The frequency of processor 0 in kHz.").moves("every price in time"),
+    .affects(&[VmExit, Exception, PageFault], "an exit takes at least this long"),
+    one("frequency", moments::frequency, "The frequency of processor 0 in kHz.")
+        .affects_everything("a lower frequency makes every instruction slower"),
 ];

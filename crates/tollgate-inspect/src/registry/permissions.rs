@@ -1,11 +1,13 @@
 //! What may be used here, and who watches.
 
+use tollgate_model::Boundary::{Exec, IoUring, PathLookup, SignalSend, Socket, SystemCall};
+
 use super::{FactSpec, choice, flag, number, one};
 use crate::{audit, kernel, permission};
 
 pub(super) const FACTS: &[FactSpec] = &[
     one("kernel.lsm", kernel::security_modules, "The security modules that are active, in their order.")
-        .moves("opening, executing, sockets and signals: each module's hook is called in turn"),
+        .affects(&[PathLookup, Exec, Socket, SignalSend], "the kernel calls the hook of each module in turn"),
     one(
         "kernel.io_uring_disabled",
         kernel::io_uring_disabled,
@@ -34,7 +36,7 @@ pub(super) const FACTS: &[FactSpec] = &[
          administrators, 3 nobody.",
     ),
     one("allowed.io_uring", permission::io_uring, "Whether this process may set up an io_uring.")
-        .moves("which prices there are: without it calls cannot be given in batches"),
+        .affects(&[IoUring], "without io_uring no calls go in batches"),
     one(
         "allowed.userfaultfd",
         permission::userfaultfd,
@@ -46,8 +48,9 @@ pub(super) const FACTS: &[FactSpec] = &[
         "What this process may count of its own thread: kernel and user, user, or nothing.",
     ),
     one("audit.hints", audit::hints, "What hints that system calls are audited; none is the lack of hints.")
-        .moves(
-            "system calls: where a rule is loaded each leaves the fast path, and no file says that one is",
+        .affects(
+            &[SystemCall],
+            "where a rule is loaded each call takes the slow path, and no file says whether one is",
         ),
     one(
         "audit.login",

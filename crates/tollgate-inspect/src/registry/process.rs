@@ -1,5 +1,10 @@
 //! What stands between this process and the kernel.
 
+use tollgate_model::Boundary::{
+    Call, ContextSwitch, PageFault, ProcessMemory, Signal, Sleep, SystemCall, TimeStampCounter, Tlb,
+    VdsoClock,
+};
+
 use super::{FactSpec, one};
 use crate::{limits, process, rseq};
 
@@ -9,16 +14,16 @@ pub(super) const FACTS: &[FactSpec] = &[
         process::seccomp_mode,
         "Whether this process's system calls are filtered: disabled, strict or filter.",
     )
-    .moves("system calls: with a filter each runs it, and leaves the fast path"),
+    .affects(&[SystemCall], "with a filter each call runs it and takes the slow path"),
     one("seccomp.filters", process::seccomp_filters, "How many seccomp filters each system call runs.")
-        .moves("system calls: every filter runs, unless its answer for a call is cached"),
+        .affects(&[SystemCall], "every filter runs, unless the cache of verdicts answers"),
     one(
         "process.no_new_privileges",
         process::no_new_privileges,
         "Whether executing can no longer gain privileges.",
     ),
     one("process.tracer", process::tracer, "The process that traces this one; 0 is nobody.")
-        .moves("system calls and signals: a tracer may stop each of them, two switches every time"),
+        .affects(&[SystemCall, Signal], "a tracer may stop each of them, with two switches every time"),
     one("process.user", process::user, "The user that this process acts as."),
     one(
         "process.capabilities",
@@ -35,39 +40,39 @@ pub(super) const FACTS: &[FactSpec] = &[
         process::user_dispatch,
         "Whether system calls of this process are handed to itself.",
     )
-    .moves("system calls: each becomes a signal"),
+    .affects(&[SystemCall], "each call becomes a signal"),
     one("process.policy", process::policy, "The scheduling policy of this process.")
-        .moves("the spread of every price: real-time tasks are switched out by none of the others"),
+        .affects_everything("no ordinary task preempts a real-time task, which narrows the spread"),
     one(
         "process.core_scheduling",
         process::core_scheduling,
         "Whether this process shares a core only with those of its own group.",
     )
-    .moves("context switches: siblings are made idle while others run"),
+    .affects(&[ContextSwitch], "siblings idle while tasks of other groups run"),
     one(
         "process.timer_slack",
         process::timer_slack,
         "How late timers of this process may be, in nanoseconds.",
     )
-    .moves("sleeping and waiting with a time limit: so much is added"),
+    .affects(&[Sleep], "the kernel may end a sleep or a wait that much later"),
     one("process.time_stamp_counter", process::time_stamp_counter, "Whether RDTSC may be executed.")
-        .moves("clocks: where it may not, each reading faults"),
+        .affects(&[TimeStampCounter, VdsoClock], "where RDTSC is forbidden, each reading faults"),
     one("process.huge_pages", process::huge_pages, "Whether this process may have transparent huge pages.")
-        .moves("page faults and memory: without them each page is a fault"),
+        .affects(&[PageFault, Tlb, ProcessMemory], "without huge pages each page is a fault"),
     one(
         "process.thread_features",
         process::thread_features,
         "Which of shadow stacks (shstk, wrss) this process uses.",
     )
-    .moves("calls, returns and signals: a shadow stack is written and read in each"),
+    .affects(&[Call, Signal], "each of them writes and reads the shadow stack"),
     one(
         "rseq.registered",
         rseq::registered,
         "Whether an area for restartable sequences is registered for this thread.",
     )
-    .moves(
-        "context switches and signals: the kernel looks into it and writes the processor's \
-         number on the way back",
+    .affects(
+        &[ContextSwitch, Signal],
+        "the kernel looks at the area and writes the processor's number on the way back",
     ),
     one("rseq.feature_size", rseq::feature_size, "The bytes of that area that the kernel knows of."),
     one(

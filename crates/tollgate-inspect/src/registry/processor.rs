@@ -1,13 +1,19 @@
 //! The processors.
 
+use tollgate_model::Boundary::{
+    CacheLine, CompatFastEntry, ContextSwitch, KernelEntry, LockContention, MemoryAccess, UserCode,
+};
+
 use super::{FactSpec, line, one};
 use crate::{processor, topology};
 
 pub(super) const FACTS: &[FactSpec] = &[
-    one("cpu.vendor", processor::vendor, "The maker of the processor, as it signs itself.")
-        .moves("32-bit entry: Intel enters with sysenter, AMD with syscall; mitigations differ as well"),
+    one("cpu.vendor", processor::vendor, "The maker of the processor, as it signs itself.").affects(
+        &[CompatFastEntry],
+        "a 32-bit program enters with SYSENTER on Intel and SYSCALL on AMD; the mitigations differ as well",
+    ),
     one("cpu.model", processor::model, "The processor's brand.")
-        .moves("every price: the cost of traps, serialization and cache lines is the processor's own"),
+        .affects_everything("the latency of traps, serialization and cache lines belongs to the processor"),
     one("cpu.family", processor::family, "The processor's family number."),
     one("cpu.model_number", processor::model_number, "The processor's model number."),
     one("cpu.stepping", processor::stepping, "The processor's stepping."),
@@ -16,26 +22,33 @@ pub(super) const FACTS: &[FactSpec] = &[
         processor::microcode,
         "The microcode's revision as the kernel tells it; hypervisors often invent one.",
     )
-    .moves("mitigations: whether a buffer is cleared or a predictor can be flushed depends on it"),
+    .affects(
+        &[KernelEntry, ContextSwitch],
+        "the microcode decides which buffers VERW clears and which predictors can be flushed",
+    ),
     one("cpu.online", topology::online, "How many processors are online."),
     one("cpu.online_list", topology::online_list, "Which processors are online."),
     one("cpu.allowed", topology::allowed, "How many processors this process may run on.")
-        .moves("lines and locks: with one there is no other core to race with"),
+        .affects(&[CacheLine, LockContention], "with one processor no other core competes"),
     one("cpu.allowed_list", topology::allowed_list, "Which processors this process may run on."),
-    one("cpu.packages", topology::packages, "How many processor packages there are.")
-        .moves("lines: crossing between packages costs several times what it costs within one"),
+    one("cpu.packages", topology::packages, "How many processor packages there are.").affects(
+        &[CacheLine],
+        "a transfer between packages takes several times as long as one within a package",
+    ),
     one("cpu.cores", topology::cores, "How many cores there are."),
     one("cpu.siblings", topology::siblings, "The processors of each core."),
-    one("cpu.smt_active", topology::smt_active, "Whether several processors share a core.")
-        .moves("lines: siblings share a first-level cache; and every price, when the sibling is busy"),
+    one("cpu.smt_active", topology::smt_active, "Whether several processors share a core.").affects(
+        &[CacheLine, MemoryAccess, LockContention, UserCode],
+        "siblings share a first-level cache, and a busy sibling takes a part of the core",
+    ),
     one("cpu.isolated", topology::isolated, "The processors that the scheduler leaves alone.")
-        .moves("the spread of every price: an isolated processor is not shared"),
+        .affects_everything("an isolated processor runs no other tasks, which narrows the spread"),
     one("cpu.nohz_full", topology::nohz_full, "The processors without a tick while one task runs.")
-        .moves("kernel entry: such processors keep account of user and system time at each crossing"),
+        .affects(&[KernelEntry], "such processors account user and system time at each crossing"),
     one("cpu.nodes", topology::nodes, "How many memory nodes there are.")
-        .moves("lines and memory: another node's memory is farther away"),
+        .affects(&[CacheLine, MemoryAccess], "the memory of another node is farther away"),
     one("cpu.bugs", processor::bugs, "What the kernel believes this processor to be vulnerable to.")
-        .moves("mitigations: only what is listed is mitigated"),
+        .affects(&[KernelEntry, ContextSwitch], "the kernel mitigates only what is listed"),
     one(
         "cpu.threads_per_core",
         topology::threads_per_core,

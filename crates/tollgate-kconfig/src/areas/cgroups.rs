@@ -1,65 +1,74 @@
 //! What a group of processes may take.
 
-use super::{Entry, about, covers, moves};
+use tollgate_model::Boundary::{
+    BlockRead, BlockWrite, ContextSwitch, KernelAllocation, PageFault, ProcessCreation, Socket, Timer, WakeUp,
+};
+
+use super::{Entry, about, affects, covers};
 
 const INIT: &str = "init/Kconfig";
 
 pub(crate) static ENTRIES: &[Entry] = &[
-    moves(
+    affects(
         "CGROUPS",
-        "making a process",
+        &[ProcessCreation],
         "each process is in a group of each hierarchy",
         "kernel/cgroup/cgroup.c",
     )
     .parameters(&["cgroup_disable"]),
-    moves(
-        "MEMCG",
-        "page faults, allocation in the kernel",
-        "pages are charged to a group",
-        "mm/memcontrol.c",
-    )
-    .parameters(&["cgroup.memory"]),
-    moves(
+    affects("MEMCG", &[PageFault, KernelAllocation], "pages are charged to a group", "mm/memcontrol.c")
+        .parameters(&["cgroup.memory"]),
+    affects(
         "MEMCG_KMEM",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "objects of the kernel are charged to a group as well",
         "mm/memcontrol.c",
     )
     .without("newer kernels do it wherever there is MEMCG"),
-    moves(
+    affects(
         "FAIR_GROUP_SCHED",
-        "context switches, waking up",
+        &[ContextSwitch, WakeUp],
         "time is shared among groups: each level is walked",
         "kernel/sched/fair.c",
     ),
-    moves(
+    affects(
         "CFS_BANDWIDTH",
-        "context switches in limited groups",
-        "a group can be held up when its time is used",
+        &[ContextSwitch],
+        "a limited group waits when its time is used up",
         "Documentation/scheduler/sched-bwc.rst",
     ),
-    moves("RT_GROUP_SCHED", "threads of real time", "time of real-time threads is shared among groups", INIT),
-    moves("UCLAMP_TASK_GROUP", "context switches", "bounds of utilisation along the groups", INIT),
-    moves("CGROUP_PIDS", "making a process", "processes are counted in their group", "kernel/cgroup/pids.c"),
-    moves("CGROUP_CPUACCT", "ticks and context switches", "time is added up along the groups", INIT),
-    moves("CGROUP_PERF", "context switches, while it counts", "events can be counted for a group", INIT),
-    moves(
-        "CGROUP_BPF",
-        "sockets, where programs are attached",
-        "BPF programs can be asked for a group",
+    affects("RT_GROUP_SCHED", &[ContextSwitch], "time of real-time threads is shared among groups", INIT),
+    affects("UCLAMP_TASK_GROUP", &[ContextSwitch], "bounds of utilisation along the groups", INIT),
+    affects(
+        "CGROUP_PIDS",
+        &[ProcessCreation],
+        "processes are counted in their group",
+        "kernel/cgroup/pids.c",
+    ),
+    affects("CGROUP_CPUACCT", &[ContextSwitch, Timer], "time is added up along the groups", INIT),
+    affects(
+        "CGROUP_PERF",
+        &[ContextSwitch],
+        "while events are counted for a group, switches exchange its counters",
         INIT,
     ),
-    moves("BLK_CGROUP", "storage", "requests are accounted to a group", "block/blk-cgroup.c"),
-    moves(
+    affects("CGROUP_BPF", &[Socket], "BPF programs can be asked for a group", INIT),
+    affects(
+        "BLK_CGROUP",
+        &[BlockRead, BlockWrite],
+        "requests are accounted to a group",
+        "block/blk-cgroup.c",
+    ),
+    affects(
         "BLK_CGROUP_IOCOST",
-        "storage",
+        &[BlockRead, BlockWrite],
         "requests are weighed by a model of the device where it is enabled",
         "block/blk-iocost.c",
     ),
-    moves(
+    affects(
         "BLK_DEV_THROTTLING",
-        "storage of limited groups",
-        "requests can be held up",
+        &[BlockRead, BlockWrite],
+        "requests of limited groups can be held up",
         "block/blk-throttle.c",
     ),
     about("CPUSETS", "which processors and nodes a group may use"),

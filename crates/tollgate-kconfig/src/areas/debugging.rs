@@ -1,211 +1,230 @@
-//! Checks that the kernel makes of its own work. Most of them make everything dearer, some many times over.
+//! Checks that the kernel makes of its own work. Most of them make everything slower, some many times over.
 
-use super::{Entry, about, covers, moves};
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, BlockRead, BlockWrite, ContextSwitch, IdleExit, InterProcessorInterrupt,
+    KernelAllocation, KernelCode, KernelEntry, PageFault, ProcessCreation, ProcessExit, Socket, Timer, Tlb,
+    TlbShootdown, WakeUp,
+};
+
+use super::{Entry, about, affects, covers};
 
 const DEBUG: &str = "lib/Kconfig.debug";
 
 pub(crate) static ENTRIES: &[Entry] = &[
-    moves(
+    affects(
         "DEBUG_ENTRY",
-        "every kernel entry",
+        &[KernelEntry],
         "the entry code checks the state that it comes from and goes to",
         "arch/x86/Kconfig.debug",
     ),
-    moves(
+    affects(
         "DEBUG_PREEMPT",
-        "everything in the kernel",
+        &[KernelCode],
         "each use of this processor's number checks that it cannot change",
         DEBUG,
     ),
-    moves(
+    affects(
         "LOCKDEP",
-        "every lock in the kernel",
+        &[KernelCode],
         "each lock taken is checked against all orders seen",
         "Documentation/locking/lockdep-design.rst",
     ),
-    moves(
-        "PROVE_LOCKING",
-        "every lock in the kernel",
-        "orders of locks are proved right while the kernel runs",
-        DEBUG,
-    ),
-    moves(
+    affects("PROVE_LOCKING", &[KernelCode], "orders of locks are proved right while the kernel runs", DEBUG),
+    affects(
         "DEBUG_LOCK_ALLOC",
-        "every lock in the kernel",
+        &[KernelCode],
         "freeing a lock that is held is looked for; mutexes lose their fast way",
         DEBUG,
     ),
-    moves("DEBUG_SPINLOCK", "every lock in the kernel", "locks know their owner, and check it", DEBUG),
-    moves("DEBUG_MUTEXES", "mutexes in the kernel", "mutexes check how they are used", DEBUG),
-    moves("DEBUG_RT_MUTEXES", "mutexes in the kernel", "mutexes check their use", DEBUG),
-    moves("DEBUG_RWSEMS", "locks in the kernel", "semaphores of readers and writers check their use", DEBUG),
-    moves(
+    affects("DEBUG_SPINLOCK", &[KernelCode], "locks know their owner, and check it", DEBUG),
+    affects("DEBUG_MUTEXES", &[KernelCode], "mutexes check how they are used", DEBUG),
+    affects("DEBUG_RT_MUTEXES", &[KernelCode], "mutexes check their use", DEBUG),
+    affects("DEBUG_RWSEMS", &[KernelCode], "semaphores of readers and writers check their use", DEBUG),
+    affects(
         "LOCK_STAT",
-        "every lock in the kernel",
+        &[KernelCode],
         "waiting for and holding each lock is timed",
         "Documentation/locking/lockstat.rst",
     ),
-    moves(
-        "LOCK_EVENT_COUNTS",
-        "contended locks in the kernel, slightly",
-        "what happens at locks is counted",
-        "arch/Kconfig",
-    ),
-    moves(
+    affects("LOCK_EVENT_COUNTS", &[KernelCode], "what happens at locks is counted", "arch/Kconfig"),
+    affects(
         "DEBUG_ATOMIC_SLEEP",
-        "everything in the kernel",
-        "whatever may sleep checks that it is allowed to",
+        &[KernelCode],
+        "functions that may sleep check that they are allowed to",
         DEBUG,
     ),
-    moves("DEBUG_IRQFLAGS", "every lock and interrupt", "switching interrupts on and off is checked", DEBUG),
-    moves("DEBUG_LIST", "everything in the kernel", "changes of lists check their neighbours", DEBUG),
-    moves(
+    affects(
+        "DEBUG_IRQFLAGS",
+        &[KernelCode, KernelEntry],
+        "switching interrupts on and off is checked",
+        DEBUG,
+    ),
+    affects("DEBUG_LIST", &[KernelCode], "changes of lists check their neighbours", DEBUG),
+    affects(
         "LIST_HARDENED",
-        "everything in the kernel, slightly",
-        "changes of lists make the cheap checks of their neighbours",
+        &[KernelCode],
+        "changes of lists make the fast checks of their neighbours",
         "security/Kconfig.hardening",
     ),
-    moves("DEBUG_VM", "page faults, mappings", "the management of memory checks itself", DEBUG),
-    moves("DEBUG_VM_PGFLAGS", "page faults", "flags of pages are checked whenever they are used", DEBUG),
-    moves(
+    affects("DEBUG_VM", &[PageFault, AddressSpaceCopy], "the management of memory checks itself", DEBUG),
+    affects("DEBUG_VM_PGFLAGS", &[PageFault], "flags of pages are checked whenever they are used", DEBUG),
+    affects(
         "DEBUG_VIRTUAL",
-        "page faults, allocation",
+        &[PageFault, KernelAllocation],
         "turning addresses into pages checks the addresses",
         DEBUG,
     ),
-    moves("DEBUG_PAGEALLOC", "page faults, allocation", "free pages can be unmapped", "mm/Kconfig.debug")
-        .parameters(&["debug_pagealloc"]),
-    moves("DEBUG_OBJECTS", "timers, allocation", "the lives of objects can be tracked, kind by kind", DEBUG),
-    moves(
+    affects(
+        "DEBUG_PAGEALLOC",
+        &[PageFault, KernelAllocation],
+        "free pages can be unmapped",
+        "mm/Kconfig.debug",
+    )
+    .parameters(&["debug_pagealloc"]),
+    affects(
+        "DEBUG_OBJECTS",
+        &[Timer, KernelAllocation],
+        "the lives of objects can be tracked, kind by kind",
+        DEBUG,
+    ),
+    affects(
         "DEBUG_KMEMLEAK",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "each allocation is recorded, and memory searched for pointers",
         "Documentation/dev-tools/kmemleak.rst",
     ),
-    moves("DEBUG_CREDENTIALS", "making and ending a process", "credentials are checked", DEBUG),
-    moves("DEBUG_NOTIFIERS", "chains of notifiers", "each call is checked", DEBUG),
-    moves("DEBUG_SG", "storage", "lists of buffers are checked", DEBUG),
-    moves("DEBUG_NET", "sockets", "the network code checks itself", "net/Kconfig.debug"),
-    moves(
+    affects("DEBUG_CREDENTIALS", &[ProcessCreation, ProcessExit], "credentials are checked", DEBUG),
+    affects("DEBUG_NOTIFIERS", &[KernelCode], "each call of a chain of notifiers is checked", DEBUG),
+    affects("DEBUG_SG", &[BlockRead, BlockWrite], "lists of buffers are checked", DEBUG),
+    affects("DEBUG_NET", &[Socket], "the network code checks itself", "net/Kconfig.debug"),
+    affects(
         "KASAN",
-        "everything in the kernel",
+        &[KernelCode],
         "each access to memory looks at a shadow of it",
         "Documentation/dev-tools/kasan.rst",
     ),
-    moves(
+    affects(
         "KMSAN",
-        "everything in the kernel",
+        &[KernelCode],
         "uses of memory that was never written are tracked",
         "Documentation/dev-tools/kmsan.rst",
     ),
-    moves(
+    affects(
         "KCSAN",
-        "everything in the kernel",
+        &[KernelCode],
         "accesses are watched for races, some of them delayed",
         "Documentation/dev-tools/kcsan.rst",
     ),
-    moves(
+    affects(
         "UBSAN",
-        "everything in the kernel",
+        &[KernelCode],
         "arithmetic and indices check what the language leaves undefined",
         "Documentation/dev-tools/ubsan.rst",
     ),
-    moves(
-        "UBSAN_BOUNDS",
-        "everything in the kernel",
-        "indices of arrays check their bounds",
-        "lib/Kconfig.ubsan",
-    ),
-    moves(
+    affects("UBSAN_BOUNDS", &[KernelCode], "indices of arrays check their bounds", "lib/Kconfig.ubsan"),
+    affects(
         "KFENCE",
-        "allocation, slightly",
+        &[KernelAllocation],
         "now and then an object lies beside a guard page",
         "Documentation/dev-tools/kfence.rst",
     )
     .parameters(&["kfence.sample_interval"]),
-    moves(
+    affects(
         "KCOV",
-        "everything in the kernel",
+        &[KernelCode],
         "each branch records that it was taken, for tasks that ask",
         "Documentation/dev-tools/kcov.rst",
     ),
-    moves(
+    affects(
         "GCOV_KERNEL",
-        "everything in the kernel",
+        &[KernelCode],
         "branches count how often they are taken",
         "Documentation/dev-tools/gcov.rst",
     ),
-    moves(
+    affects(
         "SLUB_DEBUG_ON",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "objects are filled, fenced and checked",
         "mm/Kconfig.debug",
     )
     .parameters(&["slub_debug", "slab_debug"]),
-    moves(
+    affects(
         "PAGE_POISONING",
-        "allocation of pages",
+        &[KernelAllocation, PageFault],
         "free pages can be filled with a pattern, and checked",
         "mm/Kconfig.debug",
     )
     .parameters(&["page_poison"]),
-    moves("PAGE_OWNER", "allocation of pages", "who took a page can be recorded", "mm/Kconfig.debug")
-        .parameters(&["page_owner"]),
-    moves(
+    affects(
+        "PAGE_OWNER",
+        &[KernelAllocation, PageFault],
+        "the kernel can record which code took a page",
+        "mm/Kconfig.debug",
+    )
+    .parameters(&["page_owner"]),
+    affects(
         "PAGE_TABLE_CHECK",
-        "page faults, mappings",
+        &[PageFault, AddressSpaceCopy],
         "entries of page tables can be checked",
         "mm/Kconfig.debug",
     )
     .parameters(&["page_table_check"]),
     about("PAGE_TABLE_CHECK_ENFORCED", "page tables are checked unless page_table_check=off is given"),
-    about("SCHED_DEBUG", "files that show the scheduler; the help of the option calls their cost minimal")
-        .without("newer kernels always have it"),
-    moves("SCHED_STACK_END_CHECK", "context switches", "the end of the stack is looked at", DEBUG),
-    moves(
+    about(
+        "SCHED_DEBUG",
+        "files that show the scheduler; the help of the option calls their overhead minimal",
+    )
+    .without("newer kernels always have it"),
+    affects("SCHED_STACK_END_CHECK", &[ContextSwitch], "the end of the stack is looked at", DEBUG),
+    affects(
         "LATENCYTOP",
-        "waiting",
-        "where it is switched on, the stack of whoever waited is recorded",
+        &[ContextSwitch, WakeUp],
+        "where it is switched on, the stack of each thread that waited is recorded",
         "kernel/latencytop.c",
     ),
-    moves("PROVE_RCU", "whatever reads under RCU", "each reader is checked", "kernel/rcu/Kconfig.debug"),
-    moves(
+    affects("PROVE_RCU", &[KernelCode], "each reader is checked", "kernel/rcu/Kconfig.debug"),
+    affects(
         "RCU_EQS_DEBUG",
-        "entries that RCU is told of, idling",
+        &[KernelEntry, IdleExit],
         "RCU checks each time that it begins or ends to watch a processor",
         "kernel/rcu/Kconfig.debug",
     ),
-    moves(
+    affects(
         "CSD_LOCK_WAIT_DEBUG",
-        "calls between processors",
+        &[InterProcessorInterrupt, TlbShootdown],
         "waiting for another processor is watched where csdlock_debug= says so",
         DEBUG,
     )
     .parameters(&["csdlock_debug"]),
-    moves("X86_DEBUG_FPU", "context switches", "the state of the FPU is checked", "arch/x86/Kconfig.debug"),
-    moves("DEBUG_TLBFLUSH", "unmapping", "flushes are counted", "include/linux/vmstat.h"),
+    affects("X86_DEBUG_FPU", &[ContextSwitch], "the state of the FPU is checked", "arch/x86/Kconfig.debug"),
+    affects("DEBUG_TLBFLUSH", &[Tlb, TlbShootdown], "flushes are counted", "include/linux/vmstat.h"),
     about("FAULT_INJECTION", "the frame of failures that can be injected"),
-    moves(
+    affects(
         "FAILSLAB",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "each allocation of an object asks whether it is to fail",
         DEBUG,
     ),
-    moves(
+    affects(
         "FAIL_PAGE_ALLOC",
-        "allocation of pages",
+        &[KernelAllocation, PageFault],
         "each allocation of pages asks whether it is to fail",
         DEBUG,
     ),
-    moves(
+    affects(
         "BUG_ON_DATA_CORRUPTION",
-        "everything in the kernel, slightly",
+        &[KernelCode],
         "damaged lists stop the kernel, so they are checked",
         "security/Kconfig.hardening",
     ),
-    moves("TRACE_IRQFLAGS", "every lock and interrupt", "switching interrupts on and off is followed", DEBUG),
+    affects(
+        "TRACE_IRQFLAGS",
+        &[KernelCode, KernelEntry],
+        "switching interrupts on and off is followed",
+        DEBUG,
+    ),
     about("DEBUG_INFO", "larger files, the same code"),
-    about("DEBUG_FS", "files for debugging, which cost nothing unless they are read"),
+    about("DEBUG_FS", "files for debugging, without overhead unless they are read"),
     covers("DEBUG"),
     covers("HAVE_DEBUG"),
     covers("HAVE_KCSAN"),

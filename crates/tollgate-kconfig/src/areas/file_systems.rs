@@ -1,54 +1,61 @@
 //! File systems, and what they have in common.
 
-use super::{Entry, about, covers, moves};
+use tollgate_model::Boundary::{BlockRead, BlockWrite, DeviceFlush, FileSystem, PageCache, PathLookup};
+
+use super::{Entry, about, affects, covers};
 
 pub(crate) static ENTRIES: &[Entry] = &[
-    moves(
+    affects(
         "FSNOTIFY",
-        "open, read, write, close",
-        "each looks whether somebody watches the file",
+        &[PathLookup, PageCache],
+        "open, read, write and close look whether a watcher is set on the file",
         "fs/notify/fsnotify.c",
     ),
-    moves(
+    affects(
         "FANOTIFY_ACCESS_PERMISSIONS",
-        "open and read",
+        &[PathLookup, PageCache],
         "a watcher can be asked before, and waited for",
         "fs/notify/fanotify/Kconfig",
     ),
-    moves(
+    affects(
         "FS_POSIX_ACL",
-        "looking up paths, open, creating",
+        &[PathLookup],
         "where the mode alone does not decide, a list of access rights is looked for",
         "fs/namei.c",
     ),
-    moves(
+    affects(
         "QUOTA",
-        "writing, creating files",
+        &[FileSystem],
         "what each user takes is counted where quotas are on",
         "fs/quota/Kconfig",
     ),
-    moves(
+    affects(
         "FS_ENCRYPTION",
-        "reading and writing files",
+        &[PageCache, PathLookup],
         "in encrypted directories each page is encrypted",
         "fs/crypto/Kconfig",
     ),
-    moves(
+    affects(
         "FS_VERITY",
-        "reading files",
+        &[PageCache],
         "pages of sealed files are checked against a tree of hashes",
         "fs/verity/Kconfig",
     ),
-    moves(
+    affects(
         "FS_DAX",
-        "reading and writing files",
+        &[PageCache, BlockRead, BlockWrite],
         "files in persistent memory are mapped without a page cache",
         "fs/Kconfig",
     ),
-    moves("BLK_WBT", "writing to storage", "writes in the background can be held back", "block/Kconfig"),
-    moves(
+    affects(
+        "BLK_WBT",
+        &[BlockWrite, DeviceFlush],
+        "writes in the background can be held back",
+        "block/Kconfig",
+    ),
+    affects(
         "BLK_DEV_INTEGRITY",
-        "storage",
+        &[BlockRead, BlockWrite],
         "where the device has them, sectors have checksums",
         "block/Kconfig",
     ),

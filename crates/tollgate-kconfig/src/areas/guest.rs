@@ -1,70 +1,75 @@
 //! Being a virtual machine.
 
-use super::{Entry, about, covers, moves};
+use tollgate_model::Boundary::{
+    ClockSource, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, KernelEntry, PageFault,
+    TlbShootdown, VdsoClock, VmExit,
+};
+
+use super::{Entry, about, affects, covers};
 
 pub(crate) static ENTRIES: &[Entry] = &[
     about("HYPERVISOR_GUEST", "the kernel looks for a hypervisor beneath it"),
-    moves(
+    affects(
         "PARAVIRT",
-        "context switches, TLB flushes, spinning",
+        &[ContextSwitch, TlbShootdown, KernelCode],
         "some operations can be replaced by calls of the hypervisor, patched at boot",
         "arch/x86/kernel/paravirt.c",
     ),
-    moves(
+    affects(
         "PARAVIRT_XXL",
-        "kernel entry, page tables, under Xen PV",
-        "page tables and interrupts are the hypervisor's",
+        &[KernelEntry, PageFault],
+        "under Xen PV page tables and interrupts are the hypervisor's",
         "arch/x86/Kconfig",
     ),
-    moves(
+    affects(
         "PARAVIRT_SPINLOCKS",
-        "contended locks in the kernel",
+        &[KernelCode],
         "a waiter whose lock is held by a processor that does not run gives its own away",
         "kernel/locking/qspinlock_paravirt.h",
     )
     .parameters(&["nopvspin"]),
-    moves(
+    affects(
         "PARAVIRT_TIME_ACCOUNTING",
-        "context switches",
+        &[ContextSwitch],
         "time that the hypervisor took away is read and subtracted",
         "arch/x86/Kconfig",
     ),
-    moves(
+    affects(
         "KVM_GUEST",
-        "clock, interrupts, page faults",
+        &[VdsoClock, ClockSource, InterProcessorInterrupt, IdleExit, PageFault],
         "under KVM: its clock, waking by hypercall, end of interrupt without exit, faults that do not wait",
         "arch/x86/kernel/kvm.c",
     )
     .parameters(&["no_kvmclock", "no_kvmapf"]),
-    moves(
+    affects(
         "HYPERV",
-        "clock, TLB flushes, interrupts",
+        &[VdsoClock, ClockSource, TlbShootdown, InterProcessorInterrupt],
         "under Hyper-V: its clock, and flushes and interrupts by hypercall",
         "arch/x86/hyperv/hv_init.c",
     ),
-    moves(
+    affects(
         "XEN",
-        "clock, interrupts, page tables",
+        &[VdsoClock, ClockSource, InterProcessorInterrupt, PageFault],
         "under Xen: its clock and event channels",
         "arch/x86/xen/Kconfig",
     )
     .parameters(&["xen_nopv"]),
-    moves(
+    affects(
         "XEN_PV",
-        "every kernel entry",
+        &[KernelEntry],
         "under Xen PV the kernel runs in ring 3 as its programs do, and every entry goes by the hypervisor",
         "arch/x86/xen/Kconfig",
     ),
     about("PVH", "the kernel can be entered without a boot loader"),
-    moves(
+    affects(
         "INTEL_TDX_GUEST",
-        "CPUID, MSRs, I/O",
+        &[VmExit],
         "in a trust domain they fault, and are asked of the host by a call",
         "Documentation/arch/x86/tdx.rst",
     ),
-    moves(
+    affects(
         "AMD_MEM_ENCRYPT",
-        "CPUID, MSRs, I/O",
+        &[VmExit],
         "in a guest with SEV-ES they fault, and are asked of the host through a shared page",
         "arch/x86/coco/sev/core.c",
     )

@@ -1,48 +1,50 @@
 //! Running virtual machines.
 
-use super::{Entry, about, covers, moves};
+use tollgate_model::Boundary::{AddressSpaceCopy, BlockRead, BlockWrite, GuestEntry, Socket, TlbShootdown};
+
+use super::{Entry, about, affects, covers};
 
 pub(crate) static ENTRIES: &[Entry] = &[
     about("KVM", "virtual machines by the processor's help"),
-    moves(
+    affects(
         "USER_RETURN_NOTIFIER",
-        "returns after a guest ran",
+        &[GuestEntry],
         "MSRs that were left as the guest had them are put back on the way to the program",
         "arch/x86/kvm/x86.c",
     ),
-    moves(
+    affects(
         "MMU_NOTIFIER",
-        "unmapping, fork",
-        "whoever shadows an address space is told of changes",
+        &[AddressSpaceCopy, TlbShootdown],
+        "each shadow of an address space hears of changes",
         "mm/mmu_notifier.c",
     ),
     about("VHOST_NET", "network devices of guests in the kernel"),
     about("VFIO", "devices handed to guests and programs"),
-    moves(
+    affects(
         "INTEL_IOMMU",
-        "storage and network of devices",
+        &[BlockRead, BlockWrite, Socket],
         "where it is on, devices reach memory by tables, which are kept up",
         "drivers/iommu/intel/Kconfig",
     )
     .parameters(&["intel_iommu"]),
     about("INTEL_IOMMU_DEFAULT_ON", "devices reach memory by tables unless intel_iommu= says otherwise"),
-    moves(
+    affects(
         "AMD_IOMMU",
-        "storage and network of devices",
+        &[BlockRead, BlockWrite, Socket],
         "devices reach memory by tables, which are kept up",
         "drivers/iommu/amd/Kconfig",
     )
     .parameters(&["amd_iommu"]),
-    moves(
+    affects(
         "IOMMU_DEFAULT_PASSTHROUGH",
-        "storage and network of devices",
+        &[BlockRead, BlockWrite, Socket],
         "unless told otherwise devices reach memory directly",
         "drivers/iommu/Kconfig",
     )
     .parameters(&["iommu.passthrough", "iommu"]),
-    moves(
+    affects(
         "IOMMU_DEFAULT_DMA_STRICT",
-        "storage and network of devices",
+        &[BlockRead, BlockWrite, Socket],
         "each unmapping is flushed at once",
         "drivers/iommu/Kconfig",
     )

@@ -1,200 +1,205 @@
 //! Pages, allocators, and copies between programs and the kernel.
 
-use super::{Entry, about, covers, moves};
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, CacheLine, KernelAllocation, KernelCode, MemoryAccess, PageCache, PageFault,
+    ProcessCreation, ProcessExit, Tlb, TlbShootdown, UserCopy,
+};
+
+use super::{Entry, about, affects, covers};
 
 const HARDENING: &str = "security/Kconfig.hardening";
 const MM: &str = "mm/Kconfig";
 
 pub(crate) static ENTRIES: &[Entry] = &[
-    moves(
+    affects(
         "TRANSPARENT_HUGEPAGE",
-        "page faults, TLB misses, fork",
-        "memory can come in pages of 2 MiB: fewer faults, each dearer",
+        &[PageFault, Tlb, AddressSpaceCopy],
+        "memory can come in pages of 2 MiB: fewer faults, each slower",
         "Documentation/admin-guide/mm/transhuge.rst",
     )
     .parameters(&["transparent_hugepage"]),
-    moves(
+    affects(
         "TRANSPARENT_HUGEPAGE_ALWAYS",
-        "page faults, fork",
+        &[PageFault, AddressSpaceCopy],
         "unless told otherwise all memory may be huge pages",
         MM,
     ),
-    moves(
+    affects(
         "TRANSPARENT_HUGEPAGE_MADVISE",
-        "page faults, fork",
+        &[PageFault, AddressSpaceCopy],
         "unless told otherwise only memory with MADV_HUGEPAGE is",
         MM,
     ),
-    moves("TRANSPARENT_HUGEPAGE_NEVER", "page faults, fork", "unless told otherwise no memory is", MM),
-    moves(
+    affects("TRANSPARENT_HUGEPAGE_NEVER", &[PageFault, AddressSpaceCopy], "unless told otherwise no memory is", MM),
+    affects(
         "NUMA",
-        "allocation, lines between nodes",
+        &[KernelAllocation, PageFault, MemoryAccess, CacheLine],
         "memory is taken from the node of the processor that asks",
         "arch/x86/Kconfig",
     )
     .parameters(&["numa"]),
-    moves(
+    affects(
         "NUMA_BALANCING",
-        "page faults",
-        "pages are unmapped now and then to see who uses them: faults that programs did not cause",
+        &[PageFault],
+        "the kernel unmaps pages now and then to see which threads use them: faults that programs did not cause",
         "init/Kconfig",
     )
     .parameters(&["numa_balancing"]),
     about("NUMA_BALANCING_DEFAULT_ENABLED", "balancing is on where there are several nodes"),
-    moves(
+    affects(
         "MEM_ALLOC_PROFILING",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "where it is switched on, each allocation is counted for the line of code that makes it",
         "lib/Kconfig.debug",
     )
     .parameters(&["sysctl.vm.mem_profiling"]),
-    moves(
+    affects(
         "INIT_ON_ALLOC_DEFAULT_ON",
-        "whatever takes memory in the kernel",
+        &[KernelAllocation],
         "pages and objects are zeroed when they are handed out",
         HARDENING,
     )
     .parameters(&["init_on_alloc"]),
-    moves(
+    affects(
         "INIT_ON_FREE_DEFAULT_ON",
-        "whatever gives memory back in the kernel",
+        &[KernelAllocation, ProcessExit],
         "pages and objects are zeroed when they come back",
         HARDENING,
     )
     .parameters(&["init_on_free"]),
-    moves("INIT_STACK_ALL_ZERO", "everything in the kernel", "variables on the stack are zeroed", HARDENING),
-    moves(
+    affects("INIT_STACK_ALL_ZERO", &[KernelCode], "variables on the stack are zeroed", HARDENING),
+    affects(
         "INIT_STACK_ALL_PATTERN",
-        "everything in the kernel",
+        &[KernelCode],
         "variables on the stack are filled with a pattern",
         HARDENING,
     )
     .formerly(&["INIT_STACK_ALL"]),
-    moves(
+    affects(
         "HARDENED_USERCOPY",
-        "read, write and other copies",
+        &[UserCopy],
         "each copy whose length is not fixed checks that it stays within its object",
         "mm/usercopy.c",
     )
     .parameters(&["hardened_usercopy"]),
     about("HARDENED_USERCOPY_DEFAULT_ON", "copies are checked unless hardened_usercopy= says otherwise")
         .without("older kernels check wherever they have HARDENED_USERCOPY"),
-    moves(
+    affects(
         "FORTIFY_SOURCE",
-        "copies in the kernel",
+        &[KernelCode, UserCopy],
         "copies whose size is not known to the compiler check bounds",
         "include/linux/fortify-string.h",
     ),
-    moves(
+    affects(
         "SLAB_FREELIST_HARDENED",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "pointers in the lists of free objects are disguised and checked",
         "mm/Kconfig",
     ),
-    moves(
+    affects(
         "SLAB_FREELIST_RANDOM",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "free objects are handed out in random order",
         MM,
     ),
-    moves(
+    affects(
         "RANDOM_KMALLOC_CACHES",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "each place that allocates uses one of 16 copies of the caches",
         MM,
     ),
-    moves(
+    affects(
         "SLAB_BUCKETS",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "objects whose size programs choose have caches of their own",
         MM,
     ),
-    moves(
+    affects(
         "SLUB_CPU_PARTIAL",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "each processor keeps partly used slabs: fewer locks, less even",
         MM,
     ),
-    moves(
+    affects(
         "SLUB_STATS",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "what each processor does with each cache is counted",
         MM,
     ),
-    moves(
+    affects(
         "SLUB_TINY",
-        "allocation in the kernel",
+        &[KernelAllocation],
         "small instead of fast: no objects are kept per processor",
         MM,
     ),
     about("SLAB", "the allocator before SLUB, which kernels from 6.8 on do not have"),
-    moves(
+    affects(
         "SHUFFLE_PAGE_ALLOCATOR",
-        "allocation of pages",
+        &[KernelAllocation, PageFault],
         "free pages are shuffled where page_alloc.shuffle says so",
         MM,
     )
     .parameters(&["page_alloc.shuffle"]),
-    moves(
+    affects(
         "VMAP_STACK",
-        "making a thread",
+        &[ProcessCreation],
         "kernel stacks are mapped with a guard page; two per processor are kept",
         "kernel/fork.c",
     ),
-    moves(
+    affects(
         "PER_VMA_LOCK",
-        "page faults of threads at once",
+        &[PageFault],
         "a fault locks one mapping instead of the whole address space",
         MM,
     ),
-    moves("SPLIT_PTE_PTLOCKS", "page faults of threads at once", "each page table has a lock of its own", MM)
+    affects("SPLIT_PTE_PTLOCKS", &[PageFault], "each page table has a lock of its own", MM)
         .without("older kernels have it by SPLIT_PTLOCK_CPUS"),
-    moves(
+    affects(
         "BROADCAST_TLB_FLUSH",
-        "unmapping with several threads",
+        &[TlbShootdown],
         "where the processor has INVLPGB, other processors are not interrupted to flush",
         "arch/x86/mm/tlb.c",
     ),
-    moves(
+    affects(
         "PT_RECLAIM",
-        "giving memory back",
+        &[PageFault],
         "page tables that madvise leaves empty are given back as well",
         MM,
     ),
-    moves(
+    affects(
         "LRU_GEN",
-        "page faults, reclaim",
+        &[PageFault, PageCache],
         "where LRU_GEN_ENABLED or lru_gen/enabled in sysfs says so, pages are aged in generations",
         "Documentation/mm/multigen_lru.rst",
     ),
     about("LRU_GEN_ENABLED", "pages are aged in generations unless lru_gen/enabled in sysfs says otherwise"),
-    moves(
+    affects(
         "KSM",
-        "page faults on merged memory",
+        &[PageFault],
         "where root lets it run, equal pages are merged, and a write copies them again",
         MM,
     ),
-    moves("MEM_SOFT_DIRTY", "page faults on writing", "writes can be tracked by faults", MM),
-    moves("USERFAULTFD", "page faults", "programs can answer faults themselves", MM),
-    moves("READ_ONLY_THP_FOR_FS", "page faults on code", "code of programs can come in pages of 2 MiB", MM),
-    moves(
+    affects("MEM_SOFT_DIRTY", &[PageFault], "writes can be tracked by faults", MM),
+    affects("USERFAULTFD", &[PageFault], "programs can answer faults themselves", MM),
+    affects("READ_ONLY_THP_FOR_FS", &[PageFault], "code of programs can come in pages of 2 MiB", MM),
+    affects(
         "ZSWAP",
-        "page faults on swapped memory",
+        &[PageFault],
         "where it is enabled, pages are compressed before they are swapped",
         MM,
     )
     .parameters(&["zswap.enabled"]),
-    moves(
+    affects(
         "X86_5LEVEL",
-        "TLB misses",
+        &[Tlb, PageFault],
         "where the processor has it, page walks have five levels",
         "Documentation/arch/x86/x86_64/5level-paging.rst",
     )
     .without("newer kernels always have it")
     .parameters(&["no5lvl"]),
-    moves(
+    affects(
         "ADDRESS_MASKING",
-        "copies from and to programs",
+        &[UserCopy],
         "pointers of programs may have tags, which are taken off",
         "arch/x86/Kconfig",
     ),

@@ -1,5 +1,5 @@
 //! The table of what is known of options: the area that each belongs to, the names that it had before, what it
-//! is, and which prices it moves. One file per area; there is no other list.
+//! is, and which boundaries it affects. One file per area; there is no other list.
 //!
 //! An entry covers the option with its name and all whose names go on after an underscore: `KVM` covers
 //! `KVM_INTEL`. Where several cover an option the longest counts, so that `KVM_GUEST` can lie elsewhere. What an
@@ -25,6 +25,8 @@ mod tracing;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use tollgate_model::{Boundary, Effect};
+
 /// What a group of options is for.
 #[derive(Debug)]
 pub struct Area {
@@ -45,28 +47,26 @@ pub struct Entry {
     pub formerly: &'static [&'static str],
     /// What it is, where that is not plain from its name and it matters.
     pub about: Option<&'static str>,
-    /// Which prices it moves.
-    pub moves: Option<Moves>,
+    /// Which boundaries it affects.
+    pub affects: Option<Affects>,
     /// What it means that a kernel does not offer it, where that is not that the kernel cannot do it.
     pub without: Option<&'static str>,
     /// The parameters of the kernel's command line that override it, with `_` for `-`.
     pub parameters: &'static [&'static str],
 }
 
-/// Which prices an option moves, and why.
+/// Which boundaries an option affects, and where that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moves {
-    /// The prices.
-    pub prices: &'static str,
-    /// What it does to them when it is on, in a sentence.
-    pub why: &'static str,
+pub struct Affects {
+    /// The boundaries, and what it does to them when it is on.
+    pub effect: Effect,
     /// Where that is written: a file of the kernel's source, or the help of the option in one.
     pub source: &'static str,
 }
 
 /// An entry that only says that the options belong here.
 const fn covers(name: &'static str) -> Entry {
-    Entry { name, formerly: &[], about: None, moves: None, without: None, parameters: &[] }
+    Entry { name, formerly: &[], about: None, affects: None, without: None, parameters: &[] }
 }
 
 /// An option worth a sentence.
@@ -74,9 +74,19 @@ const fn about(name: &'static str, about: &'static str) -> Entry {
     Entry { about: Some(about), ..covers(name) }
 }
 
-/// An option that moves prices.
-const fn moves(name: &'static str, prices: &'static str, why: &'static str, source: &'static str) -> Entry {
-    Entry { moves: Some(Moves { prices, why, source }), ..covers(name) }
+/// An option that affects what crosses certain boundaries.
+const fn affects(
+    name: &'static str,
+    boundaries: &'static [Boundary],
+    how: &'static str,
+    source: &'static str,
+) -> Entry {
+    Entry { affects: Some(Affects { effect: Effect::on(boundaries, how), source }), ..covers(name) }
+}
+
+/// An option that affects everything alike.
+const fn affects_everything(name: &'static str, how: &'static str, source: &'static str) -> Entry {
+    Entry { affects: Some(Affects { effect: Effect::on_everything(how), source }), ..covers(name) }
 }
 
 impl Entry {
@@ -93,7 +103,7 @@ impl Entry {
     }
 }
 
-/// All areas, in the order in which they are best read: what moves prices first.
+/// All areas, in the order in which they are best read: what affects most boundaries first.
 pub static AREAS: &[Area] = &[
     Area { name: "entry", about: "the ways into the kernel and out of it", entries: entry::ENTRIES },
     Area {
@@ -162,6 +172,8 @@ pub fn identity(name: &str) -> Identity<'_> {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_model::Reach;
+
     use super::*;
 
     #[test]
@@ -180,17 +192,20 @@ mod tests {
     #[test]
     fn what_is_said_is_a_sentence_with_its_source() {
         for entry in AREAS.iter().flat_map(|area| area.entries) {
-            for text in entry.about.into_iter().chain(entry.without).chain(entry.moves.map(|moves| moves.why))
-            {
+            let how = entry.affects.map(|affects| affects.effect.how);
+            for text in entry.about.into_iter().chain(entry.without).chain(how) {
                 assert!(
                     !text.is_empty() && text.len() <= 160 && !text.ends_with('.'),
                     "{}: {text}",
                     entry.name
                 );
             }
-            if let Some(moves) = entry.moves {
-                assert!(!moves.prices.is_empty() && moves.prices.len() <= 40, "{}", entry.name);
-                assert!(moves.source.contains('/') && !moves.source.contains(' '), "{}", entry.name);
+            if let Some(Affects { effect, source }) = entry.affects {
+                if let Reach::Boundaries(boundaries) = effect.reach {
+                    let distinct: std::collections::BTreeSet<_> = boundaries.iter().collect();
+                    assert!(!boundaries.is_empty() && distinct.len() == boundaries.len(), "{}", entry.name);
+                }
+                assert!(source.contains('/') && !source.contains(' '), "{}", entry.name);
             }
         }
     }

@@ -1,26 +1,23 @@
 //! Protocols and filters, by the beginnings of their names.
 
-use super::{Entry, covers, moves};
+use tollgate_model::Boundary::Socket;
+
+use super::{Entry, affects, covers};
 
 pub(crate) static ENTRIES: &[Entry] = &[
-    moves(
+    affects(
         "NETFILTER",
-        "sockets",
+        &[Socket],
         "each packet passes the chains of rules that are loaded",
         "net/netfilter/core.c",
     ),
-    moves(
+    affects(
         "NF_CONNTRACK",
-        "sockets",
+        &[Socket],
         "where rules ask for it, each packet is looked up in the table of connections",
         "net/netfilter/Kconfig",
     ),
-    moves(
-        "NET_RX_BUSY_POLL",
-        "waiting for a packet",
-        "a reader can poll the device instead of sleeping",
-        "net/Kconfig",
-    ),
+    affects("NET_RX_BUSY_POLL", &[Socket], "a reader can poll the device instead of sleeping", "net/Kconfig"),
     covers("NET"),
     covers("NF"),
     covers("NFT"),

@@ -1,104 +1,102 @@
 //! Kinds and numbers of processors, their frequency, and how they idle.
 
-use super::{Entry, about, covers, moves};
+use tollgate_model::Boundary::{
+    CacheLine, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, LockContention, SplitLock,
+};
+
+use super::{Entry, about, affects, affects_everything, covers};
 
 pub(crate) static ENTRIES: &[Entry] = &[
-    moves(
+    affects(
         "SMP",
-        "locks, everything shared",
+        &[KernelCode, LockContention, CacheLine],
         "more than one processor is used; without it locks are nothing",
         "arch/x86/Kconfig",
     )
     .parameters(&["nosmp", "maxcpus"]),
-    moves(
+    affects(
         "NR_CPUS",
-        "calls about sets of processors",
-        "a set of processors has a bit for each that there can be",
+        &[KernelCode],
+        "a set of processors has a bit for each that there can be, and calls about sets copy it",
         "arch/x86/Kconfig",
     )
     .parameters(&["nr_cpus"]),
-    moves(
+    affects(
         "X86_NATIVE_CPU",
-        "everything in the kernel",
+        &[KernelCode],
         "the kernel is compiled for the processor that built it",
         "arch/x86/Kconfig.cpu",
     ),
-    moves(
+    affects(
         "X86_X2APIC",
-        "interrupts between processors",
+        &[InterProcessorInterrupt],
         "the interrupt controller is spoken to by MSR instead of memory",
         "arch/x86/Kconfig",
     )
     .parameters(&["nox2apic"]),
-    moves(
+    affects(
         "X86_BUS_LOCK_DETECT",
-        "locked operations across two lines",
+        &[SplitLock],
         "they trap, and are slowed down or refused, as split_lock_detect= says",
         "Documentation/arch/x86/buslock.rst",
     )
     .without("older kernels have it with CPU_SUP_INTEL")
     .parameters(&["split_lock_detect"]),
-    moves(
+    affects_everything(
         "X86_INTEL_PSTATE",
-        "everything",
         "the frequency is chosen by Intel's own driver",
         "Documentation/admin-guide/pm/intel_pstate.rst",
     )
     .parameters(&["intel_pstate"]),
-    moves(
+    affects_everything(
         "X86_AMD_PSTATE",
-        "everything",
         "the frequency is chosen by AMD's own driver",
         "Documentation/admin-guide/pm/amd-pstate.rst",
     )
     .parameters(&["amd_pstate"]),
-    moves(
+    affects_everything(
         "CPU_FREQ_DEFAULT_GOV_PERFORMANCE",
-        "everything",
         "the frequency is the highest unless told otherwise",
         "drivers/cpufreq/Kconfig",
     ),
-    moves(
+    affects_everything(
         "CPU_FREQ_DEFAULT_GOV_SCHEDUTIL",
-        "whatever waits",
-        "the frequency follows the load as the scheduler sees it",
+        "the frequency follows the load as the scheduler sees it, and is low after a wait",
         "drivers/cpufreq/Kconfig",
     ),
-    moves(
+    affects_everything(
         "CPU_FREQ_DEFAULT_GOV_ONDEMAND",
-        "whatever waits",
-        "the frequency follows the load as samples show it",
+        "the frequency follows the load as samples show it, and is low after a wait",
         "drivers/cpufreq/Kconfig",
     ),
-    moves(
+    affects_everything(
         "CPU_FREQ_DEFAULT_GOV_POWERSAVE",
-        "everything",
         "the frequency is the lowest unless told otherwise or the driver chooses it itself",
         "drivers/cpufreq/Kconfig",
     ),
-    moves(
+    affects(
         "INTEL_IDLE",
-        "waking up",
+        &[IdleExit],
         "idle states are Intel's own: the deeper, the longer it takes to wake",
         "Documentation/admin-guide/pm/intel_idle.rst",
     )
     .parameters(&["intel_idle.max_cstate"]),
-    moves(
+    affects(
         "CPU_IDLE",
-        "waking up",
+        &[IdleExit],
         "an idle processor sleeps as deep as its governor says",
         "drivers/cpuidle/Kconfig",
     )
     .parameters(&["idle", "cpuidle.off", "processor.max_cstate"]),
-    moves(
+    affects(
         "HALTPOLL_CPUIDLE",
-        "waking up in a guest",
+        &[IdleExit],
         "under KVM an idle processor can poll for a while before it halts",
         "drivers/cpuidle/Kconfig",
     ),
-    moves(
+    affects(
         "X86_CPU_RESCTRL",
-        "context switches",
+        &[ContextSwitch],
         "where groups of resctrl differ, an MSR is written at the switch",
         "arch/x86/kernel/process_64.c",
     )

@@ -1,248 +1,253 @@
 //! Preemption, timers, accounting of time, and RCU.
 
-use super::{Entry, about, covers, moves};
+use tollgate_model::Boundary::{
+    BlockRead, BlockWrite, ClockSource, ContextSwitch, Exec, IdleExit, InterProcessorInterrupt,
+    KernelAllocation, KernelCode, KernelEntry, LockContention, PageFault, ProcessCreation, ProcessExit,
+    Sleep, Timer, VdsoClock, VmExit, WakeUp,
+};
+
+use super::{Entry, about, affects, affects_everything, covers};
 
 const PREEMPT: &str = "kernel/Kconfig.preempt";
 const TIME: &str = "kernel/time/Kconfig";
 
 pub(crate) static ENTRIES: &[Entry] = &[
-    moves(
+    affects(
         "PREEMPT_NONE",
-        "locks, context switches",
+        &[KernelCode, ContextSwitch],
         "the kernel gives the processor away only where it waits",
         PREEMPT,
     ),
-    moves(
+    affects(
         "PREEMPT_VOLUNTARY",
-        "locks, context switches",
+        &[KernelCode, ContextSwitch],
         "the kernel offers the processor at chosen places in long work",
         PREEMPT,
     ),
-    moves(
+    affects(
         "PREEMPT",
-        "locks, context switches",
+        &[KernelCode, ContextSwitch],
         "the kernel can be switched out almost anywhere: taking locks counts, system calls are interrupted",
         PREEMPT,
     ),
-    moves(
+    affects(
         "PREEMPT_LAZY",
-        "locks, context switches",
+        &[KernelCode, ContextSwitch],
         "as full preemption, but ordinary threads wait for the tick or the way out of the kernel",
         PREEMPT,
     ),
-    moves(
+    affects(
         "PREEMPT_RT",
-        "locks, interrupts, context switches",
+        &[KernelCode, InterProcessorInterrupt, ContextSwitch],
         "most spinning locks sleep, and interrupts are handled by threads",
         PREEMPT,
     )
     .formerly(&["PREEMPT_RT_FULL"]),
-    moves(
+    affects(
         "PREEMPT_DYNAMIC",
-        "locks, context switches",
+        &[KernelCode, ContextSwitch],
         "the model that is set is only the default: preempt= and debugfs change it",
         PREEMPT,
     )
     .parameters(&["preempt"]),
-    moves(
+    affects(
         "PREEMPT_COUNT",
-        "every lock in the kernel",
+        &[KernelCode],
         "taking a lock counts up, giving it back counts down",
         "include/linux/preempt.h",
     ),
-    moves(
-        "HZ",
-        "everything that takes long",
-        "so many ticks a second interrupt each busy processor",
-        "kernel/Kconfig.hz",
-    ),
-    moves(
+    affects_everything("HZ", "so many ticks a second interrupt each busy processor", "kernel/Kconfig.hz"),
+    affects(
         "HZ_PERIODIC",
-        "idle processors, virtual machines",
-        "the tick goes on when there is nothing to do",
+        &[IdleExit, VmExit],
+        "the tick goes on when there is nothing to do, and wakes idle virtual processors",
         TIME,
     ),
-    moves(
+    affects(
         "NO_HZ_IDLE",
-        "waking up",
+        &[IdleExit],
         "the tick stops on idle processors and is set up again when they wake",
         TIME,
     )
     .parameters(&["nohz"]),
-    moves(
+    affects(
         "NO_HZ_FULL",
-        "every kernel entry, ticks",
+        &[KernelEntry, Timer],
         "on the processors of nohz_full= the tick stops, and each crossing is accounted",
         TIME,
     ),
-    moves(
+    affects(
         "HIGH_RES_TIMERS",
-        "sleeping, timers",
+        &[Timer, Sleep],
         "timers end when they are due instead of at the next tick",
         TIME,
     )
     .parameters(&["highres"]),
-    moves(
+    affects(
         "CLOCKSOURCE_WATCHDOG",
-        "reading the clock",
+        &[VdsoClock, ClockSource],
         "the time stamp counter is watched; once it is found unstable, the clock is read by system calls",
         "kernel/time/clocksource.c",
     )
     .parameters(&["tsc", "clocksource"]),
-    moves(
+    affects(
         "SCHED_CORE",
-        "context switches",
+        &[ContextSwitch],
         "where programs ask for it, SMT siblings run only threads that trust each other",
         PREEMPT,
     ),
-    moves(
+    affects(
         "SCHED_MM_CID",
-        "context switches, making a thread",
+        &[ContextSwitch, ProcessCreation],
         "each thread that runs has a small number of its process, which switches hand on",
         "kernel/sched/sched.h",
     ),
-    moves(
+    affects(
         "SCHED_SMT",
-        "waking up, placing threads",
+        &[WakeUp, ProcessCreation],
         "the scheduler knows SMT siblings; without it they are used as if they were cores of their own",
         "arch/x86/Kconfig",
     )
     .parameters(&["nosmt"]),
-    moves(
+    affects(
         "SCHED_MC",
-        "waking up, placing threads",
+        &[WakeUp, ProcessCreation],
         "the scheduler knows which cores share a cache",
         "arch/x86/Kconfig",
     ),
-    moves(
+    affects(
         "SCHED_MC_PRIO",
-        "placing threads",
+        &[WakeUp, ProcessCreation],
         "the scheduler prefers the cores that reach the highest frequency",
         "arch/x86/Kconfig",
     ),
-    moves(
+    affects(
         "SCHED_CLUSTER",
-        "waking up, placing threads",
+        &[WakeUp, ProcessCreation],
         "the scheduler knows which cores share a mid-level cache",
         "arch/x86/Kconfig",
     ),
-    moves(
+    affects(
         "SCHED_AUTOGROUP",
-        "context switches under load",
-        "each session is a group of its own when time is shared out",
+        &[ContextSwitch],
+        "under load time is shared out among sessions, each a group of its own",
         "init/Kconfig",
     )
     .parameters(&["noautogroup"]),
-    moves("SCHED_CLASS_EXT", "context switches", "a BPF program may take the scheduler's place", PREEMPT),
-    moves(
+    affects("SCHED_CLASS_EXT", &[ContextSwitch], "a BPF program may take the scheduler's place", PREEMPT),
+    affects(
         "SCHEDSTATS",
-        "context switches, waking up",
+        &[ContextSwitch, WakeUp],
         "statistics are kept where schedstats= or kernel.sched_schedstats says so",
         "lib/Kconfig.debug",
     )
     .parameters(&["schedstats"]),
-    moves(
+    affects(
         "PSI",
-        "context switches, waking up",
+        &[ContextSwitch, WakeUp],
         "each change of a thread's state is added up along its control groups",
         "kernel/sched/psi.c",
     )
     .parameters(&["psi"]),
-    moves(
+    affects(
         "PSI_DEFAULT_DISABLED",
-        "context switches, waking up",
+        &[ContextSwitch, WakeUp],
         "PSI is off unless psi=1 is given",
         "init/Kconfig",
     ),
-    moves(
+    affects(
         "UCLAMP_TASK",
-        "context switches, waking up",
+        &[ContextSwitch, WakeUp],
         "once a bound is set, bounds of utilisation are kept at each enqueueing",
         "init/Kconfig",
     ),
-    moves(
+    affects_everything(
         "RCU_NOCB_CPU",
-        "threads beside RCU's work",
-        "on the processors of rcu_nocbs= callbacks are left to threads elsewhere",
+        "on the processors of rcu_nocbs= callbacks run in threads elsewhere, which narrows the spread",
         "kernel/rcu/Kconfig",
     )
     .parameters(&["rcu_nocbs"]),
-    moves("RCU_LAZY", "freeing, idling", "callbacks that are in no hurry are gathered", "kernel/rcu/Kconfig")
-        .parameters(&["rcutree.enable_rcu_lazy"]),
-    moves(
+    affects(
+        "RCU_LAZY",
+        &[KernelAllocation, IdleExit],
+        "callbacks that are in no hurry are gathered",
+        "kernel/rcu/Kconfig",
+    )
+    .parameters(&["rcutree.enable_rcu_lazy"]),
+    affects(
         "IRQ_TIME_ACCOUNTING",
-        "interrupts",
+        &[InterProcessorInterrupt, Timer],
         "the time stamp counter is read at the beginning and end of each interrupt",
         "init/Kconfig",
     ),
-    moves(
+    affects(
         "TASK_DELAY_ACCT",
-        "waiting for storage and memory",
+        &[BlockRead, BlockWrite, PageFault],
         "how long a thread waits is timed where delayacct is on",
         "init/Kconfig",
     )
     .parameters(&["delayacct"]),
-    moves(
+    affects(
         "TASKSTATS",
-        "ending a process",
-        "where somebody listens, each thread that ends sends its statistics",
+        &[ProcessExit],
+        "where a listener is registered, each thread that ends sends its statistics",
         "kernel/taskstats.c",
     ),
-    moves(
+    affects(
         "BSD_PROCESS_ACCT",
-        "ending a process",
+        &[ProcessExit],
         "where accounting is on, each process that ends is written to a file",
         "kernel/acct.c",
     ),
-    moves(
+    affects(
         "PROC_EVENTS",
-        "making, running and ending a process",
-        "where somebody listens, each fork, exec and exit sends a message",
+        &[ProcessCreation, Exec, ProcessExit],
+        "where a listener is registered, each fork, exec and exit sends a message",
         "drivers/connector/Kconfig",
     ),
     about(
         "SCHED_HRTICK",
         "slices that end by a timer of their own, only where the scheduler's feature HRTICK is on",
     ),
-    moves(
+    affects(
         "QUEUED_SPINLOCKS",
-        "contended locks in the kernel",
+        &[KernelCode],
         "waiters spin on lines of their own, first come first served",
         "kernel/locking/qspinlock.c",
     ),
-    moves(
+    affects(
         "MUTEX_SPIN_ON_OWNER",
-        "contended mutexes in the kernel",
+        &[KernelCode],
         "a waiter spins while the owner runs instead of going to sleep",
         "kernel/locking/mutex.c",
     ),
-    moves(
+    affects(
         "RWSEM_SPIN_ON_OWNER",
-        "page faults and mappings at once",
-        "who wants the semaphore to write spins while its owner runs instead of going to sleep",
+        &[PageFault],
+        "a writer spins while the owner of the semaphore runs instead of going to sleep",
         "kernel/locking/rwsem.c",
     ),
-    moves(
+    affects(
         "SCHED_PROXY_EXEC",
-        "contended mutexes in the kernel",
+        &[KernelCode],
         "a waiter lends the time that it has to the owner",
         "init/Kconfig",
     ),
-    moves(
+    affects(
         "FUTEX",
-        "locks of programs",
+        &[LockContention],
         "threads can wait in the kernel for a lock of theirs",
         "kernel/futex/core.c",
     ),
-    moves(
+    affects(
         "FUTEX_PI",
-        "locks of programs with inheritance",
+        &[LockContention],
         "a thread that waits lends its priority to the owner of the lock",
         "kernel/futex/pi.c",
     ),
-    moves(
+    affects(
         "FUTEX_PRIVATE_HASH",
-        "contended locks of programs",
+        &[LockContention],
         "each process has a hash table of its own for its futexes",
         "kernel/futex/core.c",
     ),

@@ -1,71 +1,73 @@
 //! Security modules, which are asked at system calls; keys and ciphers; hardening that is named nowhere else.
 
-use super::{Entry, about, covers, moves};
+use tollgate_model::Boundary::{Exec, FileSystem, PageCache, PathLookup, SignalSend, Socket};
+
+use super::{Entry, about, affects, covers};
 
 pub(crate) static ENTRIES: &[Entry] = &[
-    moves(
+    affects(
         "SECURITY",
-        "open, exec, sockets, signals",
+        &[PathLookup, Exec, Socket, SignalSend],
         "security modules are asked before many operations",
         "include/linux/lsm_hook_defs.h",
     ),
-    moves("SECURITY_NETWORK", "sockets", "security modules are asked about sockets", "security/Kconfig"),
-    moves(
+    affects("SECURITY_NETWORK", &[Socket], "security modules are asked about sockets", "security/Kconfig"),
+    affects(
         "SECURITY_PATH",
-        "creating, renaming and removing files",
+        &[PathLookup, FileSystem],
         "security modules are asked about paths",
         "security/Kconfig",
     ),
-    moves(
+    affects(
         "SECURITY_SELINUX",
-        "open, read, write, exec, sockets",
+        &[PathLookup, PageCache, Exec, Socket],
         "labels are compared, with a cache of verdicts",
         "security/selinux/Kconfig",
     )
     .parameters(&["selinux", "enforcing"]),
-    moves(
+    affects(
         "SECURITY_APPARMOR",
-        "open, exec, sockets",
+        &[PathLookup, Exec, Socket],
         "paths are matched against the program's profile",
         "security/apparmor/Kconfig",
     )
     .parameters(&["apparmor"]),
-    moves("SECURITY_SMACK", "open, exec, sockets", "labels are compared", "security/smack/Kconfig"),
-    moves(
+    affects("SECURITY_SMACK", &[PathLookup, Exec, Socket], "labels are compared", "security/smack/Kconfig"),
+    affects(
         "SECURITY_TOMOYO",
-        "open, exec",
+        &[PathLookup, Exec],
         "paths are matched against the program's domain",
         "security/tomoyo/Kconfig",
     ),
-    moves(
+    affects(
         "SECURITY_LANDLOCK",
-        "open and others of restricted threads",
-        "rules that a program set for itself are looked up",
+        &[PathLookup],
+        "in restricted threads the rules that a program set for itself are looked up",
         "security/landlock/Kconfig",
     ),
-    moves(
+    affects(
         "BPF_LSM",
-        "whatever programs are attached to",
+        &[PathLookup, Exec, Socket, SignalSend],
         "BPF programs can be asked as well",
         "kernel/bpf/Kconfig",
     ),
-    moves(
+    affects(
         "LSM",
-        "open, exec, sockets, signals",
+        &[PathLookup, Exec, Socket, SignalSend],
         "these modules are asked, in this order, unless lsm= says otherwise",
         "security/Kconfig",
     )
     .parameters(&["lsm", "security"]),
-    moves(
+    affects(
         "IMA",
-        "open and exec",
+        &[PathLookup, Exec],
         "files can be hashed before they are used, as the policy says",
         "security/integrity/ima/Kconfig",
     )
     .parameters(&["ima_policy"]),
-    moves(
+    affects(
         "EVM",
-        "open and chmod",
+        &[PathLookup, FileSystem],
         "attributes of files are checked against a signature",
         "security/integrity/evm/Kconfig",
     ),

@@ -1,83 +1,92 @@
 //! Probes, hooks and counters.
 
-use super::{Entry, covers, moves};
+use tollgate_model::Boundary::{
+    ContextSwitch, Exception, KernelCode, KernelEntry, SeccompFilter, Socket, SystemCall,
+};
+
+use super::{Entry, affects, covers};
 
 const TRACE: &str = "kernel/trace/Kconfig";
 
 pub(crate) static ENTRIES: &[Entry] = &[
-    moves(
+    affects(
         "FUNCTION_TRACER",
-        "every call in the kernel, slightly",
-        "each function begins with room for a call, a nop while nobody traces",
+        &[KernelCode],
+        "each function begins with room for a call, a nop while no tracer runs",
         "Documentation/trace/ftrace-design.rst",
     ),
-    moves(
+    affects(
         "DYNAMIC_FTRACE",
-        "every call in the kernel",
+        &[KernelCode],
         "the room is a nop until it is used; without this, each function calls the tracer",
         TRACE,
     ),
-    moves("FUNCTION_GRAPH_TRACER", "every call, while it is used", "returns can be traced as well", TRACE),
-    moves(
+    affects("FUNCTION_GRAPH_TRACER", &[KernelCode], "while it is used, returns are traced as well", TRACE),
+    affects(
         "FTRACE_SYSCALLS",
-        "system calls, while any is traced",
+        &[SystemCall],
         "while a system call is traced, every task takes the slow way of all of them",
         "kernel/tracepoint.c",
     ),
-    moves(
+    affects(
         "IRQSOFF_TRACER",
-        "every lock and interrupt",
+        &[KernelCode, KernelEntry],
         "switching interrupts off and on calls a hook",
         TRACE,
     ),
-    moves("PREEMPT_TRACER", "every lock", "switching preemption off and on calls a hook", TRACE),
-    moves("STACK_TRACER", "every call, while it is used", "the deepest kernel stack is looked for", TRACE),
-    moves(
+    affects("PREEMPT_TRACER", &[KernelCode], "switching preemption off and on calls a hook", TRACE),
+    affects(
+        "STACK_TRACER",
+        &[KernelCode],
+        "while it is used, each call looks for the deepest kernel stack",
+        TRACE,
+    ),
+    affects(
         "KPROBES",
-        "where a probe is set",
-        "instructions of the kernel can be replaced by a trap or a jump",
+        &[KernelCode],
+        "where a probe is set, a trap or a jump replaces an instruction of the kernel",
         "arch/Kconfig",
     ),
-    moves(
+    affects(
         "UPROBES",
-        "where a probe is set, breakpoints",
-        "instructions of programs can be replaced by a trap into the kernel",
+        &[Exception],
+        "where a probe is set, a trap into the kernel replaces an instruction of the program",
         "arch/Kconfig",
     ),
-    moves(
+    affects(
         "BPF_SYSCALL",
-        "whatever programs are attached to",
-        "programs may be loaded into the kernel",
+        &[KernelCode],
+        "programs may be loaded into the kernel and run where they are attached",
         "kernel/bpf/Kconfig",
     ),
-    moves(
+    affects(
         "BPF_JIT",
-        "filters of seccomp and sockets",
+        &[SeccompFilter, Socket],
         "filters can be machine code instead of being interpreted",
         "kernel/bpf/Kconfig",
     ),
-    moves(
+    affects(
         "BPF_JIT_ALWAYS_ON",
-        "filters of seccomp and sockets",
+        &[SeccompFilter, Socket],
         "filters are machine code, and there is no interpreter",
         "kernel/bpf/Kconfig",
     ),
-    moves(
+    affects(
         "BPF_JIT_DEFAULT_ON",
-        "filters of seccomp and sockets",
+        &[SeccompFilter, Socket],
         "filters are machine code unless told otherwise",
         "kernel/bpf/Kconfig",
     ),
-    moves(
+    affects(
         "PERF_EVENTS",
-        "context switches, while it counts",
+        &[ContextSwitch],
         "counters can be read, and are exchanged at switches of counted tasks",
         "init/Kconfig",
     ),
-    moves(
+    affects(
         "LIVEPATCH",
-        "what was patched",
-        "functions can be replaced, by ftrace",
+        &[KernelCode],
+        "patched functions are replaced, by ftrace",
         "kernel/livepatch/Kconfig",
     ),
     covers("FTRACE"),

@@ -8,6 +8,7 @@ use super::cpu;
 use super::station::{Block, Order, Refusal, Station};
 use super::timed::{Context, EMPTY_LONG};
 use crate::probe::{PLAIN, Probe};
+use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
 use tollgate_model::{Params, own};
 
 /// Added to every group: the resolution, the processor's pace, the clock's cost.
@@ -34,6 +35,7 @@ static EMPTY_LOOP_RAW: Probe = Probe {
 static CLOCK_PAIR: Probe = Probe {
     name: own::CLOCK_PAIR,
     operation: "Two readings of the clock with nothing between them, as around every block.",
+    crosses: &[TimeStampCounter, VdsoClock, ClockSource],
     arm: |_: &'static Probe, _: &Params| -> Result<Arm, Refusal> { Ok(Arm::new(ClockPairs)) },
     ..PLAIN
 };

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
+use tollgate_model::Boundary::{BlockRead, IdleExit, KernelCode, KernelEntry, SystemCall};
 use tollgate_model::Params;
 
 use crate::bench::{Arm, Refusal, Timed};
@@ -22,6 +23,7 @@ pub(super) static PROBE: Probe = Probe {
     name: "files/direct-read",
     operation: "One pread of a block past the page cache (O_DIRECT), into a buffer that is aligned or one that begins a \
                 byte later: that attempt has its price, whatever it gives.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, BlockRead, IdleExit],
     timed: |_| Timed::Whole("pread(2)"),
     cases: || {
         ["aligned", "unaligned"]

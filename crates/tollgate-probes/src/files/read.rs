@@ -4,6 +4,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
+use tollgate_model::Boundary::{
+    BlockRead, IdleExit, KernelCode, KernelEntry, PageCache, ReadAhead, SystemCall, UserCopy,
+};
 use tollgate_model::Params;
 
 use crate::bench::{Arm, Refusal, Timed, cpu};
@@ -20,6 +23,12 @@ use super::{block, data::Made};
 pub(super) static PROBE: Probe = Probe {
     name: "files/read",
     operation: "One pread of a block of a file: of pages that are in memory, or of pages that were dropped from it.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, ReadAhead, BlockRead, IdleExit],
+    crossed_in: |params, boundary| match boundary {
+        KernelEntry | SystemCall => word(params, "state") == "cached",
+        ReadAhead | BlockRead | IdleExit => word(params, "state") == "uncached",
+        _ => true,
+    },
     timed: |_| Timed::Whole("pread(2)"),
     counts: Some("reads whose state was certified"),
     cases: || {

@@ -5,15 +5,22 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
+use tollgate_model::Boundary::{
+    BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelAllocation, KernelCode, KernelEntry,
+    PageCache, PathLookup, SystemCall, UserCopy, WakeUp,
+};
+use tollgate_model::Params;
+
 use crate::bench::clock::Clock;
 use crate::bench::{Block, Experiment, Order, Refusal, Shared, Timed, alive};
-use crate::probe::{PLAIN, Probe, each_word, word};
+use crate::probe::{PLAIN, Probe, each_word, params, word};
 
 use super::block::SMALL;
 use super::names::{close, written};
 use super::place::{Names, Place};
 use super::refusal::{absence, checked, done, refused, whole};
 use super::single::{time, together};
+use super::{close_after_write, create, open, read, rename, sync, unlink, write};
 
 /// The calls of the bill, in their order; then their sum.
 const CALLS: [&str; 10] =
@@ -23,6 +30,38 @@ pub(super) static PROBE: Probe = Probe {
     name: "files/small-file",
     operation: "One call of the safe replacement of a file of 4 KiB: create a new one, write, fsync, close, rename over \
                 the old one; open, read, close; unlink. Or all of them.",
+    crosses: &[
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        PathLookup,
+        UserCopy,
+        PageCache,
+        FileSystem,
+        KernelAllocation,
+        BlockWrite,
+        DeviceFlush,
+        ContextSwitch,
+        WakeUp,
+        IdleExit,
+    ],
+    crossed_in: |case, boundary| {
+        let of = |probe: &Probe| probe.crosses.contains(&boundary);
+        let by = |probe: &Probe, case: Params| probe.crosses_in(&case).any(|crossed| crossed == boundary);
+        match word(case, "call") {
+            "create" => of(&create::PROBE),
+            "write" => by(&write::PROBE, params(&[("mode", "buffered".into())])),
+            "fsync" => of(&sync::FSYNC),
+            "close" => of(&close_after_write::PROBE),
+            "rename" => of(&rename::PROBE),
+            "open" => of(&open::PROBE),
+            "read" => by(&read::PROBE, params(&[("state", "cached".into())])),
+            "close-read" => matches!(boundary, KernelEntry | SystemCall | KernelCode),
+            "unlink" => of(&unlink::PROBE),
+            // The sum is mostly the fsync(2).
+            _ => !matches!(boundary, KernelEntry | SystemCall),
+        }
+    },
     timed: |params| {
         Timed::Whole(match word(params, "call") {
             "create" | "open" => "openat(2)",

@@ -4,6 +4,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
+use tollgate_model::Boundary::{
+    BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelCode, WakeUp,
+};
+
 use crate::bench::{Arm, Refusal, Timed};
 use crate::probe::{PLAIN, Probe};
 
@@ -17,6 +21,7 @@ use super::single::{FINE, Operation, Verdict, arm};
 pub(super) static FSYNC: Probe = Probe {
     name: "files/fsync",
     operation: "One fsync of a file of which one block of 4 KiB was just written again: data, metadata and the device's cache.",
+    crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fsync(2)"),
     arm: |_, _| sync(&Place::here()?, false),
     absence,
@@ -28,6 +33,7 @@ pub(super) static FDATASYNC: Probe = Probe {
     name: "files/fdatasync",
     operation: "One fdatasync of a file of which one block of 4 KiB was just written again: as fsync, without metadata that \
                 reading does not need.",
+    crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fdatasync(2)"),
     arm: |_, _| sync(&Place::here()?, true),
     absence,

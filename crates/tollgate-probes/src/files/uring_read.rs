@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
+use tollgate_model::Boundary::{BlockRead, IdleExit, IoUring, KernelCode};
 use tollgate_model::Params;
 
 use crate::bench::{Arm, Refusal, Timed};
@@ -22,6 +23,7 @@ pub(super) static PROBE: Probe = Probe {
     name: "files/uring-read",
     operation: "One read of 4 KiB past the page cache (O_DIRECT) at any block of a file, submitted with as many others as \
                 this depth and awaited with them by one io_uring_enter.",
+    crosses: &[IoUring, KernelCode, BlockRead, IdleExit],
     timed: |_| Timed::Whole("io_uring_enter(2)"),
     cases: || each("depth", &[1, 32]),
     bytes: |_| Some(SMALL as u64),

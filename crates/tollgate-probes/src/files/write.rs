@@ -4,6 +4,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
+use tollgate_model::Boundary::{
+    BlockWrite, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, SystemCall, UserCopy,
+};
 use tollgate_model::Params;
 
 use crate::bench::{Arm, Refusal, Timed};
@@ -21,6 +24,14 @@ pub(super) static PROBE: Probe = Probe {
     name: "files/write",
     operation: "One write of a block that the file has already: into the page cache, past it (O_DIRECT), or through it \
                 (RWF_DONTCACHE); without what fsync costs.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, FileSystem, BlockWrite, IdleExit],
+    crossed_in: |params, boundary| match boundary {
+        KernelEntry | SystemCall => word(params, "mode") == "buffered",
+        UserCopy | PageCache => word(params, "mode") != "direct",
+        BlockWrite => word(params, "mode") != "buffered",
+        IdleExit => word(params, "mode") == "direct",
+        _ => true,
+    },
     timed: |params| {
         Timed::Whole(if word(params, "mode") == "dontcache" { "pwritev2(2)" } else { "pwrite(2)" })
     },

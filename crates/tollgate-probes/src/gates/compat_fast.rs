@@ -1,5 +1,7 @@
 //! The 32-bit program's fast way in: whatever its vDSO holds.
 
+use tollgate_model::Boundary::{CompatEntry, CompatFastEntry, KernelCode, KernelEntry, SystemCall};
+
 use crate::bench::timed::compat_loop;
 use crate::bench::{Arm, Entry, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -14,6 +16,7 @@ compat_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/compat-fast",
     operation: "One refused call from a 32-bit program through its vDSO, by the instruction found there.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, CompatFastEntry],
     timed: |_| Timed::once("call", TimedLoop::Compat(refused_vsyscall)),
     arm: |probe, params| {
         let (arm, entry) = Arm::in_compat((probe.timed)(params), results::refused_32)?;

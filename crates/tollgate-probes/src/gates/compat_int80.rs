@@ -1,5 +1,7 @@
 //! The interrupt gate from a real 32-bit program.
 
+use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
+
 use crate::bench::timed::compat_loop;
 use crate::bench::{Arm, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -14,6 +16,7 @@ compat_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/compat-int80",
     operation: "One INT 80h with number -1, which the kernel refuses, from a 32-bit program.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Compat(refused_interrupt)),
     arm: |probe, params| Arm::in_compat((probe.timed)(params), results::refused_32).map(|(arm, _)| arm),
     ..PLAIN

@@ -1,5 +1,7 @@
 //! The interrupt gate.
 
+use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -23,6 +25,7 @@ pub(super) fn absence(signal: i32) -> Option<&'static str> {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/int80",
     operation: "One INT 80h with number -1, which the kernel refuses with ENOSYS, from 64-bit code.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
     arm: |probe, params| {
         // SAFETY: the loop needs nothing from its context.

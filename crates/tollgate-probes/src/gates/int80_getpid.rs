@@ -1,5 +1,7 @@
 //! The interrupt gate, for a call that does something.
 
+use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -14,6 +16,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/int80-getpid",
     operation: "One getpid by INT 80h (number 20 in the 32-bit table), from 64-bit code.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(getpid)),
     arm: |probe, params| {
         // SAFETY: the loop needs nothing from its context.

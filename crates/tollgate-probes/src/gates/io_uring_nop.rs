@@ -1,5 +1,7 @@
 //! Many operations through one crossing.
 
+use tollgate_model::Boundary::{IoUring, KernelCode, KernelEntry, SystemCall};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe, each, number};
@@ -22,6 +24,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/io-uring-nop",
     operation: "One io_uring no-operation, submitted and awaited in batches of this size by one SYSCALL each.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
     timed: |_| Timed::once("syscall", TimedLoop::Long(submit_and_reap)),
     cases: || each("batch", &[1, 8, 64]),
     arm: |probe, params| {

@@ -1,5 +1,7 @@
 //! The time stamp counter, unfenced.
 
+use tollgate_model::Boundary::{TimeStampCounter, VmExit};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -14,6 +16,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/rdtsc",
     operation: "One RDTSC, unfenced; a hypervisor may trap it.",
+    crosses: &[TimeStampCounter, VmExit],
     timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
     // SAFETY: the loop needs nothing from its context.
     arm: |probe, params| Ok(unsafe { Loop::new((probe.timed)(params), [0; 7], None, results::any) }?.here()),

@@ -1,5 +1,7 @@
 //! The plain call under a seccomp filter that allows everything.
 
+use tollgate_model::Boundary::{KernelCode, KernelEntry, SeccompFilter, StoreForwarding, SystemCall};
+
 use crate::bench::Refusal;
 use crate::probe::{Probe, each, never_absent, number};
 
@@ -9,6 +11,7 @@ use super::syscall;
 pub(super) static PROBE: Probe = Probe {
     name: "gates/seccomp",
     operation: "The same refused SYSCALL in a thread whose seccomp filter runs so many instructions and allows it.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, StoreForwarding],
     against: Some("gates/syscall"),
     cases: || each("instructions", &[1, 32, 256]),
     arm: |_, params| {

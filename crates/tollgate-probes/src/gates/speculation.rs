@@ -1,5 +1,7 @@
 //! The plain call in a thread that may not speculate past stores.
 
+use tollgate_model::Boundary::{KernelCode, KernelEntry, StoreForwarding, SystemCall};
+
 use crate::bench::Refusal;
 use crate::probe::{Probe, never_absent, one_case};
 
@@ -9,6 +11,7 @@ use super::syscall;
 pub(super) static PROBE: Probe = Probe {
     name: "gates/speculation",
     operation: "The same refused SYSCALL in a thread with speculative store bypass disabled by prctl.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, StoreForwarding],
     against: Some("gates/syscall"),
     cases: one_case,
     arm: |_, _| syscall::refused_loop()?.in_thread(disable_store_bypass),

@@ -1,5 +1,7 @@
 //! The plain crossing: SYSCALL, and the kernel does nothing but refuse.
 
+use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -23,6 +25,7 @@ pub(super) fn refused_loop() -> Result<Loop, Refusal> {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/syscall",
     operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS and does nothing else.",
+    crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| TIMED,
     arm: |_, _| {
         let mut timed = refused_loop()?;

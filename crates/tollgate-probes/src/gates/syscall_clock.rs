@@ -1,5 +1,7 @@
 //! The clock by entering the kernel: what the vDSO saves.
 
+use tollgate_model::Boundary::{ClockSource, KernelCode, KernelEntry, SystemCall, UserCopy};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -14,6 +16,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/syscall-clock",
     operation: "One clock_gettime(CLOCK_MONOTONIC) by SYSCALL: what a vDSO that must fall back costs.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, ClockSource, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(clock_gettime)),
     arm: |probe, params| {
         let words = [0, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];

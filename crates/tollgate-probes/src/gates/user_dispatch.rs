@@ -1,5 +1,7 @@
 //! The plain call in a thread whose system calls may be handed to user space, but are not.
 
+use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
+
 use crate::bench::Refusal;
 use crate::probe::{Probe, never_absent, one_case};
 
@@ -16,6 +18,7 @@ static SELECTOR: u8 = 0;
 pub(super) static PROBE: Probe = Probe {
     name: "gates/user-dispatch",
     operation: "The same refused SYSCALL in a thread with system call user dispatch on and its selector at allow.",
+    crosses: &[KernelEntry, SystemCall, KernelCode],
     against: Some("gates/syscall"),
     cases: one_case,
     arm: |_, _| syscall::refused_loop()?.in_thread(switch_on),

@@ -1,5 +1,7 @@
 //! The clock without entering the kernel, where the vDSO can.
 
+use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -14,6 +16,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/vdso-clock",
     operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only if it must.",
+    crosses: &[VdsoClock, ClockSource, TimeStampCounter],
     timed: |_| Timed::once("call", TimedLoop::Long(clock_gettime)),
     arm: |probe, params| {
         let function = vdso::find(&[c"__vdso_clock_gettime", c"clock_gettime"])?;

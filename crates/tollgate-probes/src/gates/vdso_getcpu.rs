@@ -1,5 +1,7 @@
 //! The processor's number without entering the kernel.
 
+use tollgate_model::Boundary::VdsoGetcpu;
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -14,6 +16,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/vdso-getcpu",
     operation: "One getcpu through the vDSO, which reads it from a segment limit or IA32_TSC_AUX.",
+    crosses: &[VdsoGetcpu],
     timed: |_| Timed::once("call", TimedLoop::Long(getcpu)),
     arm: |probe, params| {
         let words = [vdso::find(&[c"__vdso_getcpu", c"getcpu"])?, 0, 0, 0, 0, 0, 0];

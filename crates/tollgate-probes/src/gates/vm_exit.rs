@@ -2,6 +2,8 @@
 
 use std::arch::x86_64::__cpuid;
 
+use tollgate_model::Boundary::VmExit;
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Refusal, Timed, TimedLoop, clock::Clock};
 use crate::probe::{PLAIN, Probe};
@@ -16,6 +18,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "gates/vm-exit",
     operation: "One CPUID of leaf 0, which leaves a virtual machine for its hypervisor and comes back.",
+    crosses: &[VmExit],
     timed: |_| Timed::once("cpuid", TimedLoop::Long(cpuid)),
     arm: |probe, params| {
         if !says_hypervisor() && !takes_longer_than_an_instruction() {

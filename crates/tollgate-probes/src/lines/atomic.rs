@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use tollgate_model::Boundary::{Atomic, CacheLine, UserCode};
 use tollgate_model::Params;
 
 use crate::bench::beside::{Beside, BesideLoop, Duty, Outcome, Partner, beside_loop};
@@ -88,6 +89,12 @@ const STORES: u64 = 64;
 pub(super) static PROBE: Probe = Probe {
     name: "lines/atomic",
     operation: "One operation on a line that so many threads, each on a processor of its own, do the same to: a plain store, an atomic addition, an exchange, a comparison that succeeds.",
+    crosses: &[Atomic, CacheLine, UserCode],
+    crossed_in: |params, boundary| match boundary {
+        Atomic => word(params, "op") != "store",
+        CacheLine => number(params, "threads") > 1,
+        _ => word(params, "op") == "store",
+    },
     timed: |params| {
         let (code, _, instruction) = loops(params);
         Timed::Loop { code: TimedLoop::Long(code), instruction, times: operations(params) as usize }

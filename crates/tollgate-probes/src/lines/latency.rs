@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tollgate_model::Boundary::{MemoryAccess, Tlb};
 use tollgate_model::Params;
 
 use crate::bench::timed::timed_loop;
@@ -31,6 +32,7 @@ const LOADS: usize = 16;
 pub(super) static PROBE: Probe = Probe {
     name: "lines/latency",
     operation: "One load whose address the load before it has brought, at a random line of so much memory.",
+    crosses: &[MemoryAccess, Tlb],
     timed: |_| Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS },
     cases: || cases(sizes(Sizes::here().last, 1)),
     more: || {

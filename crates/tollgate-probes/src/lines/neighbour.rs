@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use tollgate_model::Boundary::{Atomic, CacheLine};
+
 use crate::bench::beside::{Beside, Duty, Outcome, Partner, beside_loop};
 use crate::bench::timed::timed_loop;
 use crate::bench::{Arm, Context, Refusal, Timed, TimedLoop};
@@ -34,6 +36,7 @@ const OPERATIONS: u64 = 8;
 pub(super) static PROBE: Probe = Probe {
     name: "lines/neighbour",
     operation: "One atomic addition to a word of its own while another processor adds to a word so many bytes away: in the same line (false sharing), in the line that is fetched with it, or beyond both.",
+    crosses: &[Atomic, CacheLine],
     timed: |_| Timed::Loop {
         code: TimedLoop::Long(add),
         instruction: "lock add",

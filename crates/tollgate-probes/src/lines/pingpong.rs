@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use tollgate_model::Boundary::{Atomic, CacheLine};
 use tollgate_model::Params;
 
 use crate::bench::beside::{Beside, BesideLoop, Duty, Outcome, Partner, beside_loop};
@@ -57,6 +58,8 @@ const PATIENCE: u64 = 1 << 20;
 pub(super) static PROBE: Probe = Probe {
     name: "lines/pingpong",
     operation: "One line handed to another processor: that processor stores to it next. Half of there and back.",
+    crosses: &[CacheLine, Atomic],
+    crossed_in: |params, boundary| boundary != Atomic || word(params, "protocol") == "cas",
     timed: |params| {
         let (code, _, instruction) = loops(params);
         Timed::Together { code, instruction, times: 1 }

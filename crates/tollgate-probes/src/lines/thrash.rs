@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tollgate_model::Boundary::{CacheLine, MemoryAccess, Tlb};
 use tollgate_model::{ParamValue, Params, Unit};
 
 use crate::bench::beside::{Beside, BesideLoop, Duty, Outcome, Partner, beside_loop};
@@ -74,6 +75,7 @@ const LINE: u64 = 64;
 pub(super) static PROBE: Probe = Probe {
     name: "lines/thrash",
     operation: "One line of a buffer stored to, in turn with all others, while a thread on another processor stores to the lines of the same buffer, or of one of its own.",
+    crosses: &[CacheLine, MemoryAccess, Tlb],
     timed: |params| Timed::Together { code: loops(params).0, instruction: "mov", times: 1 },
     unit: Unit::NanosecondsPerLine,
     share: Some(Share { what: "lines looked at came from the other processor", one_of: LINES }),

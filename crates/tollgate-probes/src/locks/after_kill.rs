@@ -1,5 +1,9 @@
 //! What a process that is killed leaves of a lock, as a row: tried each time.
 
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
+    Signal, SignalSend, WakeUp,
+};
 use tollgate_model::Params;
 
 use super::killed::{self, Left};
@@ -13,6 +17,18 @@ pub(super) static PROBE: Probe = Probe {
     name: "locks/killed",
     operation: "A process is killed that has the lock, or that takes it and gives it back all the time, and another finds \
                 out what is left of it.",
+    crosses: &[
+        ProcessCreation,
+        AddressSpaceCopy,
+        ProcessExit,
+        Signal,
+        SignalSend,
+        ContextSwitch,
+        WakeUp,
+        PageFault,
+        KernelAllocation,
+        KernelCode,
+    ],
     timed: |_| Timed::Whole("fork(2), kill(2), waitpid(2) and the lock"),
     tallies: &[
         "locks left free",

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::sync::OnceLock;
 
+use tollgate_model::Boundary::KernelImage;
 use tollgate_model::{Params, Unit};
 
 use super::lock::Guard;
@@ -16,6 +17,8 @@ pub(super) static PROBE: Probe = Probe {
     name: "locks/footprint",
     operation: "Memory that a lock takes: the code that takes it and gives it back, its data for one lock and one \
                 thread, and the part of the kernel that it calls.",
+    crosses: &[KernelImage],
+    crossed_in: |params, _| word(params, "part") == "kernel",
     timed: |_| Timed::Whole("the addresses of its parts in this program, and /proc/kallsyms"),
     unit: Unit::Bytes,
     cases: || {

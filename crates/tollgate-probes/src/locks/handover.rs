@@ -4,6 +4,9 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
+use tollgate_model::Boundary::{
+    Atomic, CacheLine, ContextSwitch, KernelCode, KernelEntry, LockContention, SystemCall, UserCopy,
+};
 use tollgate_model::Params;
 
 use super::lock::{Handle, Lock, Reach};
@@ -36,6 +39,23 @@ pub(super) static PROBE: Probe = Probe {
     name: "locks/handover",
     operation: "A lock handed from one thread to another, on the same processor or on two, that waits for it. Half of \
                 there and back.",
+    crosses: &[
+        LockContention,
+        CacheLine,
+        ContextSwitch,
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        Atomic,
+    ],
+    crossed_in: |params, boundary| match (boundary, word(params, "cpus")) {
+        (LockContention, _) => true,
+        (CacheLine, cpus) => cpus == "two",
+        // A waiter on the same processor calls sched_yield(2).
+        (KernelEntry | SystemCall | KernelCode | ContextSwitch, "one") => true,
+        _ => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+    },
     timed: |_| Timed::Together { code: alternate, instruction: "call", times: 2 },
     tallies: &["takes restarted"],
     cases: || {

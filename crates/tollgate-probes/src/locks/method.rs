@@ -1,5 +1,8 @@
 //! By what a lock is taken.
 
+use tollgate_model::Boundary::{
+    self, Atomic, Call, KernelCode, KernelEntry, StoreForwarding, SystemCall, UserCode, UserCopy,
+};
 use tollgate_model::Params;
 
 use super::code::{self, Code};
@@ -137,6 +140,19 @@ impl Method {
             Eventfd | Semop => ("syscall", 2),
             PthreadTrylock | SemTrywait => ("call", 2),
         }
+    }
+
+    /// Whether it crosses this boundary where the lock is free.
+    pub fn crosses(self, boundary: Boundary) -> bool {
+        let crossed: &[Boundary] = match self {
+            Xchg | Cmpxchg => &[Atomic],
+            Lamport => &[Atomic, StoreForwarding],
+            PthreadTrylock | SemTrywait => &[Atomic, Call],
+            Plain | Rseq | RseqCpu | LamportUp => &[UserCode, StoreForwarding],
+            FutexTrylockPi => &[Atomic, KernelEntry, SystemCall, KernelCode],
+            Eventfd | Semop => &[KernelEntry, SystemCall, KernelCode, UserCopy],
+        };
+        crossed.contains(&boundary)
     }
 
     /// Why threads on several processors must not take it, where they must not.

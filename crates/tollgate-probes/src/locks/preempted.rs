@@ -3,6 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use tollgate_model::Boundary::{
+    Atomic, ContextSwitch, KernelCode, KernelEntry, LockContention, Signal, SystemCall, Timer, UserCopy,
+};
 use tollgate_model::Params;
 
 use super::lock::Reach;
@@ -17,6 +20,21 @@ pub(super) static PROBE: Probe = Probe {
     name: "locks/preempted",
     operation: "Taking and giving back a lock that four threads of one processor want all the time, each switched out by a \
                 timer's signal 50 to 100 µs after it came back; it fails where two ever have it at once.",
+    crosses: &[
+        LockContention,
+        ContextSwitch,
+        Timer,
+        Signal,
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        Atomic,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        Atomic => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+        _ => true,
+    },
     timed: |_| Timed::Whole("timer_create(2), sched_yield(2)"),
     tallies: &["forced switches", "takes restarted", "holders preempted", "takes in vain"],
     cases: || each_word("by", &Method::LOCKS.map(Method::name)),

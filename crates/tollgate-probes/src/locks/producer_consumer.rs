@@ -1,5 +1,8 @@
 //! The published workload: producers and consumers.
 
+use tollgate_model::Boundary::{
+    Atomic, CacheLine, ContextSwitch, KernelCode, KernelEntry, LockContention, SystemCall, UserCopy,
+};
 use tollgate_model::Params;
 
 use super::lock::Reach;
@@ -14,6 +17,21 @@ pub(super) static PROBE: Probe = Probe {
     name: "locks/producer-consumer",
     operation: "One item handed from a producer to a consumer through a buffer of sixteen places, between so many of \
                 each, with semaphores made from the lock.",
+    crosses: &[
+        LockContention,
+        CacheLine,
+        ContextSwitch,
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        Atomic,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        CacheLine => word(params, "cpus") == "all",
+        UserCopy | Atomic => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+        _ => true,
+    },
     timed: |_| Timed::Whole("sched_yield(2) and the lock"),
     tallies: TALLIES,
     cases: || cases("one", &[2, 4, 8, 16, 32, 64]).into_iter().chain(cases("all", &[2, 16])).collect(),

@@ -1,5 +1,8 @@
 //! A lock that nobody else wants.
 
+use tollgate_model::Boundary::{
+    Atomic, Call, KernelCode, KernelEntry, StoreForwarding, SystemCall, UserCode, UserCopy,
+};
 use tollgate_model::Params;
 
 use super::lock::{Lock, Reach};
@@ -10,6 +13,8 @@ use crate::probe::{PLAIN, Probe, each_word};
 pub(super) static PROBE: Probe = Probe {
     name: "locks/uncontended",
     operation: "Taking a lock that nobody else wants, and giving it back.",
+    crosses: &[Atomic, UserCode, StoreForwarding, Call, KernelEntry, SystemCall, KernelCode, UserCopy],
+    crossed_in: |params, boundary| Method::of(params).is_ok_and(|by| by.crosses(boundary)),
     timed: |params| match Method::of(params) {
         Ok(method) => {
             let (instruction, times) = method.instruction();

@@ -8,6 +8,10 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessMemory,
+    WakeUp,
+};
 use tollgate_model::{Params, Unit};
 
 use crate::bench::clock::Clock;
@@ -29,6 +33,16 @@ pub(super) static TIME: Probe = Probe {
     name: "processes/population",
     operation: "One of a thousand children or threads that are made one after the other and only pause, from the \
                 first call until the last of them pauses.",
+    crosses: &[
+        ProcessCreation,
+        AddressSpaceCopy,
+        KernelAllocation,
+        KernelCode,
+        PageFault,
+        ContextSwitch,
+        WakeUp,
+    ],
+    crossed_in: |params, boundary| boundary != AddressSpaceCopy || word(params, "of") == "process",
     timed: |_| Timed::Whole("fork(2), pthread_create(3)"),
     cases,
     arm: |_, params| question(params, 0),
@@ -39,6 +53,7 @@ pub(super) static MEMORY: Probe = Probe {
     name: "processes/population-memory",
     operation: "Memory of one of a thousand pausing children or threads, as the kernel accounts for it: private \
                 dirty pages, page tables and kernel stack.",
+    crosses: &[ProcessMemory],
     timed: |_| Timed::Whole("proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5)"),
     unit: Unit::Bytes,
     arm: |_, params| {

@@ -1,5 +1,8 @@
 //! Starting a program without copying the process that starts it.
 
+use tollgate_model::Boundary::{
+    ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit, WakeUp,
+};
 use tollgate_model::{ParamValue, Params};
 
 use crate::bench::Timed;
@@ -14,6 +17,20 @@ pub(super) static PROBE: Probe = Probe {
     name: "processes/posix-spawn",
     operation: "One program started by posix_spawn from a process with so much memory, until the call returns or until \
                 the program, which ends at once, is waited for.",
+    crosses: &[
+        ProcessCreation,
+        Exec,
+        PageFault,
+        KernelAllocation,
+        KernelCode,
+        ContextSwitch,
+        WakeUp,
+        ProcessExit,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        ProcessExit => word(params, "until") == "gone",
+        _ => true,
+    },
     timed: |_| Timed::Whole("posix_spawn(3)"),
     cases: || with(cases_of_images(), "until", &["return", "gone"]),
     arm: |_, params| arm(What::Spawn(Image::of(word(params, "image"))), params),

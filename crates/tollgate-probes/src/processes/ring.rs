@@ -9,6 +9,10 @@ use std::ptr;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use tollgate_model::Boundary::{
+    ContextSwitch, KernelCode, KernelEntry, MemoryAccess, SystemCall, Tlb, UserCopy, WakeUp,
+};
+
 use crate::bench::clock::{Clock, Span};
 use crate::bench::room::{self, Taken};
 use crate::bench::{Arm, Block, Order, Refusal, Station, Timed, cpu, die_with_parent};
@@ -26,6 +30,8 @@ pub(super) static PROBE: Probe = Probe {
     name: "processes/ring",
     operation: "One one-way switch in a ring of processes on one processor (SCHED_BATCH) that pass a token through \
                 pipes and sum KiB of their own; less the same passing and summing by one process (lat_ctx).",
+    crosses: &[ContextSwitch, WakeUp, KernelEntry, SystemCall, KernelCode, UserCopy, Tlb, MemoryAccess],
+    crossed_in: |params, boundary| boundary != MemoryAccess || number(params, "kib") > 0,
     timed: |_| Timed::Whole("pipe(7)"),
     counts: Some("switches"),
     cases: || {

@@ -1,5 +1,7 @@
 //! The alignment check.
 
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -22,6 +24,7 @@ handler! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/alignment",
     operation: "One misaligned load with the AC flag set (#AC) and the SIGBUS handler that counts it and clears the flag.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("mov", TimedLoop::Long(odd_load)),
     counts: Some("signals"),
     arm: |probe, params| {

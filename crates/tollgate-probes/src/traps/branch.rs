@@ -1,5 +1,7 @@
 //! What lowers the price of an emulated instruction: to call what emulates it.
 
+use tollgate_model::Boundary::{Call, StoreForwarding, UserCode};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -16,6 +18,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/branch",
     operation: "One call of the function that emulates the instruction, ten in a row: the same power through a branch, not a trap.",
+    crosses: &[UserCode, Call, StoreForwarding],
     against: Some("traps/imul"),
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_calls), instruction: "call", times: TEN as usize },
     arm: |probe, params| {

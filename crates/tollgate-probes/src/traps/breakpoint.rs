@@ -1,5 +1,7 @@
 //! The breakpoint.
 
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -19,6 +21,7 @@ handler! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/breakpoint",
     operation: "One INT3 (#BP) and the SIGTRAP handler that counts it and returns.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("int3", TimedLoop::Long(breakpoint)),
     counts: Some("signals"),
     arm: |probe, params| {

@@ -1,5 +1,7 @@
 //! The store to a page that others share.
 
+use tollgate_model::Boundary::{Exception, KernelAllocation, KernelCode, KernelEntry, PageFault, Tlb};
+
 use crate::probe::{PLAIN, Probe};
 
 use super::handler;
@@ -12,6 +14,7 @@ const MOST: usize = 256;
 pub(super) static PROBE: Probe = Probe {
     name: "traps/cow-fault",
     operation: "One store to a page of a private file mapping that was only read so far, which the kernel copies.",
+    crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb, KernelAllocation],
     timed: |_| SMALL,
     counts: Some("minor faults"),
     arm: |probe, params| {

@@ -1,5 +1,7 @@
 //! The division by zero.
 
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -19,6 +21,7 @@ handler! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/divide",
     operation: "One DIV by zero (#DE) and the SIGFPE handler that counts it and steps over it.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("div", TimedLoop::Long(divide)),
     counts: Some("signals"),
     arm: |probe, params| {

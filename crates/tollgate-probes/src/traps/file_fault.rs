@@ -1,5 +1,7 @@
 //! The first touch of a file's page that is in memory already (lmbench, lat_pagefault).
 
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Refusal, Timed, TimedLoop};
 use crate::mapping::minor_faults;
@@ -22,6 +24,7 @@ const PAGES: usize = 1024;
 pub(super) static PROBE: Probe = Probe {
     name: "traps/file-fault",
     operation: "One load from a mapped file whose page is in memory but not mapped yet: one fault, however many pages it maps.",
+    crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
     timed: |_| Timed::once("mov", TimedLoop::Long(load)),
     counts: Some("minor faults"),
     arm: |probe, params| {

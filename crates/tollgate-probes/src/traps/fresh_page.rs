@@ -1,5 +1,7 @@
 //! Fresh memory made ready in three ways: what lowers the price of the first touch.
 
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, SystemCall, Tlb};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};
 use crate::mapping::HUGE;
@@ -32,6 +34,12 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/fresh-page",
     operation: "One 4 KiB page of fresh memory made ready: touched, populated by mmap(2) with 64 at a time, or within a huge page.",
+    crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, Tlb],
+    crossed_in: |params, boundary| match boundary {
+        SystemCall => word(params, "by") == "populate",
+        Exception | Tlb => word(params, "by") != "populate",
+        _ => true,
+    },
     timed: |params| match word(params, "by") {
         "populate" => Timed::once("syscall", TimedLoop::Long(populate)),
         "huge" => LARGE,

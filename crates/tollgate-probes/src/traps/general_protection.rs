@@ -1,5 +1,7 @@
 //! The privileged instruction.
 
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -19,6 +21,7 @@ handler! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/general-protection",
     operation: "One HLT outside the kernel (#GP) and the SIGSEGV handler that counts it and steps over it.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("hlt", TimedLoop::Long(halt)),
     counts: Some("signals"),
     arm: |probe, params| {

@@ -1,5 +1,7 @@
 //! The control of the published experiment: an instruction that the processor knows.
 
+use tollgate_model::Boundary::UserCode;
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -21,6 +23,7 @@ pub(super) const TEN: u64 = 10;
 pub(super) static PROBE: Probe = Probe {
     name: "traps/imul",
     operation: "One IMUL with its two operands loaded, ten in a row: the ground under an emulated instruction.",
+    crosses: &[UserCode],
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_products), instruction: "imul", times: TEN as usize },
     arm: |probe, params| {
         // SAFETY: the loop needs nothing from its context.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe, params, word};
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
 use tollgate_model::Params;
 
 use super::handler::{self, Handled, SIGNALS};
@@ -27,6 +28,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/invalid-opcode",
     operation: "One invalid opcode, ten in a row, that a SIGILL handler decodes, emulates as a power, and steps over.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     counts: Some("signals"),
     against: Some("traps/imul"),
     cases: || vec![Params::new(), params(&[("opcode", "ud1".into())])],

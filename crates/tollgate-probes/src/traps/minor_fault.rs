@@ -1,5 +1,7 @@
 //! The first touch of fresh memory.
 
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
+
 use crate::mapping::HUGE;
 use crate::probe::{PLAIN, Probe, each_word, word};
 
@@ -15,6 +17,7 @@ const MOST_HUGE: usize = 4;
 pub(super) static PROBE: Probe = Probe {
     name: "traps/minor-fault",
     operation: "One store to a page of anonymous memory that is not there yet, which the kernel finds and fills with zeros.",
+    crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
     timed: |params| if word(params, "page") == "thp" { LARGE } else { SMALL },
     counts: Some("minor faults"),
     cases: || each_word("page", &["4k", "thp"]),

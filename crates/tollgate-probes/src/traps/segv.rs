@@ -1,5 +1,7 @@
 //! The store to a page that may only be read (lmbench, lat_sig prot).
 
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
+
 use crate::bench::{Around, Context, Loop, Refusal, Timed};
 use crate::probe::{PLAIN, Probe, each_word, word};
 
@@ -25,6 +27,8 @@ const MOST: usize = 256;
 pub(super) static PROBE: Probe = Probe {
     name: "traps/segv",
     operation: "One store to a read-only page (#PF) and the SIGSEGV handler that steps over it, or makes the page writable.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy, SystemCall],
+    crossed_in: |params, boundary| boundary != SystemCall || word(params, "repair") == "mprotect",
     timed: |_| SMALL,
     counts: Some("signals"),
     cases: || each_word("repair", &["skip", "mprotect"]),

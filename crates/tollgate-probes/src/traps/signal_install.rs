@@ -1,5 +1,7 @@
 //! The installation of a handler (lmbench, lat_sig install).
 
+use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall, UserCopy};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -21,6 +23,7 @@ handler! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/signal-install",
     operation: "One rt_sigaction(2) that installs a handler for SIGUSR1.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigaction)),
     arm: |probe, params| {
         let Action { handler, flags, restorer, mask } = Action::of(count);

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SignalSend, SystemCall, UserCopy};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -21,6 +23,7 @@ handler! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/signal-self",
     operation: "One SIGUSR1 by tgkill(2) to the thread itself and the handler that counts it.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, Signal, SignalSend, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(tgkill)),
     counts: Some("signals"),
     arm: |probe, params| {

@@ -4,6 +4,8 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -30,6 +32,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/sigreturn",
     operation: "One rt_sigreturn(2) that puts back all registers from a signal frame: the second half of a signal.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigreturn)),
     counts: Some("returns"),
     arm: |probe, params| {

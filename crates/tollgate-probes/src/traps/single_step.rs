@@ -1,5 +1,7 @@
 //! The single step.
 
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -20,6 +22,7 @@ handler! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/single-step",
     operation: "One instruction run with the trap flag set (#DB) and the SIGTRAP handler that counts it and clears the flag.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("popfq", TimedLoop::Long(step)),
     counts: Some("signals"),
     arm: |probe, params| {

@@ -8,6 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
+use tollgate_model::Boundary::{
+    ContextSwitch, Exception, KernelCode, KernelEntry, PageFault, SystemCall, UserCopy, WakeUp,
+};
+
 use crate::bench::timed::timed_loop;
 use crate::bench::{Around, Context, Loop, Refusal, Timed, TimedLoop};
 use crate::probe::{PLAIN, Probe};
@@ -37,6 +41,7 @@ timed_loop! {
 pub(super) static PROBE: Probe = Probe {
     name: "traps/userfaultfd",
     operation: "One load from a missing page that a thread on the same processor is told of by userfaultfd(2) and fills by UFFDIO_COPY.",
+    crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, UserCopy, ContextSwitch, WakeUp],
     timed: |_| Timed::once("mov", TimedLoop::Long(load)),
     counts: Some("events"),
     arm: |probe, params| {

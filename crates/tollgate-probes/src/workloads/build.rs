@@ -2,20 +2,47 @@
 
 use std::path::PathBuf;
 
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, BlockRead, ContextSwitch, Exec, FileSystem, IdleExit, KernelAllocation, KernelCode,
+    KernelEntry, MemoryAccess, PageCache, PageFault, PathLookup, ProcessCreation, ProcessExit, ReadAhead,
+    SystemCall, UserCopy, WakeUp,
+};
 use tollgate_model::{ParamValue, Params};
 
 use crate::bench::{Errand, Refusal, Timed};
 use crate::probe::{PLAIN, Probe, number, params};
 
-use super::cases;
 use super::command::{Command, Step, Stop, failed, first_line, on_files};
 use super::ground::Ground;
 use super::source::PROGRAM;
 use super::work::{Program, Work};
+use super::{cases, crossed_in};
 
 pub(super) static PROBE: Probe = Probe {
     name: "workloads/build",
     operation: "One build of a source tree by make and cc, a compiler at a time or one for each processor.",
+    crosses: &[
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        ProcessCreation,
+        AddressSpaceCopy,
+        Exec,
+        ProcessExit,
+        KernelAllocation,
+        ContextSwitch,
+        WakeUp,
+        PageFault,
+        PathLookup,
+        PageCache,
+        FileSystem,
+        MemoryAccess,
+        BlockRead,
+        ReadAhead,
+        IdleExit,
+    ],
+    crossed_in,
     timed: |_| Timed::Whole("make -j"),
     cases: || cases(&[params(&[("jobs", 1.into())]), params(&[("jobs", "all".into())])]),
     ..PLAIN

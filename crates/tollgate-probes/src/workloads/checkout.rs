@@ -4,6 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use tollgate_model::Boundary::{
+    BlockRead, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, PageFault, PathLookup, ReadAhead,
+    SystemCall, UserCopy,
+};
 use tollgate_model::Params;
 
 use crate::bench::{Errand, Timed};
@@ -14,11 +18,25 @@ use super::digest::{Digest, files};
 use super::ground::Ground;
 use super::source::Version;
 use super::work::{Program, Work};
-use super::{cases, history};
+use super::{cases, crossed_in, history};
 
 pub(super) static PROBE: Probe = Probe {
     name: "workloads/checkout",
     operation: "One git checkout of the second tag of a history, from a clean tree at the first.",
+    crosses: &[
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        PathLookup,
+        PageCache,
+        FileSystem,
+        PageFault,
+        BlockRead,
+        ReadAhead,
+        IdleExit,
+    ],
+    crossed_in,
     timed: |_| Timed::Whole("git checkout"),
     cases: || cases(&[Params::new()]),
     ..PLAIN

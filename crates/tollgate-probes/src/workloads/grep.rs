@@ -4,20 +4,35 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
+use tollgate_model::Boundary::{
+    BlockRead, IdleExit, KernelCode, KernelEntry, PageCache, PathLookup, ReadAhead, SystemCall, UserCopy,
+};
 use tollgate_model::Params;
 
 use crate::bench::{Errand, Timed};
 use crate::probe::{PLAIN, Probe};
 
-use super::cases;
 use super::command::{Command, Step, failed, on_files};
 use super::ground::Ground;
 use super::source::MARK;
 use super::work::{Program, Work};
+use super::{cases, crossed_in};
 
 pub(super) static PROBE: Probe = Probe {
     name: "workloads/grep",
     operation: "One grep -rn through the source tree for an expression that a few hundred lines match.",
+    crosses: &[
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        PathLookup,
+        PageCache,
+        BlockRead,
+        ReadAhead,
+        IdleExit,
+    ],
+    crossed_in,
     timed: |_| Timed::Whole("grep -rn"),
     cases: || cases(&[Params::new()]),
     ..PLAIN

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use tollgate_model::Boundary::{self, BlockRead, IdleExit, ReadAhead};
 use tollgate_model::Params;
 
 use crate::probe::{self, Chosen, Commands, Means, Probe, Suite, word};
@@ -48,6 +49,14 @@ const READY: [(&Probe, work::Ready); 5] = [
     (&unpack::PROBE, unpack::ready),
     (&grep::PROBE, grep::ready),
 ];
+
+/// For [`Probe::crossed_in`]: storage is read where pages are out of memory.
+fn crossed_in(params: &Params, boundary: Boundary) -> bool {
+    match boundary {
+        BlockRead | ReadAhead | IdleExit => word(params, "cache") == "cold",
+        _ => true,
+    }
+}
 
 /// The time for a tree of each size that is worked on.
 fn usual_time(cases: &[Chosen]) -> Duration {

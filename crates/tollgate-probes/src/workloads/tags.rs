@@ -4,19 +4,37 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
+use tollgate_model::Boundary::{
+    BlockRead, IdleExit, KernelCode, KernelEntry, MemoryAccess, PageCache, PageFault, PathLookup, ReadAhead,
+    SystemCall, UserCopy,
+};
 use tollgate_model::Params;
 
 use crate::bench::{Errand, Refusal, Timed};
 use crate::probe::{PLAIN, Probe};
 
-use super::cases;
 use super::command::{Command, Step, failed, is_here, on_files};
 use super::ground::Ground;
 use super::work::{Program, Work};
+use super::{cases, crossed_in};
 
 pub(super) static PROBE: Probe = Probe {
     name: "workloads/tags",
     operation: "One table of all definitions in a source tree, by Universal Ctags, or by cscope where that is not here.",
+    crosses: &[
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        PathLookup,
+        PageCache,
+        PageFault,
+        MemoryAccess,
+        BlockRead,
+        ReadAhead,
+        IdleExit,
+    ],
+    crossed_in,
     timed: |_| Timed::Whole("ctags -R"),
     cases: || cases(&[Params::new()]),
     ..PLAIN

@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+use tollgate_model::Boundary::{
+    BlockRead, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, PathLookup, ReadAhead, SystemCall,
+    UserCopy,
+};
 use tollgate_model::Params;
 
 use crate::bench::{Errand, Timed};
@@ -10,11 +14,24 @@ use crate::probe::{PLAIN, Probe};
 use super::command::{Command, Step, on_files};
 use super::ground::Ground;
 use super::work::{Program, Work};
-use super::{archive, cases};
+use super::{archive, cases, crossed_in};
 
 pub(super) static PROBE: Probe = Probe {
     name: "workloads/unpack",
     operation: "One tar -x of an archive of the source tree, not compressed, into an empty directory.",
+    crosses: &[
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        PathLookup,
+        PageCache,
+        FileSystem,
+        BlockRead,
+        ReadAhead,
+        IdleExit,
+    ],
+    crossed_in,
     timed: |_| Timed::Whole("tar -x"),
     cases: || cases(&[Params::new()]),
     ..PLAIN

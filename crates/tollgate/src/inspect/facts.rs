@@ -1,4 +1,4 @@
-//! `tollgate inspect`: every fact of a place, grouped by subject, with its source and what it is known to move.
+//! `tollgate inspect`: every fact of a place, grouped by subject, with its source and what it is known to affect.
 
 mod capturing;
 mod chosen;

@@ -1,12 +1,13 @@
-//! What differs between places: the prices, and the facts that are known to move those that differ.
+//! What differs between places: the prices, and the facts that are known to affect those that differ.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tollgate_model::compare::{FactDifference, Row, Verdict};
-use tollgate_model::{Case, Fact, Unit};
+use tollgate_model::{Case, Effect, Fact, Unit};
 use tollgate_report::page::{Table, Text};
 
 use super::subject::Subject;
+use crate::causes;
 use crate::compare::{Compared, Sides};
 use crate::figures;
 use crate::trace::blame::Held;
@@ -78,7 +79,7 @@ pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
             if let Some((row, sides, ratio)) = largest {
                 let likewise = rows.len() - 1;
                 let sentence = sentence(&base.name, &other.name, (row, *sides, *ratio), likewise);
-                let by = known_movers(&difference.compared.comparison.facts, &row.case);
+                let by = known_causes(&difference.compared.comparison.facts, &row.case);
                 found.push((size(*ratio), format!("{sentence}{by}")));
             }
         }
@@ -144,28 +145,28 @@ fn sentence(base: &str, other: &str, (row, sides, ratio): (&Row, Sides, f64), li
     format!("{} {what}: {here} against {there}{span}.{more}", row.case)
 }
 
-/// The facts that differ and are known to move this price, where they are few enough to say something.
-fn known_movers(facts: &[FactDifference], case: &Case) -> String {
+/// The facts that differ and are known to affect this case, where they are few enough to say something.
+fn known_causes(facts: &[FactDifference], case: &Case) -> String {
     const FEW: usize = 4;
     let names: Vec<&str> = facts
         .iter()
         .filter(|fact| has_value(&fact.base) && has_value(&fact.other))
         .filter(|fact| {
-            tollgate_inspect::movers(&fact.name)
-                .is_some_and(|moves| is_moved(moves, &case.probe) && !is_general(moves))
+            tollgate_inspect::effect(&fact.name)
+                .is_some_and(|effect| !effect.is_general() && causes::reaches(effect, case))
         })
         .map(|fact| fact.name.as_str())
         .collect();
     match names.as_slice() {
         [] => String::new(),
         names if names.len() > FEW => format!(
-            " {} facts that differ are known to move it, {} among them.",
+            " {} facts that differ are known to affect it, {} among them.",
             names.len(),
             names[..2].join(" and ")
         ),
-        [one] => format!(" {one} differs, which is known to move it."),
+        [one] => format!(" {one} differs, which is known to affect it."),
         [before @ .., last] => {
-            format!(" {} and {last} differ, which are known to move it.", before.join(", "))
+            format!(" {} and {last} differ, which are known to affect it.", before.join(", "))
         }
     }
 }
@@ -174,7 +175,7 @@ fn has_value(fact: &Option<Fact>) -> bool {
     fact.as_ref().is_some_and(|fact| fact.value().is_some())
 }
 
-/// The facts that differ, ordered by how many of the prices that they are known to move have moved.
+/// The facts that differ, ordered by how many of the cases that they are known to affect differ.
 pub fn facts(subjects: &[Subject], differences: &[Difference]) -> Vec<Table> {
     if differences.is_empty() {
         return Vec::new();
@@ -191,11 +192,12 @@ pub fn facts(subjects: &[Subject], differences: &[Difference]) -> Vec<Table> {
     let mut ranked: Vec<(Reach, &str)> =
         names.into_iter().map(|name| (Reach::of(name, differences), name)).collect();
     tollgate_model::sort::by(&mut ranked, |(a, _), (b, _)| b.rank().total_cmp(&a.rank()));
-    let (moving, others): (Vec<_>, Vec<_>) = ranked.into_iter().partition(|(reach, _)| reach.moves.is_some());
+    let (affecting, others): (Vec<_>, Vec<_>) =
+        ranked.into_iter().partition(|(reach, _)| reach.effect.is_some());
     let row = |(reach, name): &(Reach, &str)| {
         let values = subjects.iter().map(|subject| value(subject.run.environment.get(*name)));
-        let moves = reach.moves.map(|_| Text::from(reach.in_words()));
-        std::iter::once(Text::new(name)).chain(values).chain(moves).collect()
+        let affects = reach.effect.map(|effect| Text::from(reach.in_words(effect)));
+        std::iter::once(Text::new(name)).chain(values).chain(affects).collect()
     };
     let head = |last: Option<&str>| {
         let places = subjects.iter().map(|subject| Text::label(&subject.name));
@@ -209,13 +211,13 @@ pub fn facts(subjects: &[Subject], differences: &[Difference]) -> Vec<Table> {
     };
     /// Further ones are folded.
     const FIRST: usize = 12;
-    let (first, rest) = moving.split_at(moving.len().min(FIRST));
+    let (first, rest) = affecting.split_at(affecting.len().min(FIRST));
     let tables = [
-        table("Facts that differ and are known to move prices".to_owned(), true, Some("moves"), first),
+        table("Facts that differ and are known to affect a latency".to_owned(), true, Some("affects"), first),
         table(
-            format!("{} more that differ and are known to move prices", rest.len()),
+            format!("{} more that differ and are known to affect a latency", rest.len()),
             false,
-            Some("moves"),
+            Some("affects"),
             rest,
         ),
         table(format!("{} more facts that differ", others.len()), false, None, &others),
@@ -233,134 +235,69 @@ fn value(fact: Option<&Fact>) -> Text {
     }
 }
 
-/// Of the prices that a fact is known to move, how many there are and how many moved.
+/// Of the cases that a fact is known to affect, how many there are and how many differ.
 struct Reach {
-    moves: Option<&'static str>,
+    effect: Option<&'static Effect>,
     all: usize,
-    moved: usize,
+    differing: usize,
     /// Its value is known in all places that differ.
     is_known: bool,
 }
 
 impl Reach {
     fn of(name: &str, differences: &[Difference]) -> Self {
-        let moves = tollgate_inspect::movers(name);
-        let (mut all, mut moved) = (0, 0);
+        let effect = tollgate_inspect::effect(name);
+        let (mut all, mut differing) = (0, 0);
         for row in differences.iter().flat_map(|difference| &difference.compared.comparison.rows) {
-            if moves.is_some_and(|moves| is_moved(moves, &row.case.probe)) {
+            if effect.is_some_and(|effect| causes::reaches(effect, &row.case)) {
                 all += 1;
-                moved += usize::from(row.verdict.is_difference());
+                differing += usize::from(row.verdict.is_difference());
             }
         }
         let of_name = differences.iter().flat_map(|difference| &difference.compared.comparison.facts);
         let is_known = of_name
             .filter(|fact| fact.name == name)
             .all(|fact| has_value(&fact.base) && has_value(&fact.other));
-        Self { moves, all, moved, is_known }
+        Self { effect, all, differing, is_known }
     }
 
-    /// The larger, the more of what it reaches has moved; of equal ones, the more there is of it.
+    /// The larger, the more of what it reaches differs; of equal ones, the more there is of it.
     fn rank(&self) -> f64 {
-        let share = self.moved as f64 / self.all.max(1) as f64;
-        // Where nothing moved, what both places know comes before what one of them hides.
+        let share = self.differing as f64 / self.all.max(1) as f64;
+        // Where nothing differs, what both places know comes before what one of them hides.
         let known = if self.is_known { 1e-9 } else { 0.0 };
-        share + self.moved as f64 * 1e-6 + known
+        share + self.differing as f64 * 1e-6 + known
     }
 
-    fn in_words(&self) -> String {
-        let moves = self.moves.unwrap_or_default();
+    fn in_words(&self, effect: &Effect) -> String {
         match self.all {
-            0 => format!("{moves}. None of these prices was measured in both."),
-            all => format!("{moves}. {} of {all} such prices moved.", self.moved),
+            0 => format!("{effect}. No case that it affects was measured in both."),
+            all => format!("{effect}. {} of {all} such cases differ.", self.differing),
         }
     }
-}
-
-/// What the first words of a sentence on what a fact moves are about, by probe; a fact that moves what no probe measures
-/// moves nothing here.
-const REACHES: [(&str, &[&str]); 30] = [
-    ("every price", &[""]),
-    ("everything that enters", ENTRY),
-    ("kernel e", ENTRY),
-    ("system call", ENTRY),
-    ("every system call", ENTRY),
-    ("calls that allocate", &["processes/", "files/open", "files/create"]),
-    ("32-bit", &["gates/int80", "gates/compat"]),
-    ("int 0x80", &["gates/int80", "gates/compat"]),
-    ("clocks", &["gates/vdso", "gates/syscall-clock", "gates/rdtsc"]),
-    ("getcpu", &["gates/vdso-getcpu"]),
-    ("trap", &["traps/"]),
-    ("CPUID", &["gates/vm-exit"]),
-    ("page fault", FAULTS),
-    ("writes to merged pages", FAULTS),
-    ("signals", &["traps/signal", "traps/sigreturn", "traps/breakpoint", "traps/segv"]),
-    ("lines", &["lines/"]),
-    ("memory", &["lines/latency", "lines/thrash"]),
-    ("locks", &["locks/"]),
-    ("split locks", &["traps/alignment"]),
-    ("context switch", SWITCHES),
-    ("switches", SWITCHES),
-    ("waking another processor", SWITCHES),
-    ("interrupts between processors", SWITCHES),
-    ("indirect calls", ENTRY),
-    ("fork", &["processes/"]),
-    ("executing", &["processes/exec", "processes/fork-exec", "processes/posix-spawn", "processes/shell"]),
-    ("whether a large process can fork", &["processes/fork"]),
-    ("files", &["files/"]),
-    ("fsync", &["files/fsync", "files/fdatasync", "files/small-file"]),
-    ("copies to and from user memory", &["files/read", "files/write"]),
-];
-
-const ENTRY: &[&str] = &[
-    "gates/syscall",
-    "gates/seccomp",
-    "gates/user-dispatch",
-    "gates/speculation",
-    "gates/io-uring",
-    "gates/int80",
-    "gates/compat",
-    "traps/",
-];
-const FAULTS: &[&str] =
-    &["traps/minor-fault", "traps/cow-fault", "traps/file-fault", "traps/fresh-page", "traps/userfaultfd"];
-const SWITCHES: &[&str] =
-    &["processes/switch", "processes/ring", "locks/handover", "locks/producer-consumer"];
-
-/// Whether what a fact is known to move, in a sentence whose first words say what, is a probe's price.
-fn is_moved(moves: &str, probe: &str) -> bool {
-    let about = moves.split(':').next().unwrap_or_default();
-    let reaches = REACHES.iter().filter(|(words, _)| about.contains(words));
-    reaches.flat_map(|(_, probes)| *probes).any(|start| probe.starts_with(start))
-}
-
-/// Whether a fact is known to move everything, so that it explains nothing.
-fn is_general(moves: &str) -> bool {
-    moves.split(':').next().unwrap_or_default().contains("every price")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_fact_reaches_what_its_sentence_names() {
-        let pti = "kernel entry: two writes of CR3 on each crossing, and without PCID an empty TLB";
-        assert!(
-            is_moved(pti, "gates/syscall") && !is_moved(pti, "gates/call") && !is_moved(pti, "files/read")
-        );
-        let files = "uncached reads, direct reads and writes, and fsync of files: they wait for the device";
-        assert!(is_moved(files, "files/fsync") && !is_moved(files, "gates/syscall"));
-        let every = "every price in time: processors are not run faster";
-        assert!(is_moved(every, "lines/latency") && is_general(every));
-        assert!(!is_moved("RDRAND and RDSEED: each locks the bus while it reads", "gates/syscall"));
+    fn differing(name: &str) -> FactDifference {
+        let known = |value: &str| Some(Fact::known(value, "a file"));
+        FactDifference { name: name.to_owned(), base: known("one"), other: known("another") }
     }
 
     #[test]
-    fn what_facts_reach_are_probes() {
-        let known: Vec<&str> =
-            tollgate_probes::SUITES.iter().flat_map(|suite| suite.probes).map(|probe| probe.name).collect();
-        for start in REACHES.iter().flat_map(|(_, probes)| *probes) {
-            assert!(known.iter().any(|probe| probe.starts_with(start)), "{start}");
-        }
+    fn a_sentence_names_the_facts_that_affect_what_the_benchmark_crosses() {
+        // A general fact such as the governor is named in no sentence.
+        let facts = ["mitigation.pti", "power.governor", "clocksource.current"].map(differing);
+        let said = |probe: &str| known_causes(&facts, &Case::plain(probe));
+        assert_eq!(said("gates/syscall"), " mitigation.pti differs, which is known to affect it.");
+        assert_eq!(
+            said("gates/syscall-clock"),
+            " mitigation.pti and clocksource.current differ, which are known to affect it."
+        );
+        assert_eq!(said("lines/latency"), "");
+        assert_eq!(said("locks/uncontended"), "");
+        assert_eq!(said("gates/of-another-version"), "");
     }
 }

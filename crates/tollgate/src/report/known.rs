@@ -1,8 +1,8 @@
-//! The facts of the places: those that set prices first, those that are not known with the reason.
+//! The facts of the places: those that affect a boundary first, those that are not known with the reason.
 
 use std::collections::HashSet;
 
-use tollgate_model::Fact;
+use tollgate_model::{Effect, Fact};
 use tollgate_report::page::{Facts, Table, Text};
 
 use super::differences::Difference;
@@ -24,20 +24,20 @@ pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Facts> {
     let shared: Vec<(&String, &Fact)> =
         environment.filter(|(name, _)| !differing.contains(name.as_str())).collect();
     let everywhere = if is_comparison { " in all places, as in the base" } else { "" };
-    let mut movers =
-        table(format!("Known to move prices{everywhere}"), &["fact", "value", "read from", "moves"]);
+    let mut causes =
+        table(format!("Known to affect a latency{everywhere}"), &["fact", "value", "read from", "affects"]);
     let mut others = table(String::new(), &["fact", "value", "read from"]);
-    let mut unknown = table(String::new(), &["fact", "why it is not known", "moves"]);
+    let mut unknown = table(String::new(), &["fact", "why it is not known", "affects"]);
     for (name, fact) in shared {
-        let moves = tollgate_inspect::movers(name);
+        let effect = tollgate_inspect::effect(name).map(Effect::to_string);
         match fact {
             Fact::Known { value, source } => {
                 let mut row =
                     vec![Text::new(name), Text::cut(&value.to_string(), MOST), Text::cut(source, MOST)];
-                match moves {
-                    Some(moves) => {
-                        row.push(moves.into());
-                        movers.rows.push(row);
+                match effect {
+                    Some(effect) => {
+                        row.push(effect.into());
+                        causes.rows.push(row);
                     }
                     None => others.rows.push(row),
                 }
@@ -46,17 +46,17 @@ pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Facts> {
                 unknown.rows.push(vec![
                     Text::new(name),
                     Text::cut(&why.to_string(), MOST),
-                    moves.unwrap_or_default().into(),
+                    effect.unwrap_or_default().into(),
                 ]);
             }
         }
     }
-    movers.is_open = !is_comparison;
+    causes.is_open = !is_comparison;
     others.caption =
-        format!("{} facts that are not known to move a price{everywhere}", others.rows.len()).into();
+        format!("{} facts that are not known to affect a latency{everywhere}", others.rows.len()).into();
     unknown.caption =
         format!("{} facts that are not known{everywhere}, with the reason", unknown.rows.len()).into();
-    let tables = [movers, others, unknown].into_iter().filter(|table| !table.rows.is_empty()).collect();
+    let tables = [causes, others, unknown].into_iter().filter(|table| !table.rows.is_empty()).collect();
     vec![Facts { place: None, tables }]
 }
 

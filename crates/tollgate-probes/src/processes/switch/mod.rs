@@ -4,6 +4,10 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use tollgate_model::Boundary::{
+    CacheLine, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, KernelEntry, SystemCall,
+    UserCopy, WakeUp,
+};
 use tollgate_model::Params;
 
 use crate::bench::clock::{Clock, Span};
@@ -32,6 +36,23 @@ pub(super) static PROBE: Probe = Probe {
     name: "processes/switch",
     operation: "One one-way switch between two threads that hand a token back and forth and sleep until it returns, \
                 the calls that hand it over included; by yield there is no token and both are always runnable.",
+    crosses: &[
+        ContextSwitch,
+        WakeUp,
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        CacheLine,
+        InterProcessorInterrupt,
+        IdleExit,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        WakeUp => word(params, "by") != "yield",
+        UserCopy => matches!(word(params, "by"), "eventfd" | "pipe"),
+        CacheLine | InterProcessorInterrupt | IdleExit => word(params, "placement") == "other-cpu",
+        _ => true,
+    },
     timed: |params| {
         let (code, times) = match word(params, "by") {
             "futex" => (futex::LOOP, 2),

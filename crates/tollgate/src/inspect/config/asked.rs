@@ -1,4 +1,4 @@
-//! How much was asked for: what moves prices, certain areas, or everything.
+//! How much was asked for: what affects latencies, certain areas, or everything.
 
 use tollgate_kconfig::{AREAS, Area};
 
@@ -41,12 +41,12 @@ impl Asked {
         self.areas.iter().any(|meant| meant.name == area.name)
     }
 
-    /// Whether each option is to be shown, or only those that move prices.
+    /// Whether each option is to be shown, or only those that affect latencies.
     pub fn every_option(&self) -> bool {
         self.every_option
     }
 
-    /// Whether it is to be said why an option moves prices.
+    /// Whether it is to be said how an option affects latencies.
     pub fn explained(&self) -> bool {
         self.explained
     }

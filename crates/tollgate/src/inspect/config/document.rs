@@ -84,7 +84,7 @@ struct InArea {
     counts: Counted,
 }
 
-/// An option that moves prices, offered or not.
+/// An option that affects a boundary, offered or not.
 #[derive(Serialize)]
 struct Moving<'a> {
     option: &'a str,
@@ -96,7 +96,8 @@ struct Moving<'a> {
 
 #[derive(Serialize)]
 struct Moves {
-    prices: &'static str,
+    /// The boundaries that it affects.
+    prices: String,
     why: &'static str,
     source: &'static str,
 }
@@ -177,11 +178,11 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Every option that is known to move prices, with what it is here.
+/// Every option that is known to affect a latency, with what it is here.
 fn moving<'a>(configuration: &'a Configuration, asked: &Asked) -> Vec<Moving<'a>> {
     let mut moving = Vec::new();
     for area in asked.areas() {
-        for entry in area.entries.iter().filter(|entry| entry.moves.is_some()) {
+        for entry in area.entries.iter().filter(|entry| entry.affects.is_some()) {
             let names = std::iter::once(&entry.name).chain(entry.formerly);
             let value = names.filter_map(|name| configuration.value(name)).next();
             let value = value.map(ToString::to_string);
@@ -199,8 +200,9 @@ fn moving<'a>(configuration: &'a Configuration, asked: &Asked) -> Vec<Moving<'a>
 
 impl Moves {
     fn of(entry: Option<&Entry>) -> Option<Self> {
-        let moves = entry?.moves?;
-        Some(Self { prices: moves.prices, why: moves.why, source: moves.source })
+        let affects = entry?.affects?;
+        let effect = affects.effect;
+        Some(Self { prices: effect.reach.to_string(), why: effect.how, source: affects.source })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::table::{Look, Table, heading, paragraph};
 const LETTERS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
 /// So few that differ in an area are shown though they move no prices.
 const FEW: usize = 10;
-/// So few that move prices fit on a page with their reasons.
+/// So few that affect latencies fit on a page with their reasons.
 const FEW_REASONS: usize = 20;
 
 /// Everything in which they differ.
@@ -30,10 +30,10 @@ pub fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {
         text.push_str(&paragraph(what, width, ""));
         return text;
     }
-    let (moving, others): (Vec<&Difference>, Vec<&Difference>) =
-        differences.iter().partition(|it| it.entry.is_some_and(|entry| entry.moves.is_some()));
+    let (affecting, others): (Vec<&Difference>, Vec<&Difference>) =
+        differences.iter().partition(|it| it.entry.is_some_and(|entry| entry.affects.is_some()));
     text.push('\n');
-    text.push_str(&of_prices(chosen, &moving, asked, width));
+    text.push_str(&of_prices(chosen, &affecting, asked, width));
     text.push_str(&of_others(chosen, &others, asked, width));
     text.push('\n');
     text.push_str(&paragraph("y built in, m module, n off, - not offered by that kernel", width, ""));
@@ -97,11 +97,11 @@ fn counts(
     text
 }
 
-/// What moves prices.
-fn of_prices(chosen: &[Chosen], moving: &[&Difference], asked: &Asked, width: usize) -> String {
+/// What affects latencies.
+fn of_prices(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, width: usize) -> String {
     let (shown, offered): (Vec<&Difference>, Vec<&Difference>) =
-        moving.iter().partition(|it| asked.every_option() || it.kind == Kind::Set);
-    let mut text = heading("What of it moves the prices", width);
+        affecting.iter().partition(|it| asked.every_option() || it.kind == Kind::Set);
+    let mut text = heading("What of it affects latencies", width);
     match shown.as_slice() {
         [] => text.push_str(&paragraph("Nothing that is known to.", width, "")),
         shown => {
@@ -109,7 +109,7 @@ fn of_prices(chosen: &[Chosen], moving: &[&Difference], asked: &Asked, width: us
             text.push_str(&table(chosen, shown, explained).render(width));
             if !explained {
                 text.push_str(&paragraph(
-                    "--explain says which prices each of them moves and why.",
+                    "--explain says which boundaries each of them affects and how.",
                     width,
                     "",
                 ));
@@ -123,7 +123,7 @@ fn of_prices(chosen: &[Chosen], moving: &[&Difference], asked: &Asked, width: us
     text
 }
 
-/// What does not move prices, area by area; where it is too much, how much it is.
+/// What affects no latency, area by area; where it is too much, how much it is.
 fn of_others(chosen: &[Chosen], others: &[&Difference], asked: &Asked, width: usize) -> String {
     let mut shown: Vec<&Difference> = Vec::new();
     let mut hidden = Vec::new();

@@ -1,4 +1,4 @@
-//! What in one configuration moves the prices: in short area by area, or with the reasons.
+//! What in one configuration affects latencies: in short area by area, or with the reasons.
 
 use std::collections::BTreeMap;
 
@@ -21,24 +21,24 @@ pub type Options<'a> = BTreeMap<&'a str, &'a Value>;
 /// Names by area.
 type ByArea = Vec<(&'static Area, Vec<&'static str>)>;
 
-/// The entries that move prices of an area, those that are on apart.
+/// The entries of an area that affect a latency, those that are on apart.
 struct InArea {
     area: &'static Area,
     on: Vec<&'static Entry>,
     others: Vec<&'static Entry>,
 }
 
-/// What moves prices: what is on, then what is off and what is not offered, by name.
+/// What affects latencies: what is on, then what is off and what is not offered, by name.
 pub fn moving(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -> String {
     let areas: Vec<InArea> = asked.areas().iter().map(|area| in_area(area, options)).collect();
-    let mut text = heading("What in it moves the prices", width);
+    let mut text = heading("What in it affects latencies", width);
     text.push_str(&match asked.explained() {
         true => reasons(&areas, options, given, width),
         false => names(&areas, options, given, width),
     });
     text.push_str(&others(&areas, options, asked, width));
     if !asked.explained() {
-        let more = "--explain says which prices each of them moves and why, --area NAME lists an area one by \
+        let more = "--explain says which boundaries each of them affects and how, --area NAME lists an area one by \
              one, --all everything.";
         text.push('\n');
         text.push_str(&paragraph(more, width, ""));
@@ -47,8 +47,9 @@ pub fn moving(options: &Options, given: &[Overridden], asked: &Asked, width: usi
 }
 
 fn in_area(area: &'static Area, options: &Options) -> InArea {
-    let moving = area.entries.iter().filter(|entry| entry.moves.is_some());
-    let (on, others) = moving.partition(|entry| options.get(entry.name).is_some_and(|value| value.is_on()));
+    let affecting = area.entries.iter().filter(|entry| entry.affects.is_some());
+    let (on, others) =
+        affecting.partition(|entry| options.get(entry.name).is_some_and(|value| value.is_on()));
     InArea { area, on, others }
 }
 
@@ -122,7 +123,7 @@ fn others(areas: &[InArea], options: &Options, asked: &Asked, width: usize) -> S
     for (why, areas) in by_reason.iter().filter(|(_, areas)| !areas.is_empty()) {
         let number: usize = areas.iter().map(|(_, names)| names.len()).sum();
         let list = match why == &NOT_OFFERED && number > MOST_LACKING {
-            true => format!("{number} that are known to move prices"),
+            true => format!("{number} that are known to affect latencies"),
             false => listed(areas, asked.explained()),
         };
         if ["off", NOT_OFFERED].contains(why) {

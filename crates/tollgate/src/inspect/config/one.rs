@@ -1,4 +1,4 @@
-//! One configuration: what in it moves the prices, and its counts by area.
+//! One configuration: what in it affects latencies, and its counts by area.
 
 use std::collections::BTreeMap;
 
@@ -69,9 +69,9 @@ fn every(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -
     for area in asked.areas() {
         let Some(options) = by_area.get(area.name) else { continue };
         table.heading(area.name);
-        let (moving, others): (Vec<_>, Vec<_>) =
-            options.iter().partition(|(name, _)| entry_of(area, name).is_some_and(|it| it.moves.is_some()));
-        for (name, value) in moving.into_iter().chain(others) {
+        let (affecting, others): (Vec<_>, Vec<_>) =
+            options.iter().partition(|(name, _)| entry_of(area, name).is_some_and(|it| it.affects.is_some()));
+        for (name, value) in affecting.into_iter().chain(others) {
             row(&mut table, name, Some(value), entry_of(area, name), given);
         }
     }
@@ -86,7 +86,7 @@ fn entry_of(area: &Area, name: &str) -> Option<&'static Entry> {
 fn parameters(chosen: &Chosen, given: &[Overridden], width: usize) -> String {
     let sentence = match (&chosen.command_line, words::parameters(given).as_slice()) {
         (None, _) => "The command line of this kernel cannot be read.".to_owned(),
-        (Some(_), []) => "Its command line overrides none of the options that move prices.".to_owned(),
+        (Some(_), []) => "Its command line overrides none of the options that affect latencies.".to_owned(),
         (Some(_), parameters) => format!("Its command line overrides some: {}.", parameters.join(" ")),
     };
     paragraph(&sentence, width, "")

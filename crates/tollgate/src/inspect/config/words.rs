@@ -109,8 +109,8 @@ pub fn parameters(given: &[Overridden]) -> Vec<&str> {
 
 /// What is known of an option, in a sentence.
 pub fn told(entry: &Entry) -> Option<String> {
-    match (entry.moves, entry.about) {
-        (Some(moves), _) => Some(format!("{}: {}", moves.prices, moves.why)),
+    match (entry.affects, entry.about) {
+        (Some(affects), _) => Some(affects.effect.to_string()),
         (None, about) => about.map(str::to_owned),
     }
 }

@@ -26,7 +26,7 @@ struct Record<'a> {
     fact: &'a Fact,
     subject: &'a str,
     about: Option<&'static str>,
-    moves: Option<&'static str>,
+    moves: Option<String>,
 }
 
 impl<'a> Document<'a> {
@@ -40,7 +40,7 @@ impl<'a> Document<'a> {
                     fact,
                     subject: &group.subject,
                     about: spec.map(|spec| spec.about),
-                    moves: spec.and_then(|spec| spec.moves),
+                    moves: spec.and_then(|spec| spec.effect).map(|effect| effect.to_string()),
                 };
                 match name.strip_suffix(WHEN).and_then(|name| name.strip_suffix('.')) {
                     Some(name) if group.subject == NOW => moments.insert(name, record),

@@ -1,8 +1,8 @@
-//! The facts, for eyes: a subject each, what moves prices first, what is alike together, and what is not known
+//! The facts, for eyes: a subject each, what affects a boundary first, what is alike together, and what is not known
 //! at the end with its reason.
 
 use anstyle::Style;
-use tollgate_model::{Environment, Fact, FactValue};
+use tollgate_model::{Effect, Environment, Fact, FactValue};
 
 use super::Group;
 use super::reasons::reasons;
@@ -31,20 +31,20 @@ pub fn page(groups: &[Group], environment: &Environment, width: usize) -> String
 fn block(group: &Group, environment: &Environment, width: usize) -> String {
     let mut text = heading(&group.subject, width);
     let told = |fact: &Fact| fact.value().is_some();
-    let moves = |name: &str| tollgate_inspect::movers(name).is_some();
+    let affects = |name: &str| tollgate_inspect::effect(name).is_some();
     let (known, unknown): (Vec<_>, Vec<_>) = group.facts.iter().partition(|(_, fact)| told(fact));
     let (alike, single): (Vec<_>, Vec<_>) =
         known.into_iter().partition(|(name, fact)| kind(name, fact).is_some());
-    let (movers, others): (Vec<_>, Vec<_>) = single.into_iter().partition(|(name, _)| moves(name));
-    let names = movers.iter().chain(&others).map(|(name, _)| name.chars().count());
+    let (causes, others): (Vec<_>, Vec<_>) = single.into_iter().partition(|(name, _)| affects(name));
+    let names = causes.iter().chain(&others).map(|(name, _)| name.chars().count());
     let column = names.filter(|&name| name <= WIDEST_NAME && width >= NARROW).max().unwrap_or(0);
     let mut said = None;
-    for (name, fact) in movers.into_iter().chain(others) {
+    for (name, fact) in causes.into_iter().chain(others) {
         let differs = differs(name, fact, environment);
-        let moves = tollgate_inspect::movers(name);
-        // Members of a family move the same: once is enough.
-        let new = moves.filter(|_| moves != said);
-        said = moves;
+        let effect = tollgate_inspect::effect(name);
+        // Members of a family have the same effect: once is enough.
+        let new = effect.filter(|_| effect != said);
+        said = effect;
         text.push_str(&row((name, fact), differs, new, column, width));
     }
     for label in ["yes", "no", NOT_AFFECTED] {
@@ -62,9 +62,9 @@ fn block(group: &Group, environment: &Environment, width: usize) -> String {
 
 /// The value that a fact has in common with many others beside it, where nothing else is to be said of it.
 fn kind(name: &str, fact: &Fact) -> Option<&'static str> {
-    let moves = tollgate_inspect::movers(name).is_some();
+    let affects = tollgate_inspect::effect(name).is_some();
     match fact.value()? {
-        FactValue::Flag(flag) if name.starts_with("cpu.feature.") && !moves => {
+        FactValue::Flag(flag) if name.starts_with("cpu.feature.") && !affects => {
             Some(if *flag { "yes" } else { "no" })
         }
         FactValue::Text(text) if name.starts_with("mitigation.") && text == NOT_AFFECTED => {
@@ -95,11 +95,11 @@ fn common_source(facts: &[&(String, Fact)]) -> String {
     }
 }
 
-/// A name, its value and its source, and beneath them what it moves.
+/// A name, its value and its source, and beneath them what it affects.
 fn row(
     (name, fact): (&str, &Fact),
     differs: bool,
-    moves: Option<&str>,
+    effect: Option<&Effect>,
     column: usize,
     width: usize,
 ) -> String {
@@ -128,12 +128,12 @@ fn row(
         // A short value has its source beside it.
         if lines.peek().is_none() && used + 2 + source.chars().count() + 2 <= width {
             text.push_str(&format!("  {FAINT}[{source}]{FAINT:#}\n"));
-            return text + &influence(moves, None, width);
+            return text + &influence(effect, None, width);
         }
         text.push('\n');
     }
     lines.for_each(|line| text.push_str(&format!("{:pad$}{line}\n", "")));
-    text + &influence(moves, Some(&source), width)
+    text + &influence(effect, Some(&source), width)
 }
 
 /// Bytes and ticks are numbers too; only what is large in bytes is easier to read otherwise.
@@ -160,11 +160,11 @@ fn sized(bytes: i64) -> String {
     }
 }
 
-/// What a fact moves, and its source where that had no room above.
-fn influence(moves: Option<&str>, source: Option<&str>, width: usize) -> String {
+/// What a fact affects, and its source where that had no room above.
+fn influence(effect: Option<&Effect>, source: Option<&str>, width: usize) -> String {
     let mut text = String::new();
-    if let Some(moves) = moves {
-        text.push_str(&hanging(&format!("{DEEPER}moves "), moves, FAINT, width));
+    if let Some(effect) = effect {
+        text.push_str(&hanging(&format!("{DEEPER}affects "), &effect.to_string(), FAINT, width));
     }
     if let Some(source) = source {
         let source = format!("[{source}]");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_prices_comes_first_and_what_is_not_known_last() {
+    fn what_has_an_effect_comes_first_and_what_is_not_known_last() {
         let text = plain(
             &[
                 ("kernel.lsm", Fact::refused("/sys/kernel/security/lsm: Permission denied (os error 13)")),
@@ -228,7 +228,7 @@ mod tests {
         let expected = "\
 subject
   mitigation.meltdown  Mitigation: PTI  [/sys/meltdown]
-      moves kernel entry: PTI switches page tables at every crossing
+      affects kernel entry: PTI switches page tables at every crossing
   cpu.family           6  [CPUID.1:EAX]
   Not affected: mds, l1tf [/sys]
   refused: kernel.lsm (/sys/kernel/security/lsm: Permission denied). Root would

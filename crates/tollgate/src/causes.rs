@@ -1,0 +1,180 @@
+//! Which facts of a machine can be causes of a difference. A fact names the boundaries that it affects, a benchmark those
+//! that it crosses; where they have none in common, the fact is no cause.
+
+use std::collections::BTreeSet;
+
+use tollgate_model::compare::FactDifference;
+use tollgate_model::{Boundary, Case, Effect, Unit};
+use tollgate_probes::Probe;
+
+/// Whether an effect reaches this case. Of a benchmark that this build does not have, as in a document of another version,
+/// nothing is claimed.
+pub fn reaches(effect: &Effect, case: &Case) -> bool {
+    tollgate_probes::find(&case.probe).is_some_and(|probe| reaches_probe(effect, probe, case))
+}
+
+fn reaches_probe(effect: &Effect, probe: &Probe, case: &Case) -> bool {
+    let takes_time = !matches!(probe.unit, Unit::Bytes | Unit::Instructions);
+    // A frequency or a load changes no size and no count.
+    (takes_time || !effect.is_general()) && effect.reach.meets(probe.crosses_in(&case.params))
+}
+
+/// The boundaries that these cases cross.
+fn crossed<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeSet<Boundary> {
+    let of = |case: &Case| -> Vec<Boundary> {
+        tollgate_probes::find(&case.probe)
+            .map(|probe| probe.crosses_in(&case.params).collect())
+            .unwrap_or_default()
+    };
+    cases.flat_map(of).collect()
+}
+
+/// Sorts facts: those that affect a boundary which one of these cases crosses, then those that affect others or
+/// everything, then those without a known effect.
+pub fn sort<'a>(facts: &mut [FactDifference], differing: impl Iterator<Item = &'a Case>) {
+    let crossed = crossed(differing);
+    tollgate_model::sort::by_key(facts, |fact| match tollgate_inspect::effect(&fact.name) {
+        Some(effect) if !effect.is_general() && effect.reach.meets(crossed.iter().copied()) => 0_u8,
+        Some(_) => 1,
+        None => 2,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_inspect::{FactSpec, MOMENTS, STORAGE};
+    use tollgate_model::{Fact, Params, Reach};
+    use tollgate_probes::{SUITES, Suite};
+
+    use super::*;
+
+    fn case(probe: &str, params: &[(&str, &str)]) -> Case {
+        let params: Params =
+            params.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+        Case { probe: probe.to_owned(), params }
+    }
+
+    fn can_cause(fact: &str, case: &Case) -> bool {
+        tollgate_inspect::effect(fact).is_some_and(|effect| reaches(effect, case))
+    }
+
+    /// What a release registers, without what tests alone have.
+    fn probes(suite: &Suite) -> impl Iterator<Item = &'static Probe> + Clone {
+        suite.probes.iter().copied().filter(|probe| !probe.name.contains("/test-"))
+    }
+
+    fn facts() -> impl Iterator<Item = (&'static FactSpec, Effect)> {
+        let all = tollgate_inspect::facts().chain(STORAGE).chain(MOMENTS);
+        all.filter_map(|spec| Some((spec, spec.effect?)))
+    }
+
+    fn affected(effect: &Effect) -> &'static [Boundary] {
+        match effect.reach {
+            Reach::Everything => &[],
+            Reach::Boundaries(boundaries) => boundaries,
+        }
+    }
+
+    /// Whether it reaches a case of the benchmark, whichever cases this machine has.
+    fn reaches_any(effect: &Effect, probe: &Probe) -> bool {
+        affected(effect).iter().any(|boundary| probe.crosses.contains(boundary))
+    }
+
+    #[test]
+    fn a_fact_is_a_cause_only_where_boundaries_meet() {
+        assert!(can_cause("mitigation.pti", &case("gates/syscall", &[])));
+        assert!(!can_cause("mitigation.pti", &case("gates/call", &[])));
+        assert!(can_cause("files.device", &case("files/read", &[("state", "uncached")])));
+        assert!(!can_cause("files.device", &case("files/read", &[("state", "cached")])));
+        assert!(can_cause("mitigation.pti", &case("locks/uncontended", &[("by", "semop")])));
+        assert!(!can_cause("mitigation.pti", &case("locks/uncontended", &[("by", "cmpxchg")])));
+        assert!(!can_cause("mitigation.srbds", &case("gates/syscall", &[])));
+    }
+
+    #[test]
+    fn clocks_are_no_cause_of_a_lock() {
+        let locks = SUITES.iter().find(|suite| suite.name == "locks").expect("registered");
+        let clocks = ["clocksource.current", "vdso.present", "clocksource.in_user_mode", "clock.offsets"];
+        for name in clocks {
+            let effect = tollgate_inspect::effect(name).expect("it has one");
+            for probe in locks.probes {
+                assert!(!reaches_any(effect, probe), "{name} and {}", probe.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_takes_no_time_has_no_general_cause() {
+        assert!(can_cause("power.governor", &case("lines/latency", &[])));
+        assert!(can_cause("power.governor", &case("bench/empty-loop", &[])));
+        assert!(!can_cause("power.governor", &case("locks/footprint", &[("part", "kernel")])));
+        assert!(can_cause("kernel.release", &case("locks/footprint", &[("part", "kernel")])));
+    }
+
+    #[test]
+    fn nothing_is_claimed_of_a_benchmark_of_another_version() {
+        assert!(facts().all(|(_, effect)| !reaches(&effect, &case("gates/of-another-version", &[]))));
+    }
+
+    #[test]
+    fn what_affects_a_case_that_differs_stands_first() {
+        let fact = |name: &str| FactDifference {
+            name: name.to_owned(),
+            base: Some(Fact::known("one", "a file")),
+            other: Some(Fact::known("another", "a file")),
+        };
+        let mut facts = ["cpu.family", "clocksource.current", "power.governor", "mitigation.pti"].map(fact);
+        sort(&mut facts, [case("gates/syscall", &[])].iter());
+        let sorted: Vec<&str> = facts.iter().map(|fact| fact.name.as_str()).collect();
+        assert_eq!(sorted, ["mitigation.pti", "clocksource.current", "power.governor", "cpu.family"]);
+    }
+
+    /// For each fact and suite the number of benchmarks that the fact can be a cause of; at the end the facts whose
+    /// boundaries no benchmark crosses. A new fact or benchmark changes this table: the change shows what it reaches.
+    #[test]
+    fn facts_by_suite() {
+        let names: String = SUITES.iter().map(|suite| format!("{:>11}", suite.name)).collect();
+        let mut table = vec![format!("{:<42}{names}", "fact")];
+        let mut without = vec![String::new(), "No benchmark crosses what these affect:".to_owned()];
+        for (spec, effect) in facts() {
+            let reached = |suite: &&Suite| probes(suite).filter(|probe| reaches_any(&effect, probe)).count();
+            let cell = |suite: &&Suite| match reached(suite) {
+                0 => format!("{:>11}", "-"),
+                count => format!("{:>11}", format!("{count}/{}", probes(suite).count())),
+            };
+            if effect.is_general() {
+                table.push(format!("{:<42}  everything that takes time", spec.name));
+            } else if SUITES.iter().any(|suite| reached(suite) > 0) {
+                let cells: String = SUITES.iter().map(cell).collect();
+                table.push(format!("{:<42}{cells}", spec.name));
+            } else {
+                without.push(format!("{}: {}", spec.name, effect.reach));
+            }
+        }
+        table.extend(without);
+        insta::assert_snapshot!(table.join("\n"));
+    }
+
+    /// For each boundary the benchmarks that cross it and the facts that affect it.
+    #[test]
+    fn benchmarks_and_facts_by_boundary() {
+        let all: Vec<&Probe> = SUITES.iter().flat_map(|suite| probes(suite)).collect();
+        let crossed = all.iter().flat_map(|probe| probe.crosses);
+        let boundaries: BTreeSet<Boundary> =
+            facts().flat_map(|(_, effect)| affected(&effect)).chain(crossed).copied().collect();
+        let listed = |names: Vec<&'static str>| match names.is_empty() {
+            true => "nothing".to_owned(),
+            false => names.join(" "),
+        };
+        let block = |boundary: &Boundary| {
+            let crossing = all.iter().filter(|probe| probe.crosses.contains(boundary));
+            let affecting = facts().filter(|(_, effect)| affected(effect).contains(boundary));
+            format!(
+                "{boundary}\n  crossed by  {}\n  affected by {}",
+                listed(crossing.map(|probe| probe.name).collect()),
+                listed(affecting.map(|(spec, _)| spec.name).collect())
+            )
+        };
+        insta::assert_snapshot!(boundaries.iter().map(block).collect::<Vec<_>>().join("\n"));
+    }
+}
