@@ -49,6 +49,16 @@ pub enum IdentityError {
     Invalid(u32),
 }
 
+impl IdentityError {
+    /// The kernel's error number (errno(3)).
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Refused { why, .. } => why.raw_os_error().unwrap_or(libc::EPERM),
+            Self::Invalid(_) => libc::EINVAL,
+        }
+    }
+}
+
 impl Identity {
     /// Accesses files with this identity in the calling thread and its future children, until the result is dropped
     /// (setfsuid(2), credentials(7)). The thread's user and effective user stay: another user's processes can neither signal nor
