@@ -30,7 +30,7 @@ pub enum WorkdirError {
     #[error("{} was exchanged while it was used; nothing more is done there", .0.display())]
     Exchanged(PathBuf),
     /// What the kernel says.
-    #[error("the directory {}: {why}", path.display())]
+    #[error("the directory {}: {}", path.display(), crate::plainly(why))]
     Io {
         /// Where.
         path: PathBuf,
@@ -57,7 +57,7 @@ impl Workdir {
     /// What open(2) says.
     pub fn find(path: &Path) -> io::Result<Self> {
         let held = open(path)?;
-        Ok(Self::of(path.to_owned(), held, None)?)
+        Self::of(path.to_owned(), held, None)
     }
 
     /// From the root.

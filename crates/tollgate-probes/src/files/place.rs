@@ -75,12 +75,12 @@ impl Place {
         self.directory.as_raw_fd()
     }
 
-    /// openat(2), close-on-exec; a new file is for its owner alone.
+    /// openat(2), close-on-exec; a new file is for its owner alone, and no link is followed.
     ///
     /// # Errors
     /// What the call says.
     pub fn open(&self, name: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
-        open_at(self.descriptor(), name, flags | libc::O_CLOEXEC)
+        open_at(self.descriptor(), name, flags | libc::O_CLOEXEC | libc::O_NOFOLLOW)
     }
 
     /// A new file of this name, for reading and writing; what had the name is gone.
