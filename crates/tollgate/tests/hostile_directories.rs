@@ -120,10 +120,12 @@ fn statuses(output: &Output) -> Vec<(String, String)> {
         .collect()
 }
 
+/// That cases were measured. Where others have the processors, not all of them come to their turn.
 fn expect_measured(output: &Output) {
     let statuses = statuses(output);
-    assert!(!statuses.is_empty());
-    assert!(statuses.iter().all(|(_, status)| status == "measured"), "{statuses:?}");
+    let is_late = |status: &str| status.contains(" time ") || status.contains("progress");
+    assert!(statuses.iter().any(|(_, status)| status == "measured"), "{statuses:?}");
+    assert!(statuses.iter().all(|(_, status)| status == "measured" || is_late(status)), "{statuses:?}");
 }
 
 /// The one line with which it refuses, and that it ends as for other wrong input.
@@ -420,4 +422,35 @@ fn a_link_of_another_user_is_not_followed() {
     symlink(&treasure, &link).expect("a new link");
     expect_measured(&output(scene.run(&["files/stat"], "1", &link)));
     assert_eq!(names(&treasure), [""; 0]);
+}
+
+#[test]
+fn a_device_in_memory_is_mounted_where_no_other_user_can_exchange_it() {
+    /// What the script ends with where it may not mount.
+    const NOT_HERE: i32 = 77;
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let scene = Scene::new();
+    // The program by its descriptor: its own path may be in /tmp.
+    let script = r#"
+        exec 9<"$1"; cd /
+        mount -t tmpfs -o uid=54321,mode=755 none /run && mount -t tmpfs -o mode=777 none /tmp || exit 77
+        mkdir -m 700 /run/.tollgate-ram-1-0123456789abcdef
+        /proc/self/fd/9 run files/stat --on ram --time 1 --quiet --out - || status=$?
+        [ "$(echo /run/.tollgate-* /tmp/.tollgate-*)" = "/run/.tollgate-ram-1-0123456789abcdef /tmp/.tollgate-*" ] || exit 78
+        exit $status"#;
+    let mut hidden = Command::new("unshare");
+    hidden.args(["--mount", "sh", "-c", script, "sh", PROGRAM]).env("XDG_DATA_HOME", scene.path("data"));
+    let Ok(output) = hidden.stdin(Stdio::null()).output() else {
+        return println!("skipped: needs unshare(1)");
+    };
+    let said = said(&output);
+    let is_here = output.status.code() != Some(NOT_HERE) && !said.contains("unshare");
+    if !is_here || said.contains("needs root") || said.contains("mkfs") {
+        return println!("skipped: no file system can be mounted here: {said}");
+    }
+    let line = refusal(&output);
+    assert!(line.contains("/tmp may be written by others (mode 0777)"), "{line}");
 }
