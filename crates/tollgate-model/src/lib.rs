@@ -19,8 +19,8 @@
 
 #![forbid(unsafe_code)]
 
-pub mod bounded;
 pub mod boundary;
+pub mod bounded;
 pub mod compare;
 pub mod fact;
 pub mod measurement;

@@ -4,9 +4,20 @@
 //!   of a file and every working directory starts here.
 //! - [`trust`]: which other user can exchange what lies in a directory.
 //! - [`identity`]: the identity of another user, for file access or for a program.
+//! - [`workdir`]: a working directory that several processes use, and that none of them takes for another one.
 //! - [`users`]: names of users, and the groups that a user shares with others.
 
 pub mod identity;
 pub mod paths;
 pub mod trust;
 pub mod users;
+pub mod workdir;
+
+/// An error without its number: `Operation not permitted`.
+fn plainly(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}

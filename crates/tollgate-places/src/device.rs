@@ -8,12 +8,14 @@
 //! Neither takes memory for what was never written.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::directory::Private;
@@ -67,8 +69,7 @@ impl Brd {
             return Ok(None);
         }
         let Some(record) = Record::new(size) else { return Ok(None) };
-        let file = home.path().join(Self::RECORD);
-        if fs::write(&file, record.to_text()).is_err() {
+        if record.write(home).is_err() {
             return Ok(None);
         }
         let size = format!("rd_size={}", record.kib);
@@ -78,7 +79,7 @@ impl Brd {
             loaded?;
             return Ok(Some(brd));
         }
-        let _ = fs::remove_file(file);
+        let _ = rustix::fs::unlinkat(home, Self::RECORD, AtFlags::empty());
         match loaded {
             Err(PlaceError::Interrupted) => Err(PlaceError::Interrupted),
             _ => Ok(None),
@@ -132,11 +133,28 @@ impl Record {
         Some(Self { boot: boot()?, kib: (size >> 20 << 10).saturating_add(odd) })
     }
 
+    fn write(&self, home: &Private) -> std::io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(home, Brd::RECORD, flags, Mode::RUSR | Mode::WUSR)?;
+        File::from(file).write_all(self.to_text().as_bytes())
+    }
+
+    /// What a private directory has, where it has one.
+    pub(crate) fn read(home: &Private) -> Option<Self> {
+        /// Longer is none.
+        const MOST: u64 = 256;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(home, Brd::RECORD, flags, Mode::empty()).ok()?;
+        let mut text = String::new();
+        File::from(file).take(MOST).read_to_string(&mut text).ok()?;
+        Self::parse(&text)
+    }
+
     fn to_text(&self) -> String {
         format!("{} {}\n", self.boot, self.kib)
     }
 
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let (boot, kib) = text.trim_end().split_once(' ')?;
         Some(Self { boot: boot.to_owned(), kib: kib.parse().ok()? })
     }

@@ -2,6 +2,10 @@
 //!
 //! Its name has the form `.tollgate-<pid>-<16 hexadecimal digits>`. Whoever made it holds an exclusive flock(2) on
 //! it; where the lock can be had the maker is dead, and the next one takes the directory away.
+//!
+//! Who owns the directory above it can rename it and put another in its place. So it is made, used and removed through descriptors,
+//! and below a directory that another user owns with that user's identity only: it belongs to that user then, and leads nowhere that
+//! this user could not go.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
@@ -9,8 +13,13 @@ use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
+use tollgate_os::identity::{FileAccess, Identity, IdentityError};
+use tollgate_os::paths::{Directory, PathError};
+use tollgate_os::trust::{self, Guard, TrustError};
+use tollgate_os::users;
+use tollgate_os::workdir::Workdir;
 
 use crate::{PlaceError, bytes, plainly};
 
@@ -31,43 +40,47 @@ pub struct Private {
     parent: OwnedFd,
     own: OwnedFd,
     name: String,
-    path: PathBuf,
+    workdir: Workdir,
     stays: Cell<bool>,
 }
 
 impl Private {
-    /// Makes one in `under`, and removes those that killed programs of this user left there.
+    /// Makes one in `under`, and removes those that killed programs of this user left there. Below a directory that another user owns,
+    /// root makes it with that user's identity.
     ///
     /// # Errors
-    /// A sentence that names `under`: it is not there, no directory, on a network, read-only, full, not allowed.
+    /// A sentence that names `under`: it is not there, no directory, on a network, read-only, full, not allowed; another user could
+    /// exchange what is used there.
     pub fn make(under: &Path) -> Result<Self, PlaceError> {
-        let parent = open(under)?;
-        if let Some(name) = network(parent.as_fd()) {
+        let parent = Parent::open(under)?;
+        if let Some(name) = network(parent.held.as_fd()) {
             return Err(PlaceError::Unusable(format!(
                 "{} is on a network file system ({name}): tollgate measures this machine only",
                 under.display()
             )));
         }
-        drop(left(&parent, under, PREFIX));
-        Self::new(parent, under, PREFIX)
+        drop(left(&parent, PREFIX));
+        Self::new(parent, PREFIX)
     }
 
     /// Makes one whose name begins with `prefix`.
-    pub(crate) fn new(parent: OwnedFd, under: &Path, prefix: &str) -> Result<Self, PlaceError> {
-        let whole = fs::canonicalize(under).map_err(|error| {
-            let code = error.raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error);
-            refusal(under, code)
-        })?;
+    pub(crate) fn new(parent: Parent, prefix: &str) -> Result<Self, PlaceError> {
+        let under = parent.shown.as_path();
+        let _access = parent.enter()?;
         for _ in 0..ATTEMPTS {
             let name = format!("{prefix}{}-{:016x}", std::process::id(), random(under)?);
-            match rustix::fs::mkdirat(&parent, name.as_str(), Mode::RWXU) {
+            match rustix::fs::mkdirat(&parent.held, name.as_str(), Mode::RWXU) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => continue,
-                Err(error) => return Err(refusal(under, error)),
+                Err(error) => return Err(parent.refusal(error)),
             }
-            if let Some(own) = locked(&parent, &name) {
-                return Ok(Self { parent, own, path: whole.join(&name), name, stays: Cell::new(false) });
-            }
+            let Some(own) = locked(&parent, &name) else { continue };
+            let workdir = Workdir::of(parent.whole.join(&name), &own, parent.identity)
+                .map_err(|error| PlaceError::Unusable(format!("{}: {}", under.display(), plainly(error))))?;
+            let made = Self { parent: parent.held, own, name, workdir, stays: Cell::new(false) };
+            // Other processes find it by its path.
+            made.workdir.open().map_err(|error| PlaceError::Unusable(error.to_string()))?;
+            return Ok(made);
         }
         Err(PlaceError::Unusable(format!(
             "{}: a directory made there cannot be locked (flock(2))",
@@ -75,9 +88,17 @@ impl Private {
         )))
     }
 
-    /// Where it is, from the root.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Where it is, from the root, and with whose identity it is used.
+    pub fn workdir(&self) -> &Workdir {
+        &self.workdir
+    }
+
+    /// How many bytes may be written in it, and why no more.
+    ///
+    /// # Errors
+    /// As [`room`].
+    pub fn room(&self) -> Result<(u64, String), PlaceError> {
+        room(&self.own, self.workdir.path())
     }
 
     /// Leaves it to the next run, which has to know what is written in it.
@@ -86,13 +107,21 @@ impl Private {
     }
 }
 
+/// A private directory is its descriptor; its path may lead elsewhere by now.
+impl AsFd for Private {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.own.as_fd()
+    }
+}
+
 impl Drop for Private {
     fn drop(&mut self) {
         if self.stays.get() {
             return;
         }
+        // What cannot be removed now is tried again by the next run: never with the rights of root where they are not needed.
+        let Ok(_access) = self.workdir.enter() else { return };
         let mut left = MAX_REMOVED;
-        // What cannot be removed now is tried again by the next run.
         let _ = empty(self.own.as_fd(), MAX_DEPTH, &mut left);
         if same(&self.parent, &self.name, &self.own) {
             let _ = rustix::fs::unlinkat(&self.parent, self.name.as_str(), AtFlags::REMOVEDIR);
@@ -104,35 +133,94 @@ impl Drop for Private {
 ///
 /// # Errors
 /// Where the file system does not say what is free.
-pub fn room(directory: &Path) -> Result<(u64, String), PlaceError> {
-    let told = rustix::fs::statvfs(directory)
-        .map_err(|error| PlaceError::of(format_args!("{}: statvfs(3)", directory.display()), error))?;
+pub(crate) fn room(directory: impl AsFd, shown: &Path) -> Result<(u64, String), PlaceError> {
+    let told = rustix::fs::fstatvfs(directory)
+        .map_err(|error| PlaceError::of(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
     let free = told.f_bavail.saturating_mul(told.f_frsize);
     Ok((free / 10, format!("a tenth of the {} that are free there (statvfs(3))", bytes(free))))
 }
 
-/// A directory, open to be read.
-pub(crate) fn open(under: &Path) -> Result<OwnedFd, PlaceError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    rustix::fs::openat(CWD, under, flags, Mode::empty()).map_err(|error| refusal(under, error))
+/// A directory in which private ones are made.
+#[derive(Debug)]
+pub(crate) struct Parent {
+    /// Open to be read.
+    held: OwnedFd,
+    /// As it was named.
+    shown: PathBuf,
+    /// From the root.
+    whole: PathBuf,
+    /// Of the other user who can exchange what lies in it, see [`trust::guard`].
+    identity: Option<Identity>,
 }
 
-/// The directories in `parent` that killed programs of this user left, now this process's own.
-pub(crate) fn left(parent: &OwnedFd, under: &Path, prefix: &str) -> Vec<Private> {
-    let Ok(entries) = Dir::read_from(parent) else { return Vec::new() };
+impl Parent {
+    /// Finds it, following no link of another user.
+    ///
+    /// # Errors
+    /// As [`Private::make`].
+    pub fn open(under: &Path) -> Result<Self, PlaceError> {
+        let directory = Directory::open(under).map_err(|error| match error {
+            PathError::Io { why, .. } => refusal(under, code(&why)),
+            other => PlaceError::Unsafe(other.to_string()),
+        })?;
+        let identity = match trust::guard(&directory) {
+            Ok(Guard::Own) => None,
+            Ok(Guard::Other(identity)) => Some(identity),
+            Err(TrustError::Io { why, .. }) => return Err(refusal(under, code(&why))),
+            Err(error) => return Err(PlaceError::Unsafe(error.to_string())),
+        };
+        let _access = enter(under, identity)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let fault = |error: Errno| refusal_as(under, error, identity);
+        let held = rustix::fs::openat(&directory, ".", flags, Mode::empty()).map_err(fault)?;
+        let whole = fs::canonicalize(under).map_err(|error| fault(code(&error)))?;
+        Ok(Self { held, shown: under.to_owned(), whole, identity })
+    }
+
+    /// Whether no other user can exchange what lies in it.
+    pub fn is_own(&self) -> bool {
+        self.identity.is_none()
+    }
+
+    fn enter(&self) -> Result<Option<FileAccess>, PlaceError> {
+        enter(&self.shown, self.identity)
+    }
+
+    fn refusal(&self, error: Errno) -> PlaceError {
+        refusal_as(&self.shown, error, self.identity)
+    }
+
+    /// The user whose private directories are made here.
+    fn user(&self) -> u32 {
+        self.identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
+    }
+}
+
+fn enter(under: &Path, identity: Option<Identity>) -> Result<Option<FileAccess>, PlaceError> {
+    identity.map(Identity::for_files).transpose().map_err(|error: IdentityError| {
+        let under = under.display();
+        PlaceError::Unsafe(format!(
+            "another user could exchange what is used in {under}, and {error}; name a directory of your own"
+        ))
+    })
+}
+
+pub(crate) fn code(error: &std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error)
+}
+
+/// The directories in `parent` that killed programs of this user left, now this process's own. Those of other users stay.
+pub(crate) fn left(parent: &Parent, prefix: &str) -> Vec<Private> {
+    let Ok(_access) = parent.enter() else { return Vec::new() };
+    let Ok(entries) = Dir::read_from(&parent.held) else { return Vec::new() };
     let names = entries.take(MAX_LOOK).filter_map(|entry| {
         let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
         is_private(&name, prefix).then_some(name)
     });
     let taken = names.filter_map(|name| {
         let own = locked(parent, &name)?;
-        Some(Private {
-            parent: parent.try_clone().ok()?,
-            own,
-            path: under.join(&name),
-            name,
-            stays: Cell::new(false),
-        })
+        let workdir = Workdir::of(parent.whole.join(&name), &own, parent.identity).ok()?;
+        Some(Private { parent: parent.held.try_clone().ok()?, own, name, workdir, stays: Cell::new(false) })
     });
     taken.collect()
 }
@@ -148,17 +236,17 @@ fn is_private(name: &str, prefix: &str) -> bool {
 }
 
 /// The directory `name` with its lock, where it is a directory of this user's that nobody holds.
-fn locked(parent: &OwnedFd, name: &str) -> Option<OwnedFd> {
+fn locked(parent: &Parent, name: &str) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let own = rustix::fs::openat(parent, name, flags, Mode::empty()).ok()?;
+    let own = rustix::fs::openat(&parent.held, name, flags, Mode::empty()).ok()?;
     let told = rustix::fs::fstat(&own).ok()?;
-    let is_ours = told.st_uid == rustix::process::geteuid().as_raw() && told.st_mode & 0o077 == 0;
+    let is_ours = told.st_uid == parent.user() && told.st_mode & 0o077 == 0;
     if !is_ours {
         return None;
     }
     rustix::fs::flock(&own, FlockOperation::NonBlockingLockExclusive).ok()?;
     // Between the two somebody may have removed it, or put another in its place.
-    same(parent, name, &own).then_some(own)
+    same(&parent.held, name, &own).then_some(own)
 }
 
 /// Whether `name` still is what was opened.
@@ -231,6 +319,20 @@ fn refusal(under: &Path, error: Errno) -> PlaceError {
         Errno::NOSPC | Errno::DQUOT => format!("{under} is full: {}", plainly(error)),
         _ => format!("{under} cannot be used: {}", plainly(error)),
     })
+}
+
+/// The same, where another user's identity was in force.
+fn refusal_as(under: &Path, error: Errno, identity: Option<Identity>) -> PlaceError {
+    match (identity, error) {
+        (Some(identity), Errno::ACCESS | Errno::PERM) => PlaceError::Unsafe(format!(
+            "nothing can be written in {} as {}, who owns a directory on the way and could exchange what is used there: {}; \
+             name a directory of your own",
+            under.display(),
+            users::describe(identity.uid),
+            plainly(error)
+        )),
+        _ => refusal(under, error),
+    }
 }
 
 fn random(under: &Path) -> Result<u64, PlaceError> {
@@ -310,7 +412,7 @@ const NETWORK: [(u64, &str); 16] = [
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
     use proptest::prelude::*;
 
@@ -328,13 +430,13 @@ mod tests {
     fn it_is_there_while_it_is_held() {
         let under = tempfile::tempdir().unwrap();
         let private = Private::make(under.path()).unwrap();
-        let mode = fs::metadata(private.path()).unwrap().permissions().mode();
+        let mode = fs::metadata(private.workdir().path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o700);
-        assert!(private.path().is_absolute());
-        fs::create_dir_all(private.path().join("a/b/c")).unwrap();
-        fs::write(private.path().join("a/b/file"), "x").unwrap();
+        assert!(private.workdir().path().is_absolute());
+        fs::create_dir_all(private.workdir().path().join("a/b/c")).unwrap();
+        fs::write(private.workdir().path().join("a/b/file"), "x").unwrap();
         for n in 0..3000 {
-            fs::write(private.path().join(format!("a/{n}")), "").unwrap();
+            fs::write(private.workdir().path().join(format!("a/{n}")), "").unwrap();
         }
         let second = Private::make(under.path()).unwrap();
         assert_eq!(names(under.path()).len(), 2, "the first is held");
@@ -370,6 +472,101 @@ mod tests {
         assert_eq!(names(elsewhere.path()), ["precious"]);
     }
 
+    /// A directory of another user's, or None where this process may not make one.
+    fn of_another() -> Option<tempfile::TempDir> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root (to give a directory to another user)");
+            return None;
+        }
+        let under = tempfile::tempdir().unwrap();
+        chown(under.path(), Some(OTHER), Some(OTHER)).unwrap();
+        Some(under)
+    }
+
+    const OTHER: u32 = 54_321;
+
+    #[test]
+    fn in_another_users_directory_it_is_that_users() {
+        let Some(under) = of_another() else { return };
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(elsewhere.path().join("precious"), "x").unwrap();
+        let directory = |name: &str, owner: u32| {
+            let path = under.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("file"), "x").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+            chown(&path, Some(owner), Some(owner)).unwrap();
+            path
+        };
+        let left = directory(".tollgate-4194304-0123456789abcdef", OTHER);
+        symlink(elsewhere.path(), left.join("link")).unwrap();
+        let kept =
+            [".tollgate-1-0123456789abcdef", ".tollgate-2-0123456789abcdef"].map(|name| directory(name, 0));
+        chown(&kept[1], Some(OTHER + 1), None).unwrap();
+        let private = Private::make(under.path()).unwrap();
+        let made = fs::metadata(private.workdir().path()).unwrap();
+        assert_eq!((made.uid(), made.gid(), made.mode() & 0o7777), (OTHER, OTHER, 0o700));
+        assert_eq!(private.workdir().identity(), Some(Identity { uid: OTHER, gid: OTHER }));
+        assert_eq!(names(under.path()).len(), 3, "the one that was left is gone, those of others are not");
+        drop(private);
+        let names: Vec<_> = names(under.path()).into_iter().map(|name| under.path().join(name)).collect();
+        assert_eq!(names, kept);
+        assert!(kept.iter().all(|kept| kept.join("file").exists()));
+        assert!(elsewhere.path().join("precious").exists());
+        fs::write(under.path().join("by-root"), "x").unwrap();
+        assert_eq!(fs::metadata(under.path().join("by-root")).unwrap().uid(), 0, "the identity has ended");
+    }
+
+    #[test]
+    fn one_that_was_exchanged_is_emptied_and_the_other_is_not_touched() {
+        let Some(under) = of_another() else { return };
+        let precious = tempfile::tempdir().unwrap();
+        fs::write(precious.path().join("precious"), "x").unwrap();
+        for is_link in [true, false] {
+            let private = Private::make(under.path()).unwrap();
+            let path = private.workdir().path().to_owned();
+            fs::write(path.join("file"), "x").unwrap();
+            let aside = under.path().join("aside");
+            fs::rename(&path, &aside).unwrap();
+            if is_link {
+                symlink(precious.path(), &path).unwrap();
+            } else {
+                fs::create_dir(&path).unwrap();
+                fs::write(path.join("theirs"), "x").unwrap();
+            }
+            let refused = private.workdir().open().unwrap_err().to_string();
+            assert!(refused.contains("was exchanged"), "{refused}");
+            drop(private);
+            assert_eq!(names(&aside).len(), 0);
+            assert_eq!(names(&path).len(), 1);
+            fs::remove_dir(aside).unwrap();
+        }
+        assert_eq!(names(precious.path()), ["precious"]);
+    }
+
+    #[test]
+    fn where_another_user_can_exchange_it_there_is_none() {
+        let under = tempfile::tempdir().unwrap();
+        let open = under.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        let why = Private::make(&open).unwrap_err();
+        assert!(matches!(&why, PlaceError::Unsafe(why) if why.contains("chmod o-w")), "{why}");
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(Private::make(&open).is_ok());
+        let Some(theirs) = of_another() else { return };
+        let below = theirs.path().join("roots");
+        fs::create_dir(&below).unwrap();
+        let why = Private::make(&below).unwrap_err();
+        assert!(matches!(&why, PlaceError::Unsafe(why) if why.contains("uid 54321")), "{why}");
+        let link = theirs.path().join("link");
+        symlink(under.path(), &link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(OTHER), Some(OTHER)).unwrap();
+        let why = Private::make(&link).unwrap_err();
+        assert!(matches!(&why, PlaceError::Unsafe(why) if why.contains("symbolic link")), "{why}");
+        assert_eq!(names(under.path()), ["open"]);
+    }
+
     #[test]
     fn makers_at_the_same_time_do_not_meet() {
         let under = tempfile::tempdir().unwrap();
@@ -378,7 +575,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..200 {
                         let private = Private::make(under.path()).unwrap();
-                        fs::write(private.path().join("file"), "x").unwrap();
+                        fs::write(private.workdir().path().join("file"), "x").unwrap();
                     }
                 });
             }
@@ -413,7 +610,7 @@ mod tests {
     #[test]
     fn room_is_a_tenth() {
         let under = tempfile::tempdir().unwrap();
-        let (room, by) = room(under.path()).unwrap();
+        let (room, by) = Private::make(under.path()).unwrap().room().unwrap();
         let free = rustix::fs::statvfs(under.path()).unwrap();
         assert!(room <= free.f_blocks * free.f_frsize / 10);
         assert!(by.starts_with("a tenth of the "), "{by}");

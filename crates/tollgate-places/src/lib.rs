@@ -13,7 +13,7 @@ mod device;
 mod directory;
 mod ram;
 
-pub use directory::{Private, room};
+pub use directory::Private;
 pub use ram::{Memory, RamDisk, clean};
 
 use rustix::io::Errno;
@@ -24,6 +24,9 @@ pub enum PlaceError {
     /// One sentence.
     #[error("{0}")]
     Unusable(String),
+    /// Another user could exchange what is used there: a sentence that says what to do.
+    #[error("{0}")]
+    Unsafe(String),
     /// What root alone may do: a sentence without its subject.
     #[error("needs root: {0}")]
     NeedsRoot(String),

@@ -4,21 +4,26 @@
 //! share: whatever ends them, the kernel then unmounts, frees the loop device and gives the memory back. Where no
 //! namespace can be had, and for what none holds (the private directory, the module brd), the next run takes away
 //! what this one left.
+//!
+//! mount(2), umount(2) and mkfs take paths. Theirs begin in a directory of root's alone, below which root alone can rename
+//! ([`Parent::is_own`]); where there is none, no device is made.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::Mode;
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use rustix::thread::{CapabilitySet, UnshareFlags};
 use tollgate_model::Fact;
+use tollgate_os::workdir::Workdir;
 
 use crate::device::{Brd, Loop, Record, patiently, taken};
-use crate::directory::{self, Private};
+use crate::directory::{self, Parent, Private};
 use crate::{PlaceError, bytes, commands, plainly};
 
 /// What the names of its private directories begin with: they are removed with more care than others.
@@ -54,7 +59,7 @@ pub struct RamDisk {
     mounted: Mounted,
     device: Device,
     _home: Rc<Private>,
-    directory: PathBuf,
+    directory: Workdir,
     file_system: String,
     made_by: String,
     room: (u64, String),
@@ -118,9 +123,15 @@ impl RamDisk {
         let data = if kind == "ext4" { "noinit_itable" } else { "" };
         let target = subdirectory(&home, FILES)?;
         let mounted = Mounted::mount(device.path(), &target, kind, data)?;
-        let directory = target.join(SITE);
-        make_directory(&directory)?;
-        let room = least_room(directory::room(&directory)?, half, &memory.by);
+        let path = target.join(SITE);
+        let root = mounted.open()?;
+        make_directory(&root, SITE, &path)?;
+        let fault = |error: Errno| PlaceError::of(format_args!("{} cannot be opened", path.display()), error);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let own = rustix::fs::openat(&root, SITE, flags, Mode::empty()).map_err(fault)?;
+        let room = least_room(directory::room(&own, &path)?, half, &memory.by);
+        let directory =
+            Workdir::of(path.clone(), &own, None).map_err(|error| fault(directory::code(&error)))?;
         mounted.sync();
         let before = device.taken();
         let file_system = kind.to_owned();
@@ -128,7 +139,7 @@ impl RamDisk {
     }
 
     /// An empty directory in it.
-    pub fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Workdir {
         &self.directory
     }
 
@@ -241,15 +252,13 @@ pub fn clean() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    for under in PLACES.map(Path::new) {
-        let Ok(parent) = directory::open(under) else { continue };
-        for home in directory::left(&parent, under, PREFIX) {
+    for parent in PLACES.into_iter().filter_map(|under| parent(under).ok()) {
+        for home in directory::left(&parent, PREFIX) {
             for name in [FILES, MEMORY] {
                 // Not a mount point, in most cases. What is still in use is left to the next run.
-                let _ = unmount(&home.path().join(name), UnmountFlags::NOFOLLOW);
+                let _ = unmount(&home.workdir().join(name), UnmountFlags::NOFOLLOW);
             }
-            let record = fs::read_to_string(home.path().join(Brd::RECORD)).ok();
-            match record.as_deref().and_then(Record::parse) {
+            match Record::read(&home) {
                 Some(record) if record.unload().is_err() => home.leave(),
                 _ => {}
             }
@@ -259,18 +268,29 @@ pub fn clean() {
 
 /// A private directory where root keeps what lasts no longer than the machine is up.
 fn home() -> Result<Private, PlaceError> {
-    let [first, second] = PLACES.map(Path::new);
-    let make = |under: &Path| Private::new(directory::open(under)?, under, PREFIX);
+    let [first, second] = PLACES;
+    let make = |under: &str| Private::new(parent(under)?, PREFIX);
     make(first).or_else(|_| make(second))
 }
 
-fn subdirectory(home: &Private, name: &str) -> Result<PathBuf, PlaceError> {
-    let path = home.path().join(name);
-    make_directory(&path).map(|()| path)
+/// One of [`PLACES`], where no user but root can exchange what lies in it.
+fn parent(under: &str) -> Result<Parent, PlaceError> {
+    let parent = Parent::open(Path::new(under))?;
+    match parent.is_own() {
+        true => Ok(parent),
+        false => Err(PlaceError::Unsafe(format!(
+            "{under} belongs to another user, who could exchange what is mounted there; give it to root (chown root {under})"
+        ))),
+    }
 }
 
-fn make_directory(path: &Path) -> Result<(), PlaceError> {
-    rustix::fs::mkdir(path, Mode::RWXU)
+fn subdirectory(home: &Private, name: &str) -> Result<PathBuf, PlaceError> {
+    let path = home.workdir().join(name);
+    make_directory(home, name, &path).map(|()| path)
+}
+
+fn make_directory(parent: impl AsFd, name: &str, path: &Path) -> Result<(), PlaceError> {
+    rustix::fs::mkdirat(parent, name, Mode::RWXU)
         .map_err(|error| PlaceError::of(format_args!("{} cannot be made", path.display()), error))
 }
 
@@ -317,9 +337,16 @@ impl Mounted {
         Ok(Self(target.to_owned()))
     }
 
+    /// The root of what is mounted.
+    fn open(&self) -> Result<OwnedFd, PlaceError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(CWD, &self.0, flags, Mode::empty())
+            .map_err(|error| PlaceError::of(format_args!("{} cannot be opened", self.0.display()), error))
+    }
+
     /// What was written goes to the device.
     fn sync(&self) {
-        if let Ok(root) = File::open(&self.0) {
+        if let Ok(root) = self.open() {
             let _ = rustix::fs::syncfs(&root);
         }
     }

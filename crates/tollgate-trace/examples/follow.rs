@@ -1,12 +1,13 @@
 //! Follows a command and prints what came of it, a line for each call: for tests, which need a process of its own.
 //!
-//! `follow [ptrace|bpf|best] [only=A,B] [tree] [files] [events=N] [linger=SECONDS] [out=FILE] -- COMMAND…`, or `follow calibrate`.
+//! `follow [ptrace|bpf|best] [only=A,B] [tree] [files] [events=N] [linger=SECONDS] [user=NUMBER] [out=FILE] -- COMMAND…`, or `follow calibrate`.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
+use tollgate_os::identity::Identity;
 use tollgate_trace::{Choice, Request, TraceError, calibrate, end_like, trace};
 
 fn main() {
@@ -26,6 +27,9 @@ fn main() {
             ("files", _) => request.files = true,
             ("events", number) => request.events = number.parse().unwrap_or(0),
             ("linger", seconds) => request.linger = Duration::from_secs_f64(seconds.parse().unwrap_or(0.0)),
+            ("user", number) => {
+                request.identity = number.parse().ok().map(|id| Identity { uid: id, gid: id });
+            }
             ("out", path) => out = Some(path.to_owned()),
             _ => eprintln!("{text} is not known"),
         }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use rustix::thread::sched_getaffinity;
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Ended};
+use tollgate_os::identity::{Identity, IdentityError};
 
 use crate::bpf::Bpf;
 use crate::calls;
@@ -33,7 +34,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 pub fn trace(request: &Request) -> Result<Trace, TraceError> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     check_names(request)?;
-    let program = Program::resolve(&request.command, std::env::var_os("PATH").as_deref())?;
+    let program = resolve(request)?;
     match follow_by_the_best(request, &program) {
         Err(Failure::UnknownFormat) => match follow_by_the_best(request, &program.as_script()?) {
             Err(Failure::UnknownFormat) => Err(program.refused(&io::Error::from_raw_os_error(libc::ENOEXEC))),
@@ -41,6 +42,13 @@ pub fn trace(request: &Request) -> Result<Trace, TraceError> {
         },
         other => other.map_err(Failure::into_error),
     }
+}
+
+/// Finds the command's file, with the rights that it is executed with.
+fn resolve(request: &Request) -> Result<Program, TraceError> {
+    let access = request.identity.map(Identity::for_files).transpose();
+    let _access = access.map_err(|error| TraceError::Unavailable(error.to_string()))?;
+    Program::resolve(&request.command, std::env::var_os("PATH").as_deref())
 }
 
 /// Why an attempt came to nothing.
@@ -102,7 +110,8 @@ fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let cost = bpf.cost_per_call_ns();
     let record = Record::begin(request, Backend::Bpf, cost);
     let watch = Watch::begin();
-    let mut child = Child::start(program, None, &watch.inherited()).map_err(Failure::system("fork(2)"))?;
+    let mut child = Child::start(program, request.identity, None, &watch.inherited())
+        .map_err(Failure::system("fork(2)"))?;
     let Some(pidfd) = child.pidfd() else {
         return Err(refused("this kernel has no pidfd_open(2)".to_owned()));
     };
@@ -120,8 +129,8 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let record = Record::begin(request, Backend::Ptrace, Some(cost));
     let watch = Watch::begin();
     let mut filter = request.only.as_ref().and_then(|only| filter::for_calls(&filter::numbers(only)));
-    let mut child =
-        Child::start(program, filter.as_mut(), &watch.inherited()).map_err(Failure::system("fork(2)"))?;
+    let mut child = Child::start(program, request.identity, filter.as_mut(), &watch.inherited())
+        .map_err(Failure::system("fork(2)"))?;
     let mut tracer = Tracer::seize(&child, request, filter.is_some()).map_err(|error| {
         Failure::Refused(format!("ptrace(2) cannot follow here: {}", tollgate_model::text::plainly(&error)))
     })?;
@@ -142,6 +151,7 @@ pub(crate) struct Course {
 /// What is told of every command, whoever follows it.
 struct Record {
     command: Vec<String>,
+    identity: Option<Identity>,
     backend: Backend,
     processors: u32,
     cost_per_call_ns: Option<f64>,
@@ -154,6 +164,7 @@ impl Record {
         let processors = sched_getaffinity(None).map_or(1, |set| set.count());
         Self {
             command: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            identity: request.identity,
             backend,
             processors,
             cost_per_call_ns,
@@ -170,6 +181,10 @@ impl Record {
         followed: Followed,
     ) -> Result<Trace, Failure> {
         self.household.wait_for_the_dead();
+        if let (Some(why), Some(identity)) = (child.identity_failed(), self.identity) {
+            let error = IdentityError::Refused { uid: identity.uid, why };
+            return Err(Failure::Final(TraceError::Unavailable(error.to_string())));
+        }
         if let Some(error) = child.failed() {
             return Err(match error.raw_os_error() {
                 Some(libc::ENOEXEC) => Failure::UnknownFormat,

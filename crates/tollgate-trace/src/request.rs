@@ -4,11 +4,15 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use tollgate_os::identity::Identity;
+
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The command and its arguments; the first is looked for in PATH, as a shell does.
     pub command: Vec<OsString>,
+    /// With whose identity it is executed; None for this process's own. Who follows it keeps its own.
+    pub identity: Option<Identity>,
     /// Who is to follow it.
     pub by: Choice,
     /// Only these system calls, by their names; None for all.
@@ -40,6 +44,7 @@ impl Request {
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
+            identity: None,
             by: Choice::Best,
             only: None,
             tree: false,

@@ -360,3 +360,31 @@ fn where_no_file_may_grow_the_commands_status_is_passed_on() {
         assert_eq!(output.status.signal(), Some(libc::SIGXFSZ), "{output:?}");
     }
 }
+
+#[test]
+fn a_command_has_the_identity_that_is_asked_for_and_who_follows_it_keeps_its_own() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: needs root (to execute with another user's identity)");
+    }
+    let script = "id -u; id -g; id -G; grep ^CapEff /proc/self/status | cut -f 2; (id -u)";
+    for options in [vec!["ptrace"], vec!["best"], vec!["ptrace", "only=execve"]] {
+        let options: Vec<&str> = options.into_iter().chain(["user=54321"]).collect();
+        let Some(told) = follow(&options, &["sh", "-c", script]) else { return };
+        assert!(told.status().success(), "{told:?}");
+        // Calls are told: the kernel did not take the command away from its tracer.
+        assert!(told.call("execve", "count") >= 3, "{told:?}");
+        let output = told.output.expect("output");
+        let said = String::from_utf8(output.stdout).expect("text");
+        assert_eq!(said, "54321\n54321\n54321\n0000000000000000\n54321\n", "{options:?}");
+    }
+    // What only root may execute is not found for the other user.
+    let place = tempfile::tempdir().expect("a directory");
+    let tool = place.path().join("tool");
+    fs::write(&tool, "#!/bin/sh\n").expect("a file");
+    for (path, mode) in [(tool.as_path(), 0o755), (place.path(), 0o700)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our file");
+    }
+    let path = tool.display().to_string();
+    let Some(told) = follow(&["best", "user=54321"], &[&path]) else { return };
+    assert_eq!(told.status().code(), Some(126), "{told:?}");
+}

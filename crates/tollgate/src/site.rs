@@ -5,15 +5,12 @@ use std::path::Path;
 
 use tollgate_inspect::Machine;
 use tollgate_model::Fact;
-use tollgate_places::{Memory, PlaceError, Private, RamDisk, room};
+use tollgate_places::{Memory, PlaceError, Private, RamDisk};
 use tollgate_probes::Selection;
 use tollgate_probes::bench::{Site, interrupt};
 
 use crate::args::{OnRam, RunArgs};
 use crate::failure::Failure;
-
-/// The suites whose probes need a place.
-const SUITES: [&str; 2] = ["files/", "workloads/"];
 
 /// Where files are measured, or why they are not.
 #[derive(Debug)]
@@ -42,7 +39,7 @@ impl Place {
     /// # Errors
     /// A place that the user named and that cannot be used; a place that was named for nothing.
     pub fn choose(selection: &Selection, args: &RunArgs) -> Result<Self, Failure> {
-        if !selection.cases().any(|case| SUITES.iter().any(|suite| case.probe.starts_with(suite))) {
+        if !selection.cases().any(|case| Site::is_used_by(&case.probe)) {
             return match (&args.dir, &args.on) {
                 (None, None) => Ok(Self::Nowhere("no files are measured".to_owned())),
                 (Some(_), _) => Err(unneeded("--dir")),
@@ -75,8 +72,16 @@ impl Place {
         let storage = |directory: &Path| tollgate_inspect::storage(&Machine::here(), directory);
         match self {
             // The one that was there before: its name says more than that of a directory that is gone.
-            Self::Directory { site, .. } => storage(site.directory.parent().unwrap_or(&site.directory)),
-            Self::Memory { site, disk } => storage(&site.directory).into_iter().chain(disk.facts()).collect(),
+            Self::Directory { site, .. } => {
+                let directory = site.directory.path();
+                match site.directory.enter() {
+                    Ok(_access) => storage(directory.parent().unwrap_or(directory)),
+                    Err(_) => Vec::new(),
+                }
+            }
+            Self::Memory { site, disk } => {
+                storage(site.directory.path()).into_iter().chain(disk.facts()).collect()
+            }
             Self::Nowhere(_) => Vec::new(),
         }
     }
@@ -90,14 +95,17 @@ fn unneeded(option: &str) -> Failure {
 
 fn beneath(directory: &Path) -> Result<Place, PlaceError> {
     let private = Private::make(directory)?;
-    let (room, by) = room(private.path())?;
-    let site = Site { directory: private.path().to_owned(), room, by };
+    let (room, by) = private.room()?;
+    let site = Site { directory: private.workdir().clone(), room, by };
     Ok(Place::Directory { site, _private: private })
 }
 
 /// Why files are skipped where nobody named a directory.
 fn unusable(error: &PlaceError) -> String {
     let what = error.to_string();
+    if matches!(error, PlaceError::Unsafe(_)) {
+        return what;
+    }
     // The current directory is named by a dot.
     let what = what.strip_prefix(". ").map_or(what.clone(), |rest| format!("the current directory {rest}"));
     format!("{what}; name another with --dir")
@@ -115,7 +123,7 @@ fn on_ram(file_system: &str) -> Result<Place, Failure> {
         (error, _) => Failure::input(format!("--on ram: {error}")),
     })?;
     let (room, by) = disk.room();
-    let site = Site { directory: disk.directory().to_owned(), room, by };
+    let site = Site { directory: disk.directory().clone(), room, by };
     Ok(Place::Memory { site, disk })
 }
 

@@ -4,9 +4,10 @@
 //! It is an array of 64-bit words, each read and written atomically, so that a child which crashes,
 //! or scribbles, can make the parent read a wrong number but never do anything undefined.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -115,7 +116,14 @@ impl Ledger {
             unsafe { OwnedFd::from_raw_fd(descriptor) }
         });
         let file = file.filter(|file| {
-            file.try_clone().map(File::from).and_then(|file| file.set_len((words * 8) as u64)).is_ok()
+            let file = file.try_clone().map(File::from);
+            // It is made with all permissions (mm/memfd.c). A link to /proc/self/fd in another user's directory leads a process with
+            // that user's file access to it, and must not open it.
+            let settle = |file: File| {
+                file.set_permissions(Permissions::from_mode(0o600))?;
+                file.set_len((words * 8) as u64)
+            };
+            file.and_then(settle).is_ok()
         });
         let words = map(file.as_ref(), words)?;
         words[MAGIC_AT].store(MAGIC, Relaxed);

@@ -1,17 +1,17 @@
 //! The site: the directory in which files are measured, and how much may be written there.
 
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
+use tollgate_os::workdir::Workdir;
 
 use super::station::Refusal;
 
 /// A directory of this run alone. Who made it takes it away with all that is in it, however the run ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
-    /// Where, from the root.
-    pub directory: PathBuf,
+    /// Where, from the root, which one, and with whose identity it is used.
+    pub directory: Workdir,
     /// Bytes that may be there at a time.
     pub room: u64,
     /// What allows no more, such as `a tenth of the 4 GiB that are free there (statfs(2))`.
@@ -20,9 +20,31 @@ pub struct Site {
 
 static SITE: OnceLock<Result<Site, String>> = OnceLock::new();
 
-/// Says where it is, once for this process.
+impl Site {
+    /// Whether cases of this benchmark use one.
+    pub fn is_used_by(probe: &str) -> bool {
+        const SUITES: [&str; 2] = ["files/", "workloads/"];
+        SUITES.iter().any(|suite| probe.starts_with(suite))
+    }
+}
+
+/// Says where it is, once for this process, and takes the identity that it is used with: for as long as the process lives, in this
+/// thread and those that it starts. To be called before there are others.
 pub(super) fn set(site: Result<Site, String>) {
+    let site = site.and_then(|site| match site.directory.enter() {
+        Ok(access) => {
+            // Dropped, it would end.
+            std::mem::forget(access);
+            Ok(site)
+        }
+        Err(why) => Err(why.to_string()),
+    });
     let _ = SITE.set(site);
+}
+
+/// Says that nothing that this process does uses one. It keeps its own identity.
+pub(super) fn set_unused() {
+    let _ = SITE.set(Err("this process was started for cases that use no directory".to_owned()));
 }
 
 /// Where files are measured.

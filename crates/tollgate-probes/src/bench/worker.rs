@@ -40,9 +40,13 @@ pub(super) struct Task {
 impl Task {
     /// How many arms it is about.
     pub fn arms(&self) -> usize {
+        self.orders().len()
+    }
+
+    fn orders(&self) -> &[ArmOrder] {
         match &self.work {
-            Work::Clock => 0,
-            Work::Audition { arms, .. } | Work::Rounds { arms, .. } => arms.len(),
+            Work::Clock => &[],
+            Work::Audition { arms, .. } | Work::Rounds { arms, .. } => arms,
         }
     }
 }
@@ -150,12 +154,21 @@ pub(crate) fn die_with_parent(parent: i32) {
 /// Does what the ledger says. Returns the exit status.
 pub(super) fn serve(ledger: &Ledger, find: Find) -> i32 {
     let Ok(task) = serde_json::from_str::<Task>(&ledger.order()) else { return 2 };
+    // SAFETY: getppid(2) has no preconditions.
+    let parent = unsafe { libc::getppid() };
     // The ledger stays for as long as this process does.
     let _ = HEART.set(ledger.heart());
     cpu::allow(&task.allowed);
     cpu::remember(&task.allowed);
+    let uses_site = task.orders().iter().any(|order| Site::is_used_by(&order.probe));
     room::set(task.room);
-    site::set(task.site);
+    if uses_site {
+        site::set(task.site);
+        // Another identity clears the signal for a moment, in which the parent may have gone.
+        die_with_parent(parent);
+    } else {
+        site::set_unused();
+    }
     if task.work == Work::Clock {
         find_clock(ledger);
     }

@@ -5,8 +5,9 @@ use std::ffi::CStr;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::rc::{Rc, Weak};
+
+use tollgate_os::workdir::{Workdir, WorkdirError};
 
 use crate::bench::{Refusal, Site, site};
 
@@ -42,13 +43,9 @@ impl Place {
     /// Any directory, with what may be written there.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where it cannot be opened.
+    /// As [`opened`].
     pub fn at(site: &Site) -> Result<Self, Refusal> {
-        let path = std::ffi::CString::new(site.directory.as_os_str().as_bytes())
-            .map_err(|_| Refusal::Fail("the directory's name holds a NUL".to_owned()))?;
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        let directory = open_at(libc::AT_FDCWD, &path, flags)
-            .map_err(|error| refused(&format!("the directory {}", site.directory.display()), &error))?;
+        let directory = opened(&site.directory)?;
         let signal = FileSizeSignal::ignored();
         Ok(Self { directory, room: site.room, by: site.by.clone(), _signal: signal })
     }
@@ -78,12 +75,12 @@ impl Place {
         self.directory.as_raw_fd()
     }
 
-    /// openat(2), close-on-exec; a new file is for its owner alone.
+    /// openat(2), close-on-exec; a new file is for its owner alone, and no link is followed.
     ///
     /// # Errors
     /// What the call says.
     pub fn open(&self, name: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
-        open_at(self.descriptor(), name, flags | libc::O_CLOEXEC)
+        open_at(self.descriptor(), name, flags | libc::O_CLOEXEC | libc::O_NOFOLLOW)
     }
 
     /// A new file of this name, for reading and writing; what had the name is gone.
@@ -164,6 +161,17 @@ impl Kind {
             Self::Other => None,
         }
     }
+}
+
+/// A working directory's descriptor.
+///
+/// # Errors
+/// [`Refusal::Fail`] where another directory is in its place, [`Refusal::Skip`] where it cannot be opened.
+pub(crate) fn opened(directory: &Workdir) -> Result<OwnedFd, Refusal> {
+    directory.open().map_err(|error| match error {
+        WorkdirError::Exchanged(_) => Refusal::Fail(error.to_string()),
+        WorkdirError::Io { path, why } => refused(&format!("the directory {}", path.display()), &why),
+    })
 }
 
 /// openat(2); a new file is for its owner alone.
@@ -269,7 +277,8 @@ pub(super) mod tests {
             let number = NEXT.fetch_add(1, Relaxed);
             let path = std::env::temp_dir().join(format!("tollgate-files-{}-{number}", std::process::id()));
             std::fs::create_dir(&path).expect("a new directory");
-            let site = Site { directory: path.clone(), room, by: "what the test allows".to_owned() };
+            let directory = Workdir::find(&path).expect("just made");
+            let site = Site { directory, room, by: "what the test allows".to_owned() };
             let place = Rc::new(Place::at(&site).expect("just made"));
             Self { path, place }
         }
@@ -311,8 +320,13 @@ pub(super) mod tests {
 
     #[test]
     fn a_directory_that_is_not_there_is_a_reason() {
-        let site = Site { directory: "/nowhere/at/all".into(), room: 1, by: String::new() };
-        assert!(matches!(Place::at(&site), Err(Refusal::Skip(why)) if why.contains("/nowhere/at/all")));
+        let own = Own::new();
+        let directory = Workdir::find(&own.path).expect("just made");
+        std::fs::remove_dir(&own.path).expect("empty");
+        let site = Site { directory, room: 1, by: String::new() };
+        let path = own.path.display().to_string();
+        let refused = |why: &str| why.contains(&path) && why.contains("exchanged");
+        assert!(matches!(Place::at(&site), Err(Refusal::Fail(why)) if refused(&why)));
     }
 
     #[test]

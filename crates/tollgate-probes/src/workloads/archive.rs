@@ -1,12 +1,11 @@
 //! An archive of the tree, written here: whoever unpacks it did not pack it.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use crate::bench::Errand;
 
-use super::command::{Step, on_files};
+use super::command::{Step, create, on_files};
 use super::ground::{Ground, go_on};
 use super::history::BEGAN;
 use super::source::{self, Version};
@@ -29,7 +28,7 @@ pub(super) fn make(ground: &Ground, errand: &mut Errand) -> Step<()> {
         return Ok(());
     }
     errand.say("the archive of the tree");
-    let mut archive = BufWriter::new(on_files("open(2)", File::create(&path))?);
+    let mut archive = BufWriter::new(on_files("open(2)", create(&path))?);
     source::make(ground.size, Version::First, |file| {
         go_on(errand)?;
         on_files("write(2)", add(&mut archive, &file.path, file.text.as_bytes()))

@@ -9,7 +9,7 @@ use crate::bench::{Refusal, Site};
 use crate::files::certificate::{Certificate, PAGE, Trial, drop_pages};
 use crate::files::place::Place;
 
-use super::command::{Step, on_files};
+use super::command::{Step, on_files, open};
 use super::digest::files;
 use super::ground::write;
 
@@ -38,7 +38,7 @@ impl Pages {
     pub fn of(site: &Site, path: &Path) -> Step<Self> {
         let kind = Place::at(site)?.kind();
         write(path, &[1; PAGE as usize])?;
-        let file = on_files("open(2)", File::open(path))?;
+        let file = on_files("open(2)", open(path))?;
         on_files("fsync(2)", file.sync_all())?;
         let (trial, stays) = match Trial::of(&file.into(), kind) {
             Ok(trial) => (Some(trial), trial.why_stays(kind)),
@@ -85,7 +85,7 @@ impl Pages {
     fn bring_one(&self, cache: Cache, path: &Path) -> io::Result<bool> {
         /// A page that somebody holds for a moment cannot be dropped.
         const TRIES: usize = 3;
-        let mut file = File::open(path)?;
+        let mut file = open(path)?;
         let length = file.metadata()?.len();
         if length == 0 {
             return Ok(true);

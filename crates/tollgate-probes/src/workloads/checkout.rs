@@ -1,6 +1,5 @@
 //! From one tag of a history to the next.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +12,7 @@ use tollgate_model::Params;
 use crate::bench::{Errand, Timed};
 use crate::probe::{PLAIN, Probe};
 
-use super::command::{Command, Step, on_files};
+use super::command::{Command, Step, on_files, open};
 use super::digest::{Digest, files};
 use super::ground::Ground;
 use super::source::Version;
@@ -71,7 +70,7 @@ impl Work for Checkout {
         ground.home.run(&git(&["checkout", "-q", "-f", Version::First.tag()]), errand)?;
         let old = SystemTime::UNIX_EPOCH + WRITTEN;
         for path in on_files("to list the tree", files(&repository, false))? {
-            let made_old = fs::File::open(repository.join(path)).and_then(|file| file.set_modified(old));
+            let made_old = open(&repository.join(path)).and_then(|file| file.set_modified(old));
             on_files("utimensat(2)", made_old)?;
         }
         ground.home.run(&git(&["update-index", "-q", "--refresh"]), errand)

@@ -2,18 +2,22 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufWriter, Read, Seek};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::MemfdFlags;
 use tollgate_model::Traced;
 use tollgate_model::traced::Ended;
+use tollgate_os::identity::FileAccess;
+use tollgate_os::workdir::Workdir;
 use tollgate_trace::{Request, TraceError};
 
 use crate::bench::{BenchError, Ending, Errand, Refusal, group, interrupt};
+use crate::files::place::opened;
 use crate::files::refusal::refused;
 
 /// Why a step was not done.
@@ -46,8 +50,35 @@ pub(super) fn on_files<T>(what: &str, outcome: std::io::Result<T>) -> Step<T> {
     outcome.map_err(|error| refused(what, &error).into())
 }
 
+/// Who owns the working directory, where another user could exchange what lies there: while this lives, this thread accesses files with
+/// that user's identity, and the commands that it starts have no other.
+pub(super) struct Owner {
+    workdir: Workdir,
+    access: Option<FileAccess>,
+}
+
+impl Owner {
+    /// Takes the identity.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] where it cannot be taken; then nothing may be done there.
+    pub fn enter(workdir: &Workdir) -> Step<Self> {
+        let access = workdir.enter().map_err(|error| Refusal::Skip(error.to_string()))?;
+        let owner = Self { workdir: workdir.clone(), access };
+        owner.expect_unchanged()?;
+        Ok(owner)
+    }
+
+    /// That the directory is the one that was made.
+    fn expect_unchanged(&self) -> Step<()> {
+        opened(&self.workdir)?;
+        Ok(())
+    }
+}
+
 /// The surroundings of programs: a directory of this run, and an environment.
 pub(super) struct Home {
+    owner: Owner,
     directory: PathBuf,
     environment: Vec<(OsString, OsString)>,
 }
@@ -82,7 +113,7 @@ impl Home {
     ///
     /// # Errors
     /// What making a directory in it says.
-    pub fn new(directory: &Path) -> Step<Self> {
+    pub fn new(directory: &Path, owner: Owner) -> Step<Self> {
         let temporary = directory.join("tmp");
         on_files("mkdir(2)", std::fs::create_dir(&temporary))?;
         let variable = |name: &str, value: &OsStr| (OsString::from(name), value.to_owned());
@@ -100,7 +131,7 @@ impl Home {
             word("GIT_ATTR_NOSYSTEM", "1"),
             word("GIT_TERMINAL_PROMPT", "0"),
         ];
-        Ok(Self { directory: directory.to_owned(), environment })
+        Ok(Self { owner, directory: directory.to_owned(), environment })
     }
 
     /// Runs a program that is part of no price; it must end with status 0.
@@ -110,6 +141,12 @@ impl Home {
     pub fn run(&self, command: &Command, errand: &mut Errand) -> Step<()> {
         let deadline = errand.deadline;
         let ending = self.in_group(command, deadline, errand, || {
+            if let Some(identity) = self.owner.workdir.identity()
+                && let Err(error) = identity.take()
+            {
+                eprintln!("{error}");
+                return 126;
+            }
             let mut process = std::process::Command::new(&command.words[0]);
             let error = process.args(&command.words[1..]).exec();
             // Shells say so of what is not there, and of what cannot be executed.
@@ -127,13 +164,19 @@ impl Home {
     /// # Errors
     /// That it did not, in its own words; that the time was over.
     pub fn follow(&self, command: &Command, deadline: Instant, errand: &mut Errand) -> Step<Traced> {
-        let told = self.directory.join("followed");
+        // No file in the directory: the tracer keeps the rights of root, and another user may own the directory.
+        let told = rustix::fs::memfd_create("followed", MemfdFlags::CLOEXEC).map_err(std::io::Error::from);
+        let mut told = File::from(on_files("memfd_create(2)", told)?);
         let ending = self.in_group(command, deadline, errand, || {
-            let request = Request::new(command.words.clone());
+            if let Some(access) = &self.owner.access {
+                access.end();
+            }
+            let identity = self.owner.workdir.identity();
+            let request = Request { identity, ..Request::new(command.words.clone()) };
             let outcome = tollgate_trace::trace(&request).map(|trace| trace.traced).map_err(Untraced::of);
-            match File::create(&told).map(|file| serde_json::to_writer(file, &outcome)) {
-                Ok(Ok(())) => 0,
-                _ => 1,
+            match serde_json::to_writer(BufWriter::new(&told), &outcome) {
+                Ok(()) => 0,
+                Err(_) => 1,
             }
         })?;
         match ending {
@@ -147,12 +190,11 @@ impl Home {
                 ));
             }
         }
-        let outcome = on_files("open(2)", File::open(&told))?;
-        let outcome: Result<Traced, Untraced> =
-            match serde_json::from_reader(std::io::BufReader::new(outcome)) {
-                Ok(outcome) => outcome,
-                Err(error) => return failed(format!("what was followed cannot be read: {error}")),
-            };
+        on_files("lseek(2)", told.rewind())?;
+        let outcome: Result<Traced, Untraced> = match serde_json::from_reader(std::io::BufReader::new(told)) {
+            Ok(outcome) => outcome,
+            Err(error) => return failed(format!("what was followed cannot be read: {error}")),
+        };
         let traced = outcome.map_err(Refusal::from)?;
         match traced.ended {
             Ended::Exit(0) => Ok(traced),
@@ -173,9 +215,10 @@ impl Home {
         errand: &mut Errand,
         work: impl FnOnce() -> i32,
     ) -> Step<Ending> {
-        let nowhere = PathBuf::from("/dev/null");
-        let input = on_files("open(2)", File::open(command.input.as_ref().unwrap_or(&nowhere)))?;
-        let output = on_files("open(2)", create(command.output.as_ref().unwrap_or(&nowhere)))?;
+        self.owner.expect_unchanged()?;
+        let nowhere = || File::options().read(true).write(true).open("/dev/null");
+        let input = on_files("open(2)", command.input.as_deref().map_or_else(nowhere, open))?;
+        let output = on_files("open(2)", command.output.as_deref().map_or_else(nowhere, create))?;
         let complaints = on_files("open(2)", create(&self.complaints()))?;
         let what = command.line();
         let settle = || {
@@ -244,8 +287,24 @@ impl From<Untraced> for Refusal {
     }
 }
 
-fn create(path: &Path) -> std::io::Result<File> {
-    File::options().write(true).create(true).truncate(true).open(path)
+/// Opens a regular file for reading. What the directory's owner put in its place, such as a link or a FIFO, is neither followed nor
+/// waited for.
+pub(super) fn open(path: &Path) -> std::io::Result<File> {
+    regular(File::options().read(true).custom_flags(IN_PLACE).open(path)?)
+}
+
+/// Makes a file, or empties the regular file that is there, as [`open`].
+pub(super) fn create(path: &Path) -> std::io::Result<File> {
+    regular(File::options().write(true).create(true).truncate(true).custom_flags(IN_PLACE).open(path)?)
+}
+
+const IN_PLACE: libc::c_int = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+
+fn regular(file: File) -> std::io::Result<File> {
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("something that is no regular file has its name")),
+    }
 }
 
 /// Where programs are looked for.
@@ -267,7 +326,7 @@ pub(super) fn first_line(file: &Path) -> String {
     const MOST: u64 = 4096;
     const LONGEST: usize = 160;
     let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
+    let read = open(file).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
     if read.is_err() {
         return String::new();
     }

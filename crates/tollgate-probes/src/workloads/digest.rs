@@ -1,7 +1,9 @@
 //! Digests of trees: over names and bytes, in whatever order the files come.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use super::command::open;
 
 /// What a tree holds: a sum over its files. It tells a tree that somebody damaged from one that is whole; somebody who
 /// wants to deceive is not kept from it.
@@ -34,7 +36,11 @@ impl Digest {
             let told = whole.symlink_metadata()?;
             // What is no regular file is none of ours, and makes the digest another one.
             let bytes = match told.is_file() && told.len() <= MOST_BYTES {
-                true => std::fs::read(&whole)?,
+                true => {
+                    let mut bytes = Vec::new();
+                    open(&whole)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+                    bytes
+                }
                 false => b"not a file of ours".to_vec(),
             };
             digest.add(path.as_os_str().as_encoded_bytes(), &bytes);

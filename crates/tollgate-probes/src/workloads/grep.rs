@@ -1,7 +1,6 @@
 //! A search through all lines.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
 use tollgate_model::Boundary::{
@@ -12,7 +11,7 @@ use tollgate_model::Params;
 use crate::bench::{Errand, Timed};
 use crate::probe::{PLAIN, Probe};
 
-use super::command::{Command, Step, failed, on_files};
+use super::command::{Command, Step, failed, on_files, open};
 use super::ground::Ground;
 use super::source::MARK;
 use super::work::{Program, Work};
@@ -39,6 +38,9 @@ pub(super) static PROBE: Probe = Probe {
 };
 
 const GREP: Program = Program { name: "grep", package: "GNU grep", debian: "grep" };
+
+/// More of what it found is not counted: hundreds of times what matches.
+const MOST_BYTES: u64 = 1 << 24;
 
 struct Grep;
 
@@ -67,8 +69,8 @@ impl Work for Grep {
     }
 
     fn check(&self, ground: &Ground, _: &mut Errand) -> Step<String> {
-        let found = on_files("open(2)", File::open(ground.beside("found")))?;
-        let found = BufReader::new(found).split(b'\n').count() as u64;
+        let found = on_files("open(2)", open(&ground.beside("found")))?;
+        let found = BufReader::new(found.take(MOST_BYTES)).split(b'\n').count() as u64;
         let expected = ground.truth.marks;
         match found == expected {
             true => Ok(format!("it found the {expected} lines that match")),

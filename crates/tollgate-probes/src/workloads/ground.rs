@@ -1,18 +1,21 @@
 //! The ground of workloads: the tree on disk, what is known of it, and what is made beside it.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use tollgate_model::Fact;
+use tollgate_os::workdir::Workdir;
 
 use crate::bench::{BenchError, Errand, Refusal, cpu, interrupt};
 
-use super::command::{Command, Home, Step, Stop, failed, first_line, on_files};
+use super::command::{Command, Home, Owner, Step, Stop, create, failed, first_line, on_files};
 use super::digest::Digest;
 use super::source::{self, Size, Truth, Version};
 use super::work::Program;
 
-/// A tree of one size, in a directory of its own that goes when this is dropped.
+/// A tree of one size, in a directory of its own that goes when this is dropped. While it is there, this thread accesses files with the
+/// identity of the directory's owner, see [`Owner`].
 pub(super) struct Ground {
     pub size: Size,
     /// What is known of the first version, which lies in [`Ground::tree`].
@@ -32,7 +35,9 @@ impl Ground {
     ///
     /// # Errors
     /// What writing says; that the time was over.
-    pub fn make(size: Size, under: &Path, errand: &mut Errand) -> Step<Self> {
+    pub fn make(size: Size, under: &Workdir, errand: &mut Errand) -> Step<Self> {
+        // Before anything is touched there.
+        let owner = Owner::enter(under)?;
         let root = under.join(format!("workloads-{}", size.name()));
         // What a command that was ended left of an earlier one.
         let _ = fs::remove_dir_all(&root);
@@ -42,7 +47,7 @@ impl Ground {
             size,
             truth: Truth::default(),
             second: None,
-            home: Home::new(&root)?,
+            home: Home::new(&root, owner)?,
             processors: cpu::allowed().len().max(1),
             facts: Vec::new(),
             root,
@@ -146,5 +151,5 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Step<()> {
     if let Some(directory) = path.parent() {
         on_files("mkdir(2)", fs::create_dir_all(directory))?;
     }
-    on_files("write(2)", fs::write(path, bytes))
+    on_files("write(2)", create(path).and_then(|mut file| file.write_all(bytes)))
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::bench::Errand;
 
-use super::command::{Command, Step, on_files};
+use super::command::{Command, Step, create, on_files};
 use super::digest::Digest;
 use super::ground::{Ground, go_on};
 use super::source::{self, PEOPLE, Version};
@@ -35,7 +35,7 @@ pub(super) fn make(ground: &mut Ground, errand: &mut Errand) -> Step<Digest> {
     let _ = fs::remove_dir_all(&repository);
     on_files("mkdir(2)", fs::create_dir(&repository))?;
     errand.say("the history of the tree");
-    let mut history = History::new(on_files("open(2)", File::create(&stream))?);
+    let mut history = History::new(on_files("open(2)", create(&stream))?);
     history.version(ground, Version::First, errand)?;
     let second = history.version(ground, Version::Second, errand)?;
     on_files("write(2)", history.to.flush())?;

@@ -1,7 +1,6 @@
 //! A table of what is defined where.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
 use tollgate_model::Boundary::{
@@ -13,7 +12,7 @@ use tollgate_model::Params;
 use crate::bench::{Errand, Refusal, Timed};
 use crate::probe::{PLAIN, Probe};
 
-use super::command::{Command, Step, failed, is_here, on_files};
+use super::command::{Command, Step, failed, is_here, on_files, open};
 use super::ground::Ground;
 use super::work::{Program, Work};
 use super::{cases, crossed_in};
@@ -43,6 +42,9 @@ pub(super) static PROBE: Probe = Probe {
 const CSCOPE: Program = Program { name: "cscope", package: "cscope", debian: "cscope" };
 /// The names that packages give it.
 const CTAGS: [&str; 3] = ["ctags", "universal-ctags", "ctags-universal"];
+
+/// A table that is longer is not read to its end: tens of times what a large tree has.
+const MOST_BYTES: u64 = 1 << 28;
 
 /// By which program, under its name here.
 enum Tags {
@@ -78,7 +80,7 @@ impl Tags {
     /// Functions in the table. In that of ctags, `f` is the kind behind the second tab that follows a pattern; in that of
     /// cscope a line that begins with a tab and `$` (its source, invlib and build) defines a function.
     fn functions(&self, ground: &Ground) -> std::io::Result<u64> {
-        let mut lines = BufReader::new(File::open(Self::table(ground))?);
+        let mut lines = BufReader::new(open(&Self::table(ground))?.take(MOST_BYTES));
         let (mut line, mut functions) = (Vec::new(), 0);
         while lines.read_until(b'\n', &mut line)? > 0 {
             functions += u64::from(match self {

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use tollgate_model::{Measurement, Outcome};
+use tollgate_os::workdir::Workdir;
 
-use super::command::{Command, Home, Stop};
+use super::command::{Command, Home, Owner, Stop};
 use super::*;
 use crate::bench::{Errand, Plan, Progress, Refusal, Site};
 use crate::{Extent, Selection};
@@ -23,6 +24,14 @@ impl Own {
         let path = std::env::temp_dir().join(format!("tollgate-workloads-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).expect("a new directory");
         Self(path)
+    }
+
+    fn workdir(&self) -> Workdir {
+        Workdir::find(&self.0).expect("just made")
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::enter(&self.workdir()).expect("its own")
     }
 }
 
@@ -83,7 +92,7 @@ fn the_usual_time_is_that_of_what_is_chosen() {
 #[test]
 fn a_program_is_run_in_surroundings_of_its_own() {
     let own = Own::new();
-    let home = Home::new(&own.0).expect("made");
+    let home = Home::new(&own.0, own.owner()).expect("made");
     let said = own.0.join("said");
     let script = "pwd; env | cut -d= -f1 | sort | tr '\\n' ' '; cat; exec >&2; echo 'what it says'";
     let command = Command { output: Some(said.clone()), ..Command::new(&own.0, ["sh", "-c", script]) };
@@ -100,7 +109,7 @@ fn a_program_is_run_in_surroundings_of_its_own() {
 #[test]
 fn a_program_that_fails_is_quoted_and_one_that_takes_too_long_is_ended() {
     let own = Own::new();
-    let home = Home::new(&own.0).expect("made");
+    let home = Home::new(&own.0, own.owner()).expect("made");
     let run = |seconds, script: &str| {
         let command = Command::new(&own.0, ["sh", "-c", script]);
         with_errand(seconds, Err(String::new()), |errand| home.run(&command, errand))
@@ -135,7 +144,7 @@ fn reasons(site: Result<Site, String>, seconds: u64) -> Vec<String> {
 fn where_there_is_no_place_or_no_room_or_no_time_that_is_the_reason() {
     let own = Own::new();
     assert!(reasons(Err("nowhere".to_owned()), 5).iter().all(|why| why == "nowhere"));
-    let site = |room| Ok(Site { directory: own.0.clone(), room, by: "what the test allows".to_owned() });
+    let site = |room| Ok(Site { directory: own.workdir(), room, by: "what the test allows".to_owned() });
     let why = reasons(site(1 << 20), 5);
     assert!(
         why.iter().all(|why| why.ends_with("MiB of files would be more than what the test allows")),

@@ -16,7 +16,8 @@ use crate::request::Request;
 pub(super) fn by_nobody(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let record = Record::begin(request, Backend::Rusage, None);
     let watch = Watch::begin();
-    let mut child = Child::start(program, None, &watch.inherited()).map_err(Failure::system("fork(2)"))?;
+    let mut child = Child::start(program, request.identity, None, &watch.inherited())
+        .map_err(Failure::system("fork(2)"))?;
     let course = let_go(&mut child, &watch, request.linger, || 0)?;
     record.end(program, &child, course, Followed::default())
 }

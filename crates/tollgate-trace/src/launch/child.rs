@@ -9,6 +9,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
+use tollgate_os::identity::Identity;
+
 use crate::launch::path::Program;
 use crate::launch::signals::Inherited;
 
@@ -39,6 +41,8 @@ enum What<'a> {
     Execute {
         path: &'a CString,
         arguments: Vec<*const c_char>,
+        /// Taken just before.
+        identity: Option<Identity>,
         filter: Option<libc::sock_fprog>,
     },
     /// The copy tells what it returns, and ends.
@@ -50,14 +54,19 @@ impl Child {
     ///
     /// # Errors
     /// Those of pipe(2), mmap(2) and fork(2).
-    pub fn start(program: &Program, filter: Option<&mut Filter>, inherited: &Inherited) -> io::Result<Self> {
+    pub fn start(
+        program: &Program,
+        identity: Option<Identity>,
+        filter: Option<&mut Filter>,
+        inherited: &Inherited,
+    ) -> io::Result<Self> {
         let mut arguments: Vec<_> = program.arguments.iter().map(|argument| argument.as_ptr()).collect();
         arguments.push(ptr::null());
         let filter = filter.map(|filter| libc::sock_fprog {
             len: u16::try_from(filter.len()).unwrap_or(u16::MAX),
             filter: filter.as_mut_ptr(),
         });
-        Self::fork(inherited, What::Execute { path: &program.path, arguments, filter })
+        Self::fork(inherited, What::Execute { path: &program.path, arguments, identity, filter })
     }
 
     /// Starts a process that will only run a function, which may neither allocate nor take a lock.
@@ -107,6 +116,11 @@ impl Child {
         self.note.error(EXECUTION)
     }
 
+    /// Why it could not take the identity that it was to be executed with.
+    pub fn identity_failed(&self) -> Option<io::Error> {
+        self.note.error(IDENTITY)
+    }
+
     /// What its function returned, when it has ended.
     pub fn told(&self) -> u64 {
         self.note.told.load(Relaxed)
@@ -153,9 +167,14 @@ impl Orders<'_> {
                     note.told.store(function(), Relaxed);
                     libc::_exit(0)
                 }
-                What::Execute { path, arguments, filter } => {
+                What::Execute { path, arguments, identity, filter } => {
                     if let Some(filter) = filter {
                         install(filter, note);
+                    }
+                    // After the filter: with the identity of another user it would need `no_new_privs`.
+                    if let Some(Err(error)) = identity.map(Identity::take) {
+                        note.set(IDENTITY, error.code());
+                        libc::_exit(127);
                     }
                     libc::execve(path.as_ptr(), arguments.as_ptr(), environ);
                     note.write(EXECUTION);
@@ -192,13 +211,14 @@ fn pidfd(pid: libc::pid_t) -> Option<OwnedFd> {
 
 const EXECUTION: usize = 0;
 const FILTER: usize = 1;
+const IDENTITY: usize = 2;
 
 /// Memory that both processes share.
 struct Note(NonNull<Words>);
 
 /// The errors of what the copy could not do, and what it has to tell.
 struct Words {
-    errors: [AtomicI32; 2],
+    errors: [AtomicI32; 3],
     told: AtomicU64,
     gave_up_privileges: AtomicBool,
 }
@@ -207,7 +227,11 @@ impl Words {
     /// Notes the error of the call before.
     fn write(&self, at: usize) {
         // SAFETY: errno is this thread's own.
-        self.errors[at].store(unsafe { *libc::__errno_location() }, Relaxed);
+        self.set(at, unsafe { *libc::__errno_location() });
+    }
+
+    fn set(&self, at: usize, error: libc::c_int) {
+        self.errors[at].store(error, Relaxed);
     }
 
     fn error(&self, at: usize) -> Option<io::Error> {

@@ -1,0 +1,139 @@
+//! A working directory that several processes use.
+//!
+//! The process that made it holds it by descriptor. Each other one gets its path, its device and inode, and the identity to use it
+//! with, and refuses another directory under the same path.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::identity::{FileAccess, Identity, IdentityError};
+
+/// Which directory, and whose identity it is used with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workdir {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+    identity: Option<Identity>,
+}
+
+/// Why a working directory is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkdirError {
+    /// Something else, or nothing, has its path.
+    #[error("{} was exchanged while it was used; nothing more is done there", .0.display())]
+    Exchanged(PathBuf),
+    /// What the kernel says.
+    #[error("the directory {}: {}", path.display(), crate::plainly(why))]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What.
+        #[source]
+        why: io::Error,
+    },
+}
+
+impl Workdir {
+    /// A directory that is held, by the path that leads to it from the root. With an identity, every process that uses it takes that
+    /// first.
+    ///
+    /// # Errors
+    /// What fstat(2) says.
+    pub fn of(path: PathBuf, held: impl AsFd, identity: Option<Identity>) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(held)?;
+        Ok(Self { path, device: stat.st_dev, inode: stat.st_ino, identity })
+    }
+
+    /// A directory that is there, which no other user can exchange.
+    ///
+    /// # Errors
+    /// What open(2) says.
+    pub fn find(path: &Path) -> io::Result<Self> {
+        let held = open(path)?;
+        Self::of(path.to_owned(), held, None)
+    }
+
+    /// From the root.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of an entry.
+    pub fn join(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        self.path.join(name.as_ref())
+    }
+
+    /// Whose identity a process takes before it uses the directory; None where its own will do.
+    pub fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    /// Takes that identity for the files of this thread, see [`Identity::for_files`].
+    ///
+    /// # Errors
+    /// Where the kernel refuses; then the directory must not be used.
+    pub fn enter(&self) -> Result<Option<FileAccess>, IdentityError> {
+        self.identity.map(Identity::for_files).transpose()
+    }
+
+    /// Opens the directory for reading. It is the one that was made, or none.
+    ///
+    /// # Errors
+    /// As [`WorkdirError`] says.
+    pub fn open(&self) -> Result<OwnedFd, WorkdirError> {
+        let fault = |why: Errno| match why {
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => WorkdirError::Exchanged(self.path.clone()),
+            _ => WorkdirError::Io { path: self.path.clone(), why: why.into() },
+        };
+        let held = open(&self.path).map_err(fault)?;
+        let stat = rustix::fs::fstat(&held).map_err(fault)?;
+        match (stat.st_dev, stat.st_ino) == (self.device, self.inode) {
+            true => Ok(held),
+            false => Err(WorkdirError::Exchanged(self.path.clone())),
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    rustix::fs::openat(CWD, path, flags, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn another_directory_under_its_path_is_refused() {
+        let around = tempfile::tempdir().unwrap();
+        let path = around.path().join("work");
+        fs::create_dir(&path).unwrap();
+        let workdir = Workdir::find(&path).unwrap();
+        assert!(workdir.open().is_ok());
+        let kept: Workdir = serde_json::from_str(&serde_json::to_string(&workdir).unwrap()).unwrap();
+        fs::rename(&path, around.path().join("aside")).unwrap();
+        let refused = |what: &str| {
+            let error = kept.open().expect_err(what).to_string();
+            assert!(error.contains("was exchanged while it was used"), "{what}: {error}");
+        };
+        refused("nothing");
+        fs::create_dir(&path).unwrap();
+        refused("another directory");
+        fs::remove_dir(&path).unwrap();
+        symlink(around.path().join("aside"), &path).unwrap();
+        refused("a link to the directory");
+        fs::remove_file(&path).unwrap();
+        fs::rename(around.path().join("aside"), &path).unwrap();
+        assert!(kept.open().is_ok());
+    }
+}

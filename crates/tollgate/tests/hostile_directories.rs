@@ -1,0 +1,474 @@
+//! Working directories that another user owns, exchanges, or may write: root gives that user nothing.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tollgate_os::identity::Identity;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
+/// A user that no system has.
+const OTHER: Identity = Identity { uid: 54_321, gid: 54_321 };
+/// The programs that workloads run.
+const PROGRAMS: [&str; 5] = ["make", "git", "tar", "grep", "cc"];
+
+/// Two runs at a time would be each other's noise.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        println!("skipped: needs root (to give a directory to another user)");
+    }
+    is_root
+}
+
+/// A directory of root's that all may enter, and in it what a test needs.
+struct Scene(tempfile::TempDir);
+
+impl Scene {
+    fn new() -> Self {
+        let scene = Self(tempfile::tempdir().expect("a directory"));
+        fs::set_permissions(scene.0.path(), fs::Permissions::from_mode(0o755)).expect("our own");
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn directory(&self, name: &str, owner: u32, mode: u32) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir(&path).expect("a new directory");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our own");
+        chown(&path, Some(owner), Some(owner)).expect("root may");
+        path
+    }
+
+    /// A file that every user may write, for what programs say of themselves.
+    fn log(&self) -> PathBuf {
+        let path = self.path("log");
+        fs::write(&path, "").expect("a new file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("our own");
+        path
+    }
+
+    /// A PATH in which each program of workloads first says who runs it.
+    fn shims(&self, log: &Path) -> std::ffi::OsString {
+        let directory = self.directory("shims", 0, 0o755);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        for program in PROGRAMS {
+            let mut real = std::env::split_paths(&path).map(|directory| directory.join(program));
+            let Some(real) = real.find(|real| real.is_file()) else { continue };
+            let script = format!(
+                "#!/bin/sh\necho \"{program} $(id -u) $(id -G)\" >> {}\nexec {} \"$@\"\n",
+                log.display(),
+                real.display()
+            );
+            let shim = directory.join(program);
+            fs::write(&shim, script).expect("a new file");
+            fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).expect("our own");
+        }
+        let first = [directory].into_iter().chain(std::env::split_paths(&path));
+        std::env::join_paths(first).expect("a path")
+    }
+
+    /// The program, which keeps its runs in this scene.
+    fn tollgate(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).arg("--quiet").env("XDG_DATA_HOME", self.path("data")).current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// A run of some cases with `--dir`, whose document it prints.
+    fn run(&self, patterns: &[&str], seconds: &str, within: &Path) -> Command {
+        let within = within.to_str().expect("text");
+        let options = ["--time", seconds, "--dir", within, "--out", "-"];
+        self.tollgate(Path::new(PROGRAM), &[&["run"], patterns, &options].concat())
+    }
+}
+
+fn output(mut command: Command) -> Output {
+    command.output().expect("the program starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What became of each case of a run that went well.
+fn statuses(output: &Output) -> Vec<(String, String)> {
+    assert!(output.status.success(), "{}", said(output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let rows = document["measurements"].as_array().expect("measurements");
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    rows.iter()
+        .map(|row| (text(row, "probe"), text(row, "status") + &text(row, "why") + &text(row, "error")))
+        .collect()
+}
+
+/// Seconds that a run gets, one after the other, until it comes to an end of what is asked: other programs may have the processors.
+const TRIES: [&str; 4] = ["1", "3", "9", "27"];
+
+/// That a run measures cases, and that only the time ends others.
+fn expect_measured(run: impl Fn(&str) -> Command) {
+    let is_late = |status: &str| status.contains(" time ") || status.contains("progress");
+    let is_measured = |status: &str| status == "measured";
+    let mut tried = Vec::new();
+    for seconds in TRIES {
+        let statuses = statuses(&output(run(seconds)));
+        assert!(statuses.iter().all(|(_, status)| is_measured(status) || is_late(status)), "{statuses:?}");
+        if statuses.iter().any(|(_, status)| is_measured(status)) {
+            return;
+        }
+        tried.push(statuses);
+    }
+    panic!("{tried:?}");
+}
+
+/// The one line with which it refuses, and that it ends as for other wrong input.
+fn refusal(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(2), "{}", said(output));
+    assert!(output.stdout.is_empty());
+    let text = said(output);
+    let line = text.strip_suffix('\n').expect("a line");
+    assert!(!line.contains('\n'), "more than one line: {text}");
+    line.to_owned()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("a directory");
+    entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// The owners of all that lies in a directory, for as long as it can be seen.
+fn owners(directory: &Path, owners: &mut BTreeSet<(u32, u32)>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if let Ok(told) = path.symlink_metadata() {
+            owners.insert((told.uid(), told.gid()));
+            if told.is_dir() {
+                self::owners(&path, owners);
+            }
+        }
+    }
+}
+
+/// Does `work` while `beside` is done in another thread, again and again.
+fn while_running<T>(beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mut beside = beside;
+        let is_over = &is_over;
+        scope.spawn(move || {
+            while !is_over.load(Relaxed) {
+                beside();
+            }
+        });
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        is_over.store(true, Relaxed);
+        outcome.unwrap_or_else(|why| std::panic::resume_unwind(why))
+    })
+}
+
+/// That each line of a log has `PROGRAM 54321 54321`, and that there is one.
+fn expect_only_the_other(log: &Path) {
+    let log = fs::read_to_string(log).expect("text");
+    assert!(!log.is_empty(), "no program was run");
+    assert!(log.lines().all(|line| line.ends_with(" 54321 54321")), "{log}");
+}
+
+#[test]
+fn in_another_users_directory_all_is_done_as_that_user() {
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let scene = Scene::new();
+    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
+    let log = scene.log();
+    let path = scene.shims(&log);
+    let mut seen = BTreeSet::new();
+    let look = || {
+        owners(&theirs, &mut seen);
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    while_running(look, || {
+        expect_measured(|seconds| scene.run(&["files/stat", "files/create"], seconds, &theirs));
+        expect_measured(|seconds| {
+            let mut commands = scene.run(&["workloads/unpack", "workloads/grep"], seconds, &theirs);
+            commands.env("PATH", &path);
+            commands
+        });
+    });
+    assert_eq!(seen, BTreeSet::from([(OTHER.uid, OTHER.gid)]));
+    expect_only_the_other(&log);
+    assert_eq!(names(&theirs), [""; 0]);
+    // What is measured beside them does not lose the rights of root.
+    expect_measured(|seconds| scene.run(&["gates/syscall", "files/stat"], seconds, &theirs));
+}
+
+#[test]
+fn what_a_killed_run_left_in_another_users_directory_goes() {
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let scene = Scene::new();
+    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
+    let precious = scene.directory("precious", 0, 0o755);
+    fs::write(precious.join("file"), "x").expect("a new file");
+    let roots = theirs.join(".tollgate-1-0123456789abcdef");
+    fs::create_dir(&roots).expect("a new directory");
+    fs::set_permissions(&roots, fs::Permissions::from_mode(0o700)).expect("our own");
+    let mut killed = scene.run(&["files/create"], "20", &theirs).spawn().expect("it starts");
+    let began = Instant::now();
+    let own = |name: &String| name.starts_with(&format!(".tollgate-{}-", killed.id()));
+    let left = loop {
+        // A file in it: a bench process works there.
+        let left = names(&theirs).into_iter().find(own).map(|name| theirs.join(name));
+        match left.filter(|left| !names(left).is_empty()) {
+            Some(left) => break left,
+            None => assert!(began.elapsed() < Duration::from_secs(15), "nothing is made"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    killed.kill().expect("our child");
+    killed.wait().expect("our child");
+    assert!(left.exists());
+    while is_used(&left) {
+        assert!(began.elapsed() < Duration::from_secs(25), "a bench process did not end with its parent");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    symlink(&precious, left.join("link")).expect("a new link");
+    expect_measured(|seconds| scene.run(&["files/stat"], seconds, &theirs));
+    assert_eq!(names(&theirs), [".tollgate-1-0123456789abcdef"], "that of root was never this user's");
+    assert_eq!(names(&precious), ["file"]);
+}
+
+/// Whether a process holds a directory open.
+fn is_used(directory: &Path) -> bool {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let descriptors = processes.filter_map(|process| fs::read_dir(process.path().join("fd")).ok());
+    descriptors
+        .flat_map(|descriptors| descriptors.flatten())
+        .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|held| held.starts_with(directory)))
+}
+
+/// Exchanges private directories, as the user who owns the directory that they are in.
+struct Exchanger<'a> {
+    within: &'a Path,
+    /// What a link in their place leads to.
+    treasure: &'a Path,
+    /// Is written by a build of the tree in their place.
+    log: &'a Path,
+    done: &'a AtomicUsize,
+}
+
+impl Exchanger<'_> {
+    fn exchange(&self) {
+        let _other = OTHER.for_files().expect("root may");
+        let private = names(self.within).into_iter().find(|name| name.starts_with(".tollgate-"));
+        let Some(private) = private.map(|name| self.within.join(name)) else {
+            return std::thread::sleep(Duration::from_micros(200));
+        };
+        let done = self.done.load(Relaxed);
+        // At each moment of a run in turn; between two of them programs are run.
+        std::thread::sleep(Duration::from_millis(done as u64 * 53 % 300));
+        let aside = self.within.join(format!("aside-{done}"));
+        if fs::rename(&private, &aside).is_err() {
+            return;
+        }
+        self.done.store(done + 1, Relaxed);
+        if done.is_multiple_of(2) {
+            let _ = symlink(self.treasure, &private);
+        } else {
+            let _ = self.plant(&private);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        let _ = fs::rename(&private, self.within.join(format!("planted-{done}")));
+        let _ = fs::rename(&aside, &private);
+    }
+
+    /// A tree whose build says who builds it.
+    fn plant(&self, private: &Path) -> std::io::Result<()> {
+        for tree in ["workloads-small/tree", "workloads-small/repository", "workloads-small/unpacked"] {
+            let tree = private.join(tree);
+            fs::create_dir_all(&tree)?;
+            let recipe = format!("\t@echo \"Makefile $$(id -u) $$(id -G)\" >> {}\n", self.log.display());
+            fs::write(tree.join("Makefile"), format!("all:\n{recipe}"))?;
+        }
+        // A descriptor of the process that opens it.
+        symlink("/proc/self/fd/3", private.join("scratch"))
+    }
+}
+
+#[test]
+fn one_that_is_exchanged_during_a_run_gives_nothing() {
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let scene = Scene::new();
+    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
+    let treasure = scene.directory("treasure", 0, 0o755);
+    let log = scene.log();
+    let path = scene.shims(&log);
+    let done = AtomicUsize::new(0);
+    let exchanger = Exchanger { within: &theirs, treasure: &treasure, log: &log, done: &done };
+    while_running(
+        || exchanger.exchange(),
+        || {
+            let run = |patterns: [&str; 2], seconds: &str| {
+                let mut run = scene.run(&patterns, seconds, &theirs);
+                run.env("PATH", &path);
+                let output = output(run);
+                let said = said(&output);
+                assert!(output.status.signal().is_none(), "{:?}: {said}", output.status);
+                assert!(!said.contains("panicked"), "{said}");
+                assert!(said.lines().count() <= 1, "{said}");
+            };
+            for _ in 0..3 {
+                run(["files/create", "files/small-file"], "1");
+            }
+            // The last two only where there was not time for any program.
+            for (at, seconds) in ["1", "1", "2", "9", "27"].into_iter().enumerate() {
+                if at < 3 || fs::read(&log).is_ok_and(|log| log.is_empty()) {
+                    run(["workloads/build", "workloads/unpack"], seconds);
+                }
+            }
+        },
+    );
+    assert!(done.load(Relaxed) >= 6, "only {} were exchanged", done.load(Relaxed));
+    assert_eq!(names(&treasure), [""; 0], "a file appeared elsewhere");
+    expect_only_the_other(&log);
+    let mut seen = BTreeSet::new();
+    owners(&theirs, &mut seen);
+    assert!(seen.is_subset(&BTreeSet::from([(OTHER.uid, OTHER.gid)])), "{seen:?}");
+}
+
+#[test]
+fn a_parent_that_all_may_write_needs_the_sticky_bit() {
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let scene = Scene::new();
+    let open = scene.directory("open", 0, 0o777);
+    let below = open.join("below");
+    fs::create_dir(&below).expect("a new directory");
+    for within in [&open, &below] {
+        let line = refusal(&output(scene.run(&["files/stat"], "1", within)));
+        assert!(line.contains("open may be written by others (mode 0777)"), "{line}");
+        assert!(line.contains("chmod +t"), "{line}");
+    }
+    // The current directory is not what files are about alone: its cases are skipped with the reason.
+    let arguments = ["run", "files/stat", "gates/syscall", "--time", "1", "--out", "-"];
+    let mut run = scene.tollgate(Path::new(PROGRAM), &arguments);
+    run.current_dir(&below);
+    let rows = statuses(&output(run));
+    let status = |probe: &str| &rows.iter().find(|(name, _)| name == probe).expect("its row").1;
+    assert!(status("files/stat").starts_with("skipped"), "{rows:?}");
+    assert!(status("files/stat").contains("may be written by others"), "{rows:?}");
+    assert!(!status("gates/syscall").starts_with("skipped"), "{rows:?}");
+    assert_eq!((names(&open), names(&below)), (vec!["below".to_owned()], Vec::new()));
+    let sticky = scene.directory("sticky", 0, 0o1777);
+    expect_measured(|seconds| scene.run(&["files/stat"], seconds, &sticky));
+    assert_eq!(names(&sticky), [""; 0]);
+}
+
+#[test]
+fn a_user_is_refused_in_another_users_directory() {
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let scene = Scene::new();
+    let program = scene.path("tollgate");
+    fs::copy(PROGRAM, &program).expect("a copy of the program");
+    let theirs = scene.directory("theirs", OTHER.uid + 1, 0o1777);
+    let within = theirs.to_str().expect("text");
+    let mut run =
+        scene.tollgate(&program, &["run", "files/stat", "--time", "1", "--dir", within, "--out", "-"]);
+    run.uid(OTHER.uid).gid(OTHER.gid);
+    let line = refusal(&output(run));
+    assert!(line.contains("belongs to uid 54322"), "{line}");
+    assert!(line.contains("name a directory of your own"), "{line}");
+    assert_eq!(names(&theirs), [""; 0]);
+    let own = scene.directory("own", OTHER.uid, 0o755);
+    let within = own.to_str().expect("text");
+    expect_measured(|seconds| {
+        let options = ["run", "files/stat", "--time", seconds, "--dir", within, "--out", "-"];
+        let mut run = scene.tollgate(&program, &options);
+        run.uid(OTHER.uid).gid(OTHER.gid);
+        run
+    });
+    assert_eq!(names(&own), [""; 0]);
+}
+
+#[test]
+fn a_link_of_another_user_is_not_followed() {
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let scene = Scene::new();
+    let treasure = scene.directory("treasure", 0, 0o755);
+    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
+    for (link, owner) in
+        [(theirs.join("link"), OTHER.uid), (theirs.join("roots"), 0), (scene.path("link"), OTHER.uid)]
+    {
+        symlink(&treasure, &link).expect("a new link");
+        lchown(&link, Some(owner), Some(owner)).expect("root may");
+        let line = refusal(&output(scene.run(&["files/stat"], "1", &link)));
+        assert!(line.contains("is a symbolic link that uid 54321 controls"), "{line}");
+    }
+    let link = scene.path("own");
+    symlink(&treasure, &link).expect("a new link");
+    expect_measured(|seconds| scene.run(&["files/stat"], seconds, &link));
+    assert_eq!(names(&treasure), [""; 0]);
+}
+
+#[test]
+fn a_device_in_memory_is_mounted_where_no_other_user_can_exchange_it() {
+    /// What the script ends with where it may not mount.
+    const NOT_HERE: i32 = 77;
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let scene = Scene::new();
+    // The program by its descriptor: its own path may be in /tmp.
+    let script = r#"
+        exec 9<"$1"; cd /
+        mount -t tmpfs -o uid=54321,mode=755 none /run && mount -t tmpfs -o mode=777 none /tmp || exit 77
+        mkdir -m 700 /run/.tollgate-ram-1-0123456789abcdef
+        /proc/self/fd/9 run files/stat --on ram --time 1 --quiet --out - || status=$?
+        [ "$(echo /run/.tollgate-* /tmp/.tollgate-*)" = "/run/.tollgate-ram-1-0123456789abcdef /tmp/.tollgate-*" ] || exit 78
+        exit $status"#;
+    let mut hidden = Command::new("unshare");
+    hidden.args(["--mount", "sh", "-c", script, "sh", PROGRAM]).env("XDG_DATA_HOME", scene.path("data"));
+    let Ok(output) = hidden.stdin(Stdio::null()).output() else {
+        return println!("skipped: needs unshare(1)");
+    };
+    let said = said(&output);
+    let is_here = output.status.code() != Some(NOT_HERE) && !said.contains("unshare");
+    if !is_here || said.contains("needs root") || said.contains("mkfs") {
+        return println!("skipped: no file system can be mounted here: {said}");
+    }
+    let line = refusal(&output);
+    assert!(line.contains("/tmp may be written by others (mode 0777)"), "{line}");
+}
