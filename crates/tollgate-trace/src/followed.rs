@@ -46,6 +46,9 @@ pub enum TraceError {
     /// Something else of the request is wrong, such as a call that no table has.
     #[error("{0}")]
     Request(String),
+    /// The command asked this process to end, as by `kill $PPID`: by this signal. The command has been killed.
+    #[error("the command sent signal {0} to the process that followed it")]
+    Asked(i32),
     /// A call of ours failed.
     #[error("{what}: {error}")]
     System {

@@ -18,7 +18,7 @@ use tollgate_lab::guest::{Command, Image, Outcomes, Parameters, Serial};
 use tollgate_model::Run;
 
 use crate::args::{Format, LabArgs, On};
-use crate::failure::{Failure, plainly};
+use crate::failure::{Failure, go_on, plainly};
 use crate::store::Destination;
 use crate::table::paragraph;
 use crate::writing::{Existing, write_whole};
@@ -60,6 +60,7 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     let shares = gates::shares(&course);
     course.remarks.extend(shares);
     let run = kept::document(&course, began, args.label.clone())?;
+    go_on()?;
     keep(&course, &run, &destination, args)
 }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use crate::launch::path::Program;
 use crate::launch::signals::Inherited;
+use crate::launch::streams;
 
 unsafe extern "C" {
     /// environ(7).
@@ -157,6 +158,7 @@ impl Orders<'_> {
                     if let Some(filter) = filter {
                         install(filter, note);
                     }
+                    streams::close_again();
                     libc::execve(path.as_ptr(), arguments.as_ptr(), environ);
                     note.write(EXECUTION);
                     libc::_exit(127)

@@ -14,7 +14,7 @@ use tollgate_x86::Vendor;
 use super::references::{References, references};
 use super::words;
 use crate::args::{Maker, On};
-use crate::failure::Failure;
+use crate::failure::{Failure, go_on};
 
 /// Bytes of the guest's machine.
 const MEMORY: usize = 16 << 20;
@@ -96,6 +96,7 @@ struct Chosen {
 pub fn run(chosen: &[&'static Experiment], on: On, vendor: Option<Maker>) -> Result<Course, Failure> {
     interrupt::install();
     let Chosen { engine, remarks, emulated, rounds } = choose(on)?;
+    go_on()?;
     let budget = Budget::new(ALL_TOGETHER);
     let mut course = once(chosen, engine.as_ref(), vendor, emulated.as_deref(), rounds, &budget)?;
     if emulated.is_none() {
@@ -105,6 +106,7 @@ pub fn run(chosen: &[&'static Experiment], on: On, vendor: Option<Maker>) -> Res
     }
     if course.provenance == Some(Provenance::Interpreter) {
         for row in &mut course.rows {
+            go_on()?;
             let is_done = matches!(row.came, Came::Done(_));
             row.references = if is_done { references(row.experiment, machine(vendor)) } else { None };
         }
@@ -126,9 +128,7 @@ fn once(
         Course { provenance: None, maker: None, machines: 1, rows: Vec::new(), remarks: Vec::new() };
     let mut rest: Vec<&'static Experiment> = chosen.to_vec();
     while !rest.is_empty() {
-        if let Some(signal) = interrupt::requested() {
-            return Err(Failure::Interrupted(signal));
-        }
+        go_on()?;
         let parameters = Parameters {
             operations: if emulated.is_some() { FEW } else { OPERATIONS },
             rounds,
@@ -144,6 +144,8 @@ fn once(
             break;
         };
         let output = execute(engine, &parameters, machine)?;
+        // What a machine said that was interrupted is not what it would have said.
+        go_on()?;
         let outcomes = Outcomes::of(&Serial::read(&output.serial).records);
         course.provenance = Some(match emulated {
             Some(why) => Provenance::KvmEmulated { why: why.to_owned() },
