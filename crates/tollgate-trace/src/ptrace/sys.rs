@@ -91,26 +91,22 @@ pub fn peek(flags: libc::c_int) -> io::Result<Option<libc::pid_t>> {
     // SAFETY: zeroes are a valid answer, and the one that "not yet" leaves.
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
     let what = libc::WEXITED | libc::WNOWAIT | libc::__WALL | flags;
-    // SAFETY: the kernel writes to `info`, whose number it sets.
+    // SAFETY: the kernel writes to `info`.
     match unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, what) } {
+        // SAFETY: waitid(2) sets the number.
         0 => Ok(Some(unsafe { info.si_pid() }).filter(|pid| *pid != 0)),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Whether a child has something to tell of which is not that it stopped: that it was continued, stopped anew or ended. Nothing
-/// of it is taken, but that it was continued.
+/// Whether a child whose stop was told has something new to tell: that it was continued, has stopped anew or has ended. It
+/// still tells that to [`wait`]: of a thread that is followed waitid(2) would take a stop whatever it is asked for.
 pub fn has_continued(pid: libc::pid_t) -> bool {
-    let look = |what: libc::c_int| {
-        // SAFETY: as in `peek`.
-        let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
-        let what = what | libc::WNOHANG | libc::__WALL;
-        // SAFETY: as in `peek`. A child that is not there any more does not stand either.
-        unsafe {
-            libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, what) != 0 || info.si_pid() != 0
-        }
-    };
-    look(libc::WCONTINUED) || look(libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT)
+    // SAFETY: as in `peek`.
+    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
+    let what = libc::WCONTINUED | libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
+    // SAFETY: as in `peek`. A child that is not there any more does not stand either.
+    unsafe { libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, what) != 0 || info.si_pid() != 0 }
 }
 
 /// Whose signal a thread stands at, which is about to get it: the process that sent it; 0 for the kernel.
@@ -118,7 +114,7 @@ pub fn sender(pid: libc::pid_t) -> Option<libc::pid_t> {
     // SAFETY: zeroes are a valid answer.
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
     request(libc::PTRACE_GETSIGINFO, pid, 0, &raw mut info as usize).ok()?;
-    // SAFETY: of a stop signal the kernel sets the number.
+    // SAFETY: of a signal that a process sent the kernel sets the number.
     Some(if info.si_code > 0 { 0 } else { unsafe { info.si_pid() } })
 }
 
