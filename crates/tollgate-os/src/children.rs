@@ -76,7 +76,8 @@ fn is_child(pid: libc::pid_t) -> bool {
 
 /// waitid(2) that takes nothing and does not wait. ECHILD where there is no such child.
 fn look(which: libc::idtype_t, id: libc::id_t) -> io::Result<()> {
-    let what = libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    let what =
+        libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
     // SAFETY: zeroes are a valid siginfo_t.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     // SAFETY: `info` is valid for writing.

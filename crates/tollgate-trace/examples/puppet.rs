@@ -216,7 +216,8 @@ fn count(path: &str) {
         }
     }
     let words = COUNTED.iter().zip(&CAME).filter(|(_, came)| came.load(Relaxed) > 0);
-    let words: Vec<String> = words.map(|((_, name), came)| format!("{name}={}", came.load(Relaxed))).collect();
+    let words: Vec<String> =
+        words.map(|((_, name), came)| format!("{name}={}", came.load(Relaxed))).collect();
     if let Err(error) = fs::write(path, words.join(" ")) {
         eprintln!("{path}: {error}");
     }
@@ -234,7 +235,8 @@ fn own_filter() {
     // SAFETY: the filter is there until the kernel has copied it; getppid(2) has no preconditions.
     let (installed, said) = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        let installed = libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program);
+        let installed =
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program);
         (installed, libc::syscall(libc::SYS_getppid))
     };
     let error = io::Error::last_os_error().raw_os_error();

@@ -123,9 +123,8 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
         .map_err(|error| Failure::Refused(format!("ptrace(2) cannot follow here: {error}")))?;
     watch.pass_to(child.pid(), child.pidfd(), false);
     child.release().map_err(Failure::system("write(2)"))?;
-    let course = tracer
-        .run(&child, &watch, &record.household, request.linger)
-        .map_err(Failure::system("wait4(2)"))?;
+    let course =
+        tracer.run(&child, &watch, &record.household, request.linger).map_err(Failure::system("wait4(2)"))?;
     record.end(program, &child, &watch, course, tracer.finish())
 }
 

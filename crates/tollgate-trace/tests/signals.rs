@@ -26,7 +26,8 @@ impl Counting {
         let puppet = puppet()?;
         let (_, probe) = following(&[backend], &[])?;
         let counts = probe.path().join("counts");
-        let words = [puppet.to_str().expect("a path of letters"), "count", counts.to_str().expect("as above")];
+        let words =
+            [puppet.to_str().expect("a path of letters"), "count", counts.to_str().expect("as above")];
         let (mut command, place) = following(&[backend], &words)?;
         drop(place);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -37,7 +38,11 @@ impl Counting {
     fn words(&self) -> String {
         let program = self.command.get_program().to_string_lossy().into_owned();
         let arguments = self.command.get_args().map(|word| word.to_string_lossy().into_owned());
-        std::iter::once(program).chain(arguments).map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ")
+        std::iter::once(program)
+            .chain(arguments)
+            .map(|word| format!("'{word}'"))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     fn ready(&self) -> PathBuf {
@@ -45,11 +50,13 @@ impl Counting {
     }
 
     fn await_ready(&self) {
-        eventually("the program's start", || fs::read_to_string(self.ready()).is_ok_and(|pid| !pid.is_empty()));
+        eventually("the program's start", || {
+            fs::read_to_string(self.ready()).is_ok_and(|pid| !pid.is_empty())
+        });
     }
 
     fn counted(&self) -> String {
-        fs::read_to_string(&self.counts).unwrap_or_else(|error| panic!("{}: {error}", self.counts.display()))
+        fs::read_to_string(&self.counts).expect("what it counted")
     }
 }
 
@@ -348,7 +355,11 @@ fn a_stream_that_is_closed_stays_closed() {
             };
             let alone = run(&["sh", "-c", look].map(|word| Path::new(word).to_owned()));
             let followed = run(&words(&follow));
-            assert_eq!(String::from_utf8_lossy(&followed), String::from_utf8_lossy(&alone), "{backend} {stream}");
+            assert_eq!(
+                String::from_utf8_lossy(&followed),
+                String::from_utf8_lossy(&alone),
+                "{backend} {stream}"
+            );
             assert!(!alone.is_empty());
         }
     }

@@ -148,10 +148,15 @@ fn each_verb_ends_by_the_signal_that_stops_it() {
     ];
     for verb in verbs {
         let mut met = 0;
-        for (after, signal) in
-            [(0, Signal::TERM), (15, Signal::INT), (60, Signal::TERM), (180, Signal::HUP), (400, Signal::TERM)]
-        {
-            let Some(status) = interrupt(tollgate(&home, verb), Duration::from_millis(after), &[signal]) else {
+        for (after, signal) in [
+            (0, Signal::TERM),
+            (15, Signal::INT),
+            (60, Signal::TERM),
+            (180, Signal::HUP),
+            (400, Signal::TERM),
+        ] {
+            let Some(status) = interrupt(tollgate(&home, verb), Duration::from_millis(after), &[signal])
+            else {
                 let _ = std::fs::remove_dir_all(&captured);
                 continue;
             };

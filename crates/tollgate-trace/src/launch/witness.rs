@@ -256,9 +256,8 @@ impl Scene<'_> {
                 break;
             }
             // SAFETY: a question: signal 0 is none.
-            let is_gone = record.sender > 0
-                && unsafe { libc::kill(record.sender, 0) } != 0
-                && errno() == libc::ESRCH;
+            let is_gone =
+                record.sender > 0 && unsafe { libc::kill(record.sender, 0) } != 0 && errno() == libc::ESRCH;
             if is_gone {
                 // It sends no second one.
                 self.note();

@@ -104,7 +104,8 @@ pub fn peek(flags: libc::c_int) -> io::Result<Option<libc::pid_t>> {
 pub fn has_continued(pid: libc::pid_t) -> bool {
     // SAFETY: as in `peek`.
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
-    let what = libc::WCONTINUED | libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
+    let what =
+        libc::WCONTINUED | libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
     // SAFETY: as in `peek`. A child that is not there any more does not stand either.
     unsafe { libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, what) != 0 || info.si_pid() != 0 }
 }
