@@ -202,7 +202,8 @@ impl Record {
             missed: followed.missed,
             notes,
         };
-        Ok(Trace { traced, events: followed.events, ended: course.ended })
+        let ended = watch.late().map_or(course.ended, Ended::Signal);
+        Ok(Trace { traced, events: followed.events, ended })
     }
 }
 

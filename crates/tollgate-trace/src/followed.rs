@@ -10,7 +10,8 @@ pub struct Trace {
     pub traced: Traced,
     /// Single calls, in the order of their beginnings, where they were asked for.
     pub events: Vec<Event>,
-    /// The command itself was killed by the signal, and its core was dumped where it could be.
+    /// How this process is to end: as the command did, whose core was dumped where it could be; or by a signal that was sent to this
+    /// process when the command had just ended.
     pub ended: Ended,
 }
 

@@ -17,7 +17,7 @@ const BACKENDS: [&str; 2] = ["ptrace", "best"];
 /// A program that counts signals, followed.
 struct Counting {
     command: Command,
-    _place: tempfile::TempDir,
+    _places: [tempfile::TempDir; 2],
     counts: PathBuf,
 }
 
@@ -29,9 +29,8 @@ impl Counting {
         let words =
             [puppet.to_str().expect("a path of letters"), "count", counts.to_str().expect("as above")];
         let (mut command, place) = following(&[backend], &words)?;
-        drop(place);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Some(Self { command: not_ignoring(command), _place: probe, counts })
+        Some(Self { command: not_ignoring(command), _places: [probe, place], counts })
     }
 
     /// As the words of a shell.
@@ -385,5 +384,24 @@ fn a_follower_that_is_killed_leaves_no_witness() {
             members.map(|pid| pid.to_string()).collect::<Vec<_>>() == [command.trim()]
         });
         send(-group, libc::SIGKILL);
+    }
+}
+
+#[test]
+fn a_signal_that_comes_when_the_command_has_ended_ends_the_follower() {
+    for backend in BACKENDS {
+        let place = tempfile::tempdir().expect("a directory");
+        let done = place.path().join("done");
+        let text = format!("(sleep 300) & echo $! > {0}.new; mv {0}.new {0}; exit 0", done.display());
+        let Some((follow, _out)) = following(&[backend, "linger=60"], &["sh", "-c", &text]) else { return };
+        let mut follow = not_ignoring(follow);
+        let mut child = follow.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
+        eventually("the command's end", || done.exists());
+        // What it left is waited for.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        send(number(&child), libc::SIGTERM);
+        assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGTERM), "{backend}");
+        let left = fs::read_to_string(&done).expect("its number").trim().parse().expect("a number");
+        send(left, libc::SIGKILL);
     }
 }

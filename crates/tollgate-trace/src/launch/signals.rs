@@ -34,6 +34,8 @@ static COMMAND: AtomicI32 = AtomicI32::new(0);
 static RECORDS: AtomicI32 = AtomicI32::new(-1);
 /// The command has ended, and what it left is waited for.
 static OVER: AtomicBool = AtomicBool::new(false);
+/// A signal that came when the command had ended, and asks this process to end; 0 for none.
+static LATE: AtomicI32 = AtomicI32::new(0);
 /// Somebody does not want to wait for it, or the time is up.
 static ENOUGH: AtomicBool = AtomicBool::new(false);
 
@@ -99,6 +101,7 @@ impl Watch {
         COMMAND.store(0, Relaxed);
         RECORDS.store(-1, Relaxed);
         OVER.store(false, Relaxed);
+        LATE.store(0, Relaxed);
         ENOUGH.store(false, Relaxed);
         let mut before = Vec::new();
         for signal in PASSED {
@@ -161,13 +164,22 @@ impl Watch {
         RECORDS.store(-1, Relaxed);
         if let Some(witness) = self.witness.take() {
             self.asked.set(self.asked.get().or(witness.asked_by_command()));
-            self.used_by_witness.set(witness.end());
+            let (used, late) = witness.end();
+            self.used_by_witness.set(used);
+            if let Some(signal) = late {
+                LATE.store(signal, Relaxed);
+            }
         }
     }
 
     /// The signal by which the command asked this process to end, as by `kill $PPID`. It has been killed then.
     pub fn asked_by_command(&self) -> Option<libc::c_int> {
         self.asked.get().or_else(|| self.witness.borrow().as_ref().and_then(Witness::asked_by_command))
+    }
+
+    /// A signal that was sent to this process and came too late for the command. This process ends by it.
+    pub fn late(&self) -> Option<libc::c_int> {
+        Some(LATE.load(Relaxed)).filter(|signal| *signal != 0)
     }
 
     /// What the witness has used, where it has been waited for.
@@ -234,6 +246,7 @@ fn await_senders() {
 /// Passes a signal on. Only what signal-safety(7) allows.
 extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     if OVER.load(Relaxed) {
+        LATE.store(signal, Relaxed);
         return ENOUGH.store(true, Relaxed);
     }
     let command = COMMAND.load(Relaxed);

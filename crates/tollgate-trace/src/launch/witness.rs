@@ -71,6 +71,7 @@ pub(super) struct Witness {
     pid: libc::pid_t,
     records: OwnedFd,
     asked: Flag,
+    late: Flag,
 }
 
 /// What the witness knows of.
@@ -83,6 +84,7 @@ struct Scene<'a> {
     /// `/proc/PID/stat` of the command. None where /proc has other numbers, or the state there is that of following.
     state: Option<&'a CString>,
     asked: &'a AtomicI32,
+    late: &'a AtomicI32,
     seen: [(libc::pid_t, u64); PASSED.len()],
 }
 
@@ -95,7 +97,7 @@ impl Witness {
         let (told, records) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let nonblocking = rustix::fs::fcntl_getfl(&records)? | rustix::fs::OFlags::NONBLOCK;
         rustix::fs::fcntl_setfl(&records, nonblocking)?;
-        let asked = Flag::new()?;
+        let (asked, late) = (Flag::new()?, Flag::new()?);
         let state = (stops && tollgate_os::children::proc_is_ours())
             .then(|| CString::new(format!("/proc/{command}/stat")).ok())
             .flatten();
@@ -118,6 +120,7 @@ impl Witness {
                     above,
                     state: state.as_ref(),
                     asked: asked.get(),
+                    late: late.get(),
                     seen: [(0, 0); PASSED.len()],
                 };
                 scene.watch();
@@ -126,7 +129,7 @@ impl Witness {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
             (pid, error)
         };
-        if pid < 0 { Err(error) } else { Ok(Self { pid, records, asked }) }
+        if pid < 0 { Err(error) } else { Ok(Self { pid, records, asked, late }) }
     }
 
     /// Where records are written to.
@@ -144,17 +147,19 @@ impl Witness {
         Record { signal: STOPS, code: 0, sender: 0, at_ns: sys::now() }.tell(self.records.as_raw_fd());
     }
 
-    /// Ends it. What it has used.
-    pub fn end(self) -> Usage {
-        let Self { pid, records, asked: _asked } = self;
+    /// Ends it, when it has judged what it was told. What it has used, and the last signal that was meant for the command and
+    /// came too late for it.
+    pub fn end(self) -> (Usage, Option<libc::c_int>) {
+        let Self { pid, records, asked: _asked, late } = self;
         drop(records);
-        loop {
+        let used = loop {
             match sys::wait(pid, 0) {
-                Ok(Some(wait)) => return wait.usage,
+                Ok(Some(wait)) => break wait.usage,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                _ => return Usage::default(),
+                _ => break Usage::default(),
             }
-        }
+        };
+        (used, Some(late.get().load(Relaxed)).filter(|signal| *signal != 0))
     }
 }
 
@@ -266,9 +271,17 @@ impl Scene<'_> {
                 }
                 continue;
             }
-            let mut end = readable(self.signals);
-            // SAFETY: one valid entry.
-            unsafe { libc::poll(&raw mut end, 1, LOOK) };
+            // The descriptor of a process is readable when that has ended; -1 is left out (poll(2)).
+            let mut ends = [self.signals, self.pidfd].map(readable);
+            // SAFETY: two valid entries.
+            unsafe { libc::poll(ends.as_mut_ptr(), 2, LOOK) };
+            if ends[1].revents != 0 {
+                self.note();
+                if !self.has_seen(&record) {
+                    self.late.store(record.signal, Relaxed);
+                }
+                return;
+            }
         }
         if is_commands {
             self.asked.store(record.signal, Relaxed);
