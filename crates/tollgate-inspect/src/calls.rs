@@ -73,14 +73,8 @@ pub(crate) fn resource_limit(resource: libc::__rlimit_resource_t) -> Option<i64>
 
 /// `sched_getaffinity(2)`: the processors that this thread may run on, ascending.
 pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
-    let mut mask = [0u64; 256];
-    // SAFETY: the mask is writable for the size that is given, and aligned as cpu_set_t, an array of longs.
-    let status = unsafe { libc::sched_getaffinity(0, size_of_val(&mask), mask.as_mut_ptr().cast()) };
-    if status != 0 {
-        return None;
-    }
-    let is_set = |cpu: &u32| mask[*cpu as usize / 64] >> (cpu % 64) & 1 == 1;
-    Some((0..mask.len() as u32 * 64).filter(is_set).collect())
+    let allowed = tollgate_os::processors::allowed(0).ok()?;
+    allowed.into_iter().map(|cpu| u32::try_from(cpu).ok()).collect()
 }
 
 /// `getauxval(3)`: whether the kernel mapped a vDSO into this process.

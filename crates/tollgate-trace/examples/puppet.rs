@@ -5,9 +5,12 @@
 //! busy writer writes after MS. `daemon SECONDS`: ends at once and leaves a process. `killed`: has a child killed in a call, then itself.
 //! `calls32 N`: N calls of getppid(2) by `int $0x80`. `read FILE`: drops a file from memory and reads it. `copy FILE`: copies it by copy_file_range(2)
 //! to a file beside it. `removed FILE`: makes a file, removes it and writes to it, then a child does. `ignored`: prints which signals are ignored and blocked.
+//! `count FILE`: counts signals until none has come for a while, and writes the numbers to FILE; FILE.ready is there when it begins. `own-filter`: prints
+//! what getppid(2) says under a filter of its own that answers `SECCOMP_RET_TRACE`.
 
 use std::fs;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 fn main() {
@@ -41,6 +44,8 @@ fn main() {
         "read" => read(arguments.get(1).map_or("", String::as_str)),
         "copy" => copy(arguments.get(1).map_or("", String::as_str)),
         "removed" => removed(arguments.get(1).map_or("", String::as_str)),
+        "count" => count(arguments.get(1).map_or("", String::as_str)),
+        "own-filter" => own_filter(),
         "ignored" => {
             let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
             for line in status.lines().filter(|line| line.starts_with("SigIgn") || line.starts_with("SigBlk"))
@@ -172,4 +177,68 @@ fn removed(path: &str) {
     if let Err(error) = write() {
         eprintln!("{path}: {error}");
     }
+}
+
+const COUNTED: [(libc::c_int, &str); 6] = [
+    (libc::SIGHUP, "HUP"),
+    (libc::SIGINT, "INT"),
+    (libc::SIGQUIT, "QUIT"),
+    (libc::SIGUSR1, "USR1"),
+    (libc::SIGUSR2, "USR2"),
+    (libc::SIGTERM, "TERM"),
+];
+static CAME: [AtomicU64; COUNTED.len()] = [const { AtomicU64::new(0) }; COUNTED.len()];
+
+extern "C" fn counts(signal: libc::c_int) {
+    for ((counted, _), came) in COUNTED.iter().zip(&CAME) {
+        if *counted == signal {
+            came.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+fn count(path: &str) {
+    /// Longer than a second copy of a signal may take.
+    const QUIET: Duration = Duration::from_millis(1500);
+    for (signal, _) in COUNTED {
+        // SAFETY: the handler adds to a number.
+        unsafe { libc::signal(signal, counts as *const () as usize) };
+    }
+    if let Err(error) = fs::write(format!("{path}.ready"), std::process::id().to_string()) {
+        return eprintln!("{path}: {error}");
+    }
+    let all = || CAME.iter().map(|came| came.load(Relaxed)).sum::<u64>();
+    let (began, mut before, mut since) = (Instant::now(), 0, Instant::now());
+    while (before == 0 || since.elapsed() < QUIET) && began.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(5));
+        if all() != before {
+            (before, since) = (all(), Instant::now());
+        }
+    }
+    let words = COUNTED.iter().zip(&CAME).filter(|(_, came)| came.load(Relaxed) > 0);
+    let words: Vec<String> =
+        words.map(|((_, name), came)| format!("{name}={}", came.load(Relaxed))).collect();
+    if let Err(error) = fs::write(path, words.join(" ")) {
+        eprintln!("{path}: {error}");
+    }
+}
+
+fn own_filter() {
+    let one = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter { code: code as u16, jt, jf, k };
+    let mut filter = [
+        one(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        one(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_getppid as u32, 0, 1),
+        one(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_TRACE | 7, 0, 0),
+        one(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the filter is there until the kernel has copied it; getppid(2) has no preconditions.
+    let (installed, said) = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        let installed =
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program);
+        (installed, libc::syscall(libc::SYS_getppid))
+    };
+    let error = io::Error::last_os_error().raw_os_error();
+    println!("{installed} {said} {}", error == Some(libc::ENOSYS));
 }

@@ -1,13 +1,12 @@
 //! From the command's start to its end.
 
 mod calibration;
-mod household;
+pub(crate) mod household;
 mod unfollowed;
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::thread::sched_getaffinity;
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_os::identity::{Identity, IdentityError};
@@ -26,8 +25,8 @@ pub use calibration::calibrate;
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Runs a command and follows it and all that it starts. Its input and output are those of this process; signals that ask this
-/// process to end go to it. Every child of this process that ends meanwhile is waited for here, and what it used counts: this process
-/// should have no other ones.
+/// process to end go to it. Every child of this process that begins and ends meanwhile is waited for here, and what it used counts:
+/// this process should start no other ones. Children that it had before are left alone.
 ///
 /// # Errors
 /// See [`TraceError`]: where it was not started, or could not be followed as was asked.
@@ -118,9 +117,9 @@ fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
     bpf.adopt(pidfd).map_err(|error| {
         refused(format!("the command was not taken: {}", tollgate_model::text::plainly(&error)))
     })?;
-    let course = unfollowed::let_go(&mut child, &watch, request.linger, || bpf.alive())?;
+    let course = unfollowed::let_go(&mut child, &watch, &record.household, request.linger, || bpf.alive())?;
     let followed = bpf.finish();
-    record.end(program, &child, course, followed)
+    record.end(program, &child, &watch, course, followed)
 }
 
 fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
@@ -134,10 +133,11 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let mut tracer = Tracer::seize(&child, request, filter.is_some()).map_err(|error| {
         Failure::Refused(format!("ptrace(2) cannot follow here: {}", tollgate_model::text::plainly(&error)))
     })?;
-    watch.pass_to(child.pid(), child.pidfd());
+    watch.pass_to(child.pid(), child.pidfd(), false);
     child.release().map_err(Failure::system("write(2)"))?;
-    let course = tracer.run(&child, &watch, request.linger).map_err(Failure::system("wait4(2)"))?;
-    record.end(program, &child, course, tracer.finish())
+    let course =
+        tracer.run(&child, &watch, &record.household, request.linger).map_err(Failure::system("wait4(2)"))?;
+    record.end(program, &child, &watch, course, tracer.finish())
 }
 
 /// How the command itself ended, and after how long.
@@ -161,12 +161,12 @@ struct Record {
 
 impl Record {
     fn begin(request: &Request, backend: Backend, cost_per_call_ns: Option<f64>) -> Self {
-        let processors = sched_getaffinity(None).map_or(1, |set| set.count());
+        let processors = tollgate_os::processors::allowed(0).map_or(1, |allowed| allowed.len());
         Self {
             command: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             identity: request.identity,
             backend,
-            processors,
+            processors: u32::try_from(processors).unwrap_or(u32::MAX),
             cost_per_call_ns,
             used_before: sys::used_by_children(),
             household: household::Household::begin(),
@@ -177,13 +177,19 @@ impl Record {
         self,
         program: &Program,
         child: &Child,
+        watch: &Watch,
         course: Course,
         followed: Followed,
     ) -> Result<Trace, Failure> {
         self.household.wait_for_the_dead();
+        watch.dismiss_the_witness();
         if let (Some(why), Some(identity)) = (child.identity_failed(), self.identity) {
             let error = IdentityError::Refused { uid: identity.uid, why };
             return Err(Failure::Final(TraceError::Unavailable(error.to_string())));
+        }
+        if let Some(signal) = watch.asked_by_command() {
+            self.household.end_all();
+            return Err(Failure::Final(TraceError::Asked(signal)));
         }
         if let Some(error) = child.failed() {
             return Err(match error.raw_os_error() {
@@ -192,6 +198,7 @@ impl Record {
             });
         }
         let used = sys::used_by_children();
+        let witness = watch.used_by_witness();
         let mut notes = followed.notes;
         notes.extend(course.notes);
         let traced = Traced {
@@ -200,8 +207,8 @@ impl Record {
             ended: course.ended,
             processors: self.processors,
             wall_ns: course.wall_ns,
-            user_ns: used.0.saturating_sub(self.used_before.0),
-            sys_ns: used.1.saturating_sub(self.used_before.1),
+            user_ns: used.0.saturating_sub(self.used_before.0).saturating_sub(witness.user_ns),
+            sys_ns: used.1.saturating_sub(self.used_before.1).saturating_sub(witness.sys_ns),
             idle: followed.idle,
             processes: followed.processes,
             threads: followed.threads,
@@ -213,7 +220,8 @@ impl Record {
             missed: followed.missed,
             notes,
         };
-        Ok(Trace { traced, events: followed.events, ended: course.ended })
+        let ended = watch.late().map_or(course.ended, Ended::Signal);
+        Ok(Trace { traced, events: followed.events, ended })
     }
 }
 

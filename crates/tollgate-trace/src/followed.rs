@@ -10,7 +10,8 @@ pub struct Trace {
     pub traced: Traced,
     /// Single calls, in the order of their beginnings, where they were asked for.
     pub events: Vec<Event>,
-    /// The command itself was killed by the signal, and its core was dumped where it could be.
+    /// How this process is to end: as the command did, whose core was dumped where it could be; or by a signal that was sent to this
+    /// process when the command had just ended.
     pub ended: Ended,
 }
 
@@ -46,6 +47,9 @@ pub enum TraceError {
     /// Something else of the request is wrong, such as a call that no table has.
     #[error("{0}")]
     Request(String),
+    /// The command asked this process to end, as by `kill $PPID`: by this signal. The command has been killed.
+    #[error("the command sent signal {0} to the process that followed it")]
+    Asked(i32),
     /// A call of ours failed.
     #[error("{what}: {}", tollgate_model::text::said_by(.what, .error))]
     System {

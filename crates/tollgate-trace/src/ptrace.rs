@@ -30,6 +30,7 @@ use tollgate_model::traced::{Ended, Missed, Parts};
 
 use crate::calls;
 use crate::course::Course;
+use crate::course::household::Household;
 use crate::followed::{Event, Followed};
 use crate::launch::Child;
 use crate::launch::signals::Watch;
@@ -74,6 +75,11 @@ pub(crate) struct Tracer {
     events_missed: u64,
     began_ns: u64,
     ended: Option<(Ended, u64)>,
+    /// The last signal that was to stop the command came from itself, from what it started or from the terminal. One that another
+    /// process sends to it alone is that one's affair.
+    stopped_itself: bool,
+    /// The command has stopped, and this process is to stop with it.
+    stops: bool,
     /// The first set-user-ID program that ran without its owner's rights.
     unprivileged: Option<String>,
     notes: Vec<String>,
@@ -114,6 +120,8 @@ impl Tracer {
             events_missed: 0,
             began_ns: sys::now(),
             ended: None,
+            stopped_itself: false,
+            stops: false,
             unprivileged: None,
             notes: Vec::new(),
         };
@@ -134,17 +142,32 @@ impl Tracer {
     ///
     /// # Errors
     /// Where there is nobody any more to wait for, and the command's end was not told.
-    pub fn run(&mut self, child: &Child, watch: &Watch, linger: Duration) -> io::Result<Course> {
+    pub fn run(
+        &mut self,
+        child: &Child,
+        watch: &Watch,
+        household: &Household,
+        linger: Duration,
+    ) -> io::Result<Course> {
         self.began_ns = sys::now();
         let mut alarm = None;
         while !self.threads.is_empty() {
-            match sys::wait(-1, 0) {
+            match household.wait(0, || self.known()) {
                 Ok(Some(wait)) => self.heard(wait, sys::now(), child),
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
+            if std::mem::take(&mut self.stops) {
+                watch.stop_with(self.command, || sys::has_continued(self.command));
+            }
             if self.ended.is_some() {
+                if watch.asked_by_command().is_some() {
+                    self.threads.keys().for_each(|pid| drop(sys::kill(*pid)));
+                    // Each of them is told of at its end.
+                    watch.dismiss_the_witness();
+                    continue;
+                }
                 if alarm.is_none() && !self.threads.is_empty() {
                     alarm = Some(watch.command_is_over(if self.filtered { Duration::MAX } else { linger }));
                 }
@@ -153,13 +176,18 @@ impl Tracer {
                 }
             }
         }
-        self.leave();
+        self.leave(household);
         let (ended, at) = self.ended.ok_or_else(|| io::Error::from_raw_os_error(libc::ECHILD))?;
         Ok(Course { ended, wall_ns: at.saturating_sub(self.began_ns), notes: Vec::new() })
     }
 
+    /// Threads that may have something to tell.
+    fn known(&self) -> Vec<libc::pid_t> {
+        self.threads.keys().copied().collect()
+    }
+
     /// Lets go of all that have not ended, so that they go on by themselves.
-    fn leave(&mut self) {
+    fn leave(&mut self, household: &Household) {
         if self.threads.is_empty() && self.early.is_empty() {
             return;
         }
@@ -178,7 +206,7 @@ impl Tracer {
         }
         let until = sys::now() + LEAVING.as_nanos() as u64;
         while !left.is_empty() && sys::now() < until {
-            match sys::wait(-1, libc::WNOHANG) {
+            match household.wait(libc::WNOHANG, || self.known()) {
                 Ok(Some(wait)) => {
                     if libc::WIFSTOPPED(wait.status) {
                         let (signal, event) = (libc::WSTOPSIG(wait.status), wait.status >> 16);

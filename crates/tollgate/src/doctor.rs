@@ -7,7 +7,7 @@ use tollgate_probes::bench::{Plan, interrupt};
 use tollgate_probes::{Extent, Selection, Size};
 
 use crate::args::{DoctorArgs, Format};
-use crate::failure::Failure;
+use crate::failure::{Failure, go_on};
 use crate::health::{self, Check, State};
 use crate::prices::{GROUND, Prices};
 use crate::table::{Look, Table, paragraph};
@@ -33,6 +33,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     interrupt::install();
     let run = run::make(&selection, &Plan::within(LOOK), None, true)?;
+    go_on()?;
     let checks = health::checks(&run, &Prices::of(&run));
     let fit = checks.iter().all(|check| check.state != State::Poor);
     match args.format {

@@ -4,6 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 pub use tollgate_model::text::plainly;
+use tollgate_model::traced::Ended;
+use tollgate_probes::bench::interrupt;
 
 use crate::say;
 
@@ -16,7 +18,7 @@ pub enum Failure {
     Condition(String),
     /// The run was made and could not be kept: one sentence. Exit status 4.
     NotKept(String),
-    /// A signal asked to stop. Exit status 128 and the signal's number, as shells have it.
+    /// A signal asked to stop. The program ends by that signal.
     Interrupted(i32),
     /// A command that was to be run is there and cannot be executed: one sentence. Exit status 126, as shells have it.
     NotExecutable(String),
@@ -41,19 +43,33 @@ impl Failure {
     }
 }
 
-/// Says what went wrong, where there is something to say, and with which status the program ends.
+/// That no signal has asked to stop. A verb that makes processes or directories asks after each of its phases.
+///
+/// # Errors
+/// [`Failure::Interrupted`].
+pub fn go_on() -> Result<(), Failure> {
+    interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))
+}
+
+/// Says what went wrong, where there is something to say, and with which status the program ends. Where a signal has asked to
+/// stop, the program ends by that signal, whatever came of the verb.
 pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
-    match outcome {
-        Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
-        Err(Failure::Condition(sentence)) => said(&sentence, 1),
-        Err(Failure::Input(sentence)) => said(&sentence, 2),
-        Err(Failure::NotKept(sentence)) => said(&sentence, 4),
-        Err(Failure::NotExecutable(sentence)) => said(&sentence, 126),
-        Err(Failure::NotFound(sentence)) => said(&sentence, 127),
+    let requested = interrupt::conclude();
+    let (status, signal) = match outcome {
+        Ok(()) | Err(Failure::ClosedPipe) => (ExitCode::SUCCESS, None),
+        Err(Failure::Condition(sentence)) => (said(&sentence, 1), None),
+        Err(Failure::Input(sentence)) => (said(&sentence, 2), None),
+        Err(Failure::NotKept(sentence)) => (said(&sentence, 4), None),
+        Err(Failure::NotExecutable(sentence)) => (said(&sentence, 126), None),
+        Err(Failure::NotFound(sentence)) => (said(&sentence, 127), None),
         Err(Failure::Interrupted(signal)) => {
             say::say("interrupted; nothing was kept");
-            ExitCode::from(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)))
+            (ExitCode::FAILURE, Some(signal))
         }
+    };
+    match requested.or(signal) {
+        Some(signal) => tollgate_trace::end_like(Ended::Signal(signal)),
+        None => status,
     }
 }
 

@@ -19,7 +19,7 @@ use tollgate_probes::bench::interrupt;
 use tollgate_x86::Vendor;
 
 use crate::args::{Format, LabArgs, Maker, On};
-use crate::failure::{Failure, plainly};
+use crate::failure::{Failure, go_on, plainly};
 use crate::store::Destination;
 use crate::table::paragraph;
 use crate::writing::{Existing, write_whole};
@@ -60,6 +60,7 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     let results = tollgate_lab::run(&chosen, engine(args.on)?, vendor(args.vendor), &interrupt::requested);
     let results = results.map_err(|error| refused(&error))?;
     let run = kept::document(&results, began, args.label.clone())?;
+    go_on()?;
     keep(&results, gates::shares(&results), &run, &destination, args)
 }
 

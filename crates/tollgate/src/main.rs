@@ -43,12 +43,38 @@ mod writing;
 use std::process::ExitCode;
 
 use args::Verb;
+use rustix::process::{Resource, getrlimit};
 
 fn main() -> ExitCode {
     // First of all: a bench process is this program too, and must not even parse.
     tollgate_probes::bench::enter_if_told(tollgate_probes::find);
     tollgate_inspect::aslr::enter_if_told();
-    let outcome = args::parse().and_then(|verb| match verb {
+    tollgate_probes::bench::interrupt::ignore_file_size_signal();
+    if let Err(failure) = expect_stack() {
+        return failure::conclude(Err(failure));
+    }
+    failure::conclude(run_verb())
+}
+
+/// Less than this is not enough for the arguments alone.
+const LEAST_STACK: u64 = 256 << 10;
+
+/// That there is room for the calls of this program: where there is not, the kernel would end it by SIGSEGV.
+fn expect_stack() -> Result<(), failure::Failure> {
+    match getrlimit(Resource::Stack).current {
+        Some(bytes) if bytes < LEAST_STACK => Err(failure::Failure::input(format!(
+            "the stack may grow to {} KiB here, and {} KiB are needed; `ulimit -s {1}` allows them",
+            bytes >> 10,
+            LEAST_STACK >> 10
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Parses the arguments and does what they ask for. By itself, so that its frame is not there where the stack is too small.
+#[inline(never)]
+fn run_verb() -> Result<(), failure::Failure> {
+    args::parse().and_then(|verb| match verb {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),
         Verb::Show(args) => show::show(&args),
@@ -64,6 +90,5 @@ fn main() -> ExitCode {
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Completions(args) => complete::completions(&args),
         Verb::Man(args) => man::man(&args),
-    });
-    failure::conclude(outcome)
+    })
 }

@@ -11,7 +11,7 @@ use tollgate_probes::bench::{self, Allowed, BenchError, Findings, Plan, Progress
 use tollgate_probes::{Extent, Selection};
 
 use crate::args::{Format, RunArgs, Size};
-use crate::failure::Failure;
+use crate::failure::{Failure, go_on};
 use crate::prices::Prices;
 use crate::site::Place;
 use crate::store::{self, Destination};
@@ -37,6 +37,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     // Before any warning: what is refused is refused in one line.
     let place = Place::choose(&selection, args)?;
+    go_on()?;
     if !args.quiet {
         say_doubt(&destination);
     }
@@ -45,9 +46,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     run.environment.extend(place.facts());
     run.environment.extend(args.machine.as_deref().map(facts::machine));
     drop(place);
-    if let Some(signal) = interrupt::requested() {
-        return Err(Failure::Interrupted(signal));
-    }
+    go_on()?;
     let kept = destination.keep(&run);
     if matches!(destination, Destination::Output) {
         return kept.map(|_| ());

@@ -3,10 +3,11 @@
 mod common;
 
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use common::marked::hear_interrupts;
 use common::{Home, one_line};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -270,18 +271,17 @@ fn stopped_it_leaves_nothing() {
         if traced(&home, &path, "2").is_none() {
             return;
         }
-        let mut run: Child = Command::new(TOLLGATE)
-            .args(["inspect", "aslr", &path, "--runs", "100000"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started");
+        let mut command = Command::new(TOLLGATE);
+        command.args(["inspect", "aslr", &path, "--runs", "100000"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        hear_interrupts(&mut command);
+        let mut run: Child = command.spawn().expect("started");
         std::thread::sleep(Duration::from_millis(300));
         kill_process(Pid::from_child(&run), signal).expect("our own child");
         let began = Instant::now();
         let status = run.wait().expect("waited");
         assert!(began.elapsed() < Duration::from_secs(2));
-        assert_eq!(status.code(), if signal == Signal::KILL { None } else { Some(128 + signal.as_raw()) });
+        assert_eq!(status.signal(), Some(signal.as_raw()));
         while runs(&path) {
             assert!(began.elapsed() < Duration::from_secs(5), "a process was left behind");
             std::thread::sleep(Duration::from_millis(5));

@@ -2,21 +2,26 @@
 
 mod common;
 
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use common::Home;
+use common::marked::hear_interrupts;
+use common::{Home, one_line};
 use rustix::process::{Pid, Signal, kill_process};
+
+/// The program, which hears signals.
+fn tollgate(home: &Home, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.args(arguments).env("XDG_DATA_HOME", home.path()).stdin(Stdio::null());
+    hear_interrupts(&mut command);
+    command
+}
 
 /// A run that takes longer than any test waits.
 fn long_run(home: &Home) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_tollgate"))
-        .args(["run", "gates", "--time", "30"])
-        .env("XDG_DATA_HOME", home.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("started")
+    let mut command = tollgate(home, &["run", "gates", "--time", "30"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
 }
 
 fn parent_of(stat: &str) -> Option<u32> {
@@ -51,7 +56,7 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Stops a run when a bench process of it is at work; returns the exit status.
+/// Stops a run when a bench process of it is at work; returns the signal that ended it.
 fn stop(home: &Home, signal: Signal, after: Duration) -> Option<i32> {
     let mut run = long_run(home);
     let bench = wait_for("measuring", || Some(children(run.id())).filter(|bench| !bench.is_empty()));
@@ -64,21 +69,21 @@ fn stop(home: &Home, signal: Signal, after: Duration) -> Option<i32> {
     assert!(began.elapsed() < Duration::from_secs(2), "it went on for {:?}", began.elapsed());
     wait_for("the end of the bench processes", || (!bench.iter().any(|&pid| still_runs(pid))).then_some(()));
     assert!(home.files().is_empty(), "{:?} was left behind", home.files());
-    status.code()
+    status.signal()
 }
 
 #[test]
 fn interrupted_it_says_so_and_leaves_nothing() {
     let home = Home::new();
-    assert_eq!(stop(&home, Signal::INT, Duration::from_millis(300)), Some(130));
-    assert_eq!(stop(&home, Signal::TERM, Duration::from_millis(900)), Some(143));
+    assert_eq!(stop(&home, Signal::INT, Duration::from_millis(300)), Some(libc::SIGINT));
+    assert_eq!(stop(&home, Signal::TERM, Duration::from_millis(900)), Some(libc::SIGTERM));
 }
 
 #[test]
 fn killed_at_any_moment_it_leaves_nothing() {
     let home = Home::new();
     for after in [0, 70, 450] {
-        assert_eq!(stop(&home, Signal::KILL, Duration::from_millis(after)), None);
+        assert_eq!(stop(&home, Signal::KILL, Duration::from_millis(after)), Some(libc::SIGKILL));
     }
 }
 
@@ -107,4 +112,117 @@ fn kill_while_it_writes(after: Duration) {
     run.wait().expect("waited");
     home.output(["show", &out]);
     assert!(home.files().iter().all(|file| file == "mine.json"), "{:?}", home.files());
+}
+
+/// Stops a program after a while, so that it has not ended, sends it signals, and lets it go on. None where it had ended.
+fn interrupt(mut command: Command, after: Duration, signals: &[Signal]) -> Option<ExitStatus> {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    let pid = Pid::from_child(&child);
+    std::thread::sleep(after);
+    kill_process(pid, Signal::STOP).expect("our own child");
+    let state = wait_for("the stop", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("our own child");
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        state.filter(|state| matches!(state, 'T' | 'Z'))
+    });
+    for signal in signals {
+        kill_process(pid, *signal).expect("our own child");
+    }
+    kill_process(pid, Signal::CONT).expect("our own child");
+    let status = child.wait().expect("waited");
+    (state == 'T').then_some(status)
+}
+
+#[test]
+fn each_verb_ends_by_the_signal_that_stops_it() {
+    let home = Home::new();
+    let captured = home.path().join("captured").display().to_string();
+    let verbs: [&[&str]; 7] = [
+        &["lab", "--on", "interpreter"],
+        &["lab"],
+        &["run", "gates", "--time", "1", "--out", "/dev/null"],
+        &["inspect", "--capture", &captured],
+        &["doctor"],
+        &["trace", "--backend", "ptrace", "--", "sleep", "60"],
+        &["trace", "--", "sleep", "60"],
+    ];
+    for verb in verbs {
+        let mut met = 0;
+        for (after, signal) in [
+            (0, Signal::TERM),
+            (15, Signal::INT),
+            (60, Signal::TERM),
+            (180, Signal::HUP),
+            (400, Signal::TERM),
+        ] {
+            let Some(status) = interrupt(tollgate(&home, verb), Duration::from_millis(after), &[signal])
+            else {
+                let _ = std::fs::remove_dir_all(&captured);
+                continue;
+            };
+            met += 1;
+            assert_eq!(status.signal(), Some(signal.as_raw()), "{verb:?} after {after} ms: {status}");
+            let _ = std::fs::remove_dir_all(&captured);
+        }
+        assert!(met > 0, "{verb:?} always ended before");
+    }
+}
+
+#[test]
+fn a_signal_that_comes_twice_at_once_stops_it_once() {
+    // timeout(1) sends to its child and to the child's group.
+    let home = Home::new();
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let directory = place.path().display().to_string();
+    for after in [300, 900] {
+        let mut command = tollgate(&home, &["run", "files/create", "--time", "30", "--dir", &directory]);
+        let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+        wait_for("the private directory", || std::fs::read_dir(place.path()).expect("ours").next().map(drop));
+        std::thread::sleep(Duration::from_millis(after));
+        for signal in [Signal::TERM, Signal::HUP] {
+            kill_process(Pid::from_child(&run), signal).expect("our own child");
+        }
+        let status = run.wait().expect("waited");
+        assert!(matches!(status.signal(), Some(libc::SIGTERM | libc::SIGHUP)), "{status}");
+        assert!(std::fs::read_dir(place.path()).expect("ours").next().is_none());
+    }
+}
+
+#[test]
+fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
+    let home = Home::new();
+    let mut command = tollgate(&home, &["run", "gates/call", "--time", "1", "--out", "/dev/null"]);
+    // SAFETY: signal(2) may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGHUP, libc::SIG_IGN);
+            Ok(())
+        })
+    };
+    let status = interrupt(command, Duration::from_millis(300), &[Signal::HUP]);
+    assert!(status.is_none_or(|status| status.success()), "{status:?}");
+}
+
+/// What a shell sets before it becomes the program, and what the program says then.
+fn limited(limit: &str, rest: &str) -> std::process::Output {
+    let script = format!("{limit}; exec '{}' {rest}", env!("CARGO_BIN_EXE_tollgate"));
+    Command::new("bash").args(["-c", &script]).output().expect("started")
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_told() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("out").display().to_string();
+    let output = limited("ulimit -f 0", &format!("list > {file}"));
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(one_line(&output.stderr).contains("standard output cannot be written: File too large"));
+}
+
+#[test]
+fn a_stack_that_is_too_small_is_told() {
+    let output = limited("ulimit -s 96", "list");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(one_line(&output.stderr).contains("`ulimit -s 256`"), "{output:?}");
+    let output = limited("ulimit -s 256", "list");
+    assert!(output.status.success(), "{output:?}");
 }

@@ -8,12 +8,13 @@ mod common;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use common::marked::hear_interrupts;
 use common::{Home, expect_answer, one_line};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -120,7 +121,7 @@ fn what_a_killed_run_left_the_next_one_takes_away() {
     let mut run = start(&home, &["--dir", directory]);
     wait_for("the private directory", || (entries(place.path()).len() > 1).then_some(()));
     std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(end(&mut run, Signal::INT), Some(130));
+    assert_eq!(end(&mut run, Signal::INT), Some(Signal::INT.as_raw()));
     assert_eq!(entries(place.path()), [precious]);
 }
 
@@ -187,11 +188,11 @@ fn known_device(run: &Value) -> Value {
 fn memory_is_given_back_at_once_when_the_run_is_interrupted() {
     let Some(memory) = Memory::take() else { return };
     let home = Home::new();
-    for (signal, status, after) in [(Signal::INT, 130, 0), (Signal::TERM, 143, 30), (Signal::INT, 130, 500)] {
+    for (signal, after) in [(Signal::INT, 0), (Signal::TERM, 30), (Signal::INT, 500)] {
         let mut run = start(&home, &["--on", "ram"]);
         wait_for("the private directory", || (!Memory::directories().is_empty()).then_some(()));
         std::thread::sleep(Duration::from_millis(after));
-        assert_eq!(end(&mut run, signal), Some(status));
+        assert_eq!(end(&mut run, signal), Some(signal.as_raw()));
         memory.expect_nothing();
         memory.expect_no_directory();
     }
@@ -341,6 +342,7 @@ fn command(home: &Home, place: &[&str]) -> Command {
     command.args(["run", CASE, "--time", "30", "--quiet"]).args(place);
     command.env("XDG_DATA_HOME", home.path()).current_dir(home.path());
     command.stdout(Stdio::null()).stderr(Stdio::null());
+    hear_interrupts(&mut command);
     command
 }
 
@@ -348,13 +350,13 @@ fn start(home: &Home, place: &[&str]) -> Child {
     command(home, place).spawn().expect("started")
 }
 
-/// Ends it and waits for it; the exit status.
+/// Sends it a signal and waits for it; the signal that ended it.
 fn end(run: &mut Child, signal: Signal) -> Option<i32> {
     kill_process(Pid::from_child(run), signal).expect("our own child");
     let began = Instant::now();
     let status = run.wait().expect("waited");
     assert!(began.elapsed() < Duration::from_secs(3), "it went on for {:?}", began.elapsed());
-    status.code()
+    status.signal()
 }
 
 fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {

@@ -75,6 +75,7 @@ impl Program {
             libc::alarm(LIMIT);
             libc::signal(libc::SIGALRM, libc::SIG_DFL);
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
             for stream in 0..3 {
                 libc::dup2(self.nowhere.as_raw_fd(), stream);
             }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_model::text::{plainly, said_by};
 use tollgate_model::{Fact, Measurement};
+use tollgate_os::children::Inherited;
 
 use super::clock::{self, Clock};
 use super::contest::Contest;
@@ -97,6 +98,7 @@ pub fn measure(
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Findings, BenchError> {
     let began = Instant::now();
+    let inherited = Inherited::now();
     let (rounds, commands): (Vec<&Group>, Vec<&Group>) =
         selection.groups.iter().partition(|group| group.usual_time().is_none());
     let seed = Random::seed();
@@ -122,7 +124,7 @@ pub fn measure(
         let left = last.saturating_duration_since(Instant::now());
         let deadline = Instant::now() + left / (commands.len() - at) as u32;
         let measured = (means.measure)(&group.cases, &mut Errand { plan, began, deadline, seed, watch });
-        group::end_strays();
+        group::end_strays(&inherited);
         findings.append(measured?);
     }
     Ok(findings)

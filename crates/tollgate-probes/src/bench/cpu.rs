@@ -5,18 +5,13 @@ use std::mem;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use tollgate_os::processors;
+
 use super::station::Refusal;
 
 /// The processors that this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
-    // SAFETY: an all-zero cpu_set_t is an empty set.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: `set` is valid for writing its own size.
-    if unsafe { libc::sched_getaffinity(0, mem::size_of_val(&set), &mut set) } != 0 {
-        return Vec::new();
-    }
-    // SAFETY: every index is below CPU_SETSIZE.
-    (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+    processors::allowed(0).unwrap_or_default()
 }
 
 /// What [`allowed`] said before this process was pinned.
@@ -57,10 +52,9 @@ pub fn usual(allowed: &[usize]) -> Option<usize> {
 
 /// A list such as `0-3,8` (cpuset(7), list format). What does not look like one is left out.
 pub(crate) fn parse_list(text: &str) -> Vec<usize> {
-    const MOST: usize = libc::CPU_SETSIZE as usize;
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse::<usize>().ok()?.min(MOST))
+        Some(first.parse().ok()?..=last.parse::<usize>().ok()?.min(processors::MOST))
     };
     text.trim().split(',').filter_map(range).flatten().collect()
 }
@@ -70,29 +64,12 @@ pub(crate) fn parse_list(text: &str) -> Vec<usize> {
 /// # Errors
 /// What sched_setaffinity(2) says, such as EINVAL for a processor that does not exist.
 pub fn pin(cpu: usize) -> io::Result<()> {
-    set_affinity(&[cpu])
+    processors::bind(0, &[cpu])
 }
 
 /// Lets this thread run on `cpus` again. An empty list, or one that the kernel refuses, changes nothing.
 pub fn allow(cpus: &[usize]) {
-    let _ = set_affinity(cpus);
-}
-
-fn set_affinity(cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: an all-zero cpu_set_t is an empty set.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    for &cpu in cpus {
-        if cpu >= libc::CPU_SETSIZE as usize {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
-        }
-        // SAFETY: the index is below CPU_SETSIZE.
-        unsafe { libc::CPU_SET(cpu, &mut set) };
-    }
-    // SAFETY: `set` is valid for reading its own size.
-    match unsafe { libc::sched_setaffinity(0, mem::size_of_val(&set), &set) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let _ = processors::bind(0, cpus);
 }
 
 /// The processor on which this thread runs just now.
@@ -248,7 +225,7 @@ mod tests {
     fn lists_are_ranges_and_numbers() {
         assert_eq!(parse_list("0-2,7\n"), [0, 1, 2, 7]);
         assert_eq!(parse_list("x,3,5-x,2-1"), [3]);
-        assert_eq!(parse_list("0-18446744073709551615").len(), libc::CPU_SETSIZE as usize + 1);
+        assert_eq!(parse_list("0-18446744073709551615").len(), processors::MOST + 1);
         assert_eq!(usual(&[]), None);
     }
 

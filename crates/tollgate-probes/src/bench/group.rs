@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use tollgate_os::children::Inherited;
+
 use super::ending::Ending;
 use super::interrupt;
 use super::worker::die_with_parent;
@@ -100,13 +102,10 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
-/// Ends what left its group before that ended, and so became this process's child: a daemon. Where there is no /proc nobody
-/// can find it.
-pub(crate) fn end_strays() {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return };
-    let children = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children")).ok();
-    let lists: Vec<String> = threads.filter_map(|thread| children(thread.ok()?)).collect();
-    for pid in lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|pid| pid.parse().ok()) {
+/// Ends what left its group before that ended, and so became this process's child: a daemon. Children that this process had
+/// before it measured anything are left alone.
+pub(crate) fn end_strays(inherited: &Inherited) {
+    for pid in inherited.later() {
         let mut group = Group { pid, ended: None };
         group.kill();
     }

@@ -54,13 +54,13 @@ fn untraced() -> io::Result<f64> {
 }
 
 fn followed() -> io::Result<f64> {
-    let _household = Household::begin();
+    let household = Household::begin();
     let watch = Watch::begin();
     let mut child = Child::start_function(time_of_a_call, &watch.inherited())?;
     let mut tracer = Tracer::seize(&child, &Request::new(Vec::new()), false)?;
     tracer.count_at_once();
     child.release()?;
-    tracer.run(&child, &watch, Duration::ZERO)?;
+    tracer.run(&child, &watch, &household, Duration::ZERO)?;
     match child.told() {
         0 => Err(io::Error::other("a process that was followed did not come to its end")),
         told => Ok(told as f64 / 1000.0),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tollgate_model::traced::{Backend, Ended};
 
+use super::household::Household;
 use super::{Course, Failure, Record};
 use crate::followed::{Followed, Trace};
 use crate::launch::signals::Watch;
@@ -18,24 +19,26 @@ pub(super) fn by_nobody(request: &Request, program: &Program) -> Result<Trace, F
     let watch = Watch::begin();
     let mut child = Child::start(program, request.identity, None, &watch.inherited())
         .map_err(Failure::system("fork(2)"))?;
-    let course = let_go(&mut child, &watch, request.linger, || 0)?;
-    record.end(program, &child, course, Followed::default())
+    let course = let_go(&mut child, &watch, &record.household, request.linger, || 0)?;
+    record.end(program, &child, &watch, course, Followed::default())
 }
 
 /// Lets a command go, and waits for it and for what it leaves. `alive`: threads of it that have not ended, as far as is known.
 pub(super) fn let_go(
     child: &mut Child,
     watch: &Watch,
+    household: &Household,
     linger: Duration,
     alive: impl Fn() -> u64,
 ) -> Result<Course, Failure> {
-    watch.pass_to(child.pid(), child.pidfd());
+    watch.pass_to(child.pid(), child.pidfd(), true);
     let began = sys::now();
     child.release().map_err(Failure::system("write(2)"))?;
-    let ended = wait_for(child.pid()).map_err(Failure::system("wait4(2)"))?;
+    let ended = wait_for(child.pid(), watch, household).map_err(Failure::system("wait4(2)"))?;
     let wall_ns = sys::now().saturating_sub(began);
+    watch.dismiss_the_witness();
     let mut notes = Vec::new();
-    if !everybody_ended(watch, linger) {
+    if watch.asked_by_command().is_none() && !all_have_ended(watch, household, linger) {
         notes.push(match alive() {
             0 => still_running(None),
             threads => still_running(usize::try_from(threads).ok()),
@@ -44,13 +47,14 @@ pub(super) fn let_go(
     Ok(Course { ended, wall_ns, notes })
 }
 
-/// Waits for one child, and for others that end meanwhile.
-fn wait_for(pid: libc::pid_t) -> io::Result<Ended> {
+/// Waits for the command, and for others that end meanwhile. Where the command stops, this process does too.
+fn wait_for(pid: libc::pid_t, watch: &Watch, household: &Household) -> io::Result<Ended> {
     loop {
-        match sys::wait(-1, 0) {
-            Ok(Some(wait)) if wait.pid == pid && !libc::WIFSTOPPED(wait.status) => {
-                return Ok(sys::ended(wait.status));
+        match household.wait(libc::WUNTRACED, || vec![pid]) {
+            Ok(Some(wait)) if wait.pid == pid && libc::WIFSTOPPED(wait.status) => {
+                watch.stop_with(pid, || sys::has_continued(pid));
             }
+            Ok(Some(wait)) if wait.pid == pid => return Ok(sys::ended(wait.status)),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -58,16 +62,18 @@ fn wait_for(pid: libc::pid_t) -> io::Result<Ended> {
     }
 }
 
-/// Waits until this process has no children any more: whoever lost its parent has become one. Whether it came so far in time.
-fn everybody_ended(watch: &Watch, linger: Duration) -> bool {
-    while let Ok(Some(_)) = sys::wait(-1, libc::WNOHANG) {}
-    if matches!(sys::wait(-1, libc::WNOHANG), Err(error) if error.raw_os_error() == Some(libc::ECHILD)) {
+/// Waits until this process has no children any more but those that it had before: what loses its parent becomes one. Whether
+/// it came so far in time.
+fn all_have_ended(watch: &Watch, household: &Household, linger: Duration) -> bool {
+    household.wait_for_the_dead();
+    if household.is_empty() {
         return true;
     }
     let _alarm = watch.command_is_over(linger);
     while !watch.enough() && !linger.is_zero() {
-        match sys::wait(-1, 0) {
+        match household.wait(0, Vec::new) {
             Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return true,
+            _ if household.is_empty() => return true,
             _ => {}
         }
     }

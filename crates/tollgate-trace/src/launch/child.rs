@@ -13,6 +13,7 @@ use tollgate_os::identity::Identity;
 
 use crate::launch::path::Program;
 use crate::launch::signals::Inherited;
+use crate::launch::streams;
 
 unsafe extern "C" {
     /// environ(7).
@@ -171,6 +172,7 @@ impl Orders<'_> {
                     if let Some(filter) = filter {
                         install(filter, note);
                     }
+                    streams::close_again();
                     // After the filter: with the identity of another user it would need `no_new_privs`.
                     if let Some(Err(error)) = identity.map(Identity::take) {
                         note.set(IDENTITY, error.code());

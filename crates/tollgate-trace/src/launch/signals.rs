@@ -1,19 +1,27 @@
 //! Which of the signals that this process gets are the command's, and what the command inherits.
 //!
-//! What the terminal sends goes to the whole foreground group, the command included: it is not sent on. What somebody sends
-//! to this process alone (kill(1), a supervisor) is meant for the command and goes to it. A signal that was ignored when this
-//! process began, as by nohup(1), stays ignored for both.
+//! A signal to the process group (the terminal's Ctrl-C, `kill -- -PGID`, timeout(1)) reaches the command by itself and is not
+//! sent on. A signal to this process alone (`kill PID`, a supervisor) is meant for the command and goes to it.
+//! [`super::witness`] tells one from the other. A signal that was ignored when this process began, as by nohup(1), stays
+//! ignored for both.
+//!
+//! A signal that the command itself sends here, as by `kill $PPID`, is meant for this process: it ends the command, and then
+//! this process by the same signal. A command that stops stops this process too, so that a shell sees a stopped job.
 
 #![allow(unsafe_code)] // sigaction(2), and handlers.
 
+use std::cell::{Cell, RefCell};
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::witness::{self, Record, Witness};
+use crate::ptrace::sys::Usage;
+
 /// What is sent on.
-const PASSED: [libc::c_int; 6] =
+pub(super) const PASSED: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
 /// What this program changes for itself and the command is to have as it was: Rust ignores SIGPIPE before `main`, and this program
 /// SIGXFSZ.
@@ -22,8 +30,12 @@ const CHANGED: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 /// The process that signals go to: its descriptor where there is one, else its number; 0 for nobody.
 static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
 static COMMAND: AtomicI32 = AtomicI32::new(0);
+/// Where the witness is told of signals; -1 where there is no witness.
+static RECORDS: AtomicI32 = AtomicI32::new(-1);
 /// The command has ended, and what it left is waited for.
 static OVER: AtomicBool = AtomicBool::new(false);
+/// A signal that came when the command had ended, and asks this process to end; 0 for none.
+static LATE: AtomicI32 = AtomicI32::new(0);
 /// Somebody does not want to wait for it, or the time is up.
 static ENOUGH: AtomicBool = AtomicBool::new(false);
 
@@ -72,6 +84,11 @@ impl Inherited {
 /// As long as it lives, signals are passed on. One at a time in a process.
 pub(crate) struct Watch {
     before: Vec<(libc::c_int, libc::sigaction)>,
+    witness: RefCell<Option<Witness>>,
+    /// The signal by which the command asked this process to end.
+    asked: Cell<Option<libc::c_int>>,
+    /// What the witness has used, once it has ended.
+    used_by_witness: Cell<Usage>,
 }
 
 impl Watch {
@@ -82,7 +99,9 @@ impl Watch {
         set(libc::SIGXFSZ, libc::SIG_IGN, 0);
         DESCRIPTOR.store(-1, Relaxed);
         COMMAND.store(0, Relaxed);
+        RECORDS.store(-1, Relaxed);
         OVER.store(false, Relaxed);
+        LATE.store(0, Relaxed);
         ENOUGH.store(false, Relaxed);
         let mut before = Vec::new();
         for signal in PASSED {
@@ -96,7 +115,12 @@ impl Watch {
         // is not forgotten by the kernel is what waiting for it rests on.
         before.push((libc::SIGCHLD, action(libc::SIGCHLD, None)));
         set(libc::SIGCHLD, libc::SIG_DFL, libc::SA_NOCLDSTOP);
-        Self { before }
+        Self {
+            before,
+            witness: RefCell::new(None),
+            asked: Cell::new(None),
+            used_by_witness: Cell::new(Usage::default()),
+        }
     }
 
     /// What the command inherits.
@@ -123,17 +147,71 @@ impl Watch {
         Inherited { actions, mask }
     }
 
-    /// From now on signals go to this process.
-    pub fn pass_to(&self, pid: libc::pid_t, pidfd: Option<BorrowedFd<'_>>) {
+    /// From now on signals go to this process. `stops`: while it is stopped, /proc says so.
+    pub fn pass_to(&self, pid: libc::pid_t, pidfd: Option<BorrowedFd<'_>>, stops: bool) {
         DESCRIPTOR.store(pidfd.map_or(-1, |pidfd| pidfd.as_raw_fd()), Relaxed);
+        // Without a witness only the terminal's signals are known to reach the group.
+        if let Ok(witness) = Witness::start(pid, pidfd, stops) {
+            RECORDS.store(witness.records(), Relaxed);
+            *self.witness.borrow_mut() = Some(witness);
+        }
         COMMAND.store(pid, Relaxed);
+    }
+
+    /// Ends the witness: the command has ended, and nothing is to be told any more.
+    pub fn dismiss_the_witness(&self) {
+        COMMAND.store(0, Relaxed);
+        RECORDS.store(-1, Relaxed);
+        if let Some(witness) = self.witness.take() {
+            self.asked.set(self.asked.get().or(witness.asked_by_command()));
+            let (used, late) = witness.end();
+            self.used_by_witness.set(used);
+            if let Some(signal) = late {
+                LATE.store(signal, Relaxed);
+            }
+        }
+    }
+
+    /// The signal by which the command asked this process to end, as by `kill $PPID`. It has been killed then.
+    pub fn asked_by_command(&self) -> Option<libc::c_int> {
+        self.asked.get().or_else(|| self.witness.borrow().as_ref().and_then(Witness::asked_by_command))
+    }
+
+    /// A signal that was sent to this process and came too late for the command. This process ends by it.
+    pub fn late(&self) -> Option<libc::c_int> {
+        Some(LATE.load(Relaxed)).filter(|signal| *signal != 0)
+    }
+
+    /// What the witness has used, where it has been waited for.
+    pub fn used_by_witness(&self) -> Usage {
+        self.used_by_witness.get()
+    }
+
+    /// The command has stopped: this process stops too, until it is continued, and then continues the command.
+    ///
+    /// `goes_on` looks whether the command was continued meanwhile.
+    pub fn stop_with(&self, pid: libc::pid_t, goes_on: impl Fn() -> bool) {
+        // A stop signal that went to the whole group is delivered here on the way back from this call.
+        await_senders();
+        if goes_on() {
+            return;
+        }
+        if let Some(witness) = self.witness.borrow().as_ref() {
+            witness.say_that_we_stop();
+        }
+        // SAFETY: SIGSTOP stops this process here, whatever its group is.
+        unsafe { libc::raise(libc::SIGSTOP) };
+        await_senders();
+        if !goes_on() {
+            witness::send(pid, DESCRIPTOR.load(Relaxed), libc::SIGCONT);
+        }
     }
 
     /// The command has ended: signals go to nobody, and one that asks to end ends the waiting for what the command left. So does
     /// the time. The wait4(2) that is going on then is interrupted.
     pub fn command_is_over(&self, linger: Duration) -> Alarm {
         OVER.store(true, Relaxed);
-        COMMAND.store(0, Relaxed);
+        self.dismiss_the_witness();
         DESCRIPTOR.store(-1, Relaxed);
         for (signal, _) in &self.before {
             if *signal != libc::SIGCHLD {
@@ -154,36 +232,36 @@ impl Drop for Watch {
         for (signal, before) in &self.before {
             action(*signal, Some(before));
         }
-        COMMAND.store(0, Relaxed);
+        self.dismiss_the_witness();
     }
+}
+
+/// Returns when no process is in the middle of a kill(2): setpgid(2) takes the lock under which the kernel goes through a
+/// group. This process stays in its group.
+fn await_senders() {
+    // SAFETY: system calls that change nothing: the group is the one that this process is in.
+    unsafe { libc::setpgid(0, libc::getpgrp()) };
 }
 
 /// Passes a signal on. Only what signal-safety(7) allows.
 extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     if OVER.load(Relaxed) {
+        LATE.store(signal, Relaxed);
         return ENOUGH.store(true, Relaxed);
     }
     let command = COMMAND.load(Relaxed);
     // SAFETY: system calls on valid arguments; the kernel made what `info` points to; errno is put back.
     unsafe {
         let errno = *libc::__errno_location();
-        let by_the_terminal = (*info).si_code == libc::SI_KERNEL;
-        let by_the_command = !by_the_terminal && (*info).si_pid() == command;
+        let records = RECORDS.load(Relaxed);
         if command == 0 {
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);
-        } else if !by_the_terminal && !by_the_command {
-            let descriptor = DESCRIPTOR.load(Relaxed);
-            if descriptor >= 0 {
-                libc::syscall(
-                    libc::SYS_pidfd_send_signal,
-                    descriptor,
-                    signal,
-                    ptr::null::<libc::siginfo_t>(),
-                    0,
-                );
-            } else {
-                libc::kill(command, signal);
+        } else {
+            await_senders();
+            let is_told = records >= 0 && Record::of(signal, info).tell(records);
+            if !is_told && (*info).si_code != libc::SI_KERNEL && (*info).si_pid() != command {
+                witness::send(command, DESCRIPTOR.load(Relaxed), signal);
             }
         }
         *libc::__errno_location() = errno;

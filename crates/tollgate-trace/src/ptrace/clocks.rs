@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn reading(exact: Option<[u64; 3]>, run_ns: u64, voluntary: u64, involuntary: u64) -> Reading {
-        Reading { exact, usage: Usage { run_ns, disk: 0, voluntary, involuntary } }
+        Reading { exact, usage: Usage { run_ns, voluntary, involuntary, ..Usage::default() } }
     }
 
     fn parts(on_cpu_ns: u64, runqueue_ns: u64, untold_ns: u64) -> Parts {

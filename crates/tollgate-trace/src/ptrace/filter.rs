@@ -12,6 +12,10 @@ const X86_64: u32 = 0xc000_003e;
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 
+/// What our filter says beside `SECCOMP_RET_TRACE` (`SECCOMP_RET_DATA`, 16 bits), by which its stops are told from those of a
+/// filter of the command's own: of two filters that say the same the kernel takes the newer one's data (seccomp(2)).
+pub const OURS: u32 = 0x7467;
+
 /// Numbers that have the names, with whether they are of the 32-bit table.
 pub fn numbers(names: &BTreeSet<String>) -> BTreeSet<(u32, bool)> {
     let known = names.iter().filter_map(|name| calls::number(name));
@@ -40,7 +44,7 @@ pub fn for_calls(numbers: &BTreeSet<(u32, bool)>) -> Option<Filter> {
         filter.push(one(LOAD, NUMBER, 0, 0));
         for number in of_it {
             filter.push(one(IS, number, 0, 1));
-            filter.push(one(RETURN, libc::SECCOMP_RET_TRACE, 0, 0));
+            filter.push(one(RETURN, libc::SECCOMP_RET_TRACE | OURS, 0, 0));
         }
         filter.push(one(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0));
     }
@@ -75,7 +79,7 @@ mod tests {
     fn a_filter_stops_what_was_asked_for_in_every_table() {
         let names = ["openat", "read", "waitpid"].map(str::to_owned).into();
         let filter = for_calls(&numbers(&names)).unwrap();
-        let stops = |arch, number| answer(&filter, arch, number) == libc::SECCOMP_RET_TRACE;
+        let stops = |arch, number| answer(&filter, arch, number) == libc::SECCOMP_RET_TRACE | OURS;
         for (arch, number) in
             [(X86_64, 0), (X86_64, 257), (I386, 3), (I386, 295), (I386, 7), (X86_64, calls::X32 | 257)]
         {
@@ -91,7 +95,7 @@ mod tests {
         let all: BTreeSet<(u32, bool)> =
             (0..470).flat_map(|number| [(number, false), (number, true)]).collect();
         let filter = for_calls(&all).unwrap();
-        assert_eq!(answer(&filter, I386, 469), libc::SECCOMP_RET_TRACE);
+        assert_eq!(answer(&filter, I386, 469), libc::SECCOMP_RET_TRACE | OURS);
         assert_eq!(answer(&filter, X86_64, 470), libc::SECCOMP_RET_ALLOW);
         assert!(for_calls(&(0..3000).map(|number| (number, false)).collect()).is_none());
     }

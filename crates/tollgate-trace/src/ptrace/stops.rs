@@ -6,12 +6,15 @@ use super::clocks::{Reading, Stretch};
 use super::sums::Key;
 use super::sys::{self, Info, On, Wait};
 use super::thread::{Doing, Inside, Thread};
-use super::{Tracer, cause, privileges, tree};
+use super::{Tracer, cause, filter, privileges, tree};
 use crate::followed::Event;
 use crate::launch::Child;
 
 /// What a filter costs who may not install one otherwise.
 const NO_NEW_PRIVILEGES: &str = "so that other calls pass without a stop, the command was run with no_new_privs: setuid programs gain nothing";
+
+/// Signals that stop a process which does not handle them, see signal(7).
+const STOPPING: [libc::c_int; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 impl Tracer {
     /// A thread has stopped or ended.
@@ -32,19 +35,41 @@ impl Tracer {
         let mut sends = 0;
         match event {
             0 if signal == sys::SYSCALL_STOP => self.at_call(pid, now, child),
-            0 => sends = signal,
+            0 => {
+                sends = signal;
+                self.is_sent(pid, signal);
+            }
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 self.forked(pid, now)
             }
             libc::PTRACE_EVENT_EXEC => self.executed(pid),
-            libc::PTRACE_EVENT_SECCOMP => self.at_call(pid, now, child),
+            libc::PTRACE_EVENT_SECCOMP => {
+                self.at_call(pid, now, child);
+                // A filter of the command's own asks for somebody who follows, and alone it would find none.
+                if sys::event_message(pid).is_ok_and(|data| data.cast_unsigned() != filter::OURS) {
+                    let _ = sys::refuse_call(pid);
+                }
+            }
             sys::EVENT_STOP if signal != libc::SIGTRAP => {
                 sys::resume(pid, On::Listening, 0);
+                self.stops = pid == self.command && self.stopped_itself;
                 return;
             }
             _ => {}
         }
         self.go_on(pid, sends);
+    }
+
+    /// A signal is about to be delivered. Whether it stops the command, and comes from within.
+    fn is_sent(&mut self, pid: libc::pid_t, signal: libc::c_int) {
+        if !STOPPING.contains(&signal) {
+            return;
+        }
+        let is_of_command = self.threads.get(&pid).is_some_and(|thread| thread.pid == self.command);
+        if is_of_command {
+            self.stopped_itself = signal != libc::SIGSTOP
+                || sys::sender(pid).is_some_and(|sender| sender == 0 || self.threads.contains_key(&sender));
+        }
     }
 
     /// Adds up the time since a thread stopped last.

@@ -53,6 +53,10 @@ pub struct Wait {
 pub struct Usage {
     /// User and system time, in nanoseconds; the kernel tells microseconds.
     pub run_ns: u64,
+    /// The part of it in user mode.
+    pub user_ns: u64,
+    /// The part of it in the kernel.
+    pub sys_ns: u64,
     /// Page faults and reads that went to a disk.
     pub disk: u64,
     /// Times that a thread gave the processor away; each stop is one of them.
@@ -78,13 +82,68 @@ pub fn wait(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
     }
 }
 
+/// The process or thread that the next [`wait`] for any would tell of, which it still does. None where none is, and `flags`
+/// say not to wait.
+///
+/// # Errors
+/// See [`wait`].
+pub fn peek(flags: libc::c_int) -> io::Result<Option<libc::pid_t>> {
+    // SAFETY: zeroes are a valid answer, and the one that "not yet" leaves.
+    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
+    let what = libc::WEXITED | libc::WNOWAIT | libc::__WALL | flags;
+    // SAFETY: the kernel writes to `info`.
+    match unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, what) } {
+        // SAFETY: waitid(2) sets the number.
+        0 => Ok(Some(unsafe { info.si_pid() }).filter(|pid| *pid != 0)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether a child whose stop was told has something new to tell: that it was continued, has stopped anew or has ended. It
+/// still tells that to [`wait`]: of a thread that is followed waitid(2) would take a stop whatever it is asked for.
+pub fn has_continued(pid: libc::pid_t) -> bool {
+    // SAFETY: as in `peek`.
+    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
+    let what =
+        libc::WCONTINUED | libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
+    // SAFETY: as in `peek`. A child that is not there any more does not stand either.
+    unsafe { libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, what) != 0 || info.si_pid() != 0 }
+}
+
+/// Whose signal a thread stands at, which is about to get it: the process that sent it; 0 for the kernel.
+pub fn sender(pid: libc::pid_t) -> Option<libc::pid_t> {
+    // SAFETY: zeroes are a valid answer.
+    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
+    request(libc::PTRACE_GETSIGINFO, pid, 0, &raw mut info as usize).ok()?;
+    // SAFETY: of a signal that a process sent the kernel sets the number.
+    Some(if info.si_code > 0 { 0 } else { unsafe { info.si_pid() } })
+}
+
+/// Lets the call that a thread is about to make fail with ENOSYS, as a filter's `SECCOMP_RET_TRACE` does where nothing follows
+/// (seccomp(2)).
+///
+/// # Errors
+/// ESRCH for a thread that was killed meanwhile.
+pub fn refuse_call(pid: libc::pid_t) -> io::Result<()> {
+    // SAFETY: registers are numbers: zeroes are valid ones.
+    let mut r: libc::user_regs_struct = unsafe { mem::zeroed() };
+    request(libc::PTRACE_GETREGS, pid, 0, &raw mut r as usize)?;
+    // No call has the number -1: the kernel leaves the result as it is.
+    r.orig_rax = u64::MAX;
+    r.rax = i64::from(-libc::ENOSYS).cast_unsigned();
+    request(libc::PTRACE_SETREGS, pid, 0, &raw const r as usize).map(|_| ())
+}
+
 impl Usage {
     fn of(usage: &libc::rusage) -> Self {
         let ns = |time: libc::timeval| {
             (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_usec as u64 * 1000)
         };
+        let (user_ns, sys_ns) = (ns(usage.ru_utime), ns(usage.ru_stime));
         Self {
-            run_ns: ns(usage.ru_utime).wrapping_add(ns(usage.ru_stime)),
+            run_ns: user_ns.wrapping_add(sys_ns),
+            user_ns,
+            sys_ns,
             disk: (usage.ru_majflt as u64).wrapping_add(usage.ru_inblock as u64),
             voluntary: usage.ru_nvcsw as u64,
             involuntary: usage.ru_nivcsw as u64,

@@ -15,12 +15,14 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
 /// Two runs at a time would be each other's noise.
 pub static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A shell that starts the tests in its background lets them ignore SIGINT, and they would hand that on.
-fn hear_interrupts(command: &mut Command) {
+/// A shell that starts the tests in its background lets them ignore SIGINT, and nohup(1) SIGHUP; they would hand that on.
+pub fn hear_interrupts(command: &mut Command) {
     // SAFETY: signal(2) may be called between fork and exec.
     unsafe {
         command.pre_exec(|| {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
             Ok(())
         });
     }

@@ -143,17 +143,8 @@ impl Party {
 
     /// Binds it to a processor: it goes on there.
     pub fn bind(&mut self, cpu: usize) -> Result<(), Refusal> {
-        // SAFETY: an all-zero cpu_set_t is an empty set.
-        let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-        // SAFETY: the number is one that sched_getaffinity(2) gave; `set` is valid for reading its own size.
-        let outcome = unsafe {
-            libc::CPU_SET(cpu, &mut set);
-            libc::sched_setaffinity(self.pid, mem::size_of_val(&set), &set)
-        };
-        match outcome {
-            0 => Ok(()),
-            _ => Err(Refusal::of("sched_setaffinity(2) is refused", &io::Error::last_os_error())),
-        }
+        tollgate_os::processors::bind(self.pid, &[cpu])
+            .map_err(|error| Refusal::of("sched_setaffinity(2) is refused", &error))
     }
 
     /// Writes eight bytes into its memory.

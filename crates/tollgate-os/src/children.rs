@@ -1,0 +1,127 @@
+//! The children of this process, and which of them were there before it began.
+//!
+//! execve(2) keeps the children of a process. `bash -c 'sleep 300 & exec tollgate …'` and the entry points of containers
+//! hand over children that way. Such a child is neither to be waited for nor to be ended.
+
+use std::fs;
+use std::io;
+
+/// One past the highest process number of the kernel (`PID_MAX_LIMIT` of include/linux/threads.h).
+const MOST: libc::pid_t = 4 << 20;
+
+/// The children that this process had at one moment.
+///
+/// A number in it stays the child's own: the kernel gives it to no other process until the child was waited for.
+#[derive(Debug, Clone, Default)]
+pub struct Inherited {
+    pids: Vec<libc::pid_t>,
+}
+
+impl Inherited {
+    /// Notes the children of this moment.
+    pub fn now() -> Self {
+        Self { pids: list() }
+    }
+
+    /// Whether there was none.
+    pub fn is_empty(&self) -> bool {
+        self.pids.is_empty()
+    }
+
+    /// Whether a process was one of them.
+    pub fn contains(&self, pid: libc::pid_t) -> bool {
+        self.pids.contains(&pid)
+    }
+
+    /// The children of this process that came later.
+    pub fn later(&self) -> Vec<libc::pid_t> {
+        let mut later = list();
+        later.retain(|pid| !self.contains(*pid));
+        later
+    }
+}
+
+/// The children of this process, those that have ended and were not waited for included.
+///
+/// Where /proc belongs to another PID namespace, its numbers name other processes: each number is tried by waitid(2)
+/// instead, which takes about half a second where there may be four million of them.
+pub fn list() -> Vec<libc::pid_t> {
+    if !any() {
+        return Vec::new();
+    }
+    told_by_proc().unwrap_or_else(|| (1..=highest()).filter(|pid| is_child(*pid)).collect())
+}
+
+/// Whether /proc has the numbers of this process's own PID namespace.
+///
+/// The line `NSpid` of /proc/self/status (Linux 4.1) has one number for each namespace from that of /proc down to the
+/// process's own. A kernel without it is asked where /proc/self leads.
+pub fn proc_is_ours() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let own = std::process::id().to_string();
+    match status.lines().find_map(|line| line.strip_prefix("NSpid:")) {
+        Some(numbers) => numbers.split_whitespace().eq([own.as_str()]),
+        None => fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == own.as_str()),
+    }
+}
+
+/// Looks whether there is any child, and changes nothing.
+fn any() -> bool {
+    look(libc::P_ALL, 0).map_or_else(|error| error.raw_os_error() != Some(libc::ECHILD), |()| true)
+}
+
+fn is_child(pid: libc::pid_t) -> bool {
+    look(libc::P_PID, pid.cast_unsigned()).is_ok()
+}
+
+/// waitid(2) that takes nothing and does not wait. ECHILD where there is no such child.
+fn look(which: libc::idtype_t, id: libc::id_t) -> io::Result<()> {
+    let what =
+        libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: zeroes are a valid siginfo_t.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` is valid for writing.
+    match unsafe { libc::waitid(which, id, &raw mut info, what) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The lists of proc_pid_task_children(5), one for each thread. None where they are not there, or name others.
+fn told_by_proc() -> Option<Vec<libc::pid_t>> {
+    if !proc_is_ours() {
+        return None;
+    }
+    let mut pids = Vec::new();
+    for thread in fs::read_dir("/proc/self/task").ok()? {
+        // A kernel without CONFIG_PROC_CHILDREN has no such file.
+        let text = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
+        pids.extend(text.split_whitespace().filter_map(|pid| pid.parse::<libc::pid_t>().ok()));
+    }
+    Some(pids)
+}
+
+fn highest() -> libc::pid_t {
+    let told = fs::read_to_string("/proc/sys/kernel/pid_max").ok();
+    told.and_then(|text| text.trim().parse().ok()).filter(|most| (1..=MOST).contains(most)).unwrap_or(MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn children_are_found_in_proc_and_without_it() {
+        assert!(proc_is_ours());
+        let mut cat = Command::new("cat").stdin(Stdio::piped()).spawn().expect("it starts");
+        let pid = libc::pid_t::try_from(cat.id()).expect("a number");
+        assert!(list().contains(&pid));
+        assert!(is_child(pid) && !is_child(std::process::id().cast_signed()));
+        let inherited = Inherited::now();
+        assert!(inherited.contains(pid) && !inherited.is_empty() && !inherited.later().contains(&pid));
+        drop(cat.stdin.take());
+        cat.wait().expect("it ends");
+        assert!(!list().contains(&pid) && !is_child(pid));
+    }
+}

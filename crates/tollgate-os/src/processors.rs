@@ -1,0 +1,89 @@
+//! The processors that a thread may run on, however many there are.
+//!
+//! `cpu_set_t` of the C library holds 1,024 processors, and the kernel refuses a mask that is smaller than its own with
+//! EINVAL (sched_getaffinity(2)). So the masks here grow.
+
+use std::io;
+
+/// Bits of one word of a mask.
+const BITS: usize = u64::BITS as usize;
+/// More processors than any kernel is built for (`CONFIG_NR_CPUS` is at most 8,192 on x86-64).
+pub const MOST: usize = 1 << 16;
+
+/// The processors that a thread may run on, ascending; 0 is the calling thread.
+///
+/// # Errors
+/// Those of sched_getaffinity(2).
+pub fn allowed(thread: libc::pid_t) -> io::Result<Vec<usize>> {
+    let mut mask = vec![0_u64; 1024 / BITS];
+    loop {
+        let bytes = size_of_val(mask.as_slice());
+        // SAFETY: the mask is valid for writing its own size. The kernel's call tells how much it wrote; the C library's
+        // does not.
+        let written = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, bytes, mask.as_mut_ptr()) };
+        match usize::try_from(written) {
+            Ok(written) => {
+                mask.truncate(written.div_ceil(size_of::<u64>()));
+                let is_set = |cpu: &usize| mask[cpu / BITS] >> (cpu % BITS) & 1 == 1;
+                return Ok((0..mask.len() * BITS).filter(is_set).collect());
+            }
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.raw_os_error() != Some(libc::EINVAL) || mask.len() * BITS >= MOST {
+                    return Err(error);
+                }
+                mask.resize(mask.len() * 2, 0);
+            }
+        }
+    }
+}
+
+/// Lets a thread run on these processors only; 0 is the calling thread.
+///
+/// # Errors
+/// Those of sched_setaffinity(2), such as EINVAL where none of them exists or may be used.
+pub fn bind(thread: libc::pid_t, cpus: &[usize]) -> io::Result<()> {
+    let words = cpus.iter().max().map_or(1, |last| last / BITS + 1);
+    if words > MOST / BITS {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let mut mask = vec![0_u64; words];
+    for cpu in cpus {
+        mask[cpu / BITS] |= 1 << (cpu % BITS);
+    }
+    let bytes = size_of_val(mask.as_slice());
+    // SAFETY: the mask is valid for reading its own size.
+    match unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, bytes, mask.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_bound_and_comes_back() {
+        let before = allowed(0).expect("a mask");
+        let last = *before.last().expect("a processor");
+        bind(0, &[last]).expect("an allowed processor");
+        assert_eq!(allowed(0).expect("a mask"), [last]);
+        bind(0, &before).expect("what was allowed before");
+        assert_eq!(allowed(0).expect("a mask"), before);
+    }
+
+    #[test]
+    fn numbers_beyond_those_of_the_c_library_reach_the_kernel() {
+        let before = allowed(0).expect("a mask");
+        // The kernel leaves out processors that it does not have.
+        let mut with_more = before.clone();
+        with_more.extend([1024, 5000, MOST - 1]);
+        bind(0, &with_more).expect("some of them are there");
+        assert_eq!(allowed(0).expect("a mask"), before);
+        for absent in [MOST - 1, MOST, usize::MAX] {
+            let error = bind(0, &[absent]).expect_err("no such processor");
+            assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{absent}");
+        }
+    }
+}

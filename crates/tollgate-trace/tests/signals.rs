@@ -1,0 +1,407 @@
+//! Signals, stops and children of a command that is followed: as if it were alone, and no other child is touched.
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use common::{Told, eventually, follow_puppet, following, puppet};
+
+/// By programs in the kernel where they may be loaded, and by stops.
+const BACKENDS: [&str; 2] = ["ptrace", "best"];
+
+/// A program that counts signals, followed.
+struct Counting {
+    command: Command,
+    _places: [tempfile::TempDir; 2],
+    counts: PathBuf,
+}
+
+impl Counting {
+    fn by(backend: &str) -> Option<Self> {
+        let puppet = puppet()?;
+        let (_, probe) = following(&[backend], &[])?;
+        let counts = probe.path().join("counts");
+        let words =
+            [puppet.to_str().expect("a path of letters"), "count", counts.to_str().expect("as above")];
+        let (mut command, place) = following(&[backend], &words)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Some(Self { command: not_ignoring(command), _places: [probe, place], counts })
+    }
+
+    /// As the words of a shell.
+    fn words(&self) -> String {
+        let program = self.command.get_program().to_string_lossy().into_owned();
+        let arguments = self.command.get_args().map(|word| word.to_string_lossy().into_owned());
+        std::iter::once(program)
+            .chain(arguments)
+            .map(|word| format!("'{word}'"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    fn ready(&self) -> PathBuf {
+        self.counts.with_extension("ready")
+    }
+
+    fn await_ready(&self) {
+        eventually("the program's start", || {
+            fs::read_to_string(self.ready()).is_ok_and(|pid| !pid.is_empty())
+        });
+    }
+
+    fn counted(&self) -> String {
+        fs::read_to_string(&self.counts).expect("what it counted")
+    }
+}
+
+/// A shell that starts the tests in its background lets them ignore SIGINT, and they would hand that on.
+fn not_ignoring(mut command: Command) -> Command {
+    // SAFETY: signal(2) may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM, libc::SIGTSTP] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        })
+    };
+    command
+}
+
+fn send(pid: libc::pid_t, signal: libc::c_int) {
+    // SAFETY: kill(2) on a process or a group that the test started.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "kill({pid}, {signal})");
+}
+
+fn number(child: &Child) -> libc::pid_t {
+    libc::pid_t::try_from(child.id()).expect("a number")
+}
+
+fn state(pid: libc::pid_t) -> char {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('-')
+}
+
+#[test]
+fn a_signal_to_the_group_comes_once() {
+    for backend in BACKENDS {
+        for (signal, word) in [
+            (libc::SIGTERM, "TERM=1"),
+            (libc::SIGINT, "INT=1"),
+            (libc::SIGHUP, "HUP=1"),
+            (libc::SIGUSR1, "USR1=1"),
+        ] {
+            let Some(mut counting) = Counting::by(backend) else { return };
+            let mut child = counting.command.process_group(0).spawn().expect("it starts");
+            counting.await_ready();
+            send(-number(&child), signal);
+            assert!(child.wait().expect("it ends").success());
+            assert_eq!(counting.counted(), word, "{backend}");
+        }
+    }
+}
+
+#[test]
+fn a_signal_to_the_follower_alone_comes_once() {
+    for backend in BACKENDS {
+        for (signal, word) in [(libc::SIGTERM, "TERM=1"), (libc::SIGUSR2, "USR2=1")] {
+            let Some(mut counting) = Counting::by(backend) else { return };
+            let mut child = counting.command.process_group(0).spawn().expect("it starts");
+            counting.await_ready();
+            send(number(&child), signal);
+            assert!(child.wait().expect("it ends").success());
+            assert_eq!(counting.counted(), word, "{backend}");
+        }
+    }
+}
+
+#[test]
+fn a_signal_that_timeout_sends_comes_once() {
+    for backend in BACKENDS {
+        let Some(counting) = Counting::by(backend) else { return };
+        // timeout(1) makes a group of its own, and sends to its child first and then to the group.
+        let mut command = Command::new("timeout");
+        command.args(["4", "sh", "-c", &format!("exec {}", counting.words())]);
+        let mut child = match not_ignoring(command).spawn() {
+            Ok(child) => child,
+            Err(error) => return println!("skipped: there is no timeout(1): {error}"),
+        };
+        counting.await_ready();
+        assert_eq!(child.wait().expect("it ends").code(), Some(124), "{backend}: the time was over");
+        assert_eq!(counting.counted(), "TERM=1", "{backend}");
+        // The same without having to wait for it, as often as chance may differ.
+        for _ in 0..3 {
+            let Some(counting) = Counting::by(backend) else { return };
+            let script = format!(
+                "trap : TERM; {} & while [ ! -s '{}' ]; do sleep 0.02; done; kill -TERM $!; kill -TERM 0; \
+                 while kill -0 $! 2>/dev/null; do wait $!; done",
+                counting.words(),
+                counting.ready().display()
+            );
+            let mut command = Command::new("bash");
+            command.args(["-c", &script]).process_group(0);
+            not_ignoring(command).status().expect("it ends");
+            assert_eq!(counting.counted(), "TERM=1", "{backend}");
+        }
+    }
+}
+
+/// A pseudo-terminal: our end, and the other one.
+fn terminal() -> Option<(File, OwnedFd)> {
+    let (mut ours, mut theirs) = (-1, -1);
+    let nothing = std::ptr::null_mut::<libc::c_char>();
+    // SAFETY: there is room for two descriptors, and the other arguments may be absent.
+    let made = unsafe {
+        libc::openpty(&raw mut ours, &raw mut theirs, nothing, std::ptr::null_mut(), std::ptr::null_mut())
+    };
+    if made != 0 {
+        println!("skipped: there are no pseudo-terminals: {}", std::io::Error::last_os_error());
+        return None;
+    }
+    // SAFETY: both were just made and belong to nothing else.
+    Some(unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) })
+}
+
+/// Makes a command the leader of a session whose terminal this is.
+fn on_terminal(command: &mut Command, theirs: &OwnedFd) {
+    let theirs = theirs.as_raw_fd();
+    // SAFETY: system calls on a descriptor that is open.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::setsid() < 0 || libc::ioctl(theirs, libc::TIOCSCTTY, 0) < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            Ok(())
+        })
+    };
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_comes_once() {
+    for backend in BACKENDS {
+        for (key, word) in [(3_u8, "INT=1"), (28, "QUIT=1")] {
+            let Some(mut counting) = Counting::by(backend) else { return };
+            let Some((mut ours, theirs)) = terminal() else { return };
+            on_terminal(&mut counting.command, &theirs);
+            let mut child = counting.command.spawn().expect("it starts");
+            counting.await_ready();
+            ours.write_all(&[key]).expect("the terminal's keyboard");
+            assert!(child.wait().expect("it ends").success());
+            assert_eq!(counting.counted(), word, "{backend}");
+        }
+    }
+}
+
+/// Follows a script.
+fn script(backend: &str, script: &str) -> Option<(Command, tempfile::TempDir)> {
+    let (mut command, place) = following(&[backend], &["sh", "-c", script])?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Some((not_ignoring(command), place))
+}
+
+#[test]
+fn a_command_that_ends_its_parent_ends_the_follower() {
+    for backend in BACKENDS {
+        let place = tempfile::tempdir().expect("a directory");
+        let child_of_it = place.path().join("child");
+        let text = format!(
+            "trap : TERM; sleep 300 & echo $! > {}; kill -TERM $PPID; while :; do sleep 0.1; done",
+            child_of_it.display()
+        );
+        let Some((mut command, _out)) = script(backend, &text) else { return };
+        let status = command.process_group(0).status().expect("it starts");
+        // The example tells of it in a sentence; the verb ends by the signal.
+        assert_eq!(status.code(), Some(2), "{backend}");
+        let left: libc::pid_t =
+            fs::read_to_string(&child_of_it).expect("its number").trim().parse().expect("a number");
+        eventually("the end of what it started", || !matches!(state(left), 'R' | 'S' | 'D'));
+    }
+}
+
+#[test]
+fn a_command_may_signal_its_own_group() {
+    for backend in BACKENDS {
+        let Some((mut command, _out)) = script(backend, "trap : TERM; kill -TERM 0; exit 7") else { return };
+        assert_eq!(command.process_group(0).status().expect("it starts").code(), Some(7), "{backend}");
+    }
+}
+
+#[test]
+fn a_command_that_stops_itself_stops_the_follower() {
+    for backend in BACKENDS {
+        for signal in ["STOP", "TSTP"] {
+            for of_group in [false, true] {
+                let Some((mut command, _out)) = script(backend, &format!("kill -{signal} $$; exit 8")) else {
+                    return;
+                };
+                // The group of a session's leader is orphaned, and in such a one SIGTSTP does not stop (setpgid(2)).
+                let mut child = command.process_group(0).spawn().expect("it starts");
+                eventually("the follower's stop", || state(number(&child)) == 'T');
+                send(if of_group { -number(&child) } else { number(&child) }, libc::SIGCONT);
+                assert_eq!(child.wait().expect("it ends").code(), Some(8), "{backend} {signal} {of_group}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stop_of_the_terminal_stops_both_once() {
+    for backend in BACKENDS {
+        let place = tempfile::tempdir().expect("a directory");
+        let ready = place.path().join("ready");
+        let text = format!(": > {}; while [ ! -e {0}.end ]; do sleep 0.02; done; exit 9", ready.display());
+        let Some((mut command, _out)) = script(backend, &text) else { return };
+        let mut child = command.process_group(0).spawn().expect("it starts");
+        eventually("its start", || ready.exists());
+        for _ in 0..3 {
+            send(-number(&child), libc::SIGTSTP);
+            eventually("the follower's stop", || state(number(&child)) == 'T');
+            send(-number(&child), libc::SIGCONT);
+            eventually("its going on", || state(number(&child)) != 'T');
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            assert_ne!(state(number(&child)), 'T', "{backend}: it stopped a second time");
+        }
+        fs::write(ready.with_extension("end"), "").expect("a file");
+        assert_eq!(child.wait().expect("it ends").code(), Some(9), "{backend}");
+    }
+}
+
+#[test]
+fn children_that_were_there_before_are_left_alone() {
+    for backend in BACKENDS {
+        // One that goes on, and one that ends meanwhile and stays a zombie; the command leaves orphans.
+        let command = "(sleep 0.1 &); (sleep 0.3 &); sh -c 'exit 0'; sleep 0.2; exit 3";
+        let Some((follow, place)) = following(&[backend], &["sh", "-c", command]) else { return };
+        for before in ["sleep 300 & echo $! > PID", "sleep 300 & echo $! > PID; sleep 0.05 & true"] {
+            let pid = place.path().join("pid");
+            let script = format!("{}; exec \"$@\"", before.replace("PID", &pid.display().to_string()));
+            let mut shell = Command::new("bash");
+            shell.args(["-c", &script, "bash"]).arg(follow.get_program()).args(follow.get_args());
+            let status = shell.stdout(Stdio::null()).status().expect("it starts");
+            let pid: libc::pid_t =
+                fs::read_to_string(&pid).expect("its number").trim().parse().expect("a number");
+            let lives = state(pid);
+            send(pid, libc::SIGKILL);
+            assert_eq!(status.code(), Some(3), "{backend}");
+            assert!(matches!(lives, 'S' | 'R' | 'D'), "{backend}: {lives}");
+            let told = Told::of(&place.path().join("out"));
+            assert!(!told.has_note("still running"), "{told:?}");
+            // The shell, three of its kind, and three sleeps at the least.
+            assert!(told.head["backend"] == "Rusage" || told.number("processes") >= 5, "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn children_are_left_alone_where_proc_has_other_numbers() {
+    // SAFETY: geteuid(2) has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return println!("skipped: needs root (a PID namespace)");
+    }
+    for backend in BACKENDS {
+        let Some((follow, place)) = following(&[backend], &["sh", "-c", "(sleep 0.2 &); exit 3"]) else {
+            return;
+        };
+        let said = place.path().join("said");
+        // The first process of the namespace would take all others with it: it waits until the second one has looked.
+        let script = format!(
+            "bash -c 'sleep 300 & echo $! > {0}; exec \"$@\"' bash \"$@\"; echo \"status $?\" > {0}.status; \
+             kill -0 $(cat {0}) && echo lives >> {0}.status; exit 0",
+            said.display()
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "bash", "-c", &script, "bash"]);
+        command.arg(follow.get_program()).args(follow.get_args());
+        match command.stdout(Stdio::null()).status() {
+            Ok(status) if status.success() => {}
+            refused => return println!("skipped: no PID namespace can be made: {refused:?}"),
+        }
+        let said = fs::read_to_string(said.with_extension("status")).expect("what it said");
+        assert_eq!(said, "status 3\nlives\n", "{backend}");
+    }
+}
+
+#[test]
+fn a_filter_of_the_commands_own_says_what_it_says_alone() {
+    for only in ["only=getppid", "only=write", "only=getppid,write"] {
+        let Some(told) = follow_puppet(&["ptrace", only], &["own-filter"]) else { return };
+        let output = told.output.as_ref().expect("it ran");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "0 -1 true\n", "{only}: {told:?}");
+        if told.head["backend"] == "Ptrace" && only.contains("getppid") {
+            assert_eq!((told.call("getppid", "count"), told.call("getppid", "errors")), (1, 1), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_is_closed_stays_closed() {
+    for backend in BACKENDS {
+        for stream in ["<&-", "2>&-"] {
+            let look = "for i in 0 1 2; do [ -e /proc/$$/fd/$i ] && printf $i; done";
+            let Some((follow, _place)) = following(&[backend], &["sh", "-c", look]) else { return };
+            let words = |command: &Command| -> Vec<PathBuf> {
+                std::iter::once(command.get_program()).chain(command.get_args()).map(PathBuf::from).collect()
+            };
+            let run = |words: &[PathBuf]| {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("exec \"$@\" {stream}"), "sh"]).args(words);
+                shell.output().expect("it starts").stdout
+            };
+            let alone = run(&["sh", "-c", look].map(|word| Path::new(word).to_owned()));
+            let followed = run(&words(&follow));
+            assert_eq!(
+                String::from_utf8_lossy(&followed),
+                String::from_utf8_lossy(&alone),
+                "{backend} {stream}"
+            );
+            assert!(!alone.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_follower_that_is_killed_leaves_no_witness() {
+    for backend in BACKENDS {
+        let Some(mut counting) = Counting::by(backend) else { return };
+        let mut child = counting.command.process_group(0).spawn().expect("it starts");
+        counting.await_ready();
+        let group = number(&child);
+        child.kill().expect("our child");
+        assert_eq!(child.wait().expect("it was killed").signal(), Some(libc::SIGKILL));
+        // The command goes on alone; nothing else of the group does.
+        let command = fs::read_to_string(counting.ready()).expect("its number");
+        eventually("the witness's end", || {
+            let members = fs::read_dir("/proc").expect("/proc").filter_map(|entry| {
+                let pid: libc::pid_t = entry.ok()?.file_name().to_str()?.parse().ok()?;
+                // SAFETY: a question to the kernel.
+                (unsafe { libc::getpgid(pid) } == group && !matches!(state(pid), 'Z' | 'X')).then_some(pid)
+            });
+            members.map(|pid| pid.to_string()).collect::<Vec<_>>() == [command.trim()]
+        });
+        send(-group, libc::SIGKILL);
+    }
+}
+
+#[test]
+fn a_signal_that_comes_when_the_command_has_ended_ends_the_follower() {
+    for backend in BACKENDS {
+        let place = tempfile::tempdir().expect("a directory");
+        let done = place.path().join("done");
+        let text = format!("(sleep 300) & echo $! > {0}.new; mv {0}.new {0}; exit 0", done.display());
+        let Some((follow, _out)) = following(&[backend, "linger=60"], &["sh", "-c", &text]) else { return };
+        let mut follow = not_ignoring(follow);
+        let mut child = follow.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
+        eventually("the command's end", || done.exists());
+        // What it left is waited for.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        send(number(&child), libc::SIGTERM);
+        assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGTERM), "{backend}");
+        let left = fs::read_to_string(&done).expect("its number").trim().parse().expect("a number");
+        send(left, libc::SIGKILL);
+    }
+}
