@@ -96,7 +96,7 @@ impl Private {
     /// How many bytes may be written in it, and why no more.
     ///
     /// # Errors
-    /// As [`room`].
+    /// Where the file system does not say what is free.
     pub fn room(&self) -> Result<(u64, String), PlaceError> {
         room(&self.own, self.workdir.path())
     }
@@ -559,6 +559,15 @@ mod tests {
         fs::create_dir(&below).unwrap();
         let why = Private::make(&below).unwrap_err();
         assert!(matches!(&why, PlaceError::Unsafe(why) if why.contains("uid 54321")), "{why}");
+        // That user cannot come there: nothing would be found by its path.
+        let hidden = under.path().join("hidden");
+        fs::create_dir_all(hidden.join("theirs")).unwrap();
+        chown(hidden.join("theirs"), Some(OTHER), Some(OTHER)).unwrap();
+        fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
+        let why = Private::make(&hidden.join("theirs")).unwrap_err();
+        assert!(matches!(&why, PlaceError::Unsafe(why) if why.contains("Permission denied")), "{why}");
+        assert_eq!(names(&hidden.join("theirs")), [""; 0]);
+        fs::remove_dir_all(hidden).unwrap();
         let link = theirs.path().join("link");
         symlink(under.path(), &link).unwrap();
         std::os::unix::fs::lchown(&link, Some(OTHER), Some(OTHER)).unwrap();
