@@ -2,10 +2,16 @@
 //! elsewhere. It is written under another name beside its own, which it gets when it is whole.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use tollgate_os::paths::Directory;
+use tollgate_os::temporary::{PREFIX, Temporary};
 
 use crate::machine::Machine;
 use crate::recorder::{Recording, Seen};
@@ -35,6 +41,9 @@ pub enum CaptureError {
     /// Something is there.
     #[error("is there already and not empty; name a new directory")]
     NotEmpty,
+    /// A link is there.
+    #[error("is a symbolic link; name the new directory itself")]
+    Link,
     /// A file is there, or the name is none.
     #[error("is no name for a new directory")]
     NoDirectory,
@@ -52,7 +61,7 @@ pub enum CaptureError {
 /// # Errors
 /// As [`CaptureError`] says; then nothing is left.
 pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Result<Captured, CaptureError> {
-    let name = vacant(target)?;
+    let place = Vacant::find(target)?;
     let (machine, recorder) = Machine::here().recorded();
     registry::environment(&machine);
     registry::strain(&machine, "now");
@@ -60,13 +69,9 @@ pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Resu
     for_questions(&machine);
     let recording = recorder.recording();
     let told = Told::of(&recording, machine.leaves().ok(), directory);
-    let parent = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let staged = Staged::begin(parent, &name)?;
+    let staged = Staged::begin(&place)?;
     let captured = staged.fill(&recording, &told, stop)?;
-    staged.publish(target)?;
+    staged.publish(&place.name)?;
     Ok(captured)
 }
 
@@ -77,33 +82,68 @@ fn for_questions(machine: &Machine) {
     let _ = kernel::command_line(machine);
 }
 
-/// The last part of a name under which nothing is, or an empty directory.
-fn vacant(target: &Path) -> Result<PathBuf, CaptureError> {
-    let Some(Component::Normal(name)) = target.components().next_back() else {
-        return Err(CaptureError::NoDirectory);
-    };
-    match fs::symlink_metadata(target) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error.into()),
-        Ok(metadata) if !metadata.is_dir() => return Err(CaptureError::NoDirectory),
-        Ok(_) if fs::read_dir(target)?.next().is_some() => return Err(CaptureError::NotEmpty),
-        Ok(_) => {}
+/// A name under which there is nothing, or an empty directory.
+struct Vacant {
+    /// Open to be read.
+    parent: OwnedFd,
+    name: OsString,
+}
+
+impl Vacant {
+    /// Finds it. No link of another user leads to it, and it is no link itself.
+    fn find(target: &Path) -> Result<Self, CaptureError> {
+        if !matches!(target.components().next_back(), Some(Component::Normal(_))) {
+            return Err(CaptureError::NoDirectory);
+        }
+        let Some(name) = target.file_name() else { return Err(CaptureError::NoDirectory) };
+        let parent = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let parent = Directory::open(parent).map_err(io::Error::from)?;
+        match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(io::Error::from(error).into()),
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory if is_empty(&parent.inner(name).map_err(io::Error::from)?)? => {}
+                FileType::Directory => return Err(CaptureError::NotEmpty),
+                FileType::Symlink => return Err(CaptureError::Link),
+                _ => return Err(CaptureError::NoDirectory),
+            },
+        }
+        let parent = readable(&parent)?;
+        Ok(Self { parent, name: name.to_owned() })
     }
-    Ok(PathBuf::from(name))
+}
+
+fn is_empty(directory: &Directory) -> io::Result<bool> {
+    let entries = Dir::new(readable(directory)?)?;
+    let names = entries.filter_map(Result::ok);
+    Ok(names.filter(|entry| !matches!(entry.file_name().to_bytes(), b"." | b"..")).count() == 0)
+}
+
+fn readable(directory: &Directory) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(directory, ".", flags, Mode::empty())?)
 }
 
 /// A tree that does not have its name yet. Dropped without one, it is gone.
+///
+/// Only its owner may look into it: what only root may read could be in there. The directory above may belong to another user, who
+/// can rename it; so it is filled through its descriptor.
 struct Staged {
-    root: PathBuf,
-    published: std::cell::Cell<bool>,
+    own: Temporary,
+    root: Directory,
 }
 
 impl Staged {
-    /// Nobody else may look into it: what only root may read could be in there.
-    fn begin(parent: &Path, name: &Path) -> io::Result<Self> {
-        let root = parent.join(format!(".{}.{}.tmp", name.display(), std::process::id()));
-        DirBuilder::new().mode(0o700).create(&root)?;
-        Ok(Self { root, published: std::cell::Cell::new(false) })
+    /// Begins beside the name that it will get, and takes away what killed captures left there.
+    fn begin(place: &Vacant) -> io::Result<Self> {
+        let owner = rustix::process::geteuid().as_raw();
+        drop(Temporary::left(&place.parent, PREFIX, owner));
+        let own = Temporary::make(&place.parent, PREFIX, owner)?;
+        let root = Directory::of(&own, Path::new(own.name())).map_err(io::Error::from)?;
+        Ok(Self { own, root })
     }
 
     fn fill(
@@ -118,57 +158,48 @@ impl Staged {
             if stop() {
                 return Err(CaptureError::Interrupted);
             }
-            let path = self.root.join(path);
-            if let Some(parent) = path.parent() {
-                DirBuilder::new().mode(0o700).recursive(true).create(parent)?;
-            }
+            let (parent, name) = self.entry(path)?;
             match item {
-                Item::Link(target) => symlink(target, &path)?,
+                Item::Link(target) => rustix::fs::symlinkat(*target, &parent, name).map_err(io::Error::from)?,
                 Item::File(content) => {
-                    write(&path, content)?;
+                    write(&parent, name, content)?;
                     bytes += content.len() as u64;
                 }
             }
         }
-        // That something was there, though nobody looked into it; it may have become a directory by now.
+        // Only that it was there is known; it may have become a directory by now.
         for path in &layout.there {
-            let path = self.root.join(path);
-            if fs::symlink_metadata(&path).is_err() {
-                if let Some(parent) = path.parent() {
-                    DirBuilder::new().mode(0o700).recursive(true).create(parent)?;
-                }
-                write(&path, b"")?;
+            let (parent, name) = self.entry(path)?;
+            if rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
+                write(&parent, name, b"")?;
             }
         }
         for path in &layout.directories {
-            DirBuilder::new().mode(0o700).recursive(true).create(self.root.join(path))?;
+            self.root.below(path, Mode::RWXU).map_err(io::Error::from)?;
         }
-        write(&self.root.join(NAME), &told.to_json().map_err(io::Error::other)?)?;
+        write(&self.root, OsStr::new(NAME), &told.to_json().map_err(io::Error::other)?)?;
         let files = layout.items.values().filter(|item| matches!(item, Item::File(_))).count();
         Ok(Captured { files, bytes, failed: told.errors.len(), calls: told.calls.len() })
     }
 
-    fn publish(&self, target: &Path) -> io::Result<()> {
+    /// The directory of an entry, which is made where it is missing, and the entry's name.
+    fn entry<'a>(&self, path: &'a Path) -> io::Result<(Directory, &'a OsStr)> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let parent = path.parent().unwrap_or(Path::new(""));
+        Ok((self.root.below(parent, Mode::RWXU)?, name))
+    }
+
+    fn publish(&self, name: &OsStr) -> io::Result<()> {
         // A full disk may show only now. What cannot be synced is still whole.
-        if let Ok(root) = File::open(&self.root) {
-            rustix::fs::syncfs(&root)?;
-        }
-        fs::rename(&self.root, target)?;
-        self.published.set(true);
-        Ok(())
+        rustix::fs::syncfs(&self.own)?;
+        Ok(self.own.publish(name)?)
     }
 }
 
-impl Drop for Staged {
-    fn drop(&mut self) {
-        if !self.published.get() {
-            let _ = fs::remove_dir_all(&self.root);
-        }
-    }
-}
-
-fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(content)
+fn write(parent: &Directory, name: &OsStr, content: &[u8]) -> io::Result<()> {
+    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(parent, name, new, Mode::RUSR | Mode::WUSR)?;
+    File::from(file).write_all(content)
 }
 
 /// What is written where, below the root of the tree.
@@ -263,6 +294,8 @@ fn parts(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -306,5 +339,19 @@ mod tests {
         fs::create_dir(&empty).unwrap();
         assert!(capture(home.path(), &empty, &never).is_ok_and(|captured| captured.files > 10));
         assert!(empty.join(NAME).exists());
+    }
+
+    #[test]
+    fn what_a_killed_capture_left_goes_with_the_next() {
+        let home = tempfile::tempdir().unwrap();
+        let parent = File::open(home.path()).unwrap();
+        let left = Temporary::make(&parent, PREFIX, rustix::process::geteuid().as_raw()).unwrap();
+        fs::create_dir(home.path().join(left.name()).join("proc")).unwrap();
+        left.leave();
+        drop(left);
+        capture(home.path(), &home.path().join("tree"), &|| false).unwrap();
+        let names: Vec<_> =
+            fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["tree"]);
     }
 }

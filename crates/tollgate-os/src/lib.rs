@@ -7,12 +7,14 @@
 //! - [`children`]: the children of this process, and which of them were there before it began.
 //! - [`processors`]: the processors that a thread may run on, however many there are.
 //! - [`workdir`]: a working directory that several processes use, and that none of them takes for another one.
+//! - [`temporary`]: a directory with a temporary name, which goes when its maker does.
 //! - [`users`]: names of users, and the groups that a user shares with others.
 
 pub mod children;
 pub mod identity;
 pub mod paths;
 pub mod processors;
+pub mod temporary;
 pub mod trust;
 pub mod users;
 pub mod workdir;

@@ -200,6 +200,15 @@ impl Directory {
         Self::walk(path, Missing::Made(mode))
     }
 
+    /// A directory that is held already; `path` is for messages.
+    ///
+    /// # Errors
+    /// Where no descriptor is to be had.
+    pub fn of(held: impl AsFd, path: &Path) -> Result<Self, PathError> {
+        let held = open_at(held, OsStr::new("."), OFlags::DIRECTORY).map_err(|why| PathError::io(path, why))?;
+        Ok(Self { held, path: path.to_owned() })
+    }
+
     fn walk(path: &Path, missing: Missing) -> Result<Self, PathError> {
         let mut walk = Walk::begin(path)?;
         while walk.step(missing)? {}

@@ -7,41 +7,28 @@
 //! and below a directory that another user owns with that user's identity only: it belongs to that user then, and leads nowhere that
 //! this user could not go.
 
-use std::cell::Cell;
-use std::ffi::{CStr, CString};
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use tollgate_os::identity::{FileAccess, Identity, IdentityError};
 use tollgate_os::paths::{Directory, PathError};
+use tollgate_os::temporary::{PREFIX, Temporary};
 use tollgate_os::trust::{self, Guard, TrustError};
 use tollgate_os::users;
 use tollgate_os::workdir::Workdir;
 
 use crate::{PlaceError, bytes, plainly};
 
-/// What the names of private directories begin with.
-const PREFIX: &str = ".tollgate-";
-/// Entries of a directory that are looked at for what a killed program left.
-const MAX_LOOK: usize = 1 << 16;
-/// Entries that are removed at the most: many more than any probe makes.
-const MAX_REMOVED: usize = 1 << 20;
-/// How deep directories lie in a private one, at the most.
-const MAX_DEPTH: u32 = 16;
-/// A name that was just made may be taken for one that was left, and be removed, until its lock is held.
-const ATTEMPTS: u32 = 16;
-
 /// A directory of this process alone; removed with all that is in it when it is dropped.
 #[derive(Debug)]
 pub struct Private {
-    parent: OwnedFd,
-    own: OwnedFd,
-    name: String,
+    /// None once it is being dropped.
+    own: Option<Temporary>,
+    held: OwnedFd,
     workdir: Workdir,
-    stays: Cell<bool>,
 }
 
 impl Private {
@@ -67,25 +54,24 @@ impl Private {
     pub(crate) fn new(parent: Parent, prefix: &str) -> Result<Self, PlaceError> {
         let under = parent.shown.as_path();
         let _access = parent.enter()?;
-        for _ in 0..ATTEMPTS {
-            let name = format!("{prefix}{}-{:016x}", std::process::id(), random(under)?);
-            match rustix::fs::mkdirat(&parent.held, name.as_str(), Mode::RWXU) {
-                Ok(()) => {}
-                Err(Errno::EXIST) => continue,
-                Err(error) => return Err(parent.refusal(error)),
-            }
-            let Some(own) = locked(&parent, &name) else { continue };
-            let workdir = Workdir::of(parent.whole.join(&name), &own, parent.identity)
-                .map_err(|error| PlaceError::Unusable(format!("{}: {}", under.display(), plainly(error))))?;
-            let made = Self { parent: parent.held, own, name, workdir, stays: Cell::new(false) };
-            // Other processes find it by its path.
-            made.workdir.open().map_err(|error| PlaceError::Unusable(error.to_string()))?;
-            return Ok(made);
-        }
-        Err(PlaceError::Unusable(format!(
-            "{}: a directory made there cannot be locked (flock(2))",
-            under.display()
-        )))
+        let own = Temporary::make(&parent.held, prefix, parent.user()).map_err(|error| match error {
+            Errno::WOULDBLOCK => PlaceError::Unusable(format!(
+                "{}: a directory made there cannot be locked (flock(2))",
+                under.display()
+            )),
+            error => parent.refusal(error),
+        })?;
+        let made = Self::of(own, &parent)
+            .map_err(|error| PlaceError::Unusable(format!("{}: {}", under.display(), plainly(error))))?;
+        // Other processes find it by its path.
+        made.workdir.open().map_err(|error| PlaceError::Unusable(error.to_string()))?;
+        Ok(made)
+    }
+
+    fn of(own: Temporary, parent: &Parent) -> std::io::Result<Self> {
+        let workdir = Workdir::of(parent.whole.join(own.name()), &own, parent.identity)?;
+        let held = own.as_fd().try_clone_to_owned()?;
+        Ok(Self { own: Some(own), held, workdir })
     }
 
     /// Where it is, from the root, and with whose identity it is used.
@@ -98,34 +84,33 @@ impl Private {
     /// # Errors
     /// Where the file system does not say what is free.
     pub fn room(&self) -> Result<(u64, String), PlaceError> {
-        room(&self.own, self.workdir.path())
+        room(&self.held, self.workdir.path())
     }
 
     /// Leaves it to the next run, which has to know what is written in it.
     pub(crate) fn leave(&self) {
-        self.stays.set(true);
+        if let Some(own) = &self.own {
+            own.leave();
+        }
     }
 }
 
 /// A private directory is its descriptor; its path may lead elsewhere by now.
 impl AsFd for Private {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.own.as_fd()
+        self.held.as_fd()
     }
 }
 
 impl Drop for Private {
     fn drop(&mut self) {
-        if self.stays.get() {
-            return;
-        }
+        let Some(own) = self.own.take() else { return };
         // What cannot be removed now is tried again by the next run: never with the rights of root where they are not needed.
-        let Ok(_access) = self.workdir.enter() else { return };
-        let mut left = MAX_REMOVED;
-        let _ = empty(self.own.as_fd(), MAX_DEPTH, &mut left);
-        if same(&self.parent, &self.name, &self.own) {
-            let _ = rustix::fs::unlinkat(&self.parent, self.name.as_str(), AtFlags::REMOVEDIR);
+        let access = self.workdir.enter();
+        if access.is_err() {
+            own.leave();
         }
+        drop(own);
     }
 }
 
@@ -212,100 +197,8 @@ pub(crate) fn code(error: &std::io::Error) -> Errno {
 /// The directories in `parent` that killed programs of this user left, now this process's own. Those of other users stay.
 pub(crate) fn left(parent: &Parent, prefix: &str) -> Vec<Private> {
     let Ok(_access) = parent.enter() else { return Vec::new() };
-    let Ok(entries) = Dir::read_from(&parent.held) else { return Vec::new() };
-    let names = entries.take(MAX_LOOK).filter_map(|entry| {
-        let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
-        is_private(&name, prefix).then_some(name)
-    });
-    let taken = names.filter_map(|name| {
-        let own = locked(parent, &name)?;
-        let workdir = Workdir::of(parent.whole.join(&name), &own, parent.identity).ok()?;
-        Some(Private { parent: parent.held.try_clone().ok()?, own, name, workdir, stays: Cell::new(false) })
-    });
-    taken.collect()
-}
-
-/// Whether a name has the form that is given to private directories.
-fn is_private(name: &str, prefix: &str) -> bool {
-    let parts = name.strip_prefix(prefix).and_then(|rest| rest.split_once('-'));
-    parts.is_some_and(|(pid, random)| {
-        let digits = !pid.is_empty() && pid.len() <= 10 && pid.bytes().all(|byte| byte.is_ascii_digit());
-        let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        digits && random.len() == 16 && random.bytes().all(hexadecimal)
-    })
-}
-
-/// The directory `name` with its lock, where it is a directory of this user's that nobody holds.
-fn locked(parent: &Parent, name: &str) -> Option<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let own = rustix::fs::openat(&parent.held, name, flags, Mode::empty()).ok()?;
-    let told = rustix::fs::fstat(&own).ok()?;
-    let is_ours = told.st_uid == parent.user() && told.st_mode & 0o077 == 0;
-    if !is_ours {
-        return None;
-    }
-    rustix::fs::flock(&own, FlockOperation::NonBlockingLockExclusive).ok()?;
-    // Between the two somebody may have removed it, or put another in its place.
-    same(&parent.held, name, &own).then_some(own)
-}
-
-/// Whether `name` still is what was opened.
-fn same(parent: &OwnedFd, name: &str, own: &OwnedFd) -> bool {
-    let id = |told: Stat| (told.st_dev, told.st_ino);
-    let named = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(id);
-    let opened = rustix::fs::fstat(own).map(id);
-    matches!((named, opened), (Ok(named), Ok(opened)) if named == opened)
-}
-
-/// Removes what is in a directory, and nothing that is mounted there or that a link leads to.
-fn empty(directory: BorrowedFd<'_>, depth: u32, left: &mut usize) -> Result<(), Errno> {
-    /// Names that are held at a time.
-    const SOME: usize = 1024;
-    loop {
-        let mut names: Vec<(CString, FileType)> = Vec::new();
-        for entry in Dir::read_from(directory)? {
-            let entry = entry?;
-            let name: &CStr = entry.file_name();
-            if name != c"." && name != c".." {
-                names.push((name.to_owned(), entry.file_type()));
-            }
-            if names.len() == SOME {
-                break;
-            }
-        }
-        if names.is_empty() {
-            return Ok(());
-        }
-        for (name, kind) in names {
-            *left = left.checked_sub(1).ok_or(Errno::TOOBIG)?;
-            if kind != FileType::Directory {
-                match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {
-                    Ok(()) | Err(Errno::NOENT) => continue,
-                    Err(Errno::ISDIR | Errno::PERM) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            let inner = beneath(directory, &name)?;
-            empty(inner.as_fd(), depth.checked_sub(1).ok_or(Errno::LOOP)?, left)?;
-            rustix::fs::unlinkat(directory, &name, AtFlags::REMOVEDIR)?;
-        }
-    }
-}
-
-/// A directory in another, of the same mount.
-fn beneath(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    match rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve) {
-        // Older than Linux 5.6, or filtered.
-        Err(Errno::NOSYS | Errno::PERM) => {}
-        answer => return answer,
-    }
-    let inner = rustix::fs::openat(directory, name, flags, Mode::empty())?;
-    match rustix::fs::fstat(&inner)?.st_dev == rustix::fs::fstat(directory)?.st_dev {
-        true => Ok(inner),
-        false => Err(Errno::XDEV),
-    }
+    let left = Temporary::left(&parent.held, prefix, parent.user());
+    left.into_iter().filter_map(|own| Private::of(own, parent).ok()).collect()
 }
 
 /// Why no directory can be made, in a sentence.
@@ -332,15 +225,6 @@ fn refusal_as(under: &Path, error: Errno, identity: Option<Identity>) -> PlaceEr
             plainly(error)
         )),
         _ => refusal(under, error),
-    }
-}
-
-fn random(under: &Path) -> Result<u64, PlaceError> {
-    let mut bytes = [0; 8];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(8) => Ok(u64::from_ne_bytes(bytes)),
-        Ok(_) => Err(refusal(under, Errno::IO)),
-        Err(error) => Err(PlaceError::of("getrandom(2)", error)),
     }
 }
 
@@ -413,8 +297,6 @@ const NETWORK: [(u64, &str); 16] = [
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -623,18 +505,5 @@ mod tests {
         let free = rustix::fs::statvfs(under.path()).unwrap();
         assert!(room <= free.f_blocks * free.f_frsize / 10);
         assert!(by.starts_with("a tenth of the "), "{by}");
-    }
-
-    proptest! {
-        #[test]
-        fn any_name_is_taken(name in "\\PC{0,60}|\\.tollgate-[0-9a-f-]{0,40}") {
-            let _ = is_private(&name, PREFIX);
-            let _ = kind_of_mount(&name, 1, 2);
-        }
-
-        #[test]
-        fn own_names_are_known(pid: u32, random: u64) {
-            prop_assert!(is_private(&format!("{PREFIX}{pid}-{random:016x}"), PREFIX), "{} {}", pid, random);
-        }
     }
 }

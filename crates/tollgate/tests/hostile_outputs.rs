@@ -25,7 +25,7 @@ const THIRD: u32 = 54_323;
 const SECRET: &str = "only root writes this";
 
 /// A verb that writes, with the place for its output in the form `{}`.
-const WRITERS: [(&str, &[&str]); 8] = [
+const WRITERS: [(&str, &[&str]); 9] = [
     ("lab --out", &["lab", "int", "--on", "interpreter", "--out", "{}"]),
     ("lab --image", &["lab", "--image", "{}"]),
     ("lab --dump --out", &["lab", "--dump", "--on", "interpreter", "--out", "{}"]),
@@ -34,8 +34,11 @@ const WRITERS: [(&str, &[&str]); 8] = [
     ("trace --timeline", &["trace", "--quiet", "--timeline", "{}", "--", "true"]),
     ("export", &["export", "{run}", "--format", "csv", "--out", "{}"]),
     ("report", &["report", "{run}", "--out", "{}"]),
+    (CAPTURE, &["inspect", "--capture", "{}"]),
 ];
 
+/// Makes a directory, and takes nothing else that is there.
+const CAPTURE: &str = "inspect --capture";
 /// A run takes a second, so that it is tried with one mode of the directory only.
 const SLOW: &str = "run --out";
 
@@ -276,7 +279,7 @@ fn a_directory_that_is_exchanged_all_the_time_leads_nowhere() {
     if skipped() {
         return;
     }
-    for (verb, arguments) in [WRITERS[0], WRITERS[2], WRITERS[6]] {
+    for (verb, arguments) in [WRITERS[0], WRITERS[2], WRITERS[6], WRITERS[8]] {
         let stage = Stage::new(0o755);
         let way = stage.theirs().join("way");
         fs::create_dir(&way).expect("made");

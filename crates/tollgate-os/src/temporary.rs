@@ -1,0 +1,285 @@
+//! A directory with a temporary name, which goes when its maker does.
+//!
+//! Its name has the form `.tollgate-<pid>-<16 hexadecimal digits>`. Its maker holds an exclusive flock(2) on it; where the lock can be
+//! had the maker has ended, and the next one takes the directory away. It is made, used and removed through descriptors.
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, OsStr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+/// What the names begin with.
+pub const PREFIX: &str = ".tollgate-";
+/// Entries of a directory that are looked at for what a killed program left.
+const MAX_LOOK: usize = 1 << 16;
+/// Entries that are removed at the most: many more than any benchmark makes.
+const MAX_REMOVED: usize = 1 << 20;
+/// How deep directories lie in one, at the most.
+const MAX_DEPTH: u32 = 64;
+/// A name that was just made may be taken for one that was left, and be removed, until its lock is held.
+const ATTEMPTS: u32 = 16;
+
+/// A directory of this process alone; removed with all that is in it when it is dropped.
+#[derive(Debug)]
+pub struct Temporary {
+    parent: OwnedFd,
+    own: OwnedFd,
+    name: String,
+    stays: Cell<bool>,
+}
+
+impl Temporary {
+    /// Makes one in a directory that is open to be read. Only the effective file-system user may look into it.
+    ///
+    /// # Errors
+    /// What mkdirat(2) says; `WOULDBLOCK` where it cannot be locked.
+    pub fn make(parent: impl AsFd, prefix: &str, owner: u32) -> Result<Self, Errno> {
+        let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
+        for _ in 0..ATTEMPTS {
+            let name = format!("{prefix}{}-{:016x}", std::process::id(), random()?);
+            match rustix::fs::mkdirat(&parent, name.as_str(), Mode::RWXU) {
+                Ok(()) => {}
+                Err(Errno::EXIST) => continue,
+                Err(error) => return Err(error),
+            }
+            if let Some(own) = locked(&parent, &name, owner) {
+                return Ok(Self { parent, own, name, stays: Cell::new(false) });
+            }
+        }
+        Err(Errno::WOULDBLOCK)
+    }
+
+    /// The directories in `parent` that killed programs of `owner` left, now this process's own. Those of other users stay.
+    pub fn left(parent: impl AsFd, prefix: &str, owner: u32) -> Vec<Self> {
+        let Ok(parent) = rustix::io::fcntl_dupfd_cloexec(parent, 0) else { return Vec::new() };
+        let Ok(entries) = Dir::read_from(&parent) else { return Vec::new() };
+        let names = entries.take(MAX_LOOK).filter_map(|entry| {
+            let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
+            is_temporary(&name, prefix).then_some(name)
+        });
+        let taken = names.filter_map(|name| {
+            let own = locked(&parent, &name, owner)?;
+            Some(Self { parent: parent.try_clone().ok()?, own, name, stays: Cell::new(false) })
+        });
+        taken.collect()
+    }
+
+    /// Its name in its parent.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Leaves it to the next run, which has to know what is in it.
+    pub fn leave(&self) {
+        self.stays.set(true);
+    }
+
+    /// Gives it its final name, under which there is nothing or an empty directory.
+    ///
+    /// # Errors
+    /// What renameat(2) says; `STALE` where its parent's owner has put another directory in its place.
+    pub fn publish(&self, name: &OsStr) -> Result<(), Errno> {
+        if !same(&self.parent, &self.name, &self.own) {
+            return Err(Errno::STALE);
+        }
+        match rustix::fs::renameat_with(&self.parent, &self.name, &self.parent, name, RenameFlags::NOREPLACE) {
+            Ok(()) => {}
+            // An empty directory of that name is replaced; this flag is not there on every file system.
+            Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS) => {
+                rustix::fs::renameat(&self.parent, &self.name, &self.parent, name)?;
+            }
+            Err(error) => return Err(error),
+        }
+        self.leave();
+        Ok(())
+    }
+}
+
+/// It is its descriptor; its path may lead elsewhere by now.
+impl AsFd for Temporary {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.own.as_fd()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if self.stays.get() {
+            return;
+        }
+        let mut left = MAX_REMOVED;
+        // What cannot be removed now is tried again by the next run.
+        let _ = empty(self.own.as_fd(), MAX_DEPTH, &mut left);
+        if same(&self.parent, &self.name, &self.own) {
+            let _ = rustix::fs::unlinkat(&self.parent, self.name.as_str(), AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+/// Whether a name has the form of a temporary directory.
+fn is_temporary(name: &str, prefix: &str) -> bool {
+    let parts = name.strip_prefix(prefix).and_then(|rest| rest.split_once('-'));
+    parts.is_some_and(|(pid, random)| {
+        let digits = !pid.is_empty() && pid.len() <= 10 && pid.bytes().all(|byte| byte.is_ascii_digit());
+        let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        digits && random.len() == 16 && random.bytes().all(hexadecimal)
+    })
+}
+
+/// The directory `name` with its lock, where it is a directory of its owner's alone and no process holds the lock.
+fn locked(parent: &OwnedFd, name: &str, owner: u32) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let own = rustix::fs::openat(parent, name, flags, Mode::empty()).ok()?;
+    let told = rustix::fs::fstat(&own).ok()?;
+    let is_ours = told.st_uid == owner && told.st_mode & 0o077 == 0;
+    if !is_ours {
+        return None;
+    }
+    rustix::fs::flock(&own, FlockOperation::NonBlockingLockExclusive).ok()?;
+    // Between the two it may have been removed, or another put in its place.
+    same(parent, name, &own).then_some(own)
+}
+
+/// Whether `name` still is what was opened.
+fn same(parent: &OwnedFd, name: &str, own: &OwnedFd) -> bool {
+    let id = |told: Stat| (told.st_dev, told.st_ino);
+    let named = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(id);
+    let opened = rustix::fs::fstat(own).map(id);
+    matches!((named, opened), (Ok(named), Ok(opened)) if named == opened)
+}
+
+/// Removes what is in a directory, and nothing that is mounted there or that a link leads to.
+fn empty(directory: BorrowedFd<'_>, depth: u32, left: &mut usize) -> Result<(), Errno> {
+    /// Names that are held at a time.
+    const SOME: usize = 1024;
+    loop {
+        let mut names: Vec<(CString, FileType)> = Vec::new();
+        for entry in Dir::read_from(directory)? {
+            let entry = entry?;
+            let name: &CStr = entry.file_name();
+            if name != c"." && name != c".." {
+                names.push((name.to_owned(), entry.file_type()));
+            }
+            if names.len() == SOME {
+                break;
+            }
+        }
+        if names.is_empty() {
+            return Ok(());
+        }
+        for (name, kind) in names {
+            *left = left.checked_sub(1).ok_or(Errno::TOOBIG)?;
+            if kind != FileType::Directory {
+                match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {
+                    Ok(()) | Err(Errno::NOENT) => continue,
+                    Err(Errno::ISDIR | Errno::PERM) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let inner = beneath(directory, &name)?;
+            empty(inner.as_fd(), depth.checked_sub(1).ok_or(Errno::LOOP)?, left)?;
+            rustix::fs::unlinkat(directory, &name, AtFlags::REMOVEDIR)?;
+        }
+    }
+}
+
+/// A directory in another, of the same mount.
+fn beneath(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    match rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve) {
+        // Older than Linux 5.6, or filtered.
+        Err(Errno::NOSYS | Errno::PERM) => {}
+        answer => return answer,
+    }
+    let inner = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+    match rustix::fs::fstat(&inner)?.st_dev == rustix::fs::fstat(directory)?.st_dev {
+        true => Ok(inner),
+        false => Err(Errno::XDEV),
+    }
+}
+
+fn random() -> Result<u64, Errno> {
+    let mut bytes = [0; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())? {
+        8 => Ok(u64::from_ne_bytes(bytes)),
+        _ => Err(Errno::IO),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn own() -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn it_goes_when_it_is_dropped_and_stays_when_it_is_published() {
+        let place = tempfile::tempdir().unwrap();
+        let parent = File::open(place.path()).unwrap();
+        let made = Temporary::make(&parent, PREFIX, own()).unwrap();
+        fs::create_dir_all(place.path().join(made.name()).join("a/b")).unwrap();
+        drop(made);
+        assert!(names(place.path()).is_empty());
+        for _ in 0..2 {
+            let made = Temporary::make(&parent, PREFIX, own()).unwrap();
+            fs::write(place.path().join(made.name()).join("file"), "x").unwrap();
+            let refused = made.publish(OsStr::new("named"));
+            if place.path().join("named/file").exists() && refused.is_err() {
+                assert_eq!(refused, Err(Errno::NOTEMPTY));
+            }
+            drop(made);
+            assert_eq!(names(place.path()), ["named"]);
+        }
+    }
+
+    #[test]
+    fn one_that_was_exchanged_is_not_published() {
+        let place = tempfile::tempdir().unwrap();
+        let parent = File::open(place.path()).unwrap();
+        let made = Temporary::make(&parent, PREFIX, own()).unwrap();
+        fs::rename(place.path().join(made.name()), place.path().join("aside")).unwrap();
+        fs::create_dir(place.path().join(made.name())).unwrap();
+        assert_eq!(made.publish(OsStr::new("named")), Err(Errno::STALE));
+        assert!(!place.path().join("named").exists());
+    }
+
+    #[test]
+    fn what_a_killed_maker_left_is_taken_and_what_is_held_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let parent = File::open(place.path()).unwrap();
+        let held = Temporary::make(&parent, PREFIX, own()).unwrap();
+        let left = Temporary::make(&parent, PREFIX, own()).unwrap();
+        left.leave();
+        drop(left);
+        assert_eq!(Temporary::left(&parent, PREFIX, own()).len(), 1);
+        assert_eq!(names(place.path()), [held.name()]);
+    }
+
+    proptest! {
+        #[test]
+        fn only_names_of_that_form_are_taken(pid: u32, random: u64, name in "\\PC{0,40}") {
+            let own = format!("{PREFIX}{pid}-{random:016x}");
+            prop_assert!(is_temporary(&own, PREFIX));
+            let form = format!("{PREFIX}{name}");
+            if is_temporary(&form, PREFIX) {
+                let (pid, random) = name.split_once('-').unwrap();
+                prop_assert!(pid.bytes().all(|byte| byte.is_ascii_digit()) && random.len() == 16);
+            }
+        }
+    }
+}
