@@ -160,7 +160,9 @@ impl Staged {
             }
             let (parent, name) = self.entry(path)?;
             match item {
-                Item::Link(target) => rustix::fs::symlinkat(*target, &parent, name).map_err(io::Error::from)?,
+                Item::Link(target) => {
+                    rustix::fs::symlinkat(*target, &parent, name).map_err(io::Error::from)?
+                }
                 Item::File(content) => {
                     write(&parent, name, content)?;
                     bytes += content.len() as u64;

@@ -103,11 +103,26 @@ impl Identity {
     /// # Errors
     /// Where the kernel refuses; the process must not go on then.
     pub fn take(self) -> Result<(), IdentityError> {
+        self.detach()?;
+        self.assume()
+    }
+
+    /// The first half of [`Self::take`]: gives up terminal, keyring and open files. The credentials stay.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn detach(self) -> Result<(), IdentityError> {
+        leave_keyring();
+        leave_terminal().and_then(|()| keep_standard_files_only()).map_err(|why| self.refused(why))
+    }
+
+    /// The second half of [`Self::take`]: changes the credentials.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn assume(self) -> Result<(), IdentityError> {
         let (uid, gid) = self.checked()?;
         let change = || {
-            leave_terminal()?;
-            leave_keyring();
-            keep_standard_files_only()?;
             rustix::thread::set_thread_groups(&[gid])?;
             rustix::thread::set_thread_res_gid(gid, gid, gid)?;
             rustix::thread::set_thread_res_uid(uid, uid, uid)?;

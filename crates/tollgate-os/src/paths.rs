@@ -205,7 +205,8 @@ impl Directory {
     /// # Errors
     /// Where no descriptor is to be had.
     pub fn of(held: impl AsFd, path: &Path) -> Result<Self, PathError> {
-        let held = open_at(held, OsStr::new("."), OFlags::DIRECTORY).map_err(|why| PathError::io(path, why))?;
+        let held =
+            open_at(held, OsStr::new("."), OFlags::DIRECTORY).map_err(|why| PathError::io(path, why))?;
         Ok(Self { held, path: path.to_owned() })
     }
 

@@ -84,7 +84,8 @@ impl Temporary {
         if !same(&self.parent, &self.name, &self.own) {
             return Err(Errno::STALE);
         }
-        match rustix::fs::renameat_with(&self.parent, &self.name, &self.parent, name, RenameFlags::NOREPLACE) {
+        match rustix::fs::renameat_with(&self.parent, &self.name, &self.parent, name, RenameFlags::NOREPLACE)
+        {
             Ok(()) => {}
             // An empty directory of that name is replaced; this flag is not there on every file system.
             Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS) => {

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
+use rustix::thread::CapabilitySet;
 use tollgate_os::identity::Identity;
 
 use crate::launch::path::Program;
@@ -42,8 +43,9 @@ enum What<'a> {
     Execute {
         path: &'a CString,
         arguments: Vec<*const c_char>,
-        /// Taken just before.
         identity: Option<Identity>,
+        /// Just before the program, and not when the copy begins.
+        is_taken_late: bool,
         filter: Option<libc::sock_fprog>,
     },
     /// The copy tells what it returns, and ends.
@@ -67,7 +69,14 @@ impl Child {
             len: u16::try_from(filter.len()).unwrap_or(u16::MAX),
             filter: filter.as_mut_ptr(),
         });
-        Self::fork(inherited, What::Execute { path: &program.path, arguments, identity, filter })
+        // With another user's identity a filter would need `no_new_privs`, and a tracer CAP_SYS_PTRACE.
+        let can_trace_others = rustix::thread::capabilities(None)
+            .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE));
+        let is_taken_late = filter.is_some() || !can_trace_others;
+        Self::fork(
+            inherited,
+            What::Execute { path: &program.path, arguments, identity, is_taken_late, filter },
+        )
     }
 
     /// Starts a process that will only run a function, which may neither allocate nor take a lock.
@@ -159,6 +168,12 @@ impl Orders<'_> {
             self.inherited.restore();
             // Where this process ends before it lets the copy go, the copy reads the end of the pipe.
             libc::close(self.gate.1.as_raw_fd());
+            // Before the clock runs. An error is told later, when a reader waits for it.
+            let taken = match &self.what {
+                What::Execute { identity: Some(identity), is_taken_late: false, .. } => identity.take(),
+                What::Execute { identity: Some(identity), .. } => identity.detach(),
+                _ => Ok(()),
+            };
             let mut byte = 0u8;
             if libc::read(self.gate.0.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
                 libc::_exit(127);
@@ -168,16 +183,17 @@ impl Orders<'_> {
                     note.told.store(function(), Relaxed);
                     libc::_exit(0)
                 }
-                What::Execute { path, arguments, identity, filter } => {
+                What::Execute { path, arguments, identity, is_taken_late, filter } => {
                     if let Some(filter) = filter {
                         install(filter, note);
                     }
-                    streams::close_again();
-                    // After the filter: with the identity of another user it would need `no_new_privs`.
-                    if let Some(Err(error)) = identity.map(Identity::take) {
+                    let late = identity.filter(|_| *is_taken_late);
+                    let taken = taken.and_then(|()| late.map_or(Ok(()), Identity::assume));
+                    if let Err(error) = taken {
                         note.set(IDENTITY, error.code());
                         libc::_exit(127);
                     }
+                    streams::close_again();
                     libc::execve(path.as_ptr(), arguments.as_ptr(), environ);
                     note.write(EXECUTION);
                     libc::_exit(127)
