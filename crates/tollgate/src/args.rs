@@ -25,7 +25,7 @@ pub struct Arguments {
 }
 
 const AFTER: &str = "\
-Exit status: 0 done, 1 a condition that was asked for failed (--fail-on), 2 wrong usage or input. A signal that interrupts the program ends it by that signal.
+Exit status: 0 done, 1 a condition that was asked for failed (--fail-on), 2 wrong usage or input, 4 the run was made and could not be kept. A signal that interrupts the program ends it by that signal.
 Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.";
 
 /// What the program can do; one file each.
