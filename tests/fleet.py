@@ -110,10 +110,10 @@ def expect_truth(answers, fleet):
     assert len(slowest) == 100 and slowest[0][1] >= slowest[99][1] > 0
     exact = json.loads((fleet / "exact.json").read_text())
     assert {row[0] for row in p99} == set(exact)
-    for probe, _, found, samples in p99:
-        off = found / exact[probe]["p99"] - 1
-        print(f"  fleet p99 of {probe}: {found:.1f} ns by summed histograms, {exact[probe]['p99']:.1f} exactly: {off:+.2%}")
-        assert samples == exact[probe]["count"] and abs(off) <= WITHIN
+    for benchmark, _, found, samples in p99:
+        off = found / exact[benchmark]["p99"] - 1
+        print(f"  fleet p99 of {benchmark}: {found:.1f} ns by summed histograms, {exact[benchmark]['p99']:.1f} exactly: {off:+.2%}")
+        assert samples == exact[benchmark]["count"] and abs(off) <= WITHIN
     by_run = {run: of_before for run, _, _, of_before in around}
     assert abs(by_run[-1] - 1) < 0.01 and abs(by_run[0] - 1.12) < 0.02 and sorted(by_run) == list(range(-7, 8)), around
     assert outliers, "no machine differs"
@@ -167,23 +167,23 @@ def document(number, why):
     """A run whose texts are made to be misread."""
     measured = {
         "status": "measured", "unit": "ns", "provenance": "hardware", "ops_per_sample": 500, "clock_hz": 2_000_000_000,
-        "samples": SAMPLES, "dropped": 0, "processes": [{"rounds": 10, "dropped": []}] * 6, "group": "g",
+        "samples": SAMPLES, "discarded": 0, "processes": [{"rounds": 10, "discarded": []}] * 6, "group": "g",
     }
     hostile = HOSTILE.replace("\n", " ").replace("\t", " ")
     return {
-        "schema": 1, "tool": {"name": "tollgate", "version": "0.1.0"}, "id": f"20261121-015427-{number:08x}", "label": f"l{number}",
-        "place": "vm", "started": "2026-11-21T01:54:27Z", "finished": "2026-11-21T01:55:27Z",
-        "environment": {
+        "schema": 2, "tool": {"name": "tollgate", "version": "0.1.0"}, "id": f"20261121-015427-{number:08x}", "label": f"l{number}",
+        "environment": "vm", "started": "2026-11-21T01:54:27Z", "finished": "2026-11-21T01:55:27Z",
+        "facts": {
             "kernel.release": {"status": "known", "value": why, "source": "uname(2)"},
             "cpu.model": {"status": "known", "value": "+1", "source": "CPUID"},
             "run.machine": {"status": "known", "value": "@m", "source": "--machine"},
         },
         "measurements": [
-            {"probe": "gates/syscall", "params": {}, **measured},
-            {"probe": hostile, "params": {hostile: hostile, "n": 3}, **measured},
-            {"probe": "lines/latency", "params": {"size": 4096}, **measured, "unit": "ns/line"},
-            {"probe": "locks/footprint", "params": {"lock": "mutex"}, **measured, "unit": "bytes"},
-            {"probe": "gates/int80", "params": {}, "status": "skipped", "why": why},
+            {"benchmark": "entry/syscall", "params": {}, **measured},
+            {"benchmark": hostile, "params": {hostile: hostile, "n": 3}, **measured},
+            {"benchmark": "memory/latency", "params": {"size": 4096}, **measured, "unit": "ns/line"},
+            {"benchmark": "locks/footprint", "params": {"lock": "mutex"}, **measured, "unit": "bytes"},
+            {"benchmark": "entry/int80", "params": {}, "status": "skipped", "why": why},
         ],
     }
 
@@ -214,7 +214,7 @@ def check_openmetrics(text, runs):
     families = {family.name: family for family in openmetrics(text)}
     price = families["tollgate_price_seconds"]
     assert (price.type, price.unit) == ("gauge", "seconds") and len(price.samples) == 3 * runs
-    texts = {sample.labels["probe"] for sample in price.samples}
+    texts = {sample.labels["benchmark"] for sample in price.samples}
     assert HOSTILE.replace("\n", " ").replace("\t", " ") in texts, texts
     assert all(1e-7 < sample.value < 2e-7 and sample.timestamp is None for sample in price.samples)
     assert [sample.value for sample in families["tollgate_price_bytes"].samples] == [MEDIAN] * runs
@@ -253,8 +253,8 @@ def check_ndjson(text, runs, directory):
     engine = duckdb.connect()
     engine.execute(blocks("sql duckdb")[0].split(";")[0].replace("/srv/tollgate", str(directory)))
     names = [name for name in columns_of_page("The lines")]
-    read = engine.execute(f"SELECT {', '.join(names)}, date FROM prices ORDER BY run, probe, params").fetchall()
-    there = sorted(([row[name] for name in names] for row in rows), key=lambda row: (row[1], row[names.index("probe")].encode()))
+    read = engine.execute(f"SELECT {', '.join(names)}, date FROM prices ORDER BY run, benchmark, params").fetchall()
+    there = sorted(([row[name] for name in names] for row in rows), key=lambda row: (row[1], row[names.index("benchmark")].encode()))
     assert [list(row[:-1]) for row in read] == there
     assert {row[-1] for row in read} == {datetime.date(2026, 11, 21)}
     done(f"ndjson of {runs} by DuckDB: the same values")
@@ -266,9 +266,9 @@ def check_bmf(text):
     schema = json.loads((ROOT / "tests/bmf.schema.json").read_text())
     bmf = json.loads(text)
     jsonschema.Draft7Validator(schema).validate(bmf)
-    wrong = {"gates/syscall": {"latency": {"lower_value": 1.0}}}
+    wrong = {"entry/syscall": {"latency": {"lower_value": 1.0}}}
     assert list(jsonschema.Draft7Validator(schema).iter_errors(wrong)), "the schema takes anything"
-    assert bmf["gates/syscall"]["latency"]["value"] == MEDIAN and len(bmf) == 4
+    assert bmf["entry/syscall"]["latency"]["value"] == MEDIAN and len(bmf) == 4
     done("bmf by its JSON schema")
 
 

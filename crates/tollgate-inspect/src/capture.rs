@@ -63,7 +63,7 @@ pub enum CaptureError {
 pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Result<Captured, CaptureError> {
     let place = Vacant::find(target)?;
     let (machine, recorder) = Machine::here().recorded();
-    registry::environment(&machine);
+    registry::read_facts(&machine);
     registry::strain(&machine, "now");
     registry::storage(&machine, directory);
     for_questions(&machine);

@@ -63,7 +63,7 @@ pub(crate) fn init(machine: &Machine) -> Fact {
 }
 
 /// What this process was told.
-pub(crate) fn environment(machine: &Machine) -> Fact {
+pub(crate) fn facts(machine: &Machine) -> Fact {
     fact(told_in(machine, "/proc/self/environ"))
 }
 

@@ -1,9 +1,9 @@
 //! The facts of a place: what is known of the machine, the kernel, the hypervisors and the container that a
 //! run was made in. Read without root, each with its source, or unknown with the reason.
 //!
-//! [`SUBJECTS`] says what there is to know; [`environment`] reads all of it from a [`Machine`], which is the one
+//! [`SUBJECTS`] says what there is to know; [`read_facts`] reads all of it from a [`Machine`], which is the one
 //! at hand or a captured tree of its `/proc` and `/sys`; [`strain`] reads what changes from moment to moment
-//! and is taken before and after a run; [`storage()`] reads what lies under a directory; [`place()`] says in one
+//! and is taken before and after a run; [`storage()`] reads what lies under a directory; [`environment()`] says in one
 //! word what the facts amount to. [`capture()`] makes such a tree of the machine at hand.
 //!
 //! A value that could not be read is never replaced by a default. *Absent*, *refused* and *unreadable* are
@@ -39,6 +39,7 @@ mod capture;
 mod cgroup;
 mod clock;
 mod container;
+mod environment;
 mod firmware;
 #[doc(hidden)]
 pub mod fuzz;
@@ -54,7 +55,6 @@ mod memory;
 mod mitigation;
 mod moments;
 mod permission;
-mod place;
 mod power;
 mod process;
 mod processor;
@@ -78,12 +78,12 @@ mod uname;
 
 pub use allowance::{Allowance, Limit, allowance};
 pub use capture::{CaptureError, Captured, capture};
+pub use environment::environment;
 pub use leaves::{Leaves, Registers};
 pub use machine::Machine;
 pub use mechanisms::{Mechanism, mechanisms};
-pub use place::place;
 pub use registry::{
-    FactSpec, MOMENTS, STORAGE, SUBJECTS, Subject, effect, environment, facts, spec, storage, strain,
+    FactSpec, MOMENTS, STORAGE, SUBJECTS, Subject, effect, facts, read_facts, spec, storage, strain,
 };
 pub use ring0::{Region, Tables, msrs, tables};
 pub use ring3::{Attempt, Ring3, TableRegister, Told, is_dummy, ring3};

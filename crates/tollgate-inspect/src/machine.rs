@@ -257,7 +257,7 @@ mod tests {
     fn without_files_the_system_calls_are_asked() {
         let empty = tempfile::tempdir().unwrap();
         let machine = Machine { ground: Ground::Here(empty.path().to_owned()), ..Machine::here() };
-        let facts = crate::environment(&machine);
+        let facts = crate::read_facts(&machine);
         for (name, call) in [
             ("kernel.release", "uname(2) release"),
             ("kernel.version", "uname(2) version"),
@@ -275,7 +275,7 @@ mod tests {
                 facts[name]
             );
         }
-        let here = crate::environment(&Machine::here());
+        let here = crate::read_facts(&Machine::here());
         for name in ["kernel.release", "cpu.allowed_list", "seccomp.mode", "process.user", "memory.total"] {
             if let Some(value) = here[name].value() {
                 assert_eq!(facts[name].value(), Some(value), "{name}");

@@ -33,10 +33,10 @@ fn with_words(text: &[u8], word: &[u8]) -> Vec<u8> {
 }
 
 fn without_keys(text: &[u8], keys: &[&str]) -> Vec<u8> {
-    let dropped = |line: &[u8]| {
+    let discarded = |line: &[u8]| {
         keys.iter().any(|key| line.strip_prefix(key.as_bytes()).is_some_and(|rest| rest.starts_with(b":")))
     };
-    text.split_inclusive(|&byte| byte == b'\n').filter(|line| !dropped(line)).flatten().copied().collect()
+    text.split_inclusive(|&byte| byte == b'\n').filter(|line| !discarded(line)).flatten().copied().collect()
 }
 
 /// Only `container=`: other variables hold secrets.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tollgate_model::{Boundary, Effect, Environment, Fact};
+use tollgate_model::{Boundary, Effect, Fact, Facts};
 
 use crate::kernel::parameter_of;
 use crate::leaves::{Bit, Register};
@@ -187,7 +187,7 @@ pub fn storage(machine: &Machine, directory: &Path) -> Vec<(String, Fact)> {
 }
 
 /// Reads all facts of all [`SUBJECTS`].
-pub fn environment(machine: &Machine) -> Environment {
+pub fn read_facts(machine: &Machine) -> Facts {
     facts().flat_map(|spec| spec.read(machine)).collect()
 }
 

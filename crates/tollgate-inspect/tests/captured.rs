@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tollgate_inspect::{Machine, environment, place, strain};
-use tollgate_model::{Environment, Fact, FactValue, Place, Unknown};
+use tollgate_inspect::{Machine, environment, read_facts, strain};
+use tollgate_model::{Environment, Fact, FactValue, Facts, Unknown};
 
 /// A machine's tree under construction.
 struct Tree(TempDir);
@@ -42,8 +42,8 @@ impl Tree {
         Machine::captured(self.0.path())
     }
 
-    fn facts(&self) -> Environment {
-        environment(&self.machine())
+    fn facts(&self) -> Facts {
+        read_facts(&self.machine())
     }
 }
 
@@ -93,7 +93,7 @@ fn what_is_there_is_known_with_its_source() {
     assert_eq!(facts["cpu.model_number"], Fact::known(1, "/proc/cpuinfo"));
     assert_eq!(facts["kernel.preempt_dynamic"].value(), Some(&FactValue::Flag(true)));
     assert_eq!(facts["kernel.entry_features"].value(), Some(&list(&["pcid", "smep", "syscall"])));
-    assert_eq!(place(&facts), Place::Host);
+    assert_eq!(environment(&facts), Environment::Host);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_plain_virtual_machine() {
     assert_eq!(facts["hypervisor.present"], Fact::known(true, "/proc/cpuinfo"));
     assert_eq!(facts["hypervisor.layers"].value(), Some(&list(&["QEMU"])));
     assert_eq!(facts["container.layers"].value(), Some(&list(&[])));
-    assert_eq!(place(&facts), Place::Vm);
+    assert_eq!(environment(&facts), Environment::Vm);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn docker_in_a_virtual_machine() {
     assert_eq!(facts["container.layers"].value(), Some(&list(&["docker"])));
     assert_eq!(facts["container.root"].value(), Some(&text("overlay")));
     assert_eq!(facts["hypervisor.layers"].value(), Some(&list(&["unnamed"])), "both layers are told of");
-    assert_eq!(place(&facts), Place::Container);
+    assert_eq!(environment(&facts), Environment::Container);
 }
 
 /// An image that was started as a virtual machine keeps its `/.dockerenv`.
@@ -210,7 +210,7 @@ fn a_stale_marker_is_no_container() {
     let facts = linux().with("/.dockerenv", "").facts();
     assert_eq!(facts["container.files"].value(), Some(&list(&["/.dockerenv"])));
     assert_eq!(facts["container.layers"].value(), Some(&list(&[])));
-    assert_eq!(place(&facts), Place::Host);
+    assert_eq!(environment(&facts), Environment::Host);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn gvisor_of_both_ages() {
         assert_eq!(facts["kernel.version"].value(), Some(&text(version)));
         assert_eq!(facts["sandbox.kernel"].value(), Some(&text("gVisor")), "{release}");
         assert!(is_absent(&facts["kernel.preemption"]), "its version means nothing");
-        assert_eq!(place(&facts), Place::Sandbox);
+        assert_eq!(environment(&facts), Environment::Sandbox);
     }
 }
 
@@ -270,7 +270,7 @@ fn limits_of_the_second_version() {
         Fact::known("no limit", "/sys/fs/cgroup/user.slice/app/memory.max")
     );
     assert!(is_absent(&facts["cgroup.pids_max"]), "no controller is not no limit");
-    let strain: Environment = strain(&tree.machine(), "before").into_iter().collect();
+    let strain: Facts = strain(&tree.machine(), "before").into_iter().collect();
     assert_eq!(strain["throttled.before"].value(), Some(&FactValue::Integer(4)));
     let broken = tree.with("/sys/fs/cgroup/user.slice/cpu.max", "much\n").facts();
     assert!(is_unreadable(&broken["cgroup.cpu_max"]), "what a parent allows must be known");
@@ -386,7 +386,7 @@ fn moments() {
             "/proc/pressure/io",
             "some avg10=1.50 avg60=0.00 avg300=0.00 total=900\nfull avg10=0.00 total=1\n",
         );
-    let facts: Environment = strain(&tree.machine(), "after").into_iter().collect();
+    let facts: Facts = strain(&tree.machine(), "after").into_iter().collect();
     let value = |name: &str| facts[name].value().cloned();
     assert_eq!(value("load.after"), Some(FactValue::Real(0.25)));
     assert_eq!(value("running.after"), Some(FactValue::Integer(2)));

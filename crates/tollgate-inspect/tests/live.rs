@@ -2,26 +2,26 @@
 
 use std::path::Path;
 
-use tollgate_inspect::{MOMENTS, Machine, environment, facts, place, strain};
+use tollgate_inspect::{MOMENTS, Machine, environment, facts, read_facts, strain};
 use tollgate_model::{Fact, FactValue, Unknown};
 
 #[test]
 fn every_fact_ends_in_an_answer() {
-    let environment = environment(&Machine::here());
+    let found = read_facts(&Machine::here());
     for spec in facts() {
         let family = spec.name.strip_suffix(".*");
         let answered = match family {
             // A family whose members all have entries of their own has none left.
-            Some(family) => environment.keys().any(|name| name.starts_with(family)),
-            None => environment.contains_key(spec.name),
+            Some(family) => found.keys().any(|name| name.starts_with(family)),
+            None => found.contains_key(spec.name),
         };
         assert!(answered, "{} has no answer", spec.name);
     }
-    for (name, fact) in &environment {
+    for (name, fact) in &found {
         println!("{name}: {}", shown(fact));
         fit_for_a_document(name, fact);
     }
-    println!("{}", place(&environment));
+    println!("{}", environment(&found));
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn every_moment_ends_in_an_answer() {
 #[test]
 fn facts_stay() {
     let machine = Machine::here();
-    let (first, second) = (environment(&machine), environment(&machine));
+    let (first, second) = (read_facts(&machine), read_facts(&machine));
     for (name, fact) in first.iter().filter(|(name, _)| *name != "uptime") {
         assert_eq!(Some(fact), second.get(name), "{name}");
     }
@@ -47,17 +47,17 @@ fn facts_stay() {
 
 #[test]
 fn the_processor_tells_of_itself() {
-    let environment = environment(&Machine::here());
+    let found = read_facts(&Machine::here());
     for name in ["cpu.vendor", "cpu.model", "cpu.family", "hypervisor.present", "cpu.feature.fred"] {
-        let fact = &environment[name];
+        let fact = &found[name];
         assert!(
             matches!(fact, Fact::Known { source, .. } if source.starts_with("CPUID.")),
             "{name}: {fact:?}"
         );
     }
-    assert!(environment["cpu.allowed"].value().and_then(FactValue::as_f64).is_some_and(|count| count >= 1.0));
+    assert!(found["cpu.allowed"].value().and_then(FactValue::as_f64).is_some_and(|count| count >= 1.0));
     if Path::new("/proc/self/status").exists() {
-        assert!(environment["process.user"].value().is_some());
+        assert!(found["process.user"].value().is_some());
     }
 }
 
@@ -84,13 +84,13 @@ fn fit_for_a_document(name: &str, fact: &Fact) {
 /// Two tellers of one thing: the kernel's flags, and the bits that they stand for.
 #[test]
 fn what_the_kernel_uses_the_processor_has() {
-    let environment = environment(&Machine::here());
-    let Some(FactValue::List(used)) = environment["kernel.entry_features"].value() else {
-        println!("skipped: {}", shown(&environment["kernel.entry_features"]));
+    let found = read_facts(&Machine::here());
+    let Some(FactValue::List(used)) = found["kernel.entry_features"].value() else {
+        println!("skipped: {}", shown(&found["kernel.entry_features"]));
         return;
     };
     for feature in used {
-        let fact = &environment[&format!("cpu.feature.{feature}")];
+        let fact = &found[&format!("cpu.feature.{feature}")];
         assert_eq!(fact.value(), Some(&FactValue::Flag(true)), "{feature}: {fact:?}");
     }
 }
@@ -98,13 +98,13 @@ fn what_the_kernel_uses_the_processor_has() {
 /// No machine at hand may have these, so the bits are held against the manual.
 #[test]
 fn bits_of_rare_features() {
-    let environment = environment(&Machine::here());
+    let found = read_facts(&Machine::here());
     for (name, bit) in [
         ("cpu.feature.fred", "CPUID.7.1:EAX[17]"),
         ("cpu.feature.lkgs", "CPUID.7.1:EAX[18]"),
         ("cpu.feature.invariant_tsc", "CPUID.80000007h:EDX[8]"),
     ] {
-        let told = shown(&environment[name]);
+        let told = shown(&found[name]);
         assert!(told.contains(bit), "{name}: {told}");
     }
 }
@@ -115,7 +115,7 @@ fn all_facts_take_little_time() {
     let began = std::time::Instant::now();
     let times = 5;
     for _ in 0..times {
-        environment(&Machine::here());
+        read_facts(&Machine::here());
     }
     let each = began.elapsed() / times;
     println!("{each:?}");
@@ -129,12 +129,12 @@ fn a_capture_gives_the_same_facts() {
     let tree = home.path().join("tree");
     let measured = std::env::temp_dir();
     let here = Machine::here();
-    let before = environment(&here);
+    let before = read_facts(&here);
     let captured = tollgate_inspect::capture(&measured, &tree, &|| false).expect("captured");
     println!("{captured:?}");
     let there = Machine::open(&tree).expect("a tree");
     assert_eq!(there.captured_directory(), Some(measured.as_path()));
-    let again = environment(&there);
+    let again = read_facts(&there);
     for (name, fact) in before.iter().filter(|(name, _)| *name != "uptime") {
         assert_eq!(Some(fact), again.get(name), "{name}");
     }

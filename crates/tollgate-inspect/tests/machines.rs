@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tollgate_inspect::{Machine, environment, facts, place, storage};
-use tollgate_model::{Environment, Fact, FactValue, Place, Unknown};
+use tollgate_inspect::{Machine, environment, facts, read_facts, storage};
+use tollgate_model::{Environment, Fact, FactValue, Facts, Unknown};
 
 fn machine(name: &str) -> Machine {
     let trees = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines");
@@ -11,8 +11,8 @@ fn machine(name: &str) -> Machine {
 }
 
 /// The facts, each of which ends in an answer.
-fn read(name: &str) -> Environment {
-    let environment = environment(&machine(name));
+fn read(name: &str) -> Facts {
+    let environment = read_facts(&machine(name));
     for spec in facts().filter(|spec| !spec.name.ends_with(".*")) {
         assert!(environment.contains_key(spec.name), "{name}: {}", spec.name);
     }
@@ -23,14 +23,14 @@ fn read(name: &str) -> Environment {
     environment
 }
 
-fn shown(environment: &Environment, name: &str) -> String {
+fn shown(environment: &Facts, name: &str) -> String {
     match &environment[name] {
         Fact::Known { value, .. } => value.to_string(),
         Fact::Unknown { why } => why.to_string().split(':').next().unwrap_or_default().to_owned(),
     }
 }
 
-fn expect(environment: &Environment, facts: &[(&str, &str)]) {
+fn expect(environment: &Facts, facts: &[(&str, &str)]) {
     for (name, value) in facts {
         assert_eq!(shown(environment, name), *value, "{name}: {:?}", environment[*name]);
     }
@@ -39,7 +39,7 @@ fn expect(environment: &Environment, facts: &[(&str, &str)]) {
 #[test]
 fn debian_on_an_amd_processor() {
     let facts = read("debian-zen3");
-    assert_eq!(place(&facts), Place::Host);
+    assert_eq!(environment(&facts), Environment::Host);
     expect(
         &facts,
         &[
@@ -69,7 +69,7 @@ fn debian_on_an_amd_processor() {
             ("cgroup.version", "2"),
         ],
     );
-    let under: Environment = storage(&machine("debian-zen3"), Path::new("/home")).into_iter().collect();
+    let under: Facts = storage(&machine("debian-zen3"), Path::new("/home")).into_iter().collect();
     expect(
         &under,
         &[
@@ -84,7 +84,7 @@ fn debian_on_an_amd_processor() {
 #[test]
 fn docker_on_ubuntu_in_hyperv() {
     let facts = read("ubuntu-hyperv-docker");
-    assert_eq!(place(&facts), Place::Container);
+    assert_eq!(environment(&facts), Environment::Container);
     expect(
         &facts,
         &[
@@ -113,7 +113,7 @@ fn docker_on_ubuntu_in_hyperv() {
 #[test]
 fn a_machine_in_a_nested_virtual_machine() {
     let facts = read("firecracker-nested");
-    assert_eq!(place(&facts), Place::Vm);
+    assert_eq!(environment(&facts), Environment::Vm);
     expect(
         &facts,
         &[
@@ -137,7 +137,7 @@ fn a_machine_in_a_nested_virtual_machine() {
 #[test]
 fn a_sandbox_that_plays_linux() {
     let facts = read("gvisor");
-    assert_eq!(place(&facts), Place::Sandbox);
+    assert_eq!(environment(&facts), Environment::Sandbox);
     expect(
         &facts,
         &[

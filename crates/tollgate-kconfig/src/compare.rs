@@ -45,7 +45,7 @@ impl Counts {
 
 /// The counts of one area.
 #[derive(Debug)]
-pub struct Tally {
+pub struct Counter {
     /// The area.
     pub area: &'static Area,
     /// Its counts.
@@ -53,16 +53,16 @@ pub struct Tally {
 }
 
 /// The counts of every area, in the order of [`AREAS`].
-pub fn tally(configuration: &Configuration) -> Vec<Tally> {
-    let mut tallies: Vec<Tally> =
-        AREAS.iter().map(|area| Tally { area, counts: Counts::default() }).collect();
+pub fn counter(configuration: &Configuration) -> Vec<Counter> {
+    let mut counters: Vec<Counter> =
+        AREAS.iter().map(|area| Counter { area, counts: Counts::default() }).collect();
     for (name, value) in &configuration.options {
         let area = identity(name).area;
-        if let Some(tally) = tallies.iter_mut().find(|tally| std::ptr::eq(tally.area, area)) {
-            tally.counts.add(value);
+        if let Some(counter) = counters.iter_mut().find(|counter| std::ptr::eq(counter.area, area)) {
+            counter.counts.add(value);
         }
     }
-    tallies
+    counters
 }
 
 /// How configurations differ in an option.
@@ -212,7 +212,7 @@ mod tests {
     proptest! {
         #[test]
         fn areas_add_up(configuration in any_configuration()) {
-            let all: usize = tally(&configuration).iter().map(|tally| tally.counts.all()).sum();
+            let all: usize = counter(&configuration).iter().map(|counter| counter.counts.all()).sum();
             prop_assert_eq!(all, configuration.options.len());
             prop_assert_eq!(Counts::of(&configuration).all(), all);
         }

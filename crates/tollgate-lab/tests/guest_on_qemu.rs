@@ -127,9 +127,9 @@ fn every_operation_of_every_experiment_arrives() {
         let name = if vendor == Vendor::Intel { "GenuineIntel" } else { "AuthenticAMD" };
         assert_eq!(outcomes.maker.unwrap().name(), name);
         assert_eq!((outcomes.operations, outcomes.rounds), (100, 3));
-        let priced = EXPERIMENTS.iter().filter(|experiment| experiment.is_priced());
-        assert_eq!(outcomes.experiments.len(), priced.clone().count());
-        for experiment in priced {
+        let measured = EXPERIMENTS.iter().filter(|experiment| experiment.is_measured());
+        assert_eq!(outcomes.experiments.len(), measured.clone().count());
+        for experiment in measured {
             let outcome = outcomes.of_number(experiment.number).unwrap();
             check(experiment, vendor, outcome);
         }
@@ -184,10 +184,10 @@ fn check(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) {
 
 #[test]
 fn wrong_set_ups_are_refused() {
-    let chosen: Chosen = EXPERIMENTS.iter().filter(|experiment| !experiment.is_priced()).collect();
+    let chosen: Chosen = EXPERIMENTS.iter().filter(|experiment| !experiment.is_measured()).collect();
     for (vendor, model) in MODELS {
         let Some(outcomes) = outcomes(&Parameters { chosen, ..Parameters::default() }, model) else { return };
-        for experiment in EXPERIMENTS.iter().filter(|experiment| !experiment.is_priced()) {
+        for experiment in EXPERIMENTS.iter().filter(|experiment| !experiment.is_measured()) {
             let outcome = outcomes.of_number(experiment.number).unwrap();
             let Outcome::Fault { fault, .. } = outcome else { panic!("{}: {outcome:?}", experiment.name) };
             let mut said = (fault.vector, fault.error, fault.ring());

@@ -54,7 +54,7 @@ pub(crate) enum Fault {
     /// It has a text of more than [`MAX_TEXT`] bytes.
     LongText,
     /// It says this schema, which is newer than ours.
-    NewerSchema(u64),
+    Schema(u64),
 }
 
 /// What one document has used up.
@@ -204,15 +204,15 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The schema of a document, which is looked at before anything after it: a newer document may differ in every other field.
+/// The schema of a document, which is read before all other fields: a document of another schema may differ in each of them.
 pub(crate) fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let found = u64::deserialize(deserializer)?;
     match u32::try_from(found) {
-        Ok(schema) if schema <= crate::run::SCHEMA => Ok(schema),
+        Ok(schema) if schema == crate::run::SCHEMA => Ok(schema),
         _ => {
             OPEN.with_borrow(|account| {
                 if let Some(account) = account {
-                    account.stop(Fault::NewerSchema(found));
+                    account.stop(Fault::Schema(found));
                 }
             });
             Err(D::Error::custom(format!("its schema is {found}")))

@@ -9,11 +9,11 @@
 //! Both kinds of comparison end in [`Verdict::of`]: an interval of the ratio held against a floor.
 
 mod facts;
-mod floor;
 mod index;
 mod paired;
 mod rounds;
 mod runs;
+mod threshold;
 
 use std::fmt;
 
@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::stats::Interval;
 
 pub use facts::{FactDifference, is_volatile};
-pub use floor::LEAST_FLOOR;
 pub use paired::{Paired, paired, paired_rows};
 pub use runs::{Comparison, Row, compare};
+pub use threshold::LEAST_THRESHOLD;
 
 /// However high the floor, prices that may differ by more than this are not called the same.
 pub const MOST_SAME: f64 = 0.05;
@@ -43,7 +43,7 @@ pub enum Verdict {
     Same,
     /// The samples do not decide.
     #[serde(rename = "cannot tell")]
-    CannotTell,
+    Inconclusive,
 }
 
 impl Verdict {
@@ -51,16 +51,17 @@ impl Verdict {
     /// 1 + `floor`, faster if all of it is below 1 / (1 + `floor`). Same if all of it is between the two,
     /// boundaries included, and no further from 1 than [`MOST_SAME`]: two runs too restless to tell 50 %
     /// apart must not be called the same for that.
-    pub fn of(interval: Interval, floor: f64) -> Self {
-        let within = |floor: f64| interval.low >= 1.0 / (1.0 + floor) && interval.high <= 1.0 + floor;
-        if interval.low > 1.0 + floor {
+    pub fn of(interval: Interval, threshold: f64) -> Self {
+        let within =
+            |threshold: f64| interval.low >= 1.0 / (1.0 + threshold) && interval.high <= 1.0 + threshold;
+        if interval.low > 1.0 + threshold {
             Self::Slower
-        } else if interval.high < 1.0 / (1.0 + floor) {
+        } else if interval.high < 1.0 / (1.0 + threshold) {
             Self::Faster
-        } else if within(floor.min(MOST_SAME)) {
+        } else if within(threshold.min(MOST_SAME)) {
             Self::Same
         } else {
-            Self::CannotTell
+            Self::Inconclusive
         }
     }
 
@@ -76,7 +77,7 @@ impl fmt::Display for Verdict {
             Self::Faster => "faster",
             Self::Slower => "slower",
             Self::Same => "same",
-            Self::CannotTell => "cannot tell",
+            Self::Inconclusive => "cannot tell",
         })
     }
 }
@@ -98,7 +99,7 @@ fn figure(value: f64) -> String {
     }
 }
 
-fn reaches_across(interval: Interval, floor: f64) -> String {
+fn reaches_across(interval: Interval, threshold: f64) -> String {
     let Interval { low, high } = interval;
-    format!("the ratio is between {low:.3} and {high:.3}, the floor is {:.1} %", floor * 100.0)
+    format!("the ratio is between {low:.3} and {high:.3}, the floor is {:.1} %", threshold * 100.0)
 }

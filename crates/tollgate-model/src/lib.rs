@@ -10,7 +10,7 @@
 //! - [`measurement`]: samples as they were taken, never a figure derived from them.
 //! - [`own`]: the names of what the bench measures of itself.
 //! - [`stats`]: order statistics and the intervals that need no distribution.
-//! - [`price`]: median, interval, floor, modes and spread of one measurement.
+//! - [`estimate`]: median, interval, floor, modes and spread of one measurement.
 //! - [`text`]: text that anybody may have written, made fit to be shown.
 //! - [`sort`]: small sorts.
 //! - [`traced`]: where a command's time went.
@@ -22,10 +22,10 @@
 pub mod boundary;
 pub mod bounded;
 pub mod compare;
+pub mod estimate;
 pub mod fact;
 pub mod measurement;
 pub mod own;
-pub mod price;
 pub mod run;
 pub mod sort;
 pub mod stats;
@@ -35,7 +35,8 @@ pub mod traced;
 pub use boundary::{Boundary, Effect, Reach};
 pub use fact::{Fact, FactValue, Unknown};
 pub use measurement::{
-    Case, Counted, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance, Tally, Unit,
+    Case, Counted, Counter, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance,
+    Unit,
 };
-pub use run::{Environment, Label, Place, Run, RunId};
+pub use run::{Environment, Facts, Label, Run, RunId};
 pub use traced::Traced;

@@ -8,27 +8,27 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded;
 
-/// A probe with parameters: one row of a table, and the key on which runs are joined.
+/// A benchmark with parameters: one row of a table, and the key on which runs are joined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Case {
-    /// `suite/probe`.
-    pub probe: String,
-    /// Empty where the probe has one case.
+    /// `suite/benchmark`.
+    pub benchmark: String,
+    /// Empty where the benchmark has one case.
     #[serde(deserialize_with = "bounded::params")]
     pub params: Params,
 }
 
 impl Case {
-    /// The case of `probe` without parameters.
-    pub fn plain(probe: impl Into<String>) -> Self {
-        Self { probe: probe.into(), params: Params::new() }
+    /// The case of `benchmark` without parameters.
+    pub fn plain(benchmark: impl Into<String>) -> Self {
+        Self { benchmark: benchmark.into(), params: Params::new() }
     }
 }
 
 impl fmt::Display for Case {
-    /// `gates/seccomp{instructions=32}`; without parameters the probe alone.
+    /// `entry/seccomp{instructions=32}`; without parameters the benchmark alone.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.probe)?;
+        f.write_str(&self.benchmark)?;
         if self.params.is_empty() {
             return Ok(());
         }
@@ -120,7 +120,7 @@ pub struct Measurement {
 /// each sample in 32 bytes.
 #[derive(Deserialize)]
 struct Fields {
-    probe: String,
+    benchmark: String,
     #[serde(deserialize_with = "bounded::params")]
     params: Params,
     status: Status,
@@ -132,15 +132,15 @@ struct Fields {
     clock_hz: Option<u64>,
     #[serde(default, deserialize_with = "bounded::samples")]
     samples: Option<Vec<f64>>,
-    dropped: Option<u64>,
+    discarded: Option<u64>,
     #[serde(default, deserialize_with = "bounded::processes")]
     processes: Option<Vec<ProcessRounds>>,
     counted: Option<Counted>,
     #[serde(default, deserialize_with = "bounded::entries")]
-    tallies: Vec<Tally>,
+    counters: Vec<Counter>,
     bytes_per_op: Option<u64>,
     group: Option<String>,
-    against: Option<Case>,
+    baseline: Option<Case>,
     #[serde(default, deserialize_with = "bounded::texts")]
     notes: Vec<String>,
     #[serde(default, deserialize_with = "bounded::entries")]
@@ -168,18 +168,18 @@ impl TryFrom<Fields> for Measurement {
                 ops_per_sample: fields.ops_per_sample.ok_or("missing field `ops_per_sample`")?,
                 clock_hz: fields.clock_hz.ok_or("missing field `clock_hz`")?,
                 samples: fields.samples.ok_or("missing field `samples`")?,
-                dropped: fields.dropped.ok_or("missing field `dropped`")?,
+                discarded: fields.discarded.ok_or("missing field `dropped`")?,
                 processes: fields.processes.ok_or("missing field `processes`")?,
                 counted: fields.counted,
-                tallies: fields.tallies,
+                counters: fields.counters,
                 bytes_per_op: fields.bytes_per_op,
                 group: fields.group.ok_or("missing field `group`")?,
-                against: fields.against,
+                baseline: fields.baseline,
                 notes: fields.notes,
                 traced: fields.traced,
             })),
         };
-        Ok(Self { case: Case { probe: fields.probe, params: fields.params }, outcome })
+        Ok(Self { case: Case { benchmark: fields.benchmark, params: fields.params }, outcome })
     }
 }
 
@@ -217,7 +217,7 @@ pub struct Measured {
     /// one after the other, each in the order of its rounds. May be negative near nothing.
     pub samples: Vec<f64>,
     /// Blocks that something else disturbed (the thread was switched out or moved): timed, counted, not kept.
-    pub dropped: u64,
+    pub discarded: u64,
     /// How `samples` divides among fresh processes, and which rounds are missing from it, so that
     /// two cases of one run can be paired round by round.
     pub processes: Vec<ProcessRounds>,
@@ -226,7 +226,7 @@ pub struct Measured {
     pub counted: Option<Counted>,
     /// What else was counted in the kept blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tallies: Vec<Tally>,
+    pub counters: Vec<Counter>,
     /// Bytes that one operation moves, where a throughput says something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_op: Option<u64>,
@@ -234,7 +234,7 @@ pub struct Measured {
     pub group: String,
     /// The case that this one is held against, round by round.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub against: Option<Case>,
+    pub baseline: Option<Case>,
     /// What was found on the way, such as which instruction the 32-bit vDSO holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -259,7 +259,7 @@ pub struct Counted {
 
 /// Something that was counted in the kept blocks beside the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct Counter {
     /// Of what, in the plural: `context switches`.
     pub what: String,
     /// How many there were, in all kept blocks together.
@@ -276,22 +276,22 @@ pub struct ProcessRounds {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Vec<u32>>,
     /// Indices of the dropped rounds, ascending, each one of those that it took part in.
-    pub dropped: Vec<u32>,
+    pub discarded: Vec<u32>,
 }
 
 impl ProcessRounds {
     /// The rounds that it took part in and that were not dropped.
     pub fn kept_rounds(&self) -> impl Iterator<Item = u32> + '_ {
-        let mut dropped = self.dropped.iter().peekable();
+        let mut discarded = self.discarded.iter().peekable();
         let all = if self.ran.is_some() { 0..0 } else { 0..self.rounds };
         let ran = self.ran.iter().flatten().copied();
-        all.chain(ran).filter(move |round| dropped.next_if_eq(&round).is_none())
+        all.chain(ran).filter(move |round| discarded.next_if_eq(&round).is_none())
     }
 
     /// Samples that this process contributed.
     pub fn kept(&self) -> usize {
         let ran = self.ran.as_ref().map_or(self.rounds as usize, Vec::len);
-        ran.saturating_sub(self.dropped.len())
+        ran.saturating_sub(self.discarded.len())
     }
 }
 

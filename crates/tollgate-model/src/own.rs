@@ -12,6 +12,6 @@ pub const RAW_LOOP: &str = "bench/empty-loop-raw";
 /// Two readings of the clock with nothing between.
 pub const CLOCK_PAIR: &str = "bench/clock-pair";
 
-/// The same code as the probe it is held against, as a second arm of the same rounds: what it differs by is the
+/// The same code as the benchmark it is held against, as a second arm of the same rounds: what it differs by is the
 /// error of a comparison.
-pub const TWIN: &str = "bench/twin";
+pub const CONTROL: &str = "bench/control";

@@ -1,4 +1,4 @@
-//! The run document, schema 1: what is kept, and how a document that anybody may have written is read.
+//! The run document, schema 2: what is kept, and how a document that anybody may have written is read.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds};
 use crate::text::{excerpt, shorten};
 
 /// The schema that this program writes, and the newest that it reads.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 pub use crate::bounded::{MAX_BYTES, MAX_MEASUREMENTS};
 
@@ -34,21 +34,21 @@ pub struct Run {
     /// A name that the user gave it.
     pub label: Option<Label>,
     /// What it was made in.
-    pub place: Place,
+    pub environment: Environment,
     /// RFC 3339, UTC.
     pub started: String,
     /// RFC 3339, UTC.
     pub finished: String,
     /// Facts by name.
     #[serde(deserialize_with = "bounded::facts")]
-    pub environment: Environment,
+    pub facts: Facts,
     /// In the order of the registry.
     #[serde(deserialize_with = "bounded::measurements")]
     pub measurements: Vec<Measurement>,
 }
 
 /// Facts by dotted name, such as `kernel.release`.
-pub type Environment = BTreeMap<String, Fact>;
+pub type Facts = BTreeMap<String, Fact>;
 
 /// The program that wrote a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct Tool {
 /// What a run was made in: the innermost layer that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum Environment {
     /// On the hardware, as far as anybody can tell.
     Host,
     /// A virtual machine.
@@ -73,7 +73,7 @@ pub enum Place {
     Sandbox,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Host => "host",
@@ -188,15 +188,19 @@ pub enum ReadError {
         /// Where the text ends.
         column: usize,
     },
-    /// Written by a newer program.
-    #[error("has schema {found}; this tollgate reads up to {SCHEMA}: use a newer tollgate")]
-    NewerSchema {
-        /// What it says.
+    /// Written by another version of the program.
+    #[error("has schema {found}, and this tollgate reads schema {SCHEMA}: {}", remedy(*.found))]
+    Schema {
+        /// The document's schema.
         found: u64,
     },
     /// JSON of the right shape that contradicts itself.
     #[error("is not a run document: {0}")]
     Invalid(String),
+}
+
+fn remedy(found: u64) -> &'static str {
+    if found > u64::from(SCHEMA) { "use a newer tollgate" } else { "measure again" }
 }
 
 impl From<serde_json::Error> for ReadError {
@@ -224,12 +228,9 @@ impl Run {
         let run: Self = match account.fault() {
             Some(Fault::TooLarge) => return Err(ReadError::TooLarge),
             Some(Fault::LongText) => return Err(ReadError::LongText),
-            Some(Fault::NewerSchema(found)) => return Err(ReadError::NewerSchema { found }),
+            Some(Fault::Schema(found)) => return Err(ReadError::Schema { found }),
             None => read?,
         };
-        if run.schema == 0 {
-            return Err(ReadError::Invalid("schema is 0; the first is 1".into()));
-        }
         run.validate().map_err(ReadError::Invalid)?;
         Ok(run)
     }
@@ -272,10 +273,10 @@ impl Run {
         }
         plain("tool.name", &self.tool.name)?;
         plain("tool.version", &self.tool.version)?;
-        if self.environment.len() > MAX_FACTS {
+        if self.facts.len() > MAX_FACTS {
             return Err(format!("it has more than {MAX_FACTS} facts"));
         }
-        for (name, fact) in &self.environment {
+        for (name, fact) in &self.facts {
             plain("a fact's name", name)?;
             if let Some(FactValue::Real(x)) = fact.value()
                 && !x.is_finite()
@@ -287,7 +288,7 @@ impl Run {
             return Err(format!("it has more than {MAX_MEASUREMENTS} measurements"));
         }
         let mut seen = HashSet::new();
-        let mut sizes = Sizes::of(&self.environment);
+        let mut sizes = Sizes::of(&self.facts);
         for measurement in &self.measurements {
             let case = &measurement.case;
             validate_case(case)?;
@@ -312,7 +313,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(facts: &Environment) -> Self {
+    fn of(facts: &Facts) -> Self {
         let texts = |fact: &Fact| match fact.value() {
             Some(FactValue::List(texts)) => texts.len(),
             _ => 0,
@@ -347,7 +348,7 @@ fn moment(text: &str) -> Result<SystemTime, humantime::TimestampError> {
 }
 
 fn validate_case(case: &Case) -> Result<(), String> {
-    plain("a probe's name", &case.probe)?;
+    plain("a benchmark's name", &case.benchmark)?;
     if case.params.len() > MAX_PARAMS {
         return Err(format!("a case has more than {MAX_PARAMS} parameters"));
     }
@@ -375,8 +376,8 @@ fn validate_measured(measured: &Measured) -> Result<(), String> {
         validate_rounds(process)?;
     }
     let kept: u64 = measured.processes.iter().map(|process| process.kept() as u64).sum();
-    let dropped: u64 = measured.processes.iter().map(|process| process.dropped.len() as u64).sum();
-    if kept != measured.samples.len() as u64 || dropped != measured.dropped {
+    let discarded: u64 = measured.processes.iter().map(|process| process.discarded.len() as u64).sum();
+    if kept != measured.samples.len() as u64 || discarded != measured.discarded {
         return Err("the processes do not add up to its samples and dropped rounds".into());
     }
     if !measured.traced.is_empty() && measured.traced.len() != measured.samples.len() {
@@ -400,7 +401,7 @@ fn validate_rounds(process: &ProcessRounds) -> Result<(), String> {
     if !process.ran.as_deref().is_none_or(within) {
         return Err("the rounds that a process ran are not ascending and within its rounds".into());
     }
-    if !within(&process.dropped) || !process.dropped.iter().all(took_part) {
+    if !within(&process.discarded) || !process.discarded.iter().all(took_part) {
         return Err("the dropped rounds of a process are not ascending and within its rounds".into());
     }
     Ok(())

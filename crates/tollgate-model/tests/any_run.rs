@@ -9,16 +9,16 @@ use serde::Serialize;
 use serde_json::Value;
 use support::{measured_with_drops, run_of};
 use tollgate_model::compare::{Paired, Verdict, compare, paired, paired_rows};
-use tollgate_model::price::{Price, Reading, read_price, resolution};
+use tollgate_model::estimate::{Estimate, Reading, reading, resolution};
 use tollgate_model::stats::{Interval, shift};
 use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
 
-const PROBES: [&str; 7] = [
+const BENCHMARKS: [&str; 7] = [
     "bench/empty-loop",
     "bench/empty-loop-raw",
-    "bench/twin",
-    "gates/syscall",
-    "gates/vdso",
+    "bench/control",
+    "entry/syscall",
+    "entry/vdso",
     "traps/page",
     "files/stat",
 ];
@@ -56,18 +56,18 @@ fn some_measured() -> impl Strategy<Value = Measured> {
     ];
     let ops = prop_oneof![Just(1_u64), Just(200), Just(u64::MAX), 1..1000_u64];
     let hertz = prop_oneof![Just(1_u64), Just(2_000_000_000), Just(u64::MAX)];
-    let group = prop::sample::select(vec!["gates", "gates", "gates", "traps"]);
+    let group = prop::sample::select(vec!["entry", "entry", "entry", "traps"]);
     let provenance =
         prop::sample::select(vec![Provenance::Hardware, Provenance::Hardware, Provenance::QemuTcg]);
-    let against = prop::option::of(prop::sample::select(PROBES.to_vec()));
+    let baseline = prop::option::of(prop::sample::select(BENCHMARKS.to_vec()));
     let processes = processes.prop_filter("samples", has_samples);
-    (processes, prop::sample::select(units), ops, hertz, group, provenance, against).prop_map(
-        |(processes, unit, ops_per_sample, clock_hz, group, provenance, against)| Measured {
+    (processes, prop::sample::select(units), ops, hertz, group, provenance, baseline).prop_map(
+        |(processes, unit, ops_per_sample, clock_hz, group, provenance, baseline)| Measured {
             unit,
             ops_per_sample,
             clock_hz,
             provenance,
-            against: against.map(Case::plain),
+            baseline: baseline.map(Case::plain),
             ..measured_with_drops(group, &processes)
         },
     )
@@ -83,9 +83,9 @@ fn outcome() -> impl Strategy<Value = Option<Outcome>> {
 }
 
 fn run() -> impl Strategy<Value = Run> {
-    prop::collection::vec(outcome(), PROBES.len()).prop_map(|outcomes| {
-        let cases = PROBES.iter().zip(outcomes);
-        run_of(cases.filter_map(|(probe, outcome)| Some((Case::plain(*probe), outcome?))).collect())
+    prop::collection::vec(outcome(), BENCHMARKS.len()).prop_map(|outcomes| {
+        let cases = BENCHMARKS.iter().zip(outcomes);
+        run_of(cases.filter_map(|(benchmark, outcome)| Some((Case::plain(*benchmark), outcome?))).collect())
     })
 }
 
@@ -102,32 +102,32 @@ fn assert_finite(figures: &impl Serialize, may_be_null: &[&str]) {
     walk(&serde_json::to_value(figures).unwrap(), "", may_be_null);
 }
 
-fn assert_price(measured: &Measured) {
-    let price = Price::of(measured).unwrap();
-    assert_finite(&price, &[]);
-    assert!(price.relative_half_width().is_finite() && price.relative_half_width() >= 0.0);
-    assert!(price.interval.contains(price.median), "{price:?}");
-    assert!(price.min <= price.median && price.median <= price.max && price.spread >= 0.0);
-    assert!((0.0..=1.0).contains(&price.dropped_share));
-    assert!(matches!(price.modes.len(), 1 | 2));
-    assert!((price.modes.iter().map(|mode| mode.share).sum::<f64>() - 1.0).abs() < 1e-9);
+fn assert_estimate(measured: &Measured) {
+    let estimate = Estimate::of(measured).unwrap();
+    assert_finite(&estimate, &[]);
+    assert!(estimate.relative_half_width().is_finite() && estimate.relative_half_width() >= 0.0);
+    assert!(estimate.interval.contains(estimate.median), "{estimate:?}");
+    assert!(estimate.min <= estimate.median && estimate.median <= estimate.max && estimate.spread >= 0.0);
+    assert!((0.0..=1.0).contains(&estimate.discarded_share));
+    assert!(matches!(estimate.modes.len(), 1 | 2));
+    assert!((estimate.modes.iter().map(|mode| mode.share).sum::<f64>() - 1.0).abs() < 1e-9);
 }
 
-fn assert_verdict(verdict: Verdict, interval: Option<Interval>, floor: f64, why: Option<&String>) {
-    assert!(floor >= 0.01);
-    assert_eq!(why.is_some(), verdict == Verdict::CannotTell);
+fn assert_verdict(verdict: Verdict, interval: Option<Interval>, threshold: f64, why: Option<&String>) {
+    assert!(threshold >= 0.01);
+    assert_eq!(why.is_some(), verdict == Verdict::Inconclusive);
     match interval {
         Some(interval) => {
             assert!(interval.low <= interval.high);
-            assert!(verdict == Verdict::CannotTell || verdict == Verdict::of(interval, floor));
+            assert!(verdict == Verdict::Inconclusive || verdict == Verdict::of(interval, threshold));
         }
-        None => assert_eq!(verdict, Verdict::CannotTell),
+        None => assert_eq!(verdict, Verdict::Inconclusive),
     }
 }
 
 fn assert_paired(paired: &Paired) {
     assert_finite(paired, &["ratio_interval", "adds_interval", "why"]);
-    assert_verdict(paired.verdict, paired.ratio_interval, paired.floor, paired.why.as_ref());
+    assert_verdict(paired.verdict, paired.ratio_interval, paired.threshold, paired.why.as_ref());
     assert!(paired.ratio_interval.is_none_or(|interval| interval.contains(paired.ratio)), "{paired:?}");
     assert!(paired.adds_interval.is_none_or(|interval| interval.contains(paired.adds)), "{paired:?}");
 }
@@ -150,9 +150,9 @@ proptest! {
             let text = run.to_json().unwrap();
             prop_assert!(Run::parse(&text).is_ok());
             for measured in measured_of(run) {
-                assert_price(measured);
-                match read_price(measured, run).unwrap() {
-                    Reading::Price(price) => assert_finite(&price, &[]),
+                assert_estimate(measured);
+                match reading(measured, run).unwrap() {
+                    Reading::Estimate(estimate) => assert_finite(&estimate, &[]),
                     Reading::Below(bound) => prop_assert!(bound.is_finite()),
                 }
                 for null in measured_of(run) {
@@ -170,7 +170,7 @@ proptest! {
         assert_finite(&comparison, &["base", "other", "interval", "why", "pace"]);
         prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
-            assert_verdict(row.verdict, row.interval, row.floor, row.why.as_ref());
+            assert_verdict(row.verdict, row.interval, row.threshold, row.why.as_ref());
             prop_assert!(row.interval.is_none_or(|interval| interval.contains(row.ratio)), "{:?}", row);
         }
         let back = compare(&other, &base);

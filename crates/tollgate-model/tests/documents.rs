@@ -11,25 +11,25 @@ use tollgate_model::{Case, Counted, Fact, Label, Outcome, ParamValue, Run, RunId
 
 /// Every kind of value that a document can hold.
 fn small() -> Run {
-    let mut case = Case::plain("gates/syscall");
+    let mut case = Case::plain("entry/syscall");
     case.params.insert("instructions".into(), ParamValue::Number(32));
     case.params.insert("memory".into(), ParamValue::Word("thp".into()));
     case.params.insert("shared".into(), ParamValue::Flag(true));
-    let mut prices = measured("gates", &[vec![164.25, -0.5, 1e-300], vec![0.1, 1e300]]);
-    prices.processes[0].rounds += 2;
-    prices.processes[0].dropped = vec![0, 3];
-    prices.dropped = 2;
+    let mut estimates = measured("entry", &[vec![164.25, -0.5, 1e-300], vec![0.1, 1e300]]);
+    estimates.processes[0].rounds += 2;
+    estimates.processes[0].discarded = vec![0, 3];
+    estimates.discarded = 2;
     // The second process timed 70 rounds, and two of them had a block of this case.
-    prices.processes[1].rounds = 70;
-    prices.processes[1].ran = Some(vec![0, 64]);
-    prices.counted =
+    estimates.processes[1].rounds = 70;
+    estimates.processes[1].ran = Some(vec![0, 64]);
+    estimates.counted =
         Some(Counted { what: "minor faults".into(), events: 1000, operations: 1000, is_share: false });
-    prices.against = Some(Case::plain("gates/vdso"));
-    prices.notes.push("int 0x80".into());
+    estimates.baseline = Some(Case::plain("entry/vdso"));
+    estimates.notes.push("int 0x80".into());
     let mut run = run_of(vec![
-        (case, Outcome::Measured(Box::new(prices))),
-        (Case::plain("gates/b"), Outcome::Skipped { why: "no such instruction".into() }),
-        (Case::plain("gates/c"), Outcome::Failed { error: "killed by signal 11".into() }),
+        (case, Outcome::Measured(Box::new(estimates))),
+        (Case::plain("entry/b"), Outcome::Skipped { why: "no such instruction".into() }),
+        (Case::plain("entry/c"), Outcome::Failed { error: "killed by signal 11".into() }),
     ]);
     run.label = Some("a-label".parse().unwrap());
     let facts = [
@@ -42,7 +42,7 @@ fn small() -> Run {
         ("b.refused", Fact::refused("permission denied: 13")),
         ("b.unreadable", Fact::unreadable("not a number")),
     ];
-    run.environment = facts.map(|(name, fact)| (name.to_owned(), fact)).into();
+    run.facts = facts.map(|(name, fact)| (name.to_owned(), fact)).into();
     run
 }
 
@@ -103,7 +103,7 @@ fn numbers_that_are_none_are_refused_both_ways() {
     }
     for bad in [f64::NAN, f64::INFINITY] {
         let mut run = small();
-        run.environment.insert("x".into(), Fact::known(bad, "x"));
+        run.facts.insert("x".into(), Fact::known(bad, "x"));
         assert!(run.to_json().is_err());
         let run =
             run_of(vec![(Case::plain("a"), Outcome::Measured(Box::new(measured("g", &[vec![1.0, bad]]))))]);
@@ -118,7 +118,7 @@ fn contradictions_are_refused() {
         let said = refusal(&text().replace(from, to));
         assert!(said.contains(why), "{from} -> {to}: {said}");
     };
-    refused("gates/c", "gates/b", "gates/b is there twice");
+    refused("entry/c", "entry/b", "entry/b is there twice");
     refused("\"ops_per_sample\":200", "\"ops_per_sample\":0", "ops_per_sample is 0");
     refused("\"clock_hz\":2000000000", "\"clock_hz\":0", "clock_hz is 0");
     refused("[0,3]", "[3,0]", "not ascending");
@@ -131,7 +131,7 @@ fn contradictions_are_refused() {
     refused("minor faults", "minor\\nfaults", "control characters");
     refused("\"dropped\":2,", "\"dropped\":1,", "do not add up");
     refused("[164.25,-0.5,", "[164.25,", "do not add up");
-    refused("gates/syscall", "gates/\\u001b[2J", "control characters");
+    refused("entry/syscall", "gates/\\u001b[2J", "control characters");
     refused("\"group\":\"gates\"", &format!("\"group\":\"{}\"", "g".repeat(257)), "too long");
     refused("\"unit\":\"ns\"", "\"unit\":\"h\"", "is not a run document");
     refused("\"place\":\"vm\"", "\"place\":\"moon\"", "is not a run document");
@@ -154,10 +154,10 @@ fn a_run_ends_after_it_began() {
 #[test]
 fn what_a_message_quotes_ends_after_200_characters() {
     let long = "x".repeat(500_000);
-    let place = refusal(&text().replace("\"place\":\"vm\"", &format!("\"place\":\"{long}\"")));
+    let environment = refusal(&text().replace("\"place\":\"vm\"", &format!("\"place\":\"{long}\"")));
     let schema = refusal(&format!("{{\"schema\":\"\\u001b{long}\"}}"));
     let id = refusal(&text().replace("\"id\":\"", &format!("\"id\":\"{long}")));
-    for said in [place, schema, id] {
+    for said in [environment, schema, id] {
         assert!(said.matches('x').count() <= 202, "{said}");
         assert!(said.contains(" at line 1 column"), "{said}");
         assert!(!said.contains('\u{1b}'), "{said}");
@@ -195,7 +195,7 @@ fn labels_and_ids_are_safe_names() {
 }
 
 #[test]
-fn prices_survive_to_the_last_digit() {
+fn estimates_survive_to_the_last_digit() {
     let mut random = support::Random(5);
     let samples: Vec<f64> = (0..2000).map(|_| 164.0 * random.factor(0.1)).collect();
     let run = run_of(vec![(Case::plain("a"), Outcome::Measured(Box::new(measured("g", &[samples]))))]);

@@ -56,7 +56,7 @@ fn intervals_of_the_shift_cover_it() {
     }
 }
 
-/// Prices with one level: with little and much scatter, tails, spikes, and the steps of a coarse clock.
+/// Estimates with one level: with little and much scatter, tails, spikes, and the steps of a coarse clock.
 const ONE_LEVEL: [(&str, Draw); 12] = [
     ("normal", |random| 164.0 + 3.0 * random.normal()),
     ("about nothing", |random| random.normal()),

@@ -6,7 +6,7 @@ mod support;
 
 use support::{Random, measured_with_drops, run_of};
 use tollgate_model::compare::{Verdict, paired_rows};
-use tollgate_model::own::TWIN;
+use tollgate_model::own::CONTROL;
 use tollgate_model::{Case, Measured, Outcome, Run};
 
 const ROWS: usize = 20;
@@ -32,20 +32,20 @@ fn one_run(random: &mut Random, noise: Noise, ratio: f64) -> Run {
             upper ^= random.chance(0.02);
             let level = if upper { 215.0 } else { 164.0 } * random.factor(0.05);
             for (arm, processes) in arms.iter_mut().enumerate() {
-                let price = if arm < 2 { level } else { level * ratio };
+                let estimate = if arm < 2 { level } else { level * ratio };
                 let spike = if random.chance(0.05) { 1.0 + 10.0 * random.exponential() } else { 1.0 };
-                let sample = price * own[arm] * random.factor(noise.block) * spike;
+                let sample = estimate * own[arm] * random.factor(noise.block) * spike;
                 processes[process].push((!random.chance(0.02)).then_some(sample));
             }
         }
     }
-    let syscall = Case::plain("gates/syscall");
-    let mut arms = arms.into_iter().map(|arm| measured_with_drops("gates", &arm));
+    let syscall = Case::plain("entry/syscall");
+    let mut arms = arms.into_iter().map(|arm| measured_with_drops("entry", &arm));
     let held =
-        |arm: Measured| Outcome::Measured(Box::new(Measured { against: Some(syscall.clone()), ..arm }));
+        |arm: Measured| Outcome::Measured(Box::new(Measured { baseline: Some(syscall.clone()), ..arm }));
     let mut measurements = vec![(syscall.clone(), Outcome::Measured(Box::new(arms.next().unwrap())))];
-    measurements.push((Case::plain(TWIN), held(arms.next().unwrap())));
-    measurements.extend(arms.enumerate().map(|(row, arm)| (Case::plain(format!("gates/{row}")), held(arm))));
+    measurements.push((Case::plain(CONTROL), held(arms.next().unwrap())));
+    measurements.extend(arms.enumerate().map(|(row, arm)| (Case::plain(format!("entry/{row}")), held(arm))));
     run_of(measurements)
 }
 
@@ -56,7 +56,7 @@ fn rates(seed: u64, runs: usize, noise: Noise, ratio: f64) -> [f64; 3] {
     for _ in 0..runs {
         let rows = paired_rows(&one_run(&mut random, noise, ratio));
         assert_eq!(rows.len(), ROWS + 1);
-        for (_, row) in rows.iter().filter(|(case, _)| case.probe != TWIN) {
+        for (_, row) in rows.iter().filter(|(case, _)| case.benchmark != CONTROL) {
             for (count, verdict) in called.iter_mut().zip([Verdict::Faster, Verdict::Slower, Verdict::Same]) {
                 *count += usize::from(row.verdict == verdict);
             }

@@ -24,13 +24,13 @@ struct Counting {
 impl Counting {
     fn by(backend: &str) -> Option<Self> {
         let puppet = puppet()?;
-        let (_, probe) = following(&[backend], &[])?;
-        let counts = probe.path().join("counts");
+        let (_, benchmark) = following(&[backend], &[])?;
+        let counts = benchmark.path().join("counts");
         let words =
             [puppet.to_str().expect("a path of letters"), "count", counts.to_str().expect("as above")];
         let (mut command, place) = following(&[backend], &words)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Some(Self { command: not_ignoring(command), _places: [probe, place], counts })
+        Some(Self { command: not_ignoring(command), _places: [benchmark, place], counts })
     }
 
     /// As the words of a shell.

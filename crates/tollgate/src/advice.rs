@@ -3,8 +3,8 @@
 use serde::Serialize;
 use tollgate_model::Run;
 
+use crate::estimates::{Doubt, Estimates};
 use crate::health::{self, State};
-use crate::prices::{Doubt, Prices};
 
 /// A warning and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -16,7 +16,7 @@ pub struct Advice {
 }
 
 /// The warnings of a run, from its facts and its prices.
-pub fn of(run: &Run, prices: &Prices) -> Vec<Advice> {
+pub fn of(run: &Run, estimates: &Estimates) -> Vec<Advice> {
     let poor = health::of_moment(run).into_iter().filter(|check| check.state == State::Poor);
     let mut advice: Vec<Advice> = poor
         .map(|check| Advice {
@@ -24,30 +24,30 @@ pub fn of(run: &Run, prices: &Prices) -> Vec<Advice> {
             remedy: check.remedy.unwrap_or_default(),
         })
         .collect();
-    advice.extend(many_dropped(prices));
-    advice.extend(wide(prices));
-    advice.extend(few_processes(prices));
+    advice.extend(many_dropped(estimates));
+    advice.extend(wide(estimates));
+    advice.extend(few_processes(estimates));
     advice
 }
 
-fn many_dropped(prices: &Prices) -> Option<Advice> {
-    let rows = doubted(prices, |doubt| matches!(doubt, Doubt::ManyDropped(_)));
+fn many_dropped(estimates: &Estimates) -> Option<Advice> {
+    let rows = doubted(estimates, |doubt| matches!(doubt, Doubt::ManyDropped(_)));
     (rows > 0).then(|| Advice {
         warning: format!("{} lost more than 5 % of blocks to other work on the processor", counted(rows)),
         remedy: "Stop what else runs, or choose a quieter processor with --cpu.".to_owned(),
     })
 }
 
-fn wide(prices: &Prices) -> Option<Advice> {
-    let rows = doubted(prices, |doubt| matches!(doubt, Doubt::Wide(_)));
+fn wide(estimates: &Estimates) -> Option<Advice> {
+    let rows = doubted(estimates, |doubt| matches!(doubt, Doubt::Wide(_)));
     (rows > 0).then(|| Advice {
         warning: format!("the interval of {} is wider than ±10 %", counted(rows)),
         remedy: "Give the run more --time, or the machine less to do.".to_owned(),
     })
 }
 
-fn few_processes(prices: &Prices) -> Option<Advice> {
-    let rows = doubted(prices, |doubt| matches!(doubt, Doubt::FewProcesses(_)));
+fn few_processes(estimates: &Estimates) -> Option<Advice> {
+    let rows = doubted(estimates, |doubt| matches!(doubt, Doubt::FewProcesses(_)));
     (rows > 0).then(|| Advice {
         warning: format!("{} measured by so few processes that others may differ", were(rows)),
         remedy: "Give the run more --time, or the machine less to do.".to_owned(),
@@ -59,8 +59,8 @@ fn were(rows: usize) -> String {
     format!("{} {verb}", counted(rows))
 }
 
-fn doubted(prices: &Prices, kind: impl Fn(&Doubt) -> bool) -> usize {
-    prices.measured().filter(|(_, figures)| figures.doubts().iter().any(&kind)).count()
+fn doubted(estimates: &Estimates, kind: impl Fn(&Doubt) -> bool) -> usize {
+    estimates.measured().filter(|(_, figures)| figures.doubts().iter().any(&kind)).count()
 }
 
 fn counted(rows: usize) -> String {

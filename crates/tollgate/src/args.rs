@@ -66,7 +66,7 @@ pub enum Verb {
 /// `tollgate run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A suite, a probe, a case, or either with `*`; none for everything but workloads
+    /// A suite, a benchmark, a case, or either with `*`; none for everything but workloads
     pub pattern: Vec<String>,
     /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s; workloads 2m, large ones 30m]
     #[arg(long, value_name = "DURATION", value_parser = figures::parse_time, allow_negative_numbers = true)]
@@ -123,7 +123,7 @@ pub enum Size {
 /// `tollgate list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only what these match: a suite, a probe, a case, or either with `*`
+    /// Only what these match: a suite, a benchmark, a case, or either with `*`
     #[arg(conflicts_with = "runs")]
     pub pattern: Vec<String>,
     /// Show the kept runs instead

@@ -5,25 +5,25 @@ use std::collections::BTreeSet;
 
 use tollgate_model::compare::FactDifference;
 use tollgate_model::{Boundary, Case, Effect, Unit};
-use tollgate_probes::Probe;
+use tollgate_suites::Benchmark;
 
 /// Whether an effect reaches this case. Of a benchmark that this build does not have, as in a document of another version,
 /// nothing is claimed.
 pub fn reaches(effect: &Effect, case: &Case) -> bool {
-    tollgate_probes::find(&case.probe).is_some_and(|probe| reaches_probe(effect, probe, case))
+    tollgate_suites::find(&case.benchmark).is_some_and(|benchmark| reaches_benchmark(effect, benchmark, case))
 }
 
-fn reaches_probe(effect: &Effect, probe: &Probe, case: &Case) -> bool {
-    let takes_time = !matches!(probe.unit, Unit::Bytes | Unit::Instructions);
+fn reaches_benchmark(effect: &Effect, benchmark: &Benchmark, case: &Case) -> bool {
+    let takes_time = !matches!(benchmark.unit, Unit::Bytes | Unit::Instructions);
     // A frequency or a load changes no size and no count.
-    (takes_time || !effect.is_general()) && effect.reach.meets(probe.crosses_in(&case.params))
+    (takes_time || !effect.is_general()) && effect.reach.meets(benchmark.crosses_in(&case.params))
 }
 
 /// The boundaries that these cases cross.
 fn crossed<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeSet<Boundary> {
     let of = |case: &Case| -> Vec<Boundary> {
-        tollgate_probes::find(&case.probe)
-            .map(|probe| probe.crosses_in(&case.params).collect())
+        tollgate_suites::find(&case.benchmark)
+            .map(|benchmark| benchmark.crosses_in(&case.params).collect())
             .unwrap_or_default()
     };
     cases.flat_map(of).collect()
@@ -44,14 +44,14 @@ pub fn sort<'a>(facts: &mut [FactDifference], differing: impl Iterator<Item = &'
 mod tests {
     use tollgate_inspect::{FactSpec, MOMENTS, STORAGE};
     use tollgate_model::{Fact, Params, Reach};
-    use tollgate_probes::{SUITES, Suite};
+    use tollgate_suites::{SUITES, Suite};
 
     use super::*;
 
-    fn case(probe: &str, params: &[(&str, &str)]) -> Case {
+    fn case(benchmark: &str, params: &[(&str, &str)]) -> Case {
         let params: Params =
             params.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-        Case { probe: probe.to_owned(), params }
+        Case { benchmark: benchmark.to_owned(), params }
     }
 
     fn can_cause(fact: &str, case: &Case) -> bool {
@@ -59,8 +59,8 @@ mod tests {
     }
 
     /// What a release registers, without what tests alone have.
-    fn probes(suite: &Suite) -> impl Iterator<Item = &'static Probe> + Clone {
-        suite.probes.iter().copied().filter(|probe| !probe.name.contains("/test-"))
+    fn benchmarks(suite: &Suite) -> impl Iterator<Item = &'static Benchmark> + Clone {
+        suite.benchmarks.iter().copied().filter(|benchmark| !benchmark.name.contains("/test-"))
     }
 
     fn facts() -> impl Iterator<Item = (&'static FactSpec, Effect)> {
@@ -76,19 +76,19 @@ mod tests {
     }
 
     /// Whether it reaches a case of the benchmark, whichever cases this machine has.
-    fn reaches_any(effect: &Effect, probe: &Probe) -> bool {
-        affected(effect).iter().any(|boundary| probe.crosses.contains(boundary))
+    fn reaches_any(effect: &Effect, benchmark: &Benchmark) -> bool {
+        affected(effect).iter().any(|boundary| benchmark.crosses.contains(boundary))
     }
 
     #[test]
     fn a_fact_is_a_cause_only_where_boundaries_meet() {
-        assert!(can_cause("mitigation.pti", &case("gates/syscall", &[])));
-        assert!(!can_cause("mitigation.pti", &case("gates/call", &[])));
+        assert!(can_cause("mitigation.pti", &case("entry/syscall", &[])));
+        assert!(!can_cause("mitigation.pti", &case("entry/call", &[])));
         assert!(can_cause("files.device", &case("files/read", &[("state", "uncached")])));
         assert!(!can_cause("files.device", &case("files/read", &[("state", "cached")])));
         assert!(can_cause("mitigation.pti", &case("locks/uncontended", &[("by", "semop")])));
         assert!(!can_cause("mitigation.pti", &case("locks/uncontended", &[("by", "cmpxchg")])));
-        assert!(!can_cause("mitigation.srbds", &case("gates/syscall", &[])));
+        assert!(!can_cause("mitigation.srbds", &case("entry/syscall", &[])));
     }
 
     #[test]
@@ -97,15 +97,15 @@ mod tests {
         let clocks = ["clocksource.current", "vdso.present", "clocksource.in_user_mode", "clock.offsets"];
         for name in clocks {
             let effect = tollgate_inspect::effect(name).expect("it has one");
-            for probe in locks.probes {
-                assert!(!reaches_any(effect, probe), "{name} and {}", probe.name);
+            for benchmark in locks.benchmarks {
+                assert!(!reaches_any(effect, benchmark), "{name} and {}", benchmark.name);
             }
         }
     }
 
     #[test]
     fn what_takes_no_time_has_no_general_cause() {
-        assert!(can_cause("power.governor", &case("lines/latency", &[])));
+        assert!(can_cause("power.governor", &case("memory/latency", &[])));
         assert!(can_cause("power.governor", &case("bench/empty-loop", &[])));
         assert!(!can_cause("power.governor", &case("locks/footprint", &[("part", "kernel")])));
         assert!(can_cause("kernel.release", &case("locks/footprint", &[("part", "kernel")])));
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn nothing_is_claimed_of_a_benchmark_of_another_version() {
-        assert!(facts().all(|(_, effect)| !reaches(&effect, &case("gates/of-another-version", &[]))));
+        assert!(facts().all(|(_, effect)| !reaches(&effect, &case("entry/of-another-version", &[]))));
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
             other: Some(Fact::known("another", "a file")),
         };
         let mut facts = ["cpu.family", "clocksource.current", "power.governor", "mitigation.pti"].map(fact);
-        sort(&mut facts, [case("gates/syscall", &[])].iter());
+        sort(&mut facts, [case("entry/syscall", &[])].iter());
         let sorted: Vec<&str> = facts.iter().map(|fact| fact.name.as_str()).collect();
         assert_eq!(sorted, ["mitigation.pti", "clocksource.current", "power.governor", "cpu.family"]);
     }
@@ -137,10 +137,12 @@ mod tests {
         let mut table = vec![format!("{:<42}{names}", "fact")];
         let mut without = vec![String::new(), "No benchmark crosses what these affect:".to_owned()];
         for (spec, effect) in facts() {
-            let reached = |suite: &&Suite| probes(suite).filter(|probe| reaches_any(&effect, probe)).count();
+            let reached = |suite: &&Suite| {
+                benchmarks(suite).filter(|benchmark| reaches_any(&effect, benchmark)).count()
+            };
             let cell = |suite: &&Suite| match reached(suite) {
                 0 => format!("{:>11}", "-"),
-                count => format!("{:>11}", format!("{count}/{}", probes(suite).count())),
+                count => format!("{:>11}", format!("{count}/{}", benchmarks(suite).count())),
             };
             if effect.is_general() {
                 table.push(format!("{:<42}  everything that takes time", spec.name));
@@ -158,8 +160,8 @@ mod tests {
     /// For each boundary the benchmarks that cross it and the facts that affect it.
     #[test]
     fn benchmarks_and_facts_by_boundary() {
-        let all: Vec<&Probe> = SUITES.iter().flat_map(|suite| probes(suite)).collect();
-        let crossed = all.iter().flat_map(|probe| probe.crosses);
+        let all: Vec<&Benchmark> = SUITES.iter().flat_map(|suite| benchmarks(suite)).collect();
+        let crossed = all.iter().flat_map(|benchmark| benchmark.crosses);
         let boundaries: BTreeSet<Boundary> =
             facts().flat_map(|(_, effect)| affected(&effect)).chain(crossed).copied().collect();
         let listed = |names: Vec<&'static str>| match names.is_empty() {
@@ -167,11 +169,11 @@ mod tests {
             false => names.join(" "),
         };
         let block = |boundary: &Boundary| {
-            let crossing = all.iter().filter(|probe| probe.crosses.contains(boundary));
+            let crossing = all.iter().filter(|benchmark| benchmark.crosses.contains(boundary));
             let affecting = facts().filter(|(_, effect)| affected(effect).contains(boundary));
             format!(
                 "{boundary}\n  crossed by  {}\n  affected by {}",
-                listed(crossing.map(|probe| probe.name).collect()),
+                listed(crossing.map(|benchmark| benchmark.name).collect()),
                 listed(affecting.map(|(spec, _)| spec.name).collect())
             )
         };

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use serde::Serialize;
 use tollgate_model::compare::{Comparison, FactDifference, Row, Verdict};
 use tollgate_model::{
-    Case, Effect, Fact, Label, Measured, Measurement, Outcome, Params, Place, Run, RunId, Unit,
+    Case, Effect, Environment, Fact, Label, Measured, Measurement, Outcome, Params, Run, RunId, Unit,
 };
 
 use crate::args::{CompareArgs, FailOn, Format};
 use crate::failure::Failure;
 use crate::table::{Look, Table, heading, paragraph};
 use crate::trace::blame::Held;
-use crate::{causes, facts, figures, out, prices, store, trace};
+use crate::{causes, estimates, facts, figures, out, store, trace};
 
 const UNPAIRED: &str = "Two runs cannot share rounds: this is an unpaired comparison of the medians of their \
     processes. Intervals are at 95 %, corrected for the number of rows.";
@@ -67,12 +67,12 @@ impl Sides<'_> {
 
     /// Takes an emulator's times out of a row: they are no prices.
     fn without_emulated(self, row: &mut Row) {
-        let [base, other] = [self.base, self.other].map(prices::is_price);
+        let [base, other] = [self.base, self.other].map(estimates::is_estimate);
         row.base = row.base.filter(|_| base);
         row.other = row.other.filter(|_| other);
         if !(base && other) {
             row.interval = None;
-            row.verdict = Verdict::CannotTell;
+            row.verdict = Verdict::Inconclusive;
             row.why = Some("not executed by hardware: an emulator's times are no prices".to_owned());
         }
     }
@@ -111,8 +111,8 @@ impl<'a> Compared<'a> {
         causes::sort(&mut comparison.facts, differing.map(|row| &row.case));
         let traces = other.measurements.iter().filter_map(|measurement| {
             let (base, other) = (of_base.get(&measurement.case)?, of_other.get(&measurement.case)?);
-            let are_prices = prices::is_price(base) && prices::is_price(other);
-            Held::of(&measurement.case, base, other).filter(|_| are_prices)
+            let are_estimates = estimates::is_estimate(base) && estimates::is_estimate(other);
+            Held::of(&measurement.case, base, other).filter(|_| are_estimates)
         });
         Self { other, traces: traces.collect(), comparison, sides }
     }
@@ -124,7 +124,7 @@ impl<'a> Compared<'a> {
 }
 
 fn differing(name: &str, base: &Run, other: &Run) -> Option<FactDifference> {
-    let (base, other) = (base.environment.get(name), other.environment.get(name));
+    let (base, other) = (base.facts.get(name), other.facts.get(name));
     let differ = base.and_then(Fact::value) != other.and_then(Fact::value);
     differ.then(|| FactDifference { name: name.to_owned(), base: base.cloned(), other: other.cloned() })
 }
@@ -171,7 +171,7 @@ fn text(base: &Run, compared: &[Compared], width: usize) -> String {
         text.push_str(&rows_table(compared).render(width));
         text.push_str(&only_text("only the base", &compared.comparison.only_base, width));
         text.push_str(&only_text("only the other", &compared.comparison.only_other, width));
-        text.push_str(&paragraph(&tally(&compared.comparison.rows), width, ""));
+        text.push_str(&paragraph(&counter(&compared.comparison.rows), width, ""));
         for held in &compared.traces {
             text.push_str(&held.text(width));
         }
@@ -181,7 +181,7 @@ fn text(base: &Run, compared: &[Compared], width: usize) -> String {
 }
 
 fn described(run: &Run) -> String {
-    format!("{} ({}, {})", name(run), run.place, run.started)
+    format!("{} ({}, {})", name(run), run.environment, run.started)
 }
 
 fn facts_text(facts: &[FactDifference], width: usize) -> String {
@@ -231,7 +231,7 @@ fn pace_text((base, other): (f64, f64)) -> Option<String> {
     /// Nearer paces are one.
     const APART: f64 = 1.01;
     (base.max(other) / base.min(other) > APART).then(|| {
-        let [base, other] = [base, other].map(|turn| figures::price(turn, Unit::Nanoseconds));
+        let [base, other] = [base, other].map(|turn| figures::estimate(turn, Unit::Nanoseconds));
         format!(
             "The processor ran at another pace: a turn of the empty loop took {base} in the base and {other} in \
              the other. Verdicts allow for that."
@@ -255,14 +255,16 @@ fn in_words(fact: Option<&Fact>) -> String {
 
 fn rows_table(compared: &Compared) -> Table {
     let mut table =
-        Table::new(&["probe", "base", "other", "ratio", "95 %", "verdict"]).with_words(&["verdict"]);
+        Table::new(&["benchmark", "base", "other", "ratio", "95 %", "verdict"]).with_words(&["verdict"]);
     for (row, sides) in compared.rows() {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-        let price = |price: Option<f64>, unit: Unit| or_none(price.map(|price| figures::price(price, unit)));
+        let estimate = |estimate: Option<f64>, unit: Unit| {
+            or_none(estimate.map(|estimate| figures::estimate(estimate, unit)))
+        };
         let cells = [
             row.case.to_string(),
-            price(row.base, sides.base.unit),
-            price(row.other, sides.other.unit),
+            estimate(row.base, sides.base.unit),
+            estimate(row.other, sides.other.unit),
             or_none(sides.ratio(row).map(figures::ratio)),
             row.interval.map(|interval| figures::ratio_span(interval.low, interval.high)).unwrap_or_default(),
             row.verdict.to_string(),
@@ -270,7 +272,7 @@ fn rows_table(compared: &Compared) -> Table {
         let look = match row.verdict {
             Verdict::Slower | Verdict::Faster => Look::Coloured,
             Verdict::Same => Look::Plain,
-            Verdict::CannotTell => Look::Faint,
+            Verdict::Inconclusive => Look::Faint,
         };
         table.row(look, &cells, row.why.as_slice());
     }
@@ -284,10 +286,10 @@ fn only_text(where_from: &str, only: &[(Case, String)], width: usize) -> String 
     only.iter().map(line).collect()
 }
 
-fn tally(rows: &[Row]) -> String {
+fn counter(rows: &[Row]) -> String {
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let of = |verdict: Verdict| format!("{} {verdict}", count(verdict));
-    [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::CannotTell].map(of).join(", ")
+    [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(of).join(", ")
 }
 
 /// A comparison as programs get it; with several others the lists hold them all, each with its run.
@@ -318,14 +320,14 @@ struct Section<'a> {
 struct Heading<'a> {
     id: &'a RunId,
     label: Option<&'a Label>,
-    place: Place,
+    environment: Environment,
     started: &'a str,
 }
 
 #[derive(Serialize)]
 struct RowRecord<'a> {
     other_run: &'a RunId,
-    probe: &'a str,
+    benchmark: &'a str,
     params: &'a Params,
     unit: Option<Unit>,
     base: Option<f64>,
@@ -341,7 +343,7 @@ struct RowRecord<'a> {
 #[derive(Serialize)]
 struct OnlyRecord<'a> {
     other_run: &'a RunId,
-    probe: &'a str,
+    benchmark: &'a str,
     params: &'a Params,
     why: &'a str,
 }
@@ -390,7 +392,7 @@ fn traces_of<'a>(compared: &'a Compared<'a>) -> impl Iterator<Item = trace::blam
 
 impl<'a> Heading<'a> {
     fn of(run: &'a Run) -> Self {
-        Self { id: &run.id, label: run.label.as_ref(), place: run.place, started: &run.started }
+        Self { id: &run.id, label: run.label.as_ref(), environment: run.environment, started: &run.started }
     }
 }
 
@@ -398,7 +400,7 @@ impl<'a> RowRecord<'a> {
     fn all(compared: &'a Compared<'a>) -> impl Iterator<Item = Self> {
         compared.rows().map(|(row, sides)| Self {
             other_run: &compared.other.id,
-            probe: &row.case.probe,
+            benchmark: &row.case.benchmark,
             params: &row.case.params,
             unit: Some(sides.base.unit).filter(|unit| *unit == sides.other.unit),
             base: row.base,
@@ -407,7 +409,7 @@ impl<'a> RowRecord<'a> {
             ratio_low: row.interval.map(|interval| interval.low),
             ratio_high: row.interval.map(|interval| interval.high),
             verdict: row.verdict,
-            floor: row.floor,
+            floor: row.threshold,
             why: row.why.as_deref(),
         })
     }
@@ -416,7 +418,12 @@ impl<'a> RowRecord<'a> {
 impl<'a> OnlyRecord<'a> {
     fn all(compared: &'a Compared<'a>, only: &'a [(Case, String)]) -> impl Iterator<Item = Self> {
         let other_run = &compared.other.id;
-        only.iter().map(move |(case, why)| Self { other_run, probe: &case.probe, params: &case.params, why })
+        only.iter().map(move |(case, why)| Self {
+            other_run,
+            benchmark: &case.benchmark,
+            params: &case.params,
+            why,
+        })
     }
 }
 

@@ -206,7 +206,7 @@ fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
         return Err(Failure::input(format!(
             "nothing to decode in {}: no bytes, tables, registers or MSRs in a form that is known (`--as` with \
              `--help` has the forms)",
-            figures::count(dump.lines.total, "line", "lines")
+            figures::count(dump.lines.total, "line", "memory")
         )));
     }
     show(dump, &session, args)

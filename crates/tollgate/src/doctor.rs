@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tollgate_probes::bench::{Plan, interrupt};
-use tollgate_probes::{Extent, Selection, Size};
+use tollgate_engine::{Plan, interrupt};
+use tollgate_suites::{Extent, Size};
 
 use crate::args::{DoctorArgs, Format};
+use crate::estimates::{Estimates, GROUND};
 use crate::failure::{Failure, go_on};
 use crate::health::{self, Check, State};
-use crate::prices::{GROUND, Prices};
 use crate::table::{Look, Table, paragraph};
 use crate::{out, run};
 
@@ -23,18 +23,18 @@ struct Diagnosis {
     checks: Vec<Check>,
 }
 
-/// Examines the machine: its facts, and a short run of the probes that show emulation.
+/// Examines the machine: its facts, and a short run of the benchmarks that show emulation.
 ///
 /// # Errors
 /// When it is interrupted, or no process can be measured at all.
 pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
-    let telling = [GROUND, "gates/int80", "gates/vm-exit"].map(str::to_owned);
-    let selection = Selection::matching(&telling, Extent::Usual, Size::Small)
+    let telling = [GROUND, "entry/int80", "entry/vm-exit"].map(str::to_owned);
+    let selection = tollgate_suites::select(&telling, Extent::Usual, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     interrupt::install();
     let run = run::make(&selection, &Plan::within(LOOK), None, true)?;
     go_on()?;
-    let checks = health::checks(&run, &Prices::of(&run));
+    let checks = health::checks(&run, &Estimates::of(&run));
     let fit = checks.iter().all(|check| check.state != State::Poor);
     match args.format {
         Format::Json => out::print_json(&Diagnosis { fit, checks }),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tollgate_model::Run;
-use tollgate_report::export::{bmf, csv, openmetrics, row};
+use tollgate_view::export::{bmf, csv, openmetrics, row};
 
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::{Failure, plainly};

@@ -1,6 +1,6 @@
 //! The facts that the command itself looks at, by name: one place to look when one is called otherwise.
 
-use tollgate_model::{Environment, Fact, FactValue};
+use tollgate_model::{Fact, FactValue, Facts};
 
 /// Which clock the blocks were timed with: `tsc`, or the kernel's; its source says why.
 pub const CLOCK: &str = "run.clock";
@@ -13,44 +13,44 @@ pub const ISOLATION: &str = "run.isolation";
 
 /// The fact that says which machine it was, in the user's words.
 pub fn machine(name: &str) -> (String, Fact) {
-    (tollgate_report::export::place::MACHINE.to_owned(), Fact::known(name, "--machine"))
+    (tollgate_view::export::environment::MACHINE.to_owned(), Fact::known(name, "--machine"))
 }
 
 /// The text of a fact that is known and a text.
-pub fn text<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
-    environment.get(name)?.value()?.as_text()
+pub fn text<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
+    facts.get(name)?.value()?.as_text()
 }
 
 /// The figure of a fact that is known and a number.
-pub fn number(environment: &Environment, name: &str) -> Option<f64> {
-    environment.get(name)?.value()?.as_f64()
+pub fn number(facts: &Facts, name: &str) -> Option<f64> {
+    facts.get(name)?.value()?.as_f64()
 }
 
 /// The flag of a fact that is known and one.
-pub fn flag(environment: &Environment, name: &str) -> Option<bool> {
-    environment.get(name)?.value()?.as_flag()
+pub fn flag(facts: &Facts, name: &str) -> Option<bool> {
+    facts.get(name)?.value()?.as_flag()
 }
 
 /// Where a known fact comes from.
-pub fn source<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
-    match environment.get(name)? {
+pub fn source<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
+    match facts.get(name)? {
         Fact::Known { source, .. } => Some(source),
         Fact::Unknown { .. } => None,
     }
 }
 
 /// Whether blocks were timed with the time stamp counter, so that ticks are its cycles.
-pub fn clock_is_tsc(environment: &Environment) -> bool {
-    text(environment, CLOCK) == Some("tsc")
+pub fn clock_is_tsc(facts: &Facts) -> bool {
+    text(facts, CLOCK) == Some("tsc")
 }
 
 /// Whether QEMU's translator executes everything here: then no time is a price.
-pub fn emulated(environment: &Environment) -> bool {
+pub fn emulated(facts: &Facts) -> bool {
     const LAYER: &str = "QEMU TCG";
     const SIGNATURE: &str = "TCGTCGTCGTCG";
     let says_so = |item: &String| item == LAYER || item.contains(SIGNATURE);
     ["hypervisor.layers", "hypervisor.signatures"].iter().any(|name| {
-        let items = environment.get(*name).and_then(Fact::value);
+        let items = facts.get(*name).and_then(Fact::value);
         matches!(items, Some(FactValue::List(items)) if items.iter().any(says_so))
     })
 }

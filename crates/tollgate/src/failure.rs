@@ -3,9 +3,9 @@
 use std::io;
 use std::process::ExitCode;
 
+use tollgate_engine::interrupt;
 pub use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
-use tollgate_probes::bench::interrupt;
 
 use crate::say;
 

@@ -10,25 +10,25 @@ const DIGITS: i32 = 3;
 const MOST_DIGITS: i32 = 6;
 
 /// A price with its unit: `87.1 ns`, `1.85 µs`.
-pub fn price(value: f64, unit: Unit) -> String {
+pub fn estimate(value: f64, unit: Unit) -> String {
     let scale = Scale::of(value, unit);
     format!("{} {}", significant(value / scale.divisor, DIGITS), scale.name)
 }
 
 /// An amount of bytes: `5.61 GiB`.
 pub fn bytes(amount: f64) -> String {
-    price(amount, Unit::Bytes)
+    estimate(amount, Unit::Bytes)
 }
 
 /// A difference with its sign: `+12.3 ns`.
 pub fn difference(value: f64, unit: Unit) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };
-    format!("{sign}{}", price(value.abs(), unit))
+    format!("{sign}{}", estimate(value.abs(), unit))
 }
 
 /// An interval in the unit that its price is shown in: `86.9–87.3`.
-pub fn range(low: f64, high: f64, price: f64, unit: Unit) -> String {
-    let scale = Scale::of(price, unit);
+pub fn range(low: f64, high: f64, estimate: f64, unit: Unit) -> String {
+    let scale = Scale::of(estimate, unit);
     span(low / scale.divisor, high / scale.divisor)
 }
 
@@ -216,8 +216,8 @@ mod tests {
     }
 
     #[test]
-    fn prices_have_three_digits_and_a_unit_that_suits() {
-        let ns = |value| price(value, Unit::Nanoseconds);
+    fn estimates_have_three_digits_and_a_unit_that_suits() {
+        let ns = |value| estimate(value, Unit::Nanoseconds);
         assert_eq!(ns(0.3456), "0.346 ns");
         assert_eq!(ns(87.123), "87.1 ns");
         assert_eq!(ns(9.996), "10.0 ns");
@@ -230,9 +230,9 @@ mod tests {
         assert_eq!(ns(0.0), "0.0 ns");
         assert_eq!(ns(1.7e300), "1.70e291 s");
         assert_eq!(ns(1.5e-300), "1.50e-300 ns");
-        assert_eq!(price(1234.4, Unit::Cycles), "1234 cycles");
-        assert_eq!(price(18.25, Unit::NanosecondsPerLine), "18.2 ns/line");
-        assert_eq!(price(77820.0, Unit::Bytes), "76.0 KiB");
+        assert_eq!(estimate(1234.4, Unit::Cycles), "1234 cycles");
+        assert_eq!(estimate(18.25, Unit::NanosecondsPerLine), "18.2 ns/line");
+        assert_eq!(estimate(77820.0, Unit::Bytes), "76.0 KiB");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! `doctor` shows every check, a run's warnings are those that came out poor.
 
 use serde::Serialize;
-use tollgate_model::{Environment, Fact, FactValue, Run, Unknown};
+use tollgate_model::{Fact, FactValue, Facts, Run, Unknown};
 
-use crate::prices::{GROUND, Prices};
+use crate::estimates::{Estimates, GROUND};
 use crate::{facts, figures};
 
 /// One thing that was looked at.
@@ -30,7 +30,7 @@ pub enum State {
     Good,
     /// It costs some precision, or is part of the prices.
     Fair,
-    /// Prices are not to be trusted before it is dealt with.
+    /// Estimates are not to be trusted before it is dealt with.
     Poor,
     /// This place has no such thing.
     Absent,
@@ -68,42 +68,42 @@ const NESTED_EXIT: f64 = 1000.0;
 const TICKS: f64 = 100.0;
 
 /// Every check, in the order in which they are best read.
-pub fn checks(run: &Run, prices: &Prices) -> Vec<Check> {
+pub fn checks(run: &Run, estimates: &Estimates) -> Vec<Check> {
     let mut checks = of_moment(run);
-    checks.extend(of_place(run, prices));
+    checks.extend(of_place(run, estimates));
     checks
 }
 
 /// What disturbs while it is measured, and can be otherwise in a minute.
 pub fn of_moment(run: &Run) -> Vec<Check> {
-    let environment = &run.environment;
+    let facts = &run.facts;
     vec![
-        processors(environment),
-        pinning(environment),
-        load(environment),
-        pressure(environment),
-        throttling(environment),
+        processors(facts),
+        pinning(facts),
+        load(facts),
+        pressure(facts),
+        throttling(facts),
         steal(run),
-        clock(environment),
-        tracer(environment),
+        clock(facts),
+        tracer(facts),
     ]
 }
 
 /// What the place is like: part of its prices, whoever measures them.
-fn of_place(run: &Run, prices: &Prices) -> Vec<Check> {
-    let environment = &run.environment;
+fn of_place(run: &Run, estimates: &Estimates) -> Vec<Check> {
+    let facts = &run.facts;
     vec![
-        clocksource(environment),
-        governor(environment),
-        boost(environment),
-        siblings(environment),
-        isolation(environment),
-        hypervisor(environment),
-        nesting(environment),
-        traps(prices),
-        exits(prices),
-        filters(environment),
-        privilege(environment),
+        clocksource(facts),
+        governor(facts),
+        boost(facts),
+        siblings(facts),
+        isolation(facts),
+        hypervisor(facts),
+        nesting(facts),
+        traps(estimates),
+        exits(estimates),
+        filters(facts),
+        privilege(facts),
     ]
 }
 
@@ -133,13 +133,8 @@ impl Check {
     }
 
     /// Judges a known value; what is not known is passed on with its reason.
-    fn of(
-        name: &'static str,
-        environment: &Environment,
-        fact: &str,
-        judge: impl FnOnce(&FactValue) -> Self,
-    ) -> Self {
-        match environment.get(fact) {
+    fn of(name: &'static str, facts: &Facts, fact: &str, judge: impl FnOnce(&FactValue) -> Self) -> Self {
+        match facts.get(fact) {
             None => Self::new(name, State::Unreadable, format!("{fact} was not recorded")),
             Some(Fact::Known { value, .. }) => judge(value),
             Some(Fact::Unknown { why: Unknown::Absent(why) }) => Self::new(name, State::Absent, why.clone()),
@@ -153,22 +148,17 @@ impl Check {
     }
 
     /// [`Check::of`] a number.
-    fn of_number(
-        name: &'static str,
-        environment: &Environment,
-        fact: &str,
-        judge: impl FnOnce(f64) -> Self,
-    ) -> Self {
-        Self::of(name, environment, fact, |value| match value.as_f64() {
+    fn of_number(name: &'static str, facts: &Facts, fact: &str, judge: impl FnOnce(f64) -> Self) -> Self {
+        Self::of(name, facts, fact, |value| match value.as_f64() {
             Some(number) => judge(number),
             None => Self::new(name, State::Unreadable, format!("{fact} is not a number")),
         })
     }
 }
 
-fn processors(environment: &Environment) -> Check {
+fn processors(facts: &Facts) -> Check {
     const NAME: &str = "processors";
-    Check::of_number(NAME, environment, "cpu.allowed", |allowed| match allowed {
+    Check::of_number(NAME, facts, "cpu.allowed", |allowed| match allowed {
         one if one < 2.0 => {
             Check::poor(NAME, "only one processor is allowed, and everything else runs there too")
                 .remedy("Allow a second one (taskset, cpuset, the virtual machine's size).")
@@ -177,23 +167,21 @@ fn processors(environment: &Environment) -> Check {
     })
 }
 
-fn pinning(environment: &Environment) -> Check {
+fn pinning(facts: &Facts) -> Check {
     const NAME: &str = "pinning";
-    Check::of_number(NAME, environment, facts::CPU, |cpu| {
-        Check::good(NAME, format!("stays on processor {cpu}"))
-    })
+    Check::of_number(NAME, facts, facts::CPU, |cpu| Check::good(NAME, format!("stays on processor {cpu}")))
 }
 
-fn load(environment: &Environment) -> Check {
+fn load(facts: &Facts) -> Check {
     const NAME: &str = "load";
-    Check::of_number(NAME, environment, "load.before", |load| {
-        let processors = online(environment);
+    Check::of_number(NAME, facts, "load.before", |load| {
+        let processors = online(facts);
         let found = match processors {
             Some(processors) => format!("{load:.2} tasks on average, processors {processors}"),
             None => format!("{load:.2} tasks on average"),
         };
         // The average remembers for minutes, also our own last run: what counts is whether anything runs now.
-        let others = facts::number(environment, "running.before").is_none_or(|running| running > 1.0);
+        let others = facts::number(facts, "running.before").is_none_or(|running| running > 1.0);
         match others && load > BUSY * processors.unwrap_or(1.0) {
             false => Check::good(NAME, found),
             true => Check::poor(NAME, found).remedy("Stop what else runs, and wait a minute."),
@@ -202,13 +190,13 @@ fn load(environment: &Environment) -> Check {
 }
 
 /// How many processors there are; where that is hidden, those that are allowed are some of them.
-fn online(environment: &Environment) -> Option<f64> {
-    facts::number(environment, "cpu.online").or_else(|| facts::number(environment, "cpu.allowed"))
+fn online(facts: &Facts) -> Option<f64> {
+    facts::number(facts, "cpu.online").or_else(|| facts::number(facts, "cpu.allowed"))
 }
 
-fn pressure(environment: &Environment) -> Check {
+fn pressure(facts: &Facts) -> Check {
     const NAME: &str = "pressure";
-    Check::of_number(NAME, environment, "pressure.cpu.before", |percent| {
+    Check::of_number(NAME, facts, "pressure.cpu.before", |percent| {
         let found = format!("some task waited for a processor {percent:.1} % of the last ten seconds");
         match percent > PRESSED {
             false => Check::good(NAME, found),
@@ -218,24 +206,22 @@ fn pressure(environment: &Environment) -> Check {
     })
 }
 
-fn throttling(environment: &Environment) -> Check {
+fn throttling(facts: &Facts) -> Check {
     const NAME: &str = "quota";
-    match grown(environment, "throttled") {
+    match grown(facts, "throttled") {
         Some(times) if times > 0.0 => {
             Check::poor(NAME, format!("the control group used up its processor time {times} times meanwhile"))
                 .remedy("Raise the group's cpu.max (docker run --cpus).")
         }
-        _ => Check::of_number(NAME, environment, "throttled.after", |_| {
-            Check::good(NAME, "not used up meanwhile")
-        }),
+        _ => Check::of_number(NAME, facts, "throttled.after", |_| Check::good(NAME, "not used up meanwhile")),
     }
 }
 
 fn steal(run: &Run) -> Check {
     const NAME: &str = "steal";
-    let environment = &run.environment;
-    let stolen = grown(environment, "steal").zip(processor_ticks(run));
-    Check::of_number(NAME, environment, "steal.after", |_| match stolen {
+    let facts = &run.facts;
+    let stolen = grown(facts, "steal").zip(processor_ticks(run));
+    Check::of_number(NAME, facts, "steal.after", |_| match stolen {
         None => Check::new(NAME, State::Unreadable, "steal was not recorded before and after"),
         Some((ticks, all)) => {
             let share = ticks / all;
@@ -254,22 +240,22 @@ fn steal(run: &Run) -> Check {
 fn processor_ticks(run: &Run) -> Option<f64> {
     let time = |text: &str| humantime::parse_rfc3339(text).ok();
     let seconds = time(&run.finished)?.duration_since(time(&run.started)?).ok()?.as_secs_f64();
-    Some(seconds.max(1.0) * TICKS * online(&run.environment)?.max(1.0))
+    Some(seconds.max(1.0) * TICKS * online(&run.facts)?.max(1.0))
 }
 
 /// How far a count went up during a run.
-fn grown(environment: &Environment, count: &str) -> Option<f64> {
-    let at = |when: &str| facts::number(environment, &format!("{count}.{when}"));
+fn grown(facts: &Facts, count: &str) -> Option<f64> {
+    let at = |when: &str| facts::number(facts, &format!("{count}.{when}"));
     Some(at("after")? - at("before")?)
 }
 
-fn clock(environment: &Environment) -> Check {
+fn clock(facts: &Facts) -> Check {
     const NAME: &str = "clock";
-    let source = facts::source(environment, facts::CLOCK).unwrap_or_default().to_owned();
-    Check::of(NAME, environment, facts::CLOCK, |_| match facts::clock_is_tsc(environment) {
+    let source = facts::source(facts, facts::CLOCK).unwrap_or_default().to_owned();
+    Check::of(NAME, facts, facts::CLOCK, |_| match facts::clock_is_tsc(facts) {
         false => Check::poor(NAME, format!("the kernel's clock; {source}"))
             .remedy("Small prices are told less finely; measure where the TSC can be read."),
-        true if facts::flag(environment, "hypervisor.present") == Some(true) => {
+        true if facts::flag(facts, "hypervisor.present") == Some(true) => {
             Check::fair(NAME, format!("a virtual TSC ({source}): the hypervisor may scale or shift it"))
                 .remedy("Do not let the virtual machine be moved while it is measured.")
         }
@@ -277,10 +263,10 @@ fn clock(environment: &Environment) -> Check {
     })
 }
 
-fn clocksource(environment: &Environment) -> Check {
+fn clocksource(facts: &Facts) -> Check {
     const NAME: &str = "clocksource";
     const IN_USER_MODE: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "pvclock"];
-    Check::of(NAME, environment, "clocksource.current", |source| {
+    Check::of(NAME, facts, "clocksource.current", |source| {
         match source.as_text().is_some_and(|source| IN_USER_MODE.contains(&source)) {
             true => Check::good(NAME, source.to_string()),
             false => Check::fair(NAME, format!("{source}: every reading of a clock enters the kernel"))
@@ -290,9 +276,9 @@ fn clocksource(environment: &Environment) -> Check {
     })
 }
 
-fn governor(environment: &Environment) -> Check {
+fn governor(facts: &Facts) -> Check {
     const NAME: &str = "governor";
-    Check::of(NAME, environment, "power.governor", |governor| match governor.as_text() {
+    Check::of(NAME, facts, "power.governor", |governor| match governor.as_text() {
         Some("performance") => Check::good(NAME, "performance"),
         _ => Check::fair(NAME, format!("{governor}: the frequency follows the load"))
             .remedy("Take the governor performance.")
@@ -300,11 +286,11 @@ fn governor(environment: &Environment) -> Check {
     })
 }
 
-fn boost(environment: &Environment) -> Check {
+fn boost(facts: &Facts) -> Check {
     const NAME: &str = "turbo";
     const SWITCH: &str =
         "Root can: write 0 to cpufreq/boost, or 1 to intel_pstate/no_turbo, in /sys/devices/system/cpu.";
-    Check::of(NAME, environment, "power.boost", |boost| match boost.as_flag() {
+    Check::of(NAME, facts, "power.boost", |boost| match boost.as_flag() {
         Some(false) => Check::good(NAME, "off"),
         _ => Check::fair(NAME, "on: the frequency depends on heat and on the other cores")
             .remedy("Switch it off while comparing.")
@@ -312,9 +298,9 @@ fn boost(environment: &Environment) -> Check {
     })
 }
 
-fn siblings(environment: &Environment) -> Check {
+fn siblings(facts: &Facts) -> Check {
     const NAME: &str = "smt";
-    Check::of(NAME, environment, "cpu.smt_active", |active| match active.as_flag() {
+    Check::of(NAME, facts, "cpu.smt_active", |active| match active.as_flag() {
         Some(false) => Check::good(NAME, "no processors share a core"),
         _ => Check::fair(NAME, "processors share cores: a busy sibling slows what is measured")
             .remedy("Keep the sibling of the processor that is measured idle; cpu.siblings names it.")
@@ -322,9 +308,9 @@ fn siblings(environment: &Environment) -> Check {
     })
 }
 
-fn isolation(environment: &Environment) -> Check {
+fn isolation(facts: &Facts) -> Check {
     const NAME: &str = "isolation";
-    Check::of(NAME, environment, "cpu.isolated", |isolated| match isolated.as_text() {
+    Check::of(NAME, facts, "cpu.isolated", |isolated| match isolated.as_text() {
         Some("" | "none") | None => Check::fair(NAME, "the scheduler leaves no processor alone")
             .remedy("Start the kernel with isolcpus=N nohz_full=N and measure with --cpu N.")
             .root("Root can change the kernel's command line."),
@@ -334,25 +320,25 @@ fn isolation(environment: &Environment) -> Check {
     })
 }
 
-fn hypervisor(environment: &Environment) -> Check {
+fn hypervisor(facts: &Facts) -> Check {
     const NAME: &str = "hypervisor";
-    if facts::emulated(environment) {
+    if facts::emulated(facts) {
         return Check::poor(
             NAME,
             "QEMU TCG emulates this processor: its times are the emulator's, not prices",
         )
         .remedy("Measure under KVM or on the machine itself.");
     }
-    Check::of(NAME, environment, "hypervisor.layers", |layers| match layers {
+    Check::of(NAME, facts, "hypervisor.layers", |layers| match layers {
         FactValue::List(layers) if layers.is_empty() => Check::good(NAME, "none that shows itself"),
         layers => Check::fair(NAME, format!("{layers}: what it intercepts costs an exit"))
             .remedy("It is part of every price here; compare with a run made outside."),
     })
 }
 
-fn nesting(environment: &Environment) -> Check {
+fn nesting(facts: &Facts) -> Check {
     const NAME: &str = "nesting";
-    Check::of(NAME, environment, "hypervisor.nesting", |hints| match hints {
+    Check::of(NAME, facts, "hypervisor.nesting", |hints| match hints {
         FactValue::List(hints) if hints.is_empty() => {
             Check::good(NAME, "no hint of a hypervisor in a virtual machine")
         }
@@ -361,30 +347,33 @@ fn nesting(environment: &Environment) -> Check {
     })
 }
 
-fn traps(prices: &Prices) -> Check {
+fn traps(estimates: &Estimates) -> Check {
     const NAME: &str = "traps";
-    let multiple =
-        prices.measured().find(|(case, _)| case.probe == "gates/int80").and_then(|(_, int80)| int80.multiple);
+    let multiple = estimates
+        .measured()
+        .find(|(case, _)| case.benchmark == "entry/int80")
+        .and_then(|(_, int80)| int80.multiple);
     match multiple {
-        None => Check::new(NAME, State::Absent, reason(prices, "gates/int80")),
+        None => Check::new(NAME, State::Absent, reason(estimates, "entry/int80")),
         Some(multiple) if multiple > EMULATED_TRAP => Check::poor(
             NAME,
             format!("int 0x80 costs {} system calls: software delivers interrupts here", figures::significant(multiple, 2)),
         )
-        .remedy("Prices of traps and interrupts are this hypervisor's, not the processor's; compare them only with such."),
+        .remedy("Estimates of traps and interrupts are this hypervisor's, not the processor's; compare them only with such."),
         Some(multiple) => {
             Check::good(NAME, format!("int 0x80 costs {} system calls", figures::significant(multiple, 2)))
         }
     }
 }
 
-fn exits(prices: &Prices) -> Check {
+fn exits(estimates: &Estimates) -> Check {
     const NAME: &str = "exits";
-    match prices.measured().find(|(case, _)| case.probe == "gates/vm-exit") {
-        None => Check::new(NAME, State::Absent, reason(prices, "gates/vm-exit")),
+    match estimates.measured().find(|(case, _)| case.benchmark == "entry/vm-exit") {
+        None => Check::new(NAME, State::Absent, reason(estimates, "entry/vm-exit")),
         Some((_, exit)) => {
-            let found = format!("cpuid takes {}", figures::price(exit.price.median, exit.measured.unit));
-            match exit.price.median > NESTED_EXIT {
+            let found =
+                format!("cpuid takes {}", figures::estimate(exit.estimate.median, exit.measured.unit));
+            match exit.estimate.median > NESTED_EXIT {
                 false => Check::good(NAME, found),
                 true => {
                     Check::poor(NAME, format!("{found}: it is emulated, or handed on by a nested hypervisor"))
@@ -395,14 +384,16 @@ fn exits(prices: &Prices) -> Check {
     }
 }
 
-/// Why a probe has no price.
-fn reason(prices: &Prices, probe: &str) -> String {
-    prices.reason(probe).map_or_else(|| format!("{probe} and {GROUND} were not measured"), str::to_owned)
+/// Why a benchmark has no price.
+fn reason(estimates: &Estimates, benchmark: &str) -> String {
+    estimates
+        .reason(benchmark)
+        .map_or_else(|| format!("{benchmark} and {GROUND} were not measured"), str::to_owned)
 }
 
-fn tracer(environment: &Environment) -> Check {
+fn tracer(facts: &Facts) -> Check {
     const NAME: &str = "tracer";
-    Check::of_number(NAME, environment, "process.tracer", |tracer| match tracer {
+    Check::of_number(NAME, facts, "process.tracer", |tracer| match tracer {
         0.0 => Check::good(NAME, "nobody traces this process"),
         tracer => {
             Check::poor(NAME, format!("process {tracer} traces this one and may stop each system call"))
@@ -411,12 +402,12 @@ fn tracer(environment: &Environment) -> Check {
     })
 }
 
-fn filters(environment: &Environment) -> Check {
+fn filters(facts: &Facts) -> Check {
     const NAME: &str = "seccomp";
-    Check::of(NAME, environment, "seccomp.mode", |mode| match mode.as_text() {
+    Check::of(NAME, facts, "seccomp.mode", |mode| match mode.as_text() {
         Some("disabled") => Check::good(NAME, "system calls are not filtered"),
         _ => {
-            let filters = environment.get("seccomp.filters").and_then(Fact::value);
+            let filters = facts.get("seccomp.filters").and_then(Fact::value);
             let count = filters.map(|filters| format!(", {filters} of them")).unwrap_or_default();
             Check::fair(NAME, format!("system calls run filters{count}: part of every crossing's price"))
                 .remedy("Measure outside of the container or sandbox as well, and compare.")
@@ -425,13 +416,12 @@ fn filters(environment: &Environment) -> Check {
 }
 
 /// Facts that may not be seen: what root would add.
-fn privilege(environment: &Environment) -> Check {
+fn privilege(facts: &Facts) -> Check {
     const NAME: &str = "privilege";
     let is_refused = |fact: &Fact| matches!(fact, Fact::Unknown { why: Unknown::Refused(_) });
     let refused: Vec<&str> =
-        environment.iter().filter(|(_, fact)| is_refused(fact)).map(|(name, _)| name.as_str()).collect();
-    let is_root =
-        environment.get("process.user").and_then(Fact::value).is_some_and(|user| user.to_string() == "0");
+        facts.iter().filter(|(_, fact)| is_refused(fact)).map(|(name, _)| name.as_str()).collect();
+    let is_root = facts.get("process.user").and_then(Fact::value).is_some_and(|user| user.to_string() == "0");
     match refused.as_slice() {
         [] => Check::good(NAME, "no fact was refused"),
         names if is_root => Check::fair(NAME, format!("refused even to root: {}", names.join(", "))),
@@ -443,7 +433,7 @@ fn privilege(environment: &Environment) -> Check {
 mod tests {
     use super::*;
 
-    fn with(facts: &[(&str, Fact)]) -> Environment {
+    fn with(facts: &[(&str, Fact)]) -> Facts {
         facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone())).collect()
     }
 
@@ -456,8 +446,8 @@ mod tests {
         assert_eq!((state(0.9), state(1.1)), (State::Good, State::Poor));
     }
 
-    fn load_of(environment: &Environment) -> State {
-        load(environment).state
+    fn load_of(facts: &Facts) -> State {
+        load(facts).state
     }
 
     #[test]
@@ -469,7 +459,7 @@ mod tests {
         assert_eq!((refused.state, refused.root.is_some()), (State::Refused, true));
         assert_eq!(state(Fact::known("performance", "test")).state, State::Good);
         assert_eq!(state(Fact::known("powersave", "test")).state, State::Fair);
-        assert_eq!(governor(&Environment::new()).state, State::Unreadable);
+        assert_eq!(governor(&Facts::new()).state, State::Unreadable);
     }
 
     #[test]
@@ -502,10 +492,10 @@ mod tests {
             tool: tollgate_model::run::Tool { name: "tollgate".into(), version: "0".into() },
             id: "one".parse().expect("an id"),
             label: None,
-            place: tollgate_model::Place::Vm,
+            environment: tollgate_model::Environment::Vm,
             started: "2026-11-21T01:54:27Z".into(),
             finished: "2026-11-21T01:54:37Z".into(),
-            environment: with(&[
+            facts: with(&[
                 ("cpu.online", Fact::known(2_i64, "test")),
                 ("steal.before", Fact::known(100_i64, "test")),
                 ("steal.after", Fact::known(100 + stolen, "test")),

@@ -2,8 +2,8 @@
 
 mod chosen;
 mod document;
+mod entry;
 mod explain;
-mod gates;
 mod kept;
 mod words;
 
@@ -12,10 +12,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
+use tollgate_engine::interrupt;
 use tollgate_lab::guest::{Command, Image, Parameters, Serial};
 use tollgate_lab::{EngineChoice, LabError, Results};
 use tollgate_model::Run;
-use tollgate_probes::bench::interrupt;
 use tollgate_x86::Vendor;
 
 use crate::args::{Format, LabArgs, Maker, On};
@@ -61,7 +61,7 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     let results = results.map_err(|error| refused(&error))?;
     let run = kept::document(&results, began, args.label.clone())?;
     go_on()?;
-    keep(&results, gates::shares(&results), &run, &destination, args)
+    keep(&results, entry::shares(&results), &run, &destination, args)
 }
 
 fn keep(

@@ -3,34 +3,36 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tollgate_engine::Timed;
 use tollgate_model::bounded::{self, Bounded};
 use tollgate_model::measurement::pairs;
 use tollgate_model::run::{ReadError, SCHEMA};
 use tollgate_model::text::shorten;
-use tollgate_model::{Label, Params, Place, Reach, RunId, Unit, own};
-use tollgate_probes::bench::Timed;
-use tollgate_probes::{Extent, Probe, SUITES, Selection, Size};
+use tollgate_model::{Environment, Label, Params, Reach, RunId, Unit, own};
+use tollgate_suites::{Benchmark, Extent, SUITES, Size};
 
 use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
 use crate::table::{Look, Table, heading, paragraph};
 use crate::{out, say, store};
 
-/// Shows the probes that match, or the kept runs.
+/// Shows the benchmarks that match, or the kept runs.
 ///
 /// # Errors
 /// A pattern that matches nothing; a directory that cannot be read.
 pub fn list(args: &ListArgs) -> Result<(), Failure> {
     match args.runs {
         true => list_runs(args.format),
-        false => list_probes(&args.pattern, args.format),
+        false => list_benchmarks(&args.pattern, args.format),
     }
 }
 
 #[derive(Serialize)]
-struct ProbeRecord {
+struct BenchmarkRecord {
     name: &'static str,
     suite: &'static str,
     operation: &'static str,
@@ -46,46 +48,49 @@ struct ProbeRecord {
     /// What a share of the operations is counted for.
     share: Option<&'static str>,
     /// What else is counted.
-    tallies: &'static [&'static str],
-    /// One object a case; a probe without parameters has one case, an empty object.
+    counters: &'static [&'static str],
+    /// One object a case; a benchmark without parameters has one case, an empty object.
     params: Vec<Params>,
     /// The cases that --thorough adds.
     thorough_params: Vec<Params>,
-    against: Option<&'static str>,
-    /// What is different in the case of the same probe that the others are held against.
+    baseline: Option<&'static str>,
+    /// What is different in the case of the same benchmark that the others are held against.
     over: Option<Params>,
 }
 
 #[derive(Serialize)]
-struct Probes {
-    probes: Vec<ProbeRecord>,
+struct Benchmarks {
+    benchmarks: Vec<BenchmarkRecord>,
 }
 
-fn list_probes(patterns: &[String], format: Format) -> Result<(), Failure> {
+fn list_benchmarks(patterns: &[String], format: Format) -> Result<(), Failure> {
     // Also what is only measured where it is asked for.
     let everything = ["*".to_owned()];
     let patterns = if patterns.is_empty() { &everything } else { patterns };
-    let selection = Selection::matching(patterns, Extent::Usual, Size::Small)
+    let selection = tollgate_suites::select(patterns, Extent::Usual, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
-    let chosen: HashSet<String> = selection.cases().map(|case| case.probe).collect();
-    let is_chosen = |probe: &&&'static Probe| chosen.contains(probe.name);
+    let chosen: HashSet<String> = selection.cases().map(|case| case.benchmark).collect();
+    let is_chosen = |benchmark: &&&'static Benchmark| chosen.contains(benchmark.name);
     match format {
         Format::Json => {
-            let probes = SUITES.iter().flat_map(|suite| suite.probes.iter().filter(is_chosen));
-            out::print_json(&Probes { probes: probes.map(|probe| ProbeRecord::of(probe)).collect() })
+            let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().filter(is_chosen));
+            out::print_json(&Benchmarks {
+                benchmarks: benchmarks.map(|benchmark| BenchmarkRecord::of(benchmark)).collect(),
+            })
         }
         Format::Table => {
             let width = out::width();
             let mut text = String::new();
             for suite in SUITES {
-                let probes: Vec<&'static Probe> = suite.probes.iter().filter(is_chosen).copied().collect();
-                if probes.is_empty() {
+                let benchmarks: Vec<&'static Benchmark> =
+                    suite.benchmarks.iter().filter(is_chosen).copied().collect();
+                if benchmarks.is_empty() {
                     continue;
                 }
                 text.push_str(&heading(&format!("{}: {}", suite.name, suite.about), width));
-                for probe in probes {
-                    text.push_str(&format!("  {}\n", probe.name));
-                    text.push_str(&paragraph(&about(probe), width, "      "));
+                for benchmark in benchmarks {
+                    text.push_str(&format!("  {}\n", benchmark.name));
+                    text.push_str(&paragraph(&about(benchmark), width, "      "));
                 }
             }
             out::print(&text)
@@ -93,40 +98,40 @@ fn list_probes(patterns: &[String], format: Format) -> Result<(), Failure> {
     }
 }
 
-/// What a probe prices, with what, in which cases, and against what.
-fn about(probe: &Probe) -> String {
-    let mut about = probe.operation.to_owned();
-    if let Some(instruction) = instruction(probe) {
+/// What a benchmark prices, with what, in which cases, and against what.
+fn about(benchmark: &Benchmark) -> String {
+    let mut about = benchmark.operation.to_owned();
+    if let Some(instruction) = instruction(benchmark) {
         about.push_str(&format!(" Instruction: {instruction}."));
     }
-    if let Some(interface) = interface(probe) {
+    if let Some(interface) = interface(benchmark) {
         about.push_str(&format!(" Through {interface}."));
     }
-    if let Some(counts) = probe.counts {
+    if let Some(counts) = benchmark.counts {
         about.push_str(&format!(" Counted: {counts}."));
     }
-    if let Some(share) = probe.share {
+    if let Some(share) = benchmark.share {
         about.push_str(&format!(" Counted for one in {} operations: {}.", share.one_of, share.what));
     }
-    if !probe.tallies.is_empty() {
-        about.push_str(&format!(" Also counted: {}.", probe.tallies.join(", ")));
+    if !benchmark.counters.is_empty() {
+        about.push_str(&format!(" Also counted: {}.", benchmark.counters.join(", ")));
     }
-    about.push_str(&format!(" Crosses {}.", Reach::Boundaries(probe.crosses)));
-    about.push_str(&in_words(" Cases: ", &(probe.cases)()));
-    about.push_str(&in_words(" With --thorough also: ", &(probe.more)()));
-    if let Some(against) = probe.against {
-        about.push_str(&format!(" Held against {against}."));
+    about.push_str(&format!(" Crosses {}.", Reach::Boundaries(benchmark.crosses)));
+    about.push_str(&in_words(" Cases: ", &(benchmark.cases)()));
+    about.push_str(&in_words(" With --thorough also: ", &(benchmark.more)()));
+    if let Some(baseline) = benchmark.baseline {
+        about.push_str(&format!(" Held against {baseline}."));
     }
-    if let Some(over) = over(probe) {
+    if let Some(over) = over(benchmark) {
         about.push_str(&format!(" Held against {}.", pairs(&over)));
     }
     about
 }
 
-/// What is different in the case that the others of a probe are held against.
-fn over(probe: &Probe) -> Option<Params> {
-    (probe.cases)().iter().find_map(|params| {
-        let mut over = (probe.over)(params)?;
+/// What is different in the case that the others of a benchmark are held against.
+fn over(benchmark: &Benchmark) -> Option<Params> {
+    (benchmark.cases)().iter().find_map(|params| {
+        let mut over = (benchmark.over)(params)?;
         over.retain(|name, value| params.get(name) != Some(value));
         (!over.is_empty()).then_some(over)
     })
@@ -162,10 +167,10 @@ fn enumerated(values: &[String]) -> String {
 }
 
 /// The instructions of its cases, each once.
-fn instruction(probe: &Probe) -> Option<String> {
+fn instruction(benchmark: &Benchmark) -> Option<String> {
     let mut names = Vec::new();
-    for params in (probe.cases)() {
-        match (probe.timed)(&params) {
+    for params in (benchmark.cases)() {
+        match (benchmark.timed)(&params) {
             Timed::Loop { instruction, .. } | Timed::Together { instruction, .. }
                 if !names.contains(&instruction) =>
             {
@@ -178,10 +183,10 @@ fn instruction(probe: &Probe) -> Option<String> {
 }
 
 /// What its cases call, each once.
-fn interface(probe: &Probe) -> Option<String> {
+fn interface(benchmark: &Benchmark) -> Option<String> {
     let mut names = Vec::new();
-    for params in (probe.cases)() {
-        match (probe.timed)(&params) {
+    for params in (benchmark.cases)() {
+        match (benchmark.timed)(&params) {
             Timed::Whole(interface) if !names.contains(&interface) => names.push(interface),
             Timed::Loop { .. } | Timed::Together { .. } | Timed::Whole(_) => {}
         }
@@ -189,23 +194,23 @@ fn interface(probe: &Probe) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-impl ProbeRecord {
-    fn of(probe: &'static Probe) -> Self {
+impl BenchmarkRecord {
+    fn of(benchmark: &'static Benchmark) -> Self {
         Self {
-            name: probe.name,
-            suite: probe.suite(),
-            operation: probe.operation,
-            crosses: probe.crosses.iter().map(|boundary| boundary.name()).collect(),
-            instruction: instruction(probe),
-            interface: interface(probe),
-            unit: probe.unit,
-            counts: probe.counts,
-            share: probe.share.map(|share| share.what),
-            tallies: probe.tallies,
-            params: (probe.cases)(),
-            thorough_params: (probe.more)(),
-            against: probe.against,
-            over: over(probe),
+            name: benchmark.name,
+            suite: benchmark.suite(),
+            operation: benchmark.operation,
+            crosses: benchmark.crosses.iter().map(|boundary| boundary.name()).collect(),
+            instruction: instruction(benchmark),
+            interface: interface(benchmark),
+            unit: benchmark.unit,
+            counts: benchmark.counts,
+            share: benchmark.share.map(|share| share.what),
+            counters: benchmark.counters,
+            params: (benchmark.cases)(),
+            thorough_params: (benchmark.more)(),
+            baseline: benchmark.baseline,
+            over: over(benchmark),
         }
     }
 }
@@ -219,7 +224,7 @@ struct Runs {
 struct RunRecord {
     id: RunId,
     label: Option<Label>,
-    place: Option<Place>,
+    environment: Option<Environment>,
     started: Option<String>,
     rows: Option<usize>,
     path: String,
@@ -233,15 +238,29 @@ struct Outline {
     schema: u64,
     id: RunId,
     label: Option<Label>,
-    place: Place,
+    environment: Environment,
     started: String,
     #[serde(deserialize_with = "bounded::measurements")]
     measurements: Vec<OutlineRow>,
 }
 
+/// Of a document of another schema nothing else is known.
+#[derive(Deserialize)]
+struct SchemaOnly {
+    schema: u64,
+}
+
+/// Some fields of a document.
+fn part<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let file =
+        File::open(path).map_err(|error| format!("cannot be read: {}", crate::failure::plainly(&error)))?;
+    serde_json::from_reader(BufReader::new(Bounded::new(file)))
+        .map_err(|error| format!("is not a run document: {}", shorten(&error.to_string())))
+}
+
 #[derive(Deserialize)]
 struct OutlineRow {
-    probe: String,
+    benchmark: String,
 }
 
 fn list_runs(format: Format) -> Result<(), Failure> {
@@ -253,14 +272,17 @@ fn list_runs(format: Format) -> Result<(), Failure> {
             Ok(())
         }
         Format::Table => {
-            let mut table = Table::new(&["run", "label", "place", "started", "rows"])
-                .with_words(&["label", "place", "started"]);
+            let mut table = Table::new(&["run", "label", "environment", "started", "rows"]).with_words(&[
+                "label",
+                "environment",
+                "started",
+            ]);
             for run in &runs {
                 let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
                 let cells = [
                     run.id.to_string(),
                     or_none(run.label.as_ref().map(ToString::to_string)),
-                    or_none(run.place.map(|place| place.to_string())),
+                    or_none(run.environment.map(|environment| environment.to_string())),
                     or_none(run.started.clone()),
                     or_none(run.rows.map(|rows| rows.to_string())),
                 ];
@@ -277,14 +299,15 @@ fn list_runs(format: Format) -> Result<(), Failure> {
 
 impl RunRecord {
     fn of(entry: store::Entry) -> Self {
-        let outline = File::open(&entry.path)
-            .map_err(|error| format!("cannot be read: {}", crate::failure::plainly(&error)))
-            .and_then(|file| {
-                serde_json::from_reader::<_, Outline>(BufReader::new(Bounded::new(file)))
-                    .map_err(|error| format!("is not a run document: {}", shorten(&error.to_string())))
+        let outline = part::<Outline>(&entry.path)
+            .map_err(|error| match part::<SchemaOnly>(&entry.path) {
+                Ok(SchemaOnly { schema }) if schema != u64::from(SCHEMA) => {
+                    ReadError::Schema { found: schema }.to_string()
+                }
+                _ => error,
             })
             .and_then(|outline| match outline.schema {
-                found if found > u64::from(SCHEMA) => Err(ReadError::NewerSchema { found }.to_string()),
+                found if found != u64::from(SCHEMA) => Err(ReadError::Schema { found }.to_string()),
                 _ if outline.id != entry.id => Err(store::another_run(&outline.id)),
                 _ => Ok(outline),
             });
@@ -293,7 +316,7 @@ impl RunRecord {
             Err(fault) => Self {
                 id: entry.id,
                 label: None,
-                place: None,
+                environment: None,
                 started: None,
                 rows: None,
                 path,
@@ -301,11 +324,11 @@ impl RunRecord {
             },
             Ok(outline) => {
                 let rows =
-                    outline.measurements.iter().filter(|row| !row.probe.starts_with(own::SUITE)).count();
+                    outline.measurements.iter().filter(|row| !row.benchmark.starts_with(own::SUITE)).count();
                 Self {
                     id: entry.id,
                     label: outline.label,
-                    place: Some(outline.place),
+                    environment: Some(outline.environment),
                     started: Some(outline.started),
                     rows: Some(rows),
                     path,

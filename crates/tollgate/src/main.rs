@@ -2,7 +2,7 @@
 //!
 //! The command knows every other part and does none of their work: it parses ([`args`]), calls one
 //! function per verb, and prints ([`out`], [`say`], [`table`]). What a run's samples say is put together in one
-//! place ([`prices`]), whichever verb shows it, and whether they are to be trusted in another
+//! place ([`estimates`]), whichever verb shows it, and whether they are to be trusted in another
 //! ([`health`]); kept runs are the business of [`store`] alone; and how a program ends is decided in
 //! [`failure`] alone.
 
@@ -15,25 +15,25 @@ mod compare;
 mod complete;
 mod decode;
 mod doctor;
+mod estimates;
 mod export;
 mod facts;
 mod failure;
 mod figures;
+mod findings;
 mod health;
 mod inspect;
 mod lab;
 mod list;
 mod man;
-mod observations;
 mod out;
 mod pictures;
-mod prices;
 mod report;
 mod run;
 mod say;
 mod schedules;
 mod show;
-mod site;
+mod storage;
 mod store;
 mod stored;
 mod table;
@@ -47,9 +47,9 @@ use rustix::process::{Resource, getrlimit};
 
 fn main() -> ExitCode {
     // First of all: a bench process is this program too, and must not even parse.
-    tollgate_probes::bench::enter_if_told(tollgate_probes::find);
+    tollgate_engine::enter_if_told(tollgate_suites::find);
     tollgate_inspect::aslr::enter_if_told();
-    tollgate_probes::bench::interrupt::ignore_file_size_signal();
+    tollgate_engine::interrupt::ignore_file_size_signal();
     if let Err(failure) = expect_stack() {
         return failure::conclude(Err(failure));
     }

@@ -1,4 +1,4 @@
-//! `tollgate report`: one page of runs. What is on it is decided here; how it looks, in `tollgate_report::page`.
+//! `tollgate report`: one page of runs. What is on it is decided here; how it looks, in `tollgate_view::page`.
 
 mod bars;
 mod curves;
@@ -16,7 +16,7 @@ mod subject;
 use std::path::Path;
 
 use tollgate_model::Run;
-use tollgate_report::page::{MOST_PLACES, Page, Text};
+use tollgate_view::page::{MOST_PLACES, Page, Text};
 
 use crate::args::ReportArgs;
 use crate::failure::{Failure, plainly};

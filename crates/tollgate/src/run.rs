@@ -4,16 +4,17 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tollgate_engine::Selection;
+use tollgate_engine::{self, Allowed, BenchError, Findings, Limits, Plan, Progress, interrupt};
 use tollgate_inspect::Machine;
 use tollgate_model::run::{SCHEMA, Tool};
-use tollgate_model::{Environment, Label, Measurement, Outcome, Run};
-use tollgate_probes::bench::{self, Allowed, BenchError, Findings, Plan, Progress, Room, interrupt};
-use tollgate_probes::{Extent, Selection};
+use tollgate_model::{Facts, Label, Measurement, Outcome, Run};
+use tollgate_suites::Extent;
 
 use crate::args::{Format, RunArgs, Size};
+use crate::estimates::Estimates;
 use crate::failure::{Failure, go_on};
-use crate::prices::Prices;
-use crate::site::Place;
+use crate::storage::Place;
 use crate::store::{self, Destination};
 use crate::{facts, figures, out, say, show};
 
@@ -24,10 +25,10 @@ use crate::{facts, figures, out, say, show};
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let extent = if args.thorough { Extent::Thorough } else { Extent::Usual };
     let size = match args.size {
-        Size::Small => tollgate_probes::Size::Small,
-        Size::Large => tollgate_probes::Size::Large,
+        Size::Small => tollgate_suites::Size::Small,
+        Size::Large => tollgate_suites::Size::Large,
     };
-    let selection = Selection::matching(&args.pattern, extent, size)
+    let selection = tollgate_suites::select(&args.pattern, extent, size)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     expect_use(args, &selection)?;
     interrupt::install();
@@ -41,10 +42,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if !args.quiet {
         say_doubt(&destination);
     }
-    let plan = Plan { site: place.site(), ..plan(args, &selection) };
+    let plan = Plan { storage: place.storage(), ..plan(args, &selection) };
     let mut run = make(&selection, &plan, args.label.clone(), !args.quiet)?;
-    run.environment.extend(place.facts());
-    run.environment.extend(args.machine.as_deref().map(facts::machine));
+    run.facts.extend(place.facts());
+    run.facts.extend(args.machine.as_deref().map(facts::machine));
     drop(place);
     go_on()?;
     let kept = destination.keep(&run);
@@ -52,13 +53,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         return kept.map(|_| ());
     }
     let path = kept.as_ref().ok().and_then(Option::as_deref);
-    let prices = Prices::of(&run);
+    let estimates = Estimates::of(&run);
     let shown = match args.format {
-        Format::Table => show::print_table(&run, &prices, path),
-        Format::Json => show::print_json(&run, &prices, path),
+        Format::Table => show::print_table(&run, &estimates, path),
+        Format::Json => show::print_json(&run, &estimates, path),
     };
     if args.format == Format::Table && !args.quiet {
-        show::print_warnings(&run, &prices);
+        show::print_warnings(&run, &estimates);
     }
     // Last and gravest: that it was not kept.
     let path = kept?;
@@ -85,7 +86,8 @@ pub fn expect_seen(shown: Result<(), Failure>, kept: Option<&Path>) -> Result<()
 
 /// That no option was given for nothing.
 fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
-    let are_workloads = |any: bool| selection.cases().any(|case| case.probe.starts_with("workloads/") == any);
+    let are_workloads =
+        |any: bool| selection.cases().any(|case| case.benchmark.starts_with("workloads/") == any);
     let refuse = |why: &str| Err(Failure::input(why.to_owned()));
     if args.size != Size::default() && !are_workloads(true) {
         return refuse(
@@ -114,15 +116,15 @@ pub fn say_doubt(destination: &Destination) {
 pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: bool) -> Result<Run, Failure> {
     let began = SystemTime::now();
     let machine = Machine::here();
-    let mut environment = tollgate_inspect::environment(&machine);
-    environment.extend(tollgate_inspect::strain(&machine, "before"));
-    let findings = match facts::emulated(&environment) {
-        true => not_priced(selection),
-        false => measure(selection, &Plan { room: room(&machine), ..plan.clone() }, visible)?,
+    let mut facts = tollgate_inspect::read_facts(&machine);
+    facts.extend(tollgate_inspect::strain(&machine, "before"));
+    let findings = match facts::emulated(&facts) {
+        true => not_measured(selection),
+        false => measure(selection, &Plan { limits: limits(&machine), ..plan.clone() }, visible)?,
     };
-    environment.extend(tollgate_inspect::strain(&machine, "after"));
-    environment.extend(findings.facts);
-    document(began, label, environment, findings.measurements)
+    facts.extend(tollgate_inspect::strain(&machine, "after"));
+    facts.extend(findings.facts);
+    document(began, label, facts, findings.measurements)
 }
 
 /// A run that began then, and has just ended.
@@ -132,7 +134,7 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
 pub fn document(
     began: SystemTime,
     label: Option<Label>,
-    environment: Environment,
+    facts: Facts,
     measurements: Vec<Measurement>,
 ) -> Result<Run, Failure> {
     let written = |time: SystemTime| humantime::format_rfc3339_seconds(time).to_string();
@@ -141,20 +143,20 @@ pub fn document(
         tool: Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
         id: store::new_id(began)?,
         label,
-        place: tollgate_inspect::place(&environment),
+        environment: tollgate_inspect::environment(&facts),
         started: written(began),
         // A clock that was set back meanwhile.
         finished: written(SystemTime::now().max(began)),
-        environment,
+        facts,
         measurements,
     })
 }
 
 /// What may be taken here, in the bench's words.
-fn room(machine: &Machine) -> Room {
+fn limits(machine: &Machine) -> Limits {
     let allowed = |limit: tollgate_inspect::Limit| Allowed { amount: limit.amount, by: limit.source };
     let allowance = tollgate_inspect::allowance(machine);
-    Room { processes: allowance.processes.map(allowed), memory: allowance.memory.map(allowed) }
+    Limits { processes: allowance.processes.map(allowed), memory: allowance.memory.map(allowed) }
 }
 
 fn plan(args: &RunArgs, selection: &Selection) -> Plan {
@@ -168,7 +170,7 @@ fn plan(args: &RunArgs, selection: &Selection) -> Plan {
 }
 
 /// Every chosen case, skipped.
-fn not_priced(selection: &Selection) -> Findings {
+fn not_measured(selection: &Selection) -> Findings {
     let why = "this processor is emulated by QEMU TCG: times here are the emulator's, not prices";
     let skipped = |case| Measurement { case, outcome: Outcome::Skipped { why: why.to_owned() } };
     Findings { measurements: selection.cases().map(skipped).collect(), facts: Vec::new() }
@@ -177,7 +179,7 @@ fn not_priced(selection: &Selection) -> Findings {
 /// Calls the bench and shows how far it is.
 fn measure(selection: &Selection, plan: &Plan, visible: bool) -> Result<Findings, Failure> {
     let bar = progress_bar(plan.budget, visible);
-    let findings = bench::measure(selection, plan, &mut |progress| show_progress(&bar, progress));
+    let findings = tollgate_engine::measure(selection, plan, &mut |progress| show_progress(&bar, progress));
     bar.finish_and_clear();
     findings.map_err(|error| match error {
         BenchError::Interrupted(signal) => Failure::Interrupted(signal),
@@ -226,11 +228,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_emulator_executes_has_no_price_and_says_why() {
-        let selection =
-            Selection::matching(&["gates/syscall*".to_owned()], Extent::Usual, tollgate_probes::Size::Small)
-                .expect("registered");
-        let measurements = not_priced(&selection).measurements;
+    fn what_an_emulator_executes_has_no_estimate_and_says_why() {
+        let selection = tollgate_suites::select(
+            &["entry/syscall*".to_owned()],
+            Extent::Usual,
+            tollgate_suites::Size::Small,
+        )
+        .expect("registered");
+        let measurements = not_measured(&selection).measurements;
         assert_eq!(measurements.len(), selection.cases().count());
         for measurement in measurements {
             let Outcome::Skipped { why } = measurement.outcome else { panic!("{:?}", measurement.outcome) };

@@ -89,7 +89,7 @@ fn table(outcomes: &[Outcome], width: usize) -> String {
     let mut text = table.render(width);
     text.push('\n');
     text.push_str(&paragraph("who: processes × rounds of each × processors", width, ""));
-    text.push_str(&paragraph(&words::tally(outcomes), width, ""));
+    text.push_str(&paragraph(&words::counter(outcomes), width, ""));
     text
 }
 

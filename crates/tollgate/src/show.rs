@@ -7,13 +7,13 @@ use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict};
 use tollgate_model::measurement::pairs;
 use tollgate_model::run::Tool;
-use tollgate_model::{Counted, Environment, Label, Place, Run, RunId, Tally, Traced, own};
+use tollgate_model::{Counted, Counter, Environment, Facts, Label, Run, RunId, Traced, own};
 
 use crate::advice::{self, Advice};
 use crate::args::{ShowArgs, ShowFormat, ViewArgs};
+use crate::estimates::{Doubt, Estimates, Figures, GROUND, Record, Row, State};
 use crate::failure::Failure;
-use crate::observations::{self, Observation};
-use crate::prices::{Doubt, Figures, GROUND, Prices, Record, Row, State};
+use crate::findings::{self, Observation};
 use crate::table::{Look, Table, paragraph};
 use crate::{facts, figures, out, pictures, say, store, trace};
 
@@ -28,18 +28,18 @@ const REMARKABLE_SPREAD: f64 = 0.10;
 /// When there is no such run, or it cannot be printed.
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
     let run = store::find(&args.run)?;
-    let prices = Prices::of(&run);
+    let estimates = Estimates::of(&run);
     match args.format {
         ShowFormat::Table => {
             if let Some(traced) = trace::command_of(&run) {
                 return print_traced(&run, traced, &args.view);
             }
-            print_table(&run, &prices, None)?;
-            print_warnings(&run, &prices);
+            print_table(&run, &estimates, None)?;
+            print_warnings(&run, &estimates);
             Ok(())
         }
-        ShowFormat::Json => print_json(&run, &prices, None),
-        ShowFormat::Csv => out::print_raw(csv(&run, &prices).as_bytes()),
+        ShowFormat::Json => print_json(&run, &estimates, None),
+        ShowFormat::Csv => out::print_raw(csv(&run, &estimates).as_bytes()),
     }
 }
 
@@ -54,33 +54,33 @@ fn print_traced(run: &Run, traced: &Traced, view: &ViewArgs) -> Result<(), Failu
 ///
 /// # Errors
 /// When standard output is closed or full.
-pub fn print_table(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<(), Failure> {
+pub fn print_table(run: &Run, estimates: &Estimates, kept: Option<&Path>) -> Result<(), Failure> {
     let width = out::width();
     let mut text = String::new();
-    for table in price_tables(prices) {
+    for table in estimate_tables(estimates) {
         text.push_str(&table.render(width));
         text.push('\n');
     }
-    text.push_str(&pictures::of(run, prices, width));
-    for observation in observations::of(run, prices) {
+    text.push_str(&pictures::of(run, estimates, width));
+    for observation in findings::of(run, estimates) {
         text.push_str(&paragraph(&observation.sentence, width, ""));
     }
-    text.push_str(&summary(run, prices, width));
+    text.push_str(&summary(run, estimates, width));
     text.push_str(&paragraph(&whereabouts(run, kept), width, ""));
     out::print(&text)
 }
 
 /// The warnings of a run, last and to standard error: they are no result.
-pub fn print_warnings(run: &Run, prices: &Prices) {
-    for Advice { warning, remedy } in advice::of(run, prices) {
+pub fn print_warnings(run: &Run, estimates: &Estimates) {
+    for Advice { warning, remedy } in advice::of(run, estimates) {
         say::warn(&paragraph(&format!("{warning}. {remedy}"), out::width(), "warning: "));
     }
 }
 
 /// A table for each suite: what it takes to show one should not make the others narrower.
-fn price_tables(prices: &Prices) -> Vec<Table> {
-    let suite = |row: &Row| row.case.probe.split('/').next().unwrap_or_default().to_owned();
-    prices.rows.chunk_by(|a, b| suite(a) == suite(b)).map(price_table).collect()
+fn estimate_tables(estimates: &Estimates) -> Vec<Table> {
+    let suite = |row: &Row| row.case.benchmark.split('/').next().unwrap_or_default().to_owned();
+    estimates.rows.chunk_by(|a, b| suite(a) == suite(b)).map(estimate_table).collect()
 }
 
 /// What stands beside a price in a table.
@@ -106,84 +106,88 @@ impl Columns {
     fn table(self) -> Table {
         match self {
             Self::Level { has_multiples: true } => {
-                Table::new(&["probe", "price", "95 % interval", "floor", "×syscall"]).with_dispensable(2)
+                Table::new(&["benchmark", "price", "95 % interval", "floor", "×syscall"]).with_dispensable(2)
             }
             Self::Level { has_multiples: false } => {
-                Table::new(&["probe", "price", "95 % interval", "floor"]).with_dispensable(1)
+                Table::new(&["benchmark", "price", "95 % interval", "floor"]).with_dispensable(1)
             }
             Self::Distribution => {
-                Table::new(&["probe", "price", "95 % interval", "p99", "max"]).with_dispensable(1)
+                Table::new(&["benchmark", "price", "95 % interval", "p99", "max"]).with_dispensable(1)
             }
         }
     }
 }
 
-fn price_table(rows: &[Row]) -> Table {
+fn estimate_table(rows: &[Row]) -> Table {
     let columns = Columns::of(rows);
     let mut table = columns.table();
     let long = long_names(rows);
     let mut headed = None;
     for row in rows {
-        let probe = row.case.probe.as_str();
-        let name = match long.contains(probe) {
+        let benchmark = row.case.benchmark.as_str();
+        let name = match long.contains(benchmark) {
             true => format!("  {}", pairs(&row.case.params)),
             false => row.case.to_string(),
         };
-        if long.contains(probe) && headed != Some(probe) {
-            table.heading(probe);
+        if long.contains(benchmark) && headed != Some(benchmark) {
+            table.heading(benchmark);
         }
-        headed = Some(probe);
-        let blank = |price: &str| vec![name.clone(), price.to_owned()];
+        headed = Some(benchmark);
+        let blank = |estimate: &str| vec![name.clone(), estimate.to_owned()];
         match &row.state {
             State::Skipped(why) => table.row(Look::Faint, &blank("skipped"), &[(*why).to_owned()]),
             State::Failed(error) => table.row(Look::Flagged, &blank("failed"), &[(*error).to_owned()]),
             State::Measured(figures) => {
                 let look = if figures.doubts().is_empty() { Look::Plain } else { Look::Flagged };
-                table.row(look, &price_cells(name, figures, columns), &remarks(row, figures));
+                table.row(look, &estimate_cells(name, figures, columns), &remarks(row, figures));
             }
         }
     }
     table
 }
 
-/// The probes of several rows whose names take much room: they get a heading, and their rows the parameters.
+/// The benchmarks of several rows whose names take much room: they get a heading, and their rows the parameters.
 fn long_names<'a>(all: &'a [Row]) -> HashSet<&'a str> {
     const LONG: usize = 33;
     let mut rows: HashMap<&'a str, (usize, usize)> = HashMap::new();
     for row in all {
-        let (number, longest) = rows.entry(&row.case.probe).or_default();
+        let (number, longest) = rows.entry(&row.case.benchmark).or_default();
         *number += 1;
         *longest = row.case.to_string().chars().count().max(*longest);
     }
     let long = rows.into_iter().filter(|(_, (number, longest))| *number > 1 && *longest > LONG);
-    long.map(|(probe, _)| probe).collect()
+    long.map(|(benchmark, _)| benchmark).collect()
 }
 
 /// What a row holds after its name's, by the columns.
-pub fn price_cells(name: String, figures: &Figures, columns: Columns) -> Vec<String> {
-    let (price, unit) = (&figures.price, figures.measured.unit);
-    if !figures.is_price() {
+pub fn estimate_cells(name: String, figures: &Figures, columns: Columns) -> Vec<String> {
+    let (estimate, unit) = (&figures.estimate, figures.measured.unit);
+    if !figures.is_estimate() {
         return vec![name, "no price".into()];
     }
     if let Some(limit) = figures.below {
-        return vec![name, format!("below {}", figures::price(limit, unit))];
+        return vec![name, format!("below {}", figures::estimate(limit, unit))];
     }
     let mut cells = vec![
         name,
-        figures::price(price.median, unit),
-        figures::range(price.interval.low, price.interval.high, price.median, unit),
+        figures::estimate(estimate.median, unit),
+        figures::range(estimate.interval.low, estimate.interval.high, estimate.median, unit),
     ];
     match columns {
         Columns::Level { .. } => {
             // A floor of nothing is one that could not be told either.
-            cells.push(if price.min > 0.0 { figures::price(price.min, unit) } else { String::new() });
+            cells.push(if estimate.min > 0.0 {
+                figures::estimate(estimate.min, unit)
+            } else {
+                String::new()
+            });
             cells.push(figures.multiple.map(figures::multiple).unwrap_or_default());
         }
         Columns::Distribution => {
             // Where a sample is the mean of several operations, it says nothing of a single one.
             let single = figures.measured.ops_per_sample == 1;
-            let of_single = |value: f64| if single { figures::price(value, unit) } else { String::new() };
-            cells.extend([of_single(price.p99), of_single(price.max)]);
+            let of_single = |value: f64| if single { figures::estimate(value, unit) } else { String::new() };
+            cells.extend([of_single(estimate.p99), of_single(estimate.max)]);
         }
     }
     cells
@@ -191,9 +195,9 @@ pub fn price_cells(name: String, figures: &Figures, columns: Columns) -> Vec<Str
 
 /// What is to be known of a price beside its figures.
 pub fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
-    let (price, measured) = (&figures.price, figures.measured);
+    let (estimate, measured) = (&figures.estimate, figures.measured);
     let mut remarks: Vec<String> = figures.doubts().into_iter().map(in_words).collect();
-    if !figures.is_price() {
+    if !figures.is_estimate() {
         remarks.push("not executed by hardware: its times are an emulator's".to_owned());
         return remarks;
     }
@@ -203,43 +207,43 @@ pub fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
     if let Some(paired) = &figures.paired {
         remarks.push(paired_in_words(paired, row, figures));
     }
-    if let ([low, high], None) = (price.modes.as_slice(), figures.below) {
+    if let ([low, high], None) = (estimate.modes.as_slice(), figures.below) {
         remarks.push(format!(
             "two levels: {} ({}) and {} ({})",
-            figures::price(low.at, measured.unit),
+            figures::estimate(low.at, measured.unit),
             figures::percent(low.share),
-            figures::price(high.at, measured.unit),
+            figures::estimate(high.at, measured.unit),
             figures::percent(high.share)
         ));
     }
-    if price.spread > REMARKABLE_SPREAD && figures.below.is_none() {
+    if estimate.spread > REMARKABLE_SPREAD && figures.below.is_none() {
         remarks.push(spread_in_words(figures));
     }
     let flagged = figures.doubts().iter().any(|doubt| matches!(doubt, Doubt::ManyDropped(_)));
-    if price.dropped_share > REMARKABLE_DROPS && !flagged {
-        remarks.push(format!("{} of blocks dropped", figures::percent(price.dropped_share)));
+    if estimate.discarded_share > REMARKABLE_DROPS && !flagged {
+        remarks.push(format!("{} of blocks dropped", figures::percent(estimate.discarded_share)));
     }
     if let Some(counted) = &measured.counted {
         remarks.push(in_words_counted(counted));
     }
     let operations = (measured.samples.len() as u64).saturating_mul(measured.ops_per_sample);
-    remarks.extend(tallies_in_words(&measured.tallies, operations));
+    remarks.extend(tallies_in_words(&measured.counters, operations));
     remarks.extend(measured.notes.iter().cloned());
     remarks
 }
 
 /// `processes differ by 60 %, from 5.1 to 9.3 ns`: of prices with levels that last for a process's life.
 fn spread_in_words(figures: &Figures) -> String {
-    let (price, unit) = (&figures.price, figures.measured.unit);
-    let medians = || price.process_medians.iter().copied();
+    let (estimate, unit) = (&figures.estimate, figures.measured.unit);
+    let medians = || estimate.process_medians.iter().copied();
     let (least, most) = (medians().min_by(f64::total_cmp), medians().max_by(f64::total_cmp));
     let levels = match (least, most) {
         (Some(least), Some(most)) => {
-            format!(", from {} to {}", figures::price(least, unit), figures::price(most, unit))
+            format!(", from {} to {}", figures::estimate(least, unit), figures::estimate(most, unit))
         }
         _ => String::new(),
     };
-    format!("processes differ by {}{levels}", figures::percent(price.spread))
+    format!("processes differ by {}{levels}", figures::percent(estimate.spread))
 }
 
 fn in_words(doubt: Doubt) -> String {
@@ -259,14 +263,16 @@ fn in_words(doubt: Doubt) -> String {
 
 /// `per operation 0.125 context switches; per million 12 takes restarted`: what is often for one, what is rare among
 /// many, what never was not at all.
-fn tallies_in_words(tallies: &[Tally], operations: u64) -> Vec<String> {
+fn tallies_in_words(counters: &[Counter], operations: u64) -> Vec<String> {
     const OFTEN: f64 = 0.01;
-    let rate = |tally: &Tally| tally.number as f64 / operations.max(1) as f64;
+    let rate = |counter: &Counter| counter.number as f64 / operations.max(1) as f64;
     let words = |scale: f64| {
-        move |tally: &&Tally| format!("{} {}", figures::significant(rate(tally) * scale, 3), tally.what)
+        move |counter: &&Counter| {
+            format!("{} {}", figures::significant(rate(counter) * scale, 3), counter.what)
+        }
     };
-    let (often, rare): (Vec<&Tally>, Vec<&Tally>) =
-        tallies.iter().filter(|tally| tally.number > 0).partition(|tally| rate(tally) >= OFTEN);
+    let (often, rare): (Vec<&Counter>, Vec<&Counter>) =
+        counters.iter().filter(|counter| counter.number > 0).partition(|counter| rate(counter) >= OFTEN);
     let often: Vec<String> = often.iter().map(words(1.0)).collect();
     let rare: Vec<String> = rare.iter().map(words(1e6)).collect();
     let lists = [("per operation", often), ("per million operations", rare)];
@@ -288,27 +294,27 @@ fn in_words_counted(counted: &Counted) -> String {
 }
 
 fn paired_in_words(paired: &Paired, row: &Row, figures: &Figures) -> String {
-    if paired.against.probe == row.case.probe {
+    if paired.baseline.benchmark == row.case.benchmark {
         return times_in_words(paired, row);
     }
-    let against = &paired.against.probe;
+    let baseline = &paired.baseline.benchmark;
     let adds = figures::difference(paired.adds, figures.measured.unit);
     match (paired.verdict, &paired.why) {
-        (Verdict::Slower | Verdict::Faster, _) => format!("{adds}, {} than {against}", paired.verdict),
-        (Verdict::Same, _) => format!("same as {against}"),
-        (Verdict::CannotTell, Some(why)) => format!("cannot be told from {against}: {why}"),
-        (Verdict::CannotTell, None) => format!("cannot be told from {against}"),
+        (Verdict::Slower | Verdict::Faster, _) => format!("{adds}, {} than {baseline}", paired.verdict),
+        (Verdict::Same, _) => format!("same as {baseline}"),
+        (Verdict::Inconclusive, Some(why)) => format!("cannot be told from {baseline}: {why}"),
+        (Verdict::Inconclusive, None) => format!("cannot be told from {baseline}"),
     }
 }
 
-/// How many times another case of the same probe, named by what is different there.
+/// How many times another case of the same benchmark, named by what is different there.
 fn times_in_words(paired: &Paired, row: &Row) -> String {
-    let mut different = paired.against.params.clone();
+    let mut different = paired.baseline.params.clone();
     different.retain(|name, value| row.case.params.get(name) != Some(value));
     let other = pairs(&different);
     match (paired.verdict, &paired.why) {
-        (Verdict::CannotTell, Some(why)) => format!("cannot be told from {other}: {why}"),
-        (Verdict::CannotTell, None) => format!("cannot be told from {other}"),
+        (Verdict::Inconclusive, Some(why)) => format!("cannot be told from {other}: {why}"),
+        (Verdict::Inconclusive, None) => format!("cannot be told from {other}"),
         (Verdict::Same, _) => format!("same as {other}"),
         (Verdict::Slower | Verdict::Faster, _) => {
             format!("{} {other}, {}", figures::multiple(paired.ratio), paired.verdict)
@@ -317,29 +323,29 @@ fn times_in_words(paired: &Paired, row: &Row) -> String {
 }
 
 /// What the bench measured of itself, and with what: a line a group.
-fn summary(run: &Run, prices: &Prices, width: usize) -> String {
-    let environment = &run.environment;
+fn summary(run: &Run, estimates: &Estimates, width: usize) -> String {
+    let facts = &run.facts;
     let mut with = Vec::new();
-    if let Some(clock) = facts::text(environment, facts::CLOCK) {
-        let clock = if facts::clock_is_tsc(environment) { "the TSC" } else { clock };
-        let pace = facts::number(environment, facts::CLOCK_HZ).map(figures::frequency);
+    if let Some(clock) = facts::text(facts, facts::CLOCK) {
+        let clock = if facts::clock_is_tsc(facts) { "the TSC" } else { clock };
+        let pace = facts::number(facts, facts::CLOCK_HZ).map(figures::frequency);
         with.push(format!(
             "timed with {clock}{}",
             pace.map(|pace| format!(" at {pace}")).unwrap_or_default()
         ));
     }
-    if let Some(cpu) = facts::number(environment, facts::CPU) {
+    if let Some(cpu) = facts::number(facts, facts::CPU) {
         with.push(format!("on processor {cpu}"));
     }
     let mut text = match with.is_empty() {
         true => String::new(),
         false => paragraph(&with.join(" "), width, "bench: "),
     };
-    if let Some(storage) = storage_in_words(environment) {
+    if let Some(storage) = storage_in_words(facts) {
         text.push_str(&paragraph(&storage, width, "storage: "));
     }
-    for group in prices.groups() {
-        let own = own_in_words(prices, group);
+    for group in estimates.groups() {
+        let own = own_in_words(estimates, group);
         if !own.is_empty() {
             text.push_str(&paragraph(&own.join("; "), width, &format!("{}: ", say::clean(group))));
         }
@@ -348,8 +354,8 @@ fn summary(run: &Run, prices: &Prices, width: usize) -> String {
 }
 
 /// `ext4 on vda (mq-deadline), mounted rw,relatime`; of a device in memory what it takes.
-fn storage_in_words(environment: &Environment) -> Option<String> {
-    let text = |name: &str| facts::text(environment, name);
+fn storage_in_words(facts: &Facts) -> Option<String> {
+    let text = |name: &str| facts::text(facts, name);
     let mut words = text("files.fs")?.to_owned();
     if let Some(device) = text("files.device") {
         words.push_str(&format!(" on {device}"));
@@ -361,7 +367,7 @@ fn storage_in_words(environment: &Environment) -> Option<String> {
         words.push_str(&format!(", mounted {options}"));
     }
     if let Some(device) = text("ram.device") {
-        let bytes = |name: &str| facts::number(environment, name).map(figures::bytes);
+        let bytes = |name: &str| facts::number(facts, name).map(figures::bytes);
         words.push_str(&format!("; in memory ({device})"));
         if let Some(size) = bytes("ram.size") {
             words.push_str(&format!(", {size} large"));
@@ -374,24 +380,24 @@ fn storage_in_words(environment: &Environment) -> Option<String> {
 }
 
 /// What the bench measured of itself in a group, in words.
-pub fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
+pub fn own_in_words(estimates: &Estimates, group: &str) -> Vec<String> {
     let mut words = Vec::new();
-    let price = |probe: &str| {
-        let figures = prices.own(probe, group)?;
-        Some(figures::price(figures.price.median, figures.measured.unit))
+    let estimate = |benchmark: &str| {
+        let figures = estimates.own(benchmark, group)?;
+        Some(figures::estimate(figures.estimate.median, figures.measured.unit))
     };
-    let of_group = prices.measured().filter(|(_, figures)| figures.measured.group == group);
+    let of_group = estimates.measured().filter(|(_, figures)| figures.measured.group == group);
     if let Some(processes) = of_group.map(|(_, figures)| figures.measured.processes.len()).max() {
         words.push(figures::count(processes, "process", "processes"));
     }
-    if let Some(pair) = price(own::CLOCK_PAIR) {
+    if let Some(pair) = estimate(own::CLOCK_PAIR) {
         words.push(format!("two readings of the clock {pair}"));
     }
-    if let Some(turn) = price(own::RAW_LOOP) {
+    if let Some(turn) = estimate(own::RAW_LOOP) {
         words.push(format!("a turn of the empty loop {turn}, subtracted"));
     }
-    if let Some((least, most)) = prices.resolution(group) {
-        let ns = |limit| figures::price(limit, tollgate_model::Unit::Nanoseconds);
+    if let Some((least, most)) = estimates.resolution(group) {
+        let ns = |limit| figures::estimate(limit, tollgate_model::Unit::Nanoseconds);
         words.push(match ns(least) == ns(most) {
             true => format!("least price that can be told from nothing {}", ns(most)),
             false => {
@@ -399,8 +405,8 @@ pub fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
             }
         });
     }
-    if let Some(twin) = prices.own(own::TWIN, group).and_then(|twin| twin.paired.as_ref()) {
-        words.push(format!("two equal arms differ by {}", figures::percent((twin.ratio - 1.0).abs())));
+    if let Some(control) = estimates.own(own::CONTROL, group).and_then(|control| control.paired.as_ref()) {
+        words.push(format!("two equal arms differ by {}", figures::percent((control.ratio - 1.0).abs())));
     }
     words
 }
@@ -409,11 +415,11 @@ pub fn own_in_words(prices: &Prices, group: &str) -> Vec<String> {
 pub fn whereabouts(run: &Run, kept: Option<&Path>) -> String {
     let label = run.label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
     let kept = kept.map(|path| format!("; kept as {}", path.display())).unwrap_or_default();
-    format!("run{label} {} in {}, {}{kept}", run.id, with_article(run.place), run.started)
+    format!("run{label} {} in {}, {}{kept}", run.id, with_article(run.environment), run.started)
 }
 
-fn with_article(place: Place) -> String {
-    format!("a {place}")
+fn with_article(environment: Environment) -> String {
+    format!("a {environment}")
 }
 
 /// A run as programs get it.
@@ -423,15 +429,15 @@ struct Document<'a> {
     tool: &'a Tool,
     id: &'a RunId,
     label: Option<&'a Label>,
-    place: Place,
+    environment: Environment,
     started: &'a str,
     finished: &'a str,
     kept: Option<String>,
     ground: &'static str,
     measurements: Vec<Record<'a>>,
     bench: Vec<Record<'a>>,
-    observations: Vec<Observation>,
-    environment: &'a Environment,
+    findings: Vec<Observation>,
+    facts: &'a Facts,
     warnings: Vec<Advice>,
 }
 
@@ -439,30 +445,30 @@ struct Document<'a> {
 ///
 /// # Errors
 /// When standard output is closed or full.
-pub fn print_json(run: &Run, prices: &Prices, kept: Option<&Path>) -> Result<(), Failure> {
+pub fn print_json(run: &Run, estimates: &Estimates, kept: Option<&Path>) -> Result<(), Failure> {
     out::print_json(&Document {
         schema: run.schema,
         tool: &run.tool,
         id: &run.id,
         label: run.label.as_ref(),
-        place: run.place,
+        environment: run.environment,
         started: &run.started,
         finished: &run.finished,
         kept: kept.map(|path| path.display().to_string()),
         ground: GROUND,
-        measurements: prices.rows.iter().map(|row| Record::of(row, run)).collect(),
-        bench: prices.own.iter().map(|row| Record::of(row, run)).collect(),
-        observations: observations::of(run, prices),
-        environment: &run.environment,
-        warnings: advice::of(run, prices),
+        measurements: estimates.rows.iter().map(|row| Record::of(row, run)).collect(),
+        bench: estimates.own.iter().map(|row| Record::of(row, run)).collect(),
+        findings: findings::of(run, estimates),
+        facts: &run.facts,
+        warnings: advice::of(run, estimates),
     })
 }
 
 /// One line a case, by RFC 4180 but for the line ends.
-fn csv(run: &Run, prices: &Prices) -> String {
+fn csv(run: &Run, estimates: &Estimates) -> String {
     let mut text = Record::CSV_HEADER.join(",");
     text.push('\n');
-    for row in &prices.rows {
+    for row in &estimates.rows {
         let fields = Record::of(row, run).csv_fields();
         text.push_str(&fields.map(|field| quoted(&field)).join(","));
         text.push('\n');

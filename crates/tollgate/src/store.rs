@@ -15,7 +15,7 @@ use tollgate_model::run::{MAX_BYTES, ReadError};
 use tollgate_model::{Label, Run, RunId};
 use tollgate_os::paths::Directory;
 use tollgate_os::users;
-use tollgate_report::export::layout::DOCUMENTS;
+use tollgate_view::export::layout::DOCUMENTS;
 
 use crate::failure::{Failure, plainly};
 use crate::out::{self, Form};
@@ -463,10 +463,10 @@ mod tests {
     #[test]
     fn a_label_is_found_without_the_rest_of_the_document() {
         assert_eq!(
-            label_of(&br#"{"schema":1,"tool":{"label":"no"},"label":"yes","place":"#[..]),
+            label_of(&br#"{"schema": 2,"tool":{"label":"no"},"label":"yes","environment":"#[..]),
             Some("yes".into())
         );
-        assert_eq!(label_of(&br#"{"schema":1,"label":null,"place":"vm"}"#[..]), None);
+        assert_eq!(label_of(&br#"{"schema": 2,"label":null,"environment":"vm"}"#[..]), None);
         assert_eq!(label_of(&b"not json"[..]), None);
         assert_eq!(label_of(&br#"{"label":7}"#[..]), None);
     }

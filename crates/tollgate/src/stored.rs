@@ -1,4 +1,4 @@
-//! `tollgate store`: a directory of stored runs, in the layout that [`tollgate_report::export::layout`] has.
+//! `tollgate store`: a directory of stored runs, in the layout that [`tollgate_view::export::layout`] has.
 //!
 //! - [`write()`]: how a run comes into it, for `run --store` and `store add`.
 //! - `tree`: looking into it without following links.
@@ -19,7 +19,7 @@ use rustix::fs::{AtFlags, Mode};
 use tollgate_model::Run;
 use tollgate_model::run::{MAX_BYTES, ReadError};
 use tollgate_os::paths::Directory;
-use tollgate_report::export::layout::{self, File};
+use tollgate_view::export::layout::{self, File};
 
 use crate::args::{StoreAddArgs, StoreArgs, StoreVerb};
 use crate::failure::{Failure, plainly};
@@ -107,7 +107,7 @@ pub fn write(directory: &Path, run: &Run) -> Result<PathBuf, Failure> {
         })
     };
     // Written anew where it is there: the same bytes, and young enough not to be pruned before the lines are there.
-    put(&files.environment, Existing::Replace)?;
+    put(&files.facts, Existing::Replace)?;
     let documents = put(&files.document, Existing::Keep)?;
     if let Err(failure) = put(&files.rows, Existing::Keep) {
         let _ = rustix::fs::unlinkat(&documents, named(&files.document.path).1, AtFlags::empty());

@@ -275,14 +275,14 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::new(&["probe", "price", "95 %"]);
-        let cells = |name: &str, price: &str| [name.to_owned(), price.to_owned(), "1–2".to_owned()];
+        let mut table = Table::new(&["benchmark", "price", "95 %"]);
+        let cells = |name: &str, estimate: &str| [name.to_owned(), estimate.to_owned(), "1–2".to_owned()];
         table.row(
             Look::Plain,
-            &cells("gates/call", "1.02 ns"),
+            &cells("entry/call", "1.02 ns"),
             &["one remark".into(), "and another one".into()],
         );
-        table.row(Look::Flagged, &cells("gates/syscall", "187 ns"), &["wide".into()]);
+        table.row(Look::Flagged, &cells("entry/syscall", "187 ns"), &["wide".into()]);
         table
     }
 
@@ -322,7 +322,7 @@ mod tests {
         let text = plain(&table.render(45));
         let lines: Vec<&str> = text.lines().collect();
         assert!(
-            lines.iter().any(|line| line.starts_with("  gates/call ") && line.contains("1.02 ns")),
+            lines.iter().any(|line| line.starts_with("  entry/call ") && line.contains("1.02 ns")),
             "{text}"
         );
         let at = lines
@@ -334,15 +334,15 @@ mod tests {
 
     #[test]
     fn the_last_column_goes_before_the_names_do() {
-        let mut table = Table::new(&["probe", "price", "×syscall"]).with_dispensable(1);
+        let mut table = Table::new(&["benchmark", "price", "×syscall"]).with_dispensable(1);
         table.heading("processes/fork");
         table.row(Look::Plain, &["  a=1".into(), "1.02 ns".into(), "×12345".into()], &[]);
         let lines = |width| plain(&table.render(width)).lines().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(
             lines(40),
-            ["probe             price  ×syscall", "processes/fork", "  a=1           1.02 ns    ×12345"]
+            ["benchmark             price  ×syscall", "processes/fork", "  a=1           1.02 ns    ×12345"]
         );
-        assert_eq!(lines(26), ["probe             price", "processes/fork", "  a=1           1.02 ns"]);
+        assert_eq!(lines(26), ["benchmark             price", "processes/fork", "  a=1           1.02 ns"]);
     }
 
     #[test]
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn a_flag_is_a_sign_and_not_only_a_colour() {
         let text = plain(&table().render(80));
-        assert!(text.lines().any(|line| line.starts_with("! gates/syscall")), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("! entry/syscall")), "{text}");
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn what_a_document_says_cannot_command_the_terminal() {
-        let mut table = Table::new(&["probe"]);
+        let mut table = Table::new(&["benchmark"]);
         table.row(Look::Plain, &["a\u{1b}[2J\u{7}".into()], &["x\r\ny".into()]);
         assert!(!plain(&table.render(80)).contains(|c: char| c.is_control() && c != '\n'));
         assert!(!table.render(80).contains("\u{1b}[2J"));

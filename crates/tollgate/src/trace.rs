@@ -29,7 +29,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 use tollgate_inspect::Machine;
 use tollgate_model::traced::{Backend, Ended};
-use tollgate_model::{Environment, Label, Run, RunId, Traced};
+use tollgate_model::{Facts, Label, Run, RunId, Traced};
 use tollgate_trace::{Calibration, Choice, Event, Request, Trace, TraceError};
 
 use crate::args::{By, Follow, Format, TraceArgs, ViewArgs};
@@ -139,8 +139,8 @@ impl Told<'_> {
         let Trace { mut traced, events, ended } = trace;
         traced.notes.extend(selection(&only(self.args).collect::<Vec<_>>(), traced.backend));
         // The facts are read now, when nobody waits for the command to begin.
-        let environment = tollgate_inspect::environment(&Machine::here());
-        if facts::emulated(&environment) {
+        let facts = tollgate_inspect::read_facts(&Machine::here());
+        if facts::emulated(&facts) {
             traced.notes.push("an emulator executes everything here: its times are no machine's".to_owned());
         }
         if let Some(file) = &self.args.timeline {
@@ -156,7 +156,7 @@ impl Told<'_> {
             }
             say::warn(&page(&traced, &View::of(&self.args.view, &traced), width));
         }
-        if let Err(Failure::Input(sentence) | Failure::NotKept(sentence)) = self.keep(environment, traced) {
+        if let Err(Failure::Input(sentence) | Failure::NotKept(sentence)) = self.keep(facts, traced) {
             say::say(&sentence);
         }
         // The process is about to end: nobody waits until a million events are given back.
@@ -164,8 +164,8 @@ impl Told<'_> {
         ended
     }
 
-    fn keep(&self, environment: Environment, traced: Traced) -> Result<(), Failure> {
-        let run = kept::document(self.began, self.args.label.clone(), environment, traced)?;
+    fn keep(&self, facts: Facts, traced: Traced) -> Result<(), Failure> {
+        let run = kept::document(self.began, self.args.label.clone(), facts, traced)?;
         let (kept, is_printed) = match &self.named {
             Some(named) => (named.keep_soon(&run), matches!(named, Destination::Output)),
             None => (self.keep_as_usual(&run), false),

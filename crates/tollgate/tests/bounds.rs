@@ -52,9 +52,9 @@ fn write(path: &Path, pieces: &mut dyn Iterator<Item = &str>) -> u64 {
     std::fs::metadata(path).expect("there").len()
 }
 
-const HEAD: &str = r#"{"schema":1,"tool":{"name":"tollgate","version":"0.1.0"},"id":"20261121-015427-3f2a91c4","label":null,"place":"vm","started":"2026-11-21T01:54:27Z","finished":"2026-11-21T01:55:27Z","environment":{"#;
-const MEASURED: &str = r#"},"measurements":[{"probe":"trace/command","params":{},"status":"measured","unit":"ns","provenance":"hardware","ops_per_sample":500,"clock_hz":2000000000,"dropped":0,"group":"gates""#;
-const ONE_SAMPLE: &str = r#","samples":[1.0],"processes":[{"rounds":1,"dropped":[]}]"#;
+const HEAD: &str = r#"{"schema": 2,"tool":{"name":"tollgate","version":"0.1.0"},"id":"20261121-015427-3f2a91c4","label":null,"environment":"vm","started":"2026-11-21T01:54:27Z","finished":"2026-11-21T01:55:27Z","facts":{"#;
+const MEASURED: &str = r#"},"measurements":[{"benchmark":"trace/command","params":{},"status":"measured","unit":"ns","provenance":"hardware","ops_per_sample":500,"clock_hz":2000000000,"discarded":0,"group":"entry""#;
+const ONE_SAMPLE: &str = r#","samples":[1.0],"processes":[{"rounds":1,"discarded":[]}]"#;
 const END: &str = "}]}";
 const TIMES: &str = r#""on_cpu_ns":0,"sleep_ns":0,"disk_ns":0,"runqueue_ns":0"#;
 const TRACED: &str = r#","traced":[{"command":["a"],"backend":"bpf","ended":{"exit":0},"processors":1,"wall_ns":1,"user_ns":0,"sys_ns":0,"processes":1,"threads":1"#;
@@ -91,14 +91,14 @@ fn hostile() -> Vec<Hostile> {
             "samples",
             r#","samples":["#,
             "100.5,",
-            &format!(r#"1.0],"processes":[{{"rounds":{samples},"dropped":[]}}]"#),
+            &format!(r#"1.0],"processes":[{{"rounds":{samples},"discarded":[]}}]"#),
             "",
         ),
         of(
             "short samples",
             r#","samples":["#,
             "1,",
-            r#"1],"processes":[{"rounds":1,"dropped":[]}]"#,
+            r#"1],"processes":[{"rounds":1,"discarded":[]}]"#,
             "samples of less than 4 bytes",
         ),
         of(
@@ -119,8 +119,8 @@ fn hostile() -> Vec<Hostile> {
         of(
             "processes",
             r#","samples":[1.0],"processes":["#,
-            r#"{"rounds":1,"ran":[0],"dropped":[0]},"#,
-            r#"{"rounds":1,"dropped":[]}]"#,
+            r#"{"rounds":1,"ran":[0],"discarded":[0]},"#,
+            r#"{"rounds":1,"discarded":[]}]"#,
             "do not add up",
         ),
         of("unknown numbers", &format!("{ONE_SAMPLE},\"x\":["), "1,", "1]", ""),
@@ -151,7 +151,7 @@ fn hostile() -> Vec<Hostile> {
         ),
         document(
             "parameters",
-            format!(r#"{HEAD}}},"measurements":[{{"probe":"a","params":{{"#),
+            format!(r#"{HEAD}}},"measurements":[{{"benchmark":"a","params":{{"#),
             r#""a":1,"#,
             r#""b":1},"status":"skipped","why":"a"}]}"#.to_owned(),
             "more than 16 parameters",
@@ -159,8 +159,8 @@ fn hostile() -> Vec<Hostile> {
         document(
             "measurements",
             format!(r#"{HEAD}}},"measurements":["#),
-            r#"{"probe":"a","params":{},"status":"skipped","why":"a"},"#,
-            r#"{"probe":"a","params":{},"status":"skipped","why":"a"}]}"#.to_owned(),
+            r#"{"benchmark":"a","params":{},"status":"skipped","why":"a"},"#,
+            r#"{"benchmark":"a","params":{},"status":"skipped","why":"a"}]}"#.to_owned(),
             "more than 4096 measurements",
         ),
         document(
@@ -207,9 +207,9 @@ fn a_document_takes_at_most_four_times_its_size() {
 fn a_list_and_a_store_are_looked_at_within_the_same_bounds() {
     let home = Home::new();
     let id = "20261121-015427-3f2a91c4";
-    let entry = r#"{"probe":"a","params":{},"status":"skipped","why":"a"},"#;
+    let entry = r#"{"benchmark":"a","params":{},"status":"skipped","why":"a"},"#;
     let head = format!(r#"{HEAD}}},"measurements":["#);
-    let end = r#"{"probe":"a","params":{},"status":"skipped","why":"a"}]}"#;
+    let end = r#"{"benchmark":"a","params":{},"status":"skipped","why":"a"}]}"#;
     let mut memory = Vec::new();
     for directory in ["tollgate/runs", "store/runs"] {
         let path = home.path().join(directory).join(format!("{id}.json"));

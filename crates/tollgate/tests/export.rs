@@ -13,15 +13,15 @@ fn home() -> Home {
 }
 
 #[test]
-fn each_format_has_the_prices() {
+fn each_format_has_the_estimates() {
     let home = home();
     let export = |format: &str| home.output(["export", "native", "--format", format]);
 
     let metrics = export("openmetrics");
-    let price = metrics
+    let estimate = metrics
         .lines()
-        .find(|line| line.starts_with("tollgate_price_seconds{") && line.contains("gates/syscall"));
-    let value: f64 = price.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("a price");
+        .find(|line| line.starts_with("tollgate_price_seconds{") && line.contains("entry/syscall"));
+    let value: f64 = estimate.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("a price");
     assert!((80e-9..81e-9).contains(&value), "{value}");
     assert!(
         !metrics.contains("run=\"20261121-015427-0001\",suite"),
@@ -33,16 +33,16 @@ fn each_format_has_the_prices() {
     );
 
     let bmf: Value = serde_json::from_str(&export("bmf")).expect("JSON");
-    let latency = &bmf["gates/syscall"]["latency"];
+    let latency = &bmf["entry/syscall"]["latency"];
     let figure = |name: &str| latency[name].as_f64().expect("a number");
     assert!(figure("lower_value") <= figure("value") && figure("value") <= figure("upper_value"));
-    assert!(bmf.get("gates/int80").is_none(), "what was skipped has no price");
+    assert!(bmf.get("entry/int80").is_none(), "what was skipped has no price");
 
     let csv = home.output(["export", "native", "vm", "--format", "csv"]);
     assert_eq!(csv.matches("\r\n").count(), 1 + 2 * 5);
     assert!(
         csv.contains(
-            "20261121-015428-0002,vm,,vm,2026-11-21T01:54:27Z,6.1.1.5,,gates,gates/int80,,price,skipped,"
+            "20261121-015428-0002,vm,,vm,2026-11-21T01:54:27Z,6.1.1.5,,gates,entry/int80,,price,skipped,"
         ),
         "{csv}"
     );
@@ -50,7 +50,7 @@ fn each_format_has_the_prices() {
     let rows: Vec<Value> =
         export("ndjson").lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(rows.len(), 5);
-    assert_eq!((&rows[1]["probe"], &rows[1]["count"]), (&"gates/syscall".into(), &480.into()));
+    assert_eq!((&rows[1]["benchmark"], &rows[1]["count"]), (&"entry/syscall".into(), &480.into()));
     assert_eq!((&rows[4]["status"], &rows[4]["why"]), (&"failed".into(), &"it hung".into()));
 }
 
@@ -58,9 +58,9 @@ fn each_format_has_the_prices() {
 fn several_runs_are_told_apart() {
     let home = home();
     let metrics = home.output(["export", "native", "vm", "--format", "openmetrics"]);
-    let is_price =
-        |line: &&str| line.starts_with("tollgate_price_seconds{") && line.contains("gates/syscall\"");
-    let of = |run: &str| metrics.lines().filter(is_price).filter(|line| line.contains(run)).count();
+    let is_estimate =
+        |line: &&str| line.starts_with("tollgate_price_seconds{") && line.contains("entry/syscall\"");
+    let of = |run: &str| metrics.lines().filter(is_estimate).filter(|line| line.contains(run)).count();
     assert_eq!((of("run=\"20261121-015427-0001\""), of("run=\"20261121-015428-0002\"")), (1, 1));
     let refusal = home.refusal(["export", "native", "vm", "--format", "bmf"]);
     assert!(refusal.contains("one run"), "{refusal}");

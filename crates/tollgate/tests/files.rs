@@ -29,7 +29,7 @@ fn every_row_is_answered_in_time_and_nothing_is_left() {
     let (rows, took) = measured_in(directory.path(), 6);
     assert!(took < Duration::from_secs(7), "took {took:?}");
     let answered: Vec<(Value, Value)> =
-        rows.0.iter().map(|row| (row["probe"].clone(), row["params"].clone())).collect();
+        rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
     assert_eq!(answered, listed(&["files"]));
     expect_empty(directory.path());
 
@@ -37,7 +37,7 @@ fn every_row_is_answered_in_time_and_nothing_is_left() {
     for state in ["cached", "uncached"] {
         for block in ["4k", "128k", "1m"] {
             let params = json!({"state": state, "block": block});
-            if rows.price("files/read", params.clone()).is_some() {
+            if rows.estimate("files/read", params.clone()).is_some() {
                 let row = rows.find("files/read", &params);
                 assert_eq!(row["counted"]["events"], row["counted"]["operations"], "{row}");
                 // A price that cannot be told from nothing has no rate.
@@ -46,7 +46,7 @@ fn every_row_is_answered_in_time_and_nothing_is_left() {
             }
         }
     }
-    let read = |state: &str| rows.price("files/read", json!({"state": state, "block": "4k"}));
+    let read = |state: &str| rows.estimate("files/read", json!({"state": state, "block": "4k"}));
     if let (Some(cached), Some(uncached)) = (read("cached"), read("uncached")) {
         assert!(uncached > 3.0 * cached, "{cached} ns from memory, {uncached} ns from storage");
     }
@@ -55,7 +55,8 @@ fn every_row_is_answered_in_time_and_nothing_is_left() {
 
 /// The calls of a small file's life together are about what all of it costs.
 fn bill_adds_up(rows: &Rows) {
-    let calls = rows.0.iter().filter(|row| row["probe"] == "files/small-file" && row["status"] == "measured");
+    let calls =
+        rows.0.iter().filter(|row| row["benchmark"] == "files/small-file" && row["status"] == "measured");
     let (all, calls): (Vec<&Value>, Vec<&Value>) = calls.partition(|row| row["params"]["call"] == "all");
     let Some(all) = all.first().and_then(|row| row["median"].as_f64()) else {
         return println!("skipped: the bill has no price here");
@@ -75,7 +76,7 @@ fn in_memory_there_is_nothing_to_read_from_beneath() {
     let (rows, _) = measured_in(directory.path(), 3);
     let row = rows.find("files/read", &json!({"state": "uncached", "block": "4k"}));
     assert_eq!(row["status"], "skipped", "{row}");
-    assert!(rows.price("files/read", json!({"state": "cached", "block": "4k"})).is_some());
+    assert!(rows.estimate("files/read", json!({"state": "cached", "block": "4k"})).is_some());
     expect_empty(directory.path());
 }
 

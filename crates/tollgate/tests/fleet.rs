@@ -22,7 +22,7 @@ fn stored() -> Home {
         let mut run =
             document(&format!("202611{day}-015427-0000000{number}"), Some(label), 1.0 + number as f64 / 10.0);
         run["started"] = format!("2026-11-{day}T01:54:27Z").into();
-        run["environment"]["run.machine"] =
+        run["facts"]["run.machine"] =
             serde_json::json!({"status": "known", "value": "node-7", "source": "--machine"});
         runs.push(home.file(&format!("made/{label}.json"), run.to_string()));
     }
@@ -49,8 +49,8 @@ fn a_run_is_stored_in_the_layout_and_found_again() {
     let home = Home::new();
     let run = [
         "run",
-        "gates/syscall",
-        "gates/call",
+        "entry/syscall",
+        "entry/call",
         "--time",
         "1",
         "--quiet",
@@ -72,7 +72,7 @@ fn a_run_is_stored_in_the_layout_and_found_again() {
         (&row["machine"], &row["label"], &row["document"]),
         (&"node-7".into(), &"mine".into(), &true.into())
     );
-    assert_eq!(row["kernel"], shown["environment"]["kernel.release"]["value"]);
+    assert_eq!(row["kernel"], shown["facts"]["kernel.release"]["value"]);
     assert_eq!(faults(&home), []);
     for meant in [
         "fleet",
@@ -91,7 +91,7 @@ fn a_run_is_stored_in_the_layout_and_found_again() {
 #[test]
 fn a_run_is_not_begun_where_it_cannot_be_stored() {
     let home = Home::new();
-    let refusal = home.refusal(["run", "gates/call", "--time", "1", "--store", "/proc/fleet"]);
+    let refusal = home.refusal(["run", "entry/call", "--time", "1", "--store", "/proc/fleet"]);
     assert!(refusal.starts_with("runs cannot be stored in /proc/fleet: "), "{refusal}");
     let refusal = home.refusal(["run", "--store", "fleet", "--out", "file.json"]);
     assert!(refusal.contains("--out") && refusal.contains("--store"), "{refusal}");
@@ -153,7 +153,8 @@ fn a_store_is_a_run_for_who_needs_one() {
     assert_eq!(id("fleet:20261120").as_deref(), Some("first"));
     assert_eq!(id("fleet/runs/20261121-015427-00000001.json").as_deref(), Some("second"));
     let compared = home.json(["compare", "fleet:first", "fleet", "--format", "json"]);
-    let row = compared["rows"].as_array().expect("rows").iter().find(|row| row["probe"] == "gates/syscall");
+    let row =
+        compared["rows"].as_array().expect("rows").iter().find(|row| row["benchmark"] == "entry/syscall");
     assert_eq!(row.expect("a row")["verdict"], "slower");
     assert!(home.output(["export", "fleet", "fleet:first", "--format", "csv"]).contains("node-7"));
     // A label is one, also where a directory has its name.
@@ -261,7 +262,7 @@ fn pruning_removes_what_is_ours_and_old() {
     // These are of the past for as long as this program is used.
     let mut old = document("20200101-000000-00000001", Some("old"), 1.0);
     old["started"] = "2020-01-01T00:00:00Z".into();
-    old["environment"]["cpu.model"] =
+    old["facts"]["cpu.model"] =
         serde_json::json!({"status": "known", "value": "an old one", "source": "CPUID"});
     let old = home.file("made/old.json", old.to_string());
     home.tollgate(["store", "add", "fleet", &old]).assert().success();

@@ -116,7 +116,7 @@ fn statuses(output: &Output) -> Vec<(String, String)> {
     let rows = document["measurements"].as_array().expect("measurements");
     let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
     rows.iter()
-        .map(|row| (text(row, "probe"), text(row, "status") + &text(row, "why") + &text(row, "error")))
+        .map(|row| (text(row, "benchmark"), text(row, "status") + &text(row, "why") + &text(row, "error")))
         .collect()
 }
 
@@ -218,7 +218,7 @@ fn in_another_users_directory_all_is_done_as_that_user() {
     expect_only_the_other(&log);
     assert_eq!(names(&theirs), [""; 0]);
     // What is measured beside them does not lose the rights of root.
-    expect_measured(|seconds| scene.run(&["gates/syscall", "files/stat"], seconds, &theirs));
+    expect_measured(|seconds| scene.run(&["entry/syscall", "files/stat"], seconds, &theirs));
 }
 
 #[test]
@@ -376,14 +376,14 @@ fn a_parent_that_all_may_write_needs_the_sticky_bit() {
         assert!(line.contains("chmod +t"), "{line}");
     }
     // The current directory is not what files are about alone: its cases are skipped with the reason.
-    let arguments = ["run", "files/stat", "gates/syscall", "--time", "1", "--out", "-"];
+    let arguments = ["run", "files/stat", "entry/syscall", "--time", "1", "--out", "-"];
     let mut run = scene.tollgate(Path::new(PROGRAM), &arguments);
     run.current_dir(&below);
     let rows = statuses(&output(run));
-    let status = |probe: &str| &rows.iter().find(|(name, _)| name == probe).expect("its row").1;
+    let status = |benchmark: &str| &rows.iter().find(|(name, _)| name == benchmark).expect("its row").1;
     assert!(status("files/stat").starts_with("skipped"), "{rows:?}");
     assert!(status("files/stat").contains("may be written by others"), "{rows:?}");
-    assert!(!status("gates/syscall").starts_with("skipped"), "{rows:?}");
+    assert!(!status("entry/syscall").starts_with("skipped"), "{rows:?}");
     assert_eq!((names(&open), names(&below)), (vec!["below".to_owned()], Vec::new()));
     let sticky = scene.directory("sticky", 0, 0o1777);
     expect_measured(|seconds| scene.run(&["files/stat"], seconds, &sticky));

@@ -29,7 +29,7 @@ const WRITERS: [(&str, &[&str]); 9] = [
     ("lab --out", &["lab", "int", "--on", "interpreter", "--out", "{}"]),
     ("lab --image", &["lab", "--image", "{}"]),
     ("lab --dump --out", &["lab", "--dump", "--on", "interpreter", "--out", "{}"]),
-    (SLOW, &["run", "gates/call", "--time", "1", "--quiet", "--out", "{}"]),
+    (SLOW, &["run", "entry/call", "--time", "1", "--quiet", "--out", "{}"]),
     ("trace --out", &["trace", "--quiet", "--out", "{}", "--", "true"]),
     ("trace --timeline", &["trace", "--quiet", "--timeline", "{}", "--", "true"]),
     ("export", &["export", "{run}", "--format", "csv", "--out", "{}"]),
@@ -404,7 +404,7 @@ fn a_run_that_cannot_be_kept_says_where_and_why_and_has_a_status_of_its_own() {
     let path = CString::new(mount.path().as_os_str().as_bytes()).expect("no NUL");
     // A file system with room for the trial before the run and, once it is filled, for nothing after.
     let script = r#"mount -t tmpfs -o size=600k none "$1" || exit 99
-        XDG_DATA_HOME=$1 "$2" run gates/call --time 3 --quiet > "$1.out" 2> "$1.err" & program=$!
+        XDG_DATA_HOME=$1 "$2" run entry/call --time 3 --quiet > "$1.out" 2> "$1.err" & program=$!
         while [ ! -d "$1/tollgate/runs" ]; do sleep 0.05; done; sleep 1
         dd if=/dev/zero of="$1/filler" bs=1k 2> /dev/null; wait $program"#;
     let mut command = Command::new("unshare");
@@ -426,5 +426,5 @@ fn a_run_that_cannot_be_kept_says_where_and_why_and_has_a_status_of_its_own() {
         said.contains("was not kept") && said.contains("/tollgate/runs/") && said.contains("No space"),
         "{said}"
     );
-    assert!(out.contains("gates/call"), "the figures are shown all the same: {out}");
+    assert!(out.contains("entry/call"), "the figures are shown all the same: {out}");
 }

@@ -9,10 +9,10 @@ use common::{Home, document, one_line};
 #[test]
 fn an_unknown_pattern_names_what_is_near() {
     let home = Home::new();
-    let line = home.refusal(["run", "gates/sysall", "--time", "1"]);
-    assert!(line.contains("\"gates/sysall\"") && line.contains("gates/syscall"), "{line}");
-    let line = home.refusal(["list", "gates/sysall"]);
-    assert!(line.contains("gates/syscall"), "{line}");
+    let line = home.refusal(["run", "entry/sysall", "--time", "1"]);
+    assert!(line.contains("\"entry/sysall\"") && line.contains("entry/syscall"), "{line}");
+    let line = home.refusal(["list", "entry/sysall"]);
+    assert!(line.contains("entry/syscall"), "{line}");
     assert!(home.files().is_empty());
 }
 
@@ -20,7 +20,7 @@ fn an_unknown_pattern_names_what_is_near() {
 fn a_label_that_would_be_a_path_is_refused() {
     let home = Home::new();
     for label in ["a/b", "..", "../x", "a..b", "", "last", "-x", "a\u{1b}[2Jb", &"x".repeat(65)] {
-        let line = home.refusal(["run", "gates/call", "--time", "1", &format!("--label={label}")]);
+        let line = home.refusal(["run", "entry/call", "--time", "1", &format!("--label={label}")]);
         assert!(line.contains("--label"), "{line}");
     }
     assert!(home.files().is_empty());
@@ -30,11 +30,11 @@ fn a_label_that_would_be_a_path_is_refused() {
 fn a_time_that_is_none_is_refused() {
     let home = Home::new();
     for time in ["nonsense", "0", "-1", "0.5", "25h", "inf", "nan", "1e9", "", "3 fortnights"] {
-        let line = home.refusal(["run", "gates/call", &format!("--time={time}")]);
+        let line = home.refusal(["run", "entry/call", &format!("--time={time}")]);
         assert!(line.contains("--time"), "{line}");
     }
     for both in [["--quick", "--thorough"], ["--quick", "--time=3"], ["--thorough", "--time=3"]] {
-        let line = home.refusal(["run", "gates/call", both[0], both[1]]);
+        let line = home.refusal(["run", "entry/call", both[0], both[1]]);
         assert!(line.contains("cannot be used with"), "{line}");
     }
     assert!(home.files().is_empty());
@@ -43,9 +43,9 @@ fn a_time_that_is_none_is_refused() {
 #[test]
 fn a_processor_that_is_none_is_refused() {
     let home = Home::new();
-    let line = home.refusal(["run", "gates/call", "--time", "1", "--cpu", "100000"]);
+    let line = home.refusal(["run", "entry/call", "--time", "1", "--cpu", "100000"]);
     assert!(line.contains("processor 100000 does not exist"), "{line}");
-    let line = home.refusal(["run", "gates/call", "--time", "1", "--cpu", "first"]);
+    let line = home.refusal(["run", "entry/call", "--time", "1", "--cpu", "first"]);
     assert!(line.contains("not the number of a processor"), "{line}");
     assert!(home.files().is_empty());
 }
@@ -61,7 +61,7 @@ fn a_processor_that_is_not_allowed_is_refused() {
     };
     let output = std::process::Command::new("taskset")
         .args(["-c", &first.to_string(), env!("CARGO_BIN_EXE_tollgate")])
-        .args(["run", "gates/call", "--time", "1", "--cpu", &last.to_string()])
+        .args(["run", "entry/call", "--time", "1", "--cpu", &last.to_string()])
         .env("XDG_DATA_HOME", home.path())
         .output();
     let Ok(output) = output else {
@@ -129,11 +129,11 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
         (home.path().join("absent/run.json").display().to_string(), "there is no directory"),
     ] {
         let began = std::time::Instant::now();
-        let line = home.refusal(["run", "gates/call", "--time", "20", "--out", &out]);
+        let line = home.refusal(["run", "entry/call", "--time", "20", "--out", &out]);
         assert!(line.contains(reason) && line.contains(&out), "{line}");
         assert!(began.elapsed().as_secs() < 10, "it measured first");
     }
-    let mut named = home.tollgate(["run", "gates/call", "--time", "20"]);
+    let mut named = home.tollgate(["run", "entry/call", "--time", "20"]);
     let line =
         one_line(&named.env("XDG_DATA_HOME", &file).assert().code(2).stdout("").get_output().stderr.clone());
     assert!(line.contains("XDG_DATA_HOME") && line.contains("Not a directory"), "{line}");
@@ -145,7 +145,7 @@ fn a_full_disk_is_noticed_before_anything_is_measured() {
     let home = Home::new();
     let mount = home.path().join("full");
     std::fs::create_dir(&mount).expect("made");
-    let script = "mount -t tmpfs -o size=16k none \"$1\" || exit 99; \"$2\" run gates/call --time 20 --out \"$1/run.json\"; \
+    let script = "mount -t tmpfs -o size=16k none \"$1\" || exit 99; \"$2\" run entry/call --time 20 --out \"$1/run.json\"; \
                   status=$?; ls -A \"$1\"; exit $status";
     let output = std::process::Command::new("unshare")
         .args(["-rm", "sh", "-c", script, "sh"])
@@ -167,18 +167,18 @@ fn without_a_place_to_keep_it_a_run_is_shown_all_the_same() {
     let home = Home::new();
     let file = home.file("file", "");
     let run = || {
-        let mut command = home.tollgate(["run", "gates/call", "--time", "1"]);
+        let mut command = home.tollgate(["run", "entry/call", "--time", "1"]);
         command.env_remove("XDG_DATA_HOME").env_remove("HOME");
         command
     };
     let nowhere = run().assert().success();
     let nowhere = nowhere.get_output();
-    assert!(String::from_utf8_lossy(&nowhere.stdout).contains("gates/call"));
+    assert!(String::from_utf8_lossy(&nowhere.stdout).contains("entry/call"));
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("will not be kept"));
     // A home that cannot be written is as none.
     let unwritable = run().env("HOME", &file).assert().success();
     let unwritable = unwritable.get_output();
-    assert!(String::from_utf8_lossy(&unwritable.stdout).contains("gates/call"));
+    assert!(String::from_utf8_lossy(&unwritable.stdout).contains("entry/call"));
     let stderr = String::from_utf8_lossy(&unwritable.stderr);
     assert!(
         stderr.starts_with("tollgate: warning: this run will not be kept: runs cannot be kept in"),

@@ -59,7 +59,7 @@ fn no_line_is_wider_than_the_page() {
         let output = home.tollgate(["inspect"]).env("COLUMNS", width).assert().success();
         let text = String::from_utf8(output.get_output().stdout.clone()).expect("text");
         let width: usize = width.parse().expect("a number");
-        let widest = text.lines().max_by_key(|line| line.chars().count()).expect("lines");
+        let widest = text.lines().max_by_key(|line| line.chars().count()).expect("memory");
         assert!(widest.chars().count() <= width, "{width}: {widest}");
     }
 }
@@ -91,7 +91,7 @@ fn a_capture_says_the_same_elsewhere() {
     assert!(told.contains("No host name") && told.contains("--from"), "{told}");
     let here = home.json(["inspect", "--format", "json"]);
     let there = home.json(["inspect", "--format", "json", "--from", named]);
-    assert_eq!(here["place"], there["place"]);
+    assert_eq!(here["environment"], there["environment"]);
     assert_eq!(there["from"], named);
     for (name, fact) in here["facts"].as_object().expect("facts") {
         if !["uptime", "files.free"].contains(&name.as_str()) {

@@ -31,9 +31,9 @@ fn has_qemu() -> bool {
 fn every_experiment_has_a_row() {
     let home = Home::new();
     let document = home.json(["lab", "--on", "interpreter", "--format", "json"]);
-    let priced: Vec<&Experiment> = EXPERIMENTS.iter().filter(|it| it.is_priced()).collect();
-    assert_eq!(experiments(&document).len(), priced.len());
-    for (row, experiment) in experiments(&document).iter().zip(priced) {
+    let measured: Vec<&Experiment> = EXPERIMENTS.iter().filter(|it| it.is_measured()).collect();
+    assert_eq!(experiments(&document).len(), measured.len());
+    for (row, experiment) in experiments(&document).iter().zip(measured) {
         assert_eq!(row["name"], experiment.name);
         match row["status"].as_str().expect("a status") {
             "done" => assert!(row["per_operation"].as_f64().is_some_and(|it| it >= 1.0), "{row}"),
@@ -105,7 +105,7 @@ fn wrong_set_ups_are_refused_as_the_manuals_say() {
 }
 
 #[test]
-fn kvm_gives_a_price_or_says_why_not() {
+fn kvm_gives_a_estimate_or_says_why_not() {
     let home = Home::new();
     let begun = Instant::now();
     let output = home.tollgate(["lab", "--on", "kvm", "--format", "json"]).output().expect("started");
@@ -218,7 +218,7 @@ fn an_image_is_written_and_its_records_are_read() {
     let kept = home.json(["show", "there", "--format", "json"]);
     assert_eq!(kept["measurements"][0]["unit"], "cycles");
     assert_eq!(kept["measurements"][0]["provenance"], "hardware");
-    assert!(kept["environment"].get("cpu.model").is_none(), "nothing is known of that place");
+    assert!(kept["facts"].get("cpu.model").is_none(), "nothing is known of that place");
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn every_row_is_answered_in_time_and_locks_at_user_level_beat_the_system_call() 
     let (rows, took) = Marked::new(&["locks"], 10).rows();
     assert!(took < Duration::from_secs(11), "took {took:?}");
     let answered: Vec<(Value, Value)> =
-        rows.0.iter().map(|row| (row["probe"].clone(), row["params"].clone())).collect();
+        rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
     assert_eq!(answered, listed(&["locks"]));
     // A lock that let two in would have failed its case; one that found no quiet moment says so.
     let why = |row: &Value| row["error"].as_str().unwrap_or_default().to_owned();
@@ -50,11 +50,12 @@ const SYSTEM_CALL: &str = "futex-trylock-pi";
 
 fn uncontended(rows: &Rows) {
     // Those that cost less than can be told are counted at what can.
-    let price = |by: &str| {
+    let estimate = |by: &str| {
         let row = rows.find("locks/uncontended", &json!({"by": by}));
         row["below"].as_f64().or(row["median"].as_f64())
     };
-    let (Some(call), Some(rseq), Some(cmpxchg)) = (price(SYSTEM_CALL), price("rseq"), price("cmpxchg"))
+    let (Some(call), Some(rseq), Some(cmpxchg)) =
+        (estimate(SYSTEM_CALL), estimate("rseq"), estimate("cmpxchg"))
     else {
         return println!("skipped: one of them has no price here");
     };
@@ -62,7 +63,7 @@ fn uncontended(rows: &Rows) {
     assert!(call > 7.0 * rseq, "{call} ns by system call, {rseq} ns by a restartable sequence");
     assert!(rseq <= 1.1 * cmpxchg, "{rseq} ns by a restartable sequence, {cmpxchg} ns by lock cmpxchg");
     if let (Some(eventfd), Some(fenced), Some(unfenced)) =
-        (price("eventfd"), price("lamport"), price("lamport-up"))
+        (estimate("eventfd"), estimate("lamport"), estimate("lamport-up"))
     {
         assert!(eventfd > call, "two calls: {eventfd} ns, one: {call} ns");
         assert!(fenced > unfenced, "{fenced} ns with fences, {unfenced} ns without");
@@ -76,24 +77,24 @@ fn trade(rows: &Rows) {
     let mut compared = 0;
     for threads in [2, 4, 8, 16, 32, 64] {
         let params = |by: &str| json!({"by": by, "threads": threads, "cpus": "one"});
-        let price = |by: &str| rows.price("locks/producer-consumer", params(by));
-        let (Some(call), Some(rseq)) = (price(SYSTEM_CALL), price("rseq")) else { continue };
+        let estimate = |by: &str| rows.estimate("locks/producer-consumer", params(by));
+        let (Some(call), Some(rseq)) = (estimate(SYSTEM_CALL), estimate("rseq")) else { continue };
         println!("({threads},{threads}): {:.1} times the system call's items", call / rseq);
         assert!(call > LEAST_GAIN * rseq, "({threads},{threads}): {call} and {rseq} ns an item");
         let row = rows.find("locks/producer-consumer", &params("rseq"));
-        let tally = |which: usize| row["tallies"][which]["number"].as_u64().expect("a count");
+        let counter = |which: usize| row["counters"][which]["number"].as_u64().expect("a count");
         let items =
             row["samples"].as_u64().expect("samples") * row["ops_per_sample"].as_u64().expect("items");
-        assert!(tally(0) > 0, "nobody was switched out: {row}");
-        let (least, most) = (tally(2), tally(3));
+        assert!(counter(0) > 0, "nobody was switched out: {row}");
+        let (least, most) = (counter(2), counter(3));
         assert!(least <= most && most <= items && most * threads >= items, "{row}");
         compared += 1;
     }
-    assert!(compared > 0 || !has_price(rows, "locks/uncontended"), "nothing was compared");
+    assert!(compared > 0 || !has_estimate(rows, "locks/uncontended"), "nothing was compared");
 }
 
-fn has_price(rows: &Rows, probe: &str) -> bool {
-    rows.0.iter().any(|row| row["probe"] == probe && row["status"] == "measured")
+fn has_estimate(rows: &Rows, benchmark: &str) -> bool {
+    rows.0.iter().any(|row| row["benchmark"] == benchmark && row["status"] == "measured")
 }
 
 /// What is unsafe across processors is refused there, with the reason.
@@ -110,7 +111,7 @@ fn one_processor_only(rows: &Rows) {
 
 fn footprint(rows: &Rows) {
     let bytes = |by: &str, part: &str| {
-        rows.price("locks/footprint", json!({"by": by, "part": part})).expect("it needs no permission")
+        rows.estimate("locks/footprint", json!({"by": by, "part": part})).expect("it needs no permission")
     };
     assert_eq!((bytes("xchg", "code"), bytes("xchg", "data")), (13.0, 4.0));
     assert!(bytes("lamport", "code") > bytes("rseq", "code"));

@@ -35,7 +35,7 @@ fn in_an_empty_root() {
         std::env::set_current_dir("/")
     }));
     let rows = rows(&output, took);
-    assert_eq!(status(&rows, "gates/syscall"), "measured");
+    assert_eq!(status(&rows, "entry/syscall"), "measured");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn as_another_user() {
     command.current_dir("/");
     let (output, took) = timed(&mut command);
     let rows = rows_of_any_exit(&output, took);
-    assert_eq!(status(&rows, "gates/syscall"), "measured");
+    assert_eq!(status(&rows, "entry/syscall"), "measured");
 }
 
 #[test]
@@ -61,10 +61,10 @@ fn under_a_strict_seccomp_profile() {
     let filter = strict_filter();
     let (output, took) = timed(unsafe_pre_exec(&mut command, move || install(&filter)));
     let rows = rows(&output, took);
-    assert_eq!(status(&rows, "gates/syscall"), "measured");
-    assert_eq!(status(&rows, "gates/io-uring-nop"), "skipped");
+    assert_eq!(status(&rows, "entry/syscall"), "measured");
+    assert_eq!(status(&rows, "entry/io-uring-nop"), "skipped");
     // The filter kills whoever makes a 32-bit call.
-    assert_eq!(status(&rows, "gates/int80"), "skipped");
+    assert_eq!(status(&rows, "entry/int80"), "skipped");
 }
 
 #[test]
@@ -77,9 +77,9 @@ fn in_gvisor() {
     let (output, took) = timed(&mut command);
     // Starting and ending the sandbox takes a second or two of its own.
     let rows = rows_of_any_exit(&output, took.saturating_sub(Duration::from_secs(3)));
-    assert_eq!(status(&rows, "gates/syscall"), "measured");
+    assert_eq!(status(&rows, "entry/syscall"), "measured");
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(document["place"], "sandbox");
+    assert_eq!(document["environment"], "sandbox");
 }
 
 /// Two runs at a time would be each other's noise.
@@ -107,13 +107,16 @@ fn rows_of_any_exit(output: &Output, took: Duration) -> Vec<Value> {
     assert!(rows.len() > 15, "only {} rows", rows.len());
     for row in &rows {
         common::expect_answer(row);
-        println!("{}: {} {}{}", row["probe"], row["median"], row["why"], row["error"]);
+        println!("{}: {} {}{}", row["benchmark"], row["median"], row["why"], row["error"]);
     }
     rows
 }
 
-fn status<'a>(rows: &'a [Value], probe: &str) -> &'a str {
-    let row = rows.iter().find(|row| row["probe"] == probe).unwrap_or_else(|| panic!("no row for {probe}"));
+fn status<'a>(rows: &'a [Value], benchmark: &str) -> &'a str {
+    let row = rows
+        .iter()
+        .find(|row| row["benchmark"] == benchmark)
+        .unwrap_or_else(|| panic!("no row for {benchmark}"));
     row["status"].as_str().expect("a status")
 }
 

@@ -152,13 +152,13 @@ fn expect_harmless(page: &str) {
 
 /// A made-up run in which every text that a document may hold is `text`; names that are refused otherwise are left alone.
 fn telling(text: &str) -> Value {
-    let mut run = document("20261121-015427-0001", Some("place"), 1.0);
+    let mut run = document("20261121-015427-0001", Some("environment"), 1.0);
     let name: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
-    run["environment"]["cpu.model"] = json!({"status": "known", "value": text, "source": text});
-    run["environment"]["cpu.flags"] = json!({"status": "known", "value": [text, text], "source": text});
-    run["environment"]["cpu.smt"] = json!({"status": "unknown", "why": format!("refused: {text}")});
-    run["environment"]["run.clock"] = json!({"status": "known", "value": text, "source": text});
-    run["environment"][format!("zz{name}")] = json!({"status": "known", "value": text, "source": text});
+    run["facts"]["cpu.model"] = json!({"status": "known", "value": text, "source": text});
+    run["facts"]["cpu.flags"] = json!({"status": "known", "value": [text, text], "source": text});
+    run["facts"]["cpu.smt"] = json!({"status": "unknown", "why": format!("refused: {text}")});
+    run["facts"]["run.clock"] = json!({"status": "known", "value": text, "source": text});
+    run["facts"][format!("zz{name}")] = json!({"status": "known", "value": text, "source": text});
     run["started"] = json!(name);
     run["tool"]["name"] = json!(name);
     let rows = run["measurements"].as_array_mut().expect("measurements");
@@ -167,13 +167,13 @@ fn telling(text: &str) -> Value {
         row["params"] = json!({"by": format!("{at} {name}")});
         if row["status"] == "measured" {
             row["notes"] = json!([text, format!("{at}")]);
-            row["tallies"] = json!([{"what": text, "number": 100_000}]);
+            row["counters"] = json!([{"what": text, "number": 100_000}]);
             row["group"] = json!(format!("g{name}"));
-            row["against"] = Value::Null;
+            row["baseline"] = Value::Null;
         }
     }
-    rows.push(json!({"probe": "gates/rdtsc", "params": {}, "status": "skipped", "why": text}));
-    rows.push(json!({"probe": "gates/vm-exit", "params": {}, "status": "failed", "error": text}));
+    rows.push(json!({"benchmark": "entry/rdtsc", "params": {}, "status": "skipped", "why": text}));
+    rows.push(json!({"benchmark": "entry/vm-exit", "params": {}, "status": "failed", "error": text}));
     let mut followed = measured("workloads/make", 2e9, &[]);
     let traced = traced(text);
     let number = followed["samples"].as_array().expect("samples").len();
@@ -199,8 +199,8 @@ fn a_page_holds_what_was_measured_and_how() {
     expect_harmless(&page);
     for text in [
         "<h1>native</h1>",
-        "<tr class=\"group\" data-run><th scope=\"rowgroup\" colspan=\"9\">gates/user-dispatch",
-        "tollgate run &#39;probe{row}&#39; measures a row again",
+        "<tr class=\"group\" data-run><th scope=\"rowgroup\" colspan=\"9\">entry/user-dispatch",
+        "tollgate run &#39;benchmark{row}&#39; measures a row again",
         "The same refused SYSCALL in a thread with system call user dispatch on",
         "no IA-32 emulation",
         "it hung",
@@ -223,7 +223,7 @@ fn several_places_stand_side_by_side_with_verdicts() {
     expect_harmless(&page);
     for text in [
         "<h1>vm against native</h1>",
-        "gates/syscall takes 1.50 times as long in vm as in native: 120 ns against 80.2 ns",
+        "entry/syscall takes 1.50 times as long in vm as in native: 120 ns against 80.2 ns",
         "kernel.release differs, which is known to affect it.",
         "Of 3 prices that both have, in vm 2 are slower than in native, 0 faster, 1 the same; 0 cannot be told.",
         "2 of 2 such cases differ.",
@@ -261,12 +261,12 @@ fn run_of(id: &str, label: Option<&str>, rows: &[Value]) -> Value {
 }
 
 /// A command that was followed, under the name of a case.
-fn followed(probe: &str, params: Value) -> Value {
-    let mut row = measured(probe, 2e9, &[]);
+fn followed(benchmark: &str, params: Value) -> Value {
+    let mut row = measured(benchmark, 2e9, &[]);
     row["params"] = params;
     row["samples"] = json!([2e9]);
-    row["dropped"] = json!(0);
-    row["processes"] = json!([{"rounds": 1, "dropped": []}]);
+    row["discarded"] = json!(0);
+    row["processes"] = json!([{"rounds": 1, "discarded": []}]);
     row["traced"] = json!([traced("openat")]);
     row
 }
@@ -274,7 +274,7 @@ fn followed(probe: &str, params: Value) -> Value {
 #[test]
 fn what_was_followed_has_a_section_of_its_own_and_its_own_name() {
     let mut run = run_of("20261121-015427-0001", None, &[followed("trace/command", json!({}))]);
-    run["environment"].as_object_mut().expect("facts").remove("run.clock");
+    run["facts"].as_object_mut().expect("facts").remove("run.clock");
     let page = page(&[run]);
     expect_harmless(&page);
     assert!(page.contains("A command and all that it started, followed."), "no section");
@@ -292,7 +292,7 @@ fn experiments_of_the_lab_are_told_in_their_own_words() {
     let page = page(&[run_of("20261121-015427-0001", None, &[measured("lab/syscall", 50.0, &[])])]);
     expect_harmless(&page);
     assert!(page.contains("crossed in a small kernel of our own"), "no section");
-    assert!(!page.contains("Not a probe of this program."), "no operation");
+    assert!(!page.contains("Not a benchmark of this program."), "no operation");
 }
 
 #[test]
@@ -319,7 +319,10 @@ fn the_same_run_twice_is_told_apart_in_few_words() {
     let page = page(&[run.clone(), run]);
     expect_harmless(&page);
     assert!(page.contains("<h1>20261121-015427-0001 (2) against 20261121-015427-0001 (1)</h1>"), "no title");
-    assert!(page.contains("Of 1 price that both have, in 20261121-015427-0001 (2) 0 are slower"), "no tally");
+    assert!(
+        page.contains("Of 1 price that both have, in 20261121-015427-0001 (2) 0 are slower"),
+        "no counter"
+    );
     assert!(page.contains("<p>No fact differs between the places.</p>"), "an empty table");
 }
 
@@ -328,7 +331,7 @@ fn the_matrix_of_processors_is_a_heat_map() {
     let mut run = document("20261121-015427-0001", Some("four"), 1.0);
     let rows = run["measurements"].as_array_mut().expect("measurements");
     for (low, high) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
-        let mut pair = measured("lines/pingpong", 40.0 + f64::from(low * 10 + high), &[]);
+        let mut pair = measured("memory/pingpong", 40.0 + f64::from(low * 10 + high), &[]);
         pair["params"] = json!({"from": high, "to": low, "protocol": "store"});
         rows.push(pair);
     }
@@ -365,7 +368,7 @@ fn a_hostile_run_changes_nothing_outside_its_own_text() {
 fn what_is_huge_is_cut() {
     // The text is in some thirty places of the document.
     let mut run = telling(&"x".repeat(1 << 16));
-    run["environment"]["cpu.model"]["value"] = json!("x".repeat(1 << 20));
+    run["facts"]["cpu.model"]["value"] = json!("x".repeat(1 << 20));
     let page = page(std::slice::from_ref(&run));
     expect_harmless(&page);
     assert!(page.len() < 200_000, "{} bytes", page.len());
@@ -375,9 +378,9 @@ fn what_is_huge_is_cut() {
     for at in 0..4000 {
         let samples = [1e300, 1e-300, -1.0, 5.0, f64::MAX];
         rows.push(json!({
-            "probe": format!("gates/{}", at % 300), "params": {"n": at}, "status": "measured", "unit": "ns",
-            "provenance": "hardware", "ops_per_sample": u64::MAX, "clock_hz": 1, "samples": samples, "dropped": 0,
-            "processes": [{"rounds": 5, "dropped": []}], "group": "g",
+            "benchmark": format!("entry/{}", at % 300), "params": {"n": at}, "status": "measured", "unit": "ns",
+            "provenance": "hardware", "ops_per_sample": u64::MAX, "clock_hz": 1, "samples": samples, "discarded": 0,
+            "processes": [{"rounds": 5, "discarded": []}], "group": "g",
         }));
     }
     let page = self::page(&[run]);
@@ -407,11 +410,11 @@ fn the_page_of_every_case_is_small() {
     let mut run = document("20261121-015427-0001", Some("everything"), 1.0);
     let rows = run["measurements"].as_array_mut().expect("measurements");
     rows.clear();
-    let mut price = 1.0;
-    for probe in listed["probes"].as_array().expect("probes") {
-        for params in probe["params"].as_array().expect("cases") {
-            price = if price > 1e7 { 1.0 } else { price * 1.05 };
-            let mut row = measured(probe["name"].as_str().expect("a name"), price, &[]);
+    let mut estimate = 1.0;
+    for benchmark in listed["benchmarks"].as_array().expect("benchmarks") {
+        for params in benchmark["params"].as_array().expect("cases") {
+            estimate = if estimate > 1e7 { 1.0 } else { estimate * 1.05 };
+            let mut row = measured(benchmark["name"].as_str().expect("a name"), estimate, &[]);
             row["params"] = params.clone();
             rows.push(row);
         }

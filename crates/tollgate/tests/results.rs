@@ -6,14 +6,14 @@ use common::{Home, document, measured};
 use serde_json::Value;
 
 const MEASUREMENT: [&str; 31] = [
-    "tallies",
+    "counters",
     "traced",
     "p99",
     "max",
     "bytes_per_op",
     "bytes_per_second",
     "counted",
-    "probe",
+    "benchmark",
     "params",
     "status",
     "unit",
@@ -23,13 +23,13 @@ const MEASUREMENT: [&str; 31] = [
     "ci_high",
     "min",
     "samples",
-    "dropped",
+    "discarded",
     "below",
     "multiple_of_syscall",
     "modes",
     "processes",
     "spread",
-    "against",
+    "baseline",
     "flagged",
     "why",
     "error",
@@ -40,7 +40,7 @@ const MEASUREMENT: [&str; 31] = [
 ];
 const ROW: [&str; 12] = [
     "other_run",
-    "probe",
+    "benchmark",
     "params",
     "unit",
     "base",
@@ -70,26 +70,28 @@ fn sorted(names: &[&'static str]) -> Vec<&'static str> {
     names
 }
 
-/// The measurement of a probe.
-fn of<'a>(document: &'a Value, probe: &str) -> &'a Value {
+/// The measurement of a benchmark.
+fn of<'a>(document: &'a Value, benchmark: &str) -> &'a Value {
     let all = document["measurements"].as_array().expect("measurements");
-    all.iter().find(|measurement| measurement["probe"] == probe).expect("a measurement of the probe")
+    all.iter()
+        .find(|measurement| measurement["benchmark"] == benchmark)
+        .expect("a measurement of the benchmark")
 }
 
 #[test]
 fn a_run_measures_keeps_and_can_be_shown_again() {
     let home = Home::new();
-    let patterns = ["gates/call", "gates/user-dispatch"];
+    let patterns = ["entry/call", "entry/user-dispatch"];
     let ran = home.json(["run", patterns[0], patterns[1], "--time=1.5", "--label=mine", "--format=json"]);
     let names: Vec<&Value> =
-        ran["measurements"].as_array().expect("rows").iter().map(|row| &row["probe"]).collect();
-    assert_eq!(names, ["gates/call", "gates/syscall", "gates/user-dispatch"]);
+        ran["measurements"].as_array().expect("rows").iter().map(|row| &row["benchmark"]).collect();
+    assert_eq!(names, ["entry/call", "entry/syscall", "entry/user-dispatch"]);
     for measurement in
         ran["measurements"].as_array().expect("rows").iter().chain(ran["bench"].as_array().expect("own"))
     {
         assert_eq!(keys(measurement), sorted(&MEASUREMENT));
     }
-    let syscall = of(&ran, "gates/syscall");
+    let syscall = of(&ran, "entry/syscall");
     if syscall["status"] == "measured" {
         let figure = |name: &str| syscall[name].as_f64().unwrap_or_else(|| panic!("{name} of {syscall}"));
         assert!(figure("ci_low") <= figure("median") && figure("median") <= figure("ci_high"));
@@ -98,7 +100,7 @@ fn a_run_measures_keeps_and_can_be_shown_again() {
         assert_eq!(syscall["multiple_of_syscall"], 1.0);
         assert_eq!(syscall["unit"], "ns");
     } else {
-        eprintln!("skipped: gates/syscall has no price here: {syscall}");
+        eprintln!("skipped: entry/syscall has no price here: {syscall}");
     }
     assert_eq!(ran["label"], "mine");
     assert_eq!(home.files(), [format!("tollgate/runs/{}.json", ran["id"].as_str().expect("an id"))]);
@@ -117,13 +119,13 @@ fn a_run_measures_keeps_and_can_be_shown_again() {
 fn out_writes_the_document_and_keeps_nothing_else() {
     let home = Home::new();
     let file = home.file("mine.json", "an older one");
-    let arguments = ["run", "gates/call", "--time=1", "--out", &file, "--quiet"];
+    let arguments = ["run", "entry/call", "--time=1", "--out", &file, "--quiet"];
     let output = home.tollgate(arguments).assert().success();
     assert!(!String::from_utf8_lossy(&output.get_output().stdout).is_empty());
     assert_eq!(home.files(), ["mine.json"]);
     let document: Value = serde_json::from_slice(&std::fs::read(&file).expect("read")).expect("JSON");
     let names =
-        ["schema", "tool", "id", "label", "place", "started", "finished", "environment", "measurements"];
+        ["schema", "tool", "id", "label", "environment", "started", "finished", "facts", "measurements"];
     assert_eq!(keys(&document), sorted(&names));
     assert_eq!(home.json(["show", &file, "--format=json"])["id"], document["id"]);
 }
@@ -134,41 +136,41 @@ fn every_measurement_has_the_same_fields() {
     for measurement in shown["measurements"].as_array().expect("rows") {
         assert_eq!(keys(measurement), sorted(&MEASUREMENT));
     }
-    let (skipped, failed) = (of(&shown, "gates/int80"), of(&shown, "gates/seccomp"));
+    let (skipped, failed) = (of(&shown, "entry/int80"), of(&shown, "entry/seccomp"));
     assert_eq!((&skipped["status"], &skipped["why"]), (&"skipped".into(), &"no IA-32 emulation".into()));
     assert_eq!((&failed["status"], &failed["error"]), (&"failed".into(), &"it hung".into()));
     assert_eq!(skipped["median"], Value::Null);
-    let syscall = of(&shown, "gates/syscall");
-    assert_eq!((syscall["samples"].as_u64(), syscall["dropped"].as_u64()), (Some(480), Some(8)));
+    let syscall = of(&shown, "entry/syscall");
+    assert_eq!((syscall["samples"].as_u64(), syscall["discarded"].as_u64()), (Some(480), Some(8)));
     let (median, cycles) = (syscall["median"].as_f64().expect("a figure"), &syscall["median_cycles"]);
     assert!((median / 80.2 - 1.0).abs() < 0.01, "{median}");
     assert!(
         (cycles.as_f64().expect("a figure") / median - 2.0).abs() < 1e-9,
         "2 GHz: two cycles a nanosecond"
     );
-    let against = &of(&shown, "gates/user-dispatch")["against"];
-    assert_eq!(against["probe"], "gates/syscall");
-    assert_eq!(against["verdict"], "slower");
-    assert!((against["ratio"].as_f64().expect("a figure") - 1.25).abs() < 0.01, "{against}");
+    let baseline = &of(&shown, "entry/user-dispatch")["baseline"];
+    assert_eq!(baseline["benchmark"], "entry/syscall");
+    assert_eq!(baseline["verdict"], "slower");
+    assert!((baseline["ratio"].as_f64().expect("a figure") - 1.25).abs() < 0.01, "{baseline}");
 }
 
 #[test]
 fn without_the_tsc_there_are_no_cycles() {
     let home = Home::new();
     let mut document = document("20261121-015427-0001", None, 1.0);
-    document["environment"]["run.clock"]["value"] = "CLOCK_MONOTONIC_RAW".into();
+    document["facts"]["run.clock"]["value"] = "CLOCK_MONOTONIC_RAW".into();
     home.keep(&document);
     let shown = home.json(["show", "last", "--format=json"]);
-    assert_eq!(of(&shown, "gates/syscall")["median_cycles"], Value::Null);
+    assert_eq!(of(&shown, "entry/syscall")["median_cycles"], Value::Null);
 }
 
 #[test]
 fn a_table_has_a_row_for_every_case_and_a_reason_for_every_gap() {
     let table = kept().output(["show", "native"]);
-    for part in ["gates/call", "gates/syscall", "80.2 ns", "×1.25", "slower than gates/syscall", "a note"] {
+    for part in ["entry/call", "entry/syscall", "80.2 ns", "×1.25", "slower than entry/syscall", "a note"] {
         assert!(table.contains(part), "{part} is not in\n{table}");
     }
-    for gap in ["skipped", "no IA-32 emulation", "gates/seccomp{instructions=32}", "failed", "it hung"] {
+    for gap in ["skipped", "no IA-32 emulation", "entry/seccomp{instructions=32}", "failed", "it hung"] {
         assert!(table.contains(gap), "{gap} is not in\n{table}");
     }
     assert!(!table.contains('\u{1b}'), "colour where there is no terminal");
@@ -180,23 +182,23 @@ fn an_unsure_row_is_flagged_in_words() {
     let mut document = document("20261121-015427-0001", None, 1.0);
     let syscall = &mut document["measurements"][1];
     syscall["processes"] = serde_json::json!(vec![
-        serde_json::json!({"rounds": 70, "dropped": (60..70).collect::<Vec<_>>()});
+        serde_json::json!({"rounds": 70, "discarded": (60..70).collect::<Vec<_>>()});
         8
     ]);
-    syscall["dropped"] = 80.into();
+    syscall["discarded"] = 80.into();
     home.keep(&document);
     let table = home.output(["show", "last"]);
-    assert!(table.lines().any(|line| line.starts_with("! gates/syscall")), "{table}");
+    assert!(table.lines().any(|line| line.starts_with("! entry/syscall")), "{table}");
     assert!(table.contains("14 % of blocks were disturbed and dropped"), "{table}");
-    assert_eq!(of(&home.json(["show", "last", "--format=json"]), "gates/syscall")["flagged"], true);
+    assert_eq!(of(&home.json(["show", "last", "--format=json"]), "entry/syscall")["flagged"], true);
 }
 
 /// A run with the rows of suites whose cases have several parameters.
 fn processes() -> Value {
     let mut document = document("20261121-015427-0001", None, 1.0);
     let rows = document["measurements"].as_array_mut().expect("rows");
-    let mut add = |probe: &str, params: Value, at: f64| {
-        let mut row = measured(probe, at, &[]);
+    let mut add = |benchmark: &str, params: Value, at: f64| {
+        let mut row = measured(benchmark, at, &[]);
         row["params"] = params;
         row["group"] = "processes".into();
         rows.push(row);
@@ -249,7 +251,7 @@ fn what_several_rows_say_together_is_said_in_a_sentence() {
 fn lines_and_files() -> Value {
     let mut document = document("20261121-015440-0008", Some("storage"), 1.0);
     let fact = |value: Value| serde_json::json!({"status": "known", "value": value, "source": "a test"});
-    let facts = document["environment"].as_object_mut().expect("facts");
+    let facts = document["facts"].as_object_mut().expect("facts");
     facts.insert("cache.l1d".into(), fact((48 << 10).into()));
     facts.insert("cache.l2".into(), fact((1280 << 10).into()));
     facts.insert("files.fs".into(), fact("ext4".into()));
@@ -259,27 +261,27 @@ fn lines_and_files() -> Value {
     facts.insert("ram.taken.after".into(), fact((6 << 20).into()));
     let rows = document["measurements"].as_array_mut().expect("rows");
     rows.clear();
-    let mut add = |probe: &str, params: Value, more: Value, at: f64| {
-        let mut row = measured(probe, at, &[]);
+    let mut add = |benchmark: &str, params: Value, more: Value, at: f64| {
+        let mut row = measured(benchmark, at, &[]);
         row["params"] = params;
-        row["group"] = probe.split('/').next().into();
+        row["group"] = benchmark.split('/').next().into();
         let fields = more.as_object().expect("fields").clone();
         row.as_object_mut().expect("fields").extend(fields);
         rows.push(row);
     };
     for (kib, ns) in [(4, 1.4), (32, 1.4), (64, 4.2), (1024, 4.2), (2048, 20.0)] {
-        add("lines/latency", serde_json::json!({"kib": kib, "page": "2m"}), serde_json::json!({}), ns);
+        add("memory/latency", serde_json::json!({"kib": kib, "page": "2m"}), serde_json::json!({}), ns);
     }
     for (shared, ns, taken) in [(false, 0.9, 0), (true, 18.0, 450)] {
         let case =
             serde_json::json!({"kib": 8, "shared": shared, "pair": "llc", "order": "random", "page": "2m"});
         let counted = serde_json::json!({"what": "lines looked at came from the other processor", "events": taken,
             "operations": 500, "is_share": true});
-        add("lines/thrash", case, serde_json::json!({"unit": "ns/line", "counted": counted}), ns);
+        add("memory/thrash", case, serde_json::json!({"unit": "ns/line", "counted": counted}), ns);
     }
     for (to, ns) in [(1, 25.0), (2, 130.0)] {
         add(
-            "lines/pingpong",
+            "memory/pingpong",
             serde_json::json!({"from": 0, "to": to, "protocol": "cas"}),
             serde_json::json!({}),
             ns,
@@ -305,7 +307,7 @@ fn lines_and_files_are_shown_with_what_they_are_asked_for() {
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         // Beside the prices of files stands how the single operations are distributed.
-        "probe price 95 % interval p99 max",
+        "benchmark price 95 % interval p99 max",
         "7.61 GiB a second",
         "none of 500 lines looked at came from the other processor",
         "90 % of 500 lines looked at came from the other processor",
@@ -317,7 +319,7 @@ fn lines_and_files_are_shown_with_what_they_are_asked_for() {
         "storage: ext4 on loop0; in memory (loop over tmpfs, direct I/O), took 4.00 MiB of memory before and \
          6.00 MiB after",
         "L1d 48K",
-        "lines/pingpong: ns to hand a line to another processor, by cas",
+        "memory/pingpong: ns to hand a line to another processor, by cas",
         "█130",
         "files/small-file: the bill of one small file, call by call",
     ] {
@@ -325,7 +327,7 @@ fn lines_and_files_are_shown_with_what_they_are_asked_for() {
     }
     let shown = home.json(["show", "storage", "--format=json"]);
     let row = |at: usize| &shown["measurements"][at];
-    assert_eq!((&row(9)["probe"], &row(9)["bytes_per_op"]), (&"files/read".into(), &4096.into()));
+    assert_eq!((&row(9)["benchmark"], &row(9)["bytes_per_op"]), (&"files/read".into(), &4096.into()));
     assert!(row(9)["bytes_per_second"].as_f64() > Some(8e9));
     assert_eq!(row(6)["counted"]["is_share"], true);
     for width in [40, 60, 80, 100, 200] {
@@ -339,7 +341,7 @@ fn lines_and_files_are_shown_with_what_they_are_asked_for() {
 }
 
 #[test]
-fn rows_of_long_names_stand_beneath_their_probe() {
+fn rows_of_long_names_stand_beneath_their_benchmark() {
     let home = Home::new();
     home.keep(&processes());
     let table = home.output(["show", "last"]);
@@ -358,7 +360,7 @@ fn rows_of_long_names_stand_beneath_their_probe() {
 }
 
 #[test]
-fn an_emulators_time_is_not_shown_as_a_price() {
+fn an_emulators_time_is_not_shown_as_a_estimate() {
     let home = Home::new();
     let mut document = document("20261121-015427-0001", None, 1.0);
     document["measurements"][1]["provenance"] = "qemu-tcg".into();
@@ -377,14 +379,14 @@ fn an_emulators_time_is_not_shown_as_a_price() {
 }
 
 #[test]
-fn a_price_of_few_processes_is_flagged() {
+fn a_estimate_of_few_processes_is_flagged() {
     let home = Home::new();
     let mut document = document("20261121-015427-0001", None, 1.0);
     document["measurements"][1]["processes"] =
-        serde_json::json!([{"rounds": 488, "dropped": (480..488).collect::<Vec<_>>()}]);
+        serde_json::json!([{"rounds": 488, "discarded": (480..488).collect::<Vec<_>>()}]);
     home.keep(&document);
     let table = home.output(["show", "last"]);
-    assert!(table.lines().any(|line| line.starts_with("! gates/syscall")), "{table}");
+    assert!(table.lines().any(|line| line.starts_with("! entry/syscall")), "{table}");
     assert!(table.contains("unsure: 1 process only"), "{table}");
 }
 
@@ -412,7 +414,7 @@ fn a_document_cannot_command_the_terminal() {
     let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\r\n\u{202e}x";
     document["measurements"][1]["notes"] = serde_json::json!([evil]);
     document["measurements"][3]["why"] = evil.into();
-    document["environment"]["kernel.release"]["value"] = evil.into();
+    document["facts"]["kernel.release"]["value"] = evil.into();
     home.keep(&document);
     home.keep(&common::document("20261121-015428-0002", None, 1.0));
     for arguments in [
@@ -433,9 +435,9 @@ fn csv_has_one_line_a_case() {
     let csv = kept().output(["show", "native", "--format=csv"]);
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 1 + 5);
-    assert!(lines[0].starts_with("probe,params,status,unit,median,"));
+    assert!(lines[0].starts_with("benchmark,params,status,unit,median,"));
     assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()), "{csv}");
-    assert!(lines[5].starts_with("gates/seccomp,instructions=32,failed,"), "{csv}");
+    assert!(lines[5].starts_with("entry/seccomp,instructions=32,failed,"), "{csv}");
 }
 
 #[test]
@@ -446,7 +448,7 @@ fn a_comparison_has_ratios_verdicts_and_what_differs() {
     assert_eq!(rows.len(), 3);
     for row in rows {
         assert_eq!(keys(row), sorted(&ROW));
-        let verdict = if row["probe"] == "gates/call" { "same" } else { "slower" };
+        let verdict = if row["benchmark"] == "entry/call" { "same" } else { "slower" };
         assert_eq!(row["verdict"], verdict, "{row}");
     }
     let ratio = rows[1]["ratio"].as_f64().expect("a figure");
@@ -464,11 +466,11 @@ fn rows_of_one_side_are_named_with_the_reason() {
     let home = kept();
     let mut document = document("20261121-015429-0003", Some("less"), 1.0);
     document["measurements"][1] = serde_json::json!(
-        {"probe": "gates/syscall", "params": {}, "status": "failed", "error": "killed by SIGSYS"});
+        {"benchmark": "entry/syscall", "params": {}, "status": "failed", "error": "killed by SIGSYS"});
     home.keep(&document);
     let comparison = home.json(["compare", "native", "less", "--format=json"]);
     let only = comparison["only_base"].as_array().expect("a list");
-    let syscall = only.iter().find(|only| only["probe"] == "gates/syscall").expect("named");
+    let syscall = only.iter().find(|only| only["benchmark"] == "entry/syscall").expect("named");
     assert!(syscall["why"].as_str().expect("a reason").contains("killed by SIGSYS"), "{syscall}");
     let table = home.output(["compare", "native", "less"]);
     assert!(table.contains("only the base has a price") && table.contains("killed by SIGSYS"), "{table}");
@@ -524,13 +526,13 @@ fn a_run_is_found_by_file_label_id_beginning_and_last() {
 fn the_list_is_made_from_the_registry() {
     let home = kept();
     let listed = home.json(["list", "--format=json"]);
-    let listed = listed["probes"].as_array().expect("probes");
-    let registered: Vec<_> = tollgate_probes::SUITES.iter().flat_map(|suite| suite.probes).collect();
+    let listed = listed["benchmarks"].as_array().expect("benchmarks");
+    let registered: Vec<_> = tollgate_suites::SUITES.iter().flat_map(|suite| suite.benchmarks).collect();
     assert_eq!(listed.len(), registered.len());
     let table: String = home.output(["list"]).split_whitespace().collect();
-    for (listed, probe) in listed.iter().zip(registered) {
+    for (listed, benchmark) in listed.iter().zip(registered) {
         let fields = [
-            "against",
+            "baseline",
             "counts",
             "crosses",
             "instruction",
@@ -541,22 +543,22 @@ fn the_list_is_made_from_the_registry() {
             "params",
             "share",
             "suite",
-            "tallies",
+            "counters",
             "thorough_params",
             "unit",
         ];
         assert_eq!(keys(listed), fields);
         assert_ne!(listed["instruction"].is_null(), listed["interface"].is_null(), "{listed}");
-        assert_eq!(listed["name"], probe.name);
-        assert_eq!(listed["operation"], probe.operation);
-        let crossed: Vec<&str> = probe.crosses.iter().map(|boundary| boundary.name()).collect();
+        assert_eq!(listed["name"], benchmark.name);
+        assert_eq!(listed["operation"], benchmark.operation);
+        let crossed: Vec<&str> = benchmark.crosses.iter().map(|boundary| boundary.name()).collect();
         assert_eq!(listed["crosses"], serde_json::json!(crossed));
-        assert_eq!(listed["params"].as_array().map(Vec::len), Some((probe.cases)().len()));
-        let sentence: String = probe.operation.split_whitespace().collect();
-        assert!(table.contains(&sentence), "{} is not listed with its operation", probe.name);
+        assert_eq!(listed["params"].as_array().map(Vec::len), Some((benchmark.cases)().len()));
+        let sentence: String = benchmark.operation.split_whitespace().collect();
+        assert!(table.contains(&sentence), "{} is not listed with its operation", benchmark.name);
     }
-    let one = home.json(["list", "gates/int80*", "--format=json"]);
-    assert_eq!(one["probes"].as_array().map(Vec::len), Some(2));
+    let one = home.json(["list", "entry/int80*", "--format=json"]);
+    assert_eq!(one["benchmarks"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
@@ -625,7 +627,7 @@ fn the_doctor_judges_every_check_and_says_what_would_help() {
 #[test]
 fn the_document_itself_goes_to_standard_output_where_it_is_asked_for() {
     let home = Home::new();
-    let document = home.json(["run", "gates/call", "--time", "1", "--out", "-", "--quiet"]);
+    let document = home.json(["run", "entry/call", "--time", "1", "--out", "-", "--quiet"]);
     assert!(document["measurements"][0]["samples"].is_array(), "{document}");
     assert!(home.files().is_empty(), "{:?}", home.files());
 }

@@ -20,7 +20,7 @@ fn tollgate(home: &Home, arguments: &[&str]) -> Command {
 
 /// A run that takes longer than any test waits.
 fn long_run(home: &Home) -> Child {
-    let mut command = tollgate(home, &["run", "gates", "--time", "30"]);
+    let mut command = tollgate(home, &["run", "entry", "--time", "30"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
 }
 
@@ -100,7 +100,7 @@ fn kill_while_it_writes(after: Duration) {
     let whole = common::document("20261121-015427-0001", None, 1.0).to_string();
     let out = home.file("mine.json", &whole);
     let mut run = Command::new(env!("CARGO_BIN_EXE_tollgate"))
-        .args(["run", "gates/call", "--time", "1", "--out", &out])
+        .args(["run", "entry/call", "--time", "1", "--out", &out])
         .env("XDG_DATA_HOME", home.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -140,7 +140,7 @@ fn each_verb_ends_by_the_signal_that_stops_it() {
     let verbs: [&[&str]; 7] = [
         &["lab", "--on", "interpreter"],
         &["lab"],
-        &["run", "gates", "--time", "1", "--out", "/dev/null"],
+        &["run", "entry", "--time", "1", "--out", "/dev/null"],
         &["inspect", "--capture", &captured],
         &["doctor"],
         &["trace", "--backend", "ptrace", "--", "sleep", "60"],
@@ -191,7 +191,7 @@ fn a_signal_that_comes_twice_at_once_stops_it_once() {
 #[test]
 fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     let home = Home::new();
-    let mut command = tollgate(&home, &["run", "gates/call", "--time", "1", "--out", "/dev/null"]);
+    let mut command = tollgate(&home, &["run", "entry/call", "--time", "1", "--out", "/dev/null"]);
     // SAFETY: signal(2) may be called between fork and exec.
     unsafe {
         command.pre_exec(|| {

@@ -41,7 +41,7 @@ fn a_directory_that_cannot_be_used_is_refused_before_anything_is_measured() {
 fn a_place_that_no_case_needs_is_refused() {
     let home = Home::new();
     for option in ["--dir=.", "--on=ram"] {
-        let line = home.refusal(["run", "gates/call", "--time", "1", option]);
+        let line = home.refusal(["run", "entry/call", "--time", "1", option]);
         assert!(line.contains("no case of the suite files"), "{line}");
     }
     let line = home.refusal(["run", CASE, "--dir", ".", "--on", "ram"]);
@@ -62,11 +62,11 @@ fn a_directory_is_known_and_left_as_it_was() {
     assert_eq!(row(&run, CASE)["status"], "measured");
     assert!(entries(place.path()).is_empty(), "{:?}", entries(place.path()));
     let canonical = place.path().canonicalize().expect("a path");
-    assert_eq!(run["environment"]["files.dir"]["value"], canonical.to_str().expect("text"));
-    assert!(run["environment"]["files.free"]["value"].as_f64().is_some_and(|free| free > 0.0));
+    assert_eq!(run["facts"]["files.dir"]["value"], canonical.to_str().expect("text"));
+    assert!(run["facts"]["files.free"]["value"].as_f64().is_some_and(|free| free > 0.0));
     if Path::new("/proc/self/mountinfo").exists() {
-        assert!(run["environment"]["files.fs"]["value"].is_string(), "{run}");
-        assert!(run["environment"]["files.options"]["value"].is_string(), "{run}");
+        assert!(run["facts"]["files.fs"]["value"].is_string(), "{run}");
+        assert!(run["facts"]["files.options"]["value"].is_string(), "{run}");
     }
 }
 
@@ -92,14 +92,14 @@ fn a_file_system_that_is_read_only_is_named() {
     }
     // Where nobody named it, the rest is measured all the same.
     let usual = run(&format!(
-        "cd \"$1\" && exec \"$2\" run gates/call {CASE} --time 1 --quiet --format json --out /dev/null"
+        "cd \"$1\" && exec \"$2\" run entry/call {CASE} --time 1 --quiet --format json --out /dev/null"
     ));
     let run = document(&usual.expect("it ran before"));
-    assert_eq!(row(&run, "gates/call")["status"], "measured");
+    assert_eq!(row(&run, "entry/call")["status"], "measured");
     assert_eq!(row(&run, CASE)["status"], "skipped");
     let why = row(&run, CASE)["why"].as_str().expect("a reason");
     assert!(why.contains("read-only") && why.contains("--dir"), "{why}");
-    assert!(run["environment"].get("files.fs").is_none());
+    assert!(run["facts"].get("files.fs").is_none());
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn memory_is_known_and_nothing_of_it_stays() {
     memory.expect_no_directory();
     assert_eq!(row(&run, CASE)["status"], "measured", "{run}");
     let known = |name: &str| {
-        let fact = &run["environment"][name];
+        let fact = &run["facts"][name];
         assert_eq!(fact["status"], "known", "{name}: {fact}");
         fact["value"].clone()
     };
@@ -172,7 +172,7 @@ fn memory_is_known_and_nothing_of_it_stays() {
     assert!(known("ram.mkfs").as_str().is_some_and(|line| line.starts_with("mke2fs ")));
     assert!(known("files.options").as_str().is_some_and(|options| options.contains("nosuid")));
     let amount = |name: &str| known(name).as_f64().expect("a number");
-    let total = run["environment"]["memory.total"]["value"].as_f64().expect("a number");
+    let total = run["facts"]["memory.total"]["value"].as_f64().expect("a number");
     assert!(amount("ram.size") > total, "a device may be larger than memory");
     assert!(amount("ram.taken.before") < amount("ram.size") / 10.0, "untouched space costs nothing");
     assert!(amount("ram.taken.after") > 0.0);
@@ -180,7 +180,7 @@ fn memory_is_known_and_nothing_of_it_stays() {
 }
 
 fn known_device(run: &Value) -> Value {
-    let source = run["environment"]["ram.device"]["source"].as_str().expect("a device");
+    let source = run["facts"]["ram.device"]["source"].as_str().expect("a device");
     Value::from(source.rsplit('/').next().expect("a name"))
 }
 
@@ -374,7 +374,7 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-fn row<'a>(run: &'a Value, probe: &str) -> &'a Value {
+fn row<'a>(run: &'a Value, benchmark: &str) -> &'a Value {
     let rows = run["measurements"].as_array().expect("measurements");
-    rows.iter().find(|row| row["probe"] == probe).unwrap_or_else(|| panic!("no row for {probe}"))
+    rows.iter().find(|row| row["benchmark"] == benchmark).unwrap_or_else(|| panic!("no row for {benchmark}"))
 }

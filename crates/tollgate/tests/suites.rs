@@ -22,18 +22,19 @@ fn both_suites_answer_for_every_row_in_time_and_in_the_order_that_is_known() {
     let (rows, took) = Marked::new(&patterns, 8).rows();
     assert!(took < Duration::from_secs(9), "took {took:?}");
     let answered: Vec<(Value, Value)> =
-        rows.0.iter().map(|row| (row["probe"].clone(), row["params"].clone())).collect();
+        rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
     assert_eq!(answered, listed(&patterns));
 
     // Trap and emulate is dearer than the instruction by two orders or so, on any machine.
-    let imul = rows.price("traps/imul", json!({}));
+    let imul = rows.estimate("traps/imul", json!({}));
     for opcode in [json!({}), json!({"opcode": "ud1"})] {
-        if let (Some(trap), Some(imul)) = (rows.price("traps/invalid-opcode", opcode), imul) {
+        if let (Some(trap), Some(imul)) = (rows.estimate("traps/invalid-opcode", opcode), imul) {
             assert!(trap > 50.0 * imul, "{trap} against {imul} ns");
         }
     }
-    let branch = rows.price("traps/branch", json!({}));
-    if let (Some(trap), Some(branch)) = (rows.price("traps/invalid-opcode", json!({"opcode": "ud1"})), branch)
+    let branch = rows.estimate("traps/branch", json!({}));
+    if let (Some(trap), Some(branch)) =
+        (rows.estimate("traps/invalid-opcode", json!({"opcode": "ud1"})), branch)
     {
         assert!(trap > 5.0 * branch, "{trap} against {branch} ns");
     }
@@ -47,7 +48,7 @@ fn both_suites_answer_for_every_row_in_time_and_in_the_order_that_is_known() {
         assert!(row["counted"]["events"].as_u64() > Some(0), "{row}");
     }
     for page in ["4k", "thp"] {
-        if rows.price("traps/minor-fault", json!({"page": page})).is_some() {
+        if rows.estimate("traps/minor-fault", json!({"page": page})).is_some() {
             assert_eq!(
                 rows.find("traps/minor-fault", &json!({"page": page}))["counted"]["what"],
                 "minor faults"
@@ -56,25 +57,25 @@ fn both_suites_answer_for_every_row_in_time_and_in_the_order_that_is_known() {
     }
 
     // fork pays for what is written and not for what is mapped; the others pay for neither.
-    let gone = |probe: &str, dirty: u64| match dirty {
-        0 => rows.price(probe, json!({"dirty_mib": 0, "until": "gone"})),
-        mib => rows.price(probe, json!({"dirty_mib": mib, "page": "4k", "until": "gone"})),
+    let gone = |benchmark: &str, dirty: u64| match dirty {
+        0 => rows.estimate(benchmark, json!({"dirty_mib": 0, "until": "gone"})),
+        mib => rows.estimate(benchmark, json!({"dirty_mib": mib, "page": "4k", "until": "gone"})),
     };
-    for probe in ["processes/fork", "processes/clone3"] {
-        let mapped = rows.price(probe, json!({"mapped_mib": 256, "until": "gone"}));
-        if let [Some(none), Some(some), Some(much)] = [0, 64, 256].map(|mib| gone(probe, mib)) {
-            assert!(some > 2.0 * none && much > 1.5 * some, "{probe}: {none}, {some}, {much} ns");
+    for benchmark in ["processes/fork", "processes/clone3"] {
+        let mapped = rows.estimate(benchmark, json!({"mapped_mib": 256, "until": "gone"}));
+        if let [Some(none), Some(some), Some(much)] = [0, 64, 256].map(|mib| gone(benchmark, mib)) {
+            assert!(some > 2.0 * none && much > 1.5 * some, "{benchmark}: {none}, {some}, {much} ns");
             if let Some(mapped) = mapped {
                 assert!(
                     mapped < 2.0 * none,
-                    "{probe}: {none} ns, {mapped} ns with memory that is only mapped"
+                    "{benchmark}: {none} ns, {mapped} ns with memory that is only mapped"
                 );
             }
         }
     }
-    for probe in ["processes/vfork", "processes/thread"] {
-        if let (Some(none), Some(much)) = (gone(probe, 0), gone(probe, 256)) {
-            assert!(much < 2.0 * none, "{probe}: {none}, {much} ns");
+    for benchmark in ["processes/vfork", "processes/thread"] {
+        if let (Some(none), Some(much)) = (gone(benchmark, 0), gone(benchmark, 256)) {
+            assert!(much < 2.0 * none, "{benchmark}: {none}, {much} ns");
         }
     }
     if let (Some(thread), Some(fork)) = (gone("processes/thread", 0), gone("processes/fork", 0)) {

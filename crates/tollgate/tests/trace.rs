@@ -41,15 +41,15 @@ fn traced(disk: u64) -> Value {
 }
 
 /// A run with one case and one repetition for each execution.
-fn document(id: &str, label: &str, probe: &str, traced: &[Value]) -> Value {
+fn document(id: &str, label: &str, benchmark: &str, traced: &[Value]) -> Value {
     let samples: Vec<&Value> = traced.iter().map(|traced| &traced["wall_ns"]).collect();
     json!({
-        "schema": 1, "tool": {"name": "tollgate", "version": "0.1.0"}, "id": id, "label": label, "place": "vm",
-        "started": "2026-11-21T01:54:27Z", "finished": "2026-11-21T01:55:27Z", "environment": {},
+        "schema": 2, "tool": {"name": "tollgate", "version": "0.1.0"}, "id": id, "label": label, "environment": "vm",
+        "started": "2026-11-21T01:54:27Z", "finished": "2026-11-21T01:55:27Z", "facts": {},
         "measurements": [{
-            "probe": probe, "params": {}, "status": "measured", "unit": "ns", "provenance": "hardware",
-            "ops_per_sample": 1, "clock_hz": 1_000_000_000, "samples": samples, "dropped": 0,
-            "processes": [{"rounds": traced.len(), "dropped": []}], "group": "trace", "traced": traced,
+            "benchmark": benchmark, "params": {}, "status": "measured", "unit": "ns", "provenance": "hardware",
+            "ops_per_sample": 1, "clock_hz": 1_000_000_000, "samples": samples, "discarded": 0,
+            "processes": [{"rounds": traced.len(), "discarded": []}], "group": "trace", "traced": traced,
         }],
     })
 }
@@ -148,7 +148,7 @@ fn programs_get_the_parts_of_every_call() {
 }
 
 #[test]
-fn kinds_of_waiting_that_ptrace_cannot_tell_are_null() {
+fn kinds_of_waiting_that_ptrace_inconclusive_are_null() {
     let mut untold = traced(300);
     untold["backend"] = "ptrace".into();
     for call in untold["calls"].as_array_mut().expect("calls") {
@@ -187,7 +187,7 @@ fn a_difference_is_taken_apart_and_its_calls_are_ranked() {
     assert!(told.contains("Each had one thread"), "{table}");
     let document = home.json(["compare", "fast", "slow", "--format=json"]);
     let held = &document["traces"][0];
-    assert_eq!((&held["probe"], &held["exact"]), (&"trace/command".into(), &true.into()));
+    assert_eq!((&held["benchmark"], &held["exact"]), (&"trace/command".into(), &true.into()));
     assert_eq!(document["comparisons"][0]["traces"][0], *held);
     let difference = seconds(&held["difference_s"]);
     let sum = |list: &str| -> f64 {
@@ -324,7 +324,7 @@ fn json_is_one_line_behind_what_the_command_printed() {
         return;
     };
     let printed = text(&output.stdout);
-    let (first, rest) = printed.split_once('\n').expect("lines");
+    let (first, rest) = printed.split_once('\n').expect("memory");
     assert_eq!((first, rest.lines().count()), ("{", 1));
     let document: Value = serde_json::from_str(rest).expect("JSON");
     assert_eq!(document["ended"], json!({"exit": 0}));

@@ -1,4 +1,4 @@
-//! Verdicts over real runs, with a build that can slow a probe down on purpose. Counts and orders only:
+//! Verdicts over real runs, with a build that can slow a benchmark down on purpose. Counts and orders only:
 //! the machine may be as noisy as it likes.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
@@ -41,15 +41,15 @@ fn equal_places_are_not_told_apart_and_a_slow_down_by_half_is_found() {
             (file(format!("{pair}-a")), file(format!("{pair}-b")), file(format!("{pair}-c")));
         run(&base, None);
         run(&other, None);
-        run(&slow, Some("gates/syscall=1.5"));
+        run(&slow, Some("entry/syscall=1.5"));
         for row in compare(&base, &other) {
             rows += 1;
             if ["faster", "slower"].contains(&row["verdict"].as_str().expect("a verdict")) {
                 told_apart.push(format!("pair {pair}: {row}"));
             }
         }
-        let syscall = compare(&base, &slow).into_iter().find(|row| row["probe"] == "gates/syscall");
-        let syscall = syscall.expect("a row for gates/syscall");
+        let syscall = compare(&base, &slow).into_iter().find(|row| row["benchmark"] == "entry/syscall");
+        let syscall = syscall.expect("a row for entry/syscall");
         match syscall["verdict"].as_str() {
             Some("slower") => (found, fit) = (found + 1, fit + 1),
             // One of the two runs was as much faster and slower than itself.
@@ -81,13 +81,13 @@ fn equal_arms_are_not_told_apart_and_five_percent_are_found() {
     let (mut told_apart, mut found) = (0, 0);
     for pair in 0..pairs() {
         run(&file, None);
-        let equal = against(&file, "gates/test-equal");
+        let equal = baseline(&file, "entry/test-equal");
         if equal["verdict"] != "same" && equal["verdict"] != "cannot tell" {
             told_apart += 1;
             println!("pair {pair}: {equal}");
         }
-        run(&file, Some("gates/test-equal=1.05"));
-        let slowed = against(&file, "gates/test-equal");
+        run(&file, Some("entry/test-equal=1.05"));
+        let slowed = baseline(&file, "entry/test-equal");
         match slowed["verdict"].as_str() {
             Some("slower") => found += 1,
             _ => println!("pair {pair}: missed {slowed}"),
@@ -100,7 +100,7 @@ fn equal_arms_are_not_told_apart_and_five_percent_are_found() {
 
 fn run(out: &str, slow: Option<&str>) {
     let mut command = Command::new(PROGRAM);
-    command.args(["run", "gates", "--time", "3", "--quiet", "--out", out]);
+    command.args(["run", "entry", "--time", "3", "--quiet", "--out", out]);
     match slow {
         Some(orders) => command.env("TOLLGATE_TEST_SLOW", orders),
         None => command.env_remove("TOLLGATE_TEST_SLOW"),
@@ -119,8 +119,8 @@ fn compare(base: &str, other: &str) -> Vec<Value> {
     json(&["compare", base, other, "--format", "json"])["rows"].as_array().expect("rows").clone()
 }
 
-fn against(run: &str, probe: &str) -> Value {
+fn baseline(run: &str, benchmark: &str) -> Value {
     let document = json(&["show", run, "--format", "json"]);
     let rows = document["measurements"].as_array().expect("measurements");
-    rows.iter().find(|row| row["probe"] == probe).expect("a row")["against"].clone()
+    rows.iter().find(|row| row["benchmark"] == benchmark).expect("a row")["baseline"].clone()
 }

@@ -96,11 +96,11 @@ fn every_case_is_answered_in_time_and_nothing_is_left() {
     assert!(within(place.path()).is_empty());
     let small = |(_, params): &(Value, Value)| params["size"] == "small";
     let answered: Vec<(Value, Value)> =
-        rows(&run).iter().map(|row| (row["probe"].clone(), row["params"].clone())).collect();
+        rows(&run).iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
     let listed: Vec<(Value, Value)> = listed(&["workloads"]).into_iter().filter(small).collect();
     assert_eq!(answered, listed);
     for row in rows(&run) {
-        println!("{} {}: {} {}", row["probe"], row["params"], row["status"], reason(row));
+        println!("{} {}: {} {}", row["benchmark"], row["params"], row["status"], reason(row));
         match row["status"].as_str() {
             Some("measured") => is_whole(row),
             Some("skipped") => {
@@ -108,18 +108,18 @@ fn every_case_is_answered_in_time_and_nothing_is_left() {
                 assert!(why.contains("install") || why.starts_with("nothing is cold"), "{row}");
             }
             // A slow place has not the time for each of the builds.
-            _ => assert!(row["probe"] == "workloads/build" && reason(row).contains("time"), "{row}"),
+            _ => assert!(row["benchmark"] == "workloads/build" && reason(row).contains("time"), "{row}"),
         }
     }
-    let versions = run["environment"].as_object().expect("facts").keys();
-    assert!(versions.filter(|name| name.starts_with("workloads.")).count() >= 3, "{}", run["environment"]);
+    let versions = run["facts"].as_object().expect("facts").keys();
+    assert!(versions.filter(|name| name.starts_with("workloads.")).count() >= 3, "{}", run["facts"]);
 }
 
 /// That each sample says where its time went, and is a repetition of its own.
 fn is_whole(row: &Value) {
     let samples = row["samples"].as_array().expect("samples");
     let traced = row["traced"].as_array().expect("executions");
-    assert_eq!(samples.len(), traced.len(), "{}", row["probe"]);
+    assert_eq!(samples.len(), traced.len(), "{}", row["benchmark"]);
     for (sample, traced) in samples.iter().zip(traced) {
         assert_eq!(sample.as_f64(), traced["wall_ns"].as_f64());
         assert!(
@@ -139,7 +139,7 @@ fn is_whole(row: &Value) {
 #[test]
 fn they_are_not_part_of_a_run_that_nobody_asked_them_of() {
     let home = Home::new();
-    let line = home.refusal(["run", "gates/call", "--time", "1", "--size", "large"]);
+    let line = home.refusal(["run", "entry/call", "--time", "1", "--size", "large"]);
     assert!(line.starts_with("--size ") && line.contains("no case of the suite workloads"), "{line}");
     let line = home.refusal(["run", "workloads", "--time", "1", "--cpu", "0"]);
     assert!(line.starts_with("--cpu ") && line.contains("only workloads"), "{line}");
@@ -150,18 +150,18 @@ fn they_are_not_part_of_a_run_that_nobody_asked_them_of() {
 }
 
 /// A run that somebody made up: six repetitions of each of these, about so many milliseconds long.
-fn made_up(prices: &[(&str, Value, f64)]) -> Value {
-    let measurement = |(probe, params, ms): &(&str, Value, f64)| {
+fn made_up(estimates: &[(&str, Value, f64)]) -> Value {
+    let measurement = |(benchmark, params, ms): &(&str, Value, f64)| {
         let samples: Vec<f64> = (0..6).map(|n| ms * 1e6 * (1.0 + f64::from(n) / 100.0)).collect();
-        let mut row = common::measured(probe, 1.0, &[]);
+        let mut row = common::measured(benchmark, 1.0, &[]);
         row["params"] = params.clone();
-        row["processes"] = json!(vec![json!({"rounds": 1, "dropped": []}); samples.len()]);
+        row["processes"] = json!(vec![json!({"rounds": 1, "discarded": []}); samples.len()]);
         row["samples"] = json!(samples);
-        (row["ops_per_sample"], row["dropped"], row["group"]) = (json!(1), json!(0), json!("workloads"));
+        (row["ops_per_sample"], row["discarded"], row["group"]) = (json!(1), json!(0), json!("workloads"));
         row
     };
     let mut run = common::document("20261121-015427-0001", None, 1.0);
-    run["measurements"] = prices.iter().map(measurement).collect();
+    run["measurements"] = estimates.iter().map(measurement).collect();
     run
 }
 
@@ -238,7 +238,7 @@ fn what_is_missing_is_named_with_its_package() {
     let mut command = program(&["workloads"], 5, place.path());
     command.env("PATH", none.0.path());
     let (run, _) = document(command);
-    let package = |probe: &str| match probe {
+    let package = |benchmark: &str| match benchmark {
         "workloads/checkout" => "git",
         "workloads/tags" => "universal-ctags",
         "workloads/build" => "make",
@@ -249,7 +249,7 @@ fn what_is_missing_is_named_with_its_package() {
         expect_answer(row);
         let why = reason(row);
         assert_eq!(row["status"], "skipped", "{row}");
-        let package = package(row["probe"].as_str().expect("a name"));
+        let package = package(row["benchmark"].as_str().expect("a name"));
         assert!(
             why.starts_with("nothing is cold") || (why.contains("install") && why.contains(package)),
             "{row}"
@@ -277,12 +277,12 @@ fn a_program_that_does_not_do_its_work_fails() {
     let (run, _) = document(command);
     for row in rows(&run) {
         let why = reason(row);
-        println!("{} {}: {} {why}", row["probe"], row["params"], row["status"]);
+        println!("{} {}: {} {why}", row["benchmark"], row["params"], row["status"]);
         if row["status"] == "skipped" {
             assert!(why.starts_with("nothing is cold") || !builds, "{row}");
             continue;
         }
-        let expected = match row["probe"].as_str() {
+        let expected = match row["benchmark"].as_str() {
             Some("workloads/checkout" | "workloads/unpack") => "ended well, but there are 0 files",
             Some("workloads/tags") => "its table has 0 functions",
             Some("workloads/grep") => "it found 1 lines",
@@ -306,7 +306,7 @@ fn a_program_that_hangs_takes_no_more_than_its_time() {
     command.env("PATH", programs.0.path());
     let (run, took) = document(command);
     assert!(took < Duration::from_secs(9), "took {took:?}");
-    let find = |probe| rows(&run).iter().find(|row| row["probe"] == probe).expect("a row");
+    let find = |benchmark| rows(&run).iter().find(|row| row["benchmark"] == benchmark).expect("a row");
     assert_eq!(find("workloads/grep")["status"], "measured");
     assert!(reason(find("workloads/unpack")).contains("longer than the run had time"), "{run}");
     expect_empty(place.path());

@@ -15,11 +15,7 @@ pub(super) const FACTS: &[FactSpec] = &[
         "The container managers that this process's control groups are named after.",
     ),
     one("container.init", container::init, "What the first process was told of its container manager."),
-    one(
-        "container.environment",
-        container::environment,
-        "What this process was told of its container manager.",
-    ),
+    one("container.environment", container::facts, "What this process was told of its container manager."),
     one(
         "container.namespaces",
         container::namespaces,

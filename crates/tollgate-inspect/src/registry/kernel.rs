@@ -178,8 +178,10 @@ pub(super) const FACTS: &[FactSpec] = &[
         .affects(&[KernelEntry, SystemCall, KernelCode], "each kernel function calls the tracer"),
     one("kernel.traced_system_calls", tracing::system_calls, "Whether events of system calls are traced.")
         .affects(&[SystemCall], "each call takes the slow path and writes a record"),
-    one("kernel.kprobes", tracing::probes, "How many probes are in the kernel's code.")
-        .affects(&[KernelCode], "each pass of a probe is a jump or a breakpoint, and the work of the probe"),
+    one("kernel.kprobes", tracing::benchmarks, "How many benchmarks are in the kernel's code.").affects(
+        &[KernelCode],
+        "each pass of a benchmark is a jump or a breakpoint, and the work of the benchmark",
+    ),
     number(
         "kernel.task_delayacct",
         "/proc/sys/kernel/task_delayacct",

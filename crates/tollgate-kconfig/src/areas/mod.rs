@@ -114,7 +114,7 @@ pub static AREAS: &[Area] = &[
     Area { name: "scheduling", about: "preemption, timers, accounting, RCU", entries: scheduling::ENTRIES },
     Area { name: "memory", about: "pages, allocators, copies", entries: memory::ENTRIES },
     Area { name: "processors", about: "kinds, numbers, frequency and idling", entries: processors::ENTRIES },
-    Area { name: "tracing", about: "probes, hooks and counters", entries: tracing::ENTRIES },
+    Area { name: "tracing", about: "benchmarks, hooks and counters", entries: tracing::ENTRIES },
     Area { name: "debugging", about: "checks of the kernel's own work", entries: debugging::ENTRIES },
     Area {
         name: "security",

@@ -120,7 +120,7 @@ impl Experiment {
     }
 
     /// Whether a run without a choice has it: all but the wrong set-ups.
-    pub fn is_priced(&self) -> bool {
+    pub fn is_measured(&self) -> bool {
         self.group != Group::Wrong
     }
 
@@ -205,12 +205,12 @@ mod tests {
         for experiment in EXPERIMENTS {
             assert_eq!(Experiment::of(experiment.name), Some(experiment));
             assert_eq!(Experiment::numbered(experiment.number), Some(experiment));
-            assert_eq!(experiment.is_priced(), experiment.number < 0x40, "{}", experiment.name);
+            assert_eq!(experiment.is_measured(), experiment.number < 0x40, "{}", experiment.name);
             assert!(experiment.about.ends_with('.'), "{}", experiment.name);
             let is_refused = |expected| matches!(expected, Expected::Fault { .. });
             let refused = [experiment.intel, experiment.amd].map(is_refused);
             assert!(
-                refused == [!experiment.is_priced(); 2] || experiment.is_priced() && refused != [true; 2]
+                refused == [!experiment.is_measured(); 2] || experiment.is_measured() && refused != [true; 2]
             );
         }
     }

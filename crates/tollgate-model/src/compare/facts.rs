@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::fact::{Fact, FactValue, Unknown};
-use crate::run::Environment;
+use crate::run::Facts;
 
 /// A fact that differs between two places.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct FactDifference {
 /// The facts whose values differ, or of which only one place knows the value, or that are unknown for
 /// different kinds of reasons; by name. Where a value was read is no difference. Facts that differ between
 /// any two moments of one place are left out.
-pub(super) fn differences(base: &Environment, other: &Environment) -> Vec<FactDifference> {
+pub(super) fn differences(base: &Facts, other: &Facts) -> Vec<FactDifference> {
     let names: BTreeSet<&String> =
         base.keys().chain(other.keys()).filter(|name| !is_volatile(name)).collect();
     let pairs = names.into_iter().map(|name| (name, base.get(name), other.get(name)));
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn only_lasting_differences_are_listed() {
-        let base: Environment = [
+        let base: Facts = [
             ("kernel.release", Fact::known("6.1", "uname(2)")),
             ("cpu.count", Fact::known(2, "sched_getaffinity(2)")),
             ("cpu.smt", Fact::refused("EACCES")),

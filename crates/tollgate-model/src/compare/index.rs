@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::estimate::{block_error, error_per_operation, is_empty_loop};
 use crate::measurement::{Case, Measured, Measurement, Outcome};
-use crate::price::{block_error, error_per_operation, is_empty_loop};
 use crate::run::Run;
 
 /// A run whose measurements are found without a search, and whose empty loops have been read.

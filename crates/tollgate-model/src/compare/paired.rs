@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::index::Index;
 use super::rounds::Rounds;
-use super::{LEAST_FLOOR, Verdict, confidence_of_each, figure, floor, reaches_across};
+use super::{LEAST_THRESHOLD, Verdict, confidence_of_each, figure, reaches_across, threshold};
+use crate::estimate::Level;
 use crate::measurement::{Case, Measured};
-use crate::own::TWIN;
-use crate::price::Level;
+use crate::own::CONTROL;
 use crate::run::Run;
 use crate::stats::Interval;
 
@@ -15,7 +15,7 @@ use crate::stats::Interval;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
     /// What it is held against.
-    pub against: Case,
+    pub baseline: Case,
     /// The median of case / against over the rounds; 1 where there is no ratio because `against` is never
     /// above zero, and then `ratio_interval` is None.
     pub ratio: f64,
@@ -29,7 +29,7 @@ pub struct Paired {
     /// The verdict on the ratio.
     pub verdict: Verdict,
     /// The relative difference below which nothing is called: the larger of 1 % and what the twin differs by.
-    pub floor: f64,
+    pub threshold: f64,
     /// Why it cannot be told; only then.
     pub why: Option<String>,
 }
@@ -40,12 +40,12 @@ pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
     let joined: Vec<_> = index
         .measured()
         .filter_map(|(name, case)| Some((name, case, joinable(&index, case)?)))
-        .filter(|(_, case, against)| Rounds::any(case, against))
+        .filter(|(_, case, baseline)| Rounds::any(case, baseline))
         .collect();
-    let floor = LEAST_FLOOR.max(floor::of_twins(&index, None));
-    let rows = joined.iter().filter_map(|(name, case, against)| {
-        let floor = if name.probe == TWIN { floor_without(&index, case) } else { floor };
-        Some(((*name).clone(), hold(&index, case, against, joined.len(), floor)?))
+    let threshold = LEAST_THRESHOLD.max(threshold::of_controls(&index, None));
+    let rows = joined.iter().filter_map(|(name, case, baseline)| {
+        let threshold = if name.benchmark == CONTROL { floor_without(&index, case) } else { threshold };
+        Some(((*name).clone(), hold(&index, case, baseline, joined.len(), threshold)?))
     });
     rows.collect()
 }
@@ -63,46 +63,52 @@ pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
 /// few for that, all of them. A verdict is thus never that of one process alone out of several.
 pub fn paired(run: &Run, case: &Measured, rows: usize) -> Option<Paired> {
     let index = Index::new(run);
-    let against = joinable(&index, case)?;
-    hold(&index, case, against, rows, floor_without(&index, case))
+    let baseline = joinable(&index, case)?;
+    hold(&index, case, baseline, rows, floor_without(&index, case))
 }
 
 fn floor_without(index: &Index<'_>, case: &Measured) -> f64 {
-    LEAST_FLOOR.max(floor::of_twins(index, Some(case)))
+    LEAST_THRESHOLD.max(threshold::of_controls(index, Some(case)))
 }
 
 fn joinable<'a>(index: &Index<'a>, case: &Measured) -> Option<&'a Measured> {
-    let against = index.measured_case(case.against.as_ref()?)?;
+    let baseline = index.measured_case(case.baseline.as_ref()?)?;
     let alike =
-        case.group == against.group && case.unit == against.unit && case.provenance == against.provenance;
-    alike.then_some(against)
+        case.group == baseline.group && case.unit == baseline.unit && case.provenance == baseline.provenance;
+    alike.then_some(baseline)
 }
 
-fn hold(index: &Index<'_>, case: &Measured, against: &Measured, rows: usize, floor: f64) -> Option<Paired> {
-    let rounds = Rounds::new(case, against);
+fn hold(
+    index: &Index<'_>,
+    case: &Measured,
+    baseline: &Measured,
+    rows: usize,
+    threshold: f64,
+) -> Option<Paired> {
+    let rounds = Rounds::new(case, baseline);
     let confidence = confidence_of_each(rows);
     let adds = rounds.adds()?;
     let ratio = rounds.ratio().filter(|ratio| ratio.is_finite());
     let ratio_interval = ratio.and_then(|_| rounds.ratio_interval(confidence));
-    let (verdict, why) = match (below_resolution(index, against), ratio_interval) {
+    let (verdict, why) = match (below_resolution(index, baseline), ratio_interval) {
         (Some(bound), _) => (
-            Verdict::CannotTell,
-            Some(format!("what it is held against is below {} {}", figure(bound), against.unit)),
+            Verdict::Inconclusive,
+            Some(format!("what it is held against is below {} {}", figure(bound), baseline.unit)),
         ),
-        (None, None) => (Verdict::CannotTell, Some(rounds.why_no_ratio(confidence))),
-        (None, Some(interval)) => match Verdict::of(interval, floor) {
-            Verdict::CannotTell => (Verdict::CannotTell, Some(reaches_across(interval, floor))),
+        (None, None) => (Verdict::Inconclusive, Some(rounds.why_no_ratio(confidence))),
+        (None, Some(interval)) => match Verdict::of(interval, threshold) {
+            Verdict::Inconclusive => (Verdict::Inconclusive, Some(reaches_across(interval, threshold))),
             verdict => (verdict, None),
         },
     };
     Some(Paired {
-        against: case.against.clone()?,
+        baseline: case.baseline.clone()?,
         ratio: ratio.unwrap_or(1.0),
         ratio_interval,
         adds,
         adds_interval: rounds.adds_interval(confidence),
         verdict,
-        floor,
+        threshold,
         why,
     })
 }

@@ -14,16 +14,16 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn new(case: &Measured, against: &Measured) -> Self {
+    pub(super) fn new(case: &Measured, baseline: &Measured) -> Self {
         let mut rounds = Self { ratios: Vec::new(), without_ratio: 0, differences: Vec::new() };
-        for process in join(case, against) {
+        for process in join(case, baseline) {
             let (mut ratios, mut differences) = (Vec::new(), Vec::new());
-            for (case, against) in process {
-                match against > 0.0 {
-                    true => ratios.push(case / against),
+            for (case, baseline) in process {
+                match baseline > 0.0 {
+                    true => ratios.push(case / baseline),
                     false => rounds.without_ratio += 1,
                 }
-                differences.push(finite(case - against));
+                differences.push(finite(case - baseline));
             }
             rounds.ratios.push(ratios);
             rounds.differences.push(differences);
@@ -32,8 +32,8 @@ impl Rounds {
     }
 
     /// Whether two cases have any round in common.
-    pub(super) fn any(case: &Measured, against: &Measured) -> bool {
-        join(case, against).any(|mut process| process.next().is_some())
+    pub(super) fn any(case: &Measured, baseline: &Measured) -> bool {
+        join(case, baseline).any(|mut process| process.next().is_some())
     }
 
     /// The median of case / against; None where there is none.
@@ -98,12 +98,12 @@ fn with_processes(of_rounds: Interval, by_process: &[Vec<f64>]) -> Interval {
 }
 
 /// For every process that both have, the samples of the rounds that both kept. Pairs are not put into a list: there may be millions.
-fn join(case: &Measured, against: &Measured) -> impl Iterator<Item = impl Iterator<Item = (f64, f64)>> {
-    case.by_round().zip(against.by_round()).map(|(case, against)| {
-        let mut against = against.peekable();
+fn join(case: &Measured, baseline: &Measured) -> impl Iterator<Item = impl Iterator<Item = (f64, f64)>> {
+    case.by_round().zip(baseline.by_round()).map(|(case, baseline)| {
+        let mut baseline = baseline.peekable();
         case.filter_map(move |(round, case)| {
-            while against.next_if(|(earlier, _)| *earlier < round).is_some() {}
-            against.next_if(|(same, _)| *same == round).map(|(_, against)| (case, against))
+            while baseline.next_if(|(earlier, _)| *earlier < round).is_some() {}
+            baseline.next_if(|(same, _)| *same == round).map(|(_, baseline)| (case, baseline))
         })
     })
 }

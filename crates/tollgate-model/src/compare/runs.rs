@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::facts::{self, FactDifference};
-use super::floor::{self, Pace};
 use super::index::Index;
-use super::{LEAST_FLOOR, Verdict, confidence_of_each, figure, reaches_across};
+use super::threshold::{self, Pace};
+use super::{LEAST_THRESHOLD, Verdict, confidence_of_each, figure, reaches_across};
+use crate::estimate::Level;
 use crate::measurement::{Case, Measured, Outcome, Unit};
 use crate::own;
-use crate::price::Level;
 use crate::run::Run;
 use crate::stats::{self, Interval};
 
@@ -33,7 +33,7 @@ pub struct Comparison {
 pub struct Row {
     /// What was measured.
     pub case: Case,
-    /// Its price in the base, as [`crate::price::Price::median`]; None where it cannot be told from nothing.
+    /// Its price in the base, as [`crate::estimate::Estimate::median`]; None where it cannot be told from nothing.
     pub base: Option<f64>,
     /// Its price in the other, likewise.
     pub other: Option<f64>,
@@ -46,7 +46,7 @@ pub struct Row {
     /// The verdict.
     pub verdict: Verdict,
     /// The relative difference below which nothing is called in this row.
-    pub floor: f64,
+    pub threshold: f64,
     /// Why it cannot be told; only then.
     pub why: Option<String>,
 }
@@ -57,7 +57,7 @@ pub struct Row {
 /// [`stats::shift`], corrected for the number of rows by Bonferroni's inequality. Where the processes are too
 /// few for that correction but enough for an error of 1 in 400, the widest interval that they give is taken.
 ///
-/// The floor of a row is the largest of 1 %, what the twins of either run differ by, and how far either run
+/// The floor of a row is the largest of 1 %, what the controls of either run differ by, and how far either run
 /// drifts while it lasts; plus the difference between the two runs in the pace of the processor itself.
 ///
 /// Slower and faster ask for more than the interval, since the processes of a run are not as independent as the
@@ -76,7 +76,7 @@ pub fn compare(base: &Run, other: &Run) -> Comparison {
         base: &base,
         other: &other,
         confidence: confidence_of_each(joined.len()),
-        twins: floor::of_twins(&base, None).max(floor::of_twins(&other, None)),
+        controls: threshold::of_controls(&base, None).max(threshold::of_controls(&other, None)),
         pace: Pace::between(&base, &other),
     };
     Comparison {
@@ -84,12 +84,12 @@ pub fn compare(base: &Run, other: &Run) -> Comparison {
         pace: judge.pace.turns,
         only_base: missing(&base, &other),
         only_other: missing(&other, &base),
-        facts: facts::differences(&base.run.environment, &other.run.environment),
+        facts: facts::differences(&base.run.facts, &other.run.facts),
     }
 }
 
 fn subjects<'a>(index: &Index<'a>) -> impl Iterator<Item = (&'a Case, &'a Measured)> + use<'a> {
-    index.measured().filter(|(case, _)| !case.probe.starts_with(own::SUITE))
+    index.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE))
 }
 
 /// What `one` measured and `another` did not, and why.
@@ -108,7 +108,7 @@ struct Judge<'a> {
     base: &'a Index<'a>,
     other: &'a Index<'a>,
     confidence: f64,
-    twins: f64,
+    controls: f64,
     pace: Pace,
 }
 
@@ -116,32 +116,32 @@ impl Judge<'_> {
     fn row(&self, case: &Case, base: &Measured, other: &Measured) -> Row {
         let base = Side::new(self.base, base);
         let other = Side::new(self.other, other);
-        let drift = floor::of_drift(&base.logs).max(floor::of_drift(&other.logs));
-        let floor = LEAST_FLOOR.max(self.twins).max(drift) + self.pace.of(base.measured);
+        let drift = threshold::of_drift(&base.logs).max(threshold::of_drift(&other.logs));
+        let threshold = LEAST_THRESHOLD.max(self.controls).max(drift) + self.pace.of(base.measured);
         let row = |ratio, interval, verdict, why| Row {
             case: case.clone(),
-            base: base.price,
-            other: other.price,
+            base: base.estimate,
+            other: other.estimate,
             ratio,
             interval,
             verdict,
-            floor,
+            threshold,
             why,
         };
         let (ratio, interval) = match self.ratio(&base, &other) {
             Ok(found) => found,
-            Err(why) => return row(1.0, None, Verdict::CannotTell, Some(why)),
+            Err(why) => return row(1.0, None, Verdict::Inconclusive, Some(why)),
         };
         let Some(interval) = interval else {
             let (base, other) = (base.logs.len(), other.logs.len());
             let why = format!("too few processes: {base} in the base and {other} in the other");
-            return row(ratio, None, Verdict::CannotTell, Some(why));
+            return row(ratio, None, Verdict::Inconclusive, Some(why));
         };
-        let (verdict, why) = match Verdict::of(interval, floor) {
-            Verdict::CannotTell => (Verdict::CannotTell, Some(reaches_across(interval, floor))),
+        let (verdict, why) = match Verdict::of(interval, threshold) {
+            Verdict::Inconclusive => (Verdict::Inconclusive, Some(reaches_across(interval, threshold))),
             Verdict::Same => (Verdict::Same, None),
             different => match doubt(&base, &other, different) {
-                Some(why) => (Verdict::CannotTell, Some(why)),
+                Some(why) => (Verdict::Inconclusive, Some(why)),
                 None => (different, None),
             },
         };
@@ -163,7 +163,7 @@ impl Judge<'_> {
         if let Some(why) = below_resolution(base, other) {
             return Err(why);
         }
-        if base.price.is_none() || other.price.is_none() {
+        if base.estimate.is_none() || other.estimate.is_none() {
             return Err("a process found a price that is not above zero".to_owned());
         }
         let confidences = [self.confidence, self.confidence.min(LAST_RESORT)];
@@ -187,7 +187,7 @@ impl Judge<'_> {
 struct Side<'a> {
     measured: &'a Measured,
     /// None where it is below the resolution, or where a process's median is not above zero.
-    price: Option<f64>,
+    estimate: Option<f64>,
     /// What the price is below where it cannot be told from nothing.
     below: Option<f64>,
     /// Natural logarithms of the processes' medians; empty where `price` is None.
@@ -196,14 +196,14 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     fn new(index: &Index<'_>, measured: &'a Measured) -> Self {
-        let nothing = Self { measured, price: None, below: None, logs: Vec::new() };
+        let nothing = Self { measured, estimate: None, below: None, logs: Vec::new() };
         let Some(level) = Level::of(measured) else { return nothing };
         let below = index.resolution(measured).and_then(|resolution| level.below(resolution));
         if below.is_some() || level.process_medians.iter().any(|&median| median <= 0.0) {
             return Self { below, ..nothing };
         }
         let logs = level.process_medians.iter().map(|median| median.ln()).collect();
-        Self { price: Some(level.median), logs, ..nothing }
+        Self { estimate: Some(level.median), logs, ..nothing }
     }
 }
 
@@ -229,19 +229,19 @@ fn doubt(base: &Side<'_>, other: &Side<'_>, verdict: Verdict) -> Option<String> 
     if stats::share_not_above(&cheaper.logs, &dearer.logs)? > OVERLAP {
         return Some("the processes of the two runs overlap".to_owned());
     }
-    if visits(cheaper.measured, dearer.price?) || visits(dearer.measured, cheaper.price?) {
+    if visits(cheaper.measured, dearer.estimate?) || visits(dearer.measured, cheaper.estimate?) {
         return Some("the price has levels, and one run was also seen at the level of the other".to_owned());
     }
     None
 }
 
 /// Whether the samples are bimodal and one of their levels is `price`.
-fn visits(measured: &Measured, price: f64) -> bool {
+fn visits(measured: &Measured, estimate: f64) -> bool {
     /// Relative distance within which a sample or a level is at a price.
     const NEAR: f64 = 0.05;
     /// Fewer samples of all are no level.
     const SHARE: f64 = 0.05;
-    let is_near = |at: f64| (at / price - 1.0).abs() <= NEAR;
+    let is_near = |at: f64| (at / estimate - 1.0).abs() <= NEAR;
     let near = measured.samples.iter().filter(|&&sample| is_near(sample)).count();
     if (near as f64) < SHARE * measured.samples.len() as f64 {
         return false;

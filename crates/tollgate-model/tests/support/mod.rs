@@ -3,7 +3,7 @@
 
 use tollgate_model::run::{RunId, Tool};
 use tollgate_model::{
-    Case, Environment, Measured, Measurement, Outcome, Place, ProcessRounds, Provenance, Run, Unit,
+    Case, Environment, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Unit,
 };
 
 /// SplitMix64 (Steele, Lea & Flood, 2014): every test is the same every time.
@@ -44,19 +44,19 @@ impl Random {
 /// A measurement of these processes, nothing dropped.
 pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
     let rounds =
-        |samples: &Vec<f64>| ProcessRounds { rounds: samples.len() as u32, ran: None, dropped: vec![] };
+        |samples: &Vec<f64>| ProcessRounds { rounds: samples.len() as u32, ran: None, discarded: vec![] };
     Measured {
         unit: Unit::Nanoseconds,
         provenance: Provenance::Hardware,
         ops_per_sample: 200,
         clock_hz: 2_000_000_000,
         samples: processes.concat(),
-        dropped: 0,
+        discarded: 0,
         processes: processes.iter().map(rounds).collect(),
-        tallies: Vec::new(),
+        counters: Vec::new(),
         bytes_per_op: None,
         group: group.to_owned(),
-        against: None,
+        baseline: None,
         counted: None,
         notes: vec![],
         traced: vec![],
@@ -70,9 +70,9 @@ pub fn measured_with_drops(group: &str, processes: &[Vec<Option<f64>>]) -> Measu
     let mut measured = measured(group, &kept);
     for (process, rounds) in measured.processes.iter_mut().zip(processes) {
         process.rounds = rounds.len() as u32;
-        process.dropped =
+        process.discarded =
             (0..).zip(rounds).filter(|(_, round)| round.is_none()).map(|(index, _)| index).collect();
-        measured.dropped += process.dropped.len() as u64;
+        measured.discarded += process.discarded.len() as u64;
     }
     measured
 }
@@ -83,10 +83,10 @@ pub fn run_of(measurements: Vec<(Case, Outcome)>) -> Run {
         tool: Tool { name: "tollgate".into(), version: "0.1.0".into() },
         id: "20260101-000000-a".parse::<RunId>().unwrap(),
         label: None,
-        place: Place::Vm,
+        environment: Environment::Vm,
         started: "2026-01-01T00:00:00Z".into(),
         finished: "2026-01-01T00:01:00Z".into(),
-        environment: Environment::new(),
+        facts: Facts::new(),
         measurements: measurements.into_iter().map(|(case, outcome)| Measurement { case, outcome }).collect(),
     }
 }

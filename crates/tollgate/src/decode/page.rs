@@ -206,7 +206,7 @@ fn of_table(register: &TableRegister, digits: usize, name: &str) -> Option<(Stri
         (_, None) => "limit not told".to_owned(),
         ("idtr", Some(limit)) => {
             let size = if digits == 8 { 8 } else { 16 };
-            figures::count((limit as usize + 1) / size, "gate", "gates")
+            figures::count((limit as usize + 1) / size, "gate", "entry")
         }
         (_, Some(limit)) => figures::count((limit as usize + 1) / 8, "entry", "entries"),
     };

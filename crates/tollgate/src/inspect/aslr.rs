@@ -4,10 +4,10 @@ mod bar;
 mod document;
 mod words;
 
+use tollgate_engine::interrupt;
 use tollgate_inspect::Machine;
 use tollgate_inspect::aslr::spread::{Bits, Spread};
 use tollgate_inspect::aslr::{Found, NoStudy, Study, Subject, study};
-use tollgate_probes::bench::interrupt;
 
 use crate::args::{AslrArgs, Format};
 use crate::failure::Failure;

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tollgate_inspect::{Machine, SUBJECTS};
-use tollgate_model::{Environment, Fact};
+use tollgate_model::{Fact, Facts};
 
 use crate::args::{Format, InspectArgs};
 use crate::failure::{Failure, plainly};
@@ -45,17 +45,17 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
         None => Some(measured(args)?),
     };
     let all = groups(&machine, directory.as_deref());
-    let environment: Environment = all.iter().flat_map(|group| group.facts.iter().cloned()).collect();
+    let facts: Facts = all.iter().flat_map(|group| group.facts.iter().cloned()).collect();
     let chosen = chosen::chosen(all, &args.only)?;
     match args.format {
-        Format::Json => out::print_json(&document::Document::of(&chosen, &environment, args.from.as_deref())),
+        Format::Json => out::print_json(&document::Document::of(&chosen, &facts, args.from.as_deref())),
         Format::Table => {
             let mut text = String::new();
             if args.only.is_empty() {
-                text.push_str(&sentence::sentence(&environment, out::width()));
+                text.push_str(&sentence::sentence(&facts, out::width()));
                 text.push('\n');
             }
-            text.push_str(&page::page(&chosen, &environment, out::width()));
+            text.push_str(&page::page(&chosen, &facts, out::width()));
             out::print(&text)
         }
     }

@@ -1,7 +1,7 @@
 //! Which experiments are meant.
 
 use tollgate_lab::guest::{EXPERIMENTS, Experiment};
-use tollgate_probes::selection::{edit_distance, wildcard};
+use tollgate_suites::selection::{edit_distance, wildcard};
 
 use crate::failure::Failure;
 
@@ -14,7 +14,7 @@ const MOST_NEAR: usize = 3;
 /// A name that none has.
 pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     if names.is_empty() {
-        return Ok(EXPERIMENTS.iter().filter(|experiment| experiment.is_priced()).collect());
+        return Ok(EXPERIMENTS.iter().filter(|experiment| experiment.is_measured()).collect());
     }
     if let Some(name) = names.iter().find(|name| !EXPERIMENTS.iter().any(|it| wildcard(name, it.name))) {
         return Err(Failure::input(unknown(name)));

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use tollgate_lab::guest::Round;
 use tollgate_lab::{Provenance as Executor, Results, Row, Status};
 use tollgate_model::measurement::ProcessRounds;
-use tollgate_model::{Case, Environment, Fact, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
+use tollgate_model::{Case, Fact, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
 
 use super::words;
 use crate::args::On;
@@ -21,11 +21,11 @@ const SUITE: &str = "lab";
 /// # Errors
 /// When there is no id to be had for it.
 pub fn document(results: &Results, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
-    let mut environment = tollgate_inspect::environment(&tollgate_inspect::Machine::here());
-    environment.extend(facts(results));
+    let mut facts = tollgate_inspect::read_facts(&tollgate_inspect::Machine::here());
+    facts.extend(facts_of(results));
     let unit = results.provenance.as_ref().and_then(unit);
     let measurements = results.rows.iter().map(|row| measurement(row, unit, results.machines)).collect();
-    run::document(began, label, environment, measurements)
+    run::document(began, label, facts, measurements)
 }
 
 /// The document of a guest that ran elsewhere, by what is said to have executed it. Of that place nothing else is known.
@@ -46,13 +46,13 @@ pub fn imported(
         On::Interpreter => Some((Unit::Instructions, Provenance::Interpreter)),
         On::Auto => None,
     };
-    let mut environment: Environment = facts(results).collect();
-    environment.insert("lab.read".to_owned(), Fact::known(path.display().to_string(), "--read"));
+    let mut facts: Facts = facts_of(results).collect();
+    facts.insert("lab.read".to_owned(), Fact::known(path.display().to_string(), "--read"));
     let measurements = results.rows.iter().map(|row| measurement(row, unit, results.machines)).collect();
-    run::document(began, label, environment, measurements)
+    run::document(began, label, facts, measurements)
 }
 
-fn facts(results: &Results) -> impl Iterator<Item = (String, Fact)> + '_ {
+fn facts_of(results: &Results) -> impl Iterator<Item = (String, Fact)> + '_ {
     let maker = results.maker.iter();
     maker.map(|maker| ("lab.vendor".to_owned(), Fact::known(maker.as_str(), "CPUID.0 in the guest")))
 }
@@ -97,7 +97,7 @@ fn measured(rounds: &[Round], machines: usize, unit: Unit, provenance: Provenanc
     let process = |rounds: &[Round]| ProcessRounds {
         rounds: rounds.len() as u32,
         ran: None,
-        dropped: (0..)
+        discarded: (0..)
             .zip(rounds)
             .filter(|(_, round)| words::sample(round).is_none())
             .map(|(at, _)| at)
@@ -112,14 +112,14 @@ fn measured(rounds: &[Round], machines: usize, unit: Unit, provenance: Provenanc
         provenance,
         ops_per_sample: rounds.first().map_or(1, |round| u64::from(round.turns.max(1))),
         clock_hz: 1,
-        dropped: (rounds.len() - samples.len()) as u64,
+        discarded: (rounds.len() - samples.len()) as u64,
         samples,
         processes: rounds.chunks(of_each).map(process).collect(),
         counted: None,
-        tallies: Vec::new(),
+        counters: Vec::new(),
         bytes_per_op: None,
         group: SUITE.to_owned(),
-        against: None,
+        baseline: None,
         notes: Vec::new(),
         traced: Vec::new(),
     }))

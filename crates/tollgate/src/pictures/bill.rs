@@ -1,12 +1,12 @@
 //! The bill of one small file: what each call of its life costs, and what share of all that is.
 
 use super::{rows, word};
+use crate::estimates::Estimates;
 use crate::figures;
-use crate::prices::Prices;
 use crate::table::heading;
 
-/// The probe that it is a bill of.
-pub const PROBE: &str = "files/small-file";
+/// The benchmark that it is a bill of.
+pub const BENCHMARK: &str = "files/small-file";
 /// The row that is all calls together.
 pub const ALL: &str = "all";
 /// The longest bar.
@@ -23,8 +23,8 @@ pub struct Line<'a> {
 }
 
 /// None where not all of it was measured.
-pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
-    let lines = lines(prices);
+pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
+    let lines = lines(estimates);
     let (all, calls): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.call == ALL);
     let all = all.first()?;
     if calls.len() < 2 || all.median <= 0.0 || !all.median.is_finite() {
@@ -35,13 +35,14 @@ pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
 }
 
 /// What was measured.
-pub fn lines<'a>(prices: &Prices<'a>) -> Vec<Line<'a>> {
-    rows(prices, PROBE)
+pub fn lines<'a>(estimates: &Estimates<'a>) -> Vec<Line<'a>> {
+    rows(estimates, BENCHMARK)
         .filter_map(|(case, figures)| {
-            let (price, unit) = (&figures.price, figures.measured.unit);
-            let text = [price.median, price.p99, price.max].map(|value| figures::price(value, unit));
+            let (estimate, unit) = (&figures.estimate, figures.measured.unit);
+            let text =
+                [estimate.median, estimate.p99, estimate.max].map(|value| figures::estimate(value, unit));
             let call = word(case, "call")?;
-            Some(Line { call, median: price.median, text })
+            Some(Line { call, median: estimate.median, text })
         })
         .collect()
 }
@@ -79,7 +80,7 @@ mod tests {
 
     fn line(call: &str, median: f64) -> Line<'_> {
         let text = [median, median * 2.0, median * 10.0]
-            .map(|value| figures::price(value, tollgate_model::Unit::Nanoseconds));
+            .map(|value| figures::estimate(value, tollgate_model::Unit::Nanoseconds));
         Line { call, median, text }
     }
 

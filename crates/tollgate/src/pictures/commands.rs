@@ -4,7 +4,7 @@ use tollgate_model::traced::Call;
 use tollgate_model::traced::blame::{self, Account};
 use tollgate_model::{Case, Traced};
 
-use crate::prices::Prices;
+use crate::estimates::Estimates;
 use crate::table::{heading, paragraph};
 use crate::trace::{division, ranked, words};
 
@@ -18,10 +18,10 @@ const CHANCE: &str =
     "User and kernel are divided by what the clock tick met: of a command of few ticks that says little.";
 
 /// None where no command was followed.
-pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
-    let followed = prices
+pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
+    let followed = estimates
         .measured()
-        .filter(|(_, figures)| figures.is_price())
+        .filter(|(_, figures)| figures.is_estimate())
         .filter_map(|(case, figures)| Some((case, blame::median(&figures.measured.traced)?)));
     let mut by_chance = false;
     let cases = followed.map(|(case, traced)| {

@@ -1,15 +1,15 @@
 //! The curve of the latency: how long a load takes by how much memory it goes through, both on logarithmic scales,
 //! with the sizes of the caches.
 
-use tollgate_model::{Environment, Run};
+use tollgate_model::{Facts, Run};
 
 use super::{number, rows, word};
-use crate::prices::Prices;
+use crate::estimates::Estimates;
 use crate::table::heading;
 use crate::{facts, figures};
 
-/// The probe that it is a curve of.
-pub const PROBE: &str = "lines/latency";
+/// The benchmark that it is a curve of.
+pub const BENCHMARK: &str = "memory/latency";
 /// Lines of the picture between the axis and the top.
 const HEIGHT: usize = 14;
 /// Columns before the axis: figures such as `1.41`.
@@ -28,10 +28,10 @@ pub struct Point {
 }
 
 /// None where there are not at least two sizes.
-pub(super) fn of(run: &Run, prices: &Prices, width: usize) -> Option<String> {
-    let points = points(prices);
-    let picture = draw(&points, &caches(&run.environment), width.min(WIDEST))?;
-    let title = "lines/latency: ns for a load that waits for the last, by memory size";
+pub(super) fn of(run: &Run, estimates: &Estimates, width: usize) -> Option<String> {
+    let points = points(estimates);
+    let picture = draw(&points, &caches(&run.facts), width.min(WIDEST))?;
+    let title = "memory/latency: ns for a load that waits for the last, by memory size";
     let legend = "● pages of 4 KiB   ○ pages of 2 MiB   ◉ both   ┊ the size of a cache, as the kernel says\n";
     let legend =
         if width >= legend.chars().count() { legend } else { "● 4 KiB pages  ○ 2 MiB pages  ◉ both\n" };
@@ -39,20 +39,20 @@ pub(super) fn of(run: &Run, prices: &Prices, width: usize) -> Option<String> {
 }
 
 /// What was measured.
-pub fn points(prices: &Prices) -> Vec<Point> {
-    rows(prices, PROBE)
+pub fn points(estimates: &Estimates) -> Vec<Point> {
+    rows(estimates, BENCHMARK)
         .filter_map(|(case, figures)| {
             let kib = number(case, "kib").filter(|&kib| kib > 0)? as f64;
-            let ns = Some(figures.price.median).filter(|&ns| ns > 0.0)?;
+            let ns = Some(figures.estimate.median).filter(|&ns| ns > 0.0)?;
             Some(Point { kib, ns, is_huge: word(case, "page") == Some("2m") })
         })
         .collect()
 }
 
 /// The caches that hold data, by name, with their sizes in KiB.
-pub fn caches(environment: &Environment) -> Vec<(String, f64)> {
+pub fn caches(facts: &Facts) -> Vec<(String, f64)> {
     let named = |(fact, name): (&str, &str)| {
-        let bytes = facts::number(environment, fact)?;
+        let bytes = facts::number(facts, fact)?;
         Some((format!("{name} {}", kib_in_words(bytes / 1024.0)), bytes / 1024.0))
     };
     [("cache.l1d", "L1d"), ("cache.l2", "L2"), ("cache.l3", "L3"), ("cache.l4", "L4")]

@@ -1,20 +1,20 @@
 //! What each lock is good for: the second table of the published comparison, filled in from what was measured, tried and
 //! proved, with the evidence beneath each row.
 
-use tollgate_model::{ParamValue, Tally};
+use tollgate_model::{Counter, ParamValue};
 use tollgate_schedules::{Limits, Verdict, subject::Wish};
 
 use super::{rows, word};
+use crate::estimates::{Estimates, Figures};
 use crate::figures;
-use crate::prices::{Figures, Prices};
 use crate::table::{Look, Table, heading};
 
 /// The system call that the others are held against.
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
 /// None where what it rests on was not measured.
-pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
-    let rows = judged(prices)?;
+pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
+    let rows = judged(estimates)?;
     let mut table = Table::new(&COLUMNS);
     for (words, evidence) in rows {
         table.row(Look::Plain, &words, &evidence);
@@ -27,17 +27,17 @@ pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
 pub const COLUMNS: [&str; 5] = ["lock", "safety", "efficiency", "resources", "footprint"];
 
 /// The rows, each with its words and what they rest on; None where nothing was tried.
-pub fn judged(prices: &Prices) -> Option<Vec<(Vec<String>, Vec<String>)>> {
-    let system_call = find(prices, "locks/uncontended", SYSTEM_CALL, None)?.price.median;
+pub fn judged(estimates: &Estimates) -> Option<Vec<(Vec<String>, Vec<String>)>> {
+    let system_call = find(estimates, "locks/uncontended", SYSTEM_CALL, None)?.estimate.median;
     let mut rows = Vec::new();
     let mut any = false;
-    for (case, figures) in prices.measured().filter(|(case, _)| case.probe == "locks/uncontended") {
+    for (case, figures) in estimates.measured().filter(|(case, _)| case.benchmark == "locks/uncontended") {
         let Some(by) = word(case, "by") else { continue };
         let cells = [
-            safety(prices, by),
+            safety(estimates, by),
             efficiency(figures, system_call),
-            resources(prices, by),
-            footprint(prices, by),
+            resources(estimates, by),
+            footprint(estimates, by),
         ];
         any |= cells[0].is_some();
         let words = cells.iter().map(|cell| cell.as_ref().map_or("not tried", |cell| cell.word).to_owned());
@@ -54,10 +54,10 @@ struct Cell {
 }
 
 /// Whether two ever had it at once, and where it may be taken.
-fn safety(prices: &Prices, by: &str) -> Option<Cell> {
-    let preempted = find(prices, "locks/preempted", by, None)?;
+fn safety(estimates: &Estimates, by: &str) -> Option<Cell> {
+    let preempted = find(estimates, "locks/preempted", by, None)?;
     let takes = (preempted.measured.samples.len() as u64).saturating_mul(preempted.measured.ops_per_sample);
-    let [switches, ..] = preempted.measured.tallies.as_slice() else { return None };
+    let [switches, ..] = preempted.measured.counters.as_slice() else { return None };
     let word = match by {
         "rseq" | "lamport-up" => "one processor",
         "rseq-cpu" => "its processor",
@@ -90,9 +90,9 @@ fn proof(by: &str) -> Option<String> {
 fn efficiency(figures: &Figures, system_call: f64) -> Option<Cell> {
     const EXCELLENT: f64 = 7.0;
     const GOOD: f64 = 2.0;
-    let bounded = figures.below.unwrap_or(figures.price.median);
+    let bounded = figures.below.unwrap_or(figures.estimate.median);
     let times = system_call / bounded;
-    if !figures.is_price() || !times.is_finite() {
+    if !figures.is_estimate() || !times.is_finite() {
         return None;
     }
     let word = match times {
@@ -110,12 +110,12 @@ fn efficiency(figures: &Figures, system_call: f64) -> Option<Cell> {
 }
 
 /// What must be set up, and what is left when a process is killed.
-fn resources(prices: &Prices, by: &str) -> Option<Cell> {
-    let tallies = |at: &str| {
-        let figures = find(prices, "locks/killed", by, Some(("at", at)))?;
-        Some(figures.measured.tallies.as_slice())
+fn resources(estimates: &Estimates, by: &str) -> Option<Cell> {
+    let counters = |at: &str| {
+        let figures = find(estimates, "locks/killed", by, Some(("at", at)))?;
+        Some(figures.measured.counters.as_slice())
     };
-    let (holding, random) = (tallies("holding")?, tallies("random")?);
+    let (holding, random) = (counters("holding")?, counters("random")?);
     let (word, needs) = match by {
         "rseq" | "rseq-cpu" => ("easy", "an area for each thread, which the C library registers; "),
         "lamport" | "lamport-up" => ("difficult", "a number for each thread; "),
@@ -128,20 +128,21 @@ fn resources(prices: &Prices, by: &str) -> Option<Cell> {
 }
 
 /// `12 locks left taken, 30 left free`: what killed processes left.
-fn left(tallies: &[Tally]) -> String {
-    let met: Vec<String> = tallies
+fn left(counters: &[Counter]) -> String {
+    let met: Vec<String> = counters
         .iter()
-        .filter(|tally| tally.number > 0)
-        .map(|tally| format!("{} {}", tally.number, tally.what))
+        .filter(|counter| counter.number > 0)
+        .map(|counter| format!("{} {}", counter.number, counter.what))
         .collect();
     if met.is_empty() { "nothing was tried".to_owned() } else { met.join(", ") }
 }
 
 /// Bytes of this program; the kernel's part is the machine's.
-fn footprint(prices: &Prices, by: &str) -> Option<Cell> {
+fn footprint(estimates: &Estimates, by: &str) -> Option<Cell> {
     const SMALL: f64 = 64.0;
     const MEDIUM: f64 = 160.0;
-    let bytes = |part: &str| Some(find(prices, "locks/footprint", by, Some(("part", part)))?.price.median);
+    let bytes =
+        |part: &str| Some(find(estimates, "locks/footprint", by, Some(("part", part)))?.estimate.median);
     let (code, data) = (bytes("code")?, bytes("data")?);
     let word = match code + data {
         ..=SMALL => "small",
@@ -157,15 +158,15 @@ fn footprint(prices: &Prices, by: &str) -> Option<Cell> {
 
 /// The price of one lock's case, with another parameter where there is one.
 fn find<'a, 'b>(
-    prices: &'b Prices<'a>,
-    probe: &'b str,
+    estimates: &'b Estimates<'a>,
+    benchmark: &'b str,
     by: &str,
     other: Option<(&str, &str)>,
 ) -> Option<&'b Figures<'a>> {
     let is = |value: Option<&ParamValue>, wanted: &str| {
         *value.unwrap_or(&ParamValue::Flag(false)) == wanted.into()
     };
-    let found = rows(prices, probe).find(|(case, _)| {
+    let found = rows(estimates, benchmark).find(|(case, _)| {
         is(case.params.get("by"), by) && other.is_none_or(|(name, value)| is(case.params.get(name), value))
     });
     found.map(|(_, figures)| figures)

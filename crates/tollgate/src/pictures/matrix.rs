@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{number, rows, word};
+use crate::estimates::Estimates;
 use crate::figures;
-use crate::prices::Prices;
 use crate::table::{heading, paragraph};
 
-/// The probe that it is a matrix of.
-pub const PROBE: &str = "lines/pingpong";
+/// The benchmark that it is a matrix of.
+pub const BENCHMARK: &str = "memory/pingpong";
 
 /// How dear a cell is among the others, from cheap to dear.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
@@ -17,12 +17,12 @@ const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 pub type Matrix = BTreeMap<(u64, u64), f64>;
 
 /// None where no pair was measured.
-pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
-    let by_protocol = by_protocol(prices);
+pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
+    let by_protocol = by_protocol(estimates);
     let pictures: Vec<String> = by_protocol
         .iter()
         .filter_map(|(protocol, matrix)| {
-            let title = format!("lines/pingpong: ns to hand a line to another processor, by {protocol}");
+            let title = format!("memory/pingpong: ns to hand a line to another processor, by {protocol}");
             Some(format!("{}{}", heading(&title, width), draw(matrix, width)?))
         })
         .collect();
@@ -30,12 +30,12 @@ pub(super) fn of(prices: &Prices, width: usize) -> Option<String> {
 }
 
 /// The matrices, by the way in which a line is handed over.
-pub fn by_protocol<'a>(prices: &Prices<'a>) -> BTreeMap<&'a str, Matrix> {
+pub fn by_protocol<'a>(estimates: &Estimates<'a>) -> BTreeMap<&'a str, Matrix> {
     let mut by_protocol: BTreeMap<&str, Matrix> = BTreeMap::new();
-    for (case, figures) in rows(prices, PROBE) {
+    for (case, figures) in rows(estimates, BENCHMARK) {
         let (Some(from), Some(to)) = (number(case, "from"), number(case, "to")) else { continue };
         let matrix = by_protocol.entry(word(case, "protocol").unwrap_or("")).or_default();
-        matrix.insert((from.min(to), from.max(to)), figures.price.median);
+        matrix.insert((from.min(to), from.max(to)), figures.estimate.median);
     }
     by_protocol
 }

@@ -5,40 +5,40 @@ pub mod bill;
 mod commands;
 pub mod curve;
 pub mod features;
-pub mod market;
 pub mod matrix;
+pub mod trade;
 
 use tollgate_model::{Case, ParamValue, Run};
 
-use crate::prices::{Figures, Prices};
+use crate::estimates::{Estimates, Figures};
 
 /// A terminal with fewer columns has no room for any of them.
 const NARROW: usize = 40;
 
 /// Every picture that these prices give, each with a heading and a line of space before it.
-pub fn of(run: &Run, prices: &Prices, width: usize) -> String {
+pub fn of(run: &Run, estimates: &Estimates, width: usize) -> String {
     if width < NARROW {
         return String::new();
     }
     let pictures = [
-        curve::of(run, prices, width),
-        matrix::of(prices, width),
-        market::of(prices, width),
-        features::of(prices, width),
-        bill::of(prices, width),
-        commands::of(prices, width),
+        curve::of(run, estimates, width),
+        matrix::of(estimates, width),
+        trade::of(estimates, width),
+        features::of(estimates, width),
+        bill::of(estimates, width),
+        commands::of(estimates, width),
     ];
     pictures.into_iter().flatten().map(|picture| format!("{picture}\n")).collect()
 }
 
-/// The prices of one probe that are to be built on, in the order of the run.
+/// The prices of one benchmark that are to be built on, in the order of the run.
 pub fn rows<'a, 'b>(
-    prices: &'b Prices<'a>,
-    probe: &'b str,
+    estimates: &'b Estimates<'a>,
+    benchmark: &'b str,
 ) -> impl Iterator<Item = (&'a Case, &'b Figures<'a>)> + 'b {
-    let of_probe = move |case: &Case| case.probe == probe;
-    let to_build_on = |figures: &Figures| figures.is_price() && figures.below.is_none();
-    prices.measured().filter(move |(case, figures)| of_probe(case) && to_build_on(figures))
+    let of_benchmark = move |case: &Case| case.benchmark == benchmark;
+    let to_build_on = |figures: &Figures| figures.is_estimate() && figures.below.is_none();
+    estimates.measured().filter(move |(case, figures)| of_benchmark(case) && to_build_on(figures))
 }
 
 /// A parameter that is a number.

@@ -1,7 +1,7 @@
 //! How a whole is made of parts: the bill of a small file, and where the time of followed commands went.
 
 use tollgate_model::{Case, Traced, Unit};
-use tollgate_report::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
+use tollgate_view::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
 
 use super::sections::{TRACE, panels};
 use super::subject::Subject;
@@ -15,9 +15,9 @@ const MOST: usize = 40;
 /// What each call of one small file's life costs.
 pub fn bill(subjects: &[Subject]) -> Option<Figure> {
     let mut numbers = Table { caption: "The numbers of the bill".into(), ..Table::default() };
-    numbers.head = ["call", "place", "median", "p99", "max", "share"].map(Text::from).to_vec();
+    numbers.head = ["call", "environment", "median", "p99", "max", "share"].map(Text::from).to_vec();
     let mut draw = |subject: &Subject| {
-        let lines = bill::lines(&subject.prices);
+        let lines = bill::lines(&subject.estimates);
         let all = lines.iter().find(|line| line.call == bill::ALL).filter(|all| all.median > 0.0)?.median;
         let share = |median: f64| (median / all).clamp(0.0, 1.0);
         let calls = lines.iter().filter(|line| line.call != bill::ALL).take(MOST);
@@ -63,7 +63,7 @@ pub fn followed(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Fi
     let mut numbers = Table { caption: caption.into(), ..Table::default() };
     let columns = [
         "command",
-        "place",
+        "environment",
         "real",
         "user",
         "kernel",
@@ -135,7 +135,7 @@ fn parts(traced: &Traced) -> [(Fill, f64); 6] {
 }
 
 fn time(ns: f64) -> String {
-    figures::price(ns, Unit::Nanoseconds)
+    figures::estimate(ns, Unit::Nanoseconds)
 }
 
 /// Characters of a name that leave room for the time beside it.

@@ -1,19 +1,17 @@
-//! Prices by something that grows: the memory that is read, the memory that was written, the number of threads.
+//! Estimates by something that grows: the memory that is read, the memory that was written, the number of threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::{Case, Unit};
-use tollgate_report::page::{
-    Axis, Curve, Curves, Drawing, Figure, Key, Panel, Point, Sign, Table, Text, Tick,
-};
+use tollgate_view::page::{Axis, Curve, Curves, Drawing, Figure, Key, Panel, Point, Sign, Table, Text, Tick};
 
 use super::sections::panels;
 use super::subject::{Subject, is_drawn};
 use crate::figures;
-use crate::pictures::{curve, market, number, rows, word};
+use crate::pictures::{curve, number, rows, trade, word};
 
 fn ns(value: f64) -> String {
-    figures::price(value, Unit::Nanoseconds)
+    figures::estimate(value, Unit::Nanoseconds)
 }
 
 fn key(look: usize, name: &str) -> Key {
@@ -23,7 +21,7 @@ fn key(look: usize, name: &str) -> Key {
 /// The latency of a load by the memory that it is one of.
 pub fn latency(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Vec<curve::Point>> =
-        subjects.iter().map(|subject| curve::points(&subject.prices)).collect();
+        subjects.iter().map(|subject| curve::points(&subject.estimates)).collect();
     let all = || found.iter().flatten();
     let up = Axis::around_times(all().map(|point| point.ns))?;
     let least = all().map(|point| point.kib).min_by(f64::total_cmp)?;
@@ -49,7 +47,7 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
                 })
                 .collect(),
         };
-        let caches = curve::caches(&subject.run.environment).into_iter();
+        let caches = curve::caches(&subject.run.facts).into_iter();
         let marked = caches.map(|(name, kib)| Tick { at: kib, name: name.into(), is_main: true });
         Some(Drawing::Curves(Curves {
             across: across.clone(),
@@ -61,7 +59,7 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
         }))
     };
     Some(Figure {
-        title: "lines/latency: a load that waits for the last, by memory size".into(),
+        title: "memory/latency: a load that waits for the last, by memory size".into(),
         description: "Time of one load against the memory that the loads go through; both axes are logarithmic. Upright lines \
                       stand where the kernel says that a cache ends."
             .into(),
@@ -114,29 +112,32 @@ type Creation = BTreeMap<u64, f64>;
 pub fn creation(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Vec<(&str, Creation)>> = subjects
         .iter()
-        .map(|subject| CREATIONS.iter().map(|probe| (*probe, written(subject, probe))).collect())
+        .map(|subject| CREATIONS.iter().map(|benchmark| (*benchmark, written(subject, benchmark))).collect())
         .collect();
     let all = || found.iter().flatten();
-    let amounts: Vec<u64> =
-        all().flat_map(|(_, prices)| prices.keys().copied()).collect::<BTreeSet<u64>>().into_iter().collect();
+    let amounts: Vec<u64> = all()
+        .flat_map(|(_, estimates)| estimates.keys().copied())
+        .collect::<BTreeSet<u64>>()
+        .into_iter()
+        .collect();
     if amounts.len() < 2 {
         return None;
     }
-    let up = Axis::around_times(all().flat_map(|(_, prices)| prices.values().copied()))?;
+    let up = Axis::around_times(all().flat_map(|(_, estimates)| estimates.values().copied()))?;
     let across = Axis::of_steps(amounts.iter().map(|mib| Text::from(amount(*mib))));
     let step = |mib: u64| amounts.iter().position(|amount| *amount == mib).unwrap_or_default() as f64;
     let draw = |subject: &Subject| {
         let ways = found.get(subject.look)?;
-        let curves = ways.iter().enumerate().filter(|(_, (_, prices))| !prices.is_empty());
+        let curves = ways.iter().enumerate().filter(|(_, (_, estimates))| !estimates.is_empty());
         let curves: Vec<Curve> = curves
-            .map(|(look, (probe, prices))| Curve {
+            .map(|(look, (benchmark, estimates))| Curve {
                 look: Some(look),
-                points: prices
+                points: estimates
                     .iter()
-                    .map(|(mib, price)| Point {
+                    .map(|(mib, estimate)| Point {
                         x: step(*mib),
-                        y: *price,
-                        title: format!("{}, {}: {}", short(probe), amount(*mib), ns(*price)).into(),
+                        y: *estimate,
+                        title: format!("{}, {}: {}", short(benchmark), amount(*mib), ns(*estimate)).into(),
                     })
                     .collect(),
             })
@@ -157,14 +158,15 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
     let mut columns: Vec<&Creation> = Vec::new();
     for (subject, ways) in subjects.iter().zip(&found) {
         let place = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
-        for (probe, prices) in ways.iter().filter(|(_, prices)| !prices.is_empty()) {
-            head.push(Text::new(&format!("{place}{}", short(probe))));
-            columns.push(prices);
+        for (benchmark, estimates) in ways.iter().filter(|(_, estimates)| !estimates.is_empty()) {
+            head.push(Text::new(&format!("{place}{}", short(benchmark))));
+            columns.push(estimates);
         }
     }
     let row = |mib: &u64| {
-        let cells =
-            columns.iter().map(|prices| prices.get(mib).map_or("–".to_owned(), |price| ns(*price)).into());
+        let cells = columns
+            .iter()
+            .map(|estimates| estimates.get(mib).map_or("–".to_owned(), |estimate| ns(*estimate)).into());
         std::iter::once(Text::from(amount(*mib))).chain(cells).collect()
     };
     Some(Figure {
@@ -172,7 +174,7 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
         description: "Time until what was made is gone again, by the memory that its maker had written, in pages of 4 KiB; the \
                       upright axis is logarithmic. Programs are the smallest that there can be."
             .into(),
-        keys: CREATIONS.iter().enumerate().map(|(look, probe)| key(look, short(probe))).collect(),
+        keys: CREATIONS.iter().enumerate().map(|(look, benchmark)| key(look, short(benchmark))).collect(),
         panels: panels(subjects, draw),
         is_small: false,
         numbers: Some(Table {
@@ -189,19 +191,19 @@ fn amount(mib: u64) -> String {
 }
 
 /// `fork` for `processes/fork`.
-fn short(probe: &str) -> &str {
-    probe.rsplit('/').next().unwrap_or(probe)
+fn short(benchmark: &str) -> &str {
+    benchmark.rsplit('/').next().unwrap_or(benchmark)
 }
 
-fn written(subject: &Subject, probe: &str) -> Creation {
+fn written(subject: &Subject, benchmark: &str) -> Creation {
     let is_plain = |case: &Case| {
         word(case, "until") == Some("gone")
             && word(case, "page").is_none_or(|page| page == "4k")
             && word(case, "image").is_none_or(|image| image == "bare")
     };
-    rows(&subject.prices, probe)
+    rows(&subject.estimates, benchmark)
         .filter(|(case, figures)| is_plain(case) && is_drawn(figures))
-        .filter_map(|(case, figures)| Some((number(case, "dirty_mib")?, figures.price.median)))
+        .filter_map(|(case, figures)| Some((number(case, "dirty_mib")?, figures.estimate.median)))
         .collect()
 }
 
@@ -210,15 +212,15 @@ const MOST_LOCKS: usize = 24;
 
 /// How many items a second each lock lets through, by the number of threads, as multiples of the system call: a picture
 /// a lock, with those of all others behind it.
-pub fn market(subjects: &[Subject]) -> Vec<Option<Figure>> {
+pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
     let is_comparison = subjects.len() > 1;
     let of = |cpus: &'static str, place: &'static str| {
         let mut found: Vec<(usize, &str, BTreeMap<u64, f64>)> = Vec::new();
         for subject in subjects {
-            let times = market::times(&subject.prices, cpus, |figures| Some(figures.price.median));
-            let base = times.iter().find(|(by, _)| *by == market::BASE).map(|(_, base)| base.clone());
+            let times = trade::times(&subject.estimates, cpus, |figures| Some(figures.estimate.median));
+            let base = times.iter().find(|(by, _)| *by == trade::BASE).map(|(_, base)| base.clone());
             let Some(base) = base else { continue };
-            for (by, times) in times.into_iter().filter(|(by, _)| *by != market::BASE) {
+            for (by, times) in times.into_iter().filter(|(by, _)| *by != trade::BASE) {
                 let gains = times
                     .into_iter()
                     .filter_map(|(threads, time)| Some((threads, base.get(&threads)? / time)));
@@ -279,7 +281,7 @@ pub fn market(subjects: &[Subject]) -> Vec<Option<Figure>> {
             }
         };
         let mut head = vec![Text::from("lock")];
-        head.extend(is_comparison.then(|| Text::from("place")));
+        head.extend(is_comparison.then(|| Text::from("environment")));
         head.extend(threads.iter().map(|threads| Text::from(format!("{threads} threads"))));
         let row = |(look, by, gains): &(usize, &str, BTreeMap<u64, f64>)| {
             let place = subjects.get(*look).filter(|_| is_comparison).map(|subject| Text::new(&subject.name));
@@ -289,11 +291,11 @@ pub fn market(subjects: &[Subject]) -> Vec<Option<Figure>> {
             std::iter::once(Text::new(by)).chain(place).chain(cells).collect()
         };
         Some(Figure {
-            title: format!("{}, {place}", market::PROBE).into(),
+            title: format!("{}, {place}", trade::BENCHMARK).into(),
             description: format!(
                 "Items that producers hand to consumers in a second, by the number of threads of each, as multiples of the \
                  system call {}, which is the line at ×1; the upright axis is logarithmic{}.",
-                market::BASE,
+                trade::BASE,
                 if is_comparison { "" } else { ", and the other locks are drawn thin" }
             )
             .into(),

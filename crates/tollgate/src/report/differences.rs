@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tollgate_model::compare::{FactDifference, Row, Verdict};
 use tollgate_model::{Case, Effect, Fact, Unit};
-use tollgate_report::page::{Table, Text};
+use tollgate_view::page::{Table, Text};
 
 use super::subject::Subject;
 use crate::causes;
@@ -58,15 +58,15 @@ const LARGE: f64 = 1.25;
 /// More sentences are not read.
 const MOST: usize = 12;
 
-/// A sentence for each large difference, the largest of a probe and place.
+/// A sentence for each large difference, the largest of a benchmark and place.
 pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
     let Some(base) = subjects.first() else { return Vec::new() };
     let mut found: Vec<(f64, String)> = Vec::new();
     for difference in differences {
         let Some(other) = subjects.get(difference.look) else { continue };
-        let mut by_probe: BTreeMap<(&str, bool), Vec<Moved>> = BTreeMap::new();
+        let mut by_benchmark: BTreeMap<(&str, bool), Vec<Moved>> = BTreeMap::new();
         for (row, sides, ratio) in difference.moved().filter(|(_, _, ratio)| size(*ratio) >= LARGE.ln()) {
-            by_probe.entry((&row.case.probe, ratio > 1.0)).or_default().push((row, sides, ratio));
+            by_benchmark.entry((&row.case.benchmark, ratio > 1.0)).or_default().push((row, sides, ratio));
         }
         for (row, sides) in difference.compared.rows() {
             let held = Held::of(&row.case, sides.base, sides.other);
@@ -74,7 +74,7 @@ pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
                 found.push((size(held.ratio()), held.sentence([&base.name, &other.name])));
             }
         }
-        for rows in by_probe.values() {
+        for rows in by_benchmark.values() {
             let largest = rows.iter().max_by(|(.., a), (.., b)| size(*a).total_cmp(&size(*b)));
             if let Some((row, sides, ratio)) = largest {
                 let likewise = rows.len() - 1;
@@ -90,14 +90,14 @@ pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
         found.iter().take(MOST).map(|(_, sentence)| Text::cut(sentence, 600)).collect();
     if left_out > 0 {
         sentences.push(Text::from(format!(
-            "{left_out} more probes differ by a quarter or more: see the tables of the suites."
+            "{left_out} more benchmarks differ by a quarter or more: see the tables of the suites."
         )));
     }
-    let tally = |difference: &Difference| {
+    let counter = |difference: &Difference| {
         let count =
             |verdict| difference.compared.comparison.rows.iter().filter(|row| row.verdict == verdict).count();
         let [slower, faster, same, untold] =
-            [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::CannotTell].map(count);
+            [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(count);
         let other = subjects.get(difference.look).map_or("", |other| other.name.as_str());
         Text::new(&format!(
             "Of {} that both have, in {other} {slower} {} slower than in {}, {faster} faster, {same} the same; {untold} cannot be \
@@ -107,7 +107,7 @@ pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
             base.name
         ))
     };
-    let mut all: Vec<Text> = differences.iter().map(tally).collect();
+    let mut all: Vec<Text> = differences.iter().map(counter).collect();
     all.extend(sentences);
     all
 }
@@ -118,10 +118,10 @@ fn size(ratio: f64) -> f64 {
 }
 
 fn sentence(base: &str, other: &str, (row, sides, ratio): (&Row, Sides, f64), likewise: usize) -> String {
-    let price = |price: Option<f64>, unit: Unit| {
-        price.map_or("no price".to_owned(), |price| figures::price(price, unit))
+    let estimate = |estimate: Option<f64>, unit: Unit| {
+        estimate.map_or("no price".to_owned(), |estimate| figures::estimate(estimate, unit))
     };
-    let (here, there) = (price(row.other, sides.other.unit), price(row.base, sides.base.unit));
+    let (here, there) = (estimate(row.other, sides.other.unit), estimate(row.base, sides.base.unit));
     let (times, how, span) = match (ratio > 1.0, row.interval) {
         (true, span) => (ratio, "as long", span.map(|span| (span.low, span.high))),
         (false, span) => (1.0 / ratio, "as short a time", span.map(|span| (1.0 / span.high, 1.0 / span.low))),
@@ -195,7 +195,7 @@ pub fn facts(subjects: &[Subject], differences: &[Difference]) -> Vec<Table> {
     let (affecting, others): (Vec<_>, Vec<_>) =
         ranked.into_iter().partition(|(reach, _)| reach.effect.is_some());
     let row = |(reach, name): &(Reach, &str)| {
-        let values = subjects.iter().map(|subject| value(subject.run.environment.get(*name)));
+        let values = subjects.iter().map(|subject| value(subject.run.facts.get(*name)));
         let affects = reach.effect.map(|effect| Text::from(reach.in_words(effect)));
         std::iter::once(Text::new(name)).chain(values).chain(affects).collect()
     };
@@ -290,14 +290,14 @@ mod tests {
     fn a_sentence_names_the_facts_that_affect_what_the_benchmark_crosses() {
         // A general fact such as the governor is named in no sentence.
         let facts = ["mitigation.pti", "power.governor", "clocksource.current"].map(differing);
-        let said = |probe: &str| known_causes(&facts, &Case::plain(probe));
-        assert_eq!(said("gates/syscall"), " mitigation.pti differs, which is known to affect it.");
+        let said = |benchmark: &str| known_causes(&facts, &Case::plain(benchmark));
+        assert_eq!(said("entry/syscall"), " mitigation.pti differs, which is known to affect it.");
         assert_eq!(
-            said("gates/syscall-clock"),
+            said("entry/syscall-clock"),
             " mitigation.pti and clocksource.current differ, which are known to affect it."
         );
-        assert_eq!(said("lines/latency"), "");
+        assert_eq!(said("memory/latency"), "");
         assert_eq!(said("locks/uncontended"), "");
-        assert_eq!(said("gates/of-another-version"), "");
+        assert_eq!(said("entry/of-another-version"), "");
     }
 }

@@ -1,30 +1,30 @@
-//! Prices of a suite as marks, a row a case.
+//! Estimates of a suite as marks, a row a case.
 
 use std::collections::BTreeMap;
 
 use tollgate_model::{Case, ParamValue};
-use tollgate_report::page::{Axis, Dots, Drawing, Figure, Key, Mark, Panel, Row, Sign, Text};
+use tollgate_view::page::{Axis, Dots, Drawing, Figure, Key, Mark, Panel, Row, Sign, Text};
 
 use super::curves::CREATIONS;
 use super::sections::{keys, panels};
 use super::subject::{Subject, is_drawn, mark};
 use crate::figures;
-use crate::pictures::{bill, curve, market, matrix, number, word};
+use crate::pictures::{bill, curve, matrix, number, trade, word};
 
 /// More rows are no picture.
 const MOST: usize = 28;
-const THRASH: &str = "lines/thrash";
+const THRASH: &str = "memory/thrash";
 
 /// What has a picture of its own, or is no price that anybody pays.
 const ELSEWHERE: [&str; 6] =
-    [curve::PROBE, market::PROBE, bill::PROBE, THRASH, "locks/preempted", "locks/killed"];
+    [curve::BENCHMARK, trade::BENCHMARK, bill::BENCHMARK, THRASH, "locks/preempted", "locks/killed"];
 
 /// The prices of a suite that have no other picture.
 pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
     let is_elsewhere = |case: &Case| {
-        let probe = case.probe.as_str();
-        let is_of_matrix = probe == matrix::PROBE && super::matrix::is_drawn(subjects);
-        ELSEWHERE.contains(&probe) || CREATIONS.contains(&probe) || is_of_matrix
+        let benchmark = case.benchmark.as_str();
+        let is_of_matrix = benchmark == matrix::BENCHMARK && super::matrix::is_drawn(subjects);
+        ELSEWHERE.contains(&benchmark) || CREATIONS.contains(&benchmark) || is_of_matrix
     };
     let is_comparison = subjects.len() > 1;
     let mut rows = Vec::new();
@@ -46,7 +46,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
         let value = match subjects {
             [subject] => subject
                 .figures(case)
-                .map(|figures| figures::price(figures.price.median, figures.measured.unit)),
+                .map(|figures| figures::estimate(figures.estimate.median, figures.measured.unit)),
             _ => None,
         };
         let name = case.to_string();
@@ -107,7 +107,7 @@ pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
     };
     let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
     Some(Figure {
-        title: "lines/thrash: a store where another core stores to the same lines".into(),
+        title: "memory/thrash: a store where another core stores to the same lines".into(),
         description: "Nanoseconds a line, by how much memory is gone through, in which order and on which pages. The further \
                       the two signs lie apart, the more sharing costs. The table of this suite has the numbers."
             .into(),
@@ -120,13 +120,14 @@ pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
 
 fn pairs_of(subject: &Subject) -> Vec<Row> {
     let mut pairs: BTreeMap<Key3, Vec<_>> = BTreeMap::new();
-    let drawn = subject.prices.measured().filter(|(case, figures)| case.probe == THRASH && is_drawn(figures));
+    let drawn =
+        subject.estimates.measured().filter(|(case, figures)| case.benchmark == THRASH && is_drawn(figures));
     for (case, figures) in drawn {
         let text = |name: &str| word(case, name).unwrap_or_default().to_owned();
         let Some(kib) = number(case, "kib") else { continue };
         let is_shared = case.params.get("shared") == Some(&ParamValue::Flag(true));
         let pair = pairs.entry((text("page"), text("order"), kib)).or_default();
-        let words = figures::price(figures.price.median, figures.measured.unit);
+        let words = figures::estimate(figures.estimate.median, figures.measured.unit);
         pair.push((Mark { title: Text::default(), ..mark(usize::from(is_shared), figures, "") }, words));
     }
     let named = |((page, order, kib), pair): (Key3, Vec<(Mark, String)>)| {

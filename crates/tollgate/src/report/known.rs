@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tollgate_model::{Effect, Fact};
-use tollgate_report::page::{Facts, Table, Text};
+use tollgate_view::page::{Facts, Table, Text};
 
 use super::differences::Difference;
 use super::subject::Subject;
@@ -20,9 +20,9 @@ pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Facts> {
         .flat_map(|difference| &difference.compared.comparison.facts)
         .map(|fact| fact.name.as_str())
         .collect();
-    let environment = base.run.environment.iter();
+    let facts = base.run.facts.iter();
     let shared: Vec<(&String, &Fact)> =
-        environment.filter(|(name, _)| !differing.contains(name.as_str())).collect();
+        facts.filter(|(name, _)| !differing.contains(name.as_str())).collect();
     let everywhere = if is_comparison { " in all places, as in the base" } else { "" };
     let mut causes =
         table(format!("Known to affect a latency{everywhere}"), &["fact", "value", "read from", "affects"]);

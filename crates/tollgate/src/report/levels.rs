@@ -1,7 +1,7 @@
 //! Distributions, of the cases whose prices have two levels.
 
 use tollgate_model::Case;
-use tollgate_report::page::{Drawing, Figure, Levels, Panel, Seen, Text};
+use tollgate_view::page::{Drawing, Figure, Levels, Panel, Seen, Text};
 
 use super::sections::keys;
 use super::subject::{Subject, is_drawn};
@@ -15,7 +15,7 @@ const MOST_OF_SEVERAL: usize = 4;
 pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     let apart = |case: &Case| {
         let ratios =
-            subjects.iter().filter_map(|subject| match subject.figures(case)?.price.modes.as_slice() {
+            subjects.iter().filter_map(|subject| match subject.figures(case)?.estimate.modes.as_slice() {
                 [low, high] if low.at > 0.0 && is_drawn(subject.figures(case)?) => Some(high.at / low.at),
                 _ => None,
             });
@@ -28,7 +28,7 @@ pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     let panels: Vec<Panel> = found.iter().take(most).filter_map(|(case, _)| panel(subjects, case)).collect();
     let drawn = panels.len();
     (drawn > 0).then(|| Figure {
-        title: "Prices with two levels".into(),
+        title: "Estimates with two levels".into(),
         description: Text::new(&format!(
             "How often which price was seen, on a logarithmic axis, with the two levels named; each stroke below is the median \
              of a process. {}",
@@ -49,14 +49,15 @@ fn panel(subjects: &[Subject], case: &Case) -> Option<Panel> {
         .iter()
         .filter_map(|subject| {
             let figures = subject.figures(case).filter(|figures| is_drawn(figures))?;
-            let (price, unit) = (&figures.price, figures.measured.unit);
-            let levels = price.modes.iter().filter(|_| price.modes.len() > 1);
-            let words =
-                |at: f64, share: f64| format!("{} ({})", figures::price(at, unit), figures::percent(share));
+            let (estimate, unit) = (&figures.estimate, figures.measured.unit);
+            let levels = estimate.modes.iter().filter(|_| estimate.modes.len() > 1);
+            let words = |at: f64, share: f64| {
+                format!("{} ({})", figures::estimate(at, unit), figures::percent(share))
+            };
             Some(Seen {
                 look: subject.look,
                 samples: &figures.measured.samples,
-                processes: &price.process_medians,
+                processes: &estimate.process_medians,
                 levels: levels.map(|mode| (mode.at, words(mode.at, mode.share).into())).collect(),
             })
         })

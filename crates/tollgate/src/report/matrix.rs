@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_report::page::{Drawing, Figure, Heat, HeatCell, Panel, Table, Text};
+use tollgate_view::page::{Drawing, Figure, Heat, HeatCell, Panel, Table, Text};
 
 use super::subject::Subject;
 use crate::figures;
@@ -14,7 +14,7 @@ const LEAST: usize = 3;
 /// Whether any place has a matrix that is a picture.
 pub fn is_drawn(subjects: &[Subject]) -> bool {
     subjects.iter().any(|subject| {
-        matrix::by_protocol(&subject.prices).values().any(|found| processors(found).len() >= LEAST)
+        matrix::by_protocol(&subject.estimates).values().any(|found| processors(found).len() >= LEAST)
     })
 }
 
@@ -22,7 +22,7 @@ pub fn is_drawn(subjects: &[Subject]) -> bool {
 pub fn of(subjects: &[Subject]) -> Option<Figure> {
     let mut found: Vec<(&Subject, &str, Matrix)> = Vec::new();
     for subject in subjects {
-        let matrices = matrix::by_protocol(&subject.prices).into_iter();
+        let matrices = matrix::by_protocol(&subject.estimates).into_iter();
         let drawn = matrices.filter(|(_, matrix)| processors(matrix).len() >= LEAST);
         found.extend(drawn.map(|(protocol, matrix)| (subject, protocol, matrix)));
     }
@@ -30,7 +30,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     let least = all().min_by(f64::total_cmp)?;
     let most = all().max_by(f64::total_cmp)?;
     let mut numbers = Table { caption: "The numbers of every pair".into(), ..Table::default() };
-    numbers.head = ["pair", "place", "by", "price"].map(Text::from).to_vec();
+    numbers.head = ["pair", "environment", "by", "price"].map(Text::from).to_vec();
     let panels = found.iter().map(|(subject, protocol, matrix)| {
         let names: Vec<u64> = processors(matrix).into_iter().collect();
         let at = |cpu: u64| names.iter().position(|name| *name == cpu).unwrap_or_default();
@@ -40,9 +40,9 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
             heat: (ns / least).ln() / (most / least).max(1.1).ln(),
             value: figures::significant(ns, if ns < 99.95 { 2 } else { 3 }).into(),
         });
-        let price = |ns| figures::price(ns, tollgate_model::Unit::Nanoseconds);
+        let estimate = |ns| figures::estimate(ns, tollgate_model::Unit::Nanoseconds);
         numbers.rows.extend(matrix.iter().map(|(&(low, high), &ns)| {
-            [format!("{low} and {high}"), subject.name.clone(), (*protocol).to_owned(), price(ns)]
+            [format!("{low} and {high}"), subject.name.clone(), (*protocol).to_owned(), estimate(ns)]
                 .map(Text::from)
                 .to_vec()
         }));
@@ -58,11 +58,11 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     });
     let panels = panels.collect();
     Some(Figure {
-        title: "lines/pingpong: what it costs to hand a line to another processor".into(),
+        title: "memory/pingpong: what it costs to hand a line to another processor".into(),
         description: format!(
             "Nanoseconds between each two processors; the darker, the dearer, from {} to {}.",
-            figures::price(least, tollgate_model::Unit::Nanoseconds),
-            figures::price(most, tollgate_model::Unit::Nanoseconds)
+            figures::estimate(least, tollgate_model::Unit::Nanoseconds),
+            figures::estimate(most, tollgate_model::Unit::Nanoseconds)
         )
         .into(),
         keys: Vec::new(),

@@ -1,6 +1,6 @@
 //! What a place is, in a few words.
 
-use tollgate_report::page::{Place, Text};
+use tollgate_view::page::{Place, Text};
 
 use super::subject::Subject;
 use crate::{advice, facts, figures};
@@ -13,16 +13,16 @@ const BESIDE_OTHERS: usize = 5;
 /// What is said of a place at the top of the page.
 pub fn of(subject: &Subject, is_comparison: bool) -> Place {
     let run = subject.run;
-    let environment = &run.environment;
-    let text = |name: &str| environment.get(name)?.value().map(ToString::to_string);
+    let facts = &run.facts;
+    let text = |name: &str| facts.get(name)?.value().map(ToString::to_string);
     let clock = text(facts::CLOCK).map(|clock| {
-        let pace = facts::number(environment, facts::CLOCK_HZ).map(figures::frequency);
+        let pace = facts::number(facts, facts::CLOCK_HZ).map(figures::frequency);
         format!("{clock}{}", pace.map(|pace| format!(", {pace}")).unwrap_or_default())
     });
     // Beside others there is room for what tells them apart.
     let most = if is_comparison { BESIDE_OTHERS } else { usize::MAX };
     let about = [
-        ("Place", Some(run.place.to_string())),
+        ("Place", Some(run.environment.to_string())),
         ("Processor", text("cpu.model")),
         ("Kernel", text("kernel.release")),
         ("Clock", clock),
@@ -42,6 +42,6 @@ pub fn of(subject: &Subject, is_comparison: bool) -> Place {
 /// What makes its prices less sure, and what to do about it.
 pub fn warnings(subject: &Subject, is_comparison: bool) -> Vec<Text> {
     let place = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
-    let advice = advice::of(subject.run, &subject.prices).into_iter();
+    let advice = advice::of(subject.run, &subject.estimates).into_iter();
     advice.map(|advice| Text::new(&format!("{place}{}. {}", advice.warning, advice.remedy))).collect()
 }

@@ -3,36 +3,39 @@
 use tollgate_lab::guest::EXPERIMENTS;
 use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Provenance};
-use tollgate_report::page::{Cell, Group, PriceRow, Prices, Text};
+use tollgate_view::page::{Cell, EstimateRow, Estimates, Group, Text};
 
 use super::differences::Difference;
 use super::sections::{LAB, TRACE, suite_of};
 use super::subject::Subject;
-use crate::prices::{Figures, Row, State};
+use crate::estimates::{Figures, Row, State};
 use crate::show::{self, Columns};
 use crate::{facts, figures};
 
 /// How any row is measured again. The page's script writes the command of each row out.
-const AGAIN: &str = "tollgate run 'probe{row}' measures a row again, tollgate run probe all rows of a probe.";
+const AGAIN: &str =
+    "tollgate run 'benchmark{row}' measures a row again, tollgate run benchmark all rows of a benchmark.";
 
 /// The table.
-pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Difference]) -> Prices {
+pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Difference]) -> Estimates {
     let rows = cases.iter().filter_map(|case| subjects.first()?.row(case));
     let columns = Columns::of(rows.collect::<Vec<_>>());
     let mut groups: Vec<Group> = Vec::new();
-    for of_probe in cases.chunk_by(|a, b| a.probe == b.probe) {
-        let Some(first) = of_probe.first() else { continue };
-        let probe = tollgate_probes::find(&first.probe);
-        let operation = probe.map(|probe| probe.operation).or_else(|| beside_the_probes(suite, &first.probe));
-        let rows = of_probe.iter().filter_map(|case| match subjects {
+    for of_benchmark in cases.chunk_by(|a, b| a.benchmark == b.benchmark) {
+        let Some(first) = of_benchmark.first() else { continue };
+        let benchmark = tollgate_suites::find(&first.benchmark);
+        let operation = benchmark
+            .map(|benchmark| benchmark.operation)
+            .or_else(|| beside_the_benchmarks(suite, &first.benchmark));
+        let rows = of_benchmark.iter().filter_map(|case| match subjects {
             [subject] => alone(subject, case, columns),
             subjects => beside(subjects, case, differences),
         });
-        let mut rows: Vec<PriceRow> = rows.collect();
+        let mut rows: Vec<EstimateRow> = rows.collect();
         groups.push(Group {
-            probe: Text::new(&first.probe),
-            operation: operation.unwrap_or("Not a probe of this program.").into(),
-            can_be_run: probe.is_some(),
+            benchmark: Text::new(&first.benchmark),
+            operation: operation.unwrap_or("Not a benchmark of this program.").into(),
+            can_be_run: benchmark.is_some(),
             notes: taken_together(&mut rows),
             rows,
         });
@@ -44,11 +47,11 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Dif
     let executed = subjects.iter().map(|subject| Text::new(&executed(subject, suite, subjects.len() > 1)));
     let again = groups.iter().any(|group| group.can_be_run).then(|| Text::from(AGAIN));
     let notes = executed.chain(again).collect();
-    Prices { caption: caption.into(), notes, head: head(subjects, columns), groups }
+    Estimates { caption: caption.into(), notes, head: head(subjects, columns), groups }
 }
 
-/// What an operation is that no probe of a suite makes.
-fn beside_the_probes(suite: &str, name: &str) -> Option<&'static str> {
+/// What an operation is that no benchmark of a suite makes.
+fn beside_the_benchmarks(suite: &str, name: &str) -> Option<&'static str> {
     match suite {
         TRACE => Some("The real time of a command that was followed."),
         LAB => {
@@ -60,7 +63,7 @@ fn beside_the_probes(suite: &str, name: &str) -> Option<&'static str> {
 }
 
 /// What is said of each of several rows, and taken from them.
-fn taken_together(rows: &mut [PriceRow]) -> Vec<Text> {
+fn taken_together(rows: &mut [EstimateRow]) -> Vec<Text> {
     let [first, others @ ..] = &*rows else { return Vec::new() };
     let of_all = |text: &&Text| !others.is_empty() && others.iter().all(|row| row.evidence.contains(text));
     let common: Vec<Text> = first.evidence.iter().filter(of_all).cloned().collect();
@@ -74,21 +77,21 @@ fn taken_together(rows: &mut [PriceRow]) -> Vec<Text> {
 fn executed(subject: &Subject, suite: &str, is_comparison: bool) -> String {
     let place = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
     let (mut by, mut groups): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for (_, figures) in subject.prices.measured().filter(|(case, _)| suite_of(case) == suite) {
+    for (_, figures) in subject.estimates.measured().filter(|(case, _)| suite_of(case) == suite) {
         by.push(provenance(figures.measured.provenance));
         groups.push(&figures.measured.group);
     }
     by.dedup();
     groups.dedup();
     let own: Vec<String> =
-        groups.iter().flat_map(|group| show::own_in_words(&subject.prices, group)).collect();
+        groups.iter().flat_map(|group| show::own_in_words(&subject.estimates, group)).collect();
     let by = if by.len() > 4 { "several, see each" } else { &by.join(" and ") };
     format!("{place}executed by {by}{}; {}.", timed_by(subject), own.join("; "))
 }
 
 /// The bench's clock; a run that only followed commands has none.
 fn timed_by(subject: &Subject) -> String {
-    let clock = facts::text(&subject.run.environment, facts::CLOCK);
+    let clock = facts::text(&subject.run.facts, facts::CLOCK);
     clock.map_or(String::new(), |clock| format!(", timed by {clock}"))
 }
 
@@ -102,22 +105,22 @@ fn head(subjects: &[Subject], columns: Columns) -> Vec<Text> {
         _ => &[],
     };
     let counts: &[&str] = if subjects.len() == 1 {
-        &["samples", "operations in each", "processes differ", "dropped"]
+        &["samples", "operations in each", "processes differ", "discarded"]
     } else {
         &[]
     };
     let places = subjects.iter().filter(|_| subjects.len() > 1).map(|subject| Text::label(&subject.name));
     let fixed = fixed.iter().chain(counts).map(|name| Text::from(*name));
-    std::iter::once(Text::from("probe")).chain(fixed).chain(places).collect()
+    std::iter::once(Text::from("benchmark")).chain(fixed).chain(places).collect()
 }
 
-fn row(case: &Case) -> PriceRow {
-    let name = if case.params.is_empty() { case.probe.clone() } else { pairs(&case.params) };
-    PriceRow { name: Text::new(&name), is_unsure: false, cells: Vec::new(), evidence: Vec::new() }
+fn row(case: &Case) -> EstimateRow {
+    let name = if case.params.is_empty() { case.benchmark.clone() } else { pairs(&case.params) };
+    EstimateRow { name: Text::new(&name), is_unsure: false, cells: Vec::new(), evidence: Vec::new() }
 }
 
 /// Columns of the price itself.
-fn prices_of(columns: Columns) -> usize {
+fn estimates_of(columns: Columns) -> usize {
     match columns {
         Columns::Level { has_multiples: false } => 3,
         Columns::Level { has_multiples: true } | Columns::Distribution => 4,
@@ -125,7 +128,7 @@ fn prices_of(columns: Columns) -> usize {
 }
 
 /// A case of one place.
-fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<PriceRow> {
+fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow> {
     let found = subject.row(case)?;
     let mut row = row(case);
     match &found.state {
@@ -139,21 +142,21 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<PriceRow> {
         }
         State::Measured(figures) => {
             row.is_unsure = !figures.doubts().is_empty();
-            let mut cells = show::price_cells(String::new(), figures, columns);
+            let mut cells = show::estimate_cells(String::new(), figures, columns);
             cells.remove(0);
             // A row without a price still has samples.
-            cells.resize(prices_of(columns), String::new());
+            cells.resize(estimates_of(columns), String::new());
             let measured = figures.measured;
             cells.extend([
                 measured.samples.len().to_string(),
                 measured.ops_per_sample.to_string(),
                 // One process differs from none.
                 if measured.processes.len() > 1 {
-                    figures::percent(figures.price.spread)
+                    figures::percent(figures.estimate.spread)
                 } else {
                     String::new()
                 },
-                measured.dropped.to_string(),
+                measured.discarded.to_string(),
             ]);
             row.cells = cells.into_iter().map(Cell::from).collect();
             // How far processes differ has a column of its own.
@@ -178,7 +181,7 @@ fn samples(subject: &Subject, figures: &Figures) -> String {
             "operations"
         ),
         figures::count(measured.processes.len(), "process", "processes"),
-        measured.dropped,
+        measured.discarded,
         provenance(measured.provenance),
         timed_by(subject),
     )
@@ -195,7 +198,7 @@ fn provenance(provenance: Provenance) -> &'static str {
 }
 
 /// A case of several places.
-fn beside(subjects: &[Subject], case: &Case, differences: &[Difference]) -> Option<PriceRow> {
+fn beside(subjects: &[Subject], case: &Case, differences: &[Difference]) -> Option<EstimateRow> {
     let mut row = row(case);
     for subject in subjects {
         let difference = differences.iter().find(|difference| difference.look == subject.look);
@@ -218,28 +221,28 @@ fn told(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Cel
         State::Measured(figures) => figures,
     };
     let unit = figures.measured.unit;
-    let price = match figures.below {
-        _ if !figures.is_price() => "no price".to_owned(),
-        Some(limit) => format!("below {}", figures::price(limit, unit)),
-        None => figures::price(figures.price.median, unit),
+    let estimate = match figures.below {
+        _ if !figures.is_estimate() => "no price".to_owned(),
+        Some(limit) => format!("below {}", figures::estimate(limit, unit)),
+        None => figures::estimate(figures.estimate.median, unit),
     };
     let mut evidence = format!(
         "{}–{}, floor {}; {}",
-        figures::price(figures.price.interval.low, unit),
-        figures::price(figures.price.interval.high, unit),
-        figures::price(figures.price.min, unit),
+        figures::estimate(figures.estimate.interval.low, unit),
+        figures::estimate(figures.estimate.interval.high, unit),
+        figures::estimate(figures.estimate.min, unit),
         samples(subject, figures)
     );
     let is_unsure = !figures.doubts().is_empty();
     let Some((compared, ratio)) = difference.and_then(|difference| difference.row(found.case)) else {
-        return (price.into(), Some(evidence), is_unsure);
+        return (estimate.into(), Some(evidence), is_unsure);
     };
     if let Some(interval) = compared.interval {
         evidence.push_str(&format!(
             "; {} times the base, 95 % {}, floor {}",
             ratio.map(figures::ratio).unwrap_or_default(),
             figures::ratio_span(interval.low, interval.high),
-            figures::percent(compared.floor)
+            figures::percent(compared.threshold)
         ));
     }
     if let Some(why) = &compared.why {
@@ -247,6 +250,6 @@ fn told(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Cel
     }
     let times = ratio.filter(|_| compared.verdict.is_difference());
     let times = times.map(|ratio| format!(" {}", figures::multiple(ratio))).unwrap_or_default();
-    let text = Text::new(&format!("{price}{times} {}", compared.verdict));
+    let text = Text::new(&format!("{estimate}{times} {}", compared.verdict));
     (Cell { text, verdict: Some(compared.verdict) }, Some(evidence), is_unsure)
 }

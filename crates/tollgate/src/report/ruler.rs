@@ -1,18 +1,18 @@
 //! The ruler: every price on one axis, and among them those that everybody knows by another name.
 
 use tollgate_model::{Case, ParamValue};
-use tollgate_report::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
+use tollgate_view::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
 
 use super::dots;
 use super::sections::{self, keys};
 use super::subject::{Subject, is_drawn};
+use crate::estimates::Figures;
 use crate::figures;
-use crate::prices::Figures;
 
 /// A crossing that is known by a name of its own.
 struct Landmark {
     name: &'static str,
-    probe: &'static str,
+    benchmark: &'static str,
     params: &'static [(&'static str, Value)],
 }
 
@@ -24,10 +24,10 @@ enum Value {
 
 const fn landmark(
     name: &'static str,
-    probe: &'static str,
+    benchmark: &'static str,
     params: &'static [(&'static str, Value)],
 ) -> Landmark {
-    Landmark { name, probe, params }
+    Landmark { name, benchmark, params }
 }
 
 use Value::{Number, Word};
@@ -41,15 +41,15 @@ const DISK: &str = "write safe on disk";
 
 /// From what is usually cheap to what is usually dear.
 const LANDMARKS: [Landmark; 14] = [
-    landmark(CALL, "gates/call", &[]),
-    landmark(VDSO, "gates/vdso-clock", &[]),
-    landmark("line of another core", "lines/pingpong", &[("protocol", Word("store"))]),
-    landmark(SYSTEM_CALL, "gates/syscall", &[]),
+    landmark(CALL, "entry/call", &[]),
+    landmark(VDSO, "entry/vdso-clock", &[]),
+    landmark("line of another core", "memory/pingpong", &[("protocol", Word("store"))]),
+    landmark(SYSTEM_CALL, "entry/syscall", &[]),
     landmark("read 4 KiB, cached", "files/read", &[("state", Word("cached")), ("block", Word("4k"))]),
     landmark("page fault", "traps/minor-fault", &[("page", Word("4k"))]),
     landmark("context switch", "processes/switch", &[("by", Word("futex")), ("placement", Word("same-cpu"))]),
     landmark(TRAP, "traps/breakpoint", &[]),
-    landmark("VM exit (CPUID)", "gates/vm-exit", &[]),
+    landmark("VM exit (CPUID)", "entry/vm-exit", &[]),
     landmark("thread", "processes/thread", &[("dirty_mib", Number(0)), ("until", Word("gone"))]),
     landmark(FORK, "processes/fork", &[("dirty_mib", Number(0)), ("until", Word("gone"))]),
     landmark("read 4 KiB, disk", "files/read", &[("state", Word("uncached")), ("block", Word("4k"))]),
@@ -64,13 +64,13 @@ impl Landmark {
             (Some(ParamValue::Number(found)), Number(wanted)) => found == wanted,
             _ => false,
         };
-        case.probe == self.probe && self.params.iter().all(has)
+        case.benchmark == self.benchmark && self.params.iter().all(has)
     }
 
     /// The case that it is, in the first place that measured one.
     fn case<'a>(&self, subjects: &[Subject<'a>]) -> Option<&'a Case> {
         subjects.iter().find_map(|subject| {
-            let drawn = subject.prices.measured().filter(|(_, figures)| is_drawn(figures));
+            let drawn = subject.estimates.measured().filter(|(_, figures)| is_drawn(figures));
             drawn.map(|(case, _)| case).find(|case| self.is(case))
         })
     }
@@ -96,18 +96,18 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         let Some(case) = landmark.case(subjects) else { continue };
         let mut marks: Vec<_> =
             subjects.iter().filter_map(|subject| subject.mark(case, is_comparison)).collect();
-        let price = |figures: &Figures| figures::price(figures.price.median, figures.measured.unit);
+        let estimate = |figures: &Figures| figures::estimate(figures.estimate.median, figures.measured.unit);
         let mut cells = vec![Text::from(landmark.name), Text::new(&case.to_string())];
         match subjects {
             [subject] => cells.extend(subject.figures(case).iter().flat_map(|figures| in_words(figures))),
             subjects => cells.extend(
                 subjects
                     .iter()
-                    .map(|subject| Text::from(subject.figures(case).map_or("–".to_owned(), price))),
+                    .map(|subject| Text::from(subject.figures(case).map_or("–".to_owned(), estimate))),
             ),
         }
         let value = match subjects {
-            [subject] => subject.figures(case).map(price).unwrap_or_default(),
+            [subject] => subject.figures(case).map(estimate).unwrap_or_default(),
             _ => String::new(),
         };
         if !is_comparison {
@@ -159,7 +159,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
 fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool) -> Vec<Strip> {
     let of_suite = |case: &Case| sections::suite_of(case) == suite;
     let strip = |subject: &Subject| {
-        let cases = subject.prices.rows.iter().map(|row| row.case).filter(|case| of_suite(case));
+        let cases = subject.estimates.rows.iter().map(|row| row.case).filter(|case| of_suite(case));
         let name = match is_comparison {
             true => Text::label(&format!("{suite}, {}", subject.name)),
             false => Text::label(suite),
@@ -172,22 +172,23 @@ fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool
 
 /// A price, its interval and its floor.
 fn in_words(figures: &Figures) -> [Text; 3] {
-    let (price, unit) = (&figures.price, figures.measured.unit);
-    let floor = if price.min > 0.0 { figures::price(price.min, unit) } else { String::new() };
-    let interval = figures::range(price.interval.low, price.interval.high, price.median, unit);
-    [figures::price(price.median, unit), interval, floor].map(Text::from)
+    let (estimate, unit) = (&figures.estimate, figures.measured.unit);
+    let floor = if estimate.min > 0.0 { figures::estimate(estimate.min, unit) } else { String::new() };
+    let interval = figures::range(estimate.interval.low, estimate.interval.high, estimate.median, unit);
+    [figures::estimate(estimate.median, unit), interval, floor].map(Text::from)
 }
 
 /// What the ruler shows, in two sentences.
 pub fn sentences(subjects: &[Subject]) -> Vec<Text> {
     let [subject] = subjects else { return Vec::new() };
-    let price = |name: &str| {
+    let estimate = |name: &str| {
         let landmark = LANDMARKS.iter().find(|landmark| landmark.name == name)?;
         let figures = subject.figures(landmark.case(subjects)?)?;
-        Some((figures.price.median, figures::price(figures.price.median, figures.measured.unit)))
+        Some((figures.estimate.median, figures::estimate(figures.estimate.median, figures.measured.unit)))
     };
-    let Some((ground, words)) = price(SYSTEM_CALL) else { return Vec::new() };
-    let times = |name: &str, of: f64| price(name).map(|(price, _)| figures::significant(of / price, 2));
+    let Some((ground, words)) = estimate(SYSTEM_CALL) else { return Vec::new() };
+    let times =
+        |name: &str, of: f64| estimate(name).map(|(estimate, _)| figures::significant(of / estimate, 2));
     let mut sentence = format!("A system call takes {words} here");
     let cheaper = [(CALL, "function calls"), (VDSO, "readings of the clock through the vDSO")];
     let cheaper: Vec<String> =
@@ -198,7 +199,7 @@ pub fn sentences(subjects: &[Subject]) -> Vec<Text> {
     let dearer = [(TRAP, "a trap and its handler"), (FORK, "a fork"), (DISK, "a write that is safe on disk")];
     let dearer: Vec<String> = dearer
         .iter()
-        .filter_map(|(name, what)| Some(format!("{what} {}", whole(price(name)?.0 / ground))))
+        .filter_map(|(name, what)| Some(format!("{what} {}", whole(estimate(name)?.0 / ground))))
         .collect();
     let mut sentences = vec![Text::new(&format!("{sentence}."))];
     if !dearer.is_empty() {
@@ -229,11 +230,12 @@ mod tests {
     #[test]
     fn landmarks_are_cases_that_there_are() {
         for landmark in &LANDMARKS {
-            let probe = tollgate_probes::find(landmark.probe).expect("a probe");
-            let mut cases = (probe.cases)().into_iter().chain((probe.more)());
-            let found = cases.any(|params| landmark.is(&Case { probe: probe.name.to_owned(), params }));
+            let benchmark = tollgate_suites::find(landmark.benchmark).expect("a benchmark");
+            let mut cases = (benchmark.cases)().into_iter().chain((benchmark.more)());
+            let found =
+                cases.any(|params| landmark.is(&Case { benchmark: benchmark.name.to_owned(), params }));
             // Some cases need two processors.
-            assert!(found || landmark.probe == "lines/pingpong", "{}", landmark.name);
+            assert!(found || landmark.benchmark == "memory/pingpong", "{}", landmark.name);
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use tollgate_model::Case;
-use tollgate_probes::SUITES;
-use tollgate_report::page::{Drawing, Figure, Key, MOST_PLACES, Panel, Section, Sign, Table, Text};
+use tollgate_suites::SUITES;
+use tollgate_view::page::{Drawing, Figure, Key, MOST_PLACES, Panel, Section, Sign, Table, Text};
 
 use super::differences::Difference;
 use super::subject::Subject;
@@ -28,7 +28,7 @@ const OTHER: &str = "other";
 
 /// The suite that a case is shown in.
 pub fn suite_of(case: &Case) -> &str {
-    let suite = case.probe.split('/').next().unwrap_or_default();
+    let suite = case.benchmark.split('/').next().unwrap_or_default();
     known().find(|(name, _)| *name == suite).map_or(OTHER, |(name, _)| name)
 }
 
@@ -39,7 +39,7 @@ fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The suites of which something is there, in the order of the registry.
 pub fn suites(subjects: &[Subject]) -> Vec<&'static str> {
-    let cases = subjects.iter().flat_map(|subject| &subject.prices.rows).map(|row| row.case);
+    let cases = subjects.iter().flat_map(|subject| &subject.estimates.rows).map(|row| row.case);
     let there: HashSet<&str> = cases.map(suite_of).collect();
     known().map(|(suite, _)| suite).filter(|suite| there.contains(suite)).collect()
 }
@@ -47,7 +47,7 @@ pub fn suites(subjects: &[Subject]) -> Vec<&'static str> {
 /// All cases of a suite, those of the first place first.
 pub fn cases<'a>(subjects: &[Subject<'a>], suite: &str) -> Vec<&'a Case> {
     let mut seen = HashSet::new();
-    let all = subjects.iter().flat_map(|subject| &subject.prices.rows).map(|row| row.case);
+    let all = subjects.iter().flat_map(|subject| &subject.estimates.rows).map(|row| row.case);
     all.filter(|case| suite_of(case) == suite && seen.insert(*case)).collect()
 }
 
@@ -81,8 +81,8 @@ pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Section> {
 fn section(suite: &'static str, subjects: &[Subject], differences: &[Difference]) -> Section {
     let about = known().find(|(name, _)| *name == suite).map_or("", |(_, about)| about);
     let mut figures: Vec<Figure> = match suite {
-        "lines" => vec![curves::latency(subjects), matrix::of(subjects), dots::sharing(subjects)],
-        "locks" => curves::market(subjects),
+        "memory" => vec![curves::latency(subjects), matrix::of(subjects), dots::sharing(subjects)],
+        "locks" => curves::trade(subjects),
         "processes" => vec![curves::creation(subjects)],
         "files" => vec![bars::bill(subjects)],
         _ => Vec::new(),
@@ -100,7 +100,7 @@ fn section(suite: &'static str, subjects: &[Subject], differences: &[Difference]
         findings: findings(suite, subjects),
         figures,
         tables: if suite == "locks" { features(subjects) } else { Vec::new() },
-        prices: rows::of(subjects, suite, &cases, differences),
+        estimates: rows::of(subjects, suite, &cases, differences),
     }
 }
 
@@ -113,8 +113,8 @@ fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
     };
     let sentences = subjects.iter().flat_map(|subject| {
         let place = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
-        let observations = subject.observations.iter().filter(|observation| of_suite(&observation.from));
-        observations.map(move |observation| Text::new(&format!("{place}{}", observation.sentence)))
+        let findings = subject.findings.iter().filter(|observation| of_suite(&observation.from));
+        findings.map(move |observation| Text::new(&format!("{place}{}", observation.sentence)))
     });
     sentences.collect()
 }
@@ -122,7 +122,7 @@ fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
 /// What each lock is good for.
 fn features(subjects: &[Subject]) -> Vec<Table> {
     let table = |subject: &Subject| {
-        let rows = pictures::features::judged(&subject.prices)?;
+        let rows = pictures::features::judged(&subject.estimates)?;
         let place = if subjects.len() > 1 { format!(", {}", subject.name) } else { String::new() };
         let mut head = pictures::features::COLUMNS.map(Text::from).to_vec();
         head.push("how that is known".into());

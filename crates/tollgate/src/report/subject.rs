@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use tollgate_model::{Case, Run, Unit};
-use tollgate_report::page::Mark;
+use tollgate_view::page::Mark;
 
-use crate::observations::Observation;
-use crate::prices::{Figures, Prices, Row};
-use crate::{compare, figures, observations};
+use crate::estimates::{Estimates, Figures, Row};
+use crate::findings::Observation;
+use crate::{compare, figures, findings};
 
 /// A run, looked at.
 pub struct Subject<'a> {
@@ -18,9 +18,9 @@ pub struct Subject<'a> {
     /// It.
     pub run: &'a Run,
     /// What its samples say.
-    pub prices: Prices<'a>,
+    pub estimates: Estimates<'a>,
     /// What its rows say together.
-    pub observations: Vec<Observation>,
+    pub findings: Vec<Observation>,
     by_case: HashMap<&'a Case, usize>,
 }
 
@@ -42,15 +42,15 @@ impl<'a> Subject<'a> {
     }
 
     fn of(look: usize, run: &'a Run) -> Self {
-        let prices = Prices::of(run);
-        let observations = observations::of(run, &prices);
-        let by_case = prices.rows.iter().enumerate().map(|(at, row)| (row.case, at)).collect();
-        Self { look, name: compare::name(run), run, observations, by_case, prices }
+        let estimates = Estimates::of(run);
+        let findings = findings::of(run, &estimates);
+        let by_case = estimates.rows.iter().enumerate().map(|(at, row)| (row.case, at)).collect();
+        Self { look, name: compare::name(run), run, findings, by_case, estimates }
     }
 
     /// What became of a case here.
     pub fn row(&self, case: &Case) -> Option<&Row<'a>> {
-        self.prices.rows.get(*self.by_case.get(case)?)
+        self.estimates.rows.get(*self.by_case.get(case)?)
     }
 
     /// What was measured of a case here.
@@ -69,22 +69,22 @@ impl<'a> Subject<'a> {
 /// Whether a price can be drawn on an axis of times.
 pub fn is_drawn(figures: &Figures) -> bool {
     let is_time = matches!(figures.measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
-    is_time && figures.is_price() && figures.below.is_none() && figures.price.median > 0.0
+    is_time && figures.is_estimate() && figures.below.is_none() && figures.estimate.median > 0.0
 }
 
 /// The mark of a price.
 pub fn mark(look: usize, figures: &Figures, name: &str) -> Mark {
-    let (price, unit) = (&figures.price, figures.measured.unit);
+    let (estimate, unit) = (&figures.estimate, figures.measured.unit);
     let title = format!(
         "{name}: {} ({})",
-        figures::price(price.median, unit),
-        figures::range(price.interval.low, price.interval.high, price.median, unit)
+        figures::estimate(estimate.median, unit),
+        figures::range(estimate.interval.low, estimate.interval.high, estimate.median, unit)
     );
     Mark {
         look,
-        at: price.median,
-        interval: (price.interval.low, price.interval.high),
-        floor: Some(price.min).filter(|floor| *floor > 0.0),
+        at: estimate.median,
+        interval: (estimate.interval.low, estimate.interval.high),
+        floor: Some(estimate.min).filter(|floor| *floor > 0.0),
         title: title.into(),
     }
 }

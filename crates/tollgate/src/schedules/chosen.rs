@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use tollgate_model::text::shorten;
-use tollgate_probes::selection::edit_distance;
 use tollgate_schedules::{Subject, mips};
+use tollgate_suites::selection::edit_distance;
 
 use crate::failure::{Failure, plainly};
 

@@ -32,7 +32,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
 
 /// The time that a search took.
 pub fn time(seconds: f64) -> String {
-    figures::price(seconds * 1e9, Unit::Nanoseconds)
+    figures::estimate(seconds * 1e9, Unit::Nanoseconds)
 }
 
 /// Why a program does not hold, in a sentence with its name.
@@ -82,7 +82,7 @@ pub fn answer(outcome: &Outcome) -> String {
 }
 
 /// How many hold, and whether that is what is known of them.
-pub fn tally(outcomes: &[Outcome]) -> String {
+pub fn counter(outcomes: &[Outcome]) -> String {
     let number =
         |is: fn(Verdict) -> bool| outcomes.iter().filter(|outcome| is(outcome.checked.verdict)).count();
     let mut parts = vec![
@@ -124,18 +124,18 @@ mod tests {
         let usual = Wish::default();
         let holds = outcome("lamport", Verdict::Holds, usual);
         assert_eq!(
-            (holds.surprise(), tally(&[holds])),
+            (holds.surprise(), counter(&[holds])),
             (None, "1 holds, 0 do not; all as expected".to_owned())
         );
         let broken = outcome("lamport", Verdict::Violated(Harm::Stuck), usual);
         assert_eq!(broken.surprise(), Some(Verdict::Holds));
         let open = outcome("lamport", Verdict::NotDecided(Want::Memory), usual);
         assert_eq!(open.surprise(), None);
-        let said = tally(&[broken, open]);
+        let said = counter(&[broken, open]);
         assert_eq!(said, "0 hold, 1 does not, 1 is not decided; 1 not as expected");
         // Of another setting nothing is known.
         let other = outcome("lamport", Verdict::Holds, Wish { rounds: Some(1), ..usual });
-        assert_eq!((other.expected(), tally(&[other])), (None, "1 holds, 0 do not".to_owned()));
+        assert_eq!((other.expected(), counter(&[other])), (None, "1 holds, 0 do not".to_owned()));
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use tollgate_model::RunId;
-use tollgate_report::export::layout::{check_environment, day};
-use tollgate_report::export::row::Row;
-use tollgate_report::export::time::Date;
+use tollgate_view::export::layout::{check_facts, day};
+use tollgate_view::export::row::Row;
+use tollgate_view::export::time::Date;
 
 use super::contents::{Contents, Found, LONGEST_LINE, What};
 use super::tree::beneath;
@@ -25,7 +25,7 @@ struct Checked {
     dir: String,
     runs: usize,
     rows: usize,
-    environments: usize,
+    fact_sets: usize,
     documents: usize,
     faults: Vec<Fault>,
     /// Of another schema, and not looked at.
@@ -71,13 +71,13 @@ fn sentences(checked: &Checked, args: &StoreCheckArgs) -> String {
             clean(&beneath(&args.dir, path))
         ));
     }
-    let Checked { runs, rows, environments, documents, faults, .. } = checked;
+    let Checked { runs, rows, fact_sets, documents, faults, .. } = checked;
     let number = |number: &usize, one, many| figures::count(*number, one, many);
     let summary = format!(
         "{} with {}, {} and {}: {}.",
         number(runs, "run", "runs"),
-        number(rows, "line", "lines"),
-        number(environments, "environment", "environments"),
+        number(rows, "line", "memory"),
+        number(fact_sets, "facts", "environments"),
         number(documents, "run document", "run documents"),
         if faults.is_empty() {
             "nothing is wrong".to_owned()
@@ -90,11 +90,11 @@ fn sentences(checked: &Checked, args: &StoreCheckArgs) -> String {
 }
 
 fn checked(contents: &Contents, dir: String) -> Checked {
-    let environments: BTreeSet<&str> = contents
+    let fact_sets: BTreeSet<&str> = contents
         .found
         .iter()
         .filter_map(|found| match &found.what {
-            What::Environment(name) => Some(name.as_str()),
+            What::Facts(name) => Some(name.as_str()),
             _ => None,
         })
         .collect();
@@ -102,7 +102,7 @@ fn checked(contents: &Contents, dir: String) -> Checked {
         dir,
         runs: 0,
         rows: 0,
-        environments: environments.len(),
+        fact_sets: fact_sets.len(),
         documents: 0,
         faults: Vec::new(),
         unchecked: Vec::new(),
@@ -111,10 +111,10 @@ fn checked(contents: &Contents, dir: String) -> Checked {
         let outcome = match &found.what {
             What::Rows(date, id) => {
                 checked.runs += 1;
-                check_rows(contents, found, *date, id, &environments).map(|rows| checked.rows += rows)
+                check_rows(contents, found, *date, id, &fact_sets).map(|rows| checked.rows += rows)
             }
-            What::Environment(name) => {
-                read(contents, found, MOST_FACTS).and_then(|bytes| check_environment(name, &bytes))
+            What::Facts(name) => {
+                read(contents, found, MOST_FACTS).and_then(|bytes| check_facts(name, &bytes))
             }
             What::Document(id) => {
                 checked.documents += 1;
@@ -155,7 +155,7 @@ fn check_rows(
     found: &Found,
     date: Date,
     id: &RunId,
-    environments: &BTreeSet<&str>,
+    fact_sets: &BTreeSet<&str>,
 ) -> Result<usize, String> {
     let bytes = read(contents, found, MOST_ROWS)?;
     if bytes.last().is_some_and(|last| *last != b'\n') {
@@ -164,7 +164,7 @@ fn check_rows(
     let text = std::str::from_utf8(&bytes).map_err(|_| "is not UTF-8".to_owned())?;
     let mut seen = BTreeSet::new();
     for (number, line) in text.lines().enumerate() {
-        check_row(line, date, id, environments, &mut seen)
+        check_row(line, date, id, fact_sets, &mut seen)
             .map_err(|why| format!("{why}, in line {}", number + 1))?;
     }
     Ok(text.lines().count())
@@ -174,7 +174,7 @@ fn check_row(
     line: &str,
     date: Date,
     id: &RunId,
-    environments: &BTreeSet<&str>,
+    fact_sets: &BTreeSet<&str>,
     seen: &mut BTreeSet<(String, String, String)>,
 ) -> Result<(), String> {
     if line.len() as u64 > LONGEST_LINE {
@@ -187,10 +187,10 @@ fn check_row(
     if day(&row.started) != Some(date) {
         return Err("lies under another day than its run began on".to_owned());
     }
-    if !environments.contains(row.env_id.as_ref()) {
+    if !fact_sets.contains(row.env_id.as_ref()) {
         return Err(format!("refers to facts that are not there: env/{}.json", row.env_id));
     }
-    match seen.insert((row.probe.into_owned(), row.params.into_owned(), row.metric.into_owned())) {
+    match seen.insert((row.benchmark.into_owned(), row.params.into_owned(), row.metric.into_owned())) {
         true => Ok(()),
         false => Err("has the same metric twice".to_owned()),
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use rustix::fs::FileType;
 use tollgate_model::RunId;
-use tollgate_report::export::layout::{DOCUMENTS, ENVIRONMENTS, rows_directory};
-use tollgate_report::export::row::Row;
-use tollgate_report::export::time::Date;
+use tollgate_view::export::layout::{DOCUMENTS, ENVIRONMENTS, rows_directory};
+use tollgate_view::export::row::Row;
+use tollgate_view::export::time::Date;
 
 use super::tree::{Entry, Tree};
 use crate::failure::{Failure, plainly};
@@ -41,7 +41,7 @@ pub enum What {
     /// The lines of a run.
     Rows(Date, RunId),
     /// The facts with this name.
-    Environment(String),
+    Facts(String),
     /// A run document.
     Document(RunId),
     /// The directory of a day.
@@ -105,7 +105,7 @@ fn look(root: &Tree) -> io::Result<Vec<Found>> {
             }
             name @ (ENVIRONMENTS | DOCUMENTS) if is_directory => {
                 for entry in root.child(name)?.entries()? {
-                    let what = if name == ENVIRONMENTS { environment(&entry) } else { document(&entry) };
+                    let what = if name == ENVIRONMENTS { facts(&entry) } else { document(&entry) };
                     found.push(of(name, entry, what));
                 }
             }
@@ -147,11 +147,11 @@ fn look_at_days(days: &Tree, path: &str, found: &mut Vec<Found>) -> io::Result<(
     Ok(())
 }
 
-fn environment(entry: &Entry) -> What {
+fn facts(entry: &Entry) -> What {
     let is_hash =
         |name: &&str| name.len() == 32 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match entry.name.strip_suffix(".json").filter(is_hash) {
-        Some(name) if entry.kind == FileType::RegularFile => What::Environment(name.to_owned()),
+        Some(name) if entry.kind == FileType::RegularFile => What::Facts(name.to_owned()),
         _ => stray(entry, "is not a file of facts, which has 32 hexadecimal digits and .json"),
     }
 }

@@ -14,7 +14,7 @@ use crate::{figures, out, say};
 struct Listed {
     dir: String,
     runs: Vec<Run>,
-    environments: usize,
+    fact_sets: usize,
     documents: usize,
     bytes: u64,
 }
@@ -25,7 +25,7 @@ struct Run {
     date: String,
     label: Option<String>,
     machine: Option<String>,
-    place: Option<tollgate_model::Place>,
+    environment: Option<tollgate_model::Environment>,
     kernel: Option<String>,
     cpu: Option<String>,
     env_id: Option<String>,
@@ -78,7 +78,7 @@ fn listed(contents: &Contents, dir: String) -> Listed {
                 date: date.to_string(),
                 label: text(row.and_then(|row| row.label.as_deref())),
                 machine: text(row.and_then(|row| row.machine.as_deref())),
-                place: row.map(|row| row.place),
+                environment: row.map(|row| row.environment),
                 kernel: text(row.and_then(|row| row.hot.kernel.as_deref())),
                 cpu: text(row.and_then(|row| row.hot.cpu.as_deref())),
                 env_id: text(row.map(|row| row.env_id.as_ref())),
@@ -92,14 +92,13 @@ fn listed(contents: &Contents, dir: String) -> Listed {
     tollgate_model::sort::by(&mut runs, |a, b| {
         (&a.date, &a.machine, &a.kernel, &a.id).cmp(&(&b.date, &b.machine, &b.kernel, &b.id))
     });
-    let environments =
-        contents.found.iter().filter(|found| matches!(found.what, What::Environment(_))).count();
-    Listed { dir, runs, environments, documents: documents.len(), bytes: contents.bytes() }
+    let fact_sets = contents.found.iter().filter(|found| matches!(found.what, What::Facts(_))).count();
+    Listed { dir, runs, fact_sets, documents: documents.len(), bytes: contents.bytes() }
 }
 
 fn table(listed: &Listed) -> String {
-    let mut table = Table::new(&["run", "machine", "kernel", "place", "label", "cpu"])
-        .with_words(&["machine", "kernel", "place", "label", "cpu"])
+    let mut table = Table::new(&["run", "machine", "kernel", "environment", "label", "cpu"])
+        .with_words(&["machine", "kernel", "environment", "label", "cpu"])
         .with_dispensable(3);
     let mut day = "";
     for run in &listed.runs {
@@ -112,7 +111,7 @@ fn table(listed: &Listed) -> String {
             run.id.clone(),
             or_none(run.machine.as_ref()),
             or_none(run.kernel.as_ref()),
-            run.place.map_or_else(|| "–".to_owned(), |place| place.to_string()),
+            run.environment.map_or_else(|| "–".to_owned(), |environment| environment.to_string()),
             or_none(run.label.as_ref()),
             or_none(run.cpu.as_ref()),
         ];
@@ -138,7 +137,7 @@ fn summary(listed: &Listed) -> String {
         machines => parts.push(number(machines, "named machine", "named machines")),
     }
     parts.push(number(different(runs.iter().map(|run| run.kernel.as_ref())), "kernel", "kernels"));
-    parts.push(number(listed.environments, "environment", "environments"));
+    parts.push(number(listed.fact_sets, "facts", "environments"));
     parts.push(number(listed.documents, "run document", "run documents"));
     parts.push(figures::bytes(listed.bytes as f64));
     format!("{}.", parts.join(", "))

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use tollgate_model::RunId;
-use tollgate_report::export::layout::DOCUMENTS;
-use tollgate_report::export::time::Date;
+use tollgate_view::export::layout::DOCUMENTS;
+use tollgate_view::export::time::Date;
 
 use super::contents::{Contents, Found, What};
 use super::tree::beneath;
@@ -90,7 +90,7 @@ fn choose(contents: &Contents, keep_days: Option<u32>, now: i64) -> Vec<Removed<
             let date = dates.get(id).copied().or_else(|| date_of(id));
             date.is_some_and(is_old).then_some(Why::Old)
         }
-        What::Environment(name) if !is_young(found) => {
+        What::Facts(name) if !is_young(found) => {
             let is_referenced = referenced.as_ref().is_none_or(|names| names.contains(name));
             (!is_referenced).then_some(Why::Unreferenced)
         }

@@ -216,7 +216,7 @@ impl<'a> Held<'a> {
         let [base, other] = &self.sides;
         Record {
             other_run,
-            probe: &self.case.probe,
+            benchmark: &self.case.benchmark,
             params: &self.case.params,
             base: SideRecord::of(base),
             other: SideRecord::of(other),
@@ -310,7 +310,7 @@ fn field(part: &'static str) -> &'static str {
 #[derive(Debug, Serialize)]
 pub struct Record<'a> {
     other_run: &'a RunId,
-    probe: &'a str,
+    benchmark: &'a str,
     params: &'a Params,
     base: SideRecord<'a>,
     other: SideRecord<'a>,

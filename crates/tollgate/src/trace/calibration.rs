@@ -53,7 +53,7 @@ pub fn print(calibration: &Calibration, format: Format) -> Result<(), Failure> {
 
 /// The table.
 pub fn text(calibration: &Calibration, width: usize) -> String {
-    let ns = |ns: f64| figures::price(ns, Unit::Nanoseconds);
+    let ns = |ns: f64| figures::estimate(ns, Unit::Nanoseconds);
     let mut table = Table::new(&["one call, getppid(2)", "takes", "times"]);
     let untraced = calibration.untraced;
     table.row(Look::Plain, &["followed by nobody".to_owned(), ns(untraced)], &[]);

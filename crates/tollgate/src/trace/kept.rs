@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use tollgate_model::{
-    Case, Environment, Label, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Traced, Unit,
+    Case, Facts, Label, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Traced, Unit,
 };
 
 use crate::failure::Failure;
@@ -20,28 +20,28 @@ const GROUP: &str = "trace";
 pub fn document(
     began: SystemTime,
     label: Option<Label>,
-    environment: Environment,
+    facts: Facts,
     traced: Traced,
 ) -> Result<Run, Failure> {
-    let provenance = if facts::emulated(&environment) { Provenance::QemuTcg } else { Provenance::Hardware };
+    let provenance = if facts::emulated(&facts) { Provenance::QemuTcg } else { Provenance::Hardware };
     let measured = Measured {
         unit: Unit::Nanoseconds,
         provenance,
         ops_per_sample: 1,
         clock_hz: 1_000_000_000,
         samples: vec![traced.wall_ns as f64],
-        dropped: 0,
-        processes: vec![ProcessRounds { rounds: 1, ran: None, dropped: Vec::new() }],
+        discarded: 0,
+        processes: vec![ProcessRounds { rounds: 1, ran: None, discarded: Vec::new() }],
         counted: None,
-        tallies: Vec::new(),
+        counters: Vec::new(),
         bytes_per_op: None,
         group: GROUP.to_owned(),
-        against: None,
+        baseline: None,
         notes: Vec::new(),
         traced: vec![traced],
     };
     let outcome = Outcome::Measured(Box::new(measured));
-    run::document(began, label, environment, vec![Measurement { case: Case::plain(CASE), outcome }])
+    run::document(began, label, facts, vec![Measurement { case: Case::plain(CASE), outcome }])
 }
 
 /// The command of a run that `tollgate trace` made.

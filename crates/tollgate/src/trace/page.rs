@@ -126,7 +126,7 @@ fn cost(traced: &Traced) -> String {
                 (false, 0 | 1) => "about ",
                 (false, _) => "at most ",
             };
-            let each = figures::price(each.max(0.0), tollgate_model::Unit::Nanoseconds);
+            let each = figures::estimate(each.max(0.0), tollgate_model::Unit::Nanoseconds);
             if share >= 1.0 {
                 let told = "as measured just before, which would be more than the real time";
                 return format!("followed by {by}: {calls} at {each} each, {told}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ptrace_cannot_tell_is_not_nothing() {
+    fn what_ptrace_inconclusive_is_not_nothing() {
         let text = words_of(&examples::by_ptrace(), &ALL);
         assert!(text.contains("waiting unknown git"), "{text}");
         assert!(text.contains("call calls errors total cpu off p50"), "{text}");

@@ -12,15 +12,15 @@ const LONGEST: usize = 400;
 pub fn time(ns: u64) -> String {
     match ns {
         0 => "0".to_owned(),
-        ns => figures::price(ns as f64, Unit::Nanoseconds),
+        ns => figures::estimate(ns as f64, Unit::Nanoseconds),
     }
 }
 
 /// A time that may be below nothing: `-10.0 ms`.
 pub fn signed(ns: f64) -> String {
     match ns < 0.0 {
-        true => format!("-{}", figures::price(-ns, Unit::Nanoseconds)),
-        false => figures::price(ns, Unit::Nanoseconds),
+        true => format!("-{}", figures::estimate(-ns, Unit::Nanoseconds)),
+        false => figures::estimate(ns, Unit::Nanoseconds),
     }
 }
 

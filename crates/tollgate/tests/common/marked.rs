@@ -56,8 +56,8 @@ impl Marked {
         let entries = fs::read_dir("/proc").expect("/proc");
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
         let marked = |pid: &u32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|&byte| byte == 0).any(|variable| variable == self.mark.as_bytes())
+            let facts = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            facts.split(|&byte| byte == 0).any(|variable| variable == self.mark.as_bytes())
         };
         pids.filter(|pid| *pid != std::process::id()).filter(marked).collect()
     }
@@ -86,7 +86,10 @@ impl Marked {
         let rows = document["measurements"].as_array().expect("measurements").clone();
         for row in &rows {
             super::expect_answer(row);
-            println!("{} {}: {} {}{}", row["probe"], row["params"], row["median"], row["why"], row["error"]);
+            println!(
+                "{} {}: {} {}{}",
+                row["benchmark"], row["params"], row["median"], row["why"], row["error"]
+            );
         }
         (Rows(rows), took)
     }
@@ -95,16 +98,16 @@ impl Marked {
 pub struct Rows(pub Vec<Value>);
 
 impl Rows {
-    pub fn find(&self, probe: &str, params: &Value) -> &Value {
-        let row = self.0.iter().find(|row| row["probe"] == probe && row["params"] == *params);
-        row.unwrap_or_else(|| panic!("no row for {probe} {params}"))
+    pub fn find(&self, benchmark: &str, params: &Value) -> &Value {
+        let row = self.0.iter().find(|row| row["benchmark"] == benchmark && row["params"] == *params);
+        row.unwrap_or_else(|| panic!("no row for {benchmark} {params}"))
     }
 
     /// The price, where it has one.
-    pub fn price(&self, probe: &str, params: Value) -> Option<f64> {
-        let row = self.find(probe, &params);
+    pub fn estimate(&self, benchmark: &str, params: Value) -> Option<f64> {
+        let row = self.find(benchmark, &params);
         if row["status"] != "measured" {
-            println!("skipped: {probe} {params} has no price here: {}{}", row["why"], row["error"]);
+            println!("skipped: {benchmark} {params} has no price here: {}{}", row["why"], row["error"]);
         }
         row["median"].as_f64()
     }
@@ -115,10 +118,10 @@ pub fn listed(patterns: &[&str]) -> Vec<(Value, Value)> {
     let output =
         Command::new(PROGRAM).arg("list").args(patterns).arg("--format=json").output().expect("a list");
     let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let probes = list["probes"].as_array().expect("probes");
-    let cases = probes.iter().flat_map(|probe| {
-        let params = probe["params"].as_array().expect("cases").clone();
-        params.into_iter().map(move |params| (probe["name"].clone(), params))
+    let benchmarks = list["benchmarks"].as_array().expect("benchmarks");
+    let cases = benchmarks.iter().flat_map(|benchmark| {
+        let params = benchmark["params"].as_array().expect("cases").clone();
+        params.into_iter().map(move |params| (benchmark["name"].clone(), params))
     });
     cases.collect()
 }

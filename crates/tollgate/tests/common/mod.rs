@@ -113,44 +113,45 @@ pub fn one_line(stderr: &[u8]) -> String {
 /// A made-up run with three prices, the dearer ones `factor` times what they are elsewhere.
 pub fn document(id: &str, label: Option<&str>, factor: f64) -> Value {
     json!({
-        "schema": 1,
+        "schema": 2,
         "tool": {"name": "tollgate", "version": "0.1.0"},
         "id": id,
         "label": label,
-        "place": "vm",
+        "environment": "vm",
         "started": "2026-11-21T01:54:27Z",
         "finished": "2026-11-21T01:55:27Z",
-        "environment": {
+        "facts": {
             "kernel.release": {"status": "known", "value": format!("6.1.{factor}"), "source": "uname(2)"},
             "run.clock": {"status": "known", "value": "tsc", "source": "CPUID.15H"},
             "run.clock_hz": {"status": "known", "value": 2_000_000_000_i64, "source": "run.clock"},
         },
         "measurements": [
-            measured("gates/call", 1.0, &[]),
-            measured("gates/syscall", 80.0 * factor, &[]),
-            measured("gates/user-dispatch", 100.0 * factor, &["a note"]),
-            {"probe": "gates/int80", "params": {}, "status": "skipped", "why": "no IA-32 emulation"},
-            {"probe": "gates/seccomp", "params": {"instructions": 32}, "status": "failed", "error": "it hung"},
+            measured("entry/call", 1.0, &[]),
+            measured("entry/syscall", 80.0 * factor, &[]),
+            measured("entry/user-dispatch", 100.0 * factor, &["a note"]),
+            {"benchmark": "entry/int80", "params": {}, "status": "skipped", "why": "no IA-32 emulation"},
+            {"benchmark": "entry/seccomp", "params": {"instructions": 32}, "status": "failed", "error": "it hung"},
         ],
     })
 }
 
 /// A measurement of eight processes whose samples lie evenly within half a percent of `at`.
-pub fn measured(probe: &str, at: f64, notes: &[&str]) -> Value {
+pub fn measured(benchmark: &str, at: f64, notes: &[&str]) -> Value {
     const PROCESSES: usize = 8;
     const ROUNDS: usize = 60;
     // A stride that is prime to the length visits every level once, and looks like no trend.
     let jitter = |n: usize| 1.0 + (n * 37 % ROUNDS) as f64 / ROUNDS as f64 * 0.005;
     let samples: Vec<f64> = (0..PROCESSES * ROUNDS).map(|n| at * jitter(n)).collect();
-    let processes = vec![json!({"rounds": ROUNDS + 1, "dropped": [ROUNDS]}); PROCESSES];
-    let against = probe.ends_with("user-dispatch").then(|| json!({"probe": "gates/syscall", "params": {}}));
+    let processes = vec![json!({"rounds": ROUNDS + 1, "discarded": [ROUNDS]}); PROCESSES];
+    let baseline =
+        benchmark.ends_with("user-dispatch").then(|| json!({"benchmark": "entry/syscall", "params": {}}));
     let mut measurement = json!({
-        "probe": probe, "params": {}, "status": "measured", "unit": "ns", "provenance": "hardware",
-        "ops_per_sample": 500, "clock_hz": 2_000_000_000_i64, "samples": samples, "dropped": PROCESSES,
-        "processes": processes, "group": "gates", "notes": notes,
+        "benchmark": benchmark, "params": {}, "status": "measured", "unit": "ns", "provenance": "hardware",
+        "ops_per_sample": 500, "clock_hz": 2_000_000_000_i64, "samples": samples, "discarded": PROCESSES,
+        "processes": processes, "group": "entry", "notes": notes,
     });
-    if let Some(against) = against {
-        measurement["against"] = against;
+    if let Some(baseline) = baseline {
+        measurement["baseline"] = baseline;
     }
     measurement
 }

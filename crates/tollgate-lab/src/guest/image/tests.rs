@@ -38,7 +38,7 @@ fn the_list_in_the_image_is_the_list_of_experiments() {
         let [number, one, two, prepare, needs, cs, ss, flags] = line;
         let name = experiment.name;
         assert_eq!(image.start(experiment.number), Some(one.into()), "{name}");
-        assert_eq!(two != 0, experiment.is_priced(), "{name}");
+        assert_eq!(two != 0, experiment.is_measured(), "{name}");
         assert_eq!(u64::from(needs), experiment.needs.map_or(0, |feature| feature.bit()), "{name}");
         let from = match cs {
             0 => super::super::Origin::Kernel,
@@ -165,10 +165,10 @@ fn its_code_is_made_of_instructions_that_every_engine_knows() {
 
 #[test]
 fn nothing_is_chosen_that_was_not() {
-    let chosen: Chosen = EXPERIMENTS.iter().filter(|experiment| !experiment.is_priced()).collect();
+    let chosen: Chosen = EXPERIMENTS.iter().filter(|experiment| !experiment.is_measured()).collect();
     for experiment in EXPERIMENTS {
-        assert_eq!(chosen.contains(experiment.number), !experiment.is_priced());
-        assert_eq!(Chosen::PRICED.contains(experiment.number), experiment.is_priced());
+        assert_eq!(chosen.contains(experiment.number), !experiment.is_measured());
+        assert_eq!(Chosen::PRICED.contains(experiment.number), experiment.is_measured());
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tollgate_kconfig::{
-    Configuration, Counts, Difference, Entry, Kind, Source, compare, identity, overridden, tally,
+    Configuration, Counts, Difference, Entry, Kind, Source, compare, counter, identity, overridden,
 };
 
 use super::asked::Asked;
@@ -97,7 +97,7 @@ struct Moving<'a> {
 #[derive(Serialize)]
 struct Moves {
     /// The boundaries that it affects.
-    prices: String,
+    estimates: String,
     why: &'static str,
     source: &'static str,
 }
@@ -130,8 +130,8 @@ impl<'a> Record<'a> {
         let reading = &chosen.reading;
         let configuration = &reading.configuration;
         let given = chosen.command_line.as_deref().map(overridden).unwrap_or_default();
-        let tallies = tally(configuration);
-        let of_areas = tallies.iter().filter(|tally| asked.has(tally.area));
+        let counters = counter(configuration);
+        let of_areas = counters.iter().filter(|counter| asked.has(counter.area));
         let options = || {
             let options = configuration.options.iter().filter(|(name, _)| asked.has(identity(name).area));
             options.map(|(name, value)| (name.as_str(), value.to_string())).collect()
@@ -170,7 +170,7 @@ impl<'a> Record<'a> {
                 .map(|(formerly, option)| Renamed { option, formerly })
                 .collect(),
             areas: of_areas
-                .map(|tally| InArea { name: tally.area.name, counts: tally.counts.into() })
+                .map(|counter| InArea { name: counter.area.name, counts: counter.counts.into() })
                 .collect(),
             moving: moving(configuration, asked),
             options: asked.every_option().then(options),
@@ -202,7 +202,7 @@ impl Moves {
     fn of(entry: Option<&Entry>) -> Option<Self> {
         let affects = entry?.affects?;
         let effect = affects.effect;
-        Some(Self { prices: effect.reach.to_string(), why: effect.how, source: affects.source })
+        Some(Self { estimates: effect.reach.to_string(), why: effect.how, source: affects.source })
     }
 }
 

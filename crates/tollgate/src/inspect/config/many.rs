@@ -1,7 +1,7 @@
 //! Several configurations side by side: counts by area, then the options that differ, first those that move
 //! prices.
 
-use tollgate_kconfig::{Configuration, Counts, Difference, Kind, compare, overridden, tally};
+use tollgate_kconfig::{Configuration, Counts, Difference, Kind, compare, counter, overridden};
 
 use super::asked::Asked;
 use super::chosen::Chosen;
@@ -33,7 +33,7 @@ pub fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {
     let (affecting, others): (Vec<&Difference>, Vec<&Difference>) =
         differences.iter().partition(|it| it.entry.is_some_and(|entry| entry.affects.is_some()));
     text.push('\n');
-    text.push_str(&of_prices(chosen, &affecting, asked, width));
+    text.push_str(&of_estimates(chosen, &affecting, asked, width));
     text.push_str(&of_others(chosen, &others, asked, width));
     text.push('\n');
     text.push_str(&paragraph("y built in, m module, n off, - not offered by that kernel", width, ""));
@@ -65,7 +65,7 @@ fn counts(
     let header: Vec<&str> =
         std::iter::once("built in/modules").chain(letters).chain(["differ", "n or -"]).collect();
     let mut table = Table::new(&header).with_dispensable(1);
-    let tallies: Vec<_> = configurations.iter().map(|configuration| tally(configuration)).collect();
+    let counters: Vec<_> = configurations.iter().map(|configuration| counter(configuration)).collect();
     let number = |kind: Kind, area: Option<&str>| {
         let there = |it: &&Difference| it.kind == kind && area.is_none_or(|area| it.area.name == area);
         differences.iter().filter(there).count()
@@ -82,11 +82,11 @@ fn counts(
         add("all", configurations.iter().map(|configuration| Counts::of(configuration)).collect(), None);
     }
     for area in asked.areas() {
-        let of_area = |tallies: &Vec<tollgate_kconfig::Tally>| {
-            let tally = tallies.iter().find(|tally| tally.area.name == area.name);
-            tally.map(|tally| tally.counts).unwrap_or_default()
+        let of_area = |counters: &Vec<tollgate_kconfig::Counter>| {
+            let counter = counters.iter().find(|counter| counter.area.name == area.name);
+            counter.map(|counter| counter.counts).unwrap_or_default()
         };
-        add(area.name, tallies.iter().map(of_area).collect(), Some(area.name));
+        add(area.name, counters.iter().map(of_area).collect(), Some(area.name));
     }
     let mut text = table.render(width);
     text.push_str(&paragraph(
@@ -98,7 +98,7 @@ fn counts(
 }
 
 /// What affects latencies.
-fn of_prices(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, width: usize) -> String {
+fn of_estimates(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, width: usize) -> String {
     let (shown, offered): (Vec<&Difference>, Vec<&Difference>) =
         affecting.iter().partition(|it| asked.every_option() || it.kind == Kind::Set);
     let mut text = heading("What of it affects latencies", width);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_kconfig::{Area, Counts, Entry, Overridden, Value, identity, overridden, tally};
+use tollgate_kconfig::{Area, Counts, Entry, Overridden, Value, counter, identity, overridden};
 
 use super::asked::Asked;
 use super::chosen::Chosen;
@@ -36,12 +36,12 @@ pub fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
 /// The counts of each area.
 fn areas(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     let mut table = Table::new(&["area", "built in", "modules", "off", "values"]).with_dispensable(1);
-    for tally in tally(&chosen.reading.configuration).iter().filter(|tally| asked.has(tally.area)) {
-        let Counts { built_in, modules, off, valued } = tally.counts;
+    for counter in counter(&chosen.reading.configuration).iter().filter(|counter| asked.has(counter.area)) {
+        let Counts { built_in, modules, off, valued } = counter.counts;
         let counts = [built_in, modules, off, valued].map(|count| count.to_string());
-        let look = if tally.counts.all() == 0 { Look::Faint } else { Look::Plain };
-        let cells: Vec<String> = std::iter::once(tally.area.name.to_owned()).chain(counts).collect();
-        let about = asked.explained().then(|| tally.area.about.to_owned());
+        let look = if counter.counts.all() == 0 { Look::Faint } else { Look::Plain };
+        let cells: Vec<String> = std::iter::once(counter.area.name.to_owned()).chain(counts).collect();
+        let about = asked.explained().then(|| counter.area.about.to_owned());
         table.row(look, &cells, &Vec::from_iter(about));
     }
     table.render(width)

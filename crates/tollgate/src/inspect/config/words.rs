@@ -58,7 +58,7 @@ pub fn oddities(configuration: &Configuration, width: usize) -> String {
     let mut told = Vec::new();
     if let Some(foreign) = &configuration.foreign {
         let are = if foreign.lines == 1 { "is no option and was" } else { "are no options and were" };
-        let lines = figures::count(foreign.lines, "line", "lines");
+        let lines = figures::count(foreign.lines, "line", "memory");
         let first = if foreign.lines == 1 { "it is" } else { "the first is" };
         told.push(format!("{lines} {are} left out; {first} line {}: {:?}", foreign.first, foreign.excerpt));
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde::Serialize;
+use tollgate_engine::interrupt;
 use tollgate_inspect::{CaptureError, Captured};
-use tollgate_probes::bench::interrupt;
 
 use crate::args::Format;
 use crate::failure::{Failure, plainly};

@@ -1,6 +1,6 @@
 //! Which facts are meant by `--only`.
 
-use tollgate_probes::selection::{edit_distance, wildcard};
+use tollgate_suites::selection::{edit_distance, wildcard};
 
 use super::Group;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use tollgate_model::run::Tool;
-use tollgate_model::{Environment, Fact, Place};
+use tollgate_model::{Environment, Fact, Facts};
 
 use super::{Group, NOW, WHEN};
 
@@ -14,7 +14,7 @@ use super::{Group, NOW, WHEN};
 pub struct Document<'a> {
     tool: Tool,
     from: Option<&'a Path>,
-    place: Place,
+    environment: Environment,
     facts: BTreeMap<&'a str, Record<'a>>,
     moments: BTreeMap<&'a str, Record<'a>>,
 }
@@ -31,7 +31,7 @@ struct Record<'a> {
 
 impl<'a> Document<'a> {
     /// Of the facts that were asked for, and of all that say what place it is.
-    pub fn of(groups: &'a [Group], all: &Environment, from: Option<&'a Path>) -> Self {
+    pub fn of(groups: &'a [Group], all: &Facts, from: Option<&'a Path>) -> Self {
         let (mut facts, mut moments) = (BTreeMap::new(), BTreeMap::new());
         for group in groups {
             for (name, fact) in &group.facts {
@@ -50,6 +50,6 @@ impl<'a> Document<'a> {
         }
         let tool =
             Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-        Self { tool, from, place: tollgate_inspect::place(all), facts, moments }
+        Self { tool, from, environment: tollgate_inspect::environment(all), facts, moments }
     }
 }

@@ -2,7 +2,7 @@
 //! at the end with its reason.
 
 use anstyle::Style;
-use tollgate_model::{Effect, Environment, Fact, FactValue};
+use tollgate_model::{Effect, Fact, FactValue, Facts};
 
 use super::Group;
 use super::reasons::reasons;
@@ -23,12 +23,12 @@ const NARROW: usize = 56;
 const NOT_AFFECTED: &str = "Not affected";
 
 /// All groups, with a line between them.
-pub fn page(groups: &[Group], environment: &Environment, width: usize) -> String {
-    let groups: Vec<String> = groups.iter().map(|group| block(group, environment, width)).collect();
+pub fn page(groups: &[Group], facts: &Facts, width: usize) -> String {
+    let groups: Vec<String> = groups.iter().map(|group| block(group, facts, width)).collect();
     groups.join("\n")
 }
 
-fn block(group: &Group, environment: &Environment, width: usize) -> String {
+fn block(group: &Group, facts: &Facts, width: usize) -> String {
     let mut text = heading(&group.subject, width);
     let told = |fact: &Fact| fact.value().is_some();
     let affects = |name: &str| tollgate_inspect::effect(name).is_some();
@@ -40,7 +40,7 @@ fn block(group: &Group, environment: &Environment, width: usize) -> String {
     let column = names.filter(|&name| name <= WIDEST_NAME && width >= NARROW).max().unwrap_or(0);
     let mut said = None;
     for (name, fact) in causes.into_iter().chain(others) {
-        let differs = differs(name, fact, environment);
+        let differs = differs(name, fact, facts);
         let effect = tollgate_inspect::effect(name);
         // Members of a family have the same effect: once is enough.
         let new = effect.filter(|_| effect != said);
@@ -56,7 +56,7 @@ fn block(group: &Group, environment: &Environment, width: usize) -> String {
             text.push_str(&hanging(&format!("{label}: "), &list, Style::new(), width));
         }
     }
-    text.push_str(&reasons(&unknown, environment, width));
+    text.push_str(&reasons(&unknown, facts, width));
     text
 }
 
@@ -174,8 +174,8 @@ fn influence(effect: Option<&Effect>, source: Option<&str>, width: usize) -> Str
 }
 
 /// Whether CPUID says something else than the kernel.
-fn differs(name: &str, fact: &Fact, environment: &Environment) -> bool {
-    let kernel = name.strip_suffix(".cpuid").and_then(|name| environment.get(name)?.value());
+fn differs(name: &str, fact: &Fact, facts: &Facts) -> bool {
+    let kernel = name.strip_suffix(".cpuid").and_then(|name| facts.get(name)?.value());
     kernel.is_some_and(|kernel| Some(kernel) != fact.value())
 }
 
@@ -202,11 +202,11 @@ mod tests {
     use super::*;
 
     fn plain(facts: &[(&str, Fact)], width: usize) -> String {
-        let facts: Vec<(String, Fact)> =
+        let listed: Vec<(String, Fact)> =
             facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone())).collect();
-        let environment: Environment = facts.iter().cloned().collect();
-        let group = Group { subject: "subject".to_owned(), facts };
-        anstream::adapter::strip_str(&page(&[group], &environment, width)).to_string()
+        let facts: Facts = listed.iter().cloned().collect();
+        let group = Group { subject: "subject".to_owned(), facts: listed };
+        anstream::adapter::strip_str(&page(&[group], &facts, width)).to_string()
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! What is not known, compactly: facts that one reason holds for are named together, and nothing is left out.
 
-use tollgate_model::{Environment, Fact, Unknown};
+use tollgate_model::{Fact, Facts, Unknown};
 
 use super::page::{FAINT, INDENT, hanging};
 
 /// What is not known, a line for each reason.
-pub fn reasons(unknown: &[&(String, Fact)], environment: &Environment, width: usize) -> String {
+pub fn reasons(unknown: &[&(String, Fact)], facts: &Facts, width: usize) -> String {
     let mut lines: Vec<Reason> = Vec::new();
     for (name, fact) in unknown {
         let Fact::Unknown { why } = fact else { continue };
@@ -25,7 +25,7 @@ pub fn reasons(unknown: &[&(String, Fact)], environment: &Environment, width: us
         let of_kind = lines.iter().filter(|reason| reason.kind == kind);
         let of_kind: Vec<String> = of_kind.map(Reason::to_string).collect();
         if !of_kind.is_empty() {
-            let help = if kind == "refused" { help(environment) } else { "" };
+            let help = if kind == "refused" { help(facts) } else { "" };
             let list = format!("{}{help}", of_kind.join("; "));
             text.push_str(&hanging(&format!("{INDENT}{kind}: "), &list, FAINT, width));
         }
@@ -83,8 +83,8 @@ impl std::fmt::Display for Reason<'_> {
 }
 
 /// What would show what was refused.
-fn help(environment: &Environment) -> &'static str {
-    match crate::facts::number(environment, "process.user") {
+fn help(facts: &Facts) -> &'static str {
+    match crate::facts::number(facts, "process.user") {
         Some(0.0) => ". Refused even to root here: a capability is missing, or a security module forbids it",
         _ => ". Root would mostly be told",
     }

@@ -1,15 +1,15 @@
 //! What the place is, in a paragraph made of nothing but facts.
 
-use tollgate_model::{Environment, Fact, FactValue};
+use tollgate_model::{Fact, FactValue, Facts};
 
 use crate::table::paragraph;
 use crate::{facts, figures};
 
 /// The paragraph, wrapped.
-pub fn sentence(environment: &Environment, width: usize) -> String {
-    let state = [processors(environment), state(environment), clocks(environment)];
+pub fn sentence(facts: &Facts, width: usize) -> String {
+    let state = [processors(facts), state(facts), clocks(facts)];
     let state: Vec<String> = state.into_iter().flatten().collect();
-    let mut text = format!("{} {}, {}", kernel(environment), machine(environment), container(environment));
+    let mut text = format!("{} {}, {}", kernel(facts), machine(facts), container(facts));
     for part in state {
         text.push_str("; ");
         text.push_str(&part);
@@ -18,9 +18,9 @@ pub fn sentence(environment: &Environment, width: usize) -> String {
     paragraph(&text, width, "")
 }
 
-fn kernel(environment: &Environment) -> String {
-    let release = facts::text(environment, "kernel.release");
-    match (facts::text(environment, "sandbox.kernel"), release) {
+fn kernel(facts: &Facts) -> String {
+    let release = facts::text(facts, "kernel.release");
+    match (facts::text(facts, "sandbox.kernel"), release) {
         (Some(sandbox), Some(release)) => format!("{sandbox}, which calls itself Linux {release},"),
         (Some(sandbox), None) => sandbox.to_owned(),
         (None, Some(release)) => format!("Linux {release}"),
@@ -28,39 +28,39 @@ fn kernel(environment: &Environment) -> String {
     }
 }
 
-fn machine(environment: &Environment) -> String {
-    match list(environment, "hypervisor.layers") {
+fn machine(facts: &Facts) -> String {
+    match list(facts, "hypervisor.layers") {
         None => "on a machine that does not tell whether it is virtual".to_owned(),
         Some([]) => "on hardware, as far as can be told".to_owned(),
         Some(layers) => format!("in a virtual machine ({})", layers.join(", ")),
     }
 }
 
-fn container(environment: &Environment) -> String {
-    match list(environment, "container.layers") {
+fn container(facts: &Facts) -> String {
+    match list(facts, "container.layers") {
         None => "whether in a container cannot be told".to_owned(),
         Some([]) => "in no container that leaves a mark".to_owned(),
         Some(layers) => format!("in a container ({})", layers.join(", ")),
     }
 }
 
-fn processors(environment: &Environment) -> Option<String> {
-    let allowed = facts::number(environment, "cpu.allowed")?;
-    let online = facts::number(environment, "cpu.online").filter(|online| *online > allowed);
+fn processors(facts: &Facts) -> Option<String> {
+    let allowed = facts::number(facts, "cpu.allowed")?;
+    let online = facts::number(facts, "cpu.online").filter(|online| *online > allowed);
     let processors = figures::count(allowed as usize, "processor", "processors");
     let of = online.map(|online| format!(" of {online}")).unwrap_or_default();
-    let model = facts::text(environment, "cpu.model").map(|model| format!(", {model}")).unwrap_or_default();
+    let model = facts::text(facts, "cpu.model").map(|model| format!(", {model}")).unwrap_or_default();
     Some(format!("{processors}{of} to run on{model}"))
 }
 
 /// What stands in every crossing's way, as far as it is known.
-fn state(environment: &Environment) -> Option<String> {
+fn state(facts: &Facts) -> Option<String> {
     let mut parts = Vec::new();
-    if let Some(pti) = facts::flag(environment, "mitigation.pti") {
+    if let Some(pti) = facts::flag(facts, "mitigation.pti") {
         parts.push(format!("page-table isolation {}", if pti { "on" } else { "off" }));
     }
-    if let Some(mode) = facts::text(environment, "seccomp.mode") {
-        parts.push(match (mode, facts::number(environment, "seccomp.filters")) {
+    if let Some(mode) = facts::text(facts, "seccomp.mode") {
+        parts.push(match (mode, facts::number(facts, "seccomp.filters")) {
             ("disabled", _) => "no seccomp filter".to_owned(),
             ("filter", Some(filters)) => {
                 figures::count(filters as usize, "seccomp filter", "seccomp filters")
@@ -68,15 +68,15 @@ fn state(environment: &Environment) -> Option<String> {
             (mode, _) => format!("seccomp {mode}"),
         });
     }
-    if facts::number(environment, "process.tracer").is_some_and(|tracer| tracer > 0.0) {
+    if facts::number(facts, "process.tracer").is_some_and(|tracer| tracer > 0.0) {
         parts.push("traced by another process".to_owned());
     }
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn clocks(environment: &Environment) -> Option<String> {
-    let source = facts::text(environment, "clocksource.current")?;
-    let how = match facts::flag(environment, "clocksource.in_user_mode") {
+fn clocks(facts: &Facts) -> Option<String> {
+    let source = facts::text(facts, "clocksource.current")?;
+    let how = match facts::flag(facts, "clocksource.in_user_mode") {
         Some(true) => ", in user mode",
         Some(false) => ", by system call",
         None => "",
@@ -84,8 +84,8 @@ fn clocks(environment: &Environment) -> Option<String> {
     Some(format!("time is read from {source}{how}"))
 }
 
-fn list<'a>(environment: &'a Environment, name: &str) -> Option<&'a [String]> {
-    match environment.get(name).and_then(Fact::value) {
+fn list<'a>(facts: &'a Facts, name: &str) -> Option<&'a [String]> {
+    match facts.get(name).and_then(Fact::value) {
         Some(FactValue::List(items)) => Some(items),
         _ => None,
     }
@@ -97,13 +97,13 @@ mod tests {
 
     #[test]
     fn only_what_is_known_is_said() {
-        let nothing = sentence(&Environment::new(), 200);
+        let nothing = sentence(&Facts::new(), 200);
         assert_eq!(
             nothing,
             "A kernel that does not say its name on a machine that does not tell whether it is virtual, whether in a \
              container cannot be told.\n"
         );
-        let known: Environment = [
+        let known: Facts = [
             ("kernel.release", Fact::known("6.1", "test")),
             ("hypervisor.layers", Fact::known(vec!["KVM".to_owned()], "test")),
             ("container.layers", Fact::known(vec!["docker".to_owned()], "test")),

@@ -1,0 +1,345 @@
+//! The clock: the time stamp counter, fenced, where it can be trusted; else the kernel's.
+
+use std::arch::asm;
+use std::arch::x86_64::__cpuid_count;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::cpu;
+
+/// What batches are timed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Clock {
+    /// The time stamp counter, at this many ticks a second.
+    Tsc {
+        /// Ticks a second.
+        hz: u64,
+    },
+    /// `clock_gettime(CLOCK_MONOTONIC_RAW)`, in nanoseconds.
+    Kernel,
+}
+
+/// Two readings of the clock around a stretch of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Ticks between the readings.
+    pub ticks: u64,
+    /// Whether both readings came from the same processor, as far as the clock can tell.
+    pub same_processor: bool,
+}
+
+/// Why the time stamp counter cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TscFault {
+    /// CPUID.80000001H:EDX\[27\] is clear.
+    #[error("the processor has no rdtscp")]
+    NoRdtscp,
+    /// CPUID.80000007H:EDX\[8\] is clear: the counter's rate may change with the processor's.
+    #[error("the counter is not invariant (CPUID.80000007H:EDX[8])")]
+    NotInvariant,
+    /// `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)` is in force.
+    #[error("this process may not read it (prctl PR_TSC_SIGSEGV)")]
+    Refused,
+    /// A reading takes so long that somebody must be emulating it.
+    #[error("a reading takes {nanoseconds} ns: it is trapped and emulated")]
+    Trapped {
+        /// The shortest of several.
+        nanoseconds: u64,
+    },
+    /// Readings on two processors are not in the order in which they were made.
+    #[error("processors {a} and {b} disagree by at least {ticks} ticks")]
+    Offset {
+        /// The one processor.
+        a: usize,
+        /// The other.
+        b: usize,
+        /// How far a later reading lay behind an earlier one.
+        ticks: u64,
+    },
+    /// It does not run at a steady rate against the kernel's clock.
+    #[error("its rate is not steady: {first} and {second} Hz in two trials")]
+    Unsteady {
+        /// Hz in the first trial.
+        first: u64,
+        /// Hz in the second trial.
+        second: u64,
+    },
+}
+
+/// How the counter's frequency is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrequencySource {
+    /// CPUID leaf 15H: crystal frequency and ratio.
+    Cpuid15,
+    /// CPUID leaf 4000_0010H: the hypervisor says it, in kHz.
+    Hypervisor,
+    /// Counted against CLOCK_MONOTONIC_RAW.
+    Calibrated,
+}
+
+impl FrequencySource {
+    /// For a fact's source.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Cpuid15 => "CPUID.15H",
+            Self::Hypervisor => "CPUID.40000010H",
+            Self::Calibrated => "calibrated against CLOCK_MONOTONIC_RAW",
+        }
+    }
+}
+
+/// A reading slower than this is not an instruction's: bare rdtscp takes 10 to 30 ns.
+const TRAPPED: u64 = 400;
+
+impl Clock {
+    /// The time stamp counter if it can be trusted here. Takes about 40 ms where its frequency must be
+    /// calibrated.
+    ///
+    /// # Errors
+    /// The first reason against it.
+    pub fn tsc() -> Result<(Self, FrequencySource), TscFault> {
+        check_features()?;
+        let nanoseconds = reading_takes();
+        if nanoseconds > TRAPPED {
+            return Err(TscFault::Trapped { nanoseconds });
+        }
+        check_offsets()?;
+        let calibrated = calibrate()?;
+        let (hz, source) = match stated_frequency() {
+            // What a hypervisor declares can be false; what was counted cannot.
+            Some((stated, source)) if stated.abs_diff(calibrated) < calibrated / 500 => (stated, source),
+            _ => (calibrated, FrequencySource::Calibrated),
+        };
+        Ok((Self::Tsc { hz }, source))
+    }
+
+    /// Ticks a second.
+    pub fn hz(self) -> u64 {
+        match self {
+            Self::Tsc { hz } => hz.max(1),
+            Self::Kernel => 1_000_000_000,
+        }
+    }
+
+    /// Nanoseconds in so many ticks.
+    pub fn nanoseconds(self, ticks: f64) -> f64 {
+        ticks * 1e9 / self.hz() as f64
+    }
+
+    /// Times `work`.
+    #[inline(always)]
+    pub fn time(self, work: impl FnOnce()) -> Span {
+        match self {
+            Self::Tsc { .. } => {
+                let (start, on) = tsc_start();
+                work();
+                let (end, still_on) = tsc_end();
+                Span { ticks: end.wrapping_sub(start), same_processor: on == still_on }
+            }
+            Self::Kernel => {
+                let start = monotonic_raw();
+                work();
+                let end = monotonic_raw();
+                Span { ticks: end.saturating_sub(start), same_processor: true }
+            }
+        }
+    }
+}
+
+impl Clock {
+    /// This moment in ticks, after all that came before. Two moments of different threads are as far apart as the
+    /// processors' counters say, which run together where the TSC was found fit to be used.
+    pub fn moment(self) -> u64 {
+        match self {
+            Self::Tsc { .. } => tsc_end().0,
+            Self::Kernel => monotonic_raw(),
+        }
+    }
+}
+
+/// Reads the counter so that nothing before is still under way and nothing after has begun:
+/// `lfence` waits for all earlier instructions, `rdtscp` names the processor (IA32_TSC_AUX), and the
+/// second `lfence` holds back what follows (Intel SDM vol. 2, RDTSC and RDTSCP; AMD APM vol. 3 with
+/// DE_CFG\[1\] set, as Linux does).
+#[inline(always)]
+fn tsc_start() -> (u64, u32) {
+    let (low, high, aux): (u32, u32, u32);
+    // SAFETY: the instructions touch only the named registers; `Clock::tsc` found rdtscp present and
+    // permitted before any `Clock::Tsc` was made.
+    unsafe {
+        asm!("lfence", "rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") aux, options(nostack));
+    }
+    (u64::from(high) << 32 | u64::from(low), aux)
+}
+
+/// Reads the counter after everything before has finished: `rdtscp` waits for all earlier
+/// instructions by itself, and `lfence` keeps later ones from starting before it.
+#[inline(always)]
+fn tsc_end() -> (u64, u32) {
+    let (low, high, aux): (u32, u32, u32);
+    // SAFETY: as in `tsc_start`.
+    unsafe {
+        asm!("rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") aux, options(nostack));
+    }
+    (u64::from(high) << 32 | u64::from(low), aux)
+}
+
+/// CLOCK_MONOTONIC_RAW in nanoseconds: not steered by NTP.
+pub(super) fn monotonic_raw() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing; on failure it stays zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// CLOCK_MONOTONIC in nanoseconds: the same number line in every process of the machine.
+pub(super) fn monotonic() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing; on failure it stays zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The counter, to be held against what another processor's loop reads. Only where [`Clock::tsc`] was found.
+pub(super) fn stamp() -> u64 {
+    tsc_start().0
+}
+
+fn check_features() -> Result<(), TscFault> {
+    let highest = __cpuid_count(0x8000_0000, 0).eax;
+    if highest < 0x8000_0007 || __cpuid_count(0x8000_0001, 0).edx & 1 << 27 == 0 {
+        return Err(TscFault::NoRdtscp);
+    }
+    if __cpuid_count(0x8000_0007, 0).edx & 1 << 8 == 0 {
+        return Err(TscFault::NotInvariant);
+    }
+    let mut mode: libc::c_int = libc::PR_TSC_ENABLE;
+    // SAFETY: PR_GET_TSC writes one int through the pointer (prctl(2)).
+    unsafe { libc::prctl(libc::PR_GET_TSC, &mut mode) };
+    if mode == libc::PR_TSC_SIGSEGV { Err(TscFault::Refused) } else { Ok(()) }
+}
+
+/// The shortest of some pairs of readings, in nanoseconds of the kernel's clock, clock included.
+fn reading_takes() -> u64 {
+    (0..64)
+        .map(|_| {
+            let before = monotonic_raw();
+            for _ in 0..8 {
+                tsc_end();
+            }
+            (monotonic_raw() - before) / 8
+        })
+        .min()
+        .unwrap_or(0)
+}
+
+/// Goes from processor to processor and back and looks whether the readings are in the order in which
+/// they were made. A migration takes microseconds, so only an offset larger than that shows; smaller
+/// ones do no harm to batches that stay on one processor.
+fn check_offsets() -> Result<(), TscFault> {
+    const MOST: usize = 16;
+    let allowed = cpu::allowed();
+    let (Some(&home), true) = (allowed.first(), allowed.len() > 1) else { return Ok(()) };
+    let step = allowed.len().div_ceil(MOST);
+    let outcome = allowed.iter().skip(1).step_by(step).try_for_each(|&other| {
+        let mut earlier = 0;
+        for on in [home, other, home] {
+            if cpu::pin(on).is_err() {
+                return Ok(());
+            }
+            let (reading, _) = tsc_start();
+            if reading < earlier {
+                return Err(TscFault::Offset { a: home, b: other, ticks: earlier - reading });
+            }
+            earlier = reading;
+        }
+        Ok(())
+    });
+    cpu::allow(&allowed);
+    outcome
+}
+
+fn stated_frequency() -> Option<(u64, FrequencySource)> {
+    if __cpuid_count(0, 0).eax >= 0x15 {
+        // SDM vol. 2, CPUID leaf 15H: TSC Hz = ECX * EBX / EAX, each possibly not enumerated (0).
+        let leaf = __cpuid_count(0x15, 0);
+        if leaf.eax != 0 && leaf.ebx != 0 && leaf.ecx != 0 {
+            let hz = u64::from(leaf.ecx) * u64::from(leaf.ebx) / u64::from(leaf.eax);
+            return Some((hz, FrequencySource::Cpuid15));
+        }
+    }
+    let hypervisor = __cpuid_count(1, 0).ecx & 1 << 31 != 0;
+    if hypervisor && (0x4000_0010..0x4000_0100).contains(&__cpuid_count(0x4000_0000, 0).eax) {
+        let khz = __cpuid_count(0x4000_0010, 0).eax;
+        if khz != 0 {
+            return Some((u64::from(khz) * 1000, FrequencySource::Hypervisor));
+        }
+    }
+    None
+}
+
+/// Counts ticks against CLOCK_MONOTONIC_RAW, twice.
+fn calibrate() -> Result<u64, TscFault> {
+    const TRIALS: usize = 3;
+    let mut previous = None;
+    let mut last = (0, 0);
+    for _ in 0..TRIALS {
+        let hz = calibrate_once(Duration::from_millis(20));
+        if let Some(before) = previous {
+            if hz.abs_diff(before) <= before / 2000 {
+                return Ok(hz / 2 + before / 2);
+            }
+            last = (before, hz);
+        }
+        previous = Some(hz);
+    }
+    Err(TscFault::Unsteady { first: last.0, second: last.1 })
+}
+
+fn calibrate_once(over: Duration) -> u64 {
+    let (tsc_0, ns_0) = simultaneous();
+    let until = Instant::now() + over;
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+    let (tsc_1, ns_1) = simultaneous();
+    let nanoseconds = u128::from((ns_1 - ns_0).max(1));
+    (u128::from(tsc_1.wrapping_sub(tsc_0)) * 1_000_000_000 / nanoseconds) as u64
+}
+
+/// A reading of both clocks as close together as 16 tries allow: the one in the tightest bracket.
+fn simultaneous() -> (u64, u64) {
+    let reading = || {
+        let (before, _) = tsc_start();
+        let nanoseconds = monotonic_raw();
+        let (after, _) = tsc_end();
+        (after.wrapping_sub(before), before.wrapping_add(after.wrapping_sub(before) / 2), nanoseconds)
+    };
+    let (_, tsc, nanoseconds) = (0..16).map(|_| reading()).min().unwrap_or_else(reading);
+    (tsc, nanoseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counter_agrees_with_the_kernels_clock_or_says_why_not() {
+        let Ok((clock, source)) = Clock::tsc() else {
+            eprintln!("skipped: no usable TSC here: {}", Clock::tsc().expect_err("just seen"));
+            return;
+        };
+        let before = monotonic_raw();
+        let span = clock.time(|| std::thread::sleep(Duration::from_millis(30)));
+        let kernel = (monotonic_raw() - before) as f64;
+        let counter = clock.nanoseconds(span.ticks as f64);
+        assert!((counter / kernel - 1.0).abs() < 0.02, "{counter} ns, {kernel} ns, {source:?}");
+    }
+
+    #[test]
+    fn the_kernels_clock_times_too() {
+        let span = Clock::Kernel.time(|| std::thread::sleep(Duration::from_millis(5)));
+        assert!(span.ticks >= 5_000_000);
+    }
+}

@@ -1,0 +1,299 @@
+//! A real 32-bit program, carried inside this one as bytes and started from memory. It waits for
+//! orders on its standard input, times a loop that a benchmark brought along, and answers on its standard
+//! output.
+//!
+//! Its frame is `compat.s`; the loop is appended to it. The program needs no loader, no libc and no
+//! file system: an ELF header, one segment, one entry point.
+
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::clock::Clock;
+use super::runner::{Batch, Order, Refusal, Runner};
+
+core::arch::global_asm!(include_str!("compat.s"));
+
+/// The frame's bytes, ELF header first.
+fn frame() -> &'static [u8] {
+    unsafe extern "C" {
+        #[link_name = "tollgate_compat_begin"]
+        static BEGIN: u8;
+        #[link_name = "tollgate_compat_end"]
+        static END: u8;
+    }
+    let (begin, end) = (&raw const BEGIN, &raw const END);
+    // SAFETY: both symbols delimit one run of bytes in read-only data, defined by compat.s.
+    unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) }
+}
+
+/// Offsets of p_filesz and p_memsz in the file: a 52-byte ELF header, then the program header, in which
+/// they are the fifth and sixth words (System V ABI, Intel386 supplement).
+const FILE_SIZE: usize = 52 + 16;
+const MEMORY_SIZE: usize = 52 + 20;
+
+/// Bytes of the frame's own variables behind the file's end.
+const SCRATCH: u32 = 4096;
+
+/// A running 32-bit program with a benchmark's loop in it.
+pub(super) struct Program {
+    pid: libc::pid_t,
+    orders: PipeWriter,
+    answers: PipeReader,
+    check: fn(u32) -> Result<(), String>,
+    entry: Entry,
+}
+
+/// How `__kernel_vsyscall` enters the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// SYSENTER.
+    Sysenter,
+    /// SYSCALL in compatibility mode (AMD).
+    Syscall,
+    /// INT 80h: neither of the others.
+    Int80,
+    /// There is no 32-bit vDSO, or its code was not understood.
+    Unknown,
+}
+
+impl Entry {
+    /// Reads the first bytes of `__kernel_vsyscall` (arch/x86/entry/vdso/vdso32/system_call.S): some
+    /// pushes and moves, then the entry instruction.
+    fn of(code: &[u8]) -> Self {
+        let first = |pattern: [u8; 2]| code.windows(2).position(|pair| pair == pattern);
+        let found = [
+            (first([0x0f, 0x34]), Self::Sysenter),
+            (first([0x0f, 0x05]), Self::Syscall),
+            (first([0xcd, 0x80]), Self::Int80),
+        ];
+        found
+            .into_iter()
+            .filter_map(|(at, entry)| Some((at?, entry)))
+            .min_by_key(|(at, _)| *at)
+            .map_or(Self::Unknown, |(_, entry)| entry)
+    }
+
+    /// The instruction's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sysenter => "sysenter",
+            Self::Syscall => "syscall",
+            Self::Int80 => "int 0x80",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the program says first: the address of `__kernel_vsyscall` and the code there.
+const HELLO: usize = 4 + 32;
+
+/// What the program answers to an order.
+#[derive(Debug, Clone, Copy)]
+struct Answer {
+    /// The empty loop, the benchmark's, the empty one again.
+    ticks: [u64; 3],
+    /// The processor was the same at both ends of each.
+    stayed: bool,
+    /// It was not switched out meanwhile.
+    unswitched: bool,
+    result: u32,
+}
+
+impl Answer {
+    const BYTES: usize = 56;
+
+    fn parse(bytes: &[u8; Self::BYTES]) -> Self {
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[4 * at], bytes[4 * at + 1], bytes[4 * at + 2], bytes[4 * at + 3]])
+        };
+        let ticks = |at: usize| u64::from(word(at)) | u64::from(word(at + 1)) << 32;
+        Self {
+            ticks: [ticks(0), ticks(3), ticks(6)],
+            stayed: [2, 5, 8].into_iter().all(|at| word(at) == 0),
+            unswitched: word(9) == word(11) && word(10) == word(12),
+            result: word(13),
+        }
+    }
+}
+
+impl Program {
+    /// Starts the program with `code` as its loop.
+    pub fn start(code: &[u8], check: fn(u32) -> Result<(), String>) -> Result<Self, Refusal> {
+        let no_pipe =
+            |error: io::Error| Refusal::Fail(format!("no pipe: {}", tollgate_model::text::plainly(&error)));
+        let (orders_out, orders) = io::pipe().map_err(no_pipe)?;
+        let (answers, answers_in) = io::pipe().map_err(no_pipe)?;
+        let pid = spawn(&image(code), &orders_out, &answers_in)?;
+        drop((orders_out, answers_in));
+        let mut program = Self { pid, orders, answers, check, entry: Entry::Unknown };
+        let mut hello = [0; HELLO];
+        if program.answers.read_exact(&mut hello).is_err() {
+            return Err(program.died());
+        }
+        program.entry = Entry::of(&hello[4..]);
+        Ok(program)
+    }
+
+    /// How the 32-bit vDSO enters the kernel here.
+    pub fn entry(&self) -> Entry {
+        self.entry
+    }
+
+    fn ask(&mut self, order: Order) -> Result<Answer, Refusal> {
+        let word = |count: u64| u32::try_from(count).unwrap_or(u32::MAX / 2).to_le_bytes();
+        let words = [word(order.iterations.max(1)), word(order.extra)];
+        let mut answer = [0; Answer::BYTES];
+        let exchanged =
+            self.orders.write_all(words.as_flattened()).and_then(|()| self.answers.read_exact(&mut answer));
+        match exchanged {
+            Ok(()) => Ok(Answer::parse(&answer)),
+            Err(_) => Err(self.died()),
+        }
+    }
+
+    /// Why it does not answer any more.
+    fn died(&mut self) -> Refusal {
+        let mut status = 0;
+        // SAFETY: `pid` is our child, not yet waited for; `status` is valid for writing.
+        let waited = unsafe { libc::waitpid(self.pid, &mut status, 0) };
+        self.pid = 0;
+        if waited <= 0 {
+            return Refusal::Fail("the 32-bit program went away".to_owned());
+        }
+        if libc::WIFSIGNALED(status) {
+            let signal = libc::WTERMSIG(status);
+            return match signal {
+                libc::SIGSYS => Refusal::Skip("a seccomp filter kills 32-bit system calls".to_owned()),
+                _ => Refusal::Fail(format!(
+                    "the 32-bit program was killed by {}",
+                    super::ending::signal_name(signal)
+                )),
+            };
+        }
+        match libc::WEXITSTATUS(status) {
+            EXEC_REFUSED => Refusal::Skip("programs may not be started from memory here".to_owned()),
+            EXEC_UNKNOWN => {
+                Refusal::Skip("the kernel does not run 32-bit programs (no IA-32 emulation)".to_owned())
+            }
+            code => Refusal::Fail(format!("the 32-bit program ended with status {code}")),
+        }
+    }
+}
+
+impl Runner for Program {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        if clock == Clock::Kernel {
+            let why = "a 32-bit program needs the TSC as its clock, which cannot be used here (see the fact run.clock)";
+            return Err(Refusal::Skip(why.to_owned()));
+        }
+        let Answer { ticks: [empty, work, empty_again], stayed, unswitched, result } = self.ask(order)?;
+        (self.check)(result).map_err(Refusal::Fail)?;
+        Ok(Batch {
+            work,
+            empty: empty.min(empty_again),
+            undisturbed: stayed && unswitched,
+            counted: None,
+            counters: Default::default(),
+        })
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if self.pid > 0 {
+            // SAFETY: `pid` is our child and has not been waited for, so the number is still its own.
+            unsafe {
+                libc::kill(self.pid, libc::SIGKILL);
+                libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+            }
+        }
+    }
+}
+
+/// The frame with the loop behind it, and its sizes in the program header.
+fn image(code: &[u8]) -> Vec<u8> {
+    let mut image = frame().to_vec();
+    image.extend_from_slice(code);
+    let file_size = image.len() as u32;
+    image[FILE_SIZE..FILE_SIZE + 4].copy_from_slice(&file_size.to_le_bytes());
+    image[MEMORY_SIZE..MEMORY_SIZE + 4].copy_from_slice(&(file_size + SCRATCH).to_le_bytes());
+    image
+}
+
+const EXEC_REFUSED: i32 = 126;
+const EXEC_UNKNOWN: i32 = 127;
+
+fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<libc::pid_t, Refusal> {
+    // SAFETY: the name is a C string; the flags are plain.
+    let memory = unsafe { libc::memfd_create(c"tollgate-compat".as_ptr(), libc::MFD_CLOEXEC) };
+    if memory < 0 {
+        let error = io::Error::last_os_error();
+        return Err(Refusal::of("programs may not be started from memory here: memfd_create", &error));
+    }
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    let memory = unsafe { OwnedFd::from_raw_fd(memory) };
+    let mut file = File::from(memory);
+    file.write_all(image).map_err(|error| {
+        Refusal::Fail(format!(
+            "the 32-bit program cannot be written: {}",
+            tollgate_model::text::plainly(&error)
+        ))
+    })?;
+
+    let arguments = [c"tollgate-compat".as_ptr(), std::ptr::null()];
+    let environment = [std::ptr::null::<libc::c_char>()];
+    // SAFETY: the child calls only async-signal-safe functions before it becomes another program or
+    // exits; all pointers stay valid in its copy of our memory.
+    unsafe {
+        let parent = libc::getpid();
+        let pid = libc::fork();
+        if pid != 0 {
+            return if pid > 0 {
+                Ok(pid)
+            } else {
+                Err(Refusal::of("no process can be started", &io::Error::last_os_error()))
+            };
+        }
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != parent {
+            libc::_exit(EXEC_REFUSED);
+        }
+        libc::dup2(input.as_raw_fd(), 0);
+        libc::dup2(output.as_raw_fd(), 1);
+        libc::syscall(
+            libc::SYS_execveat,
+            file.as_raw_fd(),
+            c"".as_ptr(),
+            arguments.as_ptr(),
+            environment.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        );
+        let error = *libc::__errno_location();
+        libc::_exit(if error == libc::ENOEXEC { EXEC_UNKNOWN } else { EXEC_REFUSED });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entry_instructions_are_recognised() {
+        // push ecx, push edx, push ebp, mov ebp, esp, then the entry, then int 80h for restarts.
+        let code =
+            |entry: [u8; 2]| [0x51, 0x52, 0x55, 0x89, 0xe5, entry[0], entry[1], 0xcd, 0x80, 0x5d, 0x5a];
+        assert_eq!(Entry::of(&code([0x0f, 0x34])), Entry::Sysenter);
+        assert_eq!(Entry::of(&code([0x0f, 0x05])), Entry::Syscall);
+        assert_eq!(Entry::of(&code([0x90, 0x90])), Entry::Int80);
+        assert_eq!(Entry::of(&[0; 32]), Entry::Unknown);
+    }
+
+    #[test]
+    fn the_image_is_an_elf_file_that_says_its_own_size() {
+        let image = image(&[0xc3; 10]);
+        assert_eq!(&image[..5], b"\x7fELF\x01");
+        let size = u32::from_le_bytes(image[FILE_SIZE..FILE_SIZE + 4].try_into().expect("four bytes"));
+        assert_eq!(size as usize, image.len());
+    }
+}

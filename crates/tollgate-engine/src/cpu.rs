@@ -1,0 +1,304 @@
+//! Processors: which are allowed, pinning to one, and whether the thread stayed on it.
+
+use std::io;
+use std::mem;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use tollgate_os::processors;
+
+use super::runner::Refusal;
+
+/// The processors that this thread may run on, ascending.
+pub fn allowed() -> Vec<usize> {
+    processors::allowed(0).unwrap_or_default()
+}
+
+/// What [`allowed`] said before this process was pinned.
+static PLACE: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// Keeps what the program may use for [`others`], since a thread that is pinned can no longer ask.
+pub fn remember(allowed: &[usize]) {
+    let _ = PLACE.set(allowed.to_vec());
+}
+
+/// The processors that the program may use, as they were before this process was pinned.
+pub fn allowed_in_all() -> Vec<usize> {
+    PLACE.get().cloned().unwrap_or_else(allowed)
+}
+
+/// The processors that the program may use beside the one on which this thread runs, the best partner first:
+/// the next one, round the end, that is a core of its own; hardware threads of this core come last.
+pub fn others() -> Vec<usize> {
+    let Some(home) = current() else { return Vec::new() };
+    let siblings = std::fs::read_to_string(format!("{TOPOLOGY}{home}/topology/thread_siblings_list"));
+    let siblings = siblings.map(|text| parse_list(&text)).unwrap_or_default();
+    let mut others = allowed_in_all();
+    others.retain(|&cpu| cpu != home);
+    tollgate_model::sort::by_key(&mut others, |&cpu| (siblings.contains(&cpu), cpu < home, cpu));
+    others
+}
+
+const TOPOLOGY: &str = "/sys/devices/system/cpu/cpu";
+
+/// The processor to measure on where nobody chose one: the last of those allowed, since processor 0 serves
+/// most interrupts; on a processor with two kinds of cores the last of the fast ones.
+pub fn usual(allowed: &[usize]) -> Option<usize> {
+    // Only hybrid processors of Intel's have it (drivers/base of the performance counters' cpu_core).
+    let fast = std::fs::read_to_string("/sys/devices/cpu_core/cpus").map(|text| parse_list(&text));
+    let last_fast = fast.ok().and_then(|fast| allowed.iter().rfind(|cpu| fast.contains(cpu)).copied());
+    last_fast.or(allowed.last().copied())
+}
+
+/// A list such as `0-3,8` (cpuset(7), list format). What does not look like one is left out.
+pub fn parse_list(text: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse::<usize>().ok()?.min(processors::MOST))
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+/// Binds this thread to one processor.
+///
+/// # Errors
+/// What sched_setaffinity(2) says, such as EINVAL for a processor that does not exist.
+pub fn pin(cpu: usize) -> io::Result<()> {
+    processors::bind(0, &[cpu])
+}
+
+/// Lets this thread run on `cpus` again. An empty list, or one that the kernel refuses, changes nothing.
+pub fn allow(cpus: &[usize]) {
+    let _ = processors::bind(0, cpus);
+}
+
+/// The processor on which this thread runs just now.
+pub fn current() -> Option<usize> {
+    // SAFETY: sched_getcpu(3) has no preconditions.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// The number of the thread that asks. By number: std refers to gettid(3) weakly, and in a static program that can
+/// leave it at address 0.
+pub fn own_thread() -> libc::pid_t {
+    // SAFETY: gettid(2) has no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
+}
+
+/// The one processor that this thread is bound to, as whatever it makes then is too.
+///
+/// # Errors
+/// [`Refusal::Skip`] where it cannot be bound to one.
+pub fn home() -> Result<usize, Refusal> {
+    match allowed().as_slice() {
+        [home] => Ok(*home),
+        _ => Err(Refusal::Skip("it cannot be kept on one processor here (sched_setaffinity)".to_owned())),
+    }
+}
+
+/// How often this thread has been switched out, willingly or not (getrusage(2), RUSAGE_THREAD).
+pub fn switches() -> u64 {
+    // SAFETY: an all-zero rusage is valid.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: `usage` is valid for writing; on failure it stays zero.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    (usage.ru_nvcsw + usage.ru_nivcsw) as u64
+}
+
+/// How often the threads of this process have been switched out, willingly or not, all together (getrusage(2),
+/// RUSAGE_SELF: the kernel adds up its threads at the call).
+pub fn switches_of_process() -> u64 {
+    // SAFETY: an all-zero rusage is valid.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: `usage` is valid for writing; on failure it stays zero.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
+    (usage.ru_nvcsw + usage.ru_nivcsw) as u64
+}
+
+/// What the kernel has counted for this thread (getrusage(2), RUSAGE_THREAD).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Toll {
+    /// How often it was switched out against its will.
+    pub preemptions: u64,
+    /// Bytes that it read from storage: `ru_inblock`, the count behind `read_bytes` of /proc/PID/io, in sectors of 512
+    /// bytes. 0 for ever where the kernel does not account for them.
+    pub read_from_storage: u64,
+}
+
+impl Toll {
+    /// Until now.
+    pub fn of_thread() -> Self {
+        // SAFETY: an all-zero rusage is valid.
+        let mut usage: libc::rusage = unsafe { mem::zeroed() };
+        // SAFETY: `usage` is valid for writing; on failure it stays zero.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+        Self {
+            preemptions: usage.ru_nivcsw as u64,
+            read_from_storage: (usage.ru_inblock as u64).saturating_mul(512),
+        }
+    }
+}
+
+/// Whether this process, and what it waited for, had a processor to themselves for a while.
+///
+/// A thread that waits for a child is switched out by nature: that it was says nothing. But where all of them
+/// share one processor, the time that passed and that nobody of them used was somebody else's.
+#[derive(Debug)]
+pub struct Attendance {
+    began: Instant,
+    used: Duration,
+    /// The clocks of processes that take part and are not waited for yet.
+    contended: Vec<libc::clockid_t>,
+}
+
+impl Attendance {
+    /// From now on.
+    pub fn begin() -> Self {
+        Self::begin_contending(&[])
+    }
+
+    /// From now on, with children that take part and go on living.
+    pub fn begin_contending(children: &[libc::pid_t]) -> Self {
+        let clock = |&child: &libc::pid_t| {
+            let mut clock = 0;
+            // SAFETY: `clock` is valid for writing.
+            let outcome = unsafe { libc::clock_getcpuclockid(child, &mut clock) };
+            (outcome == 0).then_some(clock)
+        };
+        let contended: Vec<libc::clockid_t> = children.iter().filter_map(clock).collect();
+        let used = time_used() + time_of(&contended);
+        Self { began: Instant::now(), used, contended }
+    }
+
+    /// Whether nearly all of the time since was used by this process, the children that it has waited for
+    /// and those that take part. Where the kernel does not account in microseconds this cannot be told, and is
+    /// taken to be so.
+    pub fn was_whole(self) -> bool {
+        /// The two clocks are read one after the other, and one of them in whole microseconds.
+        const SLACK: Duration = Duration::from_micros(15);
+        let passed = self.began.elapsed();
+        let used = (time_used() + time_of(&self.contended)).saturating_sub(self.used);
+        used.is_zero() || passed <= used + passed / 20 + SLACK
+    }
+}
+
+/// Processor time of this process and of the children that it has waited for (getrusage(2)).
+fn time_used() -> Duration {
+    let time = |who| {
+        // SAFETY: an all-zero rusage is valid.
+        let mut usage: libc::rusage = unsafe { mem::zeroed() };
+        // SAFETY: `usage` is valid for writing; on failure it stays zero.
+        unsafe { libc::getrusage(who, &mut usage) };
+        let microseconds = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
+        microseconds(usage.ru_utime) + microseconds(usage.ru_stime)
+    };
+    let microseconds = time(libc::RUSAGE_SELF) + time(libc::RUSAGE_CHILDREN);
+    Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
+}
+
+/// What these processor-time clocks of processes say, all together.
+fn time_of(clocks: &[libc::clockid_t]) -> Duration {
+    let time = |&clock: &libc::clockid_t| {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is valid for writing; on failure it stays zero.
+        unsafe { libc::clock_gettime(clock, &mut time) };
+        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+    };
+    clocks.iter().map(time).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_and_returns() {
+        let before = allowed();
+        let Some(&last) = before.last() else { panic!("no processor allowed") };
+        pin(last).expect("an allowed processor");
+        assert_eq!(allowed(), [last]);
+        allow(&before);
+        assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn lists_are_ranges_and_numbers() {
+        assert_eq!(parse_list("0-2,7\n"), [0, 1, 2, 7]);
+        assert_eq!(parse_list("x,3,5-x,2-1"), [3]);
+        assert_eq!(parse_list("0-18446744073709551615").len(), processors::MOST + 1);
+        assert_eq!(usual(&[]), None);
+    }
+
+    #[test]
+    fn refuses_a_processor_that_cannot_exist() {
+        assert!(pin(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn time_that_nobody_of_us_used_was_somebody_elses() {
+        // In a process of its own: other tests' threads use time as well.
+        // SAFETY: the child only reads clocks and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let slept = Attendance::begin();
+            // Something must be used, or the kernel seems not to account.
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(3) {}
+            std::thread::sleep(Duration::from_millis(30));
+            // SAFETY: ends the copy without running what belongs to the original.
+            unsafe { libc::_exit(i32::from(slept.was_whole())) };
+        }
+        let mut status = -1;
+        // SAFETY: `child` is our child; `status` is valid for writing.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}");
+    }
+
+    #[test]
+    fn time_that_a_child_uses_is_counted_before_it_is_waited_for() {
+        let parent = i32::try_from(std::process::id()).expect("a process number");
+        // SAFETY: the child goes round in a circle until it is killed.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            super::super::worker::die_with_parent(parent);
+            loop {
+                std::hint::spin_loop();
+            }
+        }
+        let attendance = Attendance::begin_contending(&[child]);
+        assert_eq!(attendance.contended.len(), 1);
+        let before = time_of(&attendance.contended);
+        let until = Instant::now() + Duration::from_secs(10);
+        while time_of(&attendance.contended) == before && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let used = time_of(&attendance.contended);
+        // SAFETY: a child of ours that nobody has waited for.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+        assert!(used > before);
+    }
+
+    #[test]
+    fn others_are_what_was_allowed_before_less_this_one() {
+        let before = allowed();
+        remember(&before);
+        let Some(&last) = before.last() else { panic!("no processor allowed") };
+        pin(last).expect("an allowed processor");
+        let mut others = others();
+        allow(&before);
+        assert!(!others.contains(&last));
+        others.push(last);
+        others.sort_unstable();
+        assert_eq!(others, before);
+    }
+
+    #[test]
+    fn sleeping_is_a_switch() {
+        let before = switches();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(switches() > before);
+    }
+}

@@ -1,0 +1,72 @@
+//! How a child process ended, in words.
+
+/// The end of a bench process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It finished what it was told.
+    Finished,
+    /// It ended with this status instead.
+    Exited(i32),
+    /// It was killed by this signal.
+    Killed(i32),
+    /// It made no progress for the time allowed, and was killed.
+    Stalled,
+    /// The time of the whole run was over, and it was killed.
+    OutOfTime,
+    /// The user asked to stop, and it was killed.
+    Interrupted,
+}
+
+impl Ending {
+    /// From the status of waitpid(2).
+    pub fn from_wait_status(status: i32) -> Self {
+        if libc::WIFSIGNALED(status) {
+            Self::Killed(libc::WTERMSIG(status))
+        } else {
+            match libc::WEXITSTATUS(status) {
+                0 => Self::Finished,
+                code => Self::Exited(code),
+            }
+        }
+    }
+
+    /// What to say of the instance that was running.
+    pub fn describe(self, stall: std::time::Duration) -> String {
+        match self {
+            Self::Finished => "ended".to_owned(),
+            Self::Exited(code) => format!("its process ended with status {code}"),
+            Self::Killed(libc::SIGKILL) => {
+                "its process was killed by SIGKILL, as by the out-of-memory killer".to_owned()
+            }
+            Self::Killed(libc::SIGSYS) => "killed by SIGSYS: a seccomp filter forbids it".to_owned(),
+            Self::Killed(signal) => format!("its process was killed by {}", signal_name(signal)),
+            Self::Stalled => format!("no progress for {:.1} s: it hangs here", stall.as_secs_f64()),
+            Self::OutOfTime => "it took longer than the run had time for it".to_owned(),
+            Self::Interrupted => "interrupted".to_owned(),
+        }
+    }
+}
+
+/// `SIGSEGV` for 11; the number where it has no name.
+pub fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        other => return format!("signal {other}"),
+    };
+    name.to_owned()
+}

@@ -1,0 +1,122 @@
+//! Experiments: what is done once and answers several questions, each of them a row of its own.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::clock::Clock;
+use super::instance::Instance;
+use super::runner::{Batch, Order, Refusal, Runner};
+
+/// What is done once and answers several questions, such as how long a fork keeps its caller and how long it
+/// takes until the child is gone.
+pub trait Experiment {
+    /// Does it `order.iterations` times. One batch for each question, always in the same order.
+    ///
+    /// # Errors
+    /// As [`Runner::batch`].
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal>;
+}
+
+/// An experiment whose questions are instances of one process: in a round it is done once, for all of them.
+#[derive(Clone)]
+pub struct Shared {
+    key: String,
+    latest: Rc<RefCell<Latest>>,
+}
+
+thread_local! {
+    static KNOWN: RefCell<BTreeMap<String, Shared>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+struct Latest {
+    experiment: Box<dyn Experiment>,
+    order: Option<Order>,
+    /// What nobody has asked for yet.
+    answers: Vec<Option<Batch>>,
+}
+
+impl Shared {
+    /// The one that is called `key` in this process; where it is not there yet, what `make` makes. It stays until
+    /// the process ends.
+    ///
+    /// # Errors
+    /// What `make` says.
+    pub fn once<E: Experiment + 'static>(
+        key: &str,
+        make: impl FnOnce() -> Result<E, Refusal>,
+    ) -> Result<Self, Refusal> {
+        if let Some(known) = KNOWN.with_borrow(|known| known.get(key).cloned()) {
+            return Ok(known);
+        }
+        let latest = Latest { experiment: Box::new(make()?), order: None, answers: Vec::new() };
+        let made = Self { key: key.to_owned(), latest: Rc::new(RefCell::new(latest)) };
+        KNOWN.with_borrow_mut(|known| known.insert(key.to_owned(), made.clone()));
+        Ok(made)
+    }
+
+    /// The instance that asks question number `which`. All instances of an experiment are due in the same rounds.
+    pub fn question(&self, which: usize) -> Instance {
+        let question = Question { latest: Rc::clone(&self.latest), which };
+        Instance { experiment: Some(self.key.clone()), ..Instance::new(question) }
+    }
+}
+
+struct Question {
+    latest: Rc<RefCell<Latest>>,
+    which: usize,
+}
+
+impl Runner for Question {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        let mut latest = self.latest.borrow_mut();
+        if latest.order != Some(order) || latest.answers.get(self.which).is_none_or(Option::is_none) {
+            latest.order = None;
+            let answers = latest.experiment.run(clock, order)?;
+            latest.answers = answers.into_iter().map(Some).collect();
+            latest.order = Some(order);
+        }
+        let answer = latest.answers.get_mut(self.which).and_then(Option::take);
+        answer.ok_or_else(|| Refusal::Fail("the experiment does not answer this".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers with how often it was done.
+    struct Counts(u64);
+
+    impl Experiment for Counts {
+        fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
+            self.0 += 1;
+            Ok(vec![
+                Batch {
+                    work: self.0,
+                    empty: 0,
+                    undisturbed: true,
+                    counted: None,
+                    counters: Default::default()
+                };
+                2
+            ])
+        }
+    }
+
+    #[test]
+    fn it_is_done_once_for_all_who_ask_the_same_and_anew_for_whoever_asks_again() {
+        let shared = || Shared::once("counts", || Ok(Counts(0))).expect("made");
+        let (mut first, mut second) = (shared().question(0), shared().question(1));
+        let ask = |instance: &mut Instance, iterations| {
+            instance.runner.batch(Clock::Kernel, Order { iterations, extra: 0 }).expect("answers").work
+        };
+        assert_eq!((ask(&mut first, 1), ask(&mut second, 1)), (1, 1));
+        assert_eq!((ask(&mut second, 1), ask(&mut first, 1)), (2, 2));
+        assert_eq!((ask(&mut first, 1), ask(&mut first, 1), ask(&mut second, 1)), (3, 4, 4));
+        // Another amount of work is another experiment.
+        assert_eq!((ask(&mut first, 1), ask(&mut second, 7)), (5, 6));
+        let order = Order { iterations: 1, extra: 0 };
+        assert!(shared().question(2).runner.batch(Clock::Kernel, order).is_err());
+    }
+}

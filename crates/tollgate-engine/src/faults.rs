@@ -1,0 +1,265 @@
+//! What the bench does about instances that go wrong: each ends in its reason, the others in their prices.
+
+use std::time::{Duration, Instant};
+
+use tollgate_model::{Measurement, Outcome};
+
+use super::clock::Clock;
+use super::instance::{Instance, Loop};
+use super::runner::{Batch, Order, Refusal, Runner};
+use super::{Plan, measure};
+use crate::benchmark::{Benchmark, Means, PLAIN, Suite};
+use crate::selection::{Group, Selection};
+
+/// Registered nowhere.
+static SUITE: Suite = Suite {
+    name: "faults",
+    about: "Instances that go wrong.",
+    benchmarks: &[
+        &SOUND,
+        &HANGS,
+        &FAULTS,
+        &FAULTS_WHERE_ABSENT,
+        &BREAKS_LATER,
+        &WRONG,
+        &REFUSES,
+        &EXITS,
+        &KILLED,
+        &DEAR,
+        &MISCOUNTS,
+        &FICKLE,
+    ],
+    control: None,
+    means: Means::Rounds,
+};
+
+const BASE: Benchmark = Benchmark {
+    name: "faults/sound",
+    operation: "Sleeps for a microsecond or so.",
+    instance: |_, _| Ok(Instance::new(Spin)),
+    ..PLAIN
+};
+static SOUND: Benchmark = BASE;
+static HANGS: Benchmark = Benchmark {
+    name: "faults/hangs",
+    instance: |_, _| {
+        Ok(Instance::new(Does(|| {
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        })))
+    },
+    ..BASE
+};
+static FAULTS: Benchmark =
+    Benchmark { name: "faults/faults", instance: |_, _| Ok(Instance::new(Does(segfault))), ..BASE };
+static FAULTS_WHERE_ABSENT: Benchmark = Benchmark {
+    name: "faults/absent",
+    instance: |_, _| Ok(Instance::new(Does(segfault))),
+    absence: |signal| (signal == libc::SIGSEGV).then_some("it does not exist here"),
+    ..BASE
+};
+static BREAKS_LATER: Benchmark = Benchmark {
+    name: "faults/breaks-later",
+    instance: |_, _| Ok(Instance::new(Breaks { after: 30 })),
+    ..BASE
+};
+static WRONG: Benchmark = Benchmark {
+    name: "faults/wrong",
+    instance: |benchmark, params| {
+        // SAFETY: the empty loop only writes its context's result.
+        Ok(unsafe {
+            Loop::new((benchmark.timed)(params), [0; 7], None, |_| Err("returned nonsense".to_owned()))
+        }?
+        .here())
+    },
+    ..BASE
+};
+static REFUSES: Benchmark = Benchmark {
+    name: "faults/refuses",
+    instance: |_, _| Err(Refusal::Skip("not in this place".to_owned())),
+    ..BASE
+};
+static EXITS: Benchmark = Benchmark {
+    name: "faults/exits",
+    // SAFETY: ends the bench process, which is what is tested.
+    instance: |_, _| Ok(Instance::new(Does(|| unsafe { libc::_exit(7) }))),
+    ..BASE
+};
+static KILLED: Benchmark = Benchmark {
+    name: "faults/killed",
+    instance: |_, _| {
+        // SAFETY: kills the bench process, which is what is tested.
+        Ok(Instance::new(Does(|| unsafe {
+            libc::kill(libc::getpid(), libc::SIGKILL);
+        })))
+    },
+    ..BASE
+};
+
+static DEAR: Benchmark = Benchmark { name: "faults/dear", instance: |_, _| Ok(Instance::new(Dear)), ..BASE };
+static MISCOUNTS: Benchmark = Benchmark {
+    name: "faults/miscounts",
+    counts: Some("drops"),
+    instance: |_, _| Ok(Instance::new(Miscounts { batches: 0 })),
+    ..BASE
+};
+/// In every process it makes another number of operations.
+static FICKLE: Benchmark = Benchmark {
+    name: "faults/fickle",
+    instance: |_, _| Ok(Instance::new(Spin).with_ops(u64::from(std::process::id()))),
+    ..BASE
+};
+
+fn segfault() {
+    // SAFETY: raises the signal's default action in the bench process, which is what is tested.
+    unsafe {
+        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+        libc::raise(libc::SIGSEGV);
+    }
+}
+
+struct Spin;
+impl Runner for Spin {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        let span = clock
+            .time(|| (0..order.iterations * 100).for_each(|n| drop(std::hint::black_box(n).to_string())));
+        Ok(Batch {
+            work: span.ticks,
+            empty: 0,
+            undisturbed: true,
+            counted: None,
+            counters: Default::default(),
+        })
+    }
+}
+
+struct Does(fn());
+impl Runner for Does {
+    fn batch(&mut self, _: Clock, _: Order) -> Result<Batch, Refusal> {
+        (self.0)();
+        Ok(Batch { work: 0, empty: 0, undisturbed: true, counted: None, counters: Default::default() })
+    }
+}
+
+struct Breaks {
+    after: u32,
+}
+impl Runner for Breaks {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        self.after =
+            self.after.checked_sub(1).ok_or_else(|| Refusal::Fail("broke in a later round".to_owned()))?;
+        Spin.batch(clock, order)
+    }
+}
+
+/// A batch takes 100 ms, more than a share of a short run.
+struct Dear;
+impl Runner for Dear {
+    fn batch(&mut self, clock: Clock, _: Order) -> Result<Batch, Refusal> {
+        let span = clock.time(|| std::thread::sleep(Duration::from_millis(100)));
+        Ok(Batch {
+            work: span.ticks,
+            empty: 0,
+            undisturbed: true,
+            counted: None,
+            counters: Default::default(),
+        })
+    }
+}
+
+/// Counts one event an operation for a while, then one too many.
+struct Miscounts {
+    batches: u64,
+}
+impl Runner for Miscounts {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        self.batches += 1;
+        let counted = Some(order.iterations + self.batches / 40);
+        Ok(Batch { counted, ..Spin.batch(clock, order)? })
+    }
+}
+
+fn run(names: &[&str], budget: Duration) -> (Vec<Measurement>, Duration) {
+    let cases = SUITE.benchmarks.iter().filter(|benchmark| names.contains(&benchmark.name));
+    let cases = cases.map(|benchmark| (*benchmark, tollgate_model::Params::new())).collect();
+    let find = |name: &str| {
+        SUITE
+            .benchmarks
+            .iter()
+            .copied()
+            .find(|benchmark| benchmark.name == name)
+            .or_else(|| super::OWN_BENCHMARKS.iter().copied().find(|benchmark| benchmark.name == name))
+    };
+    let selection = Selection { groups: vec![Group { suite: &SUITE, cases }], find };
+    let began = Instant::now();
+    let findings = measure(&selection, &Plan::within(budget), &mut |_| {}).expect("a place that can measure");
+    (findings.measurements, began.elapsed())
+}
+
+fn outcome<'a>(measurements: &'a [Measurement], name: &str) -> &'a Outcome {
+    &measurements
+        .iter()
+        .find(|measurement| measurement.case.benchmark == name)
+        .expect("a row for every case")
+        .outcome
+}
+
+#[test]
+fn every_fault_ends_in_its_reason_and_the_sound_instance_in_its_estimate_within_the_budget() {
+    let names: Vec<&str> = SUITE.benchmarks.iter().map(|benchmark| benchmark.name).collect();
+    let budget = Duration::from_secs(4);
+    let (measurements, took) = run(&names, budget);
+    assert!(took < budget.mul_f64(1.1), "took {took:?}");
+    let reason = |name: &str| match outcome(&measurements, name) {
+        Outcome::Failed { error } => format!("failed: {error}"),
+        Outcome::Skipped { why } => format!("skipped: {why}"),
+        Outcome::Measured(measured) => format!("measured {} samples", measured.samples.len()),
+    };
+    assert!(reason("faults/sound").starts_with("measured"), "{}", reason("faults/sound"));
+    if let Outcome::Measured(sound) = outcome(&measurements, "faults/sound") {
+        // A round that another instance broke off is run again, not counted against the sound one.
+        assert_eq!(sound.discarded, 0);
+    }
+    assert!(reason("faults/hangs").starts_with("failed: no progress for"), "{}", reason("faults/hangs"));
+    assert!(reason("faults/faults").contains("SIGSEGV"), "{}", reason("faults/faults"));
+    assert_eq!(reason("faults/absent"), "skipped: it does not exist here");
+    assert_eq!(reason("faults/breaks-later"), "failed: broke in a later round");
+    assert_eq!(reason("faults/wrong"), "failed: returned nonsense");
+    assert_eq!(reason("faults/refuses"), "skipped: not in this place");
+    assert_eq!(reason("faults/exits"), "failed: its process ended with status 7");
+    assert!(reason("faults/killed").contains("SIGKILL"), "{}", reason("faults/killed"));
+    assert!(reason("faults/dear").starts_with("measured"), "{}", reason("faults/dear"));
+    assert!(reason("faults/fickle").contains("when it was tried"), "{}", reason("faults/fickle"));
+    let miscounted = reason("faults/miscounts");
+    assert!(miscounted.contains(" drops were counted in "), "{miscounted}");
+}
+
+#[test]
+fn a_block_that_takes_long_has_few_rounds_and_the_others_all() {
+    let (measurements, took) = run(&["faults/sound", "faults/dear"], Duration::from_secs(2));
+    assert!(took < Duration::from_millis(2200), "took {took:?}");
+    let measured = |name| match outcome(&measurements, name) {
+        Outcome::Measured(measured) => measured,
+        other => panic!("{name}: {other:?}"),
+    };
+    let (sound, dear) = (measured("faults/sound"), measured("faults/dear"));
+    assert!(!dear.samples.is_empty());
+    assert!(sound.samples.len() > 10 * dear.samples.len());
+    // Rounds that it was not due in are not rounds that were dropped, and processes stay side by side.
+    assert_eq!((sound.discarded, dear.discarded), (0, 0));
+    assert_eq!(sound.processes.len(), dear.processes.len());
+    for (of_sound, of_dear) in sound.processes.iter().zip(&dear.processes) {
+        assert_eq!(of_sound.rounds, of_dear.rounds);
+        assert!(of_dear.ran.as_ref().is_some_and(|ran| ran.len() < of_sound.rounds as usize));
+    }
+}
+
+#[test]
+fn samples_and_rounds_add_up() {
+    let (measurements, _) = run(&["faults/sound"], Duration::from_secs(1));
+    let Outcome::Measured(measured) = outcome(&measurements, "faults/sound") else { panic!("not measured") };
+    let kept: usize = measured.processes.iter().map(tollgate_model::ProcessRounds::kept).sum();
+    assert_eq!(kept, measured.samples.len());
+    assert!(measured.processes.len() >= 5, "{} processes", measured.processes.len());
+}

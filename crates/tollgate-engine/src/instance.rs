@@ -1,0 +1,267 @@
+//! Instances: a case made ready to run batches, in the thread or process that it needs.
+
+use std::any::Any;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::clock::Clock;
+use super::compat;
+use super::cpu;
+use super::runner::{Around, Batch, Order, Refusal, Runner};
+use super::timed::{Context, EMPTY_LONG, LongLoop, Timed, TimedLoop};
+
+/// A case, ready.
+pub struct Instance {
+    pub(super) runner: Box<dyn Runner>,
+    /// Operations in one iteration of the loop.
+    pub(super) ops_per_iteration: u64,
+    /// Iterations of a batch at the most.
+    pub(super) most_iterations: u64,
+    /// The experiment that it asks one question of, where others ask it as well.
+    pub(super) experiment: Option<String>,
+    /// What must be there for it and serves others as well, such as memory that was written.
+    pub(super) fixture: Option<String>,
+    /// What was found while it was made ready.
+    pub(super) notes: Vec<String>,
+    /// Of the time that it took to be made ready, what no later process of the run will need again.
+    pub(super) spent_once: Duration,
+}
+
+impl Instance {
+    /// An instance whose batches run at `runner`.
+    pub fn new(runner: impl Runner + 'static) -> Self {
+        let runner = Box::new(runner);
+        Self {
+            runner,
+            ops_per_iteration: 1,
+            most_iterations: u64::MAX,
+            experiment: None,
+            fixture: None,
+            notes: Vec::new(),
+            spent_once: Duration::ZERO,
+        }
+    }
+
+    /// An instance in a 32-bit process of its own, and how the 32-bit vDSO enters the kernel there.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] where the kernel does not run 32-bit programs, [`Refusal::Fail`] for a loop in
+    /// 64-bit code.
+    pub fn in_compat(
+        timed: Timed,
+        check: fn(u32) -> Result<(), String>,
+    ) -> Result<(Self, compat::Entry), Refusal> {
+        let Timed::Loop { code: TimedLoop::Compat(code), .. } = timed else {
+            return Err(Refusal::Fail("only a 32-bit loop can run in a 32-bit process".to_owned()));
+        };
+        let program = compat::Program::start(code(), check)?;
+        let entry = program.entry();
+        Ok((Self::new(program), entry))
+    }
+
+    /// One iteration makes so many operations.
+    pub fn with_ops(mut self, ops: u64) -> Self {
+        self.ops_per_iteration = ops.max(1);
+        self
+    }
+
+    /// A batch has at most so many iterations: there is no room for more.
+    pub fn with_most(mut self, iterations: u64) -> Self {
+        self.most_iterations = iterations.max(1);
+        self
+    }
+
+    /// What this instance needs serves all instances with the same `fixture`: where time is short they are in a process
+    /// together, or none of them is.
+    pub fn on_fixture(mut self, fixture: impl Into<String>) -> Self {
+        self.fixture = Some(fixture.into());
+        self
+    }
+
+    /// Of the time that it took to make it ready, so much went into what later processes of the run find there, such
+    /// as a file.
+    pub fn spent_once(mut self, time: Duration) -> Self {
+        self.spent_once = time;
+        self
+    }
+
+    /// What was found on the way and belongs beside the price.
+    pub fn with_notes<N: Into<String>>(mut self, notes: impl IntoIterator<Item = N>) -> Self {
+        self.notes.extend(notes.into_iter().map(Into::into));
+        self
+    }
+}
+
+impl Instance {
+    /// One batch, as a round runs it.
+    pub fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        self.runner.batch(clock, order)
+    }
+
+    /// Operations in one iteration, and iterations of a batch at the most.
+    pub fn limits(&self) -> (u64, u64) {
+        (self.ops_per_iteration, self.most_iterations)
+    }
+}
+
+/// A 64-bit loop with its context: runs in whatever thread it is given to.
+pub struct Loop {
+    code: LongLoop,
+    context: Box<Context>,
+    check: Check,
+    around: Option<Box<dyn Around>>,
+    /// What the context points into.
+    _owned: Option<Box<dyn Any + Send>>,
+}
+
+/// Looks at what the last crossing of a batch returned.
+pub type Check = Box<dyn Fn(u64) -> Result<(), String> + Send>;
+
+impl Loop {
+    /// `timed` with `words` in its context. `check` sees the result of every batch, so that an answer
+    /// that nobody gave is not taken for a price.
+    ///
+    /// # Errors
+    /// [`Refusal::Fail`] for what is no loop in 64-bit code, which cannot be called here.
+    ///
+    /// # Safety
+    /// The loop must be sound to run any number of times with these words: what they point to must
+    /// live in `owned`, or for as long as the process.
+    pub unsafe fn new(
+        timed: Timed,
+        words: [u64; 7],
+        owned: Option<Box<dyn Any + Send>>,
+        check: impl Fn(u64) -> Result<(), String> + Send + 'static,
+    ) -> Result<Self, Refusal> {
+        let (Timed::Loop { code: TimedLoop::Long(code), .. } | Timed::Together { code, .. }) = timed else {
+            return Err(Refusal::Fail("only a 64-bit loop can be called in a 64-bit process".to_owned()));
+        };
+        let context = Box::new(Context { words, result: 0 });
+        Ok(Self { code, context, check: Box::new(check), around: None, _owned: owned })
+    }
+
+    /// With something that happens around each batch.
+    pub fn with_around(mut self, around: impl Around + 'static) -> Self {
+        self.around = Some(Box::new(around));
+        self
+    }
+
+    /// What one crossing returns, untimed and unchecked.
+    pub fn try_once(&mut self) -> u64 {
+        // SAFETY: `Loop::new`'s contract.
+        unsafe { (self.code)(1, &mut *self.context) };
+        self.context.result
+    }
+
+    /// An instance in the bench's main thread.
+    pub fn here(self) -> Instance {
+        Instance::new(self)
+    }
+
+    /// An instance in a thread of its own, which `prepare` changes first: a filter or a flag that the kernel
+    /// keeps per thread touches no other instance.
+    ///
+    /// # Errors
+    /// What `prepare` says, or that no thread could be started.
+    pub fn in_thread(
+        self,
+        prepare: impl FnOnce() -> Result<(), Refusal> + Send + 'static,
+    ) -> Result<Instance, Refusal> {
+        let (orders, inbox) = mpsc::channel::<(Clock, Order)>();
+        let (outbox, batches) = mpsc::channel();
+        let (ready, prepared) = mpsc::channel();
+        let mut runner = self;
+        let body = move || {
+            let outcome = prepare();
+            let usable = outcome.is_ok();
+            if ready.send(outcome).is_err() || !usable {
+                return;
+            }
+            for (clock, order) in inbox {
+                if outbox.send(runner.batch(clock, order)).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new()
+            .spawn(body)
+            .map_err(|error| Refusal::of("no thread can be started", &error))?;
+        prepared
+            .recv()
+            .unwrap_or_else(|_| Err(Refusal::Fail("the instance's thread ended early".to_owned())))?;
+        Ok(Instance::new(InThread { orders, batches }))
+    }
+}
+
+impl Runner for Loop {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        // After a switch of threads the first crossings find cold caches and predictors.
+        let warm_up = (order.iterations / 16).max(1);
+        self.before(warm_up)?;
+        // SAFETY: `Loop::new`'s contract.
+        unsafe { (self.code)(warm_up, &mut *self.context) };
+        self.after()?;
+
+        let iterations = order.iterations + order.extra;
+        self.before(iterations)?;
+        let batch = self.time(clock, order.iterations, iterations);
+        let counted = self.after()?;
+        (self.check)(self.context.result).map_err(Refusal::Fail)?;
+        Ok(Batch { counted, ..batch })
+    }
+}
+
+impl Loop {
+    fn before(&mut self, iterations: u64) -> Result<(), Refusal> {
+        let context = &mut self.context;
+        self.around.as_mut().map_or(Ok(()), |around| around.before(context, iterations))
+    }
+
+    fn after(&mut self) -> Result<Option<u64>, Refusal> {
+        let context = &self.context;
+        self.around.as_mut().map_or(Ok(None), |around| around.after(context))
+    }
+
+    /// The loop between two empty ones.
+    fn time(&mut self, clock: Clock, empty_iterations: u64, iterations: u64) -> Batch {
+        let waits = self.around.as_ref().is_some_and(|around| around.waits());
+        // The empty loop has a context of its own: the work's result is looked at afterwards.
+        let mut contended = Context::default();
+        let context: *mut Context = &mut *self.context;
+        let code = self.code;
+        // SAFETY: the empty loop only writes its context's result.
+        let mut empty = || clock.time(|| unsafe { EMPTY_LONG(empty_iterations, &mut contended) });
+
+        let switches = cpu::switches();
+        let emptied = empty();
+        let attendance = waits.then(cpu::Attendance::begin);
+        // SAFETY: `Loop::new`'s contract; the context lives as long as the loop.
+        let worked = clock.time(|| unsafe { code(iterations, context) });
+        let attended = attendance.map(cpu::Attendance::was_whole);
+        let emptied_again = empty();
+        let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);
+        let unswitched = attended.unwrap_or_else(|| switches == cpu::switches());
+        Batch {
+            work: worked.ticks,
+            empty: emptied.ticks.min(emptied_again.ticks),
+            undisturbed: stayed && unswitched,
+            counted: None,
+            counters: Default::default(),
+        }
+    }
+}
+
+/// The handle of a loop that runs in another thread of this process.
+struct InThread {
+    orders: mpsc::Sender<(Clock, Order)>,
+    batches: mpsc::Receiver<Result<Batch, Refusal>>,
+}
+
+impl Runner for InThread {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        let gone = || Refusal::Fail("the instance's thread ended".to_owned());
+        self.orders.send((clock, order)).map_err(|_| gone())?;
+        self.batches.recv().map_err(|_| gone())?
+    }
+}

@@ -1,0 +1,252 @@
+//! A process of its own for some instances of a bench process: one that carries memory which the others must not
+//! carry, or that does to itself what cannot be undone.
+
+use std::cell::RefCell;
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::Clock;
+use super::ending::{Ending, signal_name};
+use super::experiment::Experiment;
+use super::limits;
+use super::runner::{Batch, Order, Refusal};
+use super::worker;
+
+/// The handle of such a process. The process goes when the last handle does, or with the bench process.
+#[derive(Clone)]
+pub struct Isolated(Rc<RefCell<Process>>);
+
+struct Process {
+    pid: libc::pid_t,
+    orders: PipeWriter,
+    answers: BufReader<PipeReader>,
+    /// Why it has ended, once that is known.
+    died: Option<Refusal>,
+}
+
+/// What it is told: one line of JSON.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    experiment: usize,
+    clock: Clock,
+    order: Order,
+}
+
+/// What it answers: one line of JSON, the first to say that it is ready.
+type Answer = Result<Vec<Batch>, Refusal>;
+
+impl Isolated {
+    /// Forks. In the child `prepare` makes experiments ready, which then are done as they are asked for.
+    ///
+    /// # Errors
+    /// What `prepare` says, or that no process could be had.
+    pub fn start(
+        prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
+    ) -> Result<Self, Refusal> {
+        let no_process = |error: io::Error| limits::refused("a process of its own for it", &error);
+        let (orders_out, orders) = io::pipe().map_err(no_process)?;
+        let (answers, answers_in) = io::pipe().map_err(no_process)?;
+        // SAFETY: getpid(2) has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        // SAFETY: the bench process has no other thread that holds a lock while this one forks, but for the C
+        // library's own, which it makes safe across fork.
+        let pid = unsafe { libc::fork() };
+        match pid {
+            -1 => Err(no_process(io::Error::last_os_error())),
+            0 => {
+                worker::die_with_parent(parent);
+                drop((orders, answers));
+                // A panic must not unwind into what belongs to the parent.
+                let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    serve(prepare, orders_out, answers_in)
+                }));
+                // SAFETY: ends the copy without running what belongs to the original.
+                unsafe { libc::_exit(i32::from(served.is_err())) }
+            }
+            pid => {
+                drop((orders_out, answers_in));
+                let mut process = Process { pid, orders, answers: BufReader::new(answers), died: None };
+                process.hear()?;
+                Ok(Self(Rc::new(RefCell::new(process))))
+            }
+        }
+    }
+
+    /// Whether it still answers, as far as anybody has noticed.
+    pub fn answers(&self) -> bool {
+        self.0.borrow().died.is_none()
+    }
+
+    /// The experiment number `which` of those that were made ready.
+    pub fn experiment(&self, which: usize) -> impl Experiment + use<> {
+        Remote { isolated: self.clone(), which }
+    }
+}
+
+/// The child's side, until nobody can ask any more.
+fn serve(
+    prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
+    orders: PipeReader,
+    mut answers: PipeWriter,
+) {
+    let mut answer = |answer: &Answer| {
+        let Ok(mut line) = serde_json::to_vec(answer) else { return false };
+        line.push(b'\n');
+        answers.write_all(&line).is_ok()
+    };
+    let mut experiments = match prepare() {
+        Ok(experiments) => experiments,
+        Err(refusal) => {
+            answer(&Err(refusal));
+            return;
+        }
+    };
+    if !answer(&Ok(Vec::new())) {
+        return;
+    }
+    for line in BufReader::new(orders).lines().map_while(Result::ok) {
+        let Ok(Request { experiment, clock, order }) = serde_json::from_str(&line) else { return };
+        let batches = match experiments.get_mut(experiment) {
+            Some(experiment) => experiment.run(clock, order),
+            None => Err(Refusal::Fail("no such experiment".to_owned())),
+        };
+        if !answer(&batches) {
+            return;
+        }
+    }
+}
+
+struct Remote {
+    isolated: Isolated,
+    which: usize,
+}
+
+impl Experiment for Remote {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+        let mut process = self.isolated.0.borrow_mut();
+        let mut line = serde_json::to_vec(&Request { experiment: self.which, clock, order })
+            .map_err(|error| Refusal::Fail(error.to_string()))?;
+        line.push(b'\n');
+        // Where nobody reads any more, hearing tells why.
+        let _ = process.orders.write_all(&line);
+        process.hear()
+    }
+}
+
+impl Process {
+    fn hear(&mut self) -> Answer {
+        let mut line = String::new();
+        match self.answers.read_line(&mut line) {
+            Ok(1..) => serde_json::from_str(&line).unwrap_or_else(|_| Err(self.died())),
+            _ => Err(self.died()),
+        }
+    }
+
+    /// Why it does not answer any more; the same to all who ask.
+    fn died(&mut self) -> Refusal {
+        let ending = self.end();
+        let why = self.died.get_or_insert_with(|| match ending {
+            Some(Ending::Killed(libc::SIGSYS)) => {
+                Refusal::Skip("its own process was killed by SIGSYS: a seccomp filter forbids it".to_owned())
+            }
+            Some(Ending::Killed(signal)) if signal != libc::SIGKILL => {
+                Refusal::Fail(format!("its own process was killed by {}", signal_name(signal)))
+            }
+            Some(Ending::Exited(code)) => Refusal::Fail(format!("its own process ended with status {code}")),
+            _ => Refusal::Fail("its own process ended early".to_owned()),
+        });
+        why.clone()
+    }
+
+    /// Ends it, if it has not ended. How it ended, to the first who asks.
+    fn end(&mut self) -> Option<Ending> {
+        if self.pid == 0 {
+            return None;
+        }
+        let mut status = 0;
+        // SAFETY: `pid` is our child and has not been waited for, so the number is still its own; one that has
+        // ended keeps the status that it ended with.
+        let waited = unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, &mut status, 0)
+        };
+        let ours = waited == self.pid;
+        self.pid = 0;
+        ours.then(|| Ending::from_wait_status(status))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct OwnNumber;
+
+    impl Experiment for OwnNumber {
+        fn run(&mut self, _: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+            match order.iterations {
+                1 => {
+                    let work = u64::from(std::process::id());
+                    Ok(vec![Batch {
+                        work,
+                        empty: 0,
+                        undisturbed: true,
+                        counted: Some(1),
+                        counters: Default::default(),
+                    }])
+                }
+                2 => Err(Refusal::Skip("not twice".to_owned())),
+                // SAFETY: ends this copy at once.
+                3 => unsafe { libc::_exit(3) },
+                // SAFETY: as a filter that does not allow a call; the default action ends this copy.
+                _ => Err(Refusal::Fail(unsafe { libc::raise(libc::SIGSYS) }.to_string())),
+            }
+        }
+    }
+
+    fn ask(isolated: &Isolated, iterations: u64) -> Answer {
+        isolated.experiment(0).run(Clock::Kernel, Order { iterations, extra: 0 })
+    }
+
+    #[test]
+    fn it_is_another_process_that_answers_refuses_and_may_die_alone() {
+        let isolated = Isolated::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let batches = ask(&isolated, 1).expect("answers");
+        assert_eq!(batches[0].work, u64::try_from(isolated.0.borrow().pid).expect("a number"));
+        assert_eq!(ask(&isolated, 2), Err(Refusal::Skip("not twice".to_owned())));
+        assert_eq!(ask(&isolated, 3), Err(Refusal::Fail("its own process ended with status 3".to_owned())));
+        assert!(matches!(ask(&isolated, 1), Err(Refusal::Fail(_))));
+    }
+
+    #[test]
+    fn one_that_a_filter_kills_cannot_have_it_here() {
+        let isolated = Isolated::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let Err(Refusal::Skip(why)) = ask(&isolated, 4) else { panic!("it is a place's limit") };
+        assert!(why.contains("SIGSYS"), "{why}");
+        assert_eq!(ask(&isolated, 1), Err(Refusal::Skip(why)));
+        assert!(!isolated.answers());
+    }
+
+    #[test]
+    fn what_cannot_be_made_ready_says_why() {
+        let refused = Isolated::start(|| Err(Refusal::Skip("no memory for it".to_owned())));
+        assert_eq!(refused.err(), Some(Refusal::Skip("no memory for it".to_owned())));
+    }
+
+    #[test]
+    fn it_goes_with_its_handle() {
+        let isolated = Isolated::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let pid = isolated.0.borrow().pid;
+        drop(isolated);
+        // SAFETY: signal 0 only asks whether there is such a process.
+        assert_eq!(unsafe { libc::kill(pid, 0) }, -1);
+    }
+}

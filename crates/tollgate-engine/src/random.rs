@@ -1,0 +1,58 @@
+//! Random order from a seed that is kept with the run.
+
+/// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled",
+/// ACM TOMS 42, 2016): short, and good enough to shuffle a few dozen instances.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// The same seed gives the same sequence.
+    pub fn new(seed: u64) -> Self {
+        // Splitmix's step, so that neighbouring seeds begin far apart; the state must not be 0.
+        let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Self((state ^ state >> 27).max(1))
+    }
+
+    /// A seed that nobody chose.
+    pub fn seed() -> u64 {
+        let mut bytes = [0; 8];
+        // SAFETY: `bytes` is valid for writing its own length.
+        let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
+        if got == 8 { u64::from_le_bytes(bytes) } else { super::clock::monotonic_raw() }
+    }
+
+    /// The next 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Puts `items` in a random order (Fisher and Yates; Durstenfeld, CACM 7, 1964).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = (self.next() % (last as u64 + 1)) as usize;
+            items.swap(last, other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_of_three_comes_up_about_as_often() {
+        let mut random = Random::new(1);
+        let mut counts = std::collections::HashMap::new();
+        for _ in 0..6000 {
+            let mut items = [0, 1, 2];
+            random.shuffle(&mut items);
+            *counts.entry(items).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|&count| (850..1150).contains(&count)), "{counts:?}");
+    }
+}

@@ -1,0 +1,188 @@
+//! The parent's side: starting a bench process, watching it, and making sure that it ends.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::ending::Ending;
+use super::group::Group;
+use super::interrupt;
+use super::shared::SharedResults;
+use super::worker::{self, Find, Task};
+
+/// How fresh a fresh process is.
+pub(super) enum Isolation {
+    /// The program starts anew: new addresses, new pages.
+    Exec(File),
+    /// A copy of this process, where the program cannot be started again or its memory not be handed on.
+    Fork,
+}
+
+impl Isolation {
+    /// The best that this place allows.
+    pub fn here() -> Self {
+        if !worker::serves() {
+            return Self::Fork;
+        }
+        // The link needs /proc; the path of the auxiliary vector does not, but may have gone stale.
+        // O_PATH, because a program that may be executed need not be readable.
+        let open = |path: &Path| File::options().read(true).custom_flags(libc::O_PATH).open(path);
+        let own = open(Path::new("/proc/self/exe")).or_else(|_| open(&path_executed()?));
+        own.map_or(Self::Fork, Self::Exec)
+    }
+
+    /// For a fact.
+    pub fn describe(&self) -> &'static str {
+        match self {
+            Self::Exec(_) => "exec",
+            Self::Fork => "fork",
+        }
+    }
+}
+
+fn path_executed() -> io::Result<PathBuf> {
+    // SAFETY: getauxval(3) has no preconditions.
+    let address = unsafe { libc::getauxval(libc::AT_EXECFN) };
+    if address == 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    // SAFETY: the kernel put a NUL-terminated path there, which lives as long as the process.
+    let path = unsafe { CStr::from_ptr(address as *const libc::c_char) };
+    Ok(Path::new(OsStr::from_bytes(path.to_bytes())).to_owned())
+}
+
+/// A bench process. Whatever happens, it and all that it started are gone when this is dropped.
+pub(super) struct Worker {
+    group: Group,
+    pub shared: SharedResults,
+}
+
+impl Worker {
+    /// Starts a process with a task.
+    ///
+    /// # Errors
+    /// When memory, processes or descriptors run out.
+    pub fn start(task: &Task, isolation: &Isolation, find: Find) -> io::Result<Self> {
+        let shared = SharedResults::new(task.instances())?;
+        shared.set_order(&serde_json::to_string(task)?)?;
+        let exec = match (isolation, shared.descriptor()) {
+            (Isolation::Exec(program), Some(descriptor)) => Some((program.as_raw_fd(), descriptor)),
+            _ => None,
+        };
+        // SAFETY: getpid(2) has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        let words =
+            [worker::NAME.to_owned(), shared.descriptor().unwrap_or(-1).to_string(), parent.to_string()];
+        let words: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
+        let mut arguments: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
+        arguments.push(std::ptr::null());
+
+        // SAFETY: the child calls only async-signal-safe functions until it has become another program;
+        // where it cannot, it is a copy of a process whose other threads, if any, hold no lock that the
+        // bench needs (the C library makes its own safe across fork).
+        let pid = unsafe { libc::fork() };
+        match pid {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                // A group of its own: the terminal's Ctrl-C reaches only the parent, who then ends us all.
+                // SAFETY: plain system calls on our own process, descriptors and arguments.
+                unsafe {
+                    libc::setpgid(0, 0);
+                    libc::dup2(2, 1);
+                }
+                if let Some((program, descriptor)) = exec {
+                    // SAFETY: as above; the strings and their array outlive the call.
+                    unsafe {
+                        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                        libc::fcntl(descriptor, libc::F_SETFD, 0);
+                        libc::syscall(
+                            libc::SYS_execveat,
+                            program,
+                            c"".as_ptr(),
+                            arguments.as_ptr(),
+                            environ,
+                            libc::AT_EMPTY_PATH,
+                        );
+                    }
+                }
+                worker::die_with_parent(parent);
+                let status = worker::serve(&shared, find);
+                // SAFETY: ends the copy without running what belongs to the original.
+                unsafe { libc::_exit(status) }
+            }
+            pid => Ok(Self { group: Group::of(pid), shared }),
+        }
+    }
+
+    /// Waits until the process ends, or ends it: when nothing happened for `stall`, at `deadline`, or
+    /// when the user asks. `tick` is called every now and then.
+    pub fn watch(
+        &mut self,
+        stall: Duration,
+        deadline: Instant,
+        mut tick: impl FnMut(&SharedResults),
+    ) -> Ending {
+        let mut beats = self.shared.beats();
+        let mut last_beat = Instant::now();
+        loop {
+            if let Some(ending) = self.group.reap() {
+                return ending;
+            }
+            let now = Instant::now();
+            let beats_now = self.shared.beats();
+            if beats_now != beats {
+                (beats, last_beat) = (beats_now, now);
+            }
+            let cut = if interrupt::requested().is_some() {
+                Some(Ending::Interrupted)
+            } else if now >= deadline {
+                Some(Ending::OutOfTime)
+            } else if now - last_beat >= stall {
+                Some(Ending::Stalled)
+            } else {
+                None
+            };
+            if let Some(ending) = cut {
+                self.group.kill();
+                return ending;
+            }
+            tick(&self.shared);
+            self.group.wait_a_little();
+        }
+    }
+}
+
+/// While it lives, what bench processes leave behind becomes this process's children: it is waited for here, and not
+/// by an init that may take its time. Nothing changes where the kernel does not have this.
+pub(super) struct Guardian {
+    before: libc::c_int,
+}
+
+impl Guardian {
+    /// From now on.
+    pub fn begin() -> Self {
+        let mut before = 0;
+        // SAFETY: `before` is valid for writing; the other call takes a number (prctl(2)).
+        unsafe {
+            libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &mut before);
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        }
+        Self { before }
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, self.before) };
+    }
+}
+
+unsafe extern "C" {
+    static environ: *const *const libc::c_char;
+}

@@ -1,0 +1,130 @@
+//! The difference below which nothing is called.
+
+use std::collections::HashMap;
+
+use super::index::Index;
+use super::rounds::Rounds;
+use crate::estimate::Level;
+use crate::measurement::{Measured, Unit};
+use crate::own::{CONTROL, RAW_LOOP};
+use crate::stats;
+
+/// No smaller difference is ever called, whatever the samples say.
+pub const LEAST_THRESHOLD: f64 = 0.01;
+
+/// No part of a floor is larger: at a factor of a million nothing is called anyway.
+const MOST: f64 = 1e6;
+
+/// How far 1 and `ratio` are apart as a relative difference: 0.25 for both 1.25 and 0.8. None where `ratio` is
+/// not above zero.
+fn distance(ratio: f64) -> Option<f64> {
+    (ratio > 0.0).then(|| (ratio.max(1.0 / ratio) - 1.0).min(MOST))
+}
+
+/// What the controls of a run differ by, `except` left out: a twin is not its own measure.
+pub(super) fn of_controls(index: &Index<'_>, except: Option<&Measured>) -> f64 {
+    let controls = index.measured().filter(|(case, _)| case.benchmark == CONTROL).map(|(_, control)| control);
+    let others = controls.filter(|control| !except.is_some_and(|except| std::ptr::eq(*control, except)));
+    let distances = others.filter_map(|control| {
+        let baseline = index.measured_case(control.baseline.as_ref()?)?;
+        distance(Rounds::new(control, baseline).ratio()?)
+    });
+    distances.fold(0.0, f64::max)
+}
+
+/// How far the price drifts over the length of a run, by the slope of its processes' medians in the order of
+/// time: another run of the same place would lie that far off by the drift alone.
+///
+/// The slope counts whether or not it is more than chance: a run whose processes scatter so much that they
+/// seem to climb by 4 % is no witness of a difference of 3 %. It counts half as much again because it is itself
+/// uncertain: with that, simulated drifts of 2 to 30 % a run stay below one false call in a hundred rows.
+/// Halves of the run would show a drift too, but two halves at two levels are no drift, see
+/// [`without_levels`], and 7 processes are too few for halves.
+pub(super) fn of_drift(logs_of_process_medians: &[f64]) -> f64 {
+    const CAUTION: f64 = 1.5;
+    let logs = without_levels(logs_of_process_medians);
+    distance((CAUTION * stats::slope(&logs) * logs.len() as f64).exp()).unwrap_or(MOST)
+}
+
+/// Logarithms that lie at two levels, each less the median of its level; others as they are. They lie at two
+/// levels if one gap among the sorted ones is wide, and much wider than every other.
+fn without_levels(logs: &[f64]) -> Vec<f64> {
+    const WIDE: f64 = 0.05;
+    const MUCH_WIDER: f64 = 3.0;
+    let sorted = stats::sorted(logs);
+    let mut gaps: Vec<(f64, usize)> = sorted.windows(2).map(|pair| pair[1] - pair[0]).zip(1..).collect();
+    gaps.sort_by(|one, another| another.0.total_cmp(&one.0));
+    let [(widest, at), (second, _), ..] = gaps[..] else { return logs.to_vec() };
+    let (lower, upper) = sorted.split_at(at);
+    match (stats::median(lower), stats::median(upper)) {
+        (Some(low), Some(high)) if widest > WIDE && widest > MUCH_WIDER * second => {
+            logs.iter().map(|&log| if log < upper[0] { log - low } else { log - high }).collect()
+        }
+        _ => logs.to_vec(),
+    }
+}
+
+/// By how much the processor itself went faster or slower in one run than in the other, group by group.
+pub(super) struct Pace {
+    by_group: HashMap<String, f64>,
+    /// What a turn of the first raw loop that both have took in each, in ns.
+    pub(super) turns: Option<(f64, f64)>,
+}
+
+impl Pace {
+    pub(super) fn between(base: &Index<'_>, other: &Index<'_>) -> Self {
+        let mut pace = Self { by_group: HashMap::new(), turns: None };
+        for (case, base) in base.measured().filter(|(case, _)| case.benchmark == RAW_LOOP) {
+            let Some(turns) = other.measured_case(case).and_then(|other| turns_of(base, other)) else {
+                continue;
+            };
+            let Some(difference) = difference(turns) else { continue };
+            pace.turns.get_or_insert(turns);
+            pace.by_group.entry(base.group.clone()).or_insert(difference);
+        }
+        pace
+    }
+
+    /// What the floor of a row rises by.
+    pub(super) fn of(&self, measured: &Measured) -> f64 {
+        if matches!(measured.unit, Unit::Bytes | Unit::Instructions) {
+            return 0.0;
+        }
+        let elsewhere = || self.turns.and_then(difference).unwrap_or(0.0);
+        self.by_group.get(&measured.group).copied().unwrap_or_else(elsewhere)
+    }
+}
+
+fn turns_of(base: &Measured, other: &Measured) -> Option<(f64, f64)> {
+    let in_time = base.unit == Unit::Nanoseconds && other.unit == Unit::Nanoseconds;
+    let turns = (Level::of(base)?.median, Level::of(other)?.median);
+    (in_time && turns.0 > 0.0 && turns.1 > 0.0).then_some(turns)
+}
+
+fn difference((base, other): (f64, f64)) -> Option<f64> {
+    distance(other / base)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_no_drift_and_a_climb_is() {
+        let jump = [164.0, 165.0, 164.0, 163.0, 215.0, 214.0, 216.0, 215.0_f64].map(f64::ln);
+        assert!(of_drift(&jump) < 0.03);
+        let climb: Vec<f64> = (0..10).map(|i| f64::from(i) * 0.01).collect();
+        assert!((of_drift(&climb) - 0.15_f64.exp_m1()).abs() < 1e-9);
+        let fall: Vec<f64> = climb.iter().rev().copied().collect();
+        assert!((of_drift(&fall) - of_drift(&climb)).abs() < 1e-9);
+        assert_eq!((of_drift(&[]), of_drift(&[1.0])), (0.0, 0.0));
+    }
+
+    #[test]
+    fn distances_are_the_same_both_ways() {
+        assert_eq!(distance(1.25), Some(0.25));
+        assert_eq!(distance(0.8), Some(0.25));
+        assert_eq!((distance(0.0), distance(-1.0), distance(f64::NAN)), (None, None, None));
+        assert_eq!(distance(1e300), Some(MOST));
+    }
+}

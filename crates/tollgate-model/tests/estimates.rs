@@ -1,0 +1,268 @@
+//! Estimates and comparisons of small runs whose answers are known.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use support::{Random, measured, run_of};
+use tollgate_model::compare::{Verdict, compare, paired, paired_rows};
+use tollgate_model::estimate::{Estimate, Reading, reading, resolution};
+use tollgate_model::own::{CONTROL, EMPTY_LOOP, RAW_LOOP};
+use tollgate_model::stats::Interval;
+use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
+
+/// Processes of 40 samples about these medians.
+fn about(medians: &[f64]) -> Vec<Vec<f64>> {
+    let spread = |median: &f64| (0..40).map(|i| median * (1.0 + 0.001 * f64::from(i - 20))).collect();
+    medians.iter().map(spread).collect()
+}
+
+fn run_with(cases: &[(&str, Measured)]) -> Run {
+    let outcome = |(benchmark, measured): &(&str, Measured)| {
+        (Case::plain(*benchmark), Outcome::Measured(Box::new(measured.clone())))
+    };
+    run_of(cases.iter().map(outcome).collect())
+}
+
+fn steady(estimate: f64) -> Measured {
+    measured(
+        "entry",
+        &about(&[0.998, 1.002, 1.0, 0.999, 1.001, 1.003, 0.997].map(|factor| estimate * factor)),
+    )
+}
+
+/// Seven processes whose blocks of 200 operations seem to cost up to 100 ns.
+fn empty_loop() -> Measured {
+    let samples: Vec<f64> = (0..41).map(|i| f64::from(i - 20) / 40.0).collect();
+    measured("entry", &vec![samples; 7])
+}
+
+#[test]
+fn with_many_processes_the_interval_is_that_of_their_medians() {
+    let estimate =
+        Estimate::of(&measured("entry", &about(&[100.0, 130.0, 110.0, 120.0, 105.0, 125.0, 115.0]))).unwrap();
+    assert_eq!(estimate.process_medians.len(), 7);
+    assert!((estimate.median - 115.0).abs() < 0.1);
+    assert!((estimate.interval.low - 100.0).abs() < 0.1 && (estimate.interval.high - 130.0).abs() < 0.1);
+    assert!((estimate.spread - 30.0 / 115.0).abs() < 1e-3);
+    assert!((estimate.relative_half_width() - 15.0 / 115.0).abs() < 1e-3);
+    assert!(
+        estimate.min < 98.1
+            && estimate.max > 132.0
+            && estimate.p90 <= estimate.p99
+            && estimate.samples == 280
+    );
+}
+
+#[test]
+fn with_few_processes_the_interval_holds_their_medians() {
+    let estimate = Estimate::of(&measured("entry", &about(&[100.0, 100.0, 150.0]))).unwrap();
+    assert!(estimate.median < 102.0 && estimate.interval.high > 149.0 && estimate.interval.low <= 100.0);
+    let estimate = Estimate::of(&measured("entry", &[vec![3.0, 1.0, 2.0]])).unwrap();
+    assert_eq!(
+        (estimate.median, estimate.interval, estimate.spread),
+        (2.0, Interval { low: 1.0, high: 3.0 }, 0.0)
+    );
+}
+
+#[test]
+fn two_levels_are_shown_as_two() {
+    let estimate =
+        Estimate::of(&measured("entry", &about(&[164.0, 215.0, 164.0, 164.0, 215.0, 164.0, 164.0]))).unwrap();
+    let [lower, upper] = estimate.modes[..] else { panic!("{:?}", estimate.modes) };
+    assert!((lower.at - 164.0).abs() < 1.0 && (upper.at - 215.0).abs() < 1.0);
+    assert!((upper.share - 2.0 / 7.0).abs() < 0.01);
+    assert_eq!(Estimate::of(&steady(164.0)).unwrap().modes.len(), 1);
+}
+
+#[test]
+fn dropped_rounds_are_a_share_of_all() {
+    let mut some = steady(100.0);
+    some.processes[0].rounds += 20;
+    some.processes[0].discarded = (40..60).collect();
+    some.discarded = 20;
+    assert_eq!(Estimate::of(&some).unwrap().discarded_share, 20.0 / 300.0);
+}
+
+#[test]
+fn a_estimate_at_the_resolution_is_below_something() {
+    let null = empty_loop();
+    let mut case = steady(0.3);
+    // 95 % of the null's blocks are within 0.475 ns * 200 operations, or nearly.
+    assert!((resolution(&null, &case) - 0.475).abs() < 0.03);
+    case.ops_per_sample = 20;
+    assert!((resolution(&null, &case) - 4.75).abs() < 0.3);
+    case.unit = Unit::Cycles; // At 2 GHz twice as many as nanoseconds.
+    assert!((resolution(&null, &case) - 9.5).abs() < 0.6);
+    case.unit = Unit::Bytes;
+    assert_eq!(resolution(&null, &case), 0.0);
+
+    let run = run_with(&[(EMPTY_LOOP, null), ("entry/a", steady(0.3)), ("entry/b", steady(100.0))]);
+    let Some(Reading::Below(bound)) = reading(&steady(0.3), &run) else { panic!("a price") };
+    assert!((bound - 0.475).abs() < 0.03);
+    assert!(matches!(reading(&steady(100.0), &run), Some(Reading::Estimate(_))));
+    let elsewhere = Measured { group: "traps".into(), ..steady(0.3) };
+    assert!(matches!(reading(&elsewhere, &run), Some(Reading::Estimate(_))));
+}
+
+#[test]
+fn two_runs_get_the_verdicts_that_they_should() {
+    let base =
+        run_with(&[("entry/a", steady(100.0)), ("entry/b", steady(100.0)), ("entry/c", steady(100.0))]);
+    let other =
+        run_with(&[("entry/a", steady(150.0)), ("entry/b", steady(60.0)), ("entry/c", steady(100.1))]);
+    let rows = compare(&base, &other).rows;
+    assert_eq!(
+        rows.iter().map(|row| row.verdict).collect::<Vec<_>>(),
+        [Verdict::Slower, Verdict::Faster, Verdict::Same]
+    );
+    assert!((rows[0].ratio - 1.5).abs() < 0.01 && rows[0].threshold < 0.02);
+    assert!((rows[0].base.unwrap() - 100.0).abs() < 0.2 && (rows[0].other.unwrap() - 150.0).abs() < 0.2);
+    assert_eq!(format!("{}|{:12}|", rows[0].verdict, Verdict::Inconclusive), "slower|cannot tell |");
+    assert_eq!(serde_json::to_string(&Verdict::Inconclusive).unwrap(), "\"cannot tell\"");
+}
+
+fn only_row(base: &[(&str, Measured)], other: &[(&str, Measured)]) -> tollgate_model::compare::Row {
+    let mut rows = compare(&run_with(base), &run_with(other)).rows;
+    assert_eq!(rows.len(), 1);
+    rows.remove(0)
+}
+
+#[test]
+fn what_cannot_be_told_says_why() {
+    let case = |measured| [("entry/a", measured)];
+    let why = |base: Measured, other: Measured| {
+        let row = only_row(&case(base), &case(other));
+        assert_eq!(row.verdict, Verdict::Inconclusive);
+        row.why.unwrap()
+    };
+    let three = || measured("entry", &about(&[300.0, 301.0, 302.0]));
+    assert_eq!(why(three(), three()), "too few processes: 3 in the base and 3 in the other");
+    assert_eq!(why(steady(-1.0), steady(1.0)), "a process found a price that is not above zero");
+    assert!(why(steady(1.0), Measured { unit: Unit::Cycles, ..steady(1.0) }).contains("cycles"));
+    assert!(
+        why(steady(1.0), Measured { provenance: Provenance::QemuTcg, ..steady(1.0) }).contains("executed")
+    );
+    assert!(why(steady(1e-300), steady(1e300)).contains("too large or too small"));
+    let mut visiting = about(&[164.0; 7]);
+    visiting[2][..30].fill(215.0);
+    visiting[2][30..].fill(164.0);
+    visiting[2].extend([164.0; 30]);
+    let mixed = measured("entry", &visiting);
+    let at_upper = measured("entry", &about(&[215.0, 216.0, 214.0, 215.0, 215.5, 214.5, 215.0]));
+    assert!(why(mixed, at_upper).contains("level"));
+}
+
+#[test]
+fn below_the_resolution_nothing_is_said_of_ratios() {
+    let small = |estimate| [(EMPTY_LOOP, empty_loop()), ("entry/a", steady(estimate))];
+    let row = only_row(&small(0.1), &small(50.0));
+    assert_eq!((row.verdict, row.base, row.ratio, row.interval), (Verdict::Inconclusive, None, 1.0, None));
+    assert!(
+        row.other.is_some() && row.why.unwrap().starts_with("below the resolution in the base: under 0.4")
+    );
+    let row = only_row(&small(0.1), &small(0.1));
+    assert!(
+        row.verdict == Verdict::Inconclusive && row.why.unwrap().starts_with("below the resolution in both")
+    );
+}
+
+#[test]
+fn the_floor_rises_with_the_pace_and_with_the_twins() {
+    let case = |estimate, raw| [(RAW_LOOP, steady(raw)), ("entry/a", steady(estimate))];
+    let row = only_row(&case(100.0, 1.0), &case(110.0, 1.2));
+    assert!((row.threshold - 0.21).abs() < 0.015 && row.verdict == Verdict::Inconclusive, "{row:?}");
+    let row = only_row(&case(100.0, 1.0), &case(110.0, 1.0));
+    assert_eq!(row.verdict, Verdict::Slower);
+
+    let control = Measured { baseline: Some(Case::plain("entry/syscall")), ..steady(120.0) };
+    let base = run_with(&[("entry/syscall", steady(100.0)), (CONTROL, control)]);
+    let other = run_with(&[("entry/syscall", steady(110.0))]);
+    let row = &compare(&base, &other).rows[0];
+    assert!((row.threshold - 0.2).abs() < 0.01 && row.verdict == Verdict::Inconclusive);
+}
+
+#[test]
+fn what_one_side_lacks_is_listed_with_the_reason() {
+    let base = run_with(&[
+        ("entry/a", steady(1.0)),
+        ("entry/b", steady(1.0)),
+        ("entry/c", steady(1.0)),
+        (CONTROL, steady(1.0)),
+    ]);
+    let other = run_of(vec![
+        (Case::plain("entry/b"), Outcome::Skipped { why: "no 32-bit entry".into() }),
+        (Case::plain("entry/c"), Outcome::Failed { error: "hung".into() }),
+        (Case::plain("entry/d"), Outcome::Measured(Box::new(steady(1.0)))),
+    ]);
+    let found = compare(&base, &other);
+    assert!(found.rows.is_empty());
+    let reasons: Vec<_> = found.only_base.iter().map(|(case, why)| format!("{case}: {why}")).collect();
+    assert_eq!(
+        reasons,
+        ["entry/a: not measured", "entry/b: skipped: no 32-bit entry", "entry/c: failed: hung"]
+    );
+    assert_eq!(found.only_other, [(Case::plain("entry/d"), "not measured".to_owned())]);
+}
+
+#[test]
+fn rounds_are_joined_by_their_numbers() {
+    let baseline = Some(Case::plain("entry/syscall"));
+    let base: Vec<f64> = (0..60).map(|i| 100.0 + f64::from(i * 37 % 60)).collect();
+    let dearer: Vec<f64> = base.iter().map(|sample| sample * 1.5).collect();
+    let (mut syscall, mut case) = (measured("entry", &[base]), measured("entry", &[dearer]));
+    for (measured, round) in [(&mut syscall, 3_usize), (&mut case, 40)] {
+        measured.samples.remove(round);
+        measured.processes[0].discarded = vec![round as u32];
+        measured.discarded = 1;
+    }
+    case.baseline = baseline;
+    let run = run_with(&[("entry/syscall", syscall), ("entry/case", case.clone())]);
+    let found = paired(&run, &case, 1).unwrap();
+    assert_eq!((found.ratio, found.verdict), (1.5, Verdict::Slower));
+    assert_eq!(found.ratio_interval, Some(Interval { low: 1.5, high: 1.5 }));
+    assert!(found.adds_interval.unwrap().contains(found.adds) && (found.adds - 64.75).abs() < 1.0);
+    assert_eq!(paired_rows(&run).len(), 1);
+
+    let elsewhere = Measured { group: "traps".into(), ..case.clone() };
+    assert_eq!(paired(&run, &elsewhere, 1), None);
+    assert_eq!(paired(&run, &Measured { baseline: Some(Case::plain("entry/none")), ..case }, 1), None);
+}
+
+#[test]
+fn a_case_that_is_due_in_few_rounds_is_joined_in_those() {
+    let every: Vec<f64> = (0..128).map(|i| 100.0 + f64::from(i * 37 % 128)).collect();
+    let syscall = measured("entry", &[every.clone(), every.clone()]);
+    let mut case = measured("entry", &[(0..32).map(|i| every[i * 4] * 1.5).collect(), vec![]]);
+    case.processes[0].rounds = 128;
+    case.processes[0].ran = Some((0..32).map(|i| i * 4).collect());
+    // In the second process it had no turn at all.
+    case.processes[1].rounds = 128;
+    case.processes[1].ran = Some(vec![]);
+    case.baseline = Some(Case::plain("entry/syscall"));
+    let run = run_with(&[("entry/syscall", syscall), ("entry/case", case.clone())]);
+    let found = paired(&run, &case, 1).unwrap();
+    assert_eq!((found.ratio, found.verdict), (1.5, Verdict::Slower));
+    let estimate = Estimate::of(&case).unwrap();
+    assert_eq!((estimate.samples, estimate.process_medians.len(), estimate.discarded_share), (32, 1, 0.0));
+}
+
+#[test]
+fn near_nothing_a_ratio_is_not_made_up() {
+    let mut random = Random(8);
+    let mut noise = |centre: f64| -> Vec<f64> { (0..200).map(|_| centre + random.normal()).collect() };
+    let baseline = |measured| Measured { baseline: Some(Case::plain("entry/nothing")), ..measured };
+    let nothing = measured("entry", &[noise(0.0)]);
+    let case = baseline(measured("entry", &[noise(50.0)]));
+    let run = run_with(&[("entry/nothing", nothing), ("entry/case", case.clone())]);
+    let found = paired(&run, &case, 1).unwrap();
+    assert_eq!((found.verdict, found.ratio_interval), (Verdict::Inconclusive, None));
+    assert!(found.why.unwrap().contains("not above zero in"));
+    assert!(found.adds_interval.unwrap().contains(50.0), "the difference is known all the same");
+
+    // The other way round the ratio is near 0 and the verdict is sure, although many samples are below zero.
+    let cheap = baseline(measured("entry", &[noise(0.0)]));
+    let run =
+        run_with(&[("entry/nothing", measured("entry", &[noise(50.0)])), ("entry/case", cheap.clone())]);
+    assert_eq!(paired(&run, &cheap, 1).unwrap().verdict, Verdict::Faster);
+}

@@ -1,0 +1,199 @@
+//! What the timed loops contain is asserted, not hoped: every registered case's loop is disassembled
+//! and must hold the instruction that the benchmark names, as often as it says, and beside it nothing but what
+//! makes it ready.
+
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+use crate::{Benchmark, SUITES};
+use tollgate_engine::benchmark::Extent;
+use tollgate_engine::{OWN_BENCHMARKS, Timed, TimedLoop};
+
+/// Instructions that make a crossing ready or take its result.
+const PREPARATION: [Mnemonic; 8] = [
+    Mnemonic::Mov,
+    Mnemonic::Lea,
+    Mnemonic::Xor,
+    Mnemonic::Add,
+    Mnemonic::Or,
+    Mnemonic::Pushfq,
+    Mnemonic::Popfq,
+    Mnemonic::Nop,
+];
+
+/// Every registered case that has a loop, by name: the loop, the instruction, and how often.
+fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {
+    let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control));
+    let cases = benchmarks.flat_map(|benchmark| {
+        benchmark.cases_in(Extent::Thorough).into_iter().map(move |params| (benchmark, params))
+    });
+    cases
+        .filter_map(|(benchmark, params)| match (benchmark.timed)(&params) {
+            Timed::Loop { code, instruction, times } => {
+                Some((benchmark.case(params).to_string(), code, instruction, times))
+            }
+            Timed::Together { .. } => None,
+            Timed::Whole(interface) => {
+                assert!(!interface.is_empty(), "{}", benchmark.name);
+                None
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn every_timed_loop_holds_the_instruction_that_its_benchmark_names_and_nothing_else_that_matters() {
+    let loops = loops();
+    assert!(loops.len() > 10, "only {} loops", loops.len());
+    for (case, code, named, times) in loops {
+        let body = loop_body(&case, code);
+        let is_named = |instruction: &&Instruction| mnemonic(instruction) == named;
+        assert!(times > 0, "{case}");
+        assert_eq!(body.iter().filter(is_named).count(), times, "{case}: {}", listing(&body));
+        for other in body.iter().filter(|instruction| !is_named(instruction)) {
+            assert!(PREPARATION.contains(&other.mnemonic()), "{case}: {}", listing(&body));
+            assert_eq!(other.flow_control(), FlowControl::Next, "{case}: {}", listing(&body));
+        }
+    }
+}
+
+/// What loops that go round within themselves consist of beside that.
+const WITHIN: [Mnemonic; 18] = [
+    Mnemonic::And,
+    Mnemonic::Cmovb,
+    Mnemonic::Cmp,
+    Mnemonic::Cmpxchg,
+    Mnemonic::Dec,
+    Mnemonic::Inc,
+    Mnemonic::Je,
+    Mnemonic::Jne,
+    Mnemonic::Jg,
+    Mnemonic::Jmp,
+    Mnemonic::Pause,
+    Mnemonic::Pop,
+    Mnemonic::Push,
+    Mnemonic::Shr,
+    Mnemonic::Syscall,
+    Mnemonic::Sub,
+    Mnemonic::Test,
+    Mnemonic::Xchg,
+];
+
+#[test]
+fn loops_that_wait_hold_what_they_name_and_no_other_store_that_matters() {
+    let mut seen = 0;
+    for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied()) {
+        for params in benchmark.cases_in(Extent::Thorough) {
+            let Timed::Together { code, instruction: named, times } = (benchmark.timed)(&params) else {
+                continue;
+            };
+            let case = benchmark.case(params).to_string();
+            let body = loop_body(&case, TimedLoop::Long(code));
+            // Of moves those to memory that is not the loop's own.
+            let is_measured = |instruction: &&Instruction| {
+                let stores = instruction.op0_kind() == OpKind::Memory && !is_own(instruction);
+                mnemonic(instruction) == named && (named != "mov" || stores)
+            };
+            let measured = body.iter().filter(is_measured).count();
+            assert_eq!(measured, times, "{case}: {}", listing(&body));
+            for other in &body {
+                let known = PREPARATION.contains(&other.mnemonic()) || WITHIN.contains(&other.mnemonic());
+                assert!(known || mnemonic(other) == named, "{case}: {}", listing(&body));
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 0 || tollgate_engine::cpu::allowed_in_all().len() < 2, "no such loop");
+}
+
+/// Whether it writes to the loop's own context.
+fn is_own(instruction: &Instruction) -> bool {
+    instruction.memory_base() == Register::R13
+}
+
+#[test]
+fn the_empty_loops_are_empty() {
+    for benchmark in OWN_BENCHMARKS {
+        let body = body_of(benchmark);
+        assert!(body.is_empty(), "{}: {}", benchmark.name, listing(&body));
+    }
+}
+
+#[test]
+fn interrupts_are_by_the_vector_of_system_calls() {
+    for name in ["entry/int80", "entry/int80-getpid", "entry/compat-int80"] {
+        let benchmark = crate::find(name).expect("registered");
+        let body = body_of(benchmark);
+        let vectors: Vec<u8> =
+            body.iter().filter(|i| i.code() == Code::Int_imm8).map(Instruction::immediate8).collect();
+        assert_eq!(vectors, [0x80], "{name}");
+    }
+}
+
+#[test]
+fn both_sides_of_a_comparison_of_gates_run_the_same_code() {
+    for benchmark in crate::entry::SUITE.benchmarks {
+        let Some(base) = benchmark.baseline.and_then(crate::find) else { continue };
+        assert_eq!(listing(&body_of(benchmark)), listing(&body_of(base)), "{}", benchmark.name);
+    }
+}
+
+/// The loop of a benchmark whose cases all have the same.
+fn body_of(benchmark: &Benchmark) -> Vec<Instruction> {
+    match (benchmark.timed)(&(benchmark.cases)()[0]) {
+        Timed::Loop { code, .. } => loop_body(benchmark.name, code),
+        Timed::Together { .. } => panic!("{} is no straight loop", benchmark.name),
+        Timed::Whole(interface) => panic!("{} is no loop but {interface}", benchmark.name),
+    }
+}
+
+/// What lies between a loop's first instruction and its counter.
+fn loop_body(name: &str, timed: TimedLoop) -> Vec<Instruction> {
+    let code = decode(timed);
+    let back = code
+        .iter()
+        .rposition(|instruction| {
+            instruction.is_jcc_short_or_near() && instruction.near_branch_target() < instruction.ip()
+        })
+        .unwrap_or_else(|| panic!("{name}: no loop in {}", listing(&code)));
+    let first = code.iter().position(|instruction| instruction.ip() == code[back].near_branch_target());
+    let first = first.unwrap_or_else(|| panic!("{name}: jumps into an instruction"));
+    assert_eq!(code[back].mnemonic(), Mnemonic::Jne, "{name}");
+    assert_eq!(code[back - 1].mnemonic(), Mnemonic::Dec, "{name}");
+    code[first..back - 1].to_vec()
+}
+
+/// The instructions from the entry to the first return.
+fn decode(timed: TimedLoop) -> Vec<Instruction> {
+    let (bitness, bytes): (u32, &[u8]) = match timed {
+        TimedLoop::Compat(code) => (32, code()),
+        TimedLoop::Long(entry) => {
+            let start = entry as *const u8;
+            // A naked function is what was written: all of ours return within 512 bytes, and the
+            // program's code goes on for longer than that.
+            // SAFETY: the bytes lie in this program's own code.
+            (64, unsafe { std::slice::from_raw_parts(start, 512) })
+        }
+    };
+    let address = bytes.as_ptr() as u64;
+    // Instructions that are invalid on purpose are to be named, not passed over.
+    let options = DecoderOptions::NO_INVALID_CHECK;
+    let decoder = Decoder::with_ip(bitness, bytes, if bitness == 32 { 0 } else { address }, options);
+    let mut code = Vec::new();
+    for instruction in decoder {
+        assert!(!instruction.is_invalid(), "undecodable after {}", listing(&code));
+        code.push(instruction);
+        if instruction.flow_control() == FlowControl::Return {
+            return code;
+        }
+    }
+    panic!("no return in {}", listing(&code))
+}
+
+fn mnemonic(instruction: &Instruction) -> String {
+    let lock = if instruction.has_lock_prefix() { "lock " } else { "" };
+    format!("{lock}{:?}", instruction.mnemonic()).to_lowercase()
+}
+
+fn listing(code: &[Instruction]) -> String {
+    code.iter().map(|instruction| format!("{instruction}")).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,26 @@
+//! The ground: a call and its return, which cross nothing.
+
+use tollgate_model::Boundary::{Call, StoreForwarding};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::results;
+
+timed_loop! {
+    /// Calls a `ret`.
+    call_and_return: "call 3f"; after "3:", "ret"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/call",
+    operation: "One near call and its return within this program: the ground under every crossing.",
+    crosses: &[Call, StoreForwarding],
+    timed: |_| Timed::once("call", TimedLoop::Long(call_and_return)),
+    // SAFETY: the loop needs nothing from its context.
+    instance: |benchmark, params| {
+        Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?.here())
+    },
+    ..PLAIN
+};

@@ -1,0 +1,29 @@
+//! The 32-bit program's fast way in: whatever its vDSO holds.
+
+use tollgate_model::Boundary::{CompatEntry, CompatFastEntry, KernelCode, KernelEntry, SystemCall};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::compat_loop;
+use tollgate_engine::{Entry, Instance, Refusal, Timed, TimedLoop};
+
+use super::results;
+
+compat_loop! {
+    /// Number -1 through `__kernel_vsyscall`.
+    refused_vsyscall = "tollgate_compat_fast": "mov eax, -1", "call esi"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/compat-fast",
+    operation: "One refused call from a 32-bit program through its vDSO, by the instruction found there.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, CompatFastEntry],
+    timed: |_| Timed::once("call", TimedLoop::Compat(refused_vsyscall)),
+    instance: |benchmark, params| {
+        let (instance, entry) = Instance::in_compat((benchmark.timed)(params), results::refused_32)?;
+        match entry {
+            Entry::Unknown => Err(Refusal::Skip("32-bit programs have no vDSO here (AT_SYSINFO)".to_owned())),
+            entry => Ok(instance.with_notes([format!("enters by {}", entry.name())])),
+        }
+    },
+    ..PLAIN
+};

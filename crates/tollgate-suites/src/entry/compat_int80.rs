@@ -1,0 +1,25 @@
+//! The interrupt gate from a real 32-bit program.
+
+use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::compat_loop;
+use tollgate_engine::{Instance, Timed, TimedLoop};
+
+use super::results;
+
+compat_loop! {
+    /// Number -1 by INT 80h.
+    refused_interrupt = "tollgate_compat_int80": "mov eax, -1", "int 0x80"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/compat-int80",
+    operation: "One INT 80h with number -1, which the kernel refuses, from a 32-bit program.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
+    timed: |_| Timed::once("int", TimedLoop::Compat(refused_interrupt)),
+    instance: |benchmark, params| {
+        Instance::in_compat((benchmark.timed)(params), results::refused_32).map(|(instance, _)| instance)
+    },
+    ..PLAIN
+};

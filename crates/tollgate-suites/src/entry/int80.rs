@@ -1,0 +1,39 @@
+//! The interrupt gate.
+
+use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::results;
+
+timed_loop! {
+    /// Number -1 in the 32-bit table.
+    refused_interrupt: "mov eax, -1", "int 0x80"
+}
+
+/// What a fault at `int 0x80` says: without IA-32 emulation the gate is not there, or not for user mode.
+pub(super) fn absence(signal: i32) -> Option<&'static str> {
+    match signal {
+        libc::SIGSEGV => Some("int 0x80 faults: this kernel has no IA-32 emulation"),
+        libc::SIGSYS => Some("int 0x80 is killed by a seccomp filter (SIGSYS)"),
+        _ => None,
+    }
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/int80",
+    operation: "One INT 80h with number -1, which the kernel refuses with ENOSYS, from 64-bit code.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
+    timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
+    instance: |benchmark, params| {
+        // SAFETY: the loop needs nothing from its context.
+        let mut timed =
+            unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::refused_by_interrupt) }?;
+        let note = results::note_on_refusal(timed.try_once());
+        Ok(timed.here().with_notes(note))
+    },
+    absence,
+    ..PLAIN
+};

@@ -1,0 +1,35 @@
+//! The interrupt gate, for a call that does something.
+
+use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
+
+use super::{int80, results};
+
+timed_loop! {
+    /// Number 20 in the 32-bit table, which INT 80h uses also from 64-bit code.
+    getpid: "mov eax, 20", "int 0x80"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/int80-getpid",
+    operation: "One getpid by INT 80h (number 20 in the 32-bit table), from 64-bit code.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
+    timed: |_| Timed::once("int", TimedLoop::Long(getpid)),
+    instance: |benchmark, params| {
+        // SAFETY: the loop needs nothing from its context.
+        let mut trial = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?;
+        // Some sandboxes let the gate through and know no call behind it.
+        match trial.try_once() as i32 {
+            refused if refused == -libc::ENOSYS => Err(Refusal::Skip(
+                "int 0x80 is answered, but every 32-bit call is refused (ENOSYS)".to_owned(),
+            )),
+            // SAFETY: as above.
+            _ => Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::own_pid) }?.here()),
+        }
+    },
+    absence: int80::absence,
+    ..PLAIN
+};

@@ -1,0 +1,45 @@
+//! Many operations through one crossing.
+
+use tollgate_model::Boundary::{IoUring, KernelCode, KernelEntry, SystemCall};
+
+use crate::uring::{Ring, refused};
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each, number};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+timed_loop! {
+    /// Submits a batch of no-operations that lie ready in the ring, waits for all of them, and takes
+    /// their completions off. Word 0: the ring's descriptor; 1: the batch; 2: submission tail; 3:
+    /// completion head; 4: completion tail (all three addresses).
+    ///
+    /// On x86 a plain store is a release and a plain load an acquire, as the ring's protocol asks.
+    submit_and_reap:
+        "mov rcx, [r13 + 16]", "mov eax, [rcx]", "add eax, [r13 + 8]", "mov [rcx], eax",
+        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, rsi", "mov r10d, 1", "xor r8d, r8d", "xor r9d, r9d",
+        "mov eax, 426",
+        "syscall",
+        "mov rcx, [r13 + 32]", "mov edx, [rcx]", "mov rcx, [r13 + 24]", "mov [rcx], edx"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/io-uring-nop",
+    operation: "One io_uring no-operation, submitted and awaited in batches of this size by one SYSCALL each.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
+    timed: |_| Timed::once("syscall", TimedLoop::Long(submit_and_reap)),
+    cases: || each("batch", &[1, 8, 64]),
+    instance: |benchmark, params| {
+        let batch = number(params, "batch");
+        let ring = Ring::new(batch as u32).map_err(|error| refused(&error))?;
+        let words = ring.words(batch);
+        let submitted = move |result: u64| match result as i64 {
+            count if count == batch as i64 => Ok(()),
+            other => Err(format!("io_uring_enter returned {other} instead of {batch}")),
+        };
+        // SAFETY: the addresses lie in mappings that the instance owns; entries 0 to batch - 1 are
+        // no-operations for good, and the kernel only reads them.
+        Ok(unsafe { Loop::new((benchmark.timed)(params), words, Some(Box::new(ring)), submitted) }?
+            .here()
+            .with_ops(batch))
+    },
+    ..PLAIN
+};

@@ -1,0 +1,51 @@
+//! What it costs to enter the kernel, by every way there is, and what lies around: the call that
+//! enters nothing, the vDSO that avoids entering, the exit to a hypervisor.
+
+use tollgate_engine::benchmark::{Means, Suite};
+
+mod call;
+mod compat_fast;
+mod compat_int80;
+mod int80;
+mod int80_getpid;
+mod io_uring_nop;
+mod rdtsc;
+mod results;
+mod seccomp;
+mod speculation;
+mod syscall;
+mod syscall_clock;
+mod syscall_getpid;
+mod user_dispatch;
+mod vdso;
+mod vdso_clock;
+mod vdso_getcpu;
+mod vm_exit;
+
+/// The gates.
+pub(crate) static SUITE: Suite = Suite {
+    name: "entry",
+    about: "Entering the kernel by every way there is, and avoiding to.",
+    benchmarks: &[
+        &call::BENCHMARK,
+        &rdtsc::BENCHMARK,
+        &vdso_clock::BENCHMARK,
+        &vdso_getcpu::BENCHMARK,
+        &syscall::BENCHMARK,
+        &syscall_getpid::BENCHMARK,
+        &syscall_clock::BENCHMARK,
+        &seccomp::BENCHMARK,
+        &user_dispatch::BENCHMARK,
+        &speculation::BENCHMARK,
+        &io_uring_nop::BENCHMARK,
+        &int80::BENCHMARK,
+        &int80_getpid::BENCHMARK,
+        &compat_int80::BENCHMARK,
+        &compat_fast::BENCHMARK,
+        &vm_exit::BENCHMARK,
+        #[cfg(feature = "test-hooks")]
+        &syscall::EQUAL,
+    ],
+    control: Some(&syscall::CONTROL),
+    means: Means::Rounds,
+};

@@ -1,0 +1,27 @@
+//! The time stamp counter, unfenced.
+
+use tollgate_model::Boundary::{TimeStampCounter, VmExit};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::results;
+
+timed_loop! {
+    /// Reads the counter and throws it away.
+    read_counter: "rdtsc"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/rdtsc",
+    operation: "One RDTSC, unfenced; a hypervisor may trap it.",
+    crosses: &[TimeStampCounter, VmExit],
+    timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
+    // SAFETY: the loop needs nothing from its context.
+    instance: |benchmark, params| {
+        Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?.here())
+    },
+    absence: |signal| (signal == libc::SIGSEGV).then_some("RDTSC is forbidden to this process (CR4.TSD)"),
+    ..PLAIN
+};

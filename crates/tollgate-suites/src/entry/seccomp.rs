@@ -1,0 +1,53 @@
+//! The plain call under a seccomp filter that allows everything.
+
+use tollgate_model::Boundary::{KernelCode, KernelEntry, SeccompFilter, StoreForwarding, SystemCall};
+
+use tollgate_engine::Refusal;
+use tollgate_engine::benchmark::{Benchmark, each, never_absent, number};
+
+use super::results::last_error;
+use super::syscall;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/seccomp",
+    operation: "The same refused SYSCALL in a thread whose seccomp filter runs so many instructions and allows it.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, StoreForwarding],
+    baseline: Some("entry/syscall"),
+    cases: || each("instructions", &[1, 32, 256]),
+    instance: |_, params| {
+        let instructions = number(params, "instructions") as usize;
+        syscall::refused_loop()?.in_thread(move || install(instructions))
+    },
+    absence: never_absent,
+    ..syscall::BENCHMARK
+};
+
+/// Puts an allowing filter of so many instructions on this thread, for as long as the thread lives.
+///
+/// Linux remembers for which numbers a filter always says yes and then does not run it
+/// (kernel/seccomp.c, seccomp_cache_prepare): number -1 is in no such memory, and a load of an argument
+/// keeps the filter from being understood in advance.
+fn install(instructions: usize) -> Result<(), Refusal> {
+    const LOAD_ARGUMENT: libc::sock_filter =
+        libc::sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: 16 };
+    const ALLOW: libc::sock_filter = libc::sock_filter {
+        code: (libc::BPF_RET | libc::BPF_K) as u16,
+        jt: 0,
+        jf: 0,
+        k: libc::SECCOMP_RET_ALLOW,
+    };
+    let mut filter = vec![LOAD_ARGUMENT; instructions.saturating_sub(1)];
+    filter.push(ALLOW);
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: PR_SET_NO_NEW_PRIVS takes plain numbers; `program` points to `len` instructions, which the
+    // kernel copies.
+    let installed = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &program) == 0
+    };
+    if installed {
+        Ok(())
+    } else {
+        Err(Refusal::Skip(format!("a seccomp filter is refused: {}", last_error())))
+    }
+}

@@ -1,0 +1,37 @@
+//! The plain call in a thread that may not speculate past stores.
+
+use tollgate_model::Boundary::{KernelCode, KernelEntry, StoreForwarding, SystemCall};
+
+use tollgate_engine::Refusal;
+use tollgate_engine::benchmark::{Benchmark, never_absent, one_case};
+
+use super::results::last_error;
+use super::syscall;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/speculation",
+    operation: "The same refused SYSCALL in a thread with speculative store bypass disabled by prctl.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, StoreForwarding],
+    baseline: Some("entry/syscall"),
+    cases: one_case,
+    instance: |_, _| syscall::refused_loop()?.in_thread(disable_store_bypass),
+    absence: never_absent,
+    ..syscall::BENCHMARK
+};
+
+fn disable_store_bypass() -> Result<(), Refusal> {
+    // SAFETY: plain numbers (PR_SET_SPECULATION_CTRL, prctl(2)).
+    let outcome = unsafe {
+        libc::prctl(libc::PR_SET_SPECULATION_CTRL, libc::PR_SPEC_STORE_BYPASS, libc::PR_SPEC_DISABLE, 0, 0)
+    };
+    if outcome == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(Refusal::Skip(match error.raw_os_error() {
+        Some(libc::ENXIO) => {
+            "store bypass cannot be set per thread here: see the fact mitigation.spec_store_bypass".to_owned()
+        }
+        _ => format!("disabling store bypass is refused: {}", last_error()),
+    }))
+}

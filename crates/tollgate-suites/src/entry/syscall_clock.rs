@@ -1,0 +1,27 @@
+//! The clock by entering the kernel: what the vDSO saves.
+
+use tollgate_model::Boundary::{ClockSource, KernelCode, KernelEntry, SystemCall, UserCopy};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::results;
+
+timed_loop! {
+    /// Number 228; word 1: the clock; words 2 and 3: where the time goes.
+    clock_gettime: "mov rdi, [r13 + 8]", "lea rsi, [r13 + 16]", "mov eax, 228", "syscall"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/syscall-clock",
+    operation: "One clock_gettime(CLOCK_MONOTONIC) by SYSCALL: what a vDSO that must fall back costs.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, ClockSource, UserCopy],
+    timed: |_| Timed::once("syscall", TimedLoop::Long(clock_gettime)),
+    instance: |benchmark, params| {
+        let words = [0, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
+        // SAFETY: the call writes 16 bytes to words 2 and 3.
+        Ok(unsafe { Loop::new((benchmark.timed)(params), words, None, results::zero) }?.here())
+    },
+    ..PLAIN
+};

@@ -1,0 +1,26 @@
+//! The cheapest call that does something.
+
+use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::results;
+
+timed_loop! {
+    /// Number 39 in the 64-bit table.
+    getpid: "mov eax, 39", "syscall"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/syscall-getpid",
+    operation: "One getpid by SYSCALL (number 39 in the 64-bit table), past any C library's cache.",
+    crosses: &[KernelEntry, SystemCall, KernelCode],
+    timed: |_| Timed::once("syscall", TimedLoop::Long(getpid)),
+    instance: |benchmark, params| {
+        // SAFETY: the loop needs nothing from its context.
+        Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::own_pid) }?.here())
+    },
+    ..PLAIN
+};

@@ -1,0 +1,37 @@
+//! The plain call in a thread whose system calls may be handed to user space, but are not.
+
+use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
+
+use tollgate_engine::Refusal;
+use tollgate_engine::benchmark::{Benchmark, never_absent, one_case};
+
+use super::results::last_error;
+use super::syscall;
+
+// include/uapi/linux/prctl.h
+const PR_SET_SYSCALL_USER_DISPATCH: libc::c_int = 59;
+const PR_SYS_DISPATCH_ON: libc::c_ulong = 1;
+
+/// SYSCALL_DISPATCH_FILTER_ALLOW: the kernel reads this byte at every entry and lets the call through.
+static SELECTOR: u8 = 0;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/user-dispatch",
+    operation: "The same refused SYSCALL in a thread with system call user dispatch on and its selector at allow.",
+    crosses: &[KernelEntry, SystemCall, KernelCode],
+    baseline: Some("entry/syscall"),
+    cases: one_case,
+    instance: |_, _| syscall::refused_loop()?.in_thread(switch_on),
+    absence: never_absent,
+    ..syscall::BENCHMARK
+};
+
+fn switch_on() -> Result<(), Refusal> {
+    // SAFETY: no address range is exempt; the selector is a static, so it outlives the thread.
+    let outcome =
+        unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &raw const SELECTOR) };
+    match outcome {
+        0 => Ok(()),
+        _ => Err(Refusal::Skip(format!("system call user dispatch is refused: {}", last_error()))),
+    }
+}

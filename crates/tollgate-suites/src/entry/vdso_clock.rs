@@ -1,0 +1,28 @@
+//! The clock without entering the kernel, where the vDSO can.
+
+use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::{results, vdso};
+
+timed_loop! {
+    /// Word 0: the function; word 1: the clock; words 2 and 3: where the time goes.
+    clock_gettime: "mov rdi, [r13 + 8]", "lea rsi, [r13 + 16]", "call [r13]"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/vdso-clock",
+    operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only if it must.",
+    crosses: &[VdsoClock, ClockSource, TimeStampCounter],
+    timed: |_| Timed::once("call", TimedLoop::Long(clock_gettime)),
+    instance: |benchmark, params| {
+        let function = vdso::find(&[c"__vdso_clock_gettime", c"clock_gettime"])?;
+        let words = [function, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
+        // SAFETY: the vDSO stays mapped; the function writes 16 bytes to words 2 and 3.
+        Ok(unsafe { Loop::new((benchmark.timed)(params), words, None, results::zero) }?.here())
+    },
+    ..PLAIN
+};

@@ -1,0 +1,27 @@
+//! The processor's number without entering the kernel.
+
+use tollgate_model::Boundary::VdsoGetcpu;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::{results, vdso};
+
+timed_loop! {
+    /// Word 0: the function; word 1: where the processor's number goes.
+    getcpu: "lea rdi, [r13 + 8]", "xor esi, esi", "xor edx, edx", "call [r13]"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/vdso-getcpu",
+    operation: "One getcpu through the vDSO, which reads it from a segment limit or IA32_TSC_AUX.",
+    crosses: &[VdsoGetcpu],
+    timed: |_| Timed::once("call", TimedLoop::Long(getcpu)),
+    instance: |benchmark, params| {
+        let words = [vdso::find(&[c"__vdso_getcpu", c"getcpu"])?, 0, 0, 0, 0, 0, 0];
+        // SAFETY: the vDSO stays mapped; the function writes 4 bytes to word 1.
+        Ok(unsafe { Loop::new((benchmark.timed)(params), words, None, results::zero) }?.here())
+    },
+    ..PLAIN
+};

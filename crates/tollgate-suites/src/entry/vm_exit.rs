@@ -1,0 +1,49 @@
+//! The exit to a hypervisor.
+
+use std::arch::x86_64::__cpuid;
+
+use tollgate_model::Boundary::VmExit;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Refusal, Timed, TimedLoop, clock::Clock};
+
+use super::results;
+
+timed_loop! {
+    /// Leaf 0, which no hypervisor need think about.
+    cpuid: "xor eax, eax", "xor ecx, ecx", "cpuid"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/vm-exit",
+    operation: "One CPUID of leaf 0, which leaves a virtual machine for its hypervisor and comes back.",
+    crosses: &[VmExit],
+    timed: |_| Timed::once("cpuid", TimedLoop::Long(cpuid)),
+    instance: |benchmark, params| {
+        if !says_hypervisor() && !takes_longer_than_an_instruction() {
+            return Err(Refusal::Skip(
+                "no hypervisor: CPUID.1:ECX[31] is clear and cpuid takes no longer than an instruction"
+                    .to_owned(),
+            ));
+        }
+        // SAFETY: the loop needs nothing from its context.
+        Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?.here())
+    },
+    absence: |signal| {
+        (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)")
+    },
+    ..PLAIN
+};
+
+/// CPUID.1:ECX\[31\], which no processor sets and every honest hypervisor does.
+fn says_hypervisor() -> bool {
+    __cpuid(1).ecx & 1 << 31 != 0
+}
+
+/// On hardware cpuid takes 30 to 100 ns; an exit takes several hundred at the least.
+fn takes_longer_than_an_instruction() -> bool {
+    const EXIT: u64 = 400;
+    let shortest = (0..32).map(|_| Clock::Kernel.time(|| _ = std::hint::black_box(__cpuid(0))).ticks).min();
+    shortest.is_some_and(|nanoseconds| nanoseconds > EXIT)
+}

@@ -1,0 +1,171 @@
+//! Alignment of direct I/O: what a file declares, and what it accepts.
+
+use std::fmt;
+use std::mem;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use tollgate_engine::Refusal;
+
+use super::aligned::{Aligned, exactly_aligned};
+use super::refusal::checked;
+
+/// Trials end here: what this does not fit nothing fits.
+const MOST: usize = 4096;
+
+/// What statx(2) declares with STATX_DIOALIGN, since Linux 6.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Declared {
+    /// Bytes for addresses, and for offsets and lengths.
+    Bytes {
+        /// `stx_dio_mem_align`.
+        memory: u32,
+        /// `stx_dio_offset_align`.
+        offset: u32,
+    },
+    /// That there is no direct I/O on this file: both are 0.
+    None,
+    /// It does not say.
+    Nothing,
+}
+
+impl Declared {
+    /// Of an open file.
+    pub fn of(file: &OwnedFd) -> Self {
+        // SAFETY: an all-zero statx is valid.
+        let mut known: libc::statx = unsafe { mem::zeroed() };
+        // Not statx(3): the standard library refers to it weakly, so that a static program may be linked without it.
+        // SAFETY: an open descriptor, an empty path, and a structure of 256 bytes that is valid for writing.
+        let outcome = unsafe {
+            libc::syscall(
+                libc::SYS_statx,
+                file.as_raw_fd(),
+                c"".as_ptr(),
+                libc::AT_EMPTY_PATH,
+                libc::STATX_DIOALIGN,
+                &mut known,
+            )
+        };
+        if outcome != 0 || known.stx_mask & libc::STATX_DIOALIGN == 0 {
+            return Self::Nothing;
+        }
+        match (known.stx_dio_mem_align, known.stx_dio_offset_align) {
+            (0, _) | (_, 0) => Self::None,
+            (memory, offset) => Self::Bytes { memory, offset },
+        }
+    }
+}
+
+impl fmt::Display for Declared {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes { memory, offset } => {
+                write!(out, "statx(2) declares {memory} for memory, {offset} for offsets")
+            }
+            Self::None => out.write_str("statx(2) declares that there is no direct I/O"),
+            Self::Nothing => out.write_str("statx(2) declares nothing"),
+        }
+    }
+}
+
+/// The smallest powers of two that reads of this file went well with, each found with the others at 4096.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Accepted {
+    /// Of the buffer's address.
+    pub memory: Option<usize>,
+    /// Of the offset in the file.
+    pub offset: Option<usize>,
+    /// Of the length.
+    pub length: Option<usize>,
+}
+
+impl Accepted {
+    /// Found by trying on a file of at least 8 KiB that was opened with O_DIRECT.
+    ///
+    /// # Errors
+    /// [`Refusal::Fail`] where there is no memory.
+    pub fn of(file: &OwnedFd) -> Result<Self, Refusal> {
+        let mut buffer = Aligned::new(2 * MOST, 2 * MOST)?;
+        let mut memory = None;
+        for alignment in powers() {
+            if reads(file, exactly_aligned(&mut buffer, alignment, MOST)?, 0) {
+                memory = Some(alignment);
+                break;
+            }
+        }
+        let bytes = buffer.bytes_mut();
+        let offset = powers().find(|&alignment| reads(file, &mut bytes[..MOST], alignment));
+        let length = powers().find(|&alignment| reads(file, &mut bytes[..alignment], 0));
+        Ok(Self { memory, offset, length })
+    }
+}
+
+fn powers() -> impl Iterator<Item = usize> {
+    (0..=MOST.trailing_zeros()).map(|power| 1 << power)
+}
+
+fn reads(file: &OwnedFd, bytes: &mut [u8], offset: usize) -> bool {
+    // SAFETY: the buffer is valid for writing its own length.
+    let got = checked(unsafe {
+        libc::pread(file.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), offset as libc::off_t)
+    } as i64);
+    got.is_ok_and(|got| got == bytes.len())
+}
+
+impl fmt::Display for Accepted {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = |alignment: Option<usize>| match alignment {
+            Some(bytes) => bytes.to_string(),
+            None => format!("not even {MOST}"),
+        };
+        write!(
+            out,
+            "tried: {} for memory, {} for offsets, {} for lengths",
+            named(self.memory),
+            named(self.offset),
+            named(self.length)
+        )
+    }
+}
+
+/// Both, as a note beside a price.
+///
+/// # Errors
+/// As [`Accepted::of`].
+pub(super) fn note(file: &OwnedFd) -> Result<String, Refusal> {
+    Ok(format!("alignment in bytes: {}; {}", Declared::of(file), Accepted::of(file)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::data;
+    use super::super::place::tests::Own;
+    use super::*;
+
+    #[test]
+    fn what_is_declared_is_accepted_and_what_is_accepted_once_is_accepted_again() {
+        let own = Own::with_limits(8 << 20);
+        let (made, _) = data::uncached(&own.place).expect("a file");
+        let direct = match own.place.open(c"uncached", libc::O_RDONLY | libc::O_DIRECT) {
+            Ok(direct) => direct,
+            Err(error) => return eprintln!("skipped: no direct I/O in the directory for tests: {error}"),
+        };
+        let accepted = Accepted::of(&direct).expect("memory");
+        assert_eq!(accepted, Accepted::of(&direct).expect("memory"));
+        if let Declared::Bytes { memory, offset } = Declared::of(&made.file) {
+            assert!(accepted.memory.is_some_and(|least| least <= memory as usize), "{accepted}");
+            assert!(accepted.offset.is_some_and(|least| least <= offset as usize), "{accepted}");
+            assert!(accepted.length.is_some_and(|least| least <= offset as usize), "{accepted}");
+        }
+        // Without O_DIRECT anything goes.
+        let any = Accepted { memory: Some(1), offset: Some(1), length: Some(1) };
+        assert_eq!(Accepted::of(&made.file), Ok(any));
+    }
+
+    #[test]
+    fn both_are_told_in_bytes() {
+        let declared = Declared::Bytes { memory: 4, offset: 512 };
+        assert_eq!(declared.to_string(), "statx(2) declares 4 for memory, 512 for offsets");
+        let accepted = Accepted { memory: Some(4), offset: Some(512), length: None };
+        assert_eq!(accepted.to_string(), "tried: 4 for memory, 512 for offsets, not even 4096 for lengths");
+    }
+}

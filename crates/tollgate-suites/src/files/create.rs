@@ -1,0 +1,23 @@
+//! A file is made.
+
+use tollgate_model::Boundary::{
+    FileSystem, KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall,
+};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+
+use super::names::Create;
+use super::place::Place;
+use super::refusal::absence;
+use super::single::instance;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "files/create",
+    operation: "One openat that makes an empty file (O_CREAT, O_EXCL); without the close and the unlink.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, KernelAllocation],
+    timed: |_| Timed::Whole("openat(2)"),
+    instance: |_, _| Ok(instance(Create::new(&Place::here()?)?)),
+    absence,
+    ..PLAIN
+};

@@ -1,0 +1,21 @@
+//! A file is opened.
+
+use tollgate_model::Boundary::{KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+
+use super::names::There;
+use super::place::Place;
+use super::refusal::absence;
+use super::single::instance;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "files/open",
+    operation: "One openat of a file by its name in an open directory, for reading; without the close.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, KernelAllocation],
+    timed: |_| Timed::Whole("openat(2)"),
+    instance: |_, _| Ok(instance(There::opened(&Place::here()?)?)),
+    absence,
+    ..PLAIN
+};

@@ -1,0 +1,224 @@
+//! Reads whose state is certified: from memory, or from storage.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+
+use tollgate_model::Boundary::{
+    BlockRead, IdleExit, KernelCode, KernelEntry, PageCache, ReadAhead, SystemCall, UserCopy,
+};
+use tollgate_model::Params;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::{Instance, Refusal, Timed, cpu};
+
+use super::aligned::Aligned;
+use super::certificate::{Certificate, PAGE, Trial, advise, drop_pages};
+use super::data::{self, Contents, Offsets};
+use super::place::Place;
+use super::refusal::{absence, checked, refused, whole};
+use super::single::{Operation, Verdict, instance};
+use super::{block, data::Made};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "files/read",
+    operation: "One pread of a block of a file: of pages that are in memory, or of pages that were dropped from it.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, ReadAhead, BlockRead, IdleExit],
+    crossed_in: |params, boundary| match boundary {
+        KernelEntry | SystemCall => word(params, "state") == "cached",
+        ReadAhead | BlockRead | IdleExit => word(params, "state") == "uncached",
+        _ => true,
+    },
+    timed: |_| Timed::Whole("pread(2)"),
+    counts: Some("reads whose state was certified"),
+    cases: || {
+        let states = ["cached", "uncached"].into_iter();
+        let blocks = |state: &'static str| {
+            ["4k", "128k", "1m"].map(|block| params(&[("state", state.into()), ("block", block.into())]))
+        };
+        states.flat_map(blocks).collect()
+    },
+    bytes: |params| Some(block::bytes(params) as u64),
+    instance: |_, params| read(&Place::here()?, params),
+    absence,
+    ..PLAIN
+};
+
+fn read(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
+    let cached = word(params, "state") == "cached";
+    // What can be certified is found on the file that is dropped: the other one stays in memory.
+    let (discarded, dropped_contents) = data::uncached(place)?;
+    let trial = Trial::of(&discarded.file, place.kind())?;
+    let (Made { file, length, took }, contents) = if cached {
+        let (made, contents) = data::cached(place)?;
+        (Made { took: made.took + discarded.took, ..made }, contents)
+    } else {
+        trial.must_drop(place.kind())?;
+        advise(&discarded.file, libc::POSIX_FADV_RANDOM)?;
+        (discarded, dropped_contents)
+    };
+    let certificate =
+        Certificate::by(trial.witness, &file, length).map_err(|error| refused("mmap(2)", &error))?;
+    let bytes = block::bytes(params);
+    let mut read = Read {
+        certificate,
+        file,
+        contents,
+        offsets: Offsets::new(length, bytes as u64),
+        buffer: Aligned::new(bytes, PAGE as usize)?,
+        offset: 0,
+        certified: false,
+        state: if cached { State::Cached } else { State::Uncached { counted: false } },
+    };
+    let storage = read.try_once()?;
+    let witness = trial.witness.name();
+    let mut notes = match read.state {
+        State::Cached => {
+            vec![format!("{witness} certified before each read that all its pages were in memory")]
+        }
+        State::Uncached { .. } => vec![
+            format!("{witness} certified before each read that none of its pages was in memory"),
+            "not read ahead (POSIX_FADV_RANDOM); a device or a host may have it in a cache of its own"
+                .to_owned(),
+        ],
+    };
+    notes.push(storage);
+    if !cached {
+        notes.extend(place.kind().note());
+    }
+    Ok(instance(read).spent_once(took).with_notes(notes))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Cached,
+    Uncached {
+        /// The kernel counts what a thread reads from storage: it must have been so much each time.
+        counted: bool,
+    },
+}
+
+struct Read {
+    /// Of `file`.
+    certificate: Certificate,
+    file: OwnedFd,
+    contents: Contents,
+    offsets: Offsets,
+    buffer: Aligned,
+    /// Of the next read.
+    offset: u64,
+    certified: bool,
+    state: State,
+}
+
+impl Read {
+    /// What the kernel has counted while one block was read, untimed: for a note, and for each read from then on.
+    fn try_once(&mut self) -> Result<String, Refusal> {
+        self.before()?;
+        let bytes = self.buffer.bytes().len() as u64;
+        if !self.certified {
+            return Err(Refusal::Skip(match self.state {
+                State::Cached => "what was just read does not stay in memory".to_owned(),
+                State::Uncached { .. } => "what was just dropped does not stay out of memory".to_owned(),
+            }));
+        }
+        let (before, told) = (cpu::Toll::of_thread(), read_bytes());
+        let outcome = self.call();
+        let from_storage = cpu::Toll::of_thread().read_from_storage - before.read_from_storage;
+        let told = read_bytes().zip(told).map(|(after, before)| after.saturating_sub(before));
+        whole("pread(2)", outcome, bytes as usize)?;
+        let source = if told.is_some() { "/proc/self/io" } else { "getrusage(2)" };
+        let seen = told.unwrap_or(from_storage);
+        match &mut self.state {
+            State::Uncached { counted } if seen >= bytes => *counted = from_storage >= bytes,
+            State::Cached | State::Uncached { .. } => {}
+        }
+        Ok(format!("{source} counted {seen} bytes from storage for one read of {bytes}"))
+    }
+}
+
+/// `read_bytes` of this thread's process (proc(5)).
+fn read_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/io").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.trim().parse().ok()
+}
+
+impl Operation for Read {
+    fn warms_up(&self) -> bool {
+        self.state == State::Cached
+    }
+
+    fn before(&mut self) -> Result<(), Refusal> {
+        /// A page that somebody holds for a moment cannot be dropped, and one may be taken by who is short of memory.
+        const TRIES: usize = 3;
+        let length = self.buffer.bytes().len();
+        self.offset = self.offsets.any();
+        for _ in 0..TRIES {
+            if self.state == State::Cached {
+                // What the buffer holds must have come from the timed read.
+                let read = self.call();
+                whole("pread(2)", read, length)?;
+                self.buffer.bytes_mut().fill(0);
+            } else {
+                drop_pages(&self.file)?;
+            }
+            let resident = self.certificate.resident(self.offset, length as u64);
+            let resident = resident.map_err(|error| refused("to certify", &error))?;
+            let wanted = if self.state == State::Cached { length as u64 / PAGE } else { 0 };
+            self.certified = resident == wanted;
+            if self.certified {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn call(&mut self) -> io::Result<usize> {
+        let (descriptor, offset) = (self.file.as_raw_fd(), self.offset as libc::off_t);
+        let buffer = self.buffer.bytes_mut();
+        // SAFETY: the buffer is valid for writing its own length.
+        checked(unsafe { libc::pread(descriptor, buffer.as_mut_ptr().cast(), buffer.len(), offset) } as i64)
+    }
+
+    fn after(&mut self, outcome: io::Result<usize>, from_storage: u64) -> Result<Verdict, Refusal> {
+        let length = self.buffer.bytes().len();
+        whole("pread(2)", outcome, length)?;
+        if !self.contents.begin(self.buffer.bytes(), self.offset) {
+            return Err(Refusal::Fail("what was read is not what the file holds".to_owned()));
+        }
+        // Taken from memory, or put there, between the certificate and the read.
+        let kept = match self.state {
+            State::Cached => from_storage == 0,
+            State::Uncached { counted } => !counted || from_storage >= length as u64,
+        };
+        Ok(Verdict { counted: Some(u64::from(self.certified)), kept })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::tests::Own;
+    use super::*;
+    use tollgate_engine::Order;
+    use tollgate_engine::clock::Clock;
+
+    #[test]
+    fn every_read_is_certified() {
+        let own = Own::with_limits(8 << 20);
+        for case in (BENCHMARK.cases)() {
+            let mut instance = match read(&own.place, &case) {
+                Ok(instance) => instance,
+                Err(why) => {
+                    eprintln!("skipped: {case:?}: {why:?}");
+                    continue;
+                }
+            };
+            for _ in 0..3 {
+                let block =
+                    instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a block");
+                assert_eq!(block.counted, Some(1), "{case:?}");
+            }
+        }
+    }
+}

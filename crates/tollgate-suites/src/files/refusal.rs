@@ -1,0 +1,122 @@
+//! What an error of a file's call says of the place, in plain sentences.
+
+use std::io;
+
+use tollgate_engine::Refusal;
+use tollgate_model::text::plainly;
+
+/// The reason why `what`, such as `write(2)`, cannot be priced: its error by name and what it means for files.
+/// An error that says nothing of the place is a failure.
+pub(crate) fn refused(what: &str, error: &io::Error) -> Refusal {
+    let sentence = match meaning(error) {
+        Some(meaning) => format!("{what} is refused: {meaning}: {}", named(error)),
+        None => format!("{what} is refused: {}", plainly(error)),
+    };
+    match error.raw_os_error() {
+        Some(libc::EIO | libc::ESTALE | libc::ETIMEDOUT | libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
+            Refusal::Fail(sentence)
+        }
+        _ => Refusal::Skip(sentence),
+    }
+}
+
+/// errno(3) by number, in the words of one who looks for the cause.
+fn meaning(error: &io::Error) -> Option<&'static str> {
+    Some(match error.raw_os_error()? {
+        libc::ENOSPC => "the file system is full",
+        libc::EDQUOT => "the user's quota of the file system is used up",
+        libc::EROFS => "the file system is mounted read-only",
+        libc::EFBIG => "the file would be longer than RLIMIT_FSIZE or the file system allows",
+        libc::EIO => "the storage failed to read or write",
+        libc::ESTALE => "the network file system's server no longer knows the file",
+        libc::ETIMEDOUT => "the network file system's server does not answer",
+        _ => return None,
+    })
+}
+
+/// `Invalid argument (EINVAL)` is said as POSIX names it where it is one of those that files give.
+pub(super) fn named(error: &io::Error) -> String {
+    let name = match error.raw_os_error() {
+        Some(libc::ENOSPC) => "No space left on device (ENOSPC)",
+        Some(libc::EDQUOT) => "Disk quota exceeded (EDQUOT)",
+        Some(libc::EROFS) => "Read-only file system (EROFS)",
+        Some(libc::EFBIG) => "File too large (EFBIG)",
+        Some(libc::EIO) => "Input/output error (EIO)",
+        Some(libc::EINVAL) => "Invalid argument (EINVAL)",
+        Some(libc::EOPNOTSUPP) => "Operation not supported (EOPNOTSUPP)",
+        Some(libc::EFAULT) => "Bad address (EFAULT)",
+        Some(libc::ENOSYS) => "Function not implemented (ENOSYS)",
+        Some(libc::EPERM) => "Operation not permitted (EPERM)",
+        Some(libc::EACCES) => "Permission denied (EACCES)",
+        Some(libc::ESTALE) => "Stale file handle (ESTALE)",
+        Some(libc::ETIMEDOUT) => "Connection timed out (ETIMEDOUT)",
+        _ => return plainly(error),
+    };
+    name.to_owned()
+}
+
+/// What a call returned, or its error.
+pub(super) fn checked(result: impl Into<i64>) -> io::Result<usize> {
+    usize::try_from(result.into()).map_err(|_| io::Error::last_os_error())
+}
+
+/// That a call moved `asked` bytes, all of them.
+pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Result<(), Refusal> {
+    match outcome {
+        Ok(moved) if moved == asked => Ok(()),
+        Ok(moved) => Err(Refusal::Fail(format!("{what} moved {moved} of {asked} bytes"))),
+        Err(error) => Err(refused(what, &error)),
+    }
+}
+
+/// That a call which moves nothing went well.
+pub(super) fn done(what: &str, outcome: io::Result<usize>) -> Result<(), Refusal> {
+    outcome.map(|_| ()).map_err(|error| refused(what, &error))
+}
+
+/// For [`crate::Benchmark::absence`]: what a death says of the place.
+pub(super) fn absence(signal: i32) -> Option<&'static str> {
+    (signal == libc::SIGSYS).then_some("a system call that it needs is killed by a seccomp filter (SIGSYS)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_named_and_explained() {
+        let of = |number| refused("write(2)", &io::Error::from_raw_os_error(number));
+        let cases = [
+            (libc::ENOSPC, "the file system is full: No space left on device (ENOSPC)"),
+            (libc::EDQUOT, "the user's quota of the file system is used up: Disk quota exceeded (EDQUOT)"),
+            (libc::EROFS, "the file system is mounted read-only: Read-only file system (EROFS)"),
+            (
+                libc::EFBIG,
+                "the file would be longer than RLIMIT_FSIZE or the file system allows: File too large (EFBIG)",
+            ),
+        ];
+        for (number, sentence) in cases {
+            assert_eq!(of(number), Refusal::Skip(format!("write(2) is refused: {sentence}")));
+        }
+        assert!(matches!(of(libc::EIO), Refusal::Fail(why) if why.contains("EIO")));
+        assert_eq!(
+            of(libc::ENOENT),
+            Refusal::Skip("write(2) is refused: No such file or directory".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_short_read_is_no_read() {
+        assert_eq!(
+            whole("pread(2)", Ok(100), 4096),
+            Err(Refusal::Fail("pread(2) moved 100 of 4096 bytes".to_owned()))
+        );
+        assert_eq!(whole("pread(2)", Ok(4096), 4096), Ok(()));
+    }
+
+    #[test]
+    fn a_filters_kill_is_the_places_limit() {
+        assert!(absence(libc::SIGSYS).is_some_and(|why| why.contains("SIGSYS")));
+        assert_eq!(absence(libc::SIGSEGV), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! The bill of a small file that is replaced safely: written beside, put in its place, read, and taken away.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::rc::Rc;
+
+use tollgate_model::Boundary::{
+    BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelAllocation, KernelCode, KernelEntry,
+    PageCache, PathLookup, SystemCall, UserCopy, WakeUp,
+};
+use tollgate_model::Params;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, params, word};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::{Batch, Experiment, Order, Refusal, Shared, Timed, alive};
+
+use super::block::SMALL;
+use super::names::{close, written};
+use super::place::{Names, Place};
+use super::refusal::{absence, checked, done, refused, whole};
+use super::single::{time, together};
+use super::{close_after_write, create, open, read, rename, sync, unlink, write};
+
+/// The calls of the bill, in their order; then their sum.
+const CALLS: [&str; 10] =
+    ["create", "write", "fsync", "close", "rename", "open", "read", "close-read", "unlink", "all"];
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "files/small-file",
+    operation: "One call of the safe replacement of a file of 4 KiB: create a new one, write, fsync, close, rename over \
+                the old one; open, read, close; unlink. Or all of them.",
+    crosses: &[
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        PathLookup,
+        UserCopy,
+        PageCache,
+        FileSystem,
+        KernelAllocation,
+        BlockWrite,
+        DeviceFlush,
+        ContextSwitch,
+        WakeUp,
+        IdleExit,
+    ],
+    crossed_in: |case, boundary| {
+        let of = |benchmark: &Benchmark| benchmark.crosses.contains(&boundary);
+        let by = |benchmark: &Benchmark, case: Params| {
+            benchmark.crosses_in(&case).any(|crossed| crossed == boundary)
+        };
+        match word(case, "call") {
+            "create" => of(&create::BENCHMARK),
+            "write" => by(&write::BENCHMARK, params(&[("mode", "buffered".into())])),
+            "fsync" => of(&sync::FSYNC),
+            "close" => of(&close_after_write::BENCHMARK),
+            "rename" => of(&rename::BENCHMARK),
+            "open" => of(&open::BENCHMARK),
+            "read" => by(&read::BENCHMARK, params(&[("state", "cached".into())])),
+            "close-read" => matches!(boundary, KernelEntry | SystemCall | KernelCode),
+            "unlink" => of(&unlink::BENCHMARK),
+            // The sum is mostly the fsync(2).
+            _ => !matches!(boundary, KernelEntry | SystemCall),
+        }
+    },
+    timed: |params| {
+        Timed::Whole(match word(params, "call") {
+            "create" | "open" => "openat(2)",
+            "write" => "pwrite(2)",
+            "fsync" => "fsync(2)",
+            "close" | "close-read" => "close(2)",
+            "rename" => "renameat(2)",
+            "read" => "pread(2)",
+            "unlink" => "unlinkat(2)",
+            _ => "the nine system calls",
+        })
+    },
+    cases: || each_word("call", &CALLS),
+    instance: |_, params| {
+        let place = Place::here()?;
+        place.allows(2 * SMALL as u64)?;
+        let question = CALLS.iter().position(|call| *call == word(params, "call")).unwrap_or(CALLS.len() - 1);
+        let shared = Shared::once("files/small-file", || Bill::new(&place))?;
+        Ok(shared.question(question).with_most(1))
+    },
+    absence,
+    ..PLAIN
+};
+
+const NAME: &CStr = c"small";
+const NEW: &CStr = c"small.tmp";
+
+struct Bill {
+    place: Rc<Place>,
+    buffer: [u8; SMALL],
+    _names: Names,
+}
+
+impl Bill {
+    fn new(place: &Rc<Place>) -> Result<Self, Refusal> {
+        let names = Names::free(place, &[NAME, NEW])?;
+        Ok(Self { place: Rc::clone(place), buffer: [0; SMALL], _names: names })
+    }
+
+    /// Each call by itself, in the order of [`CALLS`].
+    fn once(&mut self, clock: Clock) -> Result<Vec<Batch>, Refusal> {
+        let byte = self.buffer[0].wrapping_add(1);
+        self.buffer.fill(byte);
+        // The one that is replaced.
+        drop(written(&self.place, NAME)?);
+        let directory = self.place.descriptor();
+        let mut bill = Items { clock, blocks: Vec::with_capacity(CALLS.len()) };
+
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+        // SAFETY: an open directory and a C string.
+        let file = bill.add(|| checked(unsafe { libc::openat(directory, NEW.as_ptr(), flags, 0o600) }));
+        let file = opened("openat(2) with O_CREAT", file)?;
+        let (descriptor, buffer) = (file.as_raw_fd(), &mut self.buffer);
+        // SAFETY: the buffer is valid for reading its own length.
+        let moved = bill
+            .add(|| checked(unsafe { libc::pwrite(descriptor, buffer.as_ptr().cast(), SMALL, 0) } as i64));
+        whole("pwrite(2)", moved, SMALL)?;
+        // SAFETY: an open descriptor.
+        done("fsync(2)", bill.add(|| checked(unsafe { libc::fsync(descriptor) })))?;
+        done("close(2)", bill.add(|| close(Some(file))))?;
+        done("renameat(2)", bill.add(|| self.place.rename(NEW, NAME)))?;
+
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        // SAFETY: an open directory and a C string.
+        let file = bill.add(|| checked(unsafe { libc::openat(directory, NAME.as_ptr(), flags) }));
+        let file = opened("openat(2)", file)?;
+        let descriptor = file.as_raw_fd();
+        buffer.fill(0);
+        // SAFETY: the buffer is valid for writing its own length.
+        let moved = bill
+            .add(|| checked(unsafe { libc::pread(descriptor, buffer.as_mut_ptr().cast(), SMALL, 0) } as i64));
+        whole("pread(2)", moved, SMALL)?;
+        if buffer.iter().any(|&found| found != byte) {
+            return Err(Refusal::Fail("what was read is not what was written".to_owned()));
+        }
+        done("close(2)", bill.add(|| close(Some(file))))?;
+        // SAFETY: an open directory and a C string.
+        done("unlinkat(2)", bill.add(|| checked(unsafe { libc::unlinkat(directory, NAME.as_ptr(), 0) })))?;
+        Ok(bill.summed())
+    }
+}
+
+impl Experiment for Bill {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+        let mut sums = self.once(clock)?;
+        for _ in 1..order.iterations + order.extra {
+            alive();
+            let next = self.once(clock)?;
+            sums = sums.into_iter().zip(next).map(|(sum, next)| together(sum, next)).collect();
+        }
+        Ok(sums)
+    }
+}
+
+/// What was timed so far.
+struct Items {
+    clock: Clock,
+    blocks: Vec<Batch>,
+}
+
+impl Items {
+    fn add(&mut self, call: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
+        let (outcome, block, _) = time(self.clock, call);
+        self.blocks.push(block);
+        outcome.unwrap_or_else(|| Err(io::Error::other("it was not called")))
+    }
+
+    /// With the sum as the last.
+    fn summed(mut self) -> Vec<Batch> {
+        let nothing =
+            Batch { work: 0, empty: 0, undisturbed: true, counted: None, counters: Default::default() };
+        let sum = self.blocks.iter().fold(nothing, |sum, &block| together(sum, block));
+        self.blocks.push(sum);
+        self.blocks
+    }
+}
+
+/// The file that was opened.
+fn opened(what: &str, outcome: io::Result<usize>) -> Result<OwnedFd, Refusal> {
+    let descriptor = outcome.map_err(|error| refused(what, &error))?;
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::tests::Own;
+    use super::*;
+
+    #[test]
+    fn the_bill_adds_up_and_leaves_no_file() {
+        let own = Own::new();
+        let mut bill = Bill::new(&own.place).expect("names");
+        let blocks = bill.run(Clock::Kernel, Order { iterations: 2, extra: 0 }).expect("a bill");
+        assert_eq!(blocks.len(), CALLS.len());
+        let (all, calls) = blocks.split_last().expect("a sum");
+        assert_eq!(all.work, calls.iter().map(|block| block.work).sum::<u64>());
+        assert!(calls.iter().all(|block| block.work > 0));
+        assert!(own.names().is_empty(), "{:?}", own.names());
+    }
+}

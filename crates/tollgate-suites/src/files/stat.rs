@@ -1,0 +1,21 @@
+//! A file is looked at.
+
+use tollgate_model::Boundary::{KernelCode, KernelEntry, PathLookup, SystemCall, UserCopy};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+
+use super::names::There;
+use super::place::Place;
+use super::refusal::absence;
+use super::single::instance;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "files/stat",
+    operation: "One newfstatat of a file by its name in an open directory.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy],
+    timed: |_| Timed::Whole("newfstatat(2)"),
+    instance: |_, _| Ok(instance(There::looked_at(&Place::here()?)?)),
+    absence,
+    ..PLAIN
+};

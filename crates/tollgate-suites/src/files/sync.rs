@@ -1,0 +1,90 @@
+//! Waiting until what was written is on storage.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+
+use tollgate_model::Boundary::{
+    BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelCode, WakeUp,
+};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::{Instance, Refusal, Timed};
+
+use super::block::SMALL;
+use super::data::{self, Contents, Offsets, put};
+use super::place::Place;
+use super::refusal::{absence, checked, done};
+use super::single::{FINE, Operation, Verdict, instance};
+
+/// fsync(2).
+pub(super) static FSYNC: Benchmark = Benchmark {
+    name: "files/fsync",
+    operation: "One fsync of a file of which one block of 4 KiB was just written again: data, metadata and the device's cache.",
+    crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
+    timed: |_| Timed::Whole("fsync(2)"),
+    instance: |_, _| sync(&Place::here()?, false),
+    absence,
+    ..PLAIN
+};
+
+/// fdatasync(2).
+pub(super) static FDATASYNC: Benchmark = Benchmark {
+    name: "files/fdatasync",
+    operation: "One fdatasync of a file of which one block of 4 KiB was just written again: as fsync, without metadata that \
+                reading does not need.",
+    crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
+    timed: |_| Timed::Whole("fdatasync(2)"),
+    instance: |_, _| sync(&Place::here()?, true),
+    absence,
+    ..PLAIN
+};
+
+/// The file: a few blocks, on storage before the first one is written again.
+const LENGTH: u64 = 16 * SMALL as u64;
+
+fn sync(place: &Rc<Place>, data_only: bool) -> Result<Instance, Refusal> {
+    place.allows(LENGTH)?;
+    let name = if data_only { c"fdatasync" } else { c"fsync" };
+    let made = data::file(place, name, LENGTH, LENGTH, Contents(4))?;
+    let sync =
+        Sync { file: made.file, data_only, offsets: Offsets::new(LENGTH, SMALL as u64), block: [0; SMALL] };
+    let notes = ["whoever else writes to this file system is waited for as well".to_owned()];
+    Ok(instance(sync).spent_once(made.took).with_notes(notes.into_iter().chain(place.kind().note())))
+}
+
+struct Sync {
+    file: OwnedFd,
+    data_only: bool,
+    offsets: Offsets,
+    block: [u8; SMALL],
+}
+
+impl Operation for Sync {
+    fn warms_up(&self) -> bool {
+        false
+    }
+
+    fn before(&mut self) -> Result<(), Refusal> {
+        let byte = self.block[0].wrapping_add(1);
+        self.block.fill(byte);
+        put(&self.file, &self.block, self.offsets.next())
+    }
+
+    #[inline(always)]
+    fn call(&mut self) -> io::Result<usize> {
+        let descriptor = self.file.as_raw_fd();
+        if self.data_only {
+            // SAFETY: an open descriptor.
+            checked(unsafe { libc::fdatasync(descriptor) })
+        } else {
+            // SAFETY: as above.
+            checked(unsafe { libc::fsync(descriptor) })
+        }
+    }
+
+    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
+        done(if self.data_only { "fdatasync(2)" } else { "fsync(2)" }, outcome)?;
+        Ok(FINE)
+    }
+}

@@ -1,0 +1,154 @@
+//! Reads through io_uring: one at a time, or many under way at once.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+
+use tollgate_model::Boundary::{BlockRead, IdleExit, IoUring, KernelCode};
+use tollgate_model::Params;
+
+use crate::uring::{Ring, refused};
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each, number};
+use tollgate_engine::{Instance, Refusal, Timed};
+
+use super::aligned::Aligned;
+use super::block::SMALL;
+use super::certificate::PAGE;
+use super::data::{self, Contents, Offsets};
+use super::place::Place;
+use super::single::{FINE, Operation, Verdict, instance};
+use super::{alignment, direct_read, refusal};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "files/uring-read",
+    operation: "One read of 4 KiB past the page cache (O_DIRECT) at any block of a file, submitted with as many others as \
+                this depth and awaited with them by one io_uring_enter.",
+    crosses: &[IoUring, KernelCode, BlockRead, IdleExit],
+    timed: |_| Timed::Whole("io_uring_enter(2)"),
+    cases: || each("depth", &[1, 32]),
+    bytes: |_| Some(SMALL as u64),
+    instance: |_, params| read(&Place::here()?, params),
+    absence: refusal::absence,
+    ..PLAIN
+};
+
+fn read(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
+    let depth = number(params, "depth").max(1);
+    let (made, contents) = data::uncached(place)?;
+    let file = direct_read::open(place, c"uncached", libc::O_RDONLY)?;
+    let mut notes = vec![alignment::note(&file)?];
+    notes.extend(place.kind().note());
+    let ring = Ring::new(depth as u32).map_err(|error| refused(&error))?;
+    let reads = Reads {
+        ring,
+        file,
+        contents,
+        offsets: Offsets::new(made.length, SMALL as u64),
+        buffer: Some(Aligned::new(SMALL * depth as usize, PAGE as usize)?),
+        at: vec![0; depth as usize],
+    };
+    Ok(instance(reads).with_ops(depth).spent_once(made.took).with_notes(notes))
+}
+
+struct Reads {
+    ring: Ring,
+    file: OwnedFd,
+    contents: Contents,
+    offsets: Offsets,
+    /// None once the kernel may write to it at any time.
+    buffer: Option<Aligned>,
+    /// Offsets of the batch, one for each read.
+    at: Vec<u64>,
+}
+
+impl Operation for Reads {
+    fn warms_up(&self) -> bool {
+        false
+    }
+
+    fn before(&mut self) -> Result<(), Refusal> {
+        let Some(buffer) = &mut self.buffer else {
+            return Err(Refusal::Fail("reads of an earlier batch are still under way".to_owned()));
+        };
+        buffer.bytes_mut().fill(0);
+        let blocks = buffer.bytes_mut().chunks_exact_mut(SMALL);
+        for (index, (block, at)) in blocks.zip(&mut self.at).enumerate() {
+            *at = self.offsets.any();
+            // SAFETY: the buffer stays until all completions were taken off; where they were not it is never freed.
+            let set = unsafe {
+                self.ring.set_read(index as u32, self.file.as_raw_fd(), *at, block.as_mut_ptr(), SMALL as u32)
+            };
+            if !set {
+                return Err(Refusal::Fail("the ring has fewer entries than were asked for".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn call(&mut self) -> io::Result<usize> {
+        self.ring.submit_and_wait(self.at.len() as u32).map(|submitted| submitted as usize)
+    }
+
+    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
+        let depth = self.at.len();
+        let mut wrong = None;
+        let completed = self.ring.take_completions(|_, result| match result {
+            whole if whole == SMALL as i32 => {}
+            other => wrong = Some(other),
+        });
+        if completed as usize != depth {
+            // The kernel may still write there.
+            if let Some(buffer) = self.buffer.take() {
+                std::mem::forget(buffer);
+            }
+        }
+        let submitted = outcome.map_err(|error| refusal::refused("io_uring_enter(2)", &error))?;
+        match wrong {
+            Some(error) if error == -libc::EINVAL => {
+                return Err(Refusal::Skip(
+                    "io_uring cannot read here: Invalid argument (EINVAL); IORING_OP_READ is there since Linux 5.6"
+                        .to_owned(),
+                ));
+            }
+            Some(error @ ..=-1) => {
+                let error = io::Error::from_raw_os_error(-error);
+                return Err(refusal::refused("a read by io_uring", &error));
+            }
+            Some(moved) => return Err(Refusal::Fail(format!("a read moved {moved} of {SMALL} bytes"))),
+            None => {}
+        }
+        let (Some(buffer), true) = (&self.buffer, submitted == depth) else {
+            return Err(Refusal::Fail(format!("{completed} of {depth} reads were completed")));
+        };
+        let mut blocks = buffer.bytes().chunks_exact(SMALL).zip(&self.at);
+        match blocks.all(|(block, &at)| self.contents.begin(block, at)) {
+            true => Ok(FINE),
+            false => Err(Refusal::Fail("what was read is not what the file holds".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::tests::Own;
+    use super::*;
+    use tollgate_engine::Order;
+    use tollgate_engine::benchmark::params;
+    use tollgate_engine::clock::Clock;
+
+    #[test]
+    fn batches_follow_each_other() {
+        let own = Own::with_limits(8 << 20);
+        for depth in [1, 32] {
+            let mut instance = match read(&own.place, &params(&[("depth", depth.into())])) {
+                Ok(instance) => instance,
+                Err(why) => return eprintln!("skipped: {why:?}"),
+            };
+            assert_eq!(instance.limits(), (depth, 1));
+            for _ in 0..5 {
+                instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a block");
+            }
+        }
+    }
+}

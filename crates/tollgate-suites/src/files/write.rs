@@ -1,0 +1,168 @@
+//! Writes of blocks that the file has already, by every way there is; none of them waits for what fsync(2) waits for.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+
+use tollgate_model::Boundary::{
+    BlockWrite, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, SystemCall, UserCopy,
+};
+use tollgate_model::Params;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::{Instance, Refusal, Timed};
+
+use super::aligned::Aligned;
+use super::certificate::PAGE;
+use super::data::{self, Offsets};
+use super::place::Place;
+use super::refusal::{absence, checked, named, whole};
+use super::single::{FINE, Operation, Verdict, instance};
+use super::{alignment, block, direct_read};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "files/write",
+    operation: "One write of a block that the file has already: into the page cache, past it (O_DIRECT), or through it \
+                (RWF_DONTCACHE); without what fsync costs.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, FileSystem, BlockWrite, IdleExit],
+    crossed_in: |params, boundary| match boundary {
+        KernelEntry | SystemCall => word(params, "mode") == "buffered",
+        UserCopy | PageCache => word(params, "mode") != "direct",
+        BlockWrite => word(params, "mode") != "buffered",
+        IdleExit => word(params, "mode") == "direct",
+        _ => true,
+    },
+    timed: |params| {
+        Timed::Whole(if word(params, "mode") == "dontcache" { "pwritev2(2)" } else { "pwrite(2)" })
+    },
+    cases: || {
+        let modes = ["buffered", "direct", "dontcache"].into_iter();
+        let blocks = |mode: &'static str| {
+            ["4k", "1m"].map(|block| params(&[("mode", mode.into()), ("block", block.into())]))
+        };
+        modes.flat_map(blocks).collect()
+    },
+    bytes: |params| Some(block::bytes(params) as u64),
+    instance: |_, params| write(&Place::here()?, params),
+    absence,
+    ..PLAIN
+};
+
+fn write(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
+    let bytes = block::bytes(params);
+    let (name, flags, how) = match word(params, "mode") {
+        "direct" => (c"direct", 0, "not in the price: what a flush of the device's cache costs"),
+        "dontcache" => (
+            c"dontcache",
+            libc::RWF_DONTCACHE,
+            "written to storage soon after and then dropped from memory: not in the price",
+        ),
+        _ => (c"buffered", 0, "written to storage when the kernel sees fit: not in the price"),
+    };
+    let made = data::rewritten(place, name)?;
+    let mut notes = vec![format!("rewrites {} MiB in turn; {how}", made.length >> 20)];
+    let file = if name == c"direct" {
+        let file = direct_read::open(place, name, libc::O_RDWR)?;
+        notes.push(alignment::note(&file)?);
+        file
+    } else {
+        made.file
+    };
+    let mut write = Write {
+        file,
+        flags,
+        offsets: Offsets::new(made.length, bytes as u64),
+        buffer: Aligned::filled(bytes, PAGE as usize, 0xa5)?,
+        offset: 0,
+    };
+    match write.call() {
+        Err(error) if flags != 0 && error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+            return Err(Refusal::Skip(format!(
+                "this kernel or file system has no uncached buffered writes (RWF_DONTCACHE, Linux 6.14): {}",
+                named(&error)
+            )));
+        }
+        outcome => whole(write.what(), outcome, bytes)?,
+    }
+    notes.extend(place.kind().note());
+    Ok(instance(write).spent_once(made.took).with_notes(notes))
+}
+
+struct Write {
+    file: OwnedFd,
+    flags: libc::c_int,
+    offsets: Offsets,
+    buffer: Aligned,
+    offset: u64,
+}
+
+impl Write {
+    fn what(&self) -> &'static str {
+        if self.flags == 0 { "pwrite(2)" } else { "pwritev2(2) with RWF_DONTCACHE" }
+    }
+}
+
+impl Operation for Write {
+    /// The first write after a commit of the file system's journal does more than the second; and other instances commit.
+    fn warms_up(&self) -> bool {
+        true
+    }
+
+    fn before(&mut self) -> Result<(), Refusal> {
+        self.offset = self.offsets.next();
+        // A file system that looks whether something has changed must find that it has.
+        let byte = self.buffer.bytes()[0].wrapping_add(1);
+        self.buffer.bytes_mut().fill(byte);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn call(&mut self) -> io::Result<usize> {
+        let (descriptor, offset) = (self.file.as_raw_fd(), self.offset as libc::off_t);
+        let bytes = self.buffer.bytes();
+        if self.flags == 0 {
+            // SAFETY: the buffer is valid for reading its own length.
+            return checked(
+                unsafe { libc::pwrite(descriptor, bytes.as_ptr().cast(), bytes.len(), offset) } as i64
+            );
+        }
+        let vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        // SAFETY: one vector over the buffer, which the call only reads.
+        checked(unsafe { libc::pwritev2(descriptor, &vector, 1, offset, self.flags) } as i64)
+    }
+
+    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
+        whole(self.what(), outcome, self.buffer.bytes().len())?;
+        Ok(FINE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::tests::Own;
+    use super::*;
+    use tollgate_engine::Order;
+    use tollgate_engine::clock::Clock;
+
+    #[test]
+    fn writes_stay_within_what_is_there() {
+        let own = Own::with_limits(8 << 20);
+        for case in (BENCHMARK.cases)() {
+            let mut instance = match write(&own.place, &case) {
+                Ok(instance) => instance,
+                Err(Refusal::Skip(why)) => {
+                    eprintln!("skipped: {case:?}: {why}");
+                    continue;
+                }
+                Err(Refusal::Fail(why)) => panic!("{case:?}: {why}"),
+            };
+            for _ in 0..3 {
+                instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a block");
+            }
+        }
+        // As long as they were made.
+        for name in [c"buffered", c"direct", c"dontcache"] {
+            assert_eq!(data::rewritten(&own.place, name).expect("there").took, std::time::Duration::ZERO);
+        }
+    }
+}

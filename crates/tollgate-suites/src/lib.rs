@@ -1,0 +1,25 @@
+//! The benchmarks, one file each, and the bench that times them.
+//!
+//! A [`benchmark`] is a static description and a function that prepares an instance; a suite is a folder of
+//! benchmarks. [`registry`] is the only list of them, [`selection`] chooses among them by pattern.
+//! Everything that reads a clock is in [`mod@bench`].
+
+#[cfg(test)]
+mod disassembly;
+mod entry;
+mod files;
+mod locks;
+mod mapping;
+mod memory;
+mod processes;
+pub mod registry;
+pub mod selection;
+mod syscall;
+mod traps;
+mod uring;
+mod workloads;
+
+pub use registry::{SUITES, find};
+pub use selection::{UnknownPattern, everything, select};
+pub use tollgate_engine::benchmark::{Benchmark, Extent, Suite};
+pub use workloads::Size;

@@ -1,0 +1,95 @@
+//! What a process that is killed leaves of a lock, as a row: tried each time.
+
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
+    Signal, SignalSend, WakeUp,
+};
+use tollgate_model::Params;
+
+use super::killed::{self, Left};
+use super::method::Method;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::limits::{self, Taken};
+use tollgate_engine::{Batch, Counters, Instance, Order, Random, Refusal, Runner, Timed};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "locks/killed",
+    operation: "A process is killed that has the lock, or that takes it and gives it back all the time, and another finds \
+                out what is left of it.",
+    crosses: &[
+        ProcessCreation,
+        AddressSpaceCopy,
+        ProcessExit,
+        Signal,
+        SignalSend,
+        ContextSwitch,
+        WakeUp,
+        PageFault,
+        KernelAllocation,
+        KernelCode,
+    ],
+    timed: |_| Timed::Whole("fork(2), kill(2), waitpid(2) and the lock"),
+    counters: &[
+        "locks left free",
+        "left taken",
+        "whose owner is known to be dead",
+        "that keep every take waiting",
+    ],
+    cases: || {
+        let case = |by: Method, at: &str| params(&[("by", by.name().into()), ("at", at.into())]);
+        let of = |at: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, at));
+        ["holding", "random"].into_iter().flat_map(of).collect()
+    },
+    instance: |_, params| instance(params),
+    ..PLAIN
+};
+
+fn instance(params: &Params) -> Result<Instance, Refusal> {
+    let method = Method::of(params)?;
+    // The one that is killed, and the one that looks.
+    let taken = limits::take_processes(2)?;
+    let at = match word(params, "at") {
+        "holding" => Moment::Holding,
+        _ => Moment::Random(Random::new(Random::seed())),
+    };
+    let trial = Trial { method, at, _taken: taken };
+    Ok(Instance::new(trial).with_notes([killed::stays(method)]))
+}
+
+/// When a process is killed.
+enum Moment {
+    /// While it has the lock.
+    Holding,
+    /// At a moment that nobody chose.
+    Random(Random),
+}
+
+struct Trial {
+    method: Method,
+    at: Moment,
+    _taken: Taken,
+}
+
+impl Trial {
+    fn once(&mut self) -> Result<Left, Refusal> {
+        match &mut self.at {
+            Moment::Holding => killed::left_behind(self.method),
+            Moment::Random(random) => killed::left_at_random(self.method, random),
+        }
+    }
+}
+
+impl Runner for Trial {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        let mut counters = Counters::default();
+        let mut work = 0;
+        for _ in 0..order.iterations + order.extra {
+            let mut left = Ok(Left::Free);
+            work += clock.time(|| left = self.once()).ticks;
+            counters[left? as usize] += 1;
+        }
+        // What is asked is what is left; others' work changes only how long that takes to find out.
+        Ok(Batch { work, empty: 0, undisturbed: true, counted: None, counters })
+    }
+}

@@ -1,0 +1,313 @@
+//! Locks in instructions. What is priced, what is stepped through and what is counted in bytes are the same lines.
+//!
+//! Every lock is a test-and-set and a release, as in the published comparison: `take` puts what the word held before
+//! into `rax`, and 0 means that the lock is the caller's now. Both find the [`Words`] in `rdi` and the
+//! [`Member`] in `rsi`, leave both there, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`.
+
+use super::lock::{Member, Words};
+use tollgate_engine::timed::LongLoop;
+
+/// The instructions of a lock, in every form in which they are needed.
+#[derive(Clone, Copy)]
+pub(super) struct Code {
+    /// Takes the lock; 0 where it is taken now.
+    pub take: unsafe extern "C" fn(*mut Words, *mut Member) -> u32,
+    /// Gives it back.
+    pub release: unsafe extern "C" fn(*mut Words, *mut Member),
+    /// A loop that takes and releases. Word 0: the words; word 1: the member. What the takes returned comes back or-ed.
+    pub uncontended: LongLoop,
+    /// Where its parts lie in this program.
+    pub extent: Extent,
+}
+
+/// Ranges of addresses, each as its first and the one after its last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    /// The instructions that take it, where nobody is in the way.
+    pub take: (usize, usize),
+    /// Those that give it back.
+    pub release: (usize, usize),
+    /// Those for when somebody is in the way, and for restarts.
+    pub aside: [(usize, usize); 2],
+    /// Data that does not change.
+    pub data: (usize, usize),
+}
+
+/// Writes a lock: `lock_code! { /// doc … name: take "instruction", …; aside "instruction", …; data "directive", …;
+/// release "instruction", …; aside "instruction", …; }`. What is `aside`, and the data, is laid down elsewhere, so that the
+/// usual way stays short.
+///
+/// Labels are numbers from 30 on, and from 40 on after `release`: the loop has all of them.
+macro_rules! lock_code {
+    ($(#[$doc:meta])* $name:ident:
+        take $($take:literal),+;
+        $(aside $($aside:literal),+;)?
+        $(data $($data:literal),+;)?
+        release $($release:literal),+;
+        $(aside $($late:literal),+;)?
+    ) => {
+        $(#[$doc])*
+        pub(super) mod $name {
+            use super::*;
+            use tollgate_engine::timed::timed_loop;
+
+            #[unsafe(naked)]
+            unsafe extern "C" fn take(words: *mut Words, member: *mut Member) -> u32 {
+                core::arch::naked_asm!(
+                    // As deep as in the loop: a multiple of 16.
+                    "sub rsp, 8",
+                    lock_code!(@label $name "take"),
+                    $($take,)+
+                    lock_code!(@label $name "take_end"),
+                    "add rsp, 8",
+                    "ret",
+                    concat!(".pushsection .text.tollgate_lock_", stringify!($name), ", \"ax\", @progbits"),
+                    lock_code!(@label $name "aside"),
+                    $($($aside,)+)?
+                    lock_code!(@label $name "aside_end"),
+                    ".popsection",
+                    concat!(".pushsection .data.rel.ro.tollgate_lock_", stringify!($name), ", \"aw\", @progbits"),
+                    ".balign 32",
+                    lock_code!(@label $name "data"),
+                    $($($data,)+)?
+                    lock_code!(@label $name "data_end"),
+                    ".popsection",
+                )
+            }
+
+            #[unsafe(naked)]
+            unsafe extern "C" fn release(words: *mut Words, member: *mut Member) {
+                core::arch::naked_asm!(
+                    "sub rsp, 8",
+                    lock_code!(@label $name "release"),
+                    $($release,)+
+                    lock_code!(@label $name "release_end"),
+                    "add rsp, 8",
+                    "ret",
+                    concat!(".pushsection .text.tollgate_lock_", stringify!($name), ", \"ax\", @progbits"),
+                    lock_code!(@label $name "late"),
+                    $($($late,)+)?
+                    lock_code!(@label $name "late_end"),
+                    ".popsection",
+                )
+            }
+
+            timed_loop! {
+                /// Takes and releases.
+                uncontended:
+                    first "mov rdi, [r13]", "mov rsi, [r13 + 8]", "xor ebx, ebx";
+                    $($take,)+
+                    "or ebx, eax",
+                    $($release,)+
+                    "mov eax, ebx";
+                    after ".pushsection .text.tollgate_lock_aside, \"ax\", @progbits",
+                    $($($aside,)+)?
+                    $($($late,)+)?
+                    ".popsection",
+                    ".pushsection .data.rel.ro.tollgate_lock_data, \"aw\", @progbits",
+                    ".balign 32",
+                    $($($data,)+)?
+                    ".popsection"
+            }
+
+            /// All of it.
+            pub(in crate::locks) fn code() -> Code {
+                let extent = Extent {
+                    take: lock_code!(@range $name "take"),
+                    release: lock_code!(@range $name "release"),
+                    aside: [lock_code!(@range $name "aside"), lock_code!(@range $name "late")],
+                    data: lock_code!(@range $name "data"),
+                };
+                Code { take, release, uncontended, extent }
+            }
+        }
+    };
+    (@label $name:ident $part:literal) => {
+        concat!(".globl tollgate_lock_", stringify!($name), "_", $part, "\n",
+            ".hidden tollgate_lock_", stringify!($name), "_", $part, "\n",
+            "tollgate_lock_", stringify!($name), "_", $part, ":")
+    };
+    (@range $name:ident $part:literal) => {{
+        unsafe extern "C" {
+            #[link_name = concat!("tollgate_lock_", stringify!($name), "_", $part)]
+            static BEGIN: u8;
+            #[link_name = concat!("tollgate_lock_", stringify!($name), "_", $part, "_end")]
+            static END: u8;
+        }
+        // Addresses only; nothing is read.
+        ((&raw const BEGIN) as usize, (&raw const END) as usize)
+    }};
+}
+
+lock_code! {
+    /// A load and a store: whoever is preempted between the two lets another in. Flawed on purpose, never priced.
+    plain:
+        take "mov eax, [rdi]", "test eax, eax", "jnz 30f", "mov dword ptr [rdi], 1", "30:";
+        release "mov dword ptr [rdi], 0";
+}
+
+lock_code! {
+    /// XCHG with memory is atomic without a prefix (Intel SDM volume 3, 9.1.2.1).
+    xchg:
+        take "mov eax, 1", "xchg [rdi], eax";
+        release "mov dword ptr [rdi], 0";
+}
+
+lock_code! {
+    /// LOCK CMPXCHG: writes only where nobody has the lock.
+    cmpxchg:
+        take "xor eax, eax", "mov ecx, 1", "lock cmpxchg [rdi], ecx";
+        release "mov dword ptr [rdi], 0";
+}
+
+lock_code! {
+    /// A restartable sequence (rseq(2); Documentation/userspace-api/rseq.rst): the kernel sends whoever was preempted
+    /// within it to its abort handler, so that the one store at its end is made by somebody who was not. The modern
+    /// counterpart of the published test-and-set, and safe on one processor as that is.
+    rseq:
+        take
+            "30:",
+            // The sequence that begins is said before each: the kernel forgets it at an abort.
+            "mov rcx, [rsi]", "lea rax, [rip + 35f]", "mov [rcx + 8], rax",
+            "31:",
+            "mov eax, [rdi]", "test eax, eax", "jnz 33f",
+            "mov dword ptr [rdi], 1",
+            "32:",
+            "33:";
+        aside
+            // UD1 with the signature as its operand: what is no instruction by chance is not jumped to.
+            ".byte 0x0f, 0xb9, 0x3d", ".long 0x53053053",
+            "34:", "inc qword ptr [rsi + 8]", "jmp 30b";
+        data "35:", ".long 0, 0", ".quad 31b, 32b - 31b, 34b";
+        release "mov dword ptr [rdi], 0";
+}
+
+lock_code! {
+    /// The same, and it looks within the sequence whether this is the one processor on which the lock may be taken. Elsewhere
+    /// it answers 2 and writes nothing: so it is safe however threads move.
+    rseq_cpu:
+        take
+            "30:",
+            "mov rcx, [rsi]", "lea rax, [rip + 35f]", "mov [rcx + 8], rax",
+            "31:",
+            "mov edx, [rdi + 64]", "cmp edx, [rcx + 4]", "jne 36f",
+            "mov eax, [rdi]", "test eax, eax", "jnz 33f",
+            "mov dword ptr [rdi], 1",
+            "32:",
+            "33:";
+        aside
+            ".byte 0x0f, 0xb9, 0x3d", ".long 0x53053053",
+            "34:", "inc qword ptr [rsi + 8]", "jmp 30b",
+            "36:", "mov eax, 2", "jmp 33b";
+        data "35:", ".long 0, 0", ".quad 31b, 32b - 31b, 34b";
+        release "mov dword ptr [rdi], 0";
+}
+
+/// The test and the set between the entry and the exit of Lamport's fast mutual exclusion (ACM TOCS 5(1), 1987, algorithm 2),
+/// with what stands for a fence after x = i and after y = i. Who waits for another gives the processor away.
+macro_rules! lamport_code {
+    ($(#[$doc:meta])* $name:ident: $fence:literal) => {
+        lock_code! {
+            $(#[$doc])*
+            $name:
+                take
+                    "mov rdx, [rsi + 32]", "mov ecx, [rsi + 16]",
+                    "30:",
+                    "mov byte ptr [rdx + rcx + 128], 1",
+                    "mov [rdx], ecx",
+                    $fence,
+                    "cmp dword ptr [rdx + 64], 0", "jne 34f",
+                    "mov [rdx + 64], ecx",
+                    $fence,
+                    "cmp [rdx], ecx", "jne 35f",
+                    "31:",
+                    "mov eax, [rdi]", "test eax, eax", "jnz 32f",
+                    "mov dword ptr [rdi], 1",
+                    "32:",
+                    "mov dword ptr [rdx + 64], 0",
+                    "mov byte ptr [rdx + rcx + 128], 0";
+                aside
+                    // y is somebody's: b[i] = false, and wait until it is nobody's.
+                    "34:", "mov byte ptr [rdx + rcx + 128], 0",
+                    "36:", "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]",
+                    "cmp dword ptr [rdx + 64], 0", "jne 36b",
+                    "mov ecx, [rsi + 16]", "jmp 30b",
+                    // x is another's: wait until nobody is on the way, and see who came last.
+                    "35:", "mov byte ptr [rdx + rcx + 128], 0", "mov r8d, [rsi + 24]",
+                    "37:", "cmp byte ptr [rdx + r8 + 128], 0", "je 38f",
+                    "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]", "jmp 37b",
+                    "38:", "dec r8d", "jnz 37b",
+                    "mov ecx, [rsi + 16]",
+                    "cmp [rdx + 64], ecx", "je 31b",
+                    "jmp 36b";
+                release "mov dword ptr [rdi], 0";
+        }
+    };
+}
+
+lamport_code! {
+    /// With the fences that several processors need.
+    lamport: "mfence"
+}
+
+lamport_code! {
+    /// Without: enough on one processor, which sees its own stores in order.
+    lamport_up: ""
+}
+
+lock_code! {
+    /// The kernel tests and sets: futex(2), FUTEX_TRYLOCK_PI, which writes the thread's number. It is given back as the
+    /// manual page says: by CMPXCHG where nobody has asked for it meanwhile, else by FUTEX_UNLOCK_PI.
+    futex_trylock_pi:
+        take
+            "mov r8, rsi", "mov esi, 136", "mov eax, 202", "syscall", "mov rsi, r8";
+        release
+            "mov eax, [rsi + 40]", "xor ecx, ecx", "lock cmpxchg [rdi], ecx", "jne 41f",
+            "40:";
+        aside
+            "41:", "mov r8, rsi", "mov esi, 135", "mov eax, 202", "syscall", "mov rsi, r8", "jmp 40b";
+}
+
+lock_code! {
+    /// An event counter as a semaphore (eventfd(2), EFD_SEMAPHORE and EFD_NONBLOCK): a read takes it, a write gives it back.
+    eventfd:
+        take
+            "mov r8, rdi", "mov r9, rsi", "mov edi, [r9 + 48]", "lea rsi, [r9 + 56]", "mov edx, 8",
+            "xor eax, eax", "syscall",
+            "sub rax, 8", "mov rdi, r8", "mov rsi, r9";
+        release
+            "mov r8, rdi", "mov r9, rsi", "mov edi, [r9 + 48]", "lea rsi, [r9 + 56]", "mov edx, 8",
+            "mov eax, 1", "syscall",
+            "mov rdi, r8", "mov rsi, r9";
+}
+
+lock_code! {
+    /// A semaphore of System V (semop(2), IPC_NOWAIT).
+    semop:
+        take
+            "mov r8, rdi", "mov r9, rsi", "mov edi, [r9 + 48]", "lea rsi, [r9 + 80]", "mov edx, 1",
+            "mov eax, 65", "syscall",
+            "mov rdi, r8", "mov rsi, r9";
+        release
+            "mov r8, rdi", "mov r9, rsi", "mov edi, [r9 + 48]", "lea rsi, [r9 + 88]", "mov edx, 1",
+            "mov eax, 65", "syscall",
+            "mov rdi, r8", "mov rsi, r9";
+}
+
+lock_code! {
+    /// The C library's pthread_mutex_trylock(3).
+    pthread_trylock:
+        take
+            "push rdi", "push rsi", "call qword ptr [rip + pthread_mutex_trylock@GOTPCREL]", "pop rsi", "pop rdi";
+        release
+            "push rdi", "push rsi", "call qword ptr [rip + pthread_mutex_unlock@GOTPCREL]", "pop rsi", "pop rdi";
+}
+
+lock_code! {
+    /// The C library's sem_trywait(3).
+    sem_trywait:
+        take
+            "push rdi", "push rsi", "call qword ptr [rip + sem_trywait@GOTPCREL]", "pop rsi", "pop rdi";
+        release
+            "push rdi", "push rsi", "call qword ptr [rip + sem_post@GOTPCREL]", "pop rsi", "pop rdi";
+}

@@ -1,0 +1,217 @@
+//! What a lock takes of memory, read from the program as it was built.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::sync::OnceLock;
+
+use tollgate_model::Boundary::KernelImage;
+use tollgate_model::{Params, Unit};
+
+use super::lock::Guard;
+use super::method::Method;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::{Batch, Instance, Order, Refusal, Runner, Timed};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "locks/footprint",
+    operation: "Memory that a lock takes: the code that takes it and gives it back, its data for one lock and one \
+                thread, and the part of the kernel that it calls.",
+    crosses: &[KernelImage],
+    crossed_in: |params, _| word(params, "part") == "kernel",
+    timed: |_| Timed::Whole("the addresses of its parts in this program, and /proc/kallsyms"),
+    unit: Unit::Bytes,
+    cases: || {
+        let case = |by: Method, part: &str| params(&[("by", by.name().into()), ("part", part.into())]);
+        let own = Method::LOCKS.into_iter().flat_map(|by| [case(by, "code"), case(by, "data")]);
+        let in_kernel = |by: &Method| !kernel_functions(*by).is_empty();
+        own.chain(Method::LOCKS.into_iter().filter(in_kernel).map(|by| case(by, "kernel"))).collect()
+    },
+    instance: |_, params| instance(params),
+    ..PLAIN
+};
+
+fn instance(params: &Params) -> Result<Instance, Refusal> {
+    let method = Method::of(params)?;
+    let amount = match word(params, "part") {
+        "code" => code(method),
+        "data" => data(method),
+        _ => kernel(method)?,
+    };
+    Ok(Instance::new(amount.0).with_most(1).with_notes([amount.1]))
+}
+
+/// An amount, and what it is made of.
+type Explained = (Amount, String);
+
+/// Instructions, those for when somebody is in the way included.
+fn code(method: Method) -> Explained {
+    let extent = method.code().extent;
+    let length = |(from, to): (usize, usize)| to.saturating_sub(from);
+    let [take, release] = [extent.take, extent.release].map(length);
+    let aside: usize = extent.aside.into_iter().map(length).sum();
+    let mut note = format!("{take} to take it, {release} to give it back");
+    if aside > 0 {
+        note.push_str(&format!(", {aside} for when somebody is in the way"));
+    }
+    if matches!(method, Method::PthreadTrylock | Method::SemTrywait) {
+        note.push_str("; the C library's own functions not counted: a program does not say where they end");
+    }
+    (Amount((take + release + aside) as u64), note)
+}
+
+/// What one lock and one thread take, and what never changes.
+fn data(method: Method) -> Explained {
+    let (from, to) = method.code().extent.data;
+    let constant = to.saturating_sub(from);
+    let Memory { lock, thread, of_thread } = memory(method);
+    let mut note = format!("{lock} for each lock");
+    if thread > 0 {
+        note.push_str(&format!(", {thread} for each thread: {of_thread}"));
+    }
+    if constant > 0 {
+        note.push_str(&format!("; {constant} that never change: the sequence's descriptor"));
+    }
+    (Amount((lock + thread + constant) as u64), note)
+}
+
+/// What a method keeps, in bytes, without what is only there to keep lines apart.
+struct Memory {
+    lock: usize,
+    thread: usize,
+    of_thread: &'static str,
+}
+
+fn memory(method: Method) -> Memory {
+    const WORD: usize = size_of::<u32>();
+    let (lock, thread, of_thread) = match method {
+        Method::Plain | Method::Xchg | Method::Cmpxchg => (WORD, 0, ""),
+        Method::Rseq => (WORD, 32, "struct rseq, one for all locks"),
+        Method::RseqCpu => (2 * WORD, 32, "struct rseq, one for all locks"),
+        Method::Lamport | Method::LamportUp => {
+            (WORD + Guard::OF_ALL, Guard::OF_EACH + 2 * WORD, "its b, its number, and how many there are")
+        }
+        Method::FutexTrylockPi => (WORD, WORD, "its number in the kernel"),
+        Method::Eventfd => (WORD, 8, "what is read and written"),
+        Method::Semop => (WORD, 2 * size_of::<libc::sembuf>(), "the two operations"),
+        Method::PthreadTrylock => (size_of::<libc::pthread_mutex_t>(), 0, ""),
+        Method::SemTrywait => (size_of::<libc::sem_t>(), 0, ""),
+    };
+    Memory { lock, thread, of_thread }
+}
+
+/// The functions of the kernel that do the work of a method and little else (kernel/futex/pi.c, fs/eventfd.c, ipc/sem.c,
+/// kernel/rseq.c).
+fn kernel_functions(method: Method) -> &'static [&'static str] {
+    match method {
+        Method::Rseq | Method::RseqCpu => &["__rseq_handle_notify_resume"],
+        Method::FutexTrylockPi => &["futex_lock_pi", "futex_unlock_pi", "futex_lock_pi_atomic"],
+        Method::Eventfd => &["eventfd_read", "eventfd_write"],
+        Method::Semop => &["do_semtimedop", "__do_semtimedop"],
+        _ => &[],
+    }
+}
+
+fn kernel(method: Method) -> Result<Explained, Refusal> {
+    let wanted = kernel_functions(method);
+    let known = symbols()?;
+    let found: Vec<&(String, u64)> =
+        known.iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect();
+    if found.is_empty() {
+        return Err(Refusal::Skip(format!("/proc/kallsyms names none of {}", wanted.join(", "))));
+    }
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    let bytes = found.iter().map(|(_, bytes)| bytes).sum();
+    Ok((Amount(bytes), names.join(", ")))
+}
+
+/// The functions that any method names, with their lengths; read once.
+fn symbols() -> Result<&'static [(String, u64)], Refusal> {
+    static KNOWN: OnceLock<Result<Vec<(String, u64)>, Refusal>> = OnceLock::new();
+    let read = || {
+        let file = File::open("/proc/kallsyms").map_err(|error| {
+            Refusal::Skip(format!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error)))
+        })?;
+        lengths(BufReader::new(file))
+    };
+    KNOWN.get_or_init(read).as_deref().map_err(Clone::clone)
+}
+
+/// The lengths of wanted functions from lines such as `ffffffff8143d210 T futex_lock_pi` (proc(5)), which are in the order of
+/// addresses: a function ends where the next one begins.
+fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
+    /// More than any kernel has.
+    const MOST_BYTES: u64 = 64 << 20;
+    let wanted: Vec<&str> = Method::LOCKS.into_iter().flat_map(kernel_functions).copied().collect();
+    let mut found: Vec<(String, u64)> = Vec::new();
+    let mut open: Vec<(String, u64)> = Vec::new();
+    for line in symbols.take(MOST_BYTES).lines() {
+        let line = line.map_err(|error| {
+            Refusal::Skip(format!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error)))
+        })?;
+        let mut words = line.split_whitespace();
+        let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        let Ok(address) = u64::from_str_radix(address, 16) else { continue };
+        if address == 0 && matches!(kind, "t" | "T") {
+            let why =
+                "/proc/kallsyms keeps its addresses to itself (kernel.kptr_restrict; root may read them)";
+            return Err(Refusal::Skip(why.to_owned()));
+        }
+        if open.first().is_some_and(|(_, start)| address > *start) {
+            found.extend(open.drain(..).map(|(name, start)| (name, address - start)));
+            // The rest of a hundred thousand lines would take as long again.
+            if wanted.iter().all(|wanted| found.iter().any(|(name, _)| name == wanted)) {
+                break;
+            }
+        }
+        if wanted.contains(&name) {
+            open.push((name.to_owned(), address));
+        }
+    }
+    tollgate_model::sort::ascending(&mut found);
+    found.dedup_by(|a, b| a.0 == b.0);
+    Ok(found)
+}
+
+/// An amount that does not change.
+struct Amount(u64);
+
+impl Runner for Amount {
+    fn batch(&mut self, _: Clock, order: Order) -> Result<Batch, Refusal> {
+        let work = self.0 * (order.iterations + order.extra);
+        Ok(Batch { work, empty: 0, undisturbed: true, counted: None, counters: Default::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_ends_where_the_next_one_begins() {
+        let text = "ffffffff81000000 T _text\nffffffff81000010 t eventfd_write\nffffffff81000010 T alias\n\
+                    ffffffff81000110 t eventfd_read\nffffffff81000180 T futex_lock_pi\nnonsense\n";
+        let found = lengths(text.as_bytes()).expect("addresses");
+        assert_eq!(found, [("eventfd_read".to_owned(), 0x70), ("eventfd_write".to_owned(), 0x100)]);
+        assert!(matches!(lengths("0000000000000000 T _text\n".as_bytes()), Err(Refusal::Skip(_))));
+        assert_eq!(lengths("".as_bytes()), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn code_lies_where_it_says_and_data_is_what_it_needs() {
+        for method in Method::LOCKS {
+            let extent = method.code().extent;
+            for (from, to) in [extent.take, extent.release].into_iter().chain(extent.aside) {
+                assert!(from <= to && to - from < 512, "{method:?}");
+            }
+            assert!(code(method).0.0 >= 7, "{method:?}");
+            assert!(data(method).0.0 >= 4, "{method:?}");
+        }
+        // MOV r32,imm32; XCHG m32,r32; MOV m32,imm32.
+        assert_eq!(code(Method::Xchg).0.0, 5 + 2 + 6);
+        let (from, to) = Method::Rseq.code().extent.data;
+        assert_eq!(to - from, 32, "struct rseq_cs");
+    }
+}

@@ -1,0 +1,306 @@
+//! A lock that two threads want by turns.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use tollgate_model::Boundary::{
+    Atomic, CacheLine, ContextSwitch, KernelCode, KernelEntry, LockContention, SystemCall, UserCopy,
+};
+use tollgate_model::Params;
+
+use super::lock::{Handle, Lock, Reach};
+use super::method::Method;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::cpu::{self, Attendance};
+use tollgate_engine::limits::{self, Taken};
+use tollgate_engine::timed::{Context, EMPTY, LongLoop, TimedLoop, timed_loop};
+use tollgate_engine::{Batch, Counters, Instance, Order, Refusal, Runner, Timed};
+
+timed_loop! {
+    /// Waits for its turn, takes the lock, says that it is the other's turn, and gives the lock back. Word 0: the lock's
+    /// words; 1: the member; 2: whose turn it is; 3: the own number, and above it the other's; 4: the take; 5: the release;
+    /// 6: not 0 where who waits gives the processor away.
+    alternate:
+        "mov r14, [r13 + 16]", "mov rbx, [r13 + 24]",
+        "3:", "cmp [r14], ebx", "je 4f",
+        "cmp qword ptr [r13 + 48], 0", "jne 6f", "pause", "jmp 3b",
+        "6:", "mov eax, 24", "syscall", "jmp 3b",
+        "4:", "mov rdi, [r13]", "mov rsi, [r13 + 8]", "call [r13 + 32]",
+        "test eax, eax", "je 5f",
+        "cmp qword ptr [r13 + 48], 0", "jne 7f", "pause", "jmp 4b",
+        "7:", "mov eax, 24", "syscall", "jmp 4b",
+        "5:", "shr rbx, 32", "mov [r14], ebx",
+        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "call [r13 + 40]"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "locks/handover",
+    operation: "A lock handed from one thread to another, on the same processor or on two, that waits for it. Half of \
+                there and back.",
+    crosses: &[
+        LockContention,
+        CacheLine,
+        ContextSwitch,
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        Atomic,
+    ],
+    crossed_in: |params, boundary| match (boundary, word(params, "cpus")) {
+        (LockContention, _) => true,
+        (CacheLine, cpus) => cpus == "two",
+        // A waiter on the same processor calls sched_yield(2).
+        (KernelEntry | SystemCall | KernelCode | ContextSwitch, "one") => true,
+        _ => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+    },
+    timed: |_| Timed::Together { code: alternate, instruction: "call", times: 2 },
+    counters: &["takes restarted"],
+    cases: || {
+        let case = |by: Method, cpus: &str| params(&[("by", by.name().into()), ("cpus", cpus.into())]);
+        let of = |cpus: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, cpus));
+        ["one", "two"].into_iter().flat_map(of).collect()
+    },
+    over: |case| Some(Method::by_system_call(case)),
+    instance: |_, params| instance(params),
+    ..PLAIN
+};
+
+/// There and back.
+const HAND_OVERS: u64 = 2;
+
+fn instance(params: &Params) -> Result<Instance, Refusal> {
+    let method = Method::of(params)?;
+    let home = cpu::home()?;
+    let other = match word(params, "cpus") {
+        "one" => home,
+        _ => other_processor()?,
+    };
+    let reach = if other == home { Reach::On(home) } else { Reach::Anywhere };
+    if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {
+        return Err(Refusal::Skip(why.to_owned()));
+    }
+    let lock = Lock::new(method, reach, 2)?;
+    let mut mine = lock.join(1)?;
+    mine.try_out()?;
+    let turn = Arc::new(Turn(AtomicU32::new(1)));
+    let yields = other == home;
+    let partner = Partner::start(lock, other, Arc::clone(&turn), yields)?;
+    let side = Side::new(mine, method, turn, [1, 2], yields);
+    Ok(Instance::new(Pair { side, partner, alone: yields }).with_ops(HAND_OVERS))
+}
+
+fn other_processor() -> Result<usize, Refusal> {
+    cpu::others()
+        .first()
+        .copied()
+        .ok_or_else(|| Refusal::Skip("it takes two processors, and this process may use one".to_owned()))
+}
+
+/// Whose turn it is, on a pair of lines of its own.
+#[repr(align(128))]
+struct Turn(AtomicU32);
+
+/// What one of the two has.
+struct Side {
+    context: Box<Context>,
+    handle: Handle,
+    _turn: Arc<Turn>,
+}
+
+impl Side {
+    fn new(
+        mut handle: Handle,
+        method: Method,
+        turn: Arc<Turn>,
+        [own, other]: [u64; 2],
+        yields: bool,
+    ) -> Self {
+        let code = method.code();
+        let [words, member, ..] = handle.context();
+        let turns = turn.0.as_ptr() as u64;
+        let numbers = other << 32 | own;
+        let words = [
+            words,
+            member,
+            turns,
+            numbers,
+            code.take as usize as u64,
+            code.release as usize as u64,
+            yields.into(),
+        ];
+        Self { context: Box::new(Context { words, result: 0 }), handle, _turn: turn }
+    }
+
+    /// Has the lock so many times, by turns with the other.
+    fn run(&mut self, times: u64) {
+        // SAFETY: the words point into what this side keeps; the loop is the one that they are for.
+        unsafe { alternate(times, &mut *self.context) }
+    }
+}
+
+/// The thread that the lock is handed to. It ends when nobody tells it to run any more.
+struct Partner {
+    orders: Option<mpsc::Sender<u64>>,
+    reports: mpsc::Receiver<Report>,
+    thread: Option<JoinHandle<()>>,
+    _taken: Taken,
+}
+
+/// What the partner saw of one batch.
+struct Report {
+    switched: bool,
+    aborts: u64,
+}
+
+impl Partner {
+    fn start(lock: Lock, cpu: usize, turn: Arc<Turn>, yields: bool) -> Result<Self, Refusal> {
+        let taken = limits::take_processes(1)?;
+        let (orders, inbox) = mpsc::channel::<u64>();
+        let (outbox, reports) = mpsc::channel();
+        let (ready, prepared) = mpsc::channel();
+        let body = move || {
+            let joined = cpu::pin(cpu)
+                .map_err(|error| Refusal::of("another processor cannot be used", &error))
+                .and_then(|()| lock.join(2));
+            let mut side = match joined {
+                Ok(handle) => Side::new(handle, lock.method(), turn, [2, 1], yields),
+                Err(refusal) => return drop(ready.send(Err(refusal))),
+            };
+            if ready.send(Ok(())).is_err() {
+                return;
+            }
+            for times in inbox {
+                let (switches, aborts) = (cpu::switches(), side.handle.aborts());
+                side.run(times);
+                let report =
+                    Report { switched: cpu::switches() != switches, aborts: side.handle.aborts() - aborts };
+                if outbox.send(report).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("tollgate-handover".to_owned())
+            .spawn(body)
+            .map_err(|error| limits::refused("a second thread", &error))?;
+        prepared.recv().unwrap_or_else(|_| Err(gone()))?;
+        Ok(Self { orders: Some(orders), reports, thread: Some(thread), _taken: taken })
+    }
+
+    fn begin(&self, times: u64) -> Result<(), Refusal> {
+        let orders = self.orders.as_ref().ok_or_else(gone)?;
+        orders.send(times).map_err(|_| gone())
+    }
+
+    fn report(&self) -> Result<Report, Refusal> {
+        self.reports.recv().map_err(|_| gone())
+    }
+}
+
+fn gone() -> Refusal {
+    Refusal::Fail("the second thread ended early".to_owned())
+}
+
+impl Drop for Partner {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Both.
+struct Pair {
+    side: Side,
+    partner: Partner,
+    /// On one processor: whoever waits is switched out by nature.
+    alone: bool,
+}
+
+impl Runner for Pair {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        let times = order.iterations + order.extra;
+        // The partner wakes up, and both find their code.
+        let warm_up = (times / 16).max(2);
+        let TimedLoop::Long(empty) = EMPTY else { return Err(gone()) };
+        let mut nothing = Context::default();
+        let aborts = self.side.handle.aborts();
+        self.partner.begin(warm_up + times)?;
+        self.side.run(warm_up);
+        let (attendance, switches) = (Attendance::begin(), cpu::switches());
+        let worked = clock.time(|| self.side.run(times));
+        let whole = attendance.was_whole();
+        let switched = cpu::switches() != switches;
+        let report = self.partner.report()?;
+        let emptied = clock.time(|| run(empty, order.iterations, &mut nothing));
+        let mut counters = Counters::default();
+        counters[0] = self.side.handle.aborts() - aborts + report.aborts;
+        let undisturbed = if self.alone { whole } else { !switched && !report.switched };
+        Ok(Batch {
+            work: worked.ticks,
+            empty: emptied.ticks,
+            undisturbed: undisturbed && worked.same_processor,
+            counted: None,
+            counters,
+        })
+    }
+}
+
+/// The empty loop.
+fn run(empty: LongLoop, iterations: u64, nothing: &mut Context) {
+    // SAFETY: the empty loop only writes its context's result.
+    unsafe { empty(iterations, nothing) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::raw::tests::in_a_process_of_its_own;
+
+    #[test]
+    fn the_lock_goes_there_and_back_and_is_free_at_the_end() {
+        in_a_process_of_its_own(|| {
+            let all = cpu::allowed();
+            cpu::remember(&all);
+            cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
+            for case in (BENCHMARK.cases)() {
+                match instance(&case) {
+                    Ok(mut instance) => {
+                        let order = Order { iterations: 50, extra: 0 };
+                        let batch = instance.batch(Clock::Kernel, order).expect("a batch");
+                        assert!(batch.work > 0, "{case:?}");
+                    }
+                    Err(Refusal::Skip(why)) => println!("skipped: {case:?}: {why}"),
+                    Err(Refusal::Fail(why)) => panic!("{case:?}: {why}"),
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn whoever_has_it_had_it_in_turn() {
+        in_a_process_of_its_own(|| {
+            let home = *cpu::allowed().last().expect("a processor");
+            cpu::pin(home).expect("an allowed processor");
+            let lock = Lock::new(Method::Xchg, Reach::On(home), 2).expect("a lock");
+            let turn = Arc::new(Turn(AtomicU32::new(2)));
+            let partner = Partner::start(lock.clone(), home, Arc::clone(&turn), true).expect("a thread");
+            // It is the partner's turn: it goes there once, and then waits for a second turn that this side gives it.
+            partner.begin(2).expect("there");
+            while turn.0.load(std::sync::atomic::Ordering::SeqCst) != 1 {
+                std::thread::yield_now();
+            }
+            let mut mine =
+                Side::new(lock.join(1).expect("a member"), Method::Xchg, Arc::clone(&turn), [1, 2], true);
+            mine.run(1);
+            let report = partner.report().expect("it came back");
+            assert_eq!(report.aborts, 0);
+            assert_eq!(turn.0.load(std::sync::atomic::Ordering::SeqCst), 1);
+            assert!(mine.handle.take(), "nobody has it now");
+        });
+    }
+}

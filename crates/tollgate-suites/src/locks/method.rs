@@ -1,0 +1,179 @@
+//! By what a lock is taken.
+
+use tollgate_model::Boundary::{
+    self, Atomic, Call, KernelCode, KernelEntry, StoreForwarding, SystemCall, UserCode, UserCopy,
+};
+use tollgate_model::Params;
+
+use super::code::{self, Code};
+use tollgate_engine::Refusal;
+use tollgate_engine::benchmark::word;
+
+/// The ways to test and set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Method {
+    /// A load and a store.
+    Plain,
+    /// XCHG.
+    Xchg,
+    /// LOCK CMPXCHG.
+    Cmpxchg,
+    /// A restartable sequence.
+    Rseq,
+    /// A restartable sequence that looks on which processor it runs.
+    RseqCpu,
+    /// Lamport's algorithm with fences.
+    Lamport,
+    /// Lamport's algorithm without.
+    LamportUp,
+    /// futex(2), FUTEX_TRYLOCK_PI.
+    FutexTrylockPi,
+    /// eventfd(2).
+    Eventfd,
+    /// semop(2), IPC_NOWAIT.
+    Semop,
+    /// pthread_mutex_trylock(3).
+    PthreadTrylock,
+    /// sem_trywait(3).
+    SemTrywait,
+}
+
+use Method::*;
+
+impl Method {
+    /// Those that are locks, in the order in which their prices are shown. [`Plain`] is none.
+    pub const LOCKS: [Self; 11] = [
+        Xchg,
+        Cmpxchg,
+        Rseq,
+        RseqCpu,
+        Lamport,
+        LamportUp,
+        FutexTrylockPi,
+        Eventfd,
+        Semop,
+        PthreadTrylock,
+        SemTrywait,
+    ];
+
+    /// The system call that the published comparison holds the others against.
+    pub const SYSTEM_CALL: Self = FutexTrylockPi;
+
+    /// In parameters of cases.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Plain => "plain",
+            Xchg => "xchg",
+            Cmpxchg => "cmpxchg",
+            Rseq => "rseq",
+            RseqCpu => "rseq-cpu",
+            Lamport => "lamport",
+            LamportUp => "lamport-up",
+            FutexTrylockPi => "futex-trylock-pi",
+            Eventfd => "eventfd",
+            Semop => "semop",
+            PthreadTrylock => "pthread-trylock",
+            SemTrywait => "sem-trywait",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::LOCKS.into_iter().chain([Plain]).find(|method| method.name() == name)
+    }
+
+    /// The same case by the system call.
+    pub fn by_system_call(case: &Params) -> Params {
+        let mut base = case.clone();
+        base.insert("by".to_owned(), Self::SYSTEM_CALL.name().into());
+        base
+    }
+
+    /// The error that the kernel gave for a take, where it is the kernel that is asked.
+    pub const fn errno(self, answer: u32) -> Option<i32> {
+        match self {
+            FutexTrylockPi | Semop => Some(answer.wrapping_neg().cast_signed()),
+            // The bytes that were read, less eight.
+            Eventfd => Some(answer.wrapping_add(8).wrapping_neg().cast_signed()),
+            _ => None,
+        }
+    }
+
+    /// The one that a case names.
+    ///
+    /// # Errors
+    /// [`Refusal::Fail`] where there is none of that name.
+    pub fn of(params: &Params) -> Result<Self, Refusal> {
+        Self::named(word(params, "by")).ok_or_else(|| Refusal::Fail("there is no such lock".to_owned()))
+    }
+
+    /// Its instructions.
+    pub fn code(self) -> Code {
+        match self {
+            Plain => code::plain::code(),
+            Xchg => code::xchg::code(),
+            Cmpxchg => code::cmpxchg::code(),
+            Rseq => code::rseq::code(),
+            RseqCpu => code::rseq_cpu::code(),
+            Lamport => code::lamport::code(),
+            LamportUp => code::lamport_up::code(),
+            FutexTrylockPi => code::futex_trylock_pi::code(),
+            Eventfd => code::eventfd::code(),
+            Semop => code::semop::code(),
+            PthreadTrylock => code::pthread_trylock::code(),
+            SemTrywait => code::sem_trywait::code(),
+        }
+    }
+
+    /// The instruction that its price is about, and how often the loop holds it.
+    pub const fn instruction(self) -> (&'static str, usize) {
+        match self {
+            Plain => ("mov", 2),
+            Xchg => ("xchg", 1),
+            Cmpxchg => ("lock cmpxchg", 1),
+            // The sequence that begins, the store that takes the lock and the one that releases it.
+            Rseq | RseqCpu => ("mov", 3),
+            Lamport => ("mfence", 2),
+            // b[i], x, y, the lock, y, b[i], and the lock again.
+            LamportUp => ("mov", 7),
+            FutexTrylockPi => ("syscall", 1),
+            Eventfd | Semop => ("syscall", 2),
+            PthreadTrylock | SemTrywait => ("call", 2),
+        }
+    }
+
+    /// Whether it crosses this boundary where the lock is free.
+    pub fn crosses(self, boundary: Boundary) -> bool {
+        let crossed: &[Boundary] = match self {
+            Xchg | Cmpxchg => &[Atomic],
+            Lamport => &[Atomic, StoreForwarding],
+            PthreadTrylock | SemTrywait => &[Atomic, Call],
+            Plain | Rseq | RseqCpu | LamportUp => &[UserCode, StoreForwarding],
+            FutexTrylockPi => &[Atomic, KernelEntry, SystemCall, KernelCode],
+            Eventfd | Semop => &[KernelEntry, SystemCall, KernelCode, UserCopy],
+        };
+        crossed.contains(&boundary)
+    }
+
+    /// Why threads on several processors must not take it, where they must not.
+    pub const fn one_processor_only(self) -> Option<&'static str> {
+        match self {
+            Plain => Some("a load and a store let two in wherever they run"),
+            Rseq => Some(
+                "a restartable sequence is restarted by whoever preempts it, and another processor preempts nobody",
+            ),
+            LamportUp => Some(
+                "without fences another processor may read x or y before a store to the other has left the store buffer",
+            ),
+            _ => None,
+        }
+    }
+
+    /// Why it can be taken on one processor only, although threads may be anywhere.
+    pub const fn bound_to_its_processor(self) -> Option<&'static str> {
+        match self {
+            RseqCpu => Some("it can be taken on its own processor only, and says so on any other"),
+            _ => self.one_processor_only(),
+        }
+    }
+}

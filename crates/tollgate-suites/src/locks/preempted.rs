@@ -1,0 +1,143 @@
+//! A lock whose users are switched out wherever they are.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use tollgate_model::Boundary::{
+    Atomic, ContextSwitch, KernelCode, KernelEntry, LockContention, Signal, SystemCall, Timer, UserCopy,
+};
+use tollgate_model::Params;
+
+use super::lock::Reach;
+use super::method::Method;
+use super::stress::{Team, WORKERS};
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::limits::{self, Taken};
+use tollgate_engine::{
+    Batch, Experiment, Instance, Isolated, Order, Refusal, Runner, Timed, alive, cpu, of_a_few,
+};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "locks/preempted",
+    operation: "Taking and giving back a lock that four threads of one processor want all the time, each switched out by a \
+                timer's signal 50 to 100 µs after it came back; it fails where two ever have it at once.",
+    crosses: &[
+        LockContention,
+        ContextSwitch,
+        Timer,
+        Signal,
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        Atomic,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        Atomic => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+        _ => true,
+    },
+    timed: |_| Timed::Whole("timer_create(2), sched_yield(2)"),
+    counters: &["forced switches", "takes restarted", "holders preempted", "takes in vain"],
+    cases: || each_word("by", &Method::LOCKS.map(Method::name)),
+    instance: |_, params| instance(params),
+    ..PLAIN
+};
+
+/// Takes in a batch, so that it lasts 1 to 3 ms and holds tens of switches. Always as many: each process of a run must
+/// come to the same number.
+const fn takes(method: Method) -> u64 {
+    match method {
+        Method::Rseq | Method::RseqCpu | Method::LamportUp | Method::Plain => 1 << 18,
+        Method::Xchg | Method::Cmpxchg => 1 << 17,
+        Method::PthreadTrylock | Method::SemTrywait => 1 << 16,
+        Method::Lamport => 1 << 15,
+        Method::FutexTrylockPi => 1 << 13,
+        Method::Eventfd | Method::Semop => 1 << 12,
+    }
+}
+
+fn instance(params: &Params) -> Result<Instance, Refusal> {
+    let method = Method::of(params)?;
+    let index = Method::LOCKS.iter().position(|other| *other == method).unwrap_or_default();
+    let stressed = Stressed(Box::new(process_for(method, index)?.experiment(index)));
+    Ok(Instance::new(stressed).with_ops(takes(method)).with_most(1))
+}
+
+/// Whether switches come about here at all.
+fn tried(experiment: &mut impl Experiment) -> Result<(), Refusal> {
+    const TRIALS: usize = 16;
+    for _ in 0..TRIALS {
+        alive();
+        let batches = experiment.run(Clock::Kernel, Order { iterations: 1, extra: 0 })?;
+        if batches.iter().any(|batch| batch.counters[0] > 0) {
+            return Ok(());
+        }
+    }
+    Err(Refusal::Skip(format!(
+        "no switch was forced in {TRIALS} batches: sched_yield(2) switches to nobody here"
+    )))
+}
+
+thread_local! {
+    /// For all instances of this bench process.
+    static PROCESSES: RefCell<Vec<(Kind, Isolated, Rc<Taken>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What can be in one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The threads must be made after the lock: its semaphore may be in a namespace (ipc_namespaces(7)).
+    Semaphore,
+    Other,
+}
+
+/// The process whose threads take this lock, which is its experiment number `index`; made, and tried with it, where it is not
+/// there yet.
+fn process_for(method: Method, index: usize) -> Result<Isolated, Refusal> {
+    let kind = if method == Method::Semop { Kind::Semaphore } else { Kind::Other };
+    // One that a lock has killed, such as one whose call a filter does not allow, makes room for another.
+    let known = PROCESSES.with_borrow_mut(|processes| {
+        processes.retain(|(_, isolated, _)| isolated.answers());
+        processes.iter().find(|(other, ..)| *other == kind).map(|(_, isolated, _)| isolated.clone())
+    });
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let home = cpu::home()?;
+    // Itself and its threads.
+    let taken = limits::take_processes(1 + WORKERS as u64)?;
+    let isolated = Isolated::start(move || {
+        let team = Rc::new(RefCell::new(Team::new(Reach::On(home), &[home])?));
+        let of = |method| -> Box<dyn Experiment> { Box::new(Takes { team: Rc::clone(&team), method }) };
+        Ok(Method::LOCKS.map(of).into_iter().collect())
+    })?;
+    tried(&mut isolated.experiment(index))?;
+    PROCESSES.with_borrow_mut(|processes| processes.push((kind, isolated.clone(), Rc::new(taken))));
+    Ok(isolated)
+}
+
+/// In the process apart: one lock.
+struct Takes {
+    team: Rc<RefCell<Team>>,
+    method: Method,
+}
+
+impl Experiment for Takes {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+        let takes = (order.iterations + order.extra) * takes(self.method);
+        Ok(vec![self.team.borrow_mut().batch(clock, self.method, takes)?])
+    }
+}
+
+/// In the bench process: whoever asks for it.
+struct Stressed(Box<dyn Experiment>);
+
+impl Runner for Stressed {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        of_a_few(|| {
+            let batches = self.0.run(clock, order)?;
+            batches.first().copied().ok_or_else(|| Refusal::Fail("it was not answered".to_owned()))
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! The published workload: producers and consumers.
+
+use tollgate_model::Boundary::{
+    Atomic, CacheLine, ContextSwitch, KernelCode, KernelEntry, LockContention, SystemCall, UserCopy,
+};
+use tollgate_model::Params;
+
+use super::lock::Reach;
+use super::method::Method;
+use super::semaphore;
+use super::trade::{ITEMS, Setting, TALLIES};
+use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::{Batch, Experiment, Instance, Isolated, Order, Refusal, Runner, Timed, cpu, of_a_few};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "locks/producer-consumer",
+    operation: "One item handed from a producer to a consumer through a buffer of sixteen places, between so many of \
+                each, with semaphores made from the lock.",
+    crosses: &[
+        LockContention,
+        CacheLine,
+        ContextSwitch,
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        Atomic,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        CacheLine => word(params, "cpus") == "all",
+        UserCopy | Atomic => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+        _ => true,
+    },
+    timed: |_| Timed::Whole("sched_yield(2) and the lock"),
+    counters: TALLIES,
+    cases: || cases("one", &[2, 4, 8, 16, 32, 64]).into_iter().chain(cases("all", &[2, 16])).collect(),
+    more: || cases("all", &[4, 8, 32, 64]),
+    over: |case| Some(Method::by_system_call(case)),
+    instance: |_, params| instance(params),
+    ..PLAIN
+};
+
+fn cases(cpus: &str, threads: &[u64]) -> Vec<Params> {
+    let case = |by: Method, threads: u64| {
+        params(&[("by", by.name().into()), ("threads", threads.into()), ("cpus", cpus.into())])
+    };
+    threads.iter().flat_map(|&threads| Method::LOCKS.into_iter().map(move |by| case(by, threads))).collect()
+}
+
+fn instance(params: &Params) -> Result<Instance, Refusal> {
+    let method = Method::of(params)?;
+    let reach = match word(params, "cpus") {
+        "one" => Reach::On(cpu::home()?),
+        _ => several()?,
+    };
+    if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {
+        return Err(Refusal::Skip(why.to_owned()));
+    }
+    if method == Method::Semop {
+        // So that each trade finds one and need not make its own.
+        semaphore::in_a_namespace_of_its_own();
+    }
+    let setting = Setting { method, pairs: number(params, "threads") as usize, reach };
+    Ok(Instance::new(Cell(setting)).with_ops(ITEMS))
+}
+
+fn several() -> Result<Reach, Refusal> {
+    match cpu::allowed_in_all().len() {
+        0 | 1 => Err(Refusal::Skip("there is one processor only".to_owned())),
+        _ => Ok(Reach::Anywhere),
+    }
+}
+
+/// A fresh process for each batch, as the published comparison had one for each run.
+struct Cell(Setting);
+
+impl Runner for Cell {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        of_a_few(|| self.trade(clock, order))
+    }
+}
+
+impl Cell {
+    fn trade(&self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        let setting = self.0;
+        let isolated = Isolated::start(move || Ok(vec![Box::new(setting)]))?;
+        let batches = isolated.experiment(0).run(clock, order)?;
+        batches.first().copied().ok_or_else(|| Refusal::Fail("a trade told nothing".to_owned()))
+    }
+}

@@ -1,0 +1,43 @@
+//! A lock that nobody else wants.
+
+use tollgate_model::Boundary::{
+    Atomic, Call, KernelCode, KernelEntry, StoreForwarding, SystemCall, UserCode, UserCopy,
+};
+use tollgate_model::Params;
+
+use super::lock::{Lock, Reach};
+use super::method::Method;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word};
+use tollgate_engine::{Instance, Loop, Refusal, Timed, cpu};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "locks/uncontended",
+    operation: "Taking a lock that nobody else wants, and giving it back.",
+    crosses: &[Atomic, UserCode, StoreForwarding, Call, KernelEntry, SystemCall, KernelCode, UserCopy],
+    crossed_in: |params, boundary| Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+    timed: |params| match Method::of(params) {
+        Ok(method) => {
+            let (instruction, times) = method.instruction();
+            Timed::Together { code: method.code().uncontended, instruction, times }
+        }
+        Err(_) => (PLAIN.timed)(params),
+    },
+    cases: || each_word("by", &Method::LOCKS.map(Method::name)),
+    over: |case| Some(Method::by_system_call(case)),
+    instance: |benchmark, params| instance(benchmark, params),
+    ..PLAIN
+};
+
+fn instance(benchmark: &'static Benchmark, params: &Params) -> Result<Instance, Refusal> {
+    let lock = Lock::new(Method::of(params)?, Reach::On(cpu::home()?), 2)?;
+    let mut handle = lock.join(1)?;
+    handle.try_out()?;
+    let words = handle.context();
+    let check = |answers: u64| match answers {
+        0 => Ok(()),
+        _ => Err("a lock that nobody else wants could not be taken each time".to_owned()),
+    };
+    // SAFETY: the words point into the lock and the handle, which go with the instance; the loop is the lock's own.
+    let timed = unsafe { Loop::new((benchmark.timed)(params), words, Some(Box::new(handle)), check)? };
+    Ok(timed.here())
+}

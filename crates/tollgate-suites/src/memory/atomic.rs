@@ -1,0 +1,218 @@
+//! Operations on one line, alone and by several processors at a time.
+//!
+//! A plain store does not wait for its line: it is done when it is in the store buffer, and many of them reach the
+//! cache together once the line is there. So it may cost no more where another processor stores to the line as well.
+//! What is atomic waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use tollgate_model::Boundary::{Atomic, CacheLine, UserCode};
+use tollgate_model::Params;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
+use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
+use tollgate_engine::timed::{LongLoop, timed_loop};
+use tollgate_engine::{Context, Instance, Refusal, Timed, TimedLoop, cpu};
+
+timed_loop! {
+    /// Word 0: the line; so in all of them. Two stores are done in a cycle beside the loop's own counting, whose turn
+    /// is subtracted although it costs nothing: so there are many.
+    store:
+        first "mov rcx, [r13]";
+        ".rept 64", "mov [rcx], r12", ".endr"
+}
+
+timed_loop! {
+    /// An atomic addition.
+    add:
+        first "mov rcx, [r13]";
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+}
+
+timed_loop! {
+    /// XCHG with memory is atomic without a prefix (Intel SDM volume 3, 9.1.2.1).
+    xchg:
+        first "mov rcx, [r13]";
+        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax",
+        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax"
+}
+
+timed_loop! {
+    /// Compares with zero, which is always there, and stores it again: no exchange fails.
+    cas:
+        first "mov rcx, [r13]", "xor edx, edx";
+        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx",
+        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx"
+}
+
+contending_loop! {
+    /// The same in another thread.
+    store_contending:
+        "mov rcx, [r13]",
+        "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp",
+        "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp"
+}
+
+contending_loop! {
+    /// The same in another thread.
+    add_contending:
+        "mov rcx, [r13]",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+}
+
+contending_loop! {
+    /// The same in another thread.
+    xchg_contending:
+        "mov rcx, [r13]",
+        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax",
+        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax"
+}
+
+contending_loop! {
+    /// The same in another thread.
+    cas_contending:
+        "mov rcx, [r13]", "xor eax, eax", "xor edx, edx",
+        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx",
+        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx"
+}
+
+/// Operations in a turn of each loop.
+const OPERATIONS: u64 = 8;
+/// The same of the loop of stores.
+const STORES: u64 = 64;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "memory/atomic",
+    operation: "One operation on a line that so many threads, each on a processor of its own, do the same to: a plain store, an atomic addition, an exchange, a comparison that succeeds.",
+    crosses: &[Atomic, CacheLine, UserCode],
+    crossed_in: |params, boundary| match boundary {
+        Atomic => word(params, "op") != "store",
+        CacheLine => number(params, "threads") > 1,
+        _ => word(params, "op") == "store",
+    },
+    timed: |params| {
+        let (code, _, instruction) = loops(params);
+        Timed::Loop { code: TimedLoop::Long(code), instruction, times: operations(params) as usize }
+    },
+    cases: || cases(&[1, 2]),
+    more: || cases(&more_threads(cpu::allowed_in_all().len() as u64)),
+    instance: |_, params| instance(params),
+    ..PLAIN
+};
+
+fn cases(threads: &[u64]) -> Vec<Params> {
+    let case = |op: &str, threads: u64| params(&[("op", op.into()), ("threads", threads.into())]);
+    let of = |op: &'static str| threads.iter().map(move |&threads| case(op, threads));
+    ["store", "add", "xchg", "cas"].into_iter().flat_map(of).collect()
+}
+
+/// Powers of two from four on, as far as there are processors, and all of them.
+fn more_threads(processors: u64) -> Vec<u64> {
+    let mut threads: Vec<u64> = (2..16).map(|power| 1 << power).take_while(|&n| n < processors).collect();
+    if processors > 2 {
+        threads.push(processors);
+    }
+    threads
+}
+
+/// In a turn of the timed loop.
+fn operations(params: &Params) -> u64 {
+    if word(params, "op") == "store" { STORES } else { OPERATIONS }
+}
+
+fn loops(params: &Params) -> (LongLoop, ContendingLoop, &'static str) {
+    match word(params, "op") {
+        "store" => (store, store_contending, "mov"),
+        "add" => (add, add_contending, "lock add"),
+        "xchg" => (xchg, xchg_contending, "xchg"),
+        _ => (cas, cas_contending, "lock cmpxchg"),
+    }
+}
+
+fn instance(params: &Params) -> Result<Instance, Refusal> {
+    let threads = number(params, "threads") as usize;
+    let others = cpu::others();
+    if others.len() + 1 < threads {
+        return Err(Refusal::Skip(format!(
+            "it takes {threads} processors, and this process may use {}",
+            others.len() + 1
+        )));
+    }
+    let (code, contended, _) = loops(params);
+    let partner = |&cpu: &usize| Partner { cpu, code: contended, side: Box::default() };
+    let partners: Vec<Partner> = others.iter().take(threads.saturating_sub(1)).map(partner).collect();
+    let contender = OnOneLine { line: Arc::default(), iterations: 0, adds: word(params, "op") == "add" };
+    // SAFETY: all loops change one word of a line that the contender keeps.
+    let runner = unsafe { Contended::new(code, partners, contender) };
+    Ok(Instance::new(runner).with_ops(operations(params)))
+}
+
+/// A pair of lines with one word.
+#[repr(align(128))]
+#[derive(Default)]
+struct Line(AtomicU64);
+
+struct OnOneLine {
+    line: Arc<Line>,
+    iterations: u64,
+    adds: bool,
+}
+
+impl Contender for OnOneLine {
+    fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64) {
+        self.line.0.store(0, SeqCst);
+        self.iterations = iterations;
+        context.words[0] = self.line.0.as_ptr() as u64;
+        partners.iter_mut().for_each(|partner| partner.side.words[0] = context.words[0]);
+    }
+
+    fn after(&mut self, _: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
+        let turns: u64 = self.iterations + partners.iter().map(|partner| partner.side.turns()).sum::<u64>();
+        let (sum, expected) = (self.line.0.load(SeqCst), turns * OPERATIONS);
+        match self.adds && sum != expected {
+            true => Err(Refusal::Fail(format!("{expected} atomic additions of one made {sum}"))),
+            false => Ok(Outcome::Sound(None)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_engine::Order;
+    use tollgate_engine::clock::Clock;
+
+    #[test]
+    fn threads_double_until_there_is_one_for_each_processor() {
+        let threads = [1, 2, 3, 4, 6, 64].map(more_threads);
+        assert_eq!(threads[..3], [vec![], vec![], vec![3]]);
+        assert_eq!((threads[3].as_slice(), threads[4].as_slice()), ([4].as_slice(), [4, 6].as_slice()));
+        assert_eq!(threads[5], [4, 8, 16, 32, 64]);
+    }
+
+    #[test]
+    fn no_addition_is_lost() {
+        let all = cpu::allowed();
+        cpu::remember(&all);
+        let Some(&home) = all.last() else { panic!("no processor allowed") };
+        cpu::pin(home).expect("an allowed processor");
+        let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
+            return eprintln!("skipped: no time stamp counter");
+        };
+        for case in cases(&[1, 2]).iter().filter(|case| word(case, "op") == "add") {
+            match instance(case) {
+                // A wrong sum would be an error.
+                Ok(mut instance) => {
+                    instance.batch(clock, Order { iterations: 1000, extra: 0 }).expect("a batch");
+                }
+                Err(why) => eprintln!("skipped: {why:?}"),
+            }
+        }
+        cpu::allow(&all);
+    }
+}

@@ -1,0 +1,257 @@
+//! How far away memory is: loads that wait for each other, at random places of more and more of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tollgate_model::Boundary::{MemoryAccess, Tlb};
+use tollgate_model::Params;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+
+use super::memory::{Amount, Page, Region};
+use super::topology::Sizes;
+
+timed_loop! {
+    /// Goes from line to line, each of which holds the address of the next one. It begins where it ended: the
+    /// result, behind the seven words, is the address that was loaded last.
+    ///
+    /// Sixteen loads a turn: the counter runs beside them, and its turn is subtracted although it costs nothing.
+    chase:
+        first "mov rax, [r13 + 56]";
+        "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]",
+        "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]",
+        "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]",
+        "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]"
+}
+
+/// Loads in a turn of the loop.
+const LOADS: usize = 16;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "memory/latency",
+    operation: "One load whose address the load before it has brought, at a random line of so much memory.",
+    crosses: &[MemoryAccess, Tlb],
+    timed: |_| Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS },
+    cases: || cases(sizes(Sizes::here().last, 1)),
+    more: || {
+        let last = Sizes::here().last;
+        let usual = sizes(last, 1);
+        cases(sizes(last, 8).into_iter().filter(|size| !usual.contains(size)).collect())
+    },
+    instance: |benchmark, params| {
+        let bytes = (number(params, "kib") << 10) as usize;
+        let page = Page::from_word(word(params, "page"));
+        let amount = Amount::of(bytes as u64, Sizes::here());
+        let field = field(page, amount)?;
+        let (first, last) = {
+            let field = lock(&field);
+            if let Some(why) = field.no_more.clone().filter(|_| bytes as u64 > field.region.length()) {
+                return Err(why);
+            }
+            (field.region.address(), field.region.address() + bytes as u64)
+        };
+        let inside = move |result: u64| match result {
+            address if (first..last).contains(&address) && address % LINE as u64 == 0 => Ok(()),
+            address => Err(format!("the last load brought {address:#x}, which is no line of this memory")),
+        };
+        let notes: Vec<String> = lock(&field).region.notes().to_vec();
+        let walk = Walk { field: Arc::clone(&field), bytes };
+        // SAFETY: `Walk` makes the round trip before each batch, all of it within the region that it keeps, and the
+        // result is an address of it.
+        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, inside) }?;
+        let instance = timed.with_around(walk).here().with_ops(LOADS as u64);
+        Ok(instance.on_fixture(format!("latency {amount:?} {}", page.word())).with_notes(notes))
+    },
+    ..PLAIN
+};
+
+/// Where the curve begins.
+const SMALLEST: u64 = 4 << 10;
+/// How far beyond the last level it goes.
+const BEYOND: u64 = 4;
+
+/// Sizes in KiB from 4 KiB to four times the last level, so many for an octave.
+fn sizes(last_level: u64, an_octave: u32) -> Vec<u64> {
+    let largest = last_level.saturating_mul(BEYOND).max(SMALLEST) >> 10;
+    let steps = (0..).map(|step| {
+        let octaves = f64::from(step) / f64::from(an_octave);
+        ((SMALLEST >> 10) as f64 * octaves.exp2()).round() as u64
+    });
+    let mut sizes: Vec<u64> = steps.take_while(|&kib| kib < largest).collect();
+    sizes.push(largest);
+    sizes.dedup();
+    sizes
+}
+
+fn cases(sizes: Vec<u64>) -> Vec<Params> {
+    let pages = [Page::Small, Page::Huge];
+    let case = |page: Page, kib: u64| params(&[("kib", kib.into()), ("page", page.word().into())]);
+    pages.into_iter().flat_map(|page| sizes.iter().map(move |&kib| case(page, kib))).collect()
+}
+
+/// A line, in bytes: that of every x86-64 processor.
+const LINE: usize = 64;
+
+/// The memory of one kind of page, in which a round trip through the first so many bytes is made for each batch:
+/// so it need not be there once for each size.
+struct Field {
+    region: Region,
+    /// Why it is no larger, where it should be.
+    no_more: Option<Refusal>,
+    /// The size whose round trip was made for a warm-up and still serves the batch after it.
+    fresh: Option<usize>,
+}
+
+type SharedField = Arc<Mutex<Field>>;
+
+type Fields = BTreeMap<(Page, Amount), Result<SharedField, Refusal>>;
+
+static FIELDS: Mutex<Fields> = Mutex::new(BTreeMap::new());
+
+/// The field of such pages and so large in this process; or why there is none, to all who ask.
+fn field(page: Page, amount: Amount) -> Result<SharedField, Refusal> {
+    let make = || {
+        let caches = Sizes::here();
+        let largest = sizes(caches.last, 1).last().copied().unwrap_or(SMALLEST >> 10) << 10;
+        let (region, no_more) = Region::at_most(amount.bytes(largest, caches), page)?;
+        Ok(Arc::new(Mutex::new(Field { region, no_more, fresh: None })))
+    };
+    lock(&FIELDS).entry((page, amount)).or_insert_with(make).clone()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the round trip that a batch goes along. Writing it touches every line of it once, in the order of their
+/// addresses: what fits into a cache is there afterwards.
+struct Walk {
+    field: SharedField,
+    bytes: usize,
+}
+
+impl Around for Walk {
+    fn before(&mut self, context: &mut Context, _iterations: u64) -> Result<(), Refusal> {
+        let mut field = lock(&self.field);
+        if field.fresh.take() != Some(self.bytes) {
+            field.make_round_trip(self.bytes);
+            field.fresh = Some(self.bytes);
+        }
+        if context.result == 0 {
+            context.result = field.region.address();
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, _context: &Context) -> Result<Option<u64>, Refusal> {
+        Ok(None)
+    }
+}
+
+impl Field {
+    /// Lets each of the first lines hold the address of the line that comes after it.
+    fn make_round_trip(&mut self, bytes: usize) {
+        let start = self.region.address();
+        let order = Order::of((bytes / LINE) as u64);
+        for (line, words) in self.region.words_mut()[..bytes / 8].chunks_exact_mut(LINE / 8).enumerate() {
+            words[0] = start + order.after(line as u64) * LINE as u64;
+        }
+    }
+}
+
+/// A round trip through so many lines in an order that no prefetcher follows: the numbers up to the next power of
+/// two, mixed one to one, without those that are too large.
+struct Order {
+    lines: u64,
+    mask: u64,
+    shift: u32,
+}
+
+impl Order {
+    /// Odd, so that multiplying by it can be undone (2^64 divided by the golden ratio; Knuth, TAOCP 6.4).
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    const INVERSE: u64 = inverse(Self::FACTOR);
+
+    fn of(lines: u64) -> Self {
+        let all = lines.max(2).next_power_of_two();
+        // Half of the bits or more, so that folding them in twice is folding them in not at all.
+        Self { lines: lines.max(1), mask: all - 1, shift: all.trailing_zeros().div_ceil(2) }
+    }
+
+    fn mixed(&self, place: u64) -> u64 {
+        let x = place.wrapping_mul(Self::FACTOR) & self.mask;
+        (x ^ x >> self.shift).wrapping_mul(Self::FACTOR) & self.mask
+    }
+
+    fn unmixed(&self, line: u64) -> u64 {
+        let x = line.wrapping_mul(Self::INVERSE) & self.mask;
+        (x ^ x >> self.shift).wrapping_mul(Self::INVERSE) & self.mask
+    }
+
+    /// The line that comes after `line`.
+    fn after(&self, line: u64) -> u64 {
+        let mut place = self.unmixed(line);
+        loop {
+            place = (place + 1) & self.mask;
+            let next = self.mixed(place);
+            if next < self.lines {
+                return next;
+            }
+        }
+    }
+}
+
+/// What undoes multiplying by an odd number modulo 2^64: each step of Newton's doubles the bits that are right.
+const fn inverse(odd: u64) -> u64 {
+    let mut inverse = odd;
+    let mut step = 0;
+    while step < 5 {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        step += 1;
+    }
+    inverse
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_comes_by_every_line_once() {
+        for lines in [1, 2, 3, 63, 64, 65, 100, 768, 1000, 4096, 12_289] {
+            let order = Order::of(lines);
+            let mut seen = vec![false; lines as usize];
+            let mut line = 0;
+            for _ in 0..lines {
+                assert!(!seen[line as usize], "{lines}: {line} twice");
+                seen[line as usize] = true;
+                line = order.after(line);
+            }
+            assert_eq!(line, 0, "{lines}");
+        }
+    }
+
+    #[test]
+    fn its_order_has_no_stride_that_a_prefetcher_would_follow() {
+        let order = Order::of(4096);
+        let mut strides: BTreeMap<u64, usize> = BTreeMap::new();
+        for line in 0..4096 {
+            *strides.entry(order.after(line).wrapping_sub(line)).or_default() += 1;
+        }
+        let commonest = strides.values().max().copied().unwrap_or(0);
+        assert!(commonest < 4096 / 8, "one stride {commonest} times of 4096");
+    }
+
+    #[test]
+    fn sizes_go_from_a_page_to_four_times_the_last_level() {
+        assert_eq!(sizes(12 << 10, 1), [4, 8, 16, 32, 48]);
+        assert_eq!(sizes(8 << 10, 1), [4, 8, 16, 32]);
+        let fine = sizes(48 << 20, 8);
+        assert_eq!((fine[0], fine[fine.len() - 1]), (4, 192 << 10));
+        assert!(fine.windows(2).all(|two| two[0] < two[1] && two[1] * 2 <= two[0] * 3), "{fine:?}");
+        let usual = sizes(48 << 20, 1);
+        assert!(usual.iter().all(|size| fine.contains(size)));
+    }
+}

@@ -1,0 +1,99 @@
+//! Two words that two processors change, each its own, and the distance between them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use tollgate_model::Boundary::{Atomic, CacheLine};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each, number};
+use tollgate_engine::contended::{Contended, Contender, Outcome, Partner, contending_loop};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Context, Instance, Refusal, Timed, TimedLoop};
+
+use super::pairing::{is_home, two_cores};
+
+timed_loop! {
+    /// Adds to a word, atomically although nobody else changes it: as a counter or a lock does that is a neighbour of
+    /// another's. A plain addition would wait in the store buffer, and cost no more on many processors. Word 0: its
+    /// address.
+    add:
+        first "mov rcx, [r13]";
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+}
+
+contending_loop! {
+    /// The same in the other thread.
+    add_contending:
+        "mov rcx, [r13]",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
+        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+}
+
+/// Operations in a turn of each loop.
+const OPERATIONS: u64 = 8;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "memory/neighbour",
+    operation: "One atomic addition to a word of its own while another processor adds to a word so many bytes away: in the same line (false sharing), in the line that is fetched with it, or beyond both.",
+    crosses: &[Atomic, CacheLine],
+    timed: |_| Timed::Loop {
+        code: TimedLoop::Long(add),
+        instruction: "lock add",
+        times: OPERATIONS as usize,
+    },
+    cases: || each("distance", &[8, 64, 128]),
+    instance: |_, params| {
+        let pair = two_cores()?;
+        let distance = (number(params, "distance") as usize / 8).min(WORDS - 1);
+        let contender = OwnWords {
+            words: Arc::new(Words([const { AtomicU64::new(0) }; WORDS])),
+            distance,
+            iterations: 0,
+        };
+        let partner = Partner { cpu: pair.to, code: add_contending, side: Box::default() };
+        // SAFETY: each loop changes one word of those that the contender keeps.
+        let mut runner = unsafe { Contended::new(add, vec![partner], contender) };
+        if !is_home(pair.from) {
+            runner = runner.on(pair.from);
+        }
+        Ok(Instance::new(runner).with_ops(OPERATIONS).with_notes([pair.in_words()]))
+    },
+    ..PLAIN
+};
+
+/// Two pairs of lines.
+const WORDS: usize = 32;
+
+/// They begin with a pair of lines.
+#[repr(align(256))]
+struct Words([AtomicU64; WORDS]);
+
+struct OwnWords {
+    words: Arc<Words>,
+    /// In words.
+    distance: usize,
+    iterations: u64,
+}
+
+impl Contender for OwnWords {
+    fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64) {
+        self.words.0.iter().for_each(|word| word.store(0, SeqCst));
+        self.iterations = iterations;
+        context.words[0] = self.words.0[0].as_ptr() as u64;
+        let theirs = self.words.0[self.distance].as_ptr() as u64;
+        partners.iter_mut().for_each(|partner| partner.side.words[0] = theirs);
+    }
+
+    fn after(&mut self, _: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
+        let value = |at: usize| self.words.0[at].load(SeqCst);
+        let turns: u64 = partners.iter().map(|partner| partner.side.turns()).sum();
+        let sums = [value(0), value(self.distance)];
+        match sums == [self.iterations * OPERATIONS, turns * OPERATIONS] {
+            true => Ok(Outcome::Sound(None)),
+            false => {
+                Err(Refusal::Fail(format!("two threads that added to words of their own made {sums:?}")))
+            }
+        }
+    }
+}

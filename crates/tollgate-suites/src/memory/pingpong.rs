@@ -1,0 +1,199 @@
+//! One line that goes to another processor and comes back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use tollgate_model::Boundary::{Atomic, CacheLine};
+use tollgate_model::Params;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
+use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
+use tollgate_engine::timed::{LongLoop, timed_loop};
+use tollgate_engine::{Context, Instance, Refusal, Timed};
+
+use super::pairing::{alone, is_home};
+use super::topology::{Pair, every_pair, left_out, usual_pairs};
+
+timed_loop! {
+    /// Stores an odd number and waits for the even one after it. Word 0: the line; 1: the number; 2: how often it may
+    /// look in vain.
+    store:
+        first "mov rcx, [r13]", "mov rdx, [r13 + 8]", "mov rsi, [r13 + 16]";
+        "mov [rcx], rdx", "inc rdx",
+        "3:", "mov rax, [rcx]", "cmp rax, rdx", "je 4f", "dec rsi", "jg 3b",
+        "4:", "inc rdx", "mov [r13 + 8], rdx", "mov [r13 + 16], rsi"
+}
+
+timed_loop! {
+    /// Exchanges an even number for the odd one after it, as soon as that number is there. The same words.
+    exchange:
+        first "mov rcx, [r13]", "mov rdi, [r13 + 8]", "mov rsi, [r13 + 16]";
+        "3:", "mov rax, rdi", "lea rdx, [rdi + 1]", "lock cmpxchg [rcx], rdx", "je 4f", "dec rsi", "jg 3b",
+        "4:", "add rdi, 2", "mov [r13 + 8], rdi", "mov [r13 + 16], rsi"
+}
+
+contending_loop! {
+    /// Answers an odd number with the even one after it. Looks 128 times a turn.
+    store_contending:
+        "mov rcx, [r13]", "mov esi, 128",
+        "3:", "mov rax, [rcx]", "test al, 1", "jnz 4f", "dec esi", "jnz 3b", "jmp 5f",
+        "4:", "inc rax", "mov [rcx], rax",
+        "5:"
+}
+
+contending_loop! {
+    /// Exchanges an odd number for the even one after it. Word 1: the number. Tries 32 times a turn.
+    exchange_contending:
+        "mov rcx, [r13]", "mov rdi, [r13 + 8]", "mov esi, 32",
+        "3:", "mov rax, rdi", "lea rdx, [rdi + 1]", "lock cmpxchg [rcx], rdx", "je 4f", "dec esi", "jnz 3b", "jmp 5f",
+        "4:", "add rdi, 2", "mov [r13 + 8], rdi",
+        "5:"
+}
+
+/// There and back.
+const HAND_OVERS: u64 = 2;
+/// How often a batch may look in vain: for a few milliseconds, longer than any hand-over takes.
+const PATIENCE: u64 = 1 << 20;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "memory/pingpong",
+    operation: "One line handed to another processor: that processor stores to it next. Half of there and back.",
+    crosses: &[CacheLine, Atomic],
+    crossed_in: |params, boundary| boundary != Atomic || word(params, "protocol") == "cas",
+    timed: |params| {
+        let (code, _, instruction) = loops(params);
+        Timed::Together { code, instruction, times: 1 }
+    },
+    cases: || match usual_pairs() {
+        none if none.is_empty() => cases(&[(0, 0)]),
+        pairs => cases(&pairs.iter().map(|pair| (pair.from, pair.to)).collect::<Vec<_>>()),
+    },
+    more: || {
+        let usual = usual_pairs();
+        let is_usual = |pair: &Pair| {
+            usual
+                .iter()
+                .any(|other| [(pair.from, pair.to), (pair.to, pair.from)].contains(&(other.from, other.to)))
+        };
+        let others = every_pair().into_iter().filter(|pair| !is_usual(pair));
+        cases(&others.map(|pair| (pair.from, pair.to)).collect::<Vec<_>>())
+    },
+    instance: |_, params| instance(params),
+    ..PLAIN
+};
+
+fn cases(pairs: &[(usize, usize)]) -> Vec<Params> {
+    let case = |&(from, to): &(usize, usize), protocol: &str| {
+        params(&[("from", (from as u64).into()), ("to", (to as u64).into()), ("protocol", protocol.into())])
+    };
+    ["store", "cas"].iter().flat_map(|protocol| pairs.iter().map(move |pair| case(pair, protocol))).collect()
+}
+
+fn loops(params: &Params) -> (LongLoop, ContendingLoop, &'static str) {
+    match word(params, "protocol") {
+        "store" => (store, store_contending, "mov"),
+        _ => (exchange, exchange_contending, "lock cmpxchg"),
+    }
+}
+
+fn instance(params: &Params) -> Result<Instance, Refusal> {
+    let (from, to) = (number(params, "from") as usize, number(params, "to") as usize);
+    if from == to {
+        return Err(alone());
+    }
+    let (code, contended, _) = loops(params);
+    let contender = HandOver { line: Arc::default(), trips: 0, stores: word(params, "protocol") == "store" };
+    let partner = Partner { cpu: to, code: contended, side: Box::default() };
+    // SAFETY: both loops change one word of a line that the contender keeps.
+    let mut runner = unsafe { Contended::new(code, vec![partner], contender) };
+    if !is_home(from) {
+        runner = runner.on(from);
+    }
+    let known = usual_pairs().into_iter().chain(every_pair());
+    let pair = known.into_iter().find(|pair| [(from, to), (to, from)].contains(&(pair.from, pair.to)));
+    let notes = pair.map(|pair| pair.relation.in_words().to_owned()).into_iter().chain(left_out());
+    Ok(Instance::new(runner).with_ops(HAND_OVERS).with_notes(notes))
+}
+
+/// A pair of lines with one word.
+#[repr(align(128))]
+#[derive(Default)]
+struct Line(AtomicU64);
+
+struct HandOver {
+    line: Arc<Line>,
+    trips: u64,
+    stores: bool,
+}
+
+impl Contender for HandOver {
+    fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64) {
+        self.line.0.store(0, SeqCst);
+        self.trips = iterations;
+        let line = self.line.0.as_ptr() as u64;
+        // The first number that each side gives, or for an exchange the one that it waits for.
+        let (mine, yours) = if self.stores { (1, 2) } else { (0, 1) };
+        context.words[..3].copy_from_slice(&[line, mine, PATIENCE]);
+        partners.iter_mut().for_each(|partner| partner.side.words[..2].copy_from_slice(&[line, yours]));
+    }
+
+    fn after(&mut self, context: &Context, _partners: &[Partner]) -> Result<Outcome, Refusal> {
+        if context.words[2].cast_signed() <= 0 {
+            return Ok(Outcome::Vain);
+        }
+        let handed_over = self.line.0.load(SeqCst);
+        let all = HAND_OVERS * self.trips;
+        // An exchange does not wait for the last answer.
+        let may_be = if self.stores { all..=all } else { all - 1..=all };
+        match may_be.contains(&handed_over) {
+            true => Ok(Outcome::Sound(None)),
+            false => {
+                Err(Refusal::Fail(format!("the line was handed over {handed_over} times instead of {all}")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_engine::clock::Clock;
+    use tollgate_engine::{Batch, Order, cpu};
+
+    #[test]
+    fn every_hand_over_is_one() {
+        let all = cpu::allowed();
+        let Some(&home) = all.last().filter(|_| all.len() > 1) else {
+            return eprintln!("skipped: one processor only");
+        };
+        let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
+            return eprintln!("skipped: no time stamp counter");
+        };
+        cpu::pin(home).expect("an allowed processor");
+        for case in (BENCHMARK.cases)() {
+            let mut instance = instance(&case).expect("two processors");
+            // A wrong number of them would be an error.
+            let order = Order { iterations: 100, extra: 0 };
+            let batches: Vec<Batch> =
+                (0..40).map(|_| instance.batch(clock, order).expect("a batch")).collect();
+            if batches.iter().all(|batch| !batch.undisturbed) {
+                eprintln!("skipped: other work had a processor all the time");
+            }
+        }
+        cpu::allow(&all);
+    }
+
+    #[test]
+    fn no_pair_is_measured_twice() {
+        let pair = |params: &Params| {
+            let (from, to) = (number(params, "from"), number(params, "to"));
+            (from.min(to), from.max(to), word(params, "protocol").to_owned())
+        };
+        let mut pairs: Vec<_> =
+            BENCHMARK.cases_in(tollgate_engine::benchmark::Extent::Thorough).iter().map(pair).collect();
+        let number = pairs.len();
+        pairs.sort();
+        pairs.dedup();
+        assert_eq!(pairs.len(), number);
+    }
+}

@@ -1,0 +1,116 @@
+//! What the kernel accounts to a process, and to the machine.
+//!
+//! Source: proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5).
+
+use std::fs::File;
+use std::io::Read;
+
+use tollgate_engine::Refusal;
+
+/// Memory that one process has for itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Footprint {
+    /// Private dirty pages and page tables.
+    pub bytes: i64,
+}
+
+impl Footprint {
+    /// Of the process that asks.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] where it cannot be read here.
+    pub fn of_this_process() -> Result<Self, Refusal> {
+        Self::below("/proc/self")
+    }
+
+    /// Of a child.
+    ///
+    /// # Errors
+    /// As [`Footprint::of_this_process`].
+    pub fn of(pid: libc::pid_t) -> Result<Self, Refusal> {
+        Self::below(&format!("/proc/{pid}"))
+    }
+
+    fn below(directory: &str) -> Result<Self, Refusal> {
+        let dirty = kilobytes(&format!("{directory}/smaps_rollup"), "Private_Dirty")?;
+        let tables = kilobytes(&format!("{directory}/status"), "VmPTE")?;
+        Ok(Self { bytes: dirty.saturating_add(tables) })
+    }
+}
+
+/// Memory of the whole machine, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Accounts {
+    /// Nobody uses it.
+    pub free: i64,
+    /// Stacks that threads have in the kernel.
+    pub kernel_stacks: i64,
+}
+
+impl Accounts {
+    /// Now.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] where it cannot be read here.
+    pub fn of_the_machine() -> Result<Self, Refusal> {
+        let text = read("/proc/meminfo")?;
+        let of = |key| value(&text, key).ok_or_else(|| lacks("/proc/meminfo", key));
+        Ok(Self { free: of("MemFree")?, kernel_stacks: of("KernelStack")? })
+    }
+}
+
+/// The bytes in a line `key:  value kB` of a file.
+fn kilobytes(path: &str, key: &str) -> Result<i64, Refusal> {
+    value(&read(path)?, key).ok_or_else(|| lacks(path, key))
+}
+
+fn lacks(path: &str, key: &str) -> Refusal {
+    Refusal::Skip(format!("{path} has no {key}"))
+}
+
+fn read(path: &str) -> Result<String, Refusal> {
+    /// None of these files comes near.
+    const MOST: u64 = 1 << 16;
+    let mut text = String::new();
+    File::open(path).and_then(|file| file.take(MOST).read_to_string(&mut text)).map_err(|error| {
+        Refusal::Skip(format!("{path} cannot be read: {}", tollgate_model::text::plainly(&error)))
+    })?;
+    Ok(text)
+}
+
+fn value(text: &str, key: &str) -> Option<i64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+    let kilobytes: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::raw::tests::in_a_process_of_its_own;
+
+    #[test]
+    fn a_line_is_a_key_and_kilobytes() {
+        let text =
+            "VmPTE:\t      44 kB\nVmPTExtra: 5 kB\nThreads:\t1\nKernelStack:    9223372036854775807 kB\n";
+        assert_eq!(value(text, "VmPTE"), Some(44 << 10));
+        assert_eq!(value(text, "Threads"), None);
+        assert_eq!(value(text, "KernelStack"), None);
+        assert_eq!(value("", "VmPTE"), None);
+    }
+
+    #[test]
+    fn what_is_written_is_accounted() {
+        // What other tests give back meanwhile would be missing.
+        in_a_process_of_its_own(|| {
+            let Ok(before) = Footprint::of_this_process() else {
+                println!("skipped: no /proc here");
+                return;
+            };
+            let written = std::hint::black_box(vec![1u8; 32 << 20]);
+            let after = Footprint::of_this_process().expect("as before");
+            assert!(after.bytes - before.bytes > 24 << 20, "{} bytes", after.bytes - before.bytes);
+            drop(written);
+        });
+    }
+}

@@ -1,0 +1,220 @@
+//! The calls that make something. Where the C library's function is what programs pay for it is called; what it
+//! only wraps is written in instructions.
+
+use std::arch::naked_asm;
+use std::ffi::{CStr, c_char};
+use std::io;
+
+/// Makes a child by fork(3) that leaves at once.
+pub(super) fn fork_and_leave() -> io::Result<libc::pid_t> {
+    // SAFETY: the child does nothing but leave.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: ends the copy without running what belongs to the original.
+        0 => unsafe { libc::_exit(0) },
+        pid => Ok(pid),
+    }
+}
+
+/// Makes a child by vfork(2) that leaves at once.
+pub(super) fn vfork() -> io::Result<libc::pid_t> {
+    // SAFETY: the child runs on our stack and touches none of it: see there.
+    made(unsafe { vfork_and_leave() })
+}
+
+/// Makes a child by clone3(2) that leaves at once: what fork does, without the C library.
+pub(super) fn clone3() -> io::Result<libc::pid_t> {
+    let arguments = CloneArguments { exit_signal: libc::SIGCHLD as u64, ..CloneArguments::default() };
+    // SAFETY: the arguments are live and of the size that is given; the child only leaves.
+    made(unsafe { clone3_and_leave(&arguments, size_of::<CloneArguments>()) })
+}
+
+/// Starts a program by fork(3) and execve(2), as a shell does.
+pub(super) fn fork_exec(path: &CStr, arguments: &[*const c_char]) -> io::Result<libc::pid_t> {
+    let facts = [std::ptr::null()];
+    // SAFETY: the child calls only async-signal-safe functions; path and arguments end in a null.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: as above.
+        0 => unsafe {
+            libc::execve(path.as_ptr(), arguments.as_ptr(), facts.as_ptr());
+            libc::_exit(*libc::__errno_location())
+        },
+        pid => Ok(pid),
+    }
+}
+
+/// Starts a program by vfork(2) and execve(2).
+pub(super) fn vfork_exec(path: &CStr, arguments: &[*const c_char]) -> io::Result<libc::pid_t> {
+    let facts = [std::ptr::null()];
+    // SAFETY: path, arguments and environment end in a null; the child touches none of our stack: see there.
+    made(unsafe { vfork_and_exec(path.as_ptr(), arguments.as_ptr(), facts.as_ptr()) })
+}
+
+/// Starts a program by posix_spawn(3).
+pub(super) fn posix_spawn(path: &CStr, arguments: &[*const c_char]) -> io::Result<libc::pid_t> {
+    let facts = [std::ptr::null_mut()];
+    let mut pid = 0;
+    // SAFETY: path, arguments and environment end in a null; the call writes to none of them.
+    let error = unsafe {
+        libc::posix_spawn(
+            &mut pid,
+            path.as_ptr(),
+            std::ptr::null(),
+            std::ptr::null(),
+            arguments.as_ptr().cast(),
+            facts.as_ptr(),
+        )
+    };
+    if error == 0 { Ok(pid) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Waits until a child of ours is gone. Its wait status.
+pub(super) fn wait_for(pid: libc::pid_t) -> io::Result<i32> {
+    let mut status = 0;
+    // SAFETY: `status` is valid for writing.
+    match unsafe { libc::waitpid(pid, &mut status, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(status),
+    }
+}
+
+/// Makes a thread by pthread_create(3) that ends at once.
+pub(super) fn thread() -> io::Result<libc::pthread_t> {
+    extern "C" fn end(nothing: *mut libc::c_void) -> *mut libc::c_void {
+        nothing
+    }
+    let mut handle = 0;
+    // SAFETY: `handle` is valid for writing; the thread takes nothing.
+    let error = unsafe { libc::pthread_create(&mut handle, std::ptr::null(), end, std::ptr::null_mut()) };
+    if error == 0 { Ok(handle) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Waits until a thread is gone.
+pub(super) fn join(handle: libc::pthread_t) -> io::Result<()> {
+    // SAFETY: whoever calls has just made this thread and joins it once.
+    let error = unsafe { libc::pthread_join(handle, std::ptr::null_mut()) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// What a raw call returned: a process, or an error below zero.
+fn made(result: i64) -> io::Result<libc::pid_t> {
+    if result < 0 { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result as libc::pid_t) }
+}
+
+/// `struct clone_args` (clone3(2)) as far as the first kernel that had it knew it.
+#[repr(C)]
+#[derive(Default)]
+struct CloneArguments {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+}
+
+/// vfork (number 58); the child calls exit_group (231). It shares our stack until then, where it finds nothing and
+/// leaves nothing: no push, no call.
+///
+/// # Safety
+/// None of its own; a caller must wait for the child.
+#[unsafe(naked)]
+unsafe extern "C" fn vfork_and_leave() -> i64 {
+    naked_asm!(
+        "mov eax, 58",
+        "syscall",
+        "test rax, rax",
+        "jz 2f",
+        "ret",
+        "2:",
+        "xor edi, edi",
+        "mov eax, 231",
+        "syscall"
+    )
+}
+
+/// clone3 (number 435); the child calls exit_group.
+///
+/// # Safety
+/// `arguments` must point to `size` bytes of them that ask for no shared memory.
+#[unsafe(naked)]
+unsafe extern "C" fn clone3_and_leave(arguments: *const CloneArguments, size: usize) -> i64 {
+    naked_asm!(
+        "mov eax, 435",
+        "syscall",
+        "test rax, rax",
+        "jz 2f",
+        "ret",
+        "2:",
+        "xor edi, edi",
+        "mov eax, 231",
+        "syscall"
+    )
+}
+
+/// vfork; the child calls execve (59), and where that comes back exit_group with the error's number.
+///
+/// # Safety
+/// `path` must be a C string, the others end in a null pointer.
+#[unsafe(naked)]
+unsafe extern "C" fn vfork_and_exec(
+    path: *const c_char,
+    arguments: *const *const c_char,
+    facts: *const *const c_char,
+) -> i64 {
+    naked_asm!(
+        "mov eax, 58",
+        "syscall",
+        "test rax, rax",
+        "jz 2f",
+        "ret",
+        "2:",
+        "mov eax, 59",
+        "syscall",
+        "neg eax",
+        "mov edi, eax",
+        "mov eax, 231",
+        "syscall",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, Register};
+
+    use super::*;
+
+    /// The numbers of the system calls that the code makes before it returns.
+    fn calls_of(entry: *const u8) -> Vec<u64> {
+        // SAFETY: the bytes lie in this program's own code, which goes on for longer than that.
+        let bytes = unsafe { std::slice::from_raw_parts(entry, 64) };
+        let mut number = 0;
+        let mut calls = Vec::new();
+        for instruction in Decoder::with_ip(64, bytes, entry as u64, DecoderOptions::NONE) {
+            if instruction.flow_control() == FlowControl::Return {
+                break;
+            }
+            match instruction.mnemonic() {
+                Mnemonic::Mov if instruction.op0_register() == Register::EAX => {
+                    number = instruction.immediate(1)
+                }
+                Mnemonic::Syscall => calls.push(number),
+                Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call => {
+                    panic!("it touches the stack: {instruction}")
+                }
+                _ => {}
+            }
+        }
+        calls
+    }
+
+    #[test]
+    fn a_parent_makes_one_call_and_touches_no_stack() {
+        assert_eq!(calls_of(vfork_and_leave as *const u8), [58]);
+        assert_eq!(calls_of(clone3_and_leave as *const u8), [435]);
+        assert_eq!(calls_of(vfork_and_exec as *const u8), [58]);
+    }
+}

@@ -1,0 +1,38 @@
+//! The copy of a process, by the kernel's newest call and without the C library.
+
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
+    Tlb, WakeUp,
+};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, word};
+
+use super::creation::What;
+use super::fixture::instance;
+use super::memory::{kinds, with};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "processes/clone3",
+    operation: "One clone3 that shares nothing: a fork without the C library, until the call returns or until the child, \
+                which leaves at once, is waited for.",
+    crosses: &[
+        ProcessCreation,
+        AddressSpaceCopy,
+        KernelAllocation,
+        KernelCode,
+        PageFault,
+        Tlb,
+        ContextSwitch,
+        WakeUp,
+        ProcessExit,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        ContextSwitch | ProcessExit => word(params, "until") == "gone",
+        _ => true,
+    },
+    timed: |_| Timed::Whole("clone3(2)"),
+    cases: || with(kinds(), "until", &["return", "gone"]),
+    instance: |_, params| instance(What::Clone3, params),
+    ..PLAIN
+};

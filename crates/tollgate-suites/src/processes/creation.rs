@@ -1,0 +1,315 @@
+//! The experiments: something is made, and two times are taken, until the call comes back and until what it made is
+//! gone.
+
+use std::cell::RefCell;
+use std::ffi::c_char;
+use std::io;
+use std::rc::Rc;
+
+use tollgate_engine::clock::{Clock, Span};
+use tollgate_engine::cpu::Attendance;
+use tollgate_engine::limits::refused;
+use tollgate_engine::{Batch, Experiment, Order, Refusal};
+
+use super::calls;
+use super::image::{Image, Program};
+use super::memory::Region;
+
+/// What is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Fork,
+    Vfork,
+    Clone3,
+    Thread,
+    Spawn(Image),
+    ForkExec(Image),
+    Exec(Image),
+    Shell,
+}
+
+/// Executions in a chain beyond the first.
+pub(super) const LINKS: usize = 4;
+
+impl What {
+    /// Each once, in the order of [`Creation::all`].
+    pub fn all() -> Vec<Self> {
+        let of_images = |what: fn(Image) -> Self| [Image::Bare, Image::Static, Image::Dynamic].map(what);
+        let mut all = vec![Self::Fork, Self::Vfork, Self::Clone3, Self::Thread, Self::Shell];
+        all.extend([Self::Spawn, Self::ForkExec, Self::Exec].into_iter().flat_map(of_images));
+        all
+    }
+
+    /// The program that it starts.
+    fn image(self) -> Option<Image> {
+        match self {
+            Self::Fork | Self::Vfork | Self::Clone3 | Self::Thread => None,
+            Self::Shell => Some(Image::Bare),
+            Self::Spawn(image) | Self::ForkExec(image) | Self::Exec(image) => Some(image),
+        }
+    }
+
+    /// Whether it copies the memory of its caller.
+    fn copies(self) -> bool {
+        match self {
+            Self::Fork | Self::Clone3 | Self::ForkExec(_) | Self::Shell => true,
+            Self::Vfork | Self::Thread | Self::Spawn(_) | Self::Exec(_) => false,
+        }
+    }
+}
+
+/// One experiment.
+pub(super) struct Creation {
+    what: What,
+    region: Rc<RefCell<Region>>,
+    /// Written when it is first needed.
+    program: Option<Program>,
+}
+
+impl Creation {
+    /// All of them, in a process that has `region`.
+    ///
+    /// # Errors
+    /// None: each says for itself what it lacks.
+    pub fn all(region: Region) -> Result<Vec<Box<dyn Experiment>>, Refusal> {
+        let region = Rc::new(RefCell::new(region));
+        let each = |what| -> Box<dyn Experiment> {
+            Box::new(Self { what, region: Rc::clone(&region), program: None })
+        };
+        Ok(What::all().into_iter().map(each).collect())
+    }
+
+    fn program(&mut self) -> Result<Option<&Program>, Refusal> {
+        if let (Some(image), None) = (self.what.image(), &self.program) {
+            self.program = Some(Program::new(image)?);
+        }
+        Ok(self.program.as_ref())
+    }
+}
+
+impl Experiment for Creation {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+        let what = self.what;
+        let region = Rc::clone(&self.region);
+        let program = self.program()?;
+        // After whatever another instance did the first of anything finds cold caches, and what the scheduler learned of
+        // others. Where all memory would have to be written once more for it, it is part of the price.
+        if !(what.copies() && region.borrow().is_written()) {
+            once(what, program, clock)?;
+        }
+        let mut total = Times::default();
+        for _ in 0..order.iterations + order.extra {
+            let attendance = Attendance::begin();
+            let mut times = once(what, program, clock)?;
+            times.undisturbed &= attendance.was_whole();
+            total.add(&times);
+            if what.copies() {
+                region.borrow_mut().write_again();
+            }
+        }
+        Ok(vec![total.batch(total.returned), total.batch(total.gone)])
+    }
+}
+
+/// Ticks.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    /// Until the call came back.
+    returned: u64,
+    /// Until what it made was gone.
+    gone: u64,
+    /// Of these, what is not to be counted.
+    less: u64,
+    undisturbed: bool,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { returned: 0, gone: 0, less: 0, undisturbed: true }
+    }
+}
+
+impl Times {
+    fn add(&mut self, other: &Self) {
+        self.returned += other.returned;
+        self.gone += other.gone;
+        self.less += other.less;
+        self.undisturbed &= other.undisturbed;
+    }
+
+    fn batch(&self, ticks: u64) -> Batch {
+        Batch {
+            work: ticks,
+            empty: self.less,
+            undisturbed: self.undisturbed,
+            counted: None,
+            counters: Default::default(),
+        }
+    }
+}
+
+fn once(what: What, program: Option<&Program>, clock: Clock) -> Result<Times, Refusal> {
+    let program = || program.ok_or_else(|| Refusal::Fail("no program to start".to_owned()));
+    match what {
+        What::Fork => child("fork", clock, calls::fork_and_leave),
+        What::Vfork => child("vfork", clock, calls::vfork),
+        What::Clone3 => child("clone3", clock, calls::clone3),
+        What::Thread => thread(clock),
+        What::Spawn(image) => {
+            let program = program()?;
+            let arguments = program.chain(1);
+            started("posix_spawn", image, clock, || calls::posix_spawn(&program.path, &arguments))
+        }
+        What::ForkExec(image) => {
+            let program = program()?;
+            let arguments = program.chain(1);
+            started("fork", image, clock, || calls::fork_exec(&program.path, &arguments))
+        }
+        What::Exec(image) => {
+            let program = program()?;
+            let (long, short) = (program.chain(1 + LINKS), program.chain(1));
+            let of_chain = |arguments: &[*const c_char]| {
+                started("vfork", image, clock, || calls::vfork_exec(&program.path, arguments))
+            };
+            let (longer, shorter) = (of_chain(&long)?, of_chain(&short)?);
+            let undisturbed = longer.undisturbed && shorter.undisturbed;
+            Ok(Times { less: shorter.gone, undisturbed, ..longer })
+        }
+        What::Shell => {
+            let program = program()?;
+            let words = [c"sh".as_ptr(), c"-c".as_ptr(), program.path.as_ptr(), std::ptr::null()];
+            let shell = c"/bin/sh";
+            if !std::path::Path::new("/bin/sh").exists() {
+                return Err(Refusal::Skip("there is no /bin/sh here".to_owned()));
+            }
+            started("fork", Image::Bare, clock, || calls::fork_exec(shell, &words))
+        }
+    }
+}
+
+/// Makes a child that leaves at once, and waits for it.
+fn child(call: &str, clock: Clock, make: impl FnOnce() -> io::Result<libc::pid_t>) -> Result<Times, Refusal> {
+    let (times, status) = timed(clock, make).map_err(|error| refused(call, &error))?;
+    match status {
+        0 => Ok(times),
+        status => Err(Refusal::Fail(format!("the child of {call} ended with wait status {status:#x}"))),
+    }
+}
+
+/// Makes a child that starts a program, and waits for it.
+fn started(
+    call: &str,
+    image: Image,
+    clock: Clock,
+    make: impl FnOnce() -> io::Result<libc::pid_t>,
+) -> Result<Times, Refusal> {
+    let (times, status) = timed(clock, make).map_err(|error| image.refusal(call, &error))?;
+    match status {
+        0 => Ok(times),
+        // A child that cannot execute leaves with the error's number.
+        status if libc::WIFEXITED(status) => {
+            let error = io::Error::from_raw_os_error(libc::WEXITSTATUS(status));
+            Err(image.refusal("execve", &error))
+        }
+        status => {
+            Err(Refusal::Fail(format!("the program that {call} started ended with wait status {status:#x}")))
+        }
+    }
+}
+
+/// Times a call that makes a child until it comes back, and until the child has been waited for. The child's
+/// wait status.
+fn timed(clock: Clock, make: impl FnOnce() -> io::Result<libc::pid_t>) -> io::Result<(Times, i32)> {
+    let mut made = Ok(0);
+    let mut returned = Span { ticks: 0, same_processor: true };
+    let mut status = Ok(0);
+    let gone = clock.time(|| {
+        returned = clock.time(|| made = make());
+        if let Ok(pid) = made {
+            status = calls::wait_for(pid);
+        }
+    });
+    made?;
+    let undisturbed = returned.same_processor && gone.same_processor;
+    Ok((Times { returned: returned.ticks, gone: gone.ticks, less: 0, undisturbed }, status?))
+}
+
+fn thread(clock: Clock) -> Result<Times, Refusal> {
+    let mut made = Ok(0);
+    let mut returned = Span { ticks: 0, same_processor: true };
+    let mut joined = Ok(());
+    let gone = clock.time(|| {
+        returned = clock.time(|| made = calls::thread());
+        if let Ok(handle) = made {
+            joined = calls::join(handle);
+        }
+    });
+    made.map_err(|error| refused("pthread_create", &error))?;
+    joined
+        .map_err(|error| Refusal::Fail(format!("pthread_join: {}", tollgate_model::text::plainly(&error))))?;
+    let undisturbed = returned.same_processor && gone.same_processor;
+    Ok(Times { returned: returned.ticks, gone: gone.ticks, less: 0, undisturbed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::memory::Memory;
+
+    #[test]
+    fn whatever_is_made_comes_back_before_it_is_gone() {
+        let region = || Rc::new(RefCell::new(Region::new(Memory::Plain).expect("nothing")));
+        for what in What::all() {
+            let mut creation = Creation { what, region: region(), program: None };
+            match creation.run(Clock::Kernel, Order { iterations: 2, extra: 0 }) {
+                Ok(batches) => {
+                    assert_eq!(batches.len(), 2, "{what:?}");
+                    let [returned, gone] = [batches[0].work, batches[1].work];
+                    assert!(0 < returned && returned <= gone, "{what:?}: {returned}, {gone}");
+                }
+                Err(refusal) => println!("skipped: {what:?}: {refusal:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_timed_is_what_a_plain_loop_of_the_same_calls_takes() {
+        let region = Rc::new(RefCell::new(Region::new(Memory::Plain).expect("nothing")));
+        let what = What::Spawn(Image::Bare);
+        let mut creation = Creation { what, region, program: None };
+        let program = match Program::new(Image::Bare) {
+            Ok(program) => program,
+            Err(refusal) => return println!("skipped: {refusal:?}"),
+        };
+        let plain = || {
+            let began = std::time::Instant::now();
+            let pid = calls::posix_spawn(&program.path, &program.chain(1)).expect("a child");
+            assert_eq!(calls::wait_for(pid).expect("its status"), 0);
+            began.elapsed().as_nanos() as u64
+        };
+        let mut timed = || {
+            let batches = creation.run(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
+            batches[1].work
+        };
+        // Side by side and the least of many: other tests' noise hits both.
+        let (plain, timed) =
+            (0..300).fold((u64::MAX, u64::MAX), |least, _| (least.0.min(plain()), least.1.min(timed())));
+        let ratio = timed as f64 / plain as f64;
+        assert!((0.8..1.25).contains(&ratio), "{timed} against {plain} ns");
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_started_is_told() {
+        let missing = c"/nonexistent/program";
+        let arguments = [missing.as_ptr(), std::ptr::null()];
+        for call in [calls::fork_exec, calls::vfork_exec] {
+            let outcome = started("fork", Image::Bare, Clock::Kernel, || call(missing, &arguments));
+            let Err(Refusal::Skip(why)) = outcome else { panic!("{outcome:?}") };
+            assert!(why.contains("execve") && why.contains("No such file"), "{why}");
+        }
+        let outcome =
+            started("posix_spawn", Image::Dynamic, Clock::Kernel, || calls::posix_spawn(missing, &arguments));
+        let Err(Refusal::Skip(why)) = outcome else { panic!("{outcome:?}") };
+        assert!(why.contains("ld-linux"), "{why}");
+    }
+}

@@ -1,0 +1,23 @@
+//! A process that becomes another program.
+
+use tollgate_model::Boundary::{Exec, KernelAllocation, KernelCode, PageFault, Tlb};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
+
+use super::creation::{LINKS, What};
+use super::fixture::instance;
+use super::image::{IMAGES, Image};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "processes/exec",
+    operation: "One execve, by which a process becomes a program that executes the next: a chain of five less a chain \
+                of one, divided by four.",
+    crosses: &[Exec, PageFault, Tlb, KernelAllocation, KernelCode],
+    timed: |_| Timed::Whole("execve(2)"),
+    cases: || each_word("image", &IMAGES.map(|(name, _)| name)),
+    instance: |_, params| {
+        Ok(instance(What::Exec(Image::of(word(params, "image"))), params)?.with_ops(LINKS as u64))
+    },
+    ..PLAIN
+};

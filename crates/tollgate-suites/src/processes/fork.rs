@@ -1,0 +1,38 @@
+//! The copy of a process, by the C library's function.
+
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
+    Tlb, WakeUp,
+};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, word};
+
+use super::creation::What;
+use super::fixture::instance;
+use super::memory::{kinds, with};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "processes/fork",
+    operation: "One fork of a process with so much memory, until the call returns or until the child, which leaves at once, \
+                is waited for.",
+    crosses: &[
+        ProcessCreation,
+        AddressSpaceCopy,
+        KernelAllocation,
+        KernelCode,
+        PageFault,
+        Tlb,
+        ContextSwitch,
+        WakeUp,
+        ProcessExit,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        ContextSwitch | ProcessExit => word(params, "until") == "gone",
+        _ => true,
+    },
+    timed: |_| Timed::Whole("fork(3)"),
+    cases: || with(kinds(), "until", &["return", "gone"]),
+    instance: |_, params| instance(What::Fork, params),
+    ..PLAIN
+};

@@ -1,0 +1,37 @@
+//! Starting a program the old way.
+
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation,
+    ProcessExit, Tlb, WakeUp,
+};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, word};
+
+use super::creation::What;
+use super::fixture::instance;
+use super::image::Image;
+use super::memory::with;
+use super::posix_spawn::cases_of_images;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "processes/fork-exec",
+    operation: "One program started by fork and execve from a process with so much memory, until the program, which \
+                ends at once, is waited for.",
+    crosses: &[
+        ProcessCreation,
+        AddressSpaceCopy,
+        Exec,
+        PageFault,
+        Tlb,
+        KernelAllocation,
+        KernelCode,
+        ContextSwitch,
+        WakeUp,
+        ProcessExit,
+    ],
+    timed: |_| Timed::Whole("fork(3), execve(2)"),
+    cases: || with(cases_of_images(), "until", &["gone"]),
+    instance: |_, params| instance(What::ForkExec(Image::of(word(params, "image"))), params),
+    ..PLAIN
+};

@@ -1,0 +1,168 @@
+//! The programs that are started: files in memory, so that nothing is left on any file system.
+
+use std::ffi::{CString, c_char};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use flate2::read::DeflateDecoder;
+
+use tollgate_engine::{Refusal, limits};
+
+core::arch::global_asm!(include_str!("bare.s"));
+
+/// With the C library linked in; built and compressed by the build script.
+static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-static.deflate"));
+/// The same with the dynamic loader.
+static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-dynamic.deflate"));
+
+/// What kind of program is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Image {
+    /// Without a C library: the kernel's share alone.
+    Bare,
+    /// With a C library linked in.
+    Static,
+    /// With a C library that the dynamic loader finds.
+    Dynamic,
+}
+
+/// The parameter `image`, each value once.
+pub(super) const IMAGES: [(&str, Image); 3] =
+    [("dynamic", Image::Dynamic), ("static", Image::Static), ("bare", Image::Bare)];
+
+impl Image {
+    /// From the parameter `image`.
+    pub fn of(word: &str) -> Self {
+        IMAGES.iter().find(|(name, _)| *name == word).map_or(Self::Bare, |(_, image)| *image)
+    }
+
+    /// Unpacks it into a file, piece by piece: what this process writes to its own memory, its forks pay for.
+    fn write(self, file: &mut File) -> io::Result<()> {
+        let packed = match self {
+            Self::Bare => return file.write_all(bare()),
+            Self::Static => STATIC,
+            Self::Dynamic => DYNAMIC,
+        };
+        io::copy(&mut DeflateDecoder::new(packed), file).map(drop)
+    }
+
+    /// What an error at starting it says of the place.
+    pub fn refusal(self, call: &str, error: &io::Error) -> Refusal {
+        match (error.raw_os_error(), self) {
+            (Some(libc::ENOENT), Self::Dynamic) => Refusal::Skip(
+                "the loader that the program names (ld-linux-x86-64.so.2) is not here".to_owned(),
+            ),
+            _ => limits::refused(call, error),
+        }
+    }
+}
+
+fn bare() -> &'static [u8] {
+    unsafe extern "C" {
+        #[link_name = "tollgate_bare_begin"]
+        static BEGIN: u8;
+        #[link_name = "tollgate_bare_end"]
+        static END: u8;
+    }
+    let (begin, end) = (&raw const BEGIN, &raw const END);
+    // SAFETY: both symbols delimit one run of bytes in read-only data, defined by bare.s.
+    unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) }
+}
+
+/// A program in memory, and the path by which this process and all that it makes can start it.
+pub(super) struct Program {
+    pub path: CString,
+    _file: File,
+}
+
+impl Program {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] where programs may not be started from memory, or not be named.
+    pub fn new(image: Image) -> Result<Self, Refusal> {
+        // A chain of executions names it again and again: it must stay open in the programs.
+        let descriptor = executable_memory().map_err(|error| {
+            Refusal::of("programs may not be started from memory here: memfd_create", &error)
+        })?;
+        let mut file = File::from(descriptor);
+        image
+            .write(&mut file)
+            .map_err(|error| Refusal::of("the program cannot be written to memory", &error))?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        if !std::path::Path::new(&path).exists() {
+            return Err(Refusal::Skip(
+                "a program in memory is named by /proc/self/fd, which is not here".to_owned(),
+            ));
+        }
+        let path = CString::new(path).map_err(|error| Refusal::Fail(error.to_string()))?;
+        Ok(Self { path, _file: file })
+    }
+
+    /// The arguments of a chain of so many executions, at least one. They live as long as this.
+    pub fn chain(&self, executions: usize) -> Vec<*const c_char> {
+        let mut arguments = vec![self.path.as_ptr(); executions.max(1)];
+        arguments.push(std::ptr::null());
+        arguments
+    }
+}
+
+/// A file in memory that may be executed, also where such files may not be unless they ask (vm.memfd_noexec).
+fn executable_memory() -> io::Result<OwnedFd> {
+    // include/uapi/linux/memfd.h, since Linux 6.3; older kernels refuse the flag.
+    const MFD_EXEC: libc::c_uint = 0x10;
+    let name = c"tollgate-image".as_ptr();
+    for flags in [MFD_EXEC, 0] {
+        // SAFETY: the name is a C string; the flags are plain.
+        let descriptor = unsafe { libc::memfd_create(name, flags) };
+        if descriptor >= 0 {
+            // SAFETY: the descriptor was just made and belongs to nobody else.
+            return Ok(unsafe { OwnedFd::from_raw_fd(descriptor) });
+        }
+    }
+    Err(io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_image_ends_with_0_after_a_chain_of_any_length() {
+        for (name, image) in IMAGES {
+            let program = match Program::new(image) {
+                Ok(program) => program,
+                Err(refusal) => {
+                    println!("skipped: {name}: {refusal:?}");
+                    continue;
+                }
+            };
+            for executions in [1, 2, 9] {
+                let path = program.path.to_str().expect("text");
+                // The standard library gives the first argument itself.
+                let arguments = vec![path; executions - 1];
+                let status = std::process::Command::new(path).args(arguments).status();
+                match status {
+                    Ok(status) => assert!(status.success(), "{name} after {executions}: {status}"),
+                    Err(error) if image == Image::Dynamic && error.raw_os_error() == Some(libc::ENOENT) => {
+                        println!("skipped: no dynamic loader here");
+                    }
+                    Err(error) => panic!("{name}: {error}"),
+                }
+            }
+            // A link of the chain that cannot be executed is told.
+            let status =
+                std::process::Command::new(program.path.to_str().expect("text")).arg("/nonexistent").status();
+            if let Ok(status) = status {
+                assert_eq!(status.code(), Some(126), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bare_image_is_an_elf_file_of_a_few_hundred_bytes() {
+        assert_eq!(&bare()[..5], b"\x7fELF\x02");
+        assert!(bare().len() < 400, "{} bytes", bare().len());
+    }
+}

@@ -1,0 +1,235 @@
+//! What the process that makes others has of memory.
+
+use std::io;
+
+use tollgate_model::{ParamValue, Params};
+
+use crate::mapping::{HUGE, Mapping, minor_faults};
+use tollgate_engine::benchmark::{number, params, word};
+use tollgate_engine::{Refusal, alive};
+
+const MIB: usize = 1 << 20;
+/// A small page, in bytes.
+const SMALL: usize = 4096;
+
+/// What a process has of memory beside what every process has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Memory {
+    /// Nothing.
+    Plain,
+    /// So many MiB that are written, in such pages.
+    Written {
+        /// How many.
+        mib: usize,
+        /// In what pages.
+        page: Page,
+    },
+    /// So many MiB that are mapped and never touched.
+    Mapped {
+        /// How many.
+        mib: usize,
+    },
+}
+
+/// Pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Page {
+    /// 4 KiB.
+    Small,
+    /// 2 MiB, transparent.
+    Huge,
+}
+
+/// Every kind, as parameters.
+pub(super) fn kinds() -> Vec<Params> {
+    let mut kinds = vec![params(&[("dirty_mib", 0.into())])];
+    for mib in [64, 256] {
+        for page in ["4k", "thp"] {
+            kinds.push(params(&[("dirty_mib", mib.into()), ("page", page.into())]));
+        }
+    }
+    kinds.push(params(&[("mapped_mib", 256.into())]));
+    kinds
+}
+
+/// Each of `kinds` with each of `values` of another parameter.
+pub(super) fn with(kinds: Vec<Params>, name: &str, values: &[&str]) -> Vec<Params> {
+    let each = |kind: Params| {
+        values.iter().map(move |&value| {
+            let mut kind = kind.clone();
+            kind.insert(name.to_owned(), ParamValue::from(value));
+            kind
+        })
+    };
+    kinds.into_iter().flat_map(each).collect()
+}
+
+impl Memory {
+    /// What a case asks for.
+    pub fn of(params: &Params) -> Self {
+        let page = if word(params, "page") == "thp" { Page::Huge } else { Page::Small };
+        match (number(params, "dirty_mib") as usize, number(params, "mapped_mib") as usize) {
+            (0, 0) => Self::Plain,
+            (0, mib) => Self::Mapped { mib },
+            (mib, _) => Self::Written { mib, page },
+        }
+    }
+
+    /// Bytes that it takes when it is written.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Written { mib, .. } => mib * MIB,
+            Self::Plain | Self::Mapped { .. } => 0,
+        }
+    }
+}
+
+/// Memory of this process, until it is dropped.
+pub(super) struct Region {
+    memory: Memory,
+    /// None where there is nothing beside the program's own.
+    mapping: Option<Mapping>,
+    /// What is written next.
+    value: u8,
+}
+
+impl Region {
+    /// Maps it, and writes it where it is to be written.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] where the place has not so much, or gives other pages.
+    pub fn new(memory: Memory) -> Result<Self, Refusal> {
+        let mib = match memory {
+            Memory::Plain => return Ok(Self { memory, mapping: None, value: 0 }),
+            Memory::Written { mib, .. } | Memory::Mapped { mib } => mib,
+        };
+        // How much memory a place allows is what it is, not something that has just run short.
+        let failed = |call: &'static str| {
+            move |error: io::Error| {
+                Refusal::Skip(format!(
+                    "{call} of {mib} MiB is refused: {}",
+                    tollgate_model::text::plainly(&error)
+                ))
+            }
+        };
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let mapping = Mapping::aligned(mib * MIB, access, flags, -1).map_err(failed("mmap"))?;
+        match memory {
+            Memory::Written { page: Page::Huge, .. } => {
+                mapping.advise(libc::MADV_HUGEPAGE).map_err(failed("madvise(MADV_HUGEPAGE)"))?;
+            }
+            // A kernel that has no huge pages refuses to do without.
+            _ => drop(mapping.advise(libc::MADV_NOHUGEPAGE)),
+        }
+        let mut region = Self { memory, mapping: Some(mapping), value: 0 };
+        if let Memory::Written { page, .. } = memory {
+            let before = minor_faults();
+            region.write();
+            region.check_pages(page, minor_faults() - before)?;
+        }
+        Ok(region)
+    }
+
+    /// Huge pages come only where there are some: the kernel gives small ones in their place.
+    fn check_pages(&self, page: Page, faults: u64) -> Result<(), Refusal> {
+        let huge = (self.length() / HUGE) as u64;
+        match page {
+            Page::Huge if faults > 2 * huge => Err(Refusal::Skip(format!(
+                "the kernel gives small pages instead of huge ones: {faults} faults for {} MiB; see \
+                 /sys/kernel/mm/transparent_hugepage/enabled",
+                self.length() / MIB
+            ))),
+            Page::Huge | Page::Small => Ok(()),
+        }
+    }
+
+    /// After a copy: a process that works goes on writing its memory, and the next copy takes that right away from
+    /// its pages once more. On Linux 6.18 that makes half of a fork's price.
+    pub fn write_again(&mut self) {
+        if self.is_written() {
+            self.write();
+        }
+    }
+
+    /// Whether there is memory that is written.
+    pub fn is_written(&self) -> bool {
+        matches!(self.memory, Memory::Written { .. })
+    }
+
+    fn length(&self) -> usize {
+        self.mapping.as_ref().map_or(0, Mapping::length)
+    }
+
+    fn write(&mut self) {
+        const BREATH: usize = 16 * MIB;
+        let Some(mapping) = &self.mapping else { return };
+        // Pages that hold the same could be merged, and a page of zeros need not be there.
+        self.value = self.value.wrapping_add(1).max(1);
+        for offset in (0..mapping.length()).step_by(SMALL) {
+            // SAFETY: the offset lies in our own mapping, to which nothing else refers.
+            unsafe { mapping.address().add(offset).write_volatile(self.value) };
+            if offset.is_multiple_of(BREATH) {
+                alive();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::accounts::Footprint;
+    use tollgate_engine::clock::Clock;
+    use tollgate_engine::{Batch, Experiment, Isolated, Order};
+
+    #[test]
+    fn a_case_names_its_memory() {
+        let kinds: Vec<Memory> = kinds().iter().map(Memory::of).collect();
+        assert_eq!(kinds.len(), 6);
+        assert_eq!(kinds[0], Memory::Plain);
+        assert!(kinds.contains(&Memory::Written { mib: 64, page: Page::Huge }));
+        assert_eq!(kinds[5], Memory::Mapped { mib: 256 });
+        assert_eq!(with(super::kinds(), "until", &["return", "gone"]).len(), 12);
+    }
+
+    /// Answers with what this process's own memory grew by when it got a region.
+    struct Growth(i64);
+
+    impl Experiment for Growth {
+        fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
+            Ok(vec![Batch {
+                work: self.0 as u64,
+                empty: 0,
+                undisturbed: true,
+                counted: None,
+                counters: Default::default(),
+            }])
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_written_is_and_what_is_to_be_mapped_is_not() {
+        if let Err(refusal) = Footprint::of_this_process() {
+            println!("skipped: {refusal:?}");
+            return;
+        }
+        // In a process of its own: what other tests copy just now is nobody's own.
+        let grown = |memory| {
+            let isolated = Isolated::start(move || {
+                let before = Footprint::of_this_process()?.bytes;
+                let region = std::mem::ManuallyDrop::new(Region::new(memory)?);
+                let _ = &region;
+                Ok(vec![Box::new(Growth(Footprint::of_this_process()?.bytes - before))])
+            });
+            let order = Order { iterations: 1, extra: 0 };
+            let batches =
+                isolated.expect("a process").experiment(0).run(Clock::Kernel, order).expect("an answer");
+            batches[0].work as i64
+        };
+        let mapped = grown(Memory::Mapped { mib: 256 });
+        let written = grown(Memory::Written { mib: 64, page: Page::Small });
+        assert!(mapped < 4 << 20, "{mapped} bytes");
+        assert!((64 << 20..72 << 20).contains(&written), "{written} bytes");
+    }
+}

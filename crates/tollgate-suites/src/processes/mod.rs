@@ -1,0 +1,46 @@
+//! What it costs to make processes and threads, and to switch between them.
+
+use tollgate_engine::benchmark::{Means, Suite};
+
+mod accounts;
+mod calls;
+mod clone3;
+mod creation;
+mod exec;
+mod fixture;
+mod fork;
+mod fork_exec;
+mod image;
+mod memory;
+mod population;
+mod posix_spawn;
+pub(crate) mod raw;
+mod ring;
+mod shell;
+mod switch;
+mod thread;
+mod trial;
+mod vfork;
+
+/// The processes.
+pub(crate) static SUITE: Suite = Suite {
+    name: "processes",
+    about: "Making processes and threads, and switching between them.",
+    benchmarks: &[
+        &fork::BENCHMARK,
+        &vfork::BENCHMARK,
+        &clone3::BENCHMARK,
+        &thread::BENCHMARK,
+        &posix_spawn::BENCHMARK,
+        &fork_exec::BENCHMARK,
+        &exec::BENCHMARK,
+        &shell::BENCHMARK,
+        &population::TIME,
+        &population::MEMORY,
+        &population::FREE,
+        &switch::BENCHMARK,
+        &ring::BENCHMARK,
+    ],
+    control: None,
+    means: Means::Rounds,
+};

@@ -1,0 +1,452 @@
+//! The published population (Takeuchi, "Windows Subsystem for Linux and guest/native Ubuntu", 2017): a thousand
+//! children that only pause, then as many threads; what each takes of time and of memory.
+//!
+//! The article took memory from the change of what is free, which swings with whatever else the machine does:
+//! here it stands beside what the kernel accounts for each of them.
+
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessMemory,
+    WakeUp,
+};
+use tollgate_model::{Params, Unit};
+
+use crate::mapping::Mapping;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::cpu::Attendance;
+use tollgate_engine::{Batch, Experiment, Instance, Isolated, Order, Refusal, Shared, Timed, alive, limits};
+
+use super::accounts::{Accounts, Footprint};
+use super::memory::{Memory, kinds};
+use super::{fixture, ring, switch};
+
+/// As many as the article made.
+const MOST: u64 = 1000;
+/// Memory that one of them may take, generously: what there is room for is reckoned by it.
+const BYTES_EACH: u64 = 256 << 10;
+
+pub(super) static TIME: Benchmark = Benchmark {
+    name: "processes/population",
+    operation: "One of a thousand children or threads that are made one after the other and only pause, from the \
+                first call until the last of them pauses.",
+    crosses: &[
+        ProcessCreation,
+        AddressSpaceCopy,
+        KernelAllocation,
+        KernelCode,
+        PageFault,
+        ContextSwitch,
+        WakeUp,
+    ],
+    crossed_in: |params, boundary| boundary != AddressSpaceCopy || word(params, "of") == "process",
+    timed: |_| Timed::Whole("fork(2), pthread_create(3)"),
+    cases,
+    instance: |_, params| question(params, 0),
+    ..PLAIN
+};
+
+pub(super) static MEMORY: Benchmark = Benchmark {
+    name: "processes/population-memory",
+    operation: "Memory of one of a thousand pausing children or threads, as the kernel accounts for it: private \
+                dirty pages, page tables and kernel stack.",
+    crosses: &[ProcessMemory],
+    timed: |_| Timed::Whole("proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5)"),
+    unit: Unit::Bytes,
+    instance: |_, params| {
+        Footprint::of_this_process()?;
+        question(params, 1)
+    },
+    ..TIME
+};
+
+pub(super) static FREE: Benchmark = Benchmark {
+    name: "processes/population-free",
+    operation: "What the machine's free memory lost for each of a thousand pausing children or threads: the \
+                article's figure, which swings with all else that goes on.",
+    timed: |_| Timed::Whole("proc_meminfo(5)"),
+    instance: |_, params| {
+        Accounts::of_the_machine()?;
+        question(params, 2)
+    },
+    ..MEMORY
+};
+
+fn cases() -> Vec<Params> {
+    each_word("of", &["process", "thread"])
+}
+
+/// One experiment answers all three questions.
+fn question(params: &Params, which: usize) -> Result<Instance, Refusal> {
+    let of = if word(params, "of") == "process" { Of::Processes } else { Of::Threads };
+    let (number, limit) = number();
+    if number == 0 {
+        return Err(Refusal::Skip(format!("there is room for none: {}", limit.unwrap_or_default())));
+    }
+    let shared = Shared::once(&format!("population of {of:?}"), || {
+        // A process of its own: what its children share with it is little, and all of them go with it.
+        Isolated::start(|| Ok(vec![Box::new(Population { of, number })]))
+            .map(|isolated| isolated.experiment(0))
+    })?;
+    let note = match limit {
+        Some(limit) => format!("{number} at a time instead of {MOST}: more than that is beyond {limit}"),
+        None => format!("{number} at a time"),
+    };
+    Ok(shared.question(which).with_ops(number).with_most(1).with_notes([note]))
+}
+
+/// As many as there is room for beside the suite's other instances, and what limits them. Where it is less than planned,
+/// in steps of a half: what is available changes from moment to moment, and the number should not.
+fn number() -> (u64, Option<String>) {
+    let memories: Vec<Memory> = kinds().iter().map(Memory::of).collect();
+    let processes =
+        memories.iter().map(|_| fixture::PROCESSES).chain(ring::children()).chain(switch::partners());
+    let bytes = memories.iter().map(|memory| memory.bytes() as u64);
+    let contended = limits::Contended { processes: processes.collect(), bytes: bytes.collect() };
+    let (limits, limit) = limits::how_many(MOST, BYTES_EACH, &contended);
+    let mut number = MOST;
+    while number > limits {
+        number /= 2;
+    }
+    (number, limit)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Of {
+    Processes,
+    Threads,
+}
+
+struct Population {
+    of: Of,
+    number: u64,
+}
+
+/// What one population showed.
+struct Findings {
+    time: Batch,
+    /// Bytes of all of them.
+    memory: i64,
+}
+
+impl Experiment for Population {
+    fn run(&mut self, clock: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
+        let before = Accounts::of_the_machine();
+        let mut during = Err(Refusal::Skip("nothing was accounted".to_owned()));
+        let mut look = || during = Accounts::of_the_machine();
+        let findings = match self.of {
+            Of::Processes => processes(self.number, clock, &mut look)?,
+            Of::Threads => threads(self.number, clock, &mut look)?,
+        };
+        // Where /proc is not there nobody asks for these two.
+        let (before, during) = (before.unwrap_or_default(), during.unwrap_or_default());
+        let stacks = during.kernel_stacks.saturating_sub(before.kernel_stacks);
+        Ok(vec![
+            findings.time,
+            amount(0, findings.memory.saturating_add(stacks)),
+            amount(during.free, before.free),
+        ])
+    }
+}
+
+/// The batch of an amount of memory that went from `before` to `after`.
+fn amount(before: i64, after: i64) -> Batch {
+    let bytes = |amount: i64| u64::try_from(amount).unwrap_or(0);
+    Batch {
+        work: bytes(after),
+        empty: bytes(before),
+        undisturbed: true,
+        counted: None,
+        counters: Default::default(),
+    }
+}
+
+/// Children. They die with this process, however it ends.
+fn processes(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
+    let mut children = Children::none(number)?;
+    let attendance = Attendance::begin();
+    let mut outcome = Ok(());
+    let span = clock.time(|| outcome = children.make_all());
+    outcome?;
+    look();
+    let footprint = |&pid: &libc::pid_t| Footprint::of(pid).map_or(0, |footprint| footprint.bytes);
+    let memory = children.pids.iter().map(footprint).sum();
+    drop(children);
+    // The children's share of the time is known only now that they are gone, and holds their ends as well.
+    let undisturbed = span.same_processor && attendance.was_whole();
+    let time = Batch { work: span.ticks, empty: 0, undisturbed, counted: None, counters: Default::default() };
+    Ok(Findings { time, memory })
+}
+
+/// Children of this process, until it is dropped. They wait at a pipe that nobody writes to: where it is closed,
+/// by whatever end of this process, they end, even in a place that allows no signals.
+struct Children {
+    number: u32,
+    pids: Vec<libc::pid_t>,
+    waiting: SharedWaiting,
+    pipe: Option<(PipeReader, PipeWriter)>,
+}
+
+impl Children {
+    fn none(number: u64) -> Result<Self, Refusal> {
+        let refused = |error: io::Error| Refusal::of("nothing to share with children", &error);
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let pipe = Some(io::pipe().map_err(refused)?);
+        let waiting = SharedWaiting::new().map_err(refused)?;
+        Ok(Self { number, pids: Vec::with_capacity(number as usize), waiting, pipe })
+    }
+
+    /// Makes them, and waits until the last of them pauses.
+    fn make_all(&mut self) -> Result<(), Refusal> {
+        // SAFETY: getpid(2) has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        while self.pids.len() < self.number as usize {
+            // SAFETY: the child calls only async-signal-safe functions.
+            match unsafe { libc::fork() } {
+                -1 => {
+                    let call = format!("fork, after {} of them,", self.pids.len());
+                    return Err(limits::refused(&call, &io::Error::last_os_error()));
+                }
+                0 => self.pause(parent),
+                child => self.pids.push(child),
+            }
+            if self.pids.len().is_multiple_of(64) {
+                alive();
+            }
+        }
+        self.waiting.get().wait_for(self.number, Scope::Processes)
+    }
+
+    /// A child's whole life.
+    fn pause(&self, parent: libc::pid_t) -> ! {
+        tollgate_engine::die_with_parent(parent);
+        let (nothing, open) =
+            self.pipe.as_ref().map_or((-1, -1), |(out, into)| (out.as_raw_fd(), into.as_raw_fd()));
+        let mut byte = 0_u8;
+        // SAFETY: plain system calls on this copy's own descriptors and memory; the last one ends it without
+        // running what belongs to the original.
+        unsafe {
+            libc::close(open);
+            self.waiting.get().report(self.number, Scope::Processes);
+            libc::read(nothing, (&raw mut byte).cast(), 1);
+            libc::_exit(0)
+        }
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for &child in &self.pids {
+            // SAFETY: `child` is our child and has not been waited for, so the number is still its own.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        self.pipe = None;
+        for (at, &child) in self.pids.iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+            if at.is_multiple_of(64) {
+                alive();
+            }
+        }
+    }
+}
+
+/// What those who are made count themselves in, and where they wait.
+#[derive(Debug, Default)]
+struct Waiting {
+    count: AtomicU32,
+    gate: AtomicU32,
+}
+
+/// Who shares a futex.
+#[derive(Debug, Clone, Copy)]
+enum Scope {
+    Processes,
+    Threads,
+}
+
+impl Waiting {
+    /// One more of `number` is about to pause; the last wakes whoever waits for all.
+    fn report(&self, number: u32, scope: Scope) {
+        if self.count.fetch_add(1, Relaxed) + 1 == number {
+            self.gate.store(1, Relaxed);
+            futex(&self.gate, libc::FUTEX_WAKE, scope, 1, None);
+        }
+    }
+
+    /// Waits until all have reported.
+    fn wait_for(&self, number: u32, scope: Scope) -> Result<(), Refusal> {
+        /// Somebody was killed where nobody reports for so long; or waiting is forbidden here.
+        const PATIENCE: usize = 40;
+        const A_WHILE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        let (mut seen, mut idle) = (0, 0);
+        while self.gate.load(Relaxed) == 0 {
+            futex(&self.gate, libc::FUTEX_WAIT, scope, 0, Some(&A_WHILE));
+            let now = self.count.load(Relaxed);
+            idle = if now == seen { idle + 1 } else { 0 };
+            seen = now;
+            alive();
+            if idle > PATIENCE {
+                return Err(Refusal::Fail(format!("only {seen} of {number} came to pause")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn futex(word: &AtomicU32, operation: libc::c_int, scope: Scope, value: u32, time: Option<&libc::timespec>) {
+    let scope = match scope {
+        Scope::Processes => 0,
+        Scope::Threads => libc::FUTEX_PRIVATE_FLAG,
+    };
+    let time: *const libc::timespec = time.map_or(std::ptr::null(), |time| time);
+    // SAFETY: the word is live; the time is null or a live timespec.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation | scope, value, time) };
+}
+
+/// [`Waiting`] in memory that children share with their parent.
+struct SharedWaiting(Mapping);
+
+impl SharedWaiting {
+    fn new() -> io::Result<Self> {
+        Mapping::anonymous(size_of::<Waiting>(), libc::MAP_SHARED).map(Self)
+    }
+
+    fn get(&self) -> &Waiting {
+        // SAFETY: the mapping is zero-filled, which is a valid `Waiting`, aligned to a page, and lives as long as
+        // this.
+        unsafe { &*self.0.address().cast() }
+    }
+}
+
+fn threads(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
+    let before = Footprint::of_this_process();
+    let mut threads = Threads::none(number);
+    let attendance = Attendance::begin();
+    let mut outcome = Ok(());
+    let span = clock.time(|| outcome = threads.make_all());
+    let undisturbed = span.same_processor && attendance.was_whole();
+    outcome?;
+    look();
+    let after = Footprint::of_this_process();
+    drop(threads);
+    let bytes = |footprint: Result<Footprint, Refusal>| footprint.map_or(0, |footprint| footprint.bytes);
+    let time = Batch { work: span.ticks, empty: 0, undisturbed, counted: None, counters: Default::default() };
+    Ok(Findings { time, memory: bytes(after) - bytes(before) })
+}
+
+/// Threads of this process, until it is dropped.
+struct Threads {
+    number: u32,
+    handles: Vec<libc::pthread_t>,
+    told: Box<Told>,
+}
+
+/// What threads are told.
+struct Told {
+    number: u32,
+    waiting: Waiting,
+    /// Opened when they may go.
+    exit: AtomicU32,
+}
+
+impl Threads {
+    fn none(number: u64) -> Self {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let told = Box::new(Told { number, waiting: Waiting::default(), exit: AtomicU32::new(0) });
+        Self { number, handles: Vec::with_capacity(number as usize), told }
+    }
+
+    fn make_all(&mut self) -> Result<(), Refusal> {
+        while self.handles.len() < self.number as usize {
+            let mut handle: libc::pthread_t = 0;
+            let told: *const Told = &*self.told;
+            // SAFETY: `handle` is valid for writing; `told` outlives every thread: they are joined before it goes.
+            let error =
+                unsafe { libc::pthread_create(&mut handle, std::ptr::null(), pause, told.cast_mut().cast()) };
+            if error != 0 {
+                let error = io::Error::from_raw_os_error(error);
+                let made = self.handles.len();
+                // EAGAIN: of processes, or of room for stacks (pthread_create(3)).
+                return Err(Refusal::Skip(format!(
+                    "pthread_create is refused after {made} of them: {}",
+                    tollgate_model::text::said_by("pthread_create", &error)
+                )));
+            }
+            self.handles.push(handle);
+            if self.handles.len().is_multiple_of(64) {
+                alive();
+            }
+        }
+        self.told.waiting.wait_for(self.number, Scope::Threads)
+    }
+}
+
+/// A thread's whole life.
+extern "C" fn pause(told: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: whoever made this thread lets what it points to live until the thread is joined.
+    let told = unsafe { &*told.cast::<Told>() };
+    told.waiting.report(told.number, Scope::Threads);
+    while told.exit.load(Relaxed) == 0 {
+        futex(&told.exit, libc::FUTEX_WAIT, Scope::Threads, 0, None);
+    }
+    std::ptr::null_mut()
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.told.exit.store(1, Relaxed);
+        futex(&self.told.exit, libc::FUTEX_WAKE, Scope::Threads, i32::MAX as u32, None);
+        for &handle in &self.handles {
+            // SAFETY: the handle is of a thread that nobody has joined.
+            unsafe { libc::pthread_join(handle, std::ptr::null_mut()) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(of: Of) -> Vec<Batch> {
+        let isolated =
+            Isolated::start(move || Ok(vec![Box::new(Population { of, number: 40 })])).expect("a process");
+        let order = Order { iterations: 1, extra: 0 };
+        isolated.experiment(0).run(Clock::Kernel, order).expect("40 of them")
+    }
+
+    #[test]
+    fn a_process_takes_more_memory_than_a_thread_and_both_take_kernel_stacks() {
+        let [of_processes, of_threads] = [Of::Processes, Of::Threads].map(|of| {
+            let batches = run(of);
+            assert_eq!(batches.len(), 3);
+            assert!(batches[0].work > 0);
+            batches[1].work as i64 - batches[1].empty as i64
+        });
+        if Footprint::of_this_process().is_err() {
+            println!("skipped: no /proc here");
+            return;
+        }
+        // A kernel stack is at least 8 KiB; the machine's counts swing by some of other people's.
+        assert!(of_threads > 40 * (8 << 10) / 2, "{of_threads} bytes for 40 threads");
+        assert!(
+            of_processes > of_threads,
+            "{of_processes} bytes for 40 processes, {of_threads} for 40 threads"
+        );
+    }
+
+    #[test]
+    fn children_are_gone_when_they_are_dropped() {
+        let mut children = Children::none(5).expect("a pipe");
+        children.make_all().expect("5 children that pause");
+        let pids = children.pids.clone();
+        drop(children);
+        for pid in pids {
+            // SAFETY: signal 0 only asks whether there is such a process.
+            assert_eq!(unsafe { libc::kill(pid, 0) }, -1);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Starting a program without copying the process that starts it.
+
+use tollgate_model::Boundary::{
+    ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit, WakeUp,
+};
+use tollgate_model::{ParamValue, Params};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+
+use super::creation::What;
+use super::fixture::instance;
+use super::image::{IMAGES, Image};
+use super::memory::{kinds, with};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "processes/posix-spawn",
+    operation: "One program started by posix_spawn from a process with so much memory, until the call returns or until \
+                the program, which ends at once, is waited for.",
+    crosses: &[
+        ProcessCreation,
+        Exec,
+        PageFault,
+        KernelAllocation,
+        KernelCode,
+        ContextSwitch,
+        WakeUp,
+        ProcessExit,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        ProcessExit => word(params, "until") == "gone",
+        _ => true,
+    },
+    timed: |_| Timed::Whole("posix_spawn(3)"),
+    cases: || with(cases_of_images(), "until", &["return", "gone"]),
+    instance: |_, params| instance(What::Spawn(Image::of(word(params, "image"))), params),
+    ..PLAIN
+};
+
+/// Each image from a process without memory of its own, and the bare one from one with each kind of it.
+pub(super) fn cases_of_images() -> Vec<Params> {
+    let plain = IMAGES.map(|(name, _)| params(&[("dirty_mib", 0.into()), ("image", name.into())]));
+    let bare = kinds().into_iter().skip(1).map(|mut kind| {
+        kind.insert("image".to_owned(), ParamValue::from("bare"));
+        kind
+    });
+    plain.into_iter().chain(bare).collect()
+}

@@ -1,0 +1,517 @@
+//! The switch between processes that have something to lose by it: lmbench's lat_ctx.
+
+use std::arch::asm;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::rc::{Rc, Weak};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use tollgate_model::Boundary::{
+    ContextSwitch, KernelCode, KernelEntry, MemoryAccess, SystemCall, Tlb, UserCopy, WakeUp,
+};
+
+use crate::mapping::Mapping;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params};
+use tollgate_engine::clock::{Clock, Span};
+use tollgate_engine::limits::{self, Taken};
+use tollgate_engine::{Batch, Instance, Order, Refusal, Runner, Timed, cpu, die_with_parent};
+
+use super::raw::{self, TOKEN};
+use super::trial::tried;
+
+/// lmbench's table of context switches (McVoy and Staelin, lmbench: portable tools for performance analysis,
+/// USENIX 1996): processes, and KiB that each of them sums.
+const CASES: [(u64, u64); 7] = [(2, 0), (2, 16), (2, 64), (8, 16), (8, 64), (16, 16), (16, 64)];
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "processes/ring",
+    operation: "One one-way switch in a ring of processes on one processor (SCHED_BATCH) that pass a token through \
+                pipes and sum KiB of their own; less the same passing and summing by one process (lat_ctx).",
+    crosses: &[ContextSwitch, WakeUp, KernelEntry, SystemCall, KernelCode, UserCopy, Tlb, MemoryAccess],
+    crossed_in: |params, boundary| boundary != MemoryAccess || number(params, "kib") > 0,
+    timed: |_| Timed::Whole("pipe(7)"),
+    counts: Some("switches"),
+    cases: || {
+        let case = |(n, kib): (u64, u64)| params(&[("processes", n.into()), ("kib", kib.into())]);
+        CASES.into_iter().map(case).collect()
+    },
+    instance: |_, params| {
+        let (processes, kib) = (number(params, "processes"), number(params, "kib"));
+        let round = Round { ring: Ring::of(processes as usize)?, bytes: kib << 10 };
+        tried(processes, || round.run(Clock::Kernel, 1))?;
+        Ok(Instance::new(round).with_ops(processes))
+    },
+    ..PLAIN
+};
+
+/// The children that each ring needs.
+pub(super) fn children() -> impl Iterator<Item = u64> {
+    let rings: BTreeSet<u64> = CASES.into_iter().map(|(processes, _)| processes).collect();
+    rings.into_iter().map(|processes| processes - 1)
+}
+
+/// The most that a member sums.
+const MOST_BYTES: usize = 64 << 10;
+
+/// In a token beside the bytes to sum, which are whole cache lines: say how often you have been switched out, then
+/// pass it on.
+const REPORT: u64 = 1;
+
+/// What a member says of itself, in memory that all of them share.
+#[repr(C, align(64))]
+#[derive(Default)]
+struct Report {
+    /// How often it has passed the token on.
+    passed: AtomicU64,
+    /// How often it has been switched out.
+    switches: AtomicU64,
+}
+
+thread_local! {
+    /// The rings of this process, by their members: cases that differ in what is summed share one.
+    static RINGS: RefCell<Vec<(usize, Weak<Ring>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A ring. This process is its first member, the others are its children and go with it.
+struct Ring {
+    /// To the second member.
+    give: OwnedFd,
+    /// From the last.
+    take: OwnedFd,
+    /// As many pipes as the ring has, to pass the token to nobody else.
+    own: Vec<(OwnedFd, OwnedFd)>,
+    children: Children,
+    reports: Mapping,
+    array: Array,
+    _taken: Taken,
+}
+
+impl Ring {
+    /// The ring of so many processes, made ready where there is none.
+    fn of(processes: usize) -> Result<Rc<Self>, Refusal> {
+        let there =
+            |(members, ring): &(usize, Weak<Self>)| (*members == processes).then(|| ring.upgrade())?;
+        if let Some(ring) = RINGS.with_borrow(|rings| rings.iter().find_map(there)) {
+            return Ok(ring);
+        }
+        let ring = Rc::new(Self::start(processes)?);
+        RINGS.with_borrow_mut(|rings| {
+            rings.retain(|(_, ring)| ring.strong_count() > 0);
+            rings.push((processes, Rc::downgrade(&ring)));
+        });
+        Ok(ring)
+    }
+
+    fn start(processes: usize) -> Result<Self, Refusal> {
+        raw::pinned()?;
+        // This process is one of them.
+        let taken = limits::take_processes(processes.saturating_sub(1) as u64)?;
+        let no_pipe = |error: io::Error| Refusal::of("pipe2 is refused", &error);
+        let pipes = || (0..processes).map(|_| raw::pipe()).collect::<io::Result<Vec<_>>>().map_err(no_pipe);
+        let no_memory = |error: io::Error| Refusal::of("mmap is refused", &error);
+        let reports =
+            Mapping::anonymous(processes * size_of::<Report>(), libc::MAP_SHARED).map_err(no_memory)?;
+        let array = Array(Mapping::anonymous(MOST_BYTES, libc::MAP_PRIVATE).map_err(no_memory)?);
+        let own = pipes()?;
+        // Pipe number n leads from member n to the next one.
+        let between = pipes()?;
+
+        let policy = BatchPolicy::enter();
+        let mut children = Children(Vec::new());
+        for member in 1..processes {
+            let (take, give) = (between[member - 1].0.as_raw_fd(), between[member].1.as_raw_fd());
+            let Some(report) = report(&reports, member) else { continue };
+            children.fork(|| {
+                // Copies of the others' ends would hide that a member is gone.
+                close_all_but(take.min(give), take.max(give));
+                // Pages of its own, which it gets when it first writes to them.
+                array.fill();
+                take_part(take, give, report, &array);
+            })?;
+        }
+        drop(policy);
+        array.fill();
+        let mut ends = between.into_iter();
+        let (first, last) = (ends.next(), ends.next_back());
+        let (Some((_, give)), Some((take, _))) = (first, last) else {
+            return Err(Refusal::Fail("a ring has two members at the least".to_owned()));
+        };
+        Ok(Self { give, take, own, children, reports, array, _taken: taken })
+    }
+
+    /// One batch, in which each member sums so many bytes at each passing.
+    fn run(&self, clock: Clock, bytes: u64, trips: u64) -> Result<Batch, Refusal> {
+        let policy = BatchPolicy::enter();
+        let mut whole = true;
+        for _ in 0..(trips / 16).max(1) {
+            whole &= self.pass(bytes);
+        }
+        let emptied = clock.time(|| whole &= self.pass_alone(bytes, trips));
+        whole &= self.pass(bytes | REPORT);
+        let before = self.said();
+        let own_before = raw::switches_of_process();
+        let attendance = cpu::Attendance::begin_contending(&self.children.0);
+        let worked = clock.time(|| {
+            for _ in 0..trips {
+                whole &= self.pass(bytes);
+            }
+        });
+        let alone = attendance.was_whole();
+        let own = raw::switches_of_process().saturating_sub(own_before);
+        whole &= self.pass(bytes | REPORT);
+        let emptied_again = clock.time(|| whole &= self.pass_alone(bytes, trips));
+        drop(policy);
+        if !whole {
+            return Err(Refusal::Fail("a member of the ring is gone".to_owned()));
+        }
+
+        let mut counted = own;
+        for (before, after) in before.iter().zip(self.said()) {
+            // The second report was asked for by a token that went round as well, and each had gone to
+            // sleep once after the first.
+            let passed = after.0.saturating_sub(before.0).saturating_sub(1);
+            if passed != trips {
+                return Err(Refusal::Fail(format!("a member passed {passed} tokens on instead of {trips}")));
+            }
+            counted += after.1.saturating_sub(before.1).saturating_sub(1);
+        }
+        let stayed = |span: &Span| span.same_processor;
+        let stayed = [emptied, worked, emptied_again].iter().all(stayed);
+        Ok(Batch {
+            work: worked.ticks,
+            empty: emptied.ticks.min(emptied_again.ticks),
+            undisturbed: stayed && alone && counted == trips * self.members(),
+            counted: Some(counted),
+            counters: Default::default(),
+        })
+    }
+
+    /// This process among them.
+    fn members(&self) -> u64 {
+        self.own.len() as u64
+    }
+
+    /// Once round. False where it did not come back.
+    fn pass(&self, token: u64) -> bool {
+        let mut back = 0;
+        let passed = raw::write(self.give.as_raw_fd(), &token) == TOKEN
+            && raw::read(self.take.as_raw_fd(), &mut back) == TOKEN;
+        self.array.sum(back);
+        passed && back == token
+    }
+
+    /// What all members do in so many rounds, done by this process.
+    fn pass_alone(&self, bytes: u64, trips: u64) -> bool {
+        let mut passed = true;
+        for _ in 0..trips {
+            for (take, give) in &self.own {
+                let mut token = bytes;
+                passed &= raw::write(give.as_raw_fd(), &token) == TOKEN
+                    && raw::read(take.as_raw_fd(), &mut token) == TOKEN;
+                self.array.sum(token);
+            }
+        }
+        passed
+    }
+
+    /// What the children have said: tokens passed on, and switches.
+    fn said(&self) -> Vec<(u64, u64)> {
+        let members = 1..self.own.len();
+        let said = |report: &Report| (report.passed.load(SeqCst), report.switches.load(SeqCst));
+        members.filter_map(|member| report(&self.reports, member)).map(said).collect()
+    }
+}
+
+/// The token's way round a ring, with so many bytes to sum.
+struct Round {
+    ring: Rc<Ring>,
+    bytes: u64,
+}
+
+impl Round {
+    fn run(&self, clock: Clock, trips: u64) -> Result<Batch, Refusal> {
+        self.ring.run(clock, self.bytes, trips)
+    }
+}
+
+impl Runner for Round {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        self.run(clock, order.iterations + order.extra)
+    }
+}
+
+/// A child's part, until there is nobody to take the token from or to give it to.
+fn take_part(take: RawFd, give: RawFd, report: &Report, array: &Array) {
+    let (mut token, mut passed) = (0, 0);
+    while raw::read(take, &mut token) == TOKEN {
+        array.sum(token);
+        if token & REPORT != 0 {
+            report.passed.store(passed, SeqCst);
+            report.switches.store(raw::switches_of_process(), SeqCst);
+        }
+        passed += 1;
+        if raw::write(give, &token) != TOKEN {
+            break;
+        }
+    }
+}
+
+/// Closes every descriptor but these two, of which `low` is the lower.
+fn close_all_but(low: RawFd, high: RawFd) {
+    /// More than a process may usually have open (RLIMIT_NOFILE).
+    const MOST: RawFd = 1 << 12;
+    let ranges = [(0, low - 1), (low + 1, high - 1), (high + 1, RawFd::MAX)];
+    for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last) {
+        // SAFETY: what is closed belongs to the original of this copy, which keeps its own.
+        let outcome = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        if outcome != 0 {
+            for descriptor in first..=last.min(MOST) {
+                // SAFETY: as above.
+                unsafe { libc::close(descriptor) };
+            }
+        }
+    }
+}
+
+/// While it lives this thread has the policy SCHED_BATCH, and so have the children that it forks.
+///
+/// Whoever is woken under SCHED_OTHER may preempt the one that woke it (kernel/sched/fair.c,
+/// check_preempt_wakeup_fair), which later runs once more only to find nothing and sleep: in rings of more than two
+/// a hand-over would make up to one and a half switches, as the scheduler's accounts happen to stand. Under
+/// SCHED_BATCH the giver sleeps first.
+struct BatchPolicy {
+    entered: bool,
+}
+
+impl BatchPolicy {
+    /// Where another policy was chosen for the program it stays.
+    fn enter() -> Self {
+        // SAFETY: sched_getscheduler(2) takes a number.
+        let usual = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
+        Self { entered: usual && set_policy(libc::SCHED_BATCH) }
+    }
+}
+
+impl Drop for BatchPolicy {
+    fn drop(&mut self) {
+        if self.entered {
+            set_policy(libc::SCHED_OTHER);
+        }
+    }
+}
+
+fn set_policy(policy: libc::c_int) -> bool {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameter is valid for reading; neither policy has priorities.
+    unsafe { libc::sched_setscheduler(0, policy, &parameter) == 0 }
+}
+
+/// Children, killed and waited for when they are dropped.
+struct Children(Vec<libc::pid_t>);
+
+impl Children {
+    /// One more, which does `part` and ends.
+    fn fork(&mut self, part: impl FnOnce()) -> Result<(), Refusal> {
+        // SAFETY: getpid(2) has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        // SAFETY: the copy makes system calls and touches memory of its own; it takes no lock.
+        match unsafe { libc::fork() } {
+            -1 => Err(limits::refused("a fork of a member of the ring", &io::Error::last_os_error())),
+            0 => {
+                die_with_parent(parent);
+                part();
+                // SAFETY: ends the copy without running what belongs to the original.
+                unsafe { libc::_exit(0) }
+            }
+            child => {
+                self.0.push(child);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for &child in &self.0 {
+            // SAFETY: `child` is ours and has not been waited for, so the number is still its own.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        for &child in &self.0 {
+            // SAFETY: as above.
+            unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
+        }
+    }
+}
+
+/// Member number `member`'s.
+fn report(reports: &Mapping, member: usize) -> Option<&Report> {
+    let offset = member * size_of::<Report>();
+    if offset + size_of::<Report>() > reports.length() {
+        return None;
+    }
+    // SAFETY: it lies within the mapping, aligned to its own size, and all bits may be anything.
+    Some(unsafe { &*reports.address().add(offset).cast::<Report>() })
+}
+
+/// What a member works on between two turns.
+struct Array(Mapping);
+
+impl Array {
+    /// Writes to all of it, so that every page is this process's own.
+    fn fill(&self) {
+        // SAFETY: the mapping is so long, and nobody else looks at it meanwhile.
+        unsafe { ptr::write_bytes(self.0.address(), 1, self.0.length()) };
+    }
+
+    /// Reads as many cache lines of it as the token says, eight bytes at a time, as lmbench's bread.
+    #[inline(always)]
+    fn sum(&self, token: u64) {
+        const LINE: usize = 64;
+        let lines = (token as usize).min(self.0.length()) / LINE;
+        if lines == 0 {
+            return;
+        }
+        // SAFETY: so many lines lie in the mapping.
+        unsafe {
+            asm!(
+                "2:",
+                "add {sum}, [{at}]", "add {sum}, [{at} + 8]", "add {sum}, [{at} + 16]", "add {sum}, [{at} + 24]",
+                "add {sum}, [{at} + 32]", "add {sum}, [{at} + 40]", "add {sum}, [{at} + 48]",
+                "add {sum}, [{at} + 56]",
+                "add {at}, 64",
+                "dec {lines}",
+                "jnz 2b",
+                sum = inout(reg) 0_u64 => _,
+                at = inout(reg) self.0.address() => _,
+                lines = inout(reg) lines => _,
+                options(nostack, readonly),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::raw::tests::{in_a_process_of_its_own, some_undisturbed};
+
+    fn pin() {
+        let all = cpu::allowed();
+        cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
+    }
+
+    fn ring(processes: usize) -> Ring {
+        pin();
+        Ring::start(processes).expect("a ring")
+    }
+
+    #[test]
+    fn every_member_passes_the_token_as_often_as_it_goes_round_and_is_switched_out_as_often() {
+        in_a_process_of_its_own(|| {
+            for (processes, bytes) in [(2, 0), (8, 16 << 10)] {
+                let ring = ring(processes);
+                assert!(ring.pass(bytes | REPORT));
+                let before = ring.said();
+                assert_eq!(before.len(), processes - 1);
+                for _ in 0..9 {
+                    assert!(ring.pass(bytes));
+                }
+                assert!(ring.pass(bytes | REPORT));
+                let passed: Vec<u64> =
+                    ring.said().iter().zip(&before).map(|(after, before)| after.0 - before.0).collect();
+                assert_eq!(passed, vec![10; processes - 1]);
+
+                let kept = some_undisturbed(|| ring.run(Clock::Kernel, bytes, 4).expect("a batch"));
+                let switches = Some(4 * processes as u64);
+                assert!(
+                    kept.iter().all(|batch| batch.counted == switches),
+                    "{processes} processes: {kept:?}"
+                );
+            }
+        });
+    }
+
+    #[test]
+    fn they_go_with_the_last_instance_of_their_ring() {
+        in_a_process_of_its_own(|| {
+            pin();
+            let ring = Ring::of(8).expect("a ring");
+            let other = Ring::of(8).expect("a ring");
+            assert!(Rc::ptr_eq(&ring, &other) && !Rc::ptr_eq(&ring, &Ring::of(2).expect("a ring")));
+            let children = ring.children.0.clone();
+            assert_eq!(children.len(), 7);
+            drop(ring);
+            assert!(other.pass(0));
+            drop(other);
+            for child in children {
+                // SAFETY: no status is asked for.
+                let outcome = unsafe { libc::waitpid(child, ptr::null_mut(), libc::WNOHANG) };
+                let error = io::Error::last_os_error().raw_os_error();
+                assert_eq!((outcome, error), (-1, Some(libc::ECHILD)));
+            }
+        });
+    }
+
+    #[test]
+    fn they_go_with_their_parent_however_it_goes() {
+        let (mut told, teller) = raw::pipe().map(|(out, to)| (std::fs::File::from(out), to)).expect("a pipe");
+        in_a_process_of_its_own(|| {
+            let ring = ring(2);
+            raw::write(teller.as_raw_fd(), &(ring.children.0[0] as u64));
+            std::mem::forget(ring);
+        });
+        let mut child = [0; 8];
+        io::Read::read_exact(&mut told, &mut child).expect("a number");
+        let child = u64::from_ne_bytes(child) as libc::pid_t;
+        // It is killed at once and reaped by whoever it is left to: until then it is a zombie.
+        let gone = || {
+            let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
+            stat.map_or(true, |stat| stat.contains(") Z "))
+        };
+        for _ in 0..200 {
+            if gone() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("the member {child} outlives its parent");
+    }
+
+    #[test]
+    fn without_a_member_a_block_fails_and_does_not_hang() {
+        in_a_process_of_its_own(|| {
+            for which in [0, 3, 6] {
+                let ring = ring(8);
+                ring.run(Clock::Kernel, 0, 4).expect("a batch");
+                // SAFETY: a child of ours that nobody has waited for.
+                unsafe { libc::kill(ring.children.0[which], libc::SIGKILL) };
+                let outcome = ring.run(Clock::Kernel, 0, 4);
+                assert_eq!(outcome, Err(Refusal::Fail("a member of the ring is gone".to_owned())));
+            }
+        });
+    }
+
+    #[test]
+    fn where_no_more_processes_may_be_the_ring_is_skipped_and_nobody_stays() {
+        in_a_process_of_its_own(|| {
+            pin();
+            let limit = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
+            // SAFETY: the limit is this process's own and it is about to end; root is exempt from it.
+            let limited =
+                unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &limit) == 0 && libc::setuid(65534) == 0 };
+            if !limited {
+                return eprintln!("skipped: this user cannot be limited");
+            }
+            match Ring::start(8).err() {
+                Some(Refusal::Skip(why)) => assert!(why.contains("RLIMIT_NPROC"), "{why}"),
+                other => panic!("{other:?}"),
+            }
+            // SAFETY: no status is asked for.
+            assert_eq!(unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) }, -1);
+        });
+    }
+}

@@ -1,0 +1,33 @@
+//! Starting a program through the shell.
+
+use tollgate_model::Boundary::{
+    AddressSpaceCopy, ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation,
+    ProcessExit, Tlb, WakeUp,
+};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+
+use super::creation::What;
+use super::fixture::instance;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "processes/shell",
+    operation: "One program without a C library started by fork, execve of /bin/sh -c and whatever that does, until \
+                the shell is waited for: system(3).",
+    crosses: &[
+        ProcessCreation,
+        AddressSpaceCopy,
+        Exec,
+        PageFault,
+        Tlb,
+        KernelAllocation,
+        KernelCode,
+        ContextSwitch,
+        WakeUp,
+        ProcessExit,
+    ],
+    timed: |_| Timed::Whole("fork(3), execve(2) of /bin/sh"),
+    instance: |_, params| instance(What::Shell, params),
+    ..PLAIN
+};

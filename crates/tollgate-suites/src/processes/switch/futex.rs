@@ -1,0 +1,89 @@
+//! The token as a count in memory, with futex(2) to sleep and to wake.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Context, Refusal, TimedLoop};
+
+use super::super::raw;
+use super::{Means, Side};
+
+timed_loop! {
+    /// Adds one to the partner's word and wakes it (FUTEX_WAKE_PRIVATE, 129), then sleeps until there is one more
+    /// in its own (FUTEX_WAIT_PRIVATE, 128). Word 0: the address of the partner's; 1: of its own; 2: what it has
+    /// seen in its own.
+    ///
+    /// Where the partner was faster the wait returns at once (EAGAIN). One that returns early for nothing is made
+    /// good by the next, which then finds what this one was to wait for.
+    wake_and_wait:
+        "mov rdi, [r13]", "add dword ptr [rdi], 1",
+        "mov esi, 129", "mov edx, 1", "mov eax, 202",
+        "syscall",
+        "mov rdi, [r13 + 8]", "mov esi, 128", "mov edx, [r13 + 16]", "xor r10d, r10d", "mov eax, 202",
+        "syscall",
+        "add dword ptr [r13 + 16], 1"
+}
+
+/// The loop of the thread that is timed.
+pub(super) const LOOP: TimedLoop = TimedLoop::Long(wake_and_wait);
+
+/// How often a thread was given the token, in a cache line of its own.
+#[repr(align(64))]
+#[derive(Default)]
+struct Given(AtomicU32);
+
+#[derive(Default)]
+struct Words {
+    partners: Given,
+    own: Given,
+    over: AtomicBool,
+}
+
+struct Futex(Arc<Words>);
+
+/// Two words.
+pub(super) fn words() -> Means {
+    let words = Arc::new(Words::default());
+    let shared = Arc::clone(&words);
+    let partner = move || {
+        let mut seen = 0;
+        loop {
+            while shared.partners.0.load(SeqCst) == seen {
+                raw::futex_wait(&shared.partners.0, seen);
+            }
+            seen = seen.wrapping_add(1);
+            if shared.over.load(SeqCst) {
+                break;
+            }
+            shared.own.0.fetch_add(1, SeqCst);
+            raw::futex_wake(&shared.own.0);
+        }
+    };
+    Means { code: LOOP, side: Box::new(Futex(words)), partner: Box::new(partner) }
+}
+
+impl Side for Futex {
+    fn words(&self) -> [u64; 7] {
+        let address = |word: &Given| word.0.as_ptr() as u64;
+        [address(&self.0.partners), address(&self.0.own), 0, 0, 0, 0, 0]
+    }
+
+    fn begin(&mut self, _: &mut Context) {}
+
+    fn check(&self, context: &Context, _: u64) -> Result<(), Refusal> {
+        let (seen, given) = (context.words[2] as u32, self.0.own.0.load(SeqCst));
+        if seen == given {
+            return Ok(());
+        }
+        Err(Refusal::Fail(format!("futex returned {seen} times when the token had come {given} times")))
+    }
+
+    fn end(&mut self) {}
+
+    fn part(&mut self) {
+        self.0.over.store(true, SeqCst);
+        self.0.partners.0.fetch_add(1, SeqCst);
+        raw::futex_wake(&self.0.partners.0);
+    }
+}

@@ -1,0 +1,376 @@
+//! The switch between two threads that hand a token back and forth.
+
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tollgate_model::Boundary::{
+    CacheLine, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, KernelEntry, SystemCall,
+    UserCopy, WakeUp,
+};
+use tollgate_model::Params;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::clock::{Clock, Span};
+use tollgate_engine::limits::{self, Taken};
+use tollgate_engine::timed::{EMPTY, LongLoop};
+use tollgate_engine::{Batch, Context, Instance, Order, Refusal, Runner, Timed, TimedLoop, cpu};
+
+use super::raw;
+use super::trial::tried;
+
+mod files;
+mod futex;
+mod turns;
+
+/// Round trips in one iteration of the bench: on one processor tens of microseconds.
+const TRIPS: u64 = 32;
+/// The same with an idle processor to be woken each time, which takes ten times as long in a virtual machine.
+const TRIPS_APART: u64 = 4;
+/// Nanoseconds in a round trip that threads on two processors may wait to run: somebody idle is there at once.
+const MOST_QUEUED: u64 = 2_000;
+/// One-way switches in a round trip.
+const SWITCHES: u64 = 2;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "processes/switch",
+    operation: "One one-way switch between two threads that hand a token back and forth and sleep until it returns, \
+                the calls that hand it over included; by yield there is no token and both are always runnable.",
+    crosses: &[
+        ContextSwitch,
+        WakeUp,
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        CacheLine,
+        InterProcessorInterrupt,
+        IdleExit,
+    ],
+    crossed_in: |params, boundary| match boundary {
+        WakeUp => word(params, "by") != "yield",
+        UserCopy => matches!(word(params, "by"), "eventfd" | "pipe"),
+        CacheLine | InterProcessorInterrupt | IdleExit => word(params, "placement") == "other-cpu",
+        _ => true,
+    },
+    timed: |params| {
+        let (code, times) = match word(params, "by") {
+            "futex" => (futex::LOOP, 2),
+            "yield" => (turns::LOOP, 1),
+            _ => (files::LOOP, 2),
+        };
+        Timed::Loop { code, instruction: "syscall", times }
+    },
+    counts: Some("switches"),
+    cases,
+    instance: |_, params| {
+        let means = means(params)?;
+        let (elsewhere, note) = match word(params, "placement") {
+            "other-cpu" => {
+                let (other, note) = other_processor()?;
+                (Some(other), Some(note))
+            }
+            _ => (None, None),
+        };
+        let mut switch = Switch::new(means, elsewhere)?;
+        tried(SWITCHES * TRIPS_APART, || switch.run(Clock::Kernel, TRIPS_APART))?;
+        let ops = SWITCHES * switch.trips();
+        let instance = Instance::new(switch).with_ops(ops).with_notes(note);
+        // The other cases' batches are as long with so many more hand-overs that they would be too many here.
+        Ok(if elsewhere.is_some() { instance.with_most(1) } else { instance })
+    },
+    ..PLAIN
+};
+
+fn cases() -> Vec<Params> {
+    let case = |by: &str, placement: &str| params(&[("by", by.into()), ("placement", placement.into())]);
+    // Whoever yields on a processor of its own goes on running there.
+    let mut cases = vec![case("yield", "same-cpu")];
+    for placement in ["same-cpu", "other-cpu"] {
+        cases.extend(["futex", "eventfd", "pipe"].map(|by| case(by, placement)));
+    }
+    cases
+}
+
+/// The thread that each case needs.
+pub(super) fn partners() -> impl Iterator<Item = u64> {
+    cases().into_iter().map(|_| 1)
+}
+
+fn means(params: &Params) -> Result<Means, Refusal> {
+    match word(params, "by") {
+        "futex" => Ok(futex::words()),
+        "yield" => Ok(turns::turns()),
+        "eventfd" => files::counters(),
+        _ => files::pipes(),
+    }
+}
+
+/// Where the partner goes, and what is to be said of it.
+fn other_processor() -> Result<(usize, String), Refusal> {
+    let alone = || Refusal::Skip("the program may use one processor only".to_owned());
+    let other = cpu::others().first().copied().ok_or_else(alone)?;
+    // SAFETY: sched_getcpu(3) has no preconditions.
+    let home = unsafe { libc::sched_getcpu() };
+    Ok((other, format!("processors {home} and {other}")))
+}
+
+/// What the token is handed over by.
+struct Means {
+    /// What the timed thread does.
+    code: TimedLoop,
+    side: Box<dyn Side>,
+    /// What its partner does, until they part.
+    partner: Box<dyn FnOnce() + Send>,
+}
+
+/// The timed thread's side of it.
+trait Side {
+    /// For the loop's context.
+    fn words(&self) -> [u64; 7];
+
+    /// Before the token is handed over.
+    fn begin(&mut self, context: &mut Context);
+
+    /// Whether it was handed over so often since.
+    fn check(&self, context: &Context, trips: u64) -> Result<(), Refusal>;
+
+    /// After a batch.
+    fn end(&mut self);
+
+    /// For good: the partner ends.
+    fn part(&mut self);
+}
+
+/// Two threads, of which the calling one is timed.
+///
+/// The partner sleeps between batches. It is a thread of this process, so that it cannot die alone.
+struct Switch {
+    code: LongLoop,
+    context: Box<Context>,
+    side: Box<dyn Side>,
+    /// The partner is on another processor.
+    isolated: bool,
+    /// The timed one and its partner.
+    threads: [libc::pid_t; 2],
+    partner: Option<JoinHandle<()>>,
+    _taken: Taken,
+}
+
+impl Switch {
+    fn new(means: Means, elsewhere: Option<usize>) -> Result<Self, Refusal> {
+        raw::pinned()?;
+        // A thread counts as one.
+        let taken = limits::take_processes(1)?;
+        let Means { code, side, partner: hand_back } = means;
+        let TimedLoop::Long(code) = code else {
+            return Err(Refusal::Fail("only a 64-bit loop can be called in a 64-bit process".to_owned()));
+        };
+        let (ready, placed) = mpsc::channel();
+        let body = move || {
+            let outcome = elsewhere.map_or(Ok(()), cpu::pin);
+            let usable = outcome.is_ok();
+            if ready.send(outcome.map(|()| raw::own_thread())).is_ok() && usable {
+                hand_back();
+            }
+        };
+        let partner = thread::Builder::new()
+            .stack_size(STACK)
+            .spawn(body)
+            .map_err(|error| limits::refused("a thread", &error))?;
+        let context = Box::new(Context { words: side.words(), result: 0 });
+        let mut switch = Self {
+            code,
+            context,
+            side,
+            isolated: elsewhere.is_some(),
+            threads: [raw::own_thread(), 0],
+            partner: Some(partner),
+            _taken: taken,
+        };
+        match placed.recv_timeout(PATIENCE) {
+            Ok(Ok(partner)) => {
+                switch.threads[1] = partner;
+                Ok(switch)
+            }
+            Ok(Err(error)) => Err(Refusal::of("the other processor is refused (sched_setaffinity)", &error)),
+            Err(_) => Err(Refusal::Fail("the partner did not come".to_owned())),
+        }
+    }
+
+    /// Round trips in one iteration.
+    fn trips(&self) -> u64 {
+        if self.isolated { TRIPS_APART } else { TRIPS }
+    }
+
+    /// One batch.
+    fn run(&mut self, clock: Clock, trips: u64) -> Result<Batch, Refusal> {
+        let TimedLoop::Long(nothing) = EMPTY else {
+            return Err(Refusal::Fail("the empty loop is none in 64-bit code".to_owned()));
+        };
+        let mut contended = Context::default();
+        // SAFETY: the empty loop only writes its context's result.
+        let mut empty = || clock.time(|| unsafe { nothing(trips, &mut contended) });
+        let (code, context): (_, *mut Context) = (self.code, &mut *self.context);
+
+        let asleep = raw::switches_of_process();
+        self.side.begin(&mut self.context);
+        let warm_up = (trips / 16).max(1);
+        // SAFETY: the words are what this loop asks for, and `side` keeps what they point to.
+        unsafe { code(warm_up, context) };
+        self.side.check(&self.context, warm_up)?;
+        self.side.begin(&mut self.context);
+        let emptied = empty();
+        let before = self.count(asleep + SWITCHES * warm_up);
+        let queued = self.queued();
+        let attendance = cpu::Attendance::begin();
+        // SAFETY: as above.
+        let worked = clock.time(|| unsafe { code(trips, context) });
+        // On one processor the time that neither used was somebody else's; on two, that either waited to run.
+        let alone = if self.isolated {
+            self.queued() <= queued + MOST_QUEUED * trips
+        } else {
+            attendance.was_whole()
+        };
+        let counted = self.count(before + SWITCHES * trips).saturating_sub(before);
+        let emptied_again = empty();
+        self.side.check(&self.context, trips)?;
+        self.side.end();
+
+        let stayed = |span: &Span| span.same_processor;
+        let stayed = [emptied, worked, emptied_again].iter().all(stayed);
+        Ok(Batch {
+            work: worked.ticks,
+            empty: emptied.ticks.min(emptied_again.ticks),
+            undisturbed: stayed && alone && counted == SWITCHES * trips,
+            counted: Some(counted),
+            counters: Default::default(),
+        })
+    }
+
+    /// Nanoseconds that both threads have waited for their processors; 0 where nobody says.
+    fn queued(&self) -> u64 {
+        if self.isolated { self.threads.iter().filter_map(|&thread| raw::queued(thread)).sum() } else { 0 }
+    }
+
+    /// The switches of both threads until now. A partner on another processor may be on its way to sleep: it
+    /// is given the time to get there.
+    fn count(&self, expected: u64) -> u64 {
+        const LOOKS: usize = 64;
+        let looks = if self.isolated { LOOKS } else { 1 };
+        let mut count = 0;
+        for _ in 0..looks {
+            count = raw::switches_of_process();
+            if count >= expected {
+                break;
+            }
+        }
+        count
+    }
+}
+
+/// Enough for a loop of two calls.
+const STACK: usize = 64 << 10;
+
+/// A thread is there within microseconds, or never.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Runner for Switch {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        self.run(clock, (order.iterations + order.extra) * self.trips())
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        self.side.part();
+        if let Some(partner) = self.partner.take() {
+            // It ends by itself; that it panicked would have been said.
+            let _ = partner.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::raw::tests::{in_a_process_of_its_own, some_undisturbed, threads};
+
+    /// What is handed over by, and whether the partner is to be on another processor.
+    fn every(test: impl Fn(&str, Switch)) {
+        let all = cpu::allowed();
+        cpu::remember(&all);
+        cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
+        for case in cases() {
+            let means = means(&case).expect("means");
+            let elsewhere = match word(&case, "placement") {
+                "other-cpu" if all.len() < 2 => {
+                    eprintln!("skipped: one processor only");
+                    continue;
+                }
+                "other-cpu" => Some(other_processor().expect("another").0),
+                _ => None,
+            };
+            test(&BENCHMARK.case(case).to_string(), Switch::new(means, elsewhere).expect("two threads"));
+        }
+    }
+
+    #[test]
+    fn the_kernel_counts_a_switch_for_each_hand_over() {
+        in_a_process_of_its_own(|| {
+            every(|name, mut switch| {
+                let trips = switch.trips();
+                let kept = some_undisturbed(|| switch.run(Clock::Kernel, trips).expect("a batch"));
+                assert!(kept.iter().all(|batch| batch.counted == Some(SWITCHES * trips)), "{name}: {kept:?}");
+            });
+        });
+    }
+
+    #[test]
+    fn other_work_in_a_block_is_seen() {
+        in_a_process_of_its_own(|| {
+            every(|name, mut switch| {
+                let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+                // On the processor of the timed thread, as it inherits its mask; it runs and sleeps.
+                let other = {
+                    let stop = std::sync::Arc::clone(&stop);
+                    thread::spawn(move || {
+                        while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                            raw::sched_yield();
+                            thread::sleep(Duration::from_micros(1));
+                        }
+                    })
+                };
+                let batches: Vec<Batch> =
+                    (0..20).map(|_| switch.run(Clock::Kernel, 512).expect("a batch")).collect();
+                stop.store(true, std::sync::atomic::Ordering::SeqCst);
+                other.join().expect("no panic");
+                assert!(batches.iter().any(|batch| !batch.undisturbed), "{name}: {batches:?}");
+            });
+        });
+    }
+
+    #[test]
+    fn the_partner_goes_with_the_instance() {
+        in_a_process_of_its_own(|| {
+            let Some(before) = threads() else { return eprintln!("skipped: no /proc") };
+            every(|name, mut switch| {
+                switch.run(Clock::Kernel, 4).expect("a batch");
+                assert_eq!(threads(), Some(before + 1), "{name}");
+                drop(switch);
+                assert_eq!(threads(), Some(before), "{name}");
+            });
+        });
+    }
+
+    #[test]
+    fn an_instance_that_is_dropped_unused_leaves_nobody() {
+        in_a_process_of_its_own(|| {
+            let Some(before) = threads() else { return eprintln!("skipped: no /proc") };
+            every(|name, switch| {
+                drop(switch);
+                assert_eq!(threads(), Some(before), "{name}");
+            });
+        });
+    }
+}

@@ -1,0 +1,26 @@
+//! The thread.
+
+use tollgate_model::Boundary::{
+    ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit, WakeUp,
+};
+
+use tollgate_engine::Timed;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, word};
+
+use super::creation::What;
+use super::fixture::instance;
+use super::memory::{kinds, with};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "processes/thread",
+    operation: "One thread that ends at once, until pthread_create returns or until the thread is joined.",
+    crosses: &[ProcessCreation, KernelAllocation, KernelCode, PageFault, ContextSwitch, WakeUp, ProcessExit],
+    crossed_in: |params, boundary| match boundary {
+        ContextSwitch | ProcessExit => word(params, "until") == "gone",
+        _ => true,
+    },
+    timed: |_| Timed::Whole("pthread_create(3), pthread_join(3)"),
+    cases: || with(kinds(), "until", &["return", "gone"]),
+    instance: |_, params| instance(What::Thread, params),
+    ..PLAIN
+};

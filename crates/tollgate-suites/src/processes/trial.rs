@@ -1,0 +1,66 @@
+//! Whether switches can be told by their number here, found out before anything is timed.
+
+use tollgate_engine::{Batch, Refusal, alive};
+
+/// Runs batches until the hand-overs of one were counted as so many switches. On a busy machine that may be the
+/// twentieth, where the kernel does not count the first is as good as any.
+pub(super) fn tried(
+    hand_overs: u64,
+    mut batch: impl FnMut() -> Result<Batch, Refusal>,
+) -> Result<(), Refusal> {
+    const TRIALS: usize = 64;
+    let mut counts = Vec::new();
+    for _ in 0..TRIALS {
+        alive();
+        let batch = batch()?;
+        if batch.counted == Some(hand_overs) {
+            return Ok(());
+        }
+        counts.push(batch.counted.unwrap_or(0));
+    }
+    let (least, most) = (counts.iter().min().copied(), counts.iter().max().copied());
+    Err(match (least, most) {
+        (_, Some(0) | None) => {
+            Refusal::Skip("the kernel counts no switches here (getrusage, ru_nvcsw and ru_nivcsw)".to_owned())
+        }
+        (least, Some(most)) => Refusal::Skip(format!(
+            "{hand_overs} hand-overs were not {hand_overs} switches without other work in any of {TRIALS} trials, \
+             but from {} to {most}",
+            least.unwrap_or(0),
+        )),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counting(counts: &[u64]) -> Result<(), Refusal> {
+        let mut counts = counts.iter().cycle();
+        tried(8, || {
+            let counted = counts.next().copied();
+            Ok(Batch {
+                work: 1,
+                empty: 0,
+                undisturbed: counted == Some(8),
+                counted,
+                counters: Default::default(),
+            })
+        })
+    }
+
+    #[test]
+    fn one_good_block_is_enough_and_without_any_it_says_what_was_counted() {
+        assert_eq!(counting(&[9, 7, 8]), Ok(()));
+        let Err(Refusal::Skip(why)) = counting(&[9, 7]) else { panic!("must be skipped") };
+        assert!(why.contains("from 7 to 9"), "{why}");
+        let Err(Refusal::Skip(why)) = counting(&[0]) else { panic!("must be skipped") };
+        assert!(why.contains("counts no switches"), "{why}");
+    }
+
+    #[test]
+    fn what_goes_wrong_is_said_at_once() {
+        let wrong = || Refusal::Fail("gone".to_owned());
+        assert_eq!(tried(8, || Err(wrong())), Err(wrong()));
+    }
+}

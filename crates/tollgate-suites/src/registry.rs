@@ -1,0 +1,112 @@
+//! The registry: the only list of suites, and through them of benchmarks.
+
+use crate::{entry, files, locks, memory, processes, traps, workloads};
+use tollgate_engine::OWN_BENCHMARKS;
+use tollgate_engine::benchmark::{Benchmark, Suite};
+
+/// Every suite, in the order in which prices are shown.
+pub static SUITES: &[&Suite] = &[
+    &entry::SUITE,
+    &traps::SUITE,
+    &memory::SUITE,
+    &locks::SUITE,
+    &processes::SUITE,
+    &files::SUITE,
+    &workloads::SUITE,
+];
+
+/// The benchmark called `name`, those that the bench adds by itself included.
+pub fn find(name: &str) -> Option<&'static Benchmark> {
+    let registered = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control));
+    registered.chain(OWN_BENCHMARKS.iter().copied()).find(|benchmark| benchmark.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_model::Boundary::*;
+
+    use super::*;
+    use tollgate_engine::MAX_INSTANCES;
+    use tollgate_engine::benchmark::Extent;
+
+    #[test]
+    fn names_are_unique_and_begin_with_their_suite() {
+        let mut seen = std::collections::HashSet::new();
+        for suite in SUITES {
+            for benchmark in suite.benchmarks {
+                assert_eq!(benchmark.suite(), suite.name, "{}", benchmark.name);
+                assert!(seen.insert(benchmark.name), "{} is registered twice", benchmark.name);
+                assert!(!(benchmark.cases)().is_empty(), "{} has no case", benchmark.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_suite_fits_into_one_process() {
+        for suite in SUITES {
+            let cases: usize =
+                suite.benchmarks.iter().map(|benchmark| benchmark.cases_in(Extent::Thorough).len()).sum();
+            assert!(cases + OWN_BENCHMARKS.len() < MAX_INSTANCES, "{} has {cases} cases", suite.name);
+        }
+    }
+
+    #[test]
+    fn every_benchmark_and_every_case_crosses_a_boundary() {
+        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control))
+        {
+            let distinct: std::collections::BTreeSet<_> = benchmark.crosses.iter().collect();
+            assert!(!distinct.is_empty() && distinct.len() == benchmark.crosses.len(), "{}", benchmark.name);
+            let cases = benchmark.cases_in(Extent::Thorough);
+            for boundary in benchmark.crosses {
+                let is_crossed =
+                    |params: &_| benchmark.crosses_in(params).any(|crossed| crossed == *boundary);
+                assert!(cases.iter().any(is_crossed), "no case of {} crosses {boundary}", benchmark.name);
+            }
+            // The size of a lock's own code and data depends on this program alone.
+            for params in cases.iter().filter(|_| benchmark.unit != tollgate_model::Unit::Bytes) {
+                assert!(benchmark.crosses_in(params).next().is_some(), "{} {params:?}", benchmark.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_case_crosses_depends_on_its_parameters() {
+        let crosses = |name: &str, parameter: (&str, &str), boundary| {
+            let params = tollgate_engine::benchmark::params(&[(parameter.0, parameter.1.into())]);
+            find(name)
+                .is_some_and(|benchmark| benchmark.crosses_in(&params).any(|crossed| crossed == boundary))
+        };
+        assert!(crosses("files/read", ("state", "uncached"), BlockRead));
+        assert!(!crosses("files/read", ("state", "cached"), BlockRead));
+        assert!(crosses("files/small-file", ("call", "fsync"), DeviceFlush));
+        assert!(!crosses("files/small-file", ("call", "open"), DeviceFlush));
+        assert!(crosses("locks/uncontended", ("by", "semop"), KernelEntry));
+        assert!(!crosses("locks/uncontended", ("by", "xchg"), KernelEntry));
+        assert!(!crosses("locks/uncontended", ("by", "of another version"), KernelEntry));
+        assert!(crosses("processes/switch", ("placement", "other-cpu"), IdleExit));
+        assert!(!crosses("processes/switch", ("placement", "same-cpu"), IdleExit));
+    }
+
+    #[test]
+    fn operations_are_sentences() {
+        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks) {
+            assert!(
+                benchmark.operation.ends_with('.') && benchmark.operation.len() > 20,
+                "{}",
+                benchmark.name
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_benchmark_is_held_against_is_registered_and_has_one_case() {
+        for suite in SUITES {
+            for benchmark in suite.benchmarks.iter().copied().chain(suite.control) {
+                let Some(base) = benchmark.baseline else { continue };
+                let base = suite.benchmarks.iter().find(|other| other.name == base).expect("registered");
+                assert_eq!((base.cases)().len(), 1, "{}", benchmark.name);
+                assert!(base.baseline.is_none(), "{}: chains are not followed", benchmark.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Choosing among the registered benchmarks by pattern.
+
+use std::collections::BTreeSet;
+
+use tollgate_model::{Case, Params};
+
+use crate::registry::{self, SUITES};
+use crate::workloads::Size;
+use tollgate_engine::benchmark::{Benchmark, Extent, Means, Suite, word};
+use tollgate_engine::{Group, Selection};
+
+/// No benchmark matches a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no benchmark matches {pattern:?}{}", hint(.near))]
+pub struct UnknownPattern {
+    /// As it was given.
+    pub pattern: String,
+    /// Names that are a slip of the finger away, nearest first; or cases of the benchmark that it names.
+    pub near: Vec<String>,
+}
+
+fn hint(near: &[String]) -> String {
+    match near {
+        [] => "; `tollgate list` shows what can be measured".to_owned(),
+        [name] => format!("; near is {name}"),
+        names => format!("; near are {}", names.join(", ")),
+    }
+}
+
+/// All that is measured where no pattern says what.
+pub fn everything() -> Selection {
+    select(&[], Extent::Usual, Size::Small).unwrap_or(Selection { groups: Vec::new(), find: registry::find })
+}
+
+/// The cases of such an extent that any of `patterns` matches: a suite (`entry`), a benchmark (`entry/syscall`), a
+/// case (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any run of
+/// characters. No pattern means everything but whole commands, see [`Means::Commands`]. A pattern with parameters
+/// finds the cases of [`Extent::Thorough`] and of the other size as well, where no usual one matches. What a chosen
+/// benchmark is held against is chosen with it.
+///
+/// # Errors
+/// The first pattern that matches nothing.
+pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selection, UnknownPattern> {
+    let candidates = candidates();
+    let is_usual = |candidate: &Candidate| match Size::named(word(&candidate.params, Size::PARAMETER)) {
+        Some(other) => other == size,
+        None => !candidate.is_extra || extent == Extent::Thorough,
+    };
+    let chosen_by = |pattern: &str| -> Vec<usize> {
+        let matching = |candidate: &Candidate| matches(pattern, candidate.benchmark, &candidate.params);
+        let among = |extra: bool| {
+            let fits = |candidate: &Candidate| (extra || is_usual(candidate)) && matching(candidate);
+            (0..candidates.len()).filter(|&at| fits(&candidates[at])).collect::<Vec<usize>>()
+        };
+        let usual = among(false);
+        if usual.is_empty() && pattern.contains('{') { among(true) } else { usual }
+    };
+    let mut chosen: BTreeSet<usize> = BTreeSet::new();
+    for pattern in patterns {
+        let found = chosen_by(pattern);
+        if found.is_empty() {
+            return Err(UnknownPattern { pattern: pattern.clone(), near: near(pattern) });
+        }
+        chosen.extend(found);
+    }
+    if patterns.is_empty() {
+        chosen.extend(chosen_by("*"));
+        chosen.retain(|&at| matches!(candidates[at].suite.means, Means::Rounds));
+    }
+    let base = |&at: &usize| candidates[at].benchmark.baseline_of(&candidates[at].params);
+    let baseline_of: Vec<Case> = chosen.iter().filter_map(base).collect();
+    let mut groups: Vec<Group> = Vec::new();
+    for (at, Candidate { suite, benchmark, params, .. }) in candidates.into_iter().enumerate() {
+        if !chosen.contains(&at) && !baseline_of.contains(&benchmark.case(params.clone())) {
+            continue;
+        }
+        match groups.last_mut() {
+            Some(group) if group.suite.name == suite.name => group.cases.push((benchmark, params)),
+            _ => groups.push(Group { suite, cases: vec![(benchmark, params)] }),
+        }
+    }
+    Ok(Selection { groups, find: registry::find })
+}
+
+/// A case that can be chosen.
+struct Candidate {
+    suite: &'static Suite,
+    benchmark: &'static Benchmark,
+    params: Params,
+    /// It belongs to [`Extent::Thorough`] only.
+    is_extra: bool,
+}
+
+/// Every case of every suite, those of a benchmark together.
+fn candidates() -> Vec<Candidate> {
+    let mut candidates = Vec::new();
+    for suite in SUITES {
+        for benchmark in suite.benchmarks {
+            let usual = (benchmark.cases)().into_iter().map(|params| (params, false));
+            let extra = (benchmark.more)().into_iter().map(|params| (params, true));
+            let candidate = |(params, is_extra)| Candidate { suite, benchmark, params, is_extra };
+            candidates.extend(usual.chain(extra).map(candidate));
+        }
+    }
+    candidates
+}
+
+fn matches(pattern: &str, benchmark: &Benchmark, params: &Params) -> bool {
+    match pattern.split_once('{').and_then(|(name, rest)| Some((name, rest.strip_suffix('}')?))) {
+        Some((name, pairs)) => wildcard(name, benchmark.name) && pairs_match(pairs, params),
+        None => {
+            let case = benchmark.case(params.clone()).to_string();
+            [case.as_str(), benchmark.name, benchmark.suite()].iter().any(|name| wildcard(pattern, name))
+        }
+    }
+}
+
+/// Whether each `name=value` of a pattern is one of the case's parameters; the case may have more.
+fn pairs_match(pairs: &str, params: &Params) -> bool {
+    pairs.split(',').map(str::trim).all(|pair| match pair.split_once('=') {
+        Some((name, value)) => {
+            params.get(name.trim()).is_some_and(|own| wildcard(value.trim(), &own.to_string()))
+        }
+        None => pair == "*",
+    })
+}
+
+/// Whether `pattern`, in which `*` stands for any run of characters, is the whole of `text`.
+pub fn wildcard(pattern: &str, text: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let Some(first) = pieces.next() else { return text.is_empty() };
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = pieces.collect();
+    let Some(last) = pieces.pop() else { return rest.is_empty() };
+    for piece in pieces {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// More would not be read.
+const MOST_NEAR: usize = 3;
+
+/// Names a slip of the finger away from `pattern`: at most three, nearest first.
+fn near(pattern: &str) -> Vec<String> {
+    // The benchmark is right and its parameters are not: name those that it has.
+    if let Some(benchmark) = pattern.split_once('{').and_then(|(name, _)| registry::find(name)) {
+        let mut cases: Vec<String> = benchmark
+            .cases_in(Extent::Thorough)
+            .into_iter()
+            .map(|params| benchmark.case(params).to_string())
+            .collect();
+        tollgate_model::sort::by_key(&mut cases, |case| edit_distance(pattern, case));
+        cases.truncate(MOST_NEAR);
+        return cases;
+    }
+    let names = SUITES.iter().flat_map(|suite| {
+        std::iter::once(suite.name).chain(suite.benchmarks.iter().map(|benchmark| benchmark.name))
+    });
+    let mut ranked: Vec<(usize, &str)> = names
+        .flat_map(|name| {
+            let tail = name.rsplit('/').next().unwrap_or(name);
+            let distance =
+                edit_distance(pattern, name).min(edit_distance(pattern, tail) + usize::from(tail != name));
+            let within =
+                if !pattern.is_empty() && name.contains(pattern) { distance.min(2) } else { distance };
+            (within <= 2.max(pattern.len() / 3)).then_some((within, name))
+        })
+        .collect();
+    tollgate_model::sort::ascending(&mut ranked);
+    ranked.into_iter().take(MOST_NEAR).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Insertions, deletions and substitutions between two texts (Levenshtein 1966). A long pattern is
+/// near nothing: it is not looked at past 64 bytes.
+#[must_use]
+pub fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() > 64 {
+        return usize::MAX / 2;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_a_suite_a_benchmark_a_case_or_has_wildcards() {
+        let count = |pattern: &str| {
+            select(&[pattern.to_owned()], Extent::Usual, Size::Small).map(|s| s.cases().count())
+        };
+        assert_eq!(count("entry/call"), Ok(1));
+        assert_eq!(count("entry/io-uring-nop"), Ok(3));
+        assert_eq!(count("entry/io-uring-nop{batch=8}"), Ok(1));
+        let forks = ["{}", "{page=4k}", "{until=gone, page=4k}", "{page=*}", "{*}"]
+            .map(|pairs| count(&format!("processes/fork{pairs}")).unwrap_or(0));
+        assert!(
+            forks[0] == 0 && forks[1] > forks[2] && forks[3] > forks[1] && forks[4] >= forks[3],
+            "{forks:?}"
+        );
+        assert_eq!(count("entry/int80*"), Ok(2));
+        let suites = SUITES.iter().map(|suite| count(suite.name).expect("registered"));
+        assert_eq!(count("*"), Ok(suites.sum()));
+    }
+
+    #[test]
+    fn what_a_chosen_benchmark_is_held_against_is_chosen_with_it() {
+        let selection =
+            select(&["entry/user-dispatch".to_owned()], Extent::Usual, Size::Small).expect("registered");
+        let names: Vec<String> = selection.cases().map(|case| case.to_string()).collect();
+        assert_eq!(names, ["entry/syscall", "entry/user-dispatch"]);
+    }
+
+    #[test]
+    fn an_unknown_pattern_names_what_is_near() {
+        let unknown = |pattern: &str| {
+            select(&[pattern.to_owned()], Extent::Usual, Size::Small).err().expect("unknown").near
+        };
+        assert_eq!(unknown("entry/sysall")[0], "entry/syscall");
+        assert_eq!(unknown("gate")[0], "entry");
+        assert!(unknown("syscall").contains(&"entry/syscall".to_owned()));
+        assert!(
+            unknown("entry/seccomp{instructions=33}").contains(&"entry/seccomp{instructions=32}".to_owned())
+        );
+        let near = unknown("processes/fork{dirty_mib=64, page=8k, until=gone}");
+        assert_eq!((near.len(), near[0].as_str()), (3, "processes/fork{dirty_mib=64, page=4k, until=gone}"));
+        assert!(unknown("quite-something-else").is_empty());
+        assert!(unknown(&"x".repeat(100_000)).is_empty());
+    }
+
+    #[test]
+    fn wildcards_match_whole_names() {
+        assert!(
+            wildcard("a*c", "abc") && wildcard("*", "") && wildcard("a**c", "ac") && wildcard("*b*", "abc")
+        );
+        assert!(!wildcard("a*c", "abcd") && !wildcard("ab", "abc") && !wildcard("a*bc*c", "abc"));
+    }
+}

@@ -1,0 +1,68 @@
+//! The alignment check.
+
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
+
+use super::handler::{self, Handled, handler, tried};
+
+timed_loop! {
+    /// A load from an odd address within the context, with AC set (Intel SDM vol. 3, interrupt 17; Linux sets
+    /// CR0.AM).
+    odd_load:
+        "pushfq", "or dword ptr [rsp], 0x40000", "popfq", "mov rbx, [r13 + 1]"
+}
+
+handler! {
+    /// Clears AC, so that the load is done when it is tried again. The kernel leaves the flag set for the
+    /// handler: everything here is aligned.
+    allow: "and dword ptr [rdx + {eflags}], 0xfffbffff"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/alignment",
+    operation: "One misaligned load with the AC flag set (#AC) and the SIGBUS handler that counts it and clears the flag.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
+    timed: |_| Timed::once("mov", TimedLoop::Long(odd_load)),
+    counts: Some("signals"),
+    instance: |benchmark, params| {
+        let timed = (benchmark.timed)(params);
+        if !traps()? {
+            return Err(Refusal::Skip("a misaligned load with AC set does not trap here".to_owned()));
+        }
+        // SAFETY: the loop reads its context; the flag is off again after each load, and no Rust code runs
+        // while it is on.
+        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
+        let handled = Handled::new(libc::SIGBUS, allow, timed);
+        Ok(tried(timed_loop.with_around(handled), 1, "a misaligned load")?.here())
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// Whether one such load traps once. The flag is off afterwards in any case.
+fn traps() -> Result<bool, Refusal> {
+    /// The loop's body once, with 16 aligned bytes of the stack in place of the context.
+    #[unsafe(naked)]
+    unsafe extern "C" fn one_load() {
+        core::arch::naked_asm!(
+            "sub rsp, 24",
+            "pushfq",
+            "or dword ptr [rsp], 0x40000",
+            "popfq",
+            "mov rax, [rsp + 1]",
+            "pushfq",
+            "and dword ptr [rsp], 0xfffbffff",
+            "popfq",
+            "add rsp, 24",
+            "ret",
+        )
+    }
+    let mut handled = Handled::of_code(libc::SIGBUS, allow, one_load as *const () as usize);
+    handled.install()?;
+    // SAFETY: it reads from its own frame and changes nothing but the flags, which it puts back.
+    unsafe { one_load() };
+    Ok(handled.remove() == 1)
+}

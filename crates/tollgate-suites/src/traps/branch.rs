@@ -1,0 +1,31 @@
+//! What lowers the price of an emulated instruction: to call what emulates it.
+
+use tollgate_model::Boundary::{Call, StoreForwarding, UserCode};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::imul::TEN;
+use super::invalid_opcode::twenty_seven;
+use super::power::power;
+
+timed_loop! {
+    /// Word 0: the function, in the C calling convention.
+    ten_calls: ".rept 10", "mov edi, 3", "mov esi, 3", "call [r13]", ".endr"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/branch",
+    operation: "One call of the function that emulates the instruction, ten in a row: the same power through a branch, not a trap.",
+    crosses: &[UserCode, Call, StoreForwarding],
+    baseline: Some("traps/imul"),
+    timed: |_| Timed::Loop { code: TimedLoop::Long(ten_calls), instruction: "call", times: TEN as usize },
+    instance: |benchmark, params| {
+        let words = [power as extern "C" fn(u32, u32) -> u32 as usize as u64, 0, 0, 0, 0, 0, 0];
+        // SAFETY: the function takes two numbers and touches no memory.
+        let timed = unsafe { Loop::new((benchmark.timed)(params), words, None, twenty_seven) }?;
+        Ok(timed.here().with_ops(TEN))
+    },
+    ..PLAIN
+};

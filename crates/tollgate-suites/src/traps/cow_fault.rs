@@ -1,0 +1,30 @@
+//! The store to a page that others share.
+
+use tollgate_model::Boundary::{Exception, KernelAllocation, KernelCode, KernelEntry, PageFault, Tlb};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+
+use super::handler;
+use super::memory::{PAGE, Region, file_of};
+use super::touched::{self, Before, Counting, SMALL, Touched};
+
+/// In a batch at the most: the file and the copies are 1 MiB each.
+const MOST: usize = 256;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/cow-fault",
+    operation: "One store to a page of a private file mapping that was only read so far, which the kernel copies.",
+    crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb, KernelAllocation],
+    timed: |_| SMALL,
+    counts: Some("minor faults"),
+    instance: |benchmark, params| {
+        let file = file_of(MOST * PAGE)?;
+        let writable = libc::PROT_READ | libc::PROT_WRITE;
+        let region = Region::of_file(&file, MOST * PAGE, writable, libc::MAP_PRIVATE)?;
+        region.small_pages();
+        let touched = Touched { before: Before::Read, ..Touched::new(region, PAGE, 0, Counting::Faults) };
+        touched.instance((benchmark.timed)(params), 1, touched::aligned(PAGE))
+    },
+    absence: handler::absence,
+    ..PLAIN
+};

@@ -1,0 +1,40 @@
+//! The division by zero.
+
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::handler::{self, Handled, handler, tried};
+
+timed_loop! {
+    /// `div ecx` (two bytes).
+    divide: "mov eax, 1", "xor edx, edx", "xor ecx, ecx", ".byte 0xf7, 0xf1"
+}
+
+handler! {
+    /// Steps over the division, whose registers stay as they were.
+    step_over: "add rax, 2", "mov [rdx + {rip}], rax"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/divide",
+    operation: "One DIV by zero (#DE) and the SIGFPE handler that counts it and steps over it.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
+    timed: |_| Timed::once("div", TimedLoop::Long(divide)),
+    counts: Some("signals"),
+    instance: |benchmark, params| {
+        let timed = (benchmark.timed)(params);
+        let untouched = |result: u64| match result {
+            1 => Ok(()),
+            other => Err(format!("the division left {other} in rax instead of 1")),
+        };
+        // SAFETY: the loop needs nothing from its context.
+        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, untouched) }?;
+        let handled = Handled::new(libc::SIGFPE, step_over, timed);
+        Ok(tried(timed_loop.with_around(handled), 1, "a division by zero")?.here())
+    },
+    absence: handler::absence,
+    ..PLAIN
+};

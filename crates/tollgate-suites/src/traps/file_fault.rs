@@ -1,0 +1,78 @@
+//! The first touch of a file's page that is in memory already (lmbench, lat_pagefault).
+
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
+
+use crate::mapping::minor_faults;
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Refusal, Timed, TimedLoop};
+
+use super::handler;
+use super::memory::{FILLING, PAGE, Region, file_of};
+use super::touched::{Before, Counting, Touched};
+
+timed_loop! {
+    /// Loads from a page and goes on by a stride. Word 0: the page; word 1: the stride.
+    load:
+        "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]",
+        "xor edx, edx", "add rdx, [r13 + 8]", "add [r13], rdx"
+}
+
+/// The file: 4 MiB.
+const PAGES: usize = 1024;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/file-fault",
+    operation: "One load from a mapped file whose page is in memory but not mapped yet: one fault, however many pages it maps.",
+    crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
+    timed: |_| Timed::once("mov", TimedLoop::Long(load)),
+    counts: Some("minor faults"),
+    instance: |benchmark, params| {
+        let file = file_of(PAGES * PAGE)?;
+        let region = Region::of_file(&file, PAGES * PAGE, libc::PROT_READ, libc::MAP_SHARED)?;
+        region.small_pages();
+        let mapped = mapped_by_a_fault(&region)?;
+        let note = match mapped {
+            1 => "one fault maps one page".to_owned(),
+            _ => format!("one fault maps {mapped} pages (fault-around)"),
+        };
+        let filled = |result: u64| match result {
+            FILLED => Ok(()),
+            other => Err(format!("the file's page holds {other:#x} instead of {FILLED:#x}")),
+        };
+        let touched = Touched::new(region, mapped * PAGE, 0, Counting::Faults);
+        let touched = Touched { before: Before::Forgotten, ..touched };
+        Ok(touched.instance((benchmark.timed)(params), 1, filled)?.with_notes([note]))
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// Eight bytes of the file.
+const FILLED: u64 = u64::from_ne_bytes([FILLING; 8]);
+
+/// How many pages the kernel maps on one fault: those around it that are in memory as well
+/// (do_fault_around, mm/memory.c; fault_around_bytes in debugfs).
+fn mapped_by_a_fault(region: &Region) -> Result<usize, Refusal> {
+    let trial = || {
+        region.discard()?;
+        let before = minor_faults();
+        region.read(0);
+        let first = minor_faults();
+        if first == before {
+            return Err(Refusal::Skip("the kernel counts no minor faults here".to_owned()));
+        }
+        let mut pages = 1..PAGES;
+        let next = pages.find(|page| {
+            region.read(page * PAGE);
+            minor_faults() != first
+        });
+        Ok(next.unwrap_or(PAGES))
+    };
+    // A fault of somebody else makes it seem less.
+    let mapped = trial()?.max(trial()?);
+    match mapped {
+        PAGES => Err(Refusal::Skip(format!("one fault maps all {PAGES} pages of the file"))),
+        mapped => Ok(mapped),
+    }
+}

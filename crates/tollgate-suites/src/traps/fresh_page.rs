@@ -1,0 +1,111 @@
+//! Fresh memory made ready in three ways: what lowers the price of the first touch.
+
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, SystemCall, Tlb};
+
+use crate::mapping::HUGE;
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+
+use super::handler;
+use super::memory::{PAGE, Region};
+use super::touched::{self, Counting, Exact, LARGE, SMALL, Touched};
+
+/// Small pages that one call makes ready.
+const BATCH: usize = 64;
+/// Calls in a batch at the most: 2 MiB.
+const MOST_CALLS: usize = 8;
+/// Touches of small pages in a batch at the most: 2 MiB.
+const MOST_SMALL: usize = 512;
+/// Touches of huge pages in a batch at the most: 8 MiB.
+const MOST_HUGE: usize = 4;
+
+timed_loop! {
+    /// mmap(2), number 9: 64 private anonymous pages at this very place, populated (MAP_PRIVATE |
+    /// MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, for reading and writing); then on to the next place. Word 0:
+    /// the place.
+    populate:
+        "mov rdi, [r13]", "mov esi, 0x40000", "mov edx, 3", "mov r10d, 0x8032", "mov r8, -1",
+        "xor r9d, r9d", "mov eax, 9",
+        "syscall",
+        "add qword ptr [r13], 0x40000"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/fresh-page",
+    operation: "One 4 KiB page of fresh memory made ready: touched, populated by mmap(2) with 64 at a time, or within a huge page.",
+    crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, Tlb],
+    crossed_in: |params, boundary| match boundary {
+        SystemCall => word(params, "by") == "populate",
+        Exception | Tlb => word(params, "by") != "populate",
+        _ => true,
+    },
+    timed: |params| match word(params, "by") {
+        "populate" => Timed::once("syscall", TimedLoop::Long(populate)),
+        "huge" => LARGE,
+        _ => SMALL,
+    },
+    counts: Some("pages"),
+    cases: || each_word("by", &["touch", "populate", "huge"]),
+    instance: |benchmark, params| {
+        let timed = (benchmark.timed)(params);
+        match word(params, "by") {
+            "populate" => {
+                let populated = Populated::new()?;
+                let inside =
+                    populated.region.start()..populated.region.start() + (MOST_CALLS * BATCH * PAGE) as u64;
+                let check = move |result: u64| match inside.contains(&result) {
+                    true => Ok(()),
+                    false => Err(format!("mmap returned {}", result as i64)),
+                };
+                // SAFETY: before each batch word 0 is put to the region's beginning, and the batch has no more
+                // calls than it has room for; the region lives in what happens around the loop.
+                let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_around(populated);
+                Exact::tried(timed, MOST_CALLS as u64, BATCH as u64)
+            }
+            "huge" => {
+                let pages = HUGE / PAGE;
+                let touched = Touched::new(touched::huge(MOST_HUGE)?, HUGE, pages, Counting::Pages);
+                touched.instance(timed, pages as u64, touched::aligned(HUGE))
+            }
+            _ => {
+                let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 1, Counting::Pages);
+                touched.instance(timed, 1, touched::aligned(PAGE))
+            }
+        }
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// Around a batch of calls: a region in which nothing is mapped.
+struct Populated {
+    region: Region,
+}
+
+impl Populated {
+    fn new() -> Result<Self, Refusal> {
+        let region = Region::anonymous(MOST_CALLS * BATCH * PAGE, libc::PROT_NONE)?;
+        touched::mincore_tells(&region)?;
+        Ok(Self { region })
+    }
+}
+
+impl Around for Populated {
+    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
+        if iterations > MOST_CALLS as u64 {
+            return Err(Refusal::Fail(format!(
+                "{iterations} calls were asked for, at most {MOST_CALLS} fit"
+            )));
+        }
+        self.region.clear()?;
+        context.words[0] = self.region.start();
+        Ok(())
+    }
+
+    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+        let resident = self.region.resident(usize::MAX)?;
+        self.region.clear()?;
+        Ok(Some(resident as u64))
+    }
+}

@@ -1,0 +1,40 @@
+//! The privileged instruction.
+
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Timed, TimedLoop};
+
+use super::handler::{self, Handled, handler, tried};
+
+timed_loop! {
+    /// Only the kernel may halt the processor.
+    halt: "hlt"
+}
+
+handler! {
+    /// Steps over it (one byte).
+    step_over: "add rax, 1", "mov [rdx + {rip}], rax"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/general-protection",
+    operation: "One HLT outside the kernel (#GP) and the SIGSEGV handler that counts it and steps over it.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
+    timed: |_| Timed::once("hlt", TimedLoop::Long(halt)),
+    counts: Some("signals"),
+    instance: |benchmark, params| {
+        let timed = (benchmark.timed)(params);
+        // SAFETY: the loop needs nothing from its context.
+        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
+        Ok(tried(timed_loop.with_around(handled(timed)), 1, "hlt")?.here())
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// The handler for this loop.
+pub(super) fn handled(timed: Timed) -> Handled {
+    Handled::new(libc::SIGSEGV, step_over, timed)
+}

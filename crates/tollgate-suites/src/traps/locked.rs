@@ -1,0 +1,88 @@
+//! Code that is locked in memory while an instance lives, so that no trap of its waits for a page.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes of code from an entry point on that are taken to be its own.
+const REACH: usize = 512;
+const PAGE: usize = 4096;
+
+/// How many hold which page: locks do not nest (mlock(2)), one munlock undoes them all.
+static HOLDERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+/// Pages that are held.
+pub(super) struct Locked(Vec<usize>);
+
+impl Locked {
+    /// Locks the code behind each of these entry points.
+    ///
+    /// # Errors
+    /// What mlock(2) says, such as EPERM or ENOMEM where RLIMIT_MEMLOCK is too low. Then nothing is locked.
+    pub fn code(entries: &[usize]) -> io::Result<Self> {
+        let mut locked = Self(Vec::new());
+        let mut holders = holders();
+        for &entry in entries {
+            for page in (entry / PAGE..=(entry + REACH - 1) / PAGE).map(|number| number * PAGE) {
+                let held = holders.get(&page).copied().unwrap_or(0);
+                // SAFETY: the page belongs to this program's code; locking it changes nothing in it.
+                if held == 0 && unsafe { libc::mlock(page as *const _, PAGE) } != 0 {
+                    let error = io::Error::last_os_error();
+                    drop(holders);
+                    return Err(error);
+                }
+                holders.insert(page, held + 1);
+                locked.0.push(page);
+            }
+        }
+        Ok(locked)
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        let mut holders = holders();
+        for page in self.0.drain(..) {
+            let left = holders.remove(&page).unwrap_or(1).saturating_sub(1);
+            if left > 0 {
+                holders.insert(page, left);
+            } else {
+                // SAFETY: unlocking changes nothing in the page.
+                unsafe { libc::munlock(page as *const _, PAGE) };
+            }
+        }
+    }
+}
+
+fn holders() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+    HOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traps::tests::alone;
+
+    /// Kilobytes that this process has locked (proc_pid_status(5)).
+    fn locked_now() -> Option<u64> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmLck:"))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    #[test]
+    fn a_page_stays_locked_as_long_as_anybody_holds_it() {
+        let _alone = alone();
+        let (Some(before), Ok(first)) = (locked_now(), Locked::code(&[alone as fn() -> _ as usize])) else {
+            eprintln!("skipped: nothing can be locked, or nobody says what is");
+            return;
+        };
+        let held = locked_now().expect("read before");
+        assert!(held > before, "{held} kB");
+        let second = Locked::code(&[alone as fn() -> _ as usize]).expect("held already");
+        drop(first);
+        assert_eq!(locked_now(), Some(held));
+        drop(second);
+        assert_eq!(locked_now(), Some(before));
+    }
+}

@@ -1,0 +1,169 @@
+//! Mappings whose pages come and go, and what the kernel says of them.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+use crate::mapping::{HUGE, Mapping};
+use tollgate_engine::Refusal;
+use tollgate_model::text::plainly;
+
+/// A small page, in bytes.
+pub(super) const PAGE: usize = 4096;
+
+/// What stands in every page of a file of [`file_of`].
+pub(super) const FILLING: u8 = 0x5a;
+
+/// A mapping that begins at a multiple of a huge page.
+pub(super) struct Region(Mapping);
+
+impl Region {
+    /// Private anonymous memory, nothing of it there yet.
+    pub fn anonymous(length: usize, protection: libc::c_int) -> Result<Self, Refusal> {
+        Self::map(length, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
+    }
+
+    /// The beginning of a file, shared or private.
+    pub fn of_file(
+        file: &File,
+        length: usize,
+        protection: libc::c_int,
+        kind: libc::c_int,
+    ) -> Result<Self, Refusal> {
+        Self::map(length, protection, kind, file.as_raw_fd())
+    }
+
+    fn map(
+        length: usize,
+        protection: libc::c_int,
+        flags: libc::c_int,
+        descriptor: libc::c_int,
+    ) -> Result<Self, Refusal> {
+        // How much a place allows is what it is, not something that has just run short.
+        let refused = |error| {
+            Refusal::Skip(format!(
+                "mmap(2) of {} KiB is refused: {}",
+                (length + HUGE) / 1024,
+                plainly(&error)
+            ))
+        };
+        Mapping::aligned(length, protection, flags, descriptor).map(Self).map_err(refused)
+    }
+
+    /// Where it begins.
+    pub fn start(&self) -> u64 {
+        self.0.address() as u64
+    }
+
+    /// In bytes.
+    pub fn length(&self) -> usize {
+        self.0.length()
+    }
+
+    /// madvise(2) on all of it.
+    pub fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        self.0.advise(advice)
+    }
+
+    /// Small pages, whatever the machine's policy. Where the kernel has no others it refuses the advice.
+    pub fn small_pages(&self) {
+        let _ = self.advise(libc::MADV_NOHUGEPAGE);
+    }
+
+    /// Gives every page back to the kernel: the next touch of each is its first.
+    pub fn discard(&self) -> Result<(), Refusal> {
+        self.advise(libc::MADV_DONTNEED)
+            .map_err(|error| Refusal::of("madvise(MADV_DONTNEED) is refused", &error))
+    }
+
+    /// mprotect(2) on all of it.
+    pub fn protect(&self, protection: libc::c_int) -> Result<(), Refusal> {
+        // SAFETY: the range is this mapping's, and nothing is borrowed from it.
+        match unsafe { libc::mprotect(self.0.address().cast(), self.0.length(), protection) } {
+            0 => Ok(()),
+            _ => Err(Refusal::of("mprotect(2) is refused", &io::Error::last_os_error())),
+        }
+    }
+
+    /// Puts anonymous memory that may not be touched in its place: nothing is mapped any more.
+    pub fn clear(&self) -> Result<(), Refusal> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        // SAFETY: the range is this mapping's, and nothing is borrowed from it.
+        let mapped =
+            unsafe { libc::mmap(self.0.address().cast(), self.0.length(), libc::PROT_NONE, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(Refusal::of("mmap(2) is refused", &io::Error::last_os_error()));
+        }
+        Ok(())
+    }
+
+    /// How many of its first small pages are resident (mincore(2)).
+    pub fn resident(&self, pages: usize) -> Result<usize, Refusal> {
+        let pages = pages.min(self.0.length() / PAGE);
+        let mut present = vec![0_u8; pages];
+        // SAFETY: `present` has a byte for each page of the range, which is this mapping's.
+        match unsafe { libc::mincore(self.0.address().cast(), pages * PAGE, present.as_mut_ptr()) } {
+            0 => Ok(present.iter().filter(|&&byte| byte & 1 == 1).count()),
+            _ => Err(Refusal::of("mincore(2) is refused", &io::Error::last_os_error())),
+        }
+    }
+
+    /// The byte at `offset`.
+    pub fn read(&self, offset: usize) -> u8 {
+        // SAFETY: kept within the mapping; only called where it may be read.
+        unsafe { self.0.address().add(offset.min(self.0.length() - 1)).read_volatile() }
+    }
+
+    /// Puts `byte` at `offset`. The region must be writable.
+    pub fn write(&mut self, offset: usize, byte: u8) {
+        // SAFETY: kept within the mapping; only called where it may be written.
+        unsafe { self.0.address().add(offset.min(self.0.length() - 1)).write_volatile(byte) }
+    }
+}
+
+/// A file that is nowhere but in memory (memfd_create(2)), every byte of it [`FILLING`].
+pub(super) fn file_of(length: usize) -> Result<File, Refusal> {
+    // SAFETY: the name is a string.
+    let descriptor = unsafe { libc::memfd_create(c"tollgate-traps".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(Refusal::of("memfd_create(2) is refused", &io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    let file = File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    let filling = vec![FILLING; 16 * PAGE];
+    for offset in (0..length).step_by(filling.len()) {
+        let rest = filling.len().min(length - offset);
+        file.write_all_at(&filling[..rest], offset as u64)
+            .map_err(|error| Refusal::of("a file in memory cannot be written", &error))?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_come_by_touch_and_go_by_advice() {
+        let mut region = Region::anonymous(8 * PAGE, libc::PROT_READ | libc::PROT_WRITE).expect("memory");
+        region.small_pages();
+        assert_eq!(region.start() as usize % HUGE, 0);
+        if region.resident(8).expect("mincore") > 0 {
+            eprintln!("skipped: mincore(2) tells nothing here");
+            return;
+        }
+        region.write(3 * PAGE, 7);
+        assert_eq!((region.resident(8), region.read(3 * PAGE)), (Ok(1), 7));
+        region.discard().expect("given back");
+        assert_eq!((region.resident(8), region.read(3 * PAGE)), (Ok(0), 0));
+    }
+
+    #[test]
+    fn a_file_is_filled_to_its_end() {
+        let file = file_of(17 * PAGE).expect("a file");
+        assert_eq!(file.metadata().expect("its length").len(), 17 * PAGE as u64);
+        let region = Region::of_file(&file, 17 * PAGE, libc::PROT_READ, libc::MAP_SHARED).expect("mapped");
+        assert_eq!((region.read(0), region.read(17 * PAGE - 1)), (FILLING, FILLING));
+    }
+}

@@ -1,0 +1,56 @@
+//! What it costs to leave a program by a fault, and what lowers it: the instruction that the processor does
+//! not know, the page that is not there, the signal that a handler answers, and the ways around each of them.
+
+use tollgate_engine::benchmark::{Means, Suite};
+
+mod alignment;
+mod branch;
+mod breakpoint;
+mod cow_fault;
+mod divide;
+mod file_fault;
+mod fresh_page;
+mod general_protection;
+mod handler;
+mod imul;
+mod invalid_opcode;
+mod locked;
+mod memory;
+mod minor_fault;
+mod power;
+mod segv;
+mod signal_install;
+mod signal_self;
+mod sigreturn;
+mod single_step;
+#[cfg(test)]
+mod tests;
+mod touched;
+mod userfaultfd;
+
+/// The traps.
+pub(crate) static SUITE: Suite = Suite {
+    name: "traps",
+    about: "Leaving a program by a fault, and what lowers the price.",
+    benchmarks: &[
+        &imul::BENCHMARK,
+        &branch::BENCHMARK,
+        &invalid_opcode::BENCHMARK,
+        &breakpoint::BENCHMARK,
+        &divide::BENCHMARK,
+        &general_protection::BENCHMARK,
+        &segv::BENCHMARK,
+        &single_step::BENCHMARK,
+        &alignment::BENCHMARK,
+        &signal_install::BENCHMARK,
+        &signal_self::BENCHMARK,
+        &sigreturn::BENCHMARK,
+        &minor_fault::BENCHMARK,
+        &cow_fault::BENCHMARK,
+        &file_fault::BENCHMARK,
+        &fresh_page::BENCHMARK,
+        &userfaultfd::BENCHMARK,
+    ],
+    control: None,
+    means: Means::Rounds,
+};

@@ -1,0 +1,88 @@
+//! The store to a page that may only be read (lmbench, lat_sig prot).
+
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
+use tollgate_engine::{Around, Context, Loop, Refusal, Timed};
+
+use super::handler::{self, Handled, handler, tried};
+use super::memory::{PAGE, Region};
+use super::touched::{self, SMALL};
+
+handler! {
+    /// Steps over the store (`mov byte ptr [rax], 1`, three bytes).
+    step_over: "add rax, 3", "mov [rdx + {rip}], rax"
+}
+
+handler! {
+    /// Makes the page writable by mprotect(2), number 10 (the address that was stored to is at 16 in the
+    /// siginfo), and has the store tried again.
+    repair:
+        "mov rdi, [rsi + 16]", "and rdi, -4096", "mov esi, 4096", "mov edx, 3", "mov eax, 10", "syscall"
+}
+
+/// Pages of the region, and stores in a batch at the most.
+const MOST: usize = 256;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/segv",
+    operation: "One store to a read-only page (#PF) and the SIGSEGV handler that steps over it, or makes the page writable.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy, SystemCall],
+    crossed_in: |params, boundary| boundary != SystemCall || word(params, "repair") == "mprotect",
+    timed: |_| SMALL,
+    counts: Some("signals"),
+    cases: || each_word("repair", &["skip", "mprotect"]),
+    instance: |benchmark, params| {
+        let timed = (benchmark.timed)(params);
+        let repairs = word(params, "repair") == "mprotect";
+        let around = ReadOnly::new(timed, repairs)?;
+        // SAFETY: before each batch word 0 is put to the region's beginning, and the batch has no more stores
+        // than it has pages; the region lives in what happens around the loop.
+        let timed = unsafe { Loop::new(timed, [0; 7], None, touched::aligned(PAGE)) }?.with_around(around);
+        Ok(tried(timed, 1, "a store to a read-only page")?.here().with_most(MOST as u64))
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// Around a batch of stores: pages that are there, hold zeros, and may only be read.
+struct ReadOnly {
+    handled: Handled,
+    region: Region,
+    repairs: bool,
+    stores: usize,
+}
+
+impl ReadOnly {
+    fn new(timed: Timed, repairs: bool) -> Result<Self, Refusal> {
+        let handler = if repairs { repair } else { step_over };
+        let handled = Handled::new(libc::SIGSEGV, handler, timed);
+        Ok(Self { handled, region: touched::small(MOST)?, repairs, stores: 0 })
+    }
+}
+
+impl Around for ReadOnly {
+    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
+        if iterations > MOST as u64 {
+            return Err(Refusal::Fail(format!("{iterations} stores were asked for, there are {MOST} pages")));
+        }
+        self.stores = iterations as usize;
+        self.region.protect(libc::PROT_READ | libc::PROT_WRITE)?;
+        for page in 0..self.stores {
+            self.region.write(page * PAGE, 0);
+        }
+        self.region.protect(libc::PROT_READ)?;
+        context.words[0] = self.region.start();
+        self.handled.install()
+    }
+
+    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+        let signals = self.handled.remove();
+        let stored = (0..self.stores).filter(|page| self.region.read(page * PAGE) == 1).count();
+        let wanted = if self.repairs { self.stores } else { 0 };
+        match stored == wanted {
+            true => Ok(Some(signals)),
+            false => Err(Refusal::Fail(format!("of {} stores {stored} were done", self.stores))),
+        }
+    }
+}

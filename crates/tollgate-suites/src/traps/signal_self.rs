@@ -1,0 +1,66 @@
+//! The signal that a program sends to itself (lmbench, lat_sig catch).
+
+use std::io;
+
+use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SignalSend, SystemCall, UserCopy};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+
+use super::handler::{self, Handled, handler, tried};
+
+timed_loop! {
+    /// tgkill(2), number 234. Word 0: the process; word 1: the thread; word 2: the signal.
+    tgkill: "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 16]", "mov eax, 234", "syscall"
+}
+
+handler! {
+    /// Counts, and no more: it comes before the call has returned.
+    count:
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/signal-self",
+    operation: "One SIGUSR1 by tgkill(2) to the thread itself and the handler that counts it.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, Signal, SignalSend, UserCopy],
+    timed: |_| Timed::once("syscall", TimedLoop::Long(tgkill)),
+    counts: Some("signals"),
+    instance: |benchmark, params| {
+        let timed = (benchmark.timed)(params);
+        let [process, thread] = addressee();
+        // SAFETY: the signal 0 only asks whether another could be sent (kill(2)).
+        if unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) } != 0 {
+            return Err(Refusal::of("tgkill(2) is refused", &io::Error::last_os_error()));
+        }
+        // SAFETY: the call touches no memory; what it sends is answered by the handler around it.
+        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::zero) }?;
+        let addressed = Addressed(Handled::new(libc::SIGUSR1, count, timed));
+        Ok(tried(timed_loop.with_around(addressed), 1, "a signal to oneself")?.here())
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// The handler, and in the context to whom signals go: the thread that runs the batch.
+struct Addressed(Handled);
+
+impl Around for Addressed {
+    fn before(&mut self, context: &mut Context, _: u64) -> Result<(), Refusal> {
+        let [process, thread] = addressee();
+        context.words[..3].copy_from_slice(&[process, thread, libc::SIGUSR1 as u64]);
+        self.0.install()
+    }
+
+    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+        Ok(Some(self.0.remove()))
+    }
+}
+
+/// This process and this thread.
+fn addressee() -> [u64; 2] {
+    // By number: std refers to gettid(3) weakly, and in a static program that can leave it at address 0.
+    // SAFETY: both calls have no preconditions.
+    let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
+    [process as u64, thread as u64]
+}

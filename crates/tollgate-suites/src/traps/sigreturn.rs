@@ -1,0 +1,156 @@
+//! The way back from a handler, alone.
+
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+
+use super::handler::{self, Handled, SIGNALS, tried};
+use super::memory::{PAGE, Region};
+
+timed_loop! {
+    /// rt_sigreturn(2), number 15, from a frame that says: go on behind this call, with this stack, with r12 and
+    /// r13 as they are and 1 in r14. Word 0: the frame's ucontext; word 1: how often r14 came back as 1.
+    ///
+    /// A ucontext has its registers from 40 on: r12, r13, then rsp and rip at the numbers 4, 5, 15 and 16.
+    rt_sigreturn:
+        "mov rcx, [r13]", "lea rdx, [rip + 3f]",
+        "mov [rcx + 72], r12", "mov [rcx + 80], r13", "mov [rcx + 160], rsp", "mov [rcx + 168], rdx",
+        "xor r14d, r14d",
+        "mov rsp, rcx",
+        "mov eax, 15",
+        "syscall",
+        "3:",
+        "add [r13 + 8], r14"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/sigreturn",
+    operation: "One rt_sigreturn(2) that puts back all registers from a signal frame: the second half of a signal.",
+    crosses: &[KernelEntry, SystemCall, KernelCode, Signal, UserCopy],
+    timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigreturn)),
+    counts: Some("returns"),
+    instance: |benchmark, params| {
+        let around = FromFrame::captured()?;
+        // SAFETY: before each batch word 0 is put to a frame that the kernel made for this thread; the loop fills
+        // in where it leads. The frame lives in what happens around the loop.
+        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, from_the_frame) }?;
+        Ok(tried(timed.with_around(around), 1, "rt_sigreturn(2)")?.here())
+    },
+    absence: |signal| match signal {
+        libc::SIGSEGV => Some("rt_sigreturn(2) does not accept the copy of a signal frame here"),
+        _ => handler::absence(signal),
+    },
+    ..PLAIN
+};
+
+/// What the frame holds for rax.
+const MARK: u64 = 0x7011_6a7e;
+
+fn from_the_frame(result: u64) -> Result<(), String> {
+    match result {
+        MARK => Ok(()),
+        other => Err(format!("rt_sigreturn left {} in rax instead of what its frame holds", other as i64)),
+    }
+}
+
+// The kernel's struct ucontext (include/uapi/asm-generic/ucontext.h, arch/x86/include/uapi/asm/sigcontext.h):
+// flags, link and stack, then 23 registers and the address of the floating-point state, 8 reserved words, the
+// mask.
+const UCONTEXT: usize = 304;
+const R14: usize = 40 + 6 * 8;
+const RAX: usize = 40 + 13 * 8;
+const STATE: usize = 40 + 23 * 8;
+const MASK: usize = 40 + 32 * 8;
+
+// struct _fpx_sw_bytes: what the kernel says of the state in bytes of it that the processor does not use.
+const SOFTWARE: usize = 464;
+const MAGIC: u32 = 0x4650_5853;
+/// The state where there is no more than FXSAVE saves.
+const LEGACY: usize = 512;
+
+/// Where the copy lies in its region. Below it is the stack of the call: a signal then would need some.
+const COPY: usize = 8 * PAGE;
+/// Where the copy of the state lies: XRSTOR needs it aligned to 64.
+const COPY_OF_STATE: usize = COPY + 512;
+const LENGTH: usize = 16 * PAGE;
+
+/// Where `capture` puts its copy.
+static DESTINATION: AtomicUsize = AtomicUsize::new(0);
+
+/// A handler that copies the frame it was called with, so that the copy can be returned from.
+unsafe extern "C" fn capture(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let copy = DESTINATION.load(Relaxed) as *mut u8;
+    let context = context.cast::<u8>();
+    // SAFETY: the frame is as the kernel made it; the destination has room for the context and, as is asked
+    // here, for the state.
+    unsafe {
+        let state = context.add(STATE).cast::<*const u8>().read();
+        if copy.is_null() || state.is_null() {
+            return;
+        }
+        let software = state.add(SOFTWARE).cast::<u32>();
+        let length = if software.read() == MAGIC { software.add(1).read() as usize } else { LEGACY };
+        if length > LENGTH - COPY_OF_STATE {
+            return;
+        }
+        ptr::copy_nonoverlapping(context, copy.add(COPY), UCONTEXT);
+        ptr::copy_nonoverlapping(state, copy.add(COPY_OF_STATE), length);
+        copy.add(COPY + STATE).cast::<*mut u8>().write(copy.add(COPY_OF_STATE));
+        copy.add(COPY + R14).cast::<u64>().write(1);
+        copy.add(COPY + RAX).cast::<u64>().write(MARK);
+    }
+    SIGNALS.store(SIGNALS.load(Relaxed) + 1, Relaxed);
+}
+
+/// Around a batch of returns: the copy of a frame.
+struct FromFrame {
+    region: Region,
+}
+
+impl FromFrame {
+    /// Sends a signal, whose frame is copied.
+    fn captured() -> Result<Self, Refusal> {
+        let region = Region::anonymous(LENGTH, libc::PROT_READ | libc::PROT_WRITE)?;
+        region.small_pages();
+        DESTINATION.store(region.start() as usize, Relaxed);
+        let mut handled = Handled::of_code(libc::SIGUSR1, capture, 0);
+        handled.install()?;
+        // SAFETY: the signal is answered by the handler that was just installed, before the call returns.
+        let raised = match unsafe { libc::raise(libc::SIGUSR1) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        };
+        let frames = handled.remove();
+        DESTINATION.store(0, Relaxed);
+        raised.map_err(|error| Refusal::of("tgkill(2) is refused", &error))?;
+        match frames {
+            1 => Ok(Self { region }),
+            _ => {
+                Err(Refusal::Skip("no signal frame could be copied: it is not as Linux makes it".to_owned()))
+            }
+        }
+    }
+}
+
+impl Around for FromFrame {
+    fn before(&mut self, context: &mut Context, _: u64) -> Result<(), Refusal> {
+        let copy = self.region.start() + COPY as u64;
+        let mask = (copy as usize + MASK) as *mut u64;
+        // The return puts a mask back as well: let it be the one that is in force.
+        // SAFETY: with no set the call only writes 8 bytes, at a place within the region.
+        unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, ptr::null::<u64>(), mask, 8) };
+        context.words[0] = copy;
+        context.words[1] = 0;
+        Ok(())
+    }
+
+    fn after(&mut self, context: &Context) -> Result<Option<u64>, Refusal> {
+        Ok(Some(context.words[1]))
+    }
+}

@@ -1,0 +1,63 @@
+//! The single step.
+
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
+
+use super::handler::{self, Handled, handler, tried};
+
+timed_loop! {
+    /// #DB comes after the instruction that follows the one that sets TF (Intel SDM vol. 3, single-step
+    /// exception condition).
+    step: "pushfq", "or dword ptr [rsp], 0x100", "popfq", "nop"
+}
+
+handler! {
+    /// Clears TF, so that the program goes on at full pace.
+    stop: "and dword ptr [rdx + {eflags}], 0xfffffeff"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/single-step",
+    operation: "One instruction run with the trap flag set (#DB) and the SIGTRAP handler that counts it and clears the flag.",
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
+    timed: |_| Timed::once("popfq", TimedLoop::Long(step)),
+    counts: Some("signals"),
+    instance: |benchmark, params| {
+        let timed = (benchmark.timed)(params);
+        if !traps()? {
+            return Err(Refusal::Skip("the trap flag does not trap here".to_owned()));
+        }
+        // SAFETY: the loop needs nothing from its context; the flag is off again after each step.
+        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
+        let handled = Handled::new(libc::SIGTRAP, stop, timed);
+        Ok(tried(timed_loop.with_around(handled), 1, "the trap flag")?.here())
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// Whether one step traps once. The flag is off afterwards in any case.
+fn traps() -> Result<bool, Refusal> {
+    /// The loop's body once.
+    #[unsafe(naked)]
+    unsafe extern "C" fn one_step() {
+        core::arch::naked_asm!(
+            "pushfq",
+            "or dword ptr [rsp], 0x100",
+            "popfq",
+            "nop",
+            "pushfq",
+            "and dword ptr [rsp], 0xfffffeff",
+            "popfq",
+            "ret",
+        )
+    }
+    let mut handled = Handled::of_code(libc::SIGTRAP, stop, one_step as *const () as usize);
+    handled.install()?;
+    // SAFETY: it changes nothing but the flags.
+    unsafe { one_step() };
+    Ok(handled.remove() == 1)
+}

@@ -1,0 +1,226 @@
+//! What holds for every instance of this suite.
+
+use std::mem;
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::SUITE;
+use super::handler::{self, Action};
+use super::memory::PAGE;
+use super::touched::{self, Counting, Touched};
+use tollgate_engine::benchmark::Benchmark;
+use tollgate_engine::clock::Clock;
+use tollgate_engine::timed::EMPTY;
+use tollgate_engine::{Instance, Order, Refusal, Timed};
+use tollgate_model::Params;
+
+/// Handlers belong to the process: tests that install some wait for each other.
+pub(super) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How a process ended that did this and no more.
+fn outcome_of(work: impl FnOnce() -> i32) -> libc::c_int {
+    // SAFETY: the child does `work` and ends without running what belongs to the original.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the limit is valid for reading.
+        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &no_core) };
+        // SAFETY: a lock that another thread held at the fork is never let go: this ends whoever waits for it.
+        unsafe { libc::alarm(60) };
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let status = outcome.unwrap_or_else(|panic| {
+            // What the harness captures ends with this copy of it.
+            let why = panic.downcast_ref::<String>().map_or("a panic", String::as_str);
+            // SAFETY: the text is valid for reading its own length.
+            unsafe { libc::write(2, why.as_ptr().cast(), why.len()) };
+            101
+        });
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(status) };
+    }
+    assert!(child > 0, "no process");
+    let mut status = -1;
+    // SAFETY: `child` is our child; `status` is valid for writing.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    status
+}
+
+/// The signal that killed a process that did this, if one did.
+pub(super) fn died_of(work: impl FnOnce()) -> Option<libc::c_int> {
+    let status = outcome_of(|| {
+        work();
+        0
+    });
+    libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
+}
+
+fn cases() -> impl Iterator<Item = (&'static Benchmark, Params)> {
+    SUITE
+        .benchmarks
+        .iter()
+        .flat_map(|&benchmark| (benchmark.cases)().into_iter().map(move |params| (benchmark, params)))
+}
+
+/// The instance of a case, where this place can have it.
+fn ready(benchmark: &'static Benchmark, params: &Params) -> Option<Instance> {
+    match (benchmark.instance)(benchmark, params) {
+        Ok(instance) => Some(instance),
+        Err(Refusal::Skip(why)) => {
+            eprintln!("skipped: {}: {why}", benchmark.case(params.clone()));
+            None
+        }
+        Err(Refusal::Fail(error)) => panic!("{}: {error}", benchmark.case(params.clone())),
+    }
+}
+
+/// Batches of several lengths, each of which counts what was asked for.
+fn use_it(benchmark: &'static Benchmark, params: &Params, instance: &mut Instance) {
+    let (ops, most) = instance.limits();
+    for iterations in [1, 3, 16, 2, most] {
+        let iterations = iterations.min(most).min(64);
+        let counted = (0..10).find_map(|_| {
+            let batch = instance.batch(Clock::Kernel, Order { iterations, extra: 0 }).expect("a batch");
+            (batch.undisturbed || benchmark.counts != Some("minor faults")).then_some(batch.counted)
+        });
+        let wanted = benchmark.counts.map(|_| iterations * ops);
+        assert_eq!(counted, Some(wanted), "{}: {iterations}", benchmark.case(params.clone()));
+    }
+}
+
+const SIGNALS: [libc::c_int; 6] =
+    [libc::SIGILL, libc::SIGTRAP, libc::SIGFPE, libc::SIGSEGV, libc::SIGBUS, libc::SIGUSR1];
+
+/// What the process does on each signal that this suite touches, and what this thread batches.
+fn dispositions() -> Vec<(Action, bool)> {
+    let of = |&signal: &libc::c_int| {
+        // SAFETY: an all-zero mask is valid; the call only writes it.
+        let blocked = unsafe {
+            let mut mask: libc::sigset_t = mem::zeroed();
+            assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &mut mask), 0);
+            libc::sigismember(&mask, signal) == 1
+        };
+        (Action::now(signal).expect("an action"), blocked)
+    };
+    SIGNALS.iter().map(of).collect()
+}
+
+/// Mappings, threads, and locked memory of this process, where it can be told.
+fn held() -> Option<(usize, usize, String)> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?.lines().count();
+    let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let locked = status.lines().find(|line| line.starts_with("VmLck:"))?.to_owned();
+    Some((maps, threads, locked))
+}
+
+/// One after the other in a process of its own: other tests map memory and start threads as well.
+#[test]
+fn every_block_counts_its_operations_and_everything_is_as_before_afterwards() {
+    let _alone = alone();
+    let status = outcome_of(|| {
+        for (benchmark, params) in cases() {
+            let case = benchmark.case(params.clone());
+            let before = dispositions();
+            let mut rest = Vec::new();
+            // The first use leaves what the C library keeps for the next: a thread's stack, say.
+            for _ in 0..2 {
+                let Some(mut instance) = ready(benchmark, &params) else { break };
+                use_it(benchmark, &params, &mut instance);
+                assert_eq!(dispositions(), before, "{case}: between batches");
+                drop(instance);
+                rest.push(held());
+            }
+            assert_eq!(dispositions(), before, "{case}: afterwards");
+            assert!(rest.windows(2).all(|two| two[0] == two[1]), "{case}: {rest:?}");
+        }
+        0
+    });
+    assert_eq!(status, 0, "its reason was printed");
+}
+
+#[test]
+fn a_signal_that_was_blocked_or_ignored_is_so_again() {
+    let _alone = alone();
+    let status = outcome_of(|| {
+        for signal in SIGNALS {
+            // SAFETY: an all-zero set is empty; this process is ours alone.
+            unsafe {
+                let mut set: libc::sigset_t = mem::zeroed();
+                libc::sigaddset(&mut set, signal);
+                libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut());
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
+        let before = dispositions();
+        for (benchmark, params) in cases().filter(|(benchmark, _)| benchmark.counts == Some("signals")) {
+            if let Some(mut instance) = ready(benchmark, &params) {
+                use_it(benchmark, &params, &mut instance);
+            }
+            assert_eq!(dispositions(), before, "{}", benchmark.case(params));
+        }
+        0
+    });
+    assert_eq!(status, 0, "its reason was printed");
+}
+
+#[test]
+fn first_touches_are_as_many_faults_as_pages() {
+    let _alone = alone();
+    let benchmark = &super::minor_fault::BENCHMARK;
+    for params in (benchmark.cases)() {
+        let Some(mut instance) = ready(benchmark, &params) else { continue };
+        let (_, most) = instance.limits();
+        for iterations in [1, most / 2, most - 1, most] {
+            let order = Order { iterations, extra: 0 };
+            // A fault of the program's own makes a batch disturbed, never its count wrong.
+            let batches = (0..20).map(|_| instance.batch(Clock::Kernel, order).expect("a batch"));
+            let undisturbed: Vec<Option<u64>> =
+                batches.filter(|batch| batch.undisturbed).map(|batch| batch.counted).collect();
+            assert!(!undisturbed.is_empty());
+            assert!(undisturbed.iter().all(|&counted| counted == Some(iterations)), "{undisturbed:?}");
+        }
+    }
+}
+
+#[test]
+fn pages_that_are_not_touched_have_no_estimate() {
+    let _alone = alone();
+    for counting in [Counting::Faults, Counting::Pages] {
+        let touched = Touched::new(touched::small(8).expect("memory"), PAGE, 0, counting);
+        let refused = touched.instance(Timed::once("", EMPTY), 1, handler::any).err();
+        assert!(matches!(refused, Some(Refusal::Skip(_))), "{refused:?}");
+    }
+}
+
+#[test]
+fn no_block_reaches_beyond_its_region() {
+    let _alone = alone();
+    for (benchmark, params) in cases() {
+        let Some(mut instance) = ready(benchmark, &params) else { continue };
+        let (_, most) = instance.limits();
+        if most == u64::MAX {
+            continue;
+        }
+        let beyond = instance.batch(Clock::Kernel, Order { iterations: most + 1, extra: 0 });
+        assert!(matches!(beyond, Err(Refusal::Fail(_))), "{}", benchmark.case(params));
+    }
+}
+
+#[test]
+fn a_fault_of_other_code_kills_although_a_handler_is_installed() {
+    let _alone = alone();
+    let signal = died_of(|| {
+        let benchmark = &super::general_protection::BENCHMARK;
+        let timed = (benchmark.timed)(&Params::new());
+        let mut handled = super::general_protection::handled(timed);
+        if handled.install().is_err() {
+            return;
+        }
+        // SAFETY: ends this process, which is what is tested.
+        unsafe { ptr::null_mut::<u8>().write_volatile(1) };
+    });
+    assert_eq!(signal, Some(libc::SIGSEGV));
+}

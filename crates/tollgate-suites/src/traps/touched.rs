@@ -1,0 +1,278 @@
+//! Pages that are touched one after the other, each for the first time: what stands around such a batch, and
+//! how its faults are counted.
+
+use crate::mapping::{HUGE, minor_faults};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Around, Batch, Context, Instance, Loop, Order, Refusal, Runner, Timed, TimedLoop};
+
+use super::memory::{FILLING, PAGE, Region};
+
+timed_loop! {
+    /// Stores to a small page and goes on to the next. Word 0: the page.
+    touch_small:
+        "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096"
+}
+
+timed_loop! {
+    /// The same with a huge page.
+    touch_huge:
+        "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 0x200000"
+}
+
+/// One store to each small page.
+pub(super) const SMALL: Timed = Timed::once("mov", TimedLoop::Long(touch_small));
+/// One store to each huge page.
+pub(super) const LARGE: Timed = Timed::once("mov", TimedLoop::Long(touch_huge));
+
+/// What is counted in a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counting {
+    /// Minor faults of this thread.
+    Faults,
+    /// Small pages that are resident afterwards.
+    Pages,
+}
+
+/// What the pages are before they are touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    /// Not mapped.
+    Missing,
+    /// Mapped and read: a private mapping shares them with its file.
+    Read,
+    /// Not mapped any more. What the kernel knows of the pages is in the caches, whatever the instance before this one
+    /// did to them: a fault on a file's page does little else than look that up.
+    Forgotten,
+}
+
+/// A region whose pages are touched from its beginning on, with such a stride.
+pub(super) struct Touched {
+    pub region: Region,
+    /// Bytes from one touch to the next.
+    pub stride: usize,
+    pub before: Before,
+    pub counting: Counting,
+    /// Small pages that each touch makes resident; 0 where mincore(2) cannot tell.
+    pub made: usize,
+    /// Touches in the batch that runs.
+    pub touches: usize,
+    /// Minor faults before it.
+    pub faults: u64,
+}
+
+impl Touched {
+    /// Pages of `region`, not mapped before, one touch for each `stride`; `made` as in [`Touched::made`].
+    pub fn new(region: Region, stride: usize, made: usize, counting: Counting) -> Self {
+        Self { region, stride, before: Before::Missing, counting, made, touches: 0, faults: 0 }
+    }
+
+    /// The instance, `ops` operations for each touch, after a trial of as many as it has room for.
+    pub fn instance(
+        mut self,
+        timed: Timed,
+        ops: u64,
+        check: impl Fn(u64) -> Result<(), String> + Send + 'static,
+    ) -> Result<Instance, Refusal> {
+        let most = (self.region.length() / self.stride) as u64;
+        if self.made > 0 {
+            self.region.discard()?;
+            mincore_tells(&self.region)?;
+            self.region.write(0, 1);
+            let made = self.region.resident(usize::MAX)?;
+            if made != self.made {
+                let why = if self.stride == HUGE { "no huge pages here" } else { "no small pages here" };
+                return Err(Refusal::Skip(format!(
+                    "{why}: one touch makes {made} times 4 KiB resident instead of {}",
+                    self.made
+                )));
+            }
+        }
+        // SAFETY: before each batch word 0 is put to the region's beginning and word 1 to the stride, and the
+        // batch has no more touches than the region has room for; the region lives in what happens around the
+        // loop.
+        let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_around(self);
+        Exact::tried(timed, most, ops)
+    }
+}
+
+impl Around for Touched {
+    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
+        let most = self.region.length() / self.stride;
+        self.touches = usize::try_from(iterations).unwrap_or(usize::MAX);
+        if self.touches > most {
+            return Err(Refusal::Fail(format!("{iterations} pages were to be touched and there are {most}")));
+        }
+        self.region.discard()?;
+        if self.before != Before::Missing {
+            for touch in 0..self.touches {
+                self.region.read(touch * self.stride);
+            }
+        }
+        if self.before == Before::Forgotten {
+            self.region.discard()?;
+        }
+        context.words[0] = self.region.start();
+        context.words[1] = self.stride as u64;
+        self.faults = minor_faults();
+        Ok(())
+    }
+
+    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+        let faults = minor_faults().saturating_sub(self.faults);
+        let made = self.touches * self.made;
+        let resident = if self.made > 0 { self.region.resident(usize::MAX)? } else { made };
+        let last = self.touches.saturating_sub(1) * self.stride;
+        if self.before == Before::Read && (self.region.read(last), self.region.read(last + 1)) != (1, FILLING)
+        {
+            return Err(Refusal::Fail("a page that was stored to is no copy of the file's".to_owned()));
+        }
+        // Other instances need not carry this memory.
+        self.region.discard()?;
+        Ok(Some(match self.counting {
+            Counting::Pages => resident as u64,
+            // Where memory had no huge page left a fault brought a small one: that was not asked for.
+            Counting::Faults if resident < made => (resident / self.made) as u64,
+            Counting::Faults => faults,
+        }))
+    }
+}
+
+/// A loop whose events are the thread's page faults. One more than those that were asked for is somebody
+/// else's, such as a page of the program itself that had not been there or that the kernel moved to another
+/// node; fewer were huge where memory had none left. Such a batch was disturbed. A count that is wrong again and
+/// again is the batch's own.
+pub(super) struct Exact {
+    timed: Loop,
+    ops: u64,
+    /// Disturbed batches since the last that was not.
+    strays: u32,
+}
+
+impl Exact {
+    /// The instance of a loop that has room for `most` iterations of `ops` operations each, after a batch of all of
+    /// them, which also brings in what the bench itself needs for one.
+    pub fn tried(timed: Loop, most: u64, ops: u64) -> Result<Instance, Refusal> {
+        const TRIALS: usize = 3;
+        let mut exact = Self { timed, ops, strays: 0 };
+        let mut counted = 0;
+        for _ in 0..TRIALS {
+            let batch = exact.timed.batch(Clock::Kernel, Order { iterations: most, extra: 0 })?;
+            counted = batch.counted.unwrap_or(0);
+            if counted == most * ops {
+                return Ok(Instance::new(exact).with_ops(ops).with_most(most));
+            }
+        }
+        Err(Refusal::Skip(format!(
+            "the kernel counts otherwise here: {counted} where there should be {}",
+            most * ops
+        )))
+    }
+}
+
+impl Runner for Exact {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+        const MOST_STRAYS: u32 = 16;
+        let batch = self.timed.batch(clock, order)?;
+        let wanted = (order.iterations + order.extra) * self.ops;
+        if batch.counted.is_some_and(|counted| counted != wanted) && self.strays < MOST_STRAYS {
+            self.strays += 1;
+            return Ok(Batch { undisturbed: false, ..batch });
+        }
+        self.strays = 0;
+        Ok(batch)
+    }
+}
+
+/// Whether mincore(2) knows that nobody has touched `region` yet.
+pub(super) fn mincore_tells(region: &Region) -> Result<(), Refusal> {
+    match region.resident(usize::MAX)? {
+        0 => Ok(()),
+        _ => Err(Refusal::Skip(
+            "mincore(2) tells nothing here: pages that nobody touched are resident".to_owned(),
+        )),
+    }
+}
+
+/// Whether the last touch was of an address with this remainder in a stride: they all went on from page to
+/// page.
+pub(super) fn aligned(stride: usize) -> impl Fn(u64) -> Result<(), String> + Send {
+    move |last| match last % stride as u64 {
+        0 if last > 0 => Ok(()),
+        _ => Err(format!("the last touch was of address {last:#x}")),
+    }
+}
+
+/// `pages` small pages of fresh memory.
+pub(super) fn small(pages: usize) -> Result<Region, Refusal> {
+    let region = Region::anonymous(pages * PAGE, libc::PROT_READ | libc::PROT_WRITE)?;
+    region.small_pages();
+    Ok(region)
+}
+
+/// `pages` huge pages of fresh memory, if the kernel gives any.
+pub(super) fn huge(pages: usize) -> Result<Region, Refusal> {
+    let region = Region::anonymous(pages * HUGE, libc::PROT_READ | libc::PROT_WRITE)?;
+    region
+        .advise(libc::MADV_HUGEPAGE)
+        .map_err(|error| Refusal::of("madvise(MADV_HUGEPAGE) is refused", &error))?;
+    Ok(region)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_engine::timed::EMPTY;
+
+    /// Counts so many more than there are iterations.
+    struct TooMany(Vec<u64>, u64);
+
+    impl Around for TooMany {
+        fn before(&mut self, _: &mut Context, iterations: u64) -> Result<(), Refusal> {
+            self.1 = iterations;
+            Ok(())
+        }
+
+        fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+            Ok(Some(self.1 + self.0.pop().unwrap_or(0)))
+        }
+    }
+
+    fn exact(surplus: impl IntoIterator<Item = u64>) -> Exact {
+        // A batch asks twice: for its warm-up, and for itself.
+        let mut surplus: Vec<u64> = surplus.into_iter().flat_map(|more| [0, more]).collect();
+        surplus.reverse();
+        // SAFETY: the empty loop only writes its context's result.
+        let timed = unsafe { Loop::new(Timed::once("", EMPTY), [0; 7], None, |_| Ok(())) }.expect("a loop");
+        Exact { timed: timed.with_around(TooMany(surplus, 0)), ops: 1, strays: 0 }
+    }
+
+    #[test]
+    fn a_stray_fault_is_a_disturbance_and_too_many_are_the_batches_own() {
+        let run = |exact: &mut Exact| {
+            let batch = exact.batch(Clock::Kernel, Order { iterations: 4, extra: 0 }).expect("a batch");
+            (batch.counted, batch.undisturbed)
+        };
+        let mut once = exact([1, 0]);
+        assert_eq!(run(&mut once), (Some(5), false));
+        assert_eq!(run(&mut once).0, Some(4));
+        assert_eq!(once.strays, 0);
+        let mut always = exact([2; 40]);
+        // Each batch may be disturbed by something else as well; a stray that is not counted as one is not.
+        let kept = (0..40).filter(|_| {
+            let before = always.strays;
+            let (counted, _) = run(&mut always);
+            assert_eq!(counted, Some(6));
+            always.strays <= before
+        });
+        assert_eq!(kept.count(), 2, "every 17th is told to the bench, which refuses it");
+    }
+
+    #[test]
+    fn a_trial_that_counts_wrong_each_time_refuses() {
+        let always = exact([1; 9]);
+        assert!(matches!(Exact::tried(always.timed, 4, 1), Err(Refusal::Skip(_))));
+        let once = exact([1]);
+        assert_eq!(Exact::tried(once.timed, 4, 1).map(|instance| instance.limits()).ok(), Some((1, 4)));
+    }
+}

@@ -1,0 +1,300 @@
+//! The page that another thread of the program brings.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use tollgate_model::Boundary::{
+    ContextSwitch, Exception, KernelCode, KernelEntry, PageFault, SystemCall, UserCopy, WakeUp,
+};
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+
+use super::handler::{self, tried};
+use super::memory::{FILLING, PAGE, Region};
+use super::touched;
+
+// include/uapi/linux/userfaultfd.h
+const UFFD_USER_MODE_ONLY: libc::c_int = 1;
+const UFFD_API: u64 = 0xaa;
+const UFFDIO_API: libc::c_ulong = 0xc018_aa3f;
+const UFFDIO_REGISTER: libc::c_ulong = 0xc020_aa00;
+const UFFDIO_UNREGISTER: libc::c_ulong = 0x8010_aa01;
+const UFFDIO_COPY: libc::c_ulong = 0xc028_aa03;
+const UFFDIO_REGISTER_MODE_MISSING: u64 = 1;
+const UFFD_EVENT_PAGEFAULT: u8 = 0x12;
+
+/// Pages of the region, and faults in a batch at the most.
+const MOST: usize = 64;
+
+timed_loop! {
+    /// Loads from a page and goes on to the next. Word 0: the page.
+    load: "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]", "add qword ptr [r13], 4096"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/userfaultfd",
+    operation: "One load from a missing page that a thread on the same processor is told of by userfaultfd(2) and fills by UFFDIO_COPY.",
+    crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, UserCopy, ContextSwitch, WakeUp],
+    timed: |_| Timed::once("mov", TimedLoop::Long(load)),
+    counts: Some("events"),
+    instance: |benchmark, params| {
+        let around = Pager::new()?;
+        let filled = |result: u64| match result {
+            FILLED => Ok(()),
+            other => Err(format!("the page holds {other:#x} instead of {FILLED:#x}")),
+        };
+        // SAFETY: before each batch word 0 is put to the region's beginning, and the batch has no more loads
+        // than it has pages; the region lives in what happens around the loop.
+        let timed =
+            unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, filled) }?.with_around(around);
+        Ok(tried(timed, 1, "a page that userfaultfd(2) watches")?.here().with_most(MOST as u64))
+    },
+    absence: handler::absence,
+    ..PLAIN
+};
+
+/// Eight bytes of what the thread fills pages with.
+const FILLED: u64 = u64::from_ne_bytes([FILLING; 8]);
+
+/// What each page is filled from.
+#[repr(align(4096))]
+struct Source([u8; PAGE]);
+
+static SOURCE: Source = Source([FILLING; PAGE]);
+
+/// struct uffdio_api.
+#[repr(C)]
+struct Api {
+    api: u64,
+    features: u64,
+    ioctls: u64,
+}
+
+/// struct uffdio_register.
+#[repr(C)]
+struct Register {
+    start: u64,
+    length: u64,
+    mode: u64,
+    ioctls: u64,
+}
+
+/// struct uffdio_copy.
+#[repr(C)]
+struct Copy {
+    to: u64,
+    from: u64,
+    length: u64,
+    mode: u64,
+    copied: i64,
+}
+
+/// struct uffd_msg, for a page fault.
+#[repr(C)]
+#[derive(Default)]
+struct Message {
+    event: u8,
+    reserved: [u8; 7],
+    flags: u64,
+    address: u64,
+    feature: u64,
+}
+
+/// Around a batch of faults: a region that is watched, and during the batch the thread that is told. Between
+/// batches there is none, so that other instances have the process to themselves.
+struct Pager {
+    region: Region,
+    watch: Arc<OwnedFd>,
+    handled: Arc<AtomicU64>,
+    thread: Option<Thread>,
+}
+
+/// The thread, and what ends it.
+struct Thread {
+    handle: JoinHandle<()>,
+    stop: Arc<OwnedFd>,
+}
+
+impl Pager {
+    fn new() -> Result<Self, Refusal> {
+        let region = touched::small(MOST)?;
+        let watch = open()?;
+        let mut api = Api { api: UFFD_API, features: 0, ioctls: 0 };
+        // SAFETY: the structure is uffdio_api as the kernel defines it.
+        if unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_API, &mut api) } != 0 {
+            return Err(Refusal::of("ioctl(UFFDIO_API) is refused", &io::Error::last_os_error()));
+        }
+        let mut register = Register {
+            start: region.start(),
+            length: region.length() as u64,
+            mode: UFFDIO_REGISTER_MODE_MISSING,
+            ioctls: 0,
+        };
+        // SAFETY: the structure is uffdio_register as the kernel defines it, the range the region's.
+        if unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_REGISTER, &mut register) } != 0 {
+            return Err(Refusal::of("ioctl(UFFDIO_REGISTER) is refused", &io::Error::last_os_error()));
+        }
+        Ok(Self { region, watch: Arc::new(watch), handled: Arc::default(), thread: None })
+    }
+
+    fn start(&mut self) -> Result<(), Refusal> {
+        // SAFETY: an event counter of our own, closed on exec.
+        let stop = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+        if stop < 0 {
+            return Err(Refusal::of("eventfd(2) is refused", &io::Error::last_os_error()));
+        }
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let stop = Arc::new(unsafe { OwnedFd::from_raw_fd(stop) });
+        let (ready, started) = mpsc::sync_channel(1);
+        let (watch, stopped, handled) = (self.watch.clone(), stop.clone(), self.handled.clone());
+        handled.store(0, Relaxed);
+        let range = [self.region.start(), self.region.length() as u64];
+        let body = move || {
+            if ready.send(()).is_ok() && serve(&watch, &stopped, &handled).is_err() {
+                give_up(&watch, range);
+            }
+        };
+        let handle = thread::Builder::new()
+            .stack_size(128 * 1024)
+            .spawn(body)
+            .map_err(|error| Refusal::of("no thread can be started", &error))?;
+        self.thread = Some(Thread { handle, stop });
+        started.recv().map_err(|_| Refusal::Fail("the thread that brings pages ended early".to_owned()))
+    }
+
+    /// Ends the thread, if there is one.
+    fn stop(&mut self) {
+        if let Some(Thread { handle, stop }) = self.thread.take() {
+            let one: u64 = 1;
+            // SAFETY: `one` is valid for reading 8 bytes.
+            unsafe { libc::write(stop.as_raw_fd(), (&raw const one).cast(), 8) };
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Around for Pager {
+    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
+        if iterations > MOST as u64 {
+            return Err(Refusal::Fail(format!("{iterations} loads were asked for, there are {MOST} pages")));
+        }
+        self.stop();
+        self.region.discard()?;
+        context.words[0] = self.region.start();
+        self.start()
+    }
+
+    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+        self.stop();
+        self.region.discard()?;
+        Ok(Some(self.handled.load(Relaxed)))
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for Pager {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn open() -> Result<OwnedFd, Refusal> {
+    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let call = |flags: libc::c_int| {
+        // SAFETY: the call takes flags only.
+        match unsafe { libc::syscall(libc::SYS_userfaultfd, flags) } {
+            -1 => Err(io::Error::last_os_error()),
+            // SAFETY: the descriptor was just made and belongs to nobody else.
+            descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) }),
+        }
+    };
+    // Before Linux 5.11 there was no difference between faults of the program and those of the kernel.
+    let opened = call(flags | UFFD_USER_MODE_ONLY).or_else(|error| match error.raw_os_error() {
+        Some(libc::EINVAL) => call(flags),
+        _ => Err(error),
+    });
+    opened.map_err(|error| Refusal::of("userfaultfd(2) is refused", &error))
+}
+
+/// The thread's work: to wait for an event, read it, and bring the page; until it is told to stop.
+fn serve(watch: &OwnedFd, stop: &OwnedFd, handled: &AtomicU64) -> io::Result<()> {
+    let ask = |on: &OwnedFd| libc::pollfd { fd: on.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut asked = [ask(watch), ask(stop)];
+    loop {
+        // SAFETY: `asked` is valid for as many entries as are named.
+        let ready = unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, -1) };
+        if ready < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        } else if asked[1].revents != 0 {
+            return Ok(());
+        } else if bring(watch)? {
+            handled.store(handled.load(Relaxed) + 1, Relaxed);
+        }
+    }
+}
+
+/// Lets the region go, which wakes whoever waits for a page of it: better a wrong page, which is noticed, than
+/// one that never comes.
+fn give_up(watch: &OwnedFd, mut range: [u64; 2]) {
+    // SAFETY: the two words are uffdio_range as the kernel defines it.
+    unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_UNREGISTER, range.as_mut_ptr()) };
+}
+
+/// Reads one event and fills its page. `false` where there was none.
+fn bring(watch: &OwnedFd) -> io::Result<bool> {
+    let mut message = Message::default();
+    // SAFETY: `message` is valid for writing its own length.
+    let length =
+        unsafe { libc::read(watch.as_raw_fd(), (&raw mut message).cast(), mem::size_of::<Message>()) };
+    if length < 0 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) };
+    }
+    if message.event != UFFD_EVENT_PAGEFAULT {
+        return Ok(false);
+    }
+    let to = message.address & !(PAGE as u64 - 1);
+    let from = &raw const SOURCE.0 as u64;
+    let mut copy = Copy { to, from, length: PAGE as u64, mode: 0, copied: 0 };
+    // SAFETY: the structure is uffdio_copy as the kernel defines it; it fills a page that is missing.
+    match unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_COPY, &mut copy) } {
+        0 => Ok(true),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_gave_up() {
+        let pager = match Pager::new() {
+            Ok(pager) => pager,
+            Err(refusal) => return eprintln!("skipped: {refusal:?}"),
+        };
+        let (watch, range) = (pager.watch.clone(), [pager.region.start(), pager.region.length() as u64]);
+        let quitter = thread::spawn(move || {
+            // A fault waits by now.
+            let mut asked = libc::pollfd { fd: watch.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one entry, valid for writing.
+            unsafe { libc::poll(&mut asked, 1, 10_000) };
+            give_up(&watch, range);
+        });
+        assert_eq!(pager.region.read(0), 0, "the kernel's page, not the thread's");
+        quitter.join().expect("no panic");
+    }
+}

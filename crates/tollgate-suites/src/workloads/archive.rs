@@ -1,0 +1,73 @@
+//! An archive of the tree, written here: whoever unpacks it did not pack it.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use tollgate_engine::RunContext;
+
+use super::command::{Step, create, on_files};
+use super::fixture::{Tree, go_on};
+use super::history::BEGAN;
+use super::source::{self, Version};
+
+/// A record of an archive, in bytes (pax(1), ustar interchange format).
+const RECORD: usize = 512;
+
+/// Where it is.
+pub(super) fn path(ground: &Tree) -> PathBuf {
+    ground.contended("ferry.tar")
+}
+
+/// Makes it, where it is not there yet.
+///
+/// # Errors
+/// What the place does not allow.
+pub(super) fn make(ground: &Tree, context: &mut RunContext) -> Step<()> {
+    let path = path(ground);
+    if path.exists() {
+        return Ok(());
+    }
+    context.say("the archive of the tree");
+    let mut archive = BufWriter::new(on_files("open(2)", create(&path))?);
+    source::make(ground.size, Version::First, |file| {
+        go_on(context)?;
+        on_files("write(2)", add(&mut archive, &file.path, file.text.as_bytes()))
+    })?;
+    // Two empty records are the end.
+    on_files("write(2)", archive.write_all(&[0; 2 * RECORD]).and_then(|()| archive.flush()))
+}
+
+/// Adds a file of this process's user.
+fn add(archive: &mut impl Write, path: &str, bytes: &[u8]) -> io::Result<()> {
+    archive.write_all(&header(path, bytes.len())?)?;
+    archive.write_all(bytes)?;
+    let rest = bytes.len().next_multiple_of(RECORD) - bytes.len();
+    archive.write_all(&[0; RECORD][..rest])
+}
+
+fn header(path: &str, length: usize) -> io::Result<[u8; RECORD]> {
+    // SAFETY: neither call has preconditions.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let mut header = [0; RECORD];
+    let mut put = |at: usize, limits: usize, text: &str| match text.len() <= limits {
+        true => {
+            header[at..at + text.len()].copy_from_slice(text.as_bytes());
+            Ok(())
+        }
+        false => Err(io::Error::other("a name or number is too long for an archive")),
+    };
+    put(0, 100, path)?;
+    put(100, 8, "0000644")?;
+    // Seven digits are enough for most users; others become those of who unpacks.
+    put(108, 8, &format!("{:07o}", user & 0o777_7777))?;
+    put(116, 8, &format!("{:07o}", group & 0o777_7777))?;
+    put(124, 12, &format!("{length:011o}"))?;
+    put(136, 12, &format!("{BEGAN:011o}"))?;
+    // The sum is taken with blanks in its place.
+    put(148, 8, "        ")?;
+    put(156, 1, "0")?;
+    put(257, 8, "ustar\u{0}00")?;
+    let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\u{0} ").as_bytes());
+    Ok(header)
+}

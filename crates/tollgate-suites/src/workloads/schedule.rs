@@ -1,0 +1,290 @@
+//! The course of a run of workloads: each case once, then all of them again in another order, until the time is over.
+
+use std::time::{Duration, Instant};
+
+use tollgate_model::estimate::Estimate;
+use tollgate_model::measurement::{Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
+use tollgate_model::traced::Backend;
+use tollgate_model::{Params, Traced};
+
+use tollgate_engine::benchmark::{Benchmark, Chosen, word};
+use tollgate_engine::{BenchError, Ending, Findings, Random, Refusal, RunContext, Storage};
+
+use super::cache::{Cache, Pages};
+use super::command::{Step, Stop};
+use super::fixture::{Tree, go_on};
+use super::source::Size;
+use super::work::Work;
+use super::{READY, SUITE, size_of};
+
+/// Nothing is repeated more often.
+const MOST_REPETITIONS: usize = 64;
+
+/// Measures some cases, one answer for each in their order.
+///
+/// # Errors
+/// When no process can be started, or the user stops it.
+pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Findings, BenchError> {
+    let mut case_states: Vec<CaseState> =
+        cases.iter().map(|(benchmark, params)| CaseState::new(benchmark, params)).collect();
+    let mut facts = Vec::new();
+    let sizes: Vec<Size> = Size::ALL
+        .into_iter()
+        .filter(|&size| case_states.iter().any(|case_state| case_state.size == size))
+        .collect();
+    let last = context.deadline;
+    for (at, &size) in sizes.iter().enumerate() {
+        // Each tree gets its part of what is left, in proportion to what it usually gets.
+        let all: Duration = sizes[at..].iter().map(|size| size.usual_time()).sum();
+        let share = size.usual_time().as_secs_f64() / all.as_secs_f64();
+        context.deadline = Instant::now() + last.saturating_duration_since(Instant::now()).mul_f64(share);
+        let mut of_size: Vec<&mut CaseState> =
+            case_states.iter_mut().filter(|case_state| case_state.size == size).collect();
+        match on_ground(size, &mut of_size, context) {
+            Ok(found) => facts.extend(found),
+            Err(Stop::Run(error)) => return Err(error),
+            // Those that were not tried say so.
+            Err(Stop::Time) => {}
+            Err(Stop::Case(why)) => of_size.iter_mut().for_each(|case_state| case_state.refuse(why.clone())),
+        }
+    }
+    let measurements = case_states.into_iter().map(CaseState::conclude).collect();
+    Ok(Findings { measurements, facts })
+}
+
+/// All cases of one size: first they are made ready, those that share something one after the other; then they are repeated.
+fn on_ground(
+    size: Size,
+    case_states: &mut [&mut CaseState],
+    context: &mut RunContext,
+) -> Step<Vec<(String, tollgate_model::Fact)>> {
+    let storage = context.plan.storage.clone().map_err(Refusal::Skip)?;
+    expect_limits(size, &storage)?;
+    let mut ground = Tree::make(size, &storage.directory, context)?;
+    let pages = Pages::of(&storage, &ground.contended("page"))?;
+    for case_state in case_states.iter_mut() {
+        match case_state.make_ready(&mut ground, &pages, context) {
+            Err(Stop::Case(why)) => case_state.refuse(why),
+            other => other?,
+        }
+    }
+    let mut random = Random::new(context.seed);
+    while let Some(at) = next(case_states, context.left(), &mut random) {
+        go_on(context)?;
+        let others_wait = case_states
+            .iter()
+            .filter(|case_state| case_state.turns() == 0 && case_state.is_running())
+            .count()
+            > 1;
+        case_states[at].repeat(&ground, &pages, others_wait, context)?;
+        if settled(case_states, context) {
+            break;
+        }
+    }
+    Ok(std::mem::take(&mut ground.facts))
+}
+
+fn expect_limits(size: Size, storage: &Storage) -> Result<(), Refusal> {
+    let needed = size.bytes_at_most();
+    match needed <= storage.limits {
+        true => Ok(()),
+        false => {
+            let (needed, by) = (needed >> 20, &storage.by);
+            Err(Refusal::Skip(format!("{needed} MiB of files would be more than {by}")))
+        }
+    }
+}
+
+/// Whose turn it is: of those that fit into the time that is left, one of those that had the fewest turns, whoever comes up.
+/// In the first round those that seem cheap come first: where there is not time for all, few are missing.
+fn next(case_states: &[&mut CaseState], left: Duration, random: &mut Random) -> Option<usize> {
+    let fits =
+        |case_state: &CaseState| case_state.is_running() && case_state.took.is_none_or(|took| took <= left);
+    let mut due: Vec<usize> = (0..case_states.len()).filter(|&at| fits(case_states[at])).collect();
+    let least = due.iter().map(|&at| case_states[at].turns()).min()?;
+    due.retain(|&at| case_states[at].turns() == least);
+    random.shuffle(&mut due);
+    match least {
+        0 => due.into_iter().min_by_key(|&at| case_states[at].guess()),
+        MOST_REPETITIONS.. => None,
+        _ => due.first().copied(),
+    }
+}
+
+/// Whether every interval is as narrow as the plan asks for.
+fn settled(case_states: &[&mut CaseState], context: &RunContext) -> bool {
+    let narrow = |case_state: &CaseState| {
+        case_state.turns() >= context.plan.least_processes
+            && case_state
+                .measured()
+                .and_then(|measured| Estimate::of(&measured))
+                .is_some_and(|estimate| estimate.relative_half_width() <= context.plan.precision)
+    };
+    case_states.iter().all(|case_state| !case_state.is_running() || narrow(case_state))
+}
+
+/// A case on its way from a choice to a measurement.
+struct CaseState {
+    benchmark: &'static Benchmark,
+    params: Params,
+    size: Size,
+    cache: Cache,
+    state: State,
+    /// One for each repetition that was kept.
+    traced: Vec<Traced>,
+    /// For each repetition, whether it was kept.
+    kept: Vec<bool>,
+    /// The longest repetition, with all that is not timed.
+    took: Option<Duration>,
+    notes: Vec<String>,
+}
+
+enum State {
+    Waiting,
+    Running(Box<dyn Work>),
+    Refused(Refusal),
+}
+
+impl CaseState {
+    fn new(benchmark: &'static Benchmark, params: &Params) -> Self {
+        Self {
+            benchmark,
+            params: params.clone(),
+            size: size_of(params).unwrap_or_default(),
+            cache: if word(params, "cache") == "cold" { Cache::Cold } else { Cache::Warm },
+            state: State::Waiting,
+            traced: Vec::new(),
+            kept: Vec::new(),
+            took: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.state, State::Running(_))
+    }
+
+    fn turns(&self) -> usize {
+        self.kept.len()
+    }
+
+    fn refuse(&mut self, why: Refusal) {
+        self.state = State::Refused(why);
+    }
+
+    /// What it will take, compared with others, before anybody has seen it.
+    fn guess(&self) -> (usize, usize) {
+        const CHEAP_FIRST: [&str; 5] = ["grep", "unpack", "checkout", "tags", "build"];
+        let is_it = |name: &&str| self.benchmark.name.ends_with(*name);
+        let serial = self.params.get("jobs").is_some_and(|jobs| *jobs == 1.into());
+        (CHEAP_FIRST.iter().position(is_it).unwrap_or(CHEAP_FIRST.len()), usize::from(serial))
+    }
+
+    fn make_ready(&mut self, ground: &mut Tree, pages: &Pages, context: &mut RunContext) -> Step<()> {
+        pages.can_be(self.cache)?;
+        let ready =
+            READY.iter().find(|(benchmark, _)| benchmark.name == self.benchmark.name).map(|(_, ready)| ready);
+        let ready = ready.ok_or_else(|| Refusal::Fail("nobody knows how it is made ready".to_owned()))?;
+        self.state = State::Running(ready(ground, &self.params, context)?);
+        Ok(())
+    }
+
+    /// One repetition. What ends it for this case only is noted here.
+    fn repeat(
+        &mut self,
+        ground: &Tree,
+        pages: &Pages,
+        others_wait: bool,
+        context: &mut RunContext,
+    ) -> Step<()> {
+        let began = Instant::now();
+        // One that hangs may not take what the others need.
+        let patience = if others_wait { context.left() / 2 } else { context.left() };
+        match self.try_repeat(ground, pages, began + patience, context) {
+            Ok(traced) => {
+                self.kept.push(traced.is_some());
+                self.traced.extend(traced);
+            }
+            Err(Stop::Run(error)) => return Err(Stop::Run(error)),
+            Err(Stop::Case(why)) => self.refuse(why),
+            Err(Stop::Time) if self.turns() == 0 => {
+                self.refuse(Refusal::Fail(Ending::OutOfTime.describe(patience)));
+            }
+            // What it had before stays; it will not fit again.
+            Err(Stop::Time) => {}
+        }
+        self.took = self.took.max(Some(began.elapsed()));
+        Ok(())
+    }
+
+    /// What became of one run; None where what it reads was not where it should have been.
+    fn try_repeat(
+        &mut self,
+        ground: &Tree,
+        pages: &Pages,
+        until: Instant,
+        context: &mut RunContext,
+    ) -> Step<Option<Traced>> {
+        let State::Running(work) = &self.state else { return Ok(None) };
+        work.reset(ground, context)?;
+        let certified = pages.bring(self.cache, &work.reads(ground))?;
+        let traced = ground.home.follow(&work.command(ground), until, context)?;
+        let checked = work.check(ground, context)?;
+        self.notes = vec![pages.note(self.cache), format!("checked after each run: {checked}")];
+        self.notes.extend(of_backend(traced.backend));
+        Ok((certified || !pages.certify()).then_some(traced))
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        (!self.traced.is_empty()).then(|| Measured {
+            unit: Unit::Nanoseconds,
+            provenance: Provenance::Hardware,
+            ops_per_sample: 1,
+            // CLOCK_MONOTONIC counts nanoseconds.
+            clock_hz: 1_000_000_000,
+            samples: self.traced.iter().map(|traced| traced.wall_ns as f64).collect(),
+            discarded: self.kept.iter().filter(|&&kept| !kept).count() as u64,
+            processes: self.kept.iter().map(|&kept| repetition(kept)).collect(),
+            counted: None,
+            counters: Vec::new(),
+            bytes_per_op: None,
+            group: SUITE.name.to_owned(),
+            baseline: self.benchmark.baseline_of(&self.params),
+            notes: self.notes.clone(),
+            traced: self.traced.clone(),
+        })
+    }
+
+    fn conclude(self) -> Measurement {
+        let measured = self.measured();
+        let outcome = match (self.state, measured) {
+            (State::Refused(Refusal::Skip(why)), _) => Outcome::Skipped { why },
+            (State::Refused(Refusal::Fail(error)), _) => Outcome::Failed { error },
+            (State::Running(_), Some(measured)) => Outcome::Measured(Box::new(measured)),
+            (State::Running(_), None) if !self.kept.is_empty() => Outcome::Failed {
+                error: "each time some of what it reads was not where it should have been, in memory or out of it"
+                    .to_owned(),
+            },
+            (State::Running(_) | State::Waiting, _) => {
+                Outcome::Failed { error: "the run's time was over before it was tried".to_owned() }
+            }
+        };
+        Measurement { case: self.benchmark.case(self.params), outcome }
+    }
+}
+
+/// Each repetition is a process of its own: fresh programs, and a page cache that was made anew.
+fn repetition(kept: bool) -> ProcessRounds {
+    ProcessRounds { rounds: 1, ran: None, discarded: if kept { Vec::new() } else { vec![0] } }
+}
+
+/// What following has to do with the price, where it is much.
+fn of_backend(backend: Backend) -> Option<String> {
+    match backend {
+        Backend::Bpf => None,
+        Backend::Ptrace => {
+            Some("followed by ptrace(2), which stops each call twice: that is part of the price".to_owned())
+        }
+        Backend::Rusage => Some("nobody could follow it: of its calls nothing is known".to_owned()),
+    }
+}

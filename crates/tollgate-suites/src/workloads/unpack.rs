@@ -1,0 +1,77 @@
+//! From an archive to a tree.
+
+use std::path::PathBuf;
+
+use tollgate_model::Boundary::{
+    BlockRead, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, PathLookup, ReadAhead, SystemCall,
+    UserCopy,
+};
+use tollgate_model::Params;
+
+use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::{RunContext, Timed};
+
+use super::command::{Command, Step, on_files};
+use super::fixture::Tree;
+use super::work::{Program, Work};
+use super::{archive, cases, crossed_in};
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "workloads/unpack",
+    operation: "One tar -x of an archive of the source tree, not compressed, into an empty directory.",
+    crosses: &[
+        KernelEntry,
+        SystemCall,
+        KernelCode,
+        UserCopy,
+        PathLookup,
+        PageCache,
+        FileSystem,
+        BlockRead,
+        ReadAhead,
+        IdleExit,
+    ],
+    crossed_in,
+    timed: |_| Timed::Whole("tar -x"),
+    cases: || cases(&[Params::new()]),
+    ..PLAIN
+};
+
+const TAR: Program = Program { name: "tar", package: "GNU tar", debian: "tar" };
+
+struct Unpack;
+
+pub(super) fn ready(ground: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+    ground.needs(&TAR, context)?;
+    archive::make(ground, context)?;
+    Ok(Box::new(Unpack))
+}
+
+fn unpacked(ground: &Tree) -> PathBuf {
+    ground.contended("unpacked")
+}
+
+impl Work for Unpack {
+    fn reset(&self, ground: &Tree, _: &mut RunContext) -> Step<()> {
+        let directory = unpacked(ground);
+        match std::fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return on_files("unlinkat(2)", Err(error));
+            }
+            _ => {}
+        }
+        on_files("mkdir(2)", std::fs::create_dir(directory))
+    }
+
+    fn reads(&self, ground: &Tree) -> Vec<PathBuf> {
+        vec![archive::path(ground)]
+    }
+
+    fn command(&self, ground: &Tree) -> Command {
+        Command::new(&unpacked(ground), ["tar", "-xf", "../ferry.tar"])
+    }
+
+    fn check(&self, ground: &Tree, _: &mut RunContext) -> Step<String> {
+        ground.expect_tree(&self.command(ground).line(), &unpacked(ground), ground.truth.digest)
+    }
+}

@@ -1,0 +1,180 @@
+//! Makes the directory of a fleet that does not exist: `fleet DIR MACHINES DAYS`. The rows are written by the code that writes real
+//! ones; the prices are drawn from a seed, so that every fleet of one size is the same. `DIR/exact.json` has what the questions in
+//! docs/fleet.md should find, computed from all samples.
+//!
+//! Its story: halfway through the month a third of the machines after the other go from kernel 6.1.90 to 6.12.8, which makes system
+//! calls 12 % dearer; on two in five, somebody has left the tracing of system calls on, which makes them 60 % dearer.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use tollgate_model::run::{SCHEMA, Tool};
+use tollgate_model::{
+    Case, Environment, Fact, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Unit,
+};
+use tollgate_view::export::layout;
+
+const PROCESSES: usize = 8;
+const ROUNDS: usize = 12;
+const BENCHMARKS: [(&str, f64); 3] =
+    [("entry/syscall", 90.0), ("traps/breakpoint", 1400.0), ("processes/fork", 52_000.0)];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [directory, machines, days] = arguments.as_slice() else {
+        return Err("usage: fleet DIR MACHINES DAYS".into());
+    };
+    let (directory, machines, days) = (Path::new(directory), machines.parse()?, days.parse()?);
+    let mut samples: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for machine in 0..machines {
+        for day in 0..days {
+            let run = Drawn { machine, day, days }.run()?;
+            for (measurement, (benchmark, _)) in run.measurements.iter().zip(BENCHMARKS) {
+                if let Outcome::Measured(measured) = &measurement.outcome {
+                    samples.entry(benchmark).or_default().extend(&measured.samples);
+                }
+            }
+            let files = layout::files(&run)?;
+            for file in [files.facts, files.rows] {
+                let path = directory.join(file.path);
+                fs::create_dir_all(path.parent().ok_or("no parent")?)?;
+                fs::write(path, file.bytes)?;
+            }
+        }
+    }
+    let exact: BTreeMap<&str, _> =
+        samples.into_iter().map(|(benchmark, samples)| (benchmark, summary(samples))).collect();
+    fs::write(directory.join("exact.json"), serde_json::to_vec_pretty(&exact)?)?;
+    Ok(())
+}
+
+/// The sample of which 99 % are at or below it, and how many there are.
+fn summary(mut samples: Vec<f64>) -> serde_json::Value {
+    samples.sort_unstable_by(f64::total_cmp);
+    let rank = (0.99 * samples.len() as f64).ceil() as usize;
+    json!({"p99": samples[rank.max(1) - 1], "count": samples.len()})
+}
+
+/// A machine of the fleet on a day.
+struct Drawn {
+    machine: u64,
+    day: u64,
+    days: u64,
+}
+
+impl Drawn {
+    /// What the machine is does not depend on the day.
+    fn of_machine(&self, what: u64) -> f64 {
+        uniform(self.machine * 1000 + what)
+    }
+
+    fn is_upgraded(&self) -> bool {
+        // A third on each of three days.
+        self.day >= self.days / 2 + (self.of_machine(1) * 3.0) as u64
+    }
+
+    fn is_traced(&self) -> bool {
+        self.of_machine(2) < 0.4
+    }
+
+    fn run(&self) -> Result<Run, Box<dyn Error>> {
+        let (machine, day) = (self.machine, self.day);
+        // From the first of the month, a minute past three, and as many seconds later as the machine has a number.
+        let second = machine % 60;
+        let minute = 1 + machine / 60 % 59;
+        let date = format!("2026-{:02}-{:02}", 11 + day / 30, 1 + day % 30);
+        let started = format!("{date}T03:{minute:02}:{second:02}Z");
+        let id = format!("{}-03{minute:02}{second:02}-{machine:08x}", date.replace('-', ""));
+        Ok(Run {
+            schema: SCHEMA,
+            tool: Tool { name: "tollgate".to_owned(), version: "0.1.0".to_owned() },
+            id: id.parse()?,
+            label: None,
+            environment: Environment::Vm,
+            finished: started.clone(),
+            started,
+            facts: self.facts(),
+            measurements: self.measurements(),
+        })
+    }
+
+    fn facts(&self) -> Facts {
+        let cpu = ["Xeon Gold 6338", "EPYC 7763", "EPYC 9654"][(self.of_machine(3) * 3.0) as usize];
+        let kernel = if self.is_upgraded() { "6.12.8" } else { "6.1.90" };
+        let governor = if self.of_machine(4) < 0.3 { "powersave" } else { "performance" };
+        [
+            ("kernel.release", Fact::known(kernel, "uname(2)")),
+            ("kernel.traced_system_calls", Fact::known(self.is_traced(), "/sys/kernel/tracing")),
+            ("cpu.model", Fact::known(cpu, "CPUID")),
+            ("cpu.online", Fact::known(64, "/sys/devices/system/cpu/online")),
+            ("power.governor", Fact::known(governor, "/sys/devices/system/cpu/cpu0/cpufreq")),
+            ("clocksource.current", Fact::known("tsc", "/sys/devices/system/clocksource")),
+            ("mitigation.pti", Fact::known(false, "CPUID and /proc/cmdline")),
+            ("container.layers", Fact::known(Vec::<String>::new(), "marks")),
+            ("memory.thp", Fact::refused("not for everybody")),
+            ("uptime", Fact::known((self.day * 86_400) as i64, "/proc/uptime")),
+            ("run.machine", Fact::known(format!("node-{:04}", self.machine), "--machine")),
+        ]
+        .map(|(name, fact)| (name.to_owned(), fact))
+        .into()
+    }
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let mut measurements: Vec<Measurement> = BENCHMARKS
+            .iter()
+            .enumerate()
+            .map(|(number, &(benchmark, estimate))| Measurement {
+                case: Case::plain(benchmark),
+                outcome: Outcome::Measured(Box::new(self.measured(number as u64, estimate))),
+            })
+            .collect();
+        let why = "the kernel has no IA-32 emulation".to_owned();
+        measurements
+            .push(Measurement { case: Case::plain("entry/int80"), outcome: Outcome::Skipped { why } });
+        measurements
+    }
+
+    fn measured(&self, benchmark: u64, estimate: f64) -> Measured {
+        let is_call = benchmark == 0;
+        let level = estimate
+            * (1.0 + 0.1 * self.of_machine(10 + benchmark))
+            * if is_call && self.is_upgraded() { 1.12 } else { 1.0 }
+            * if is_call && self.is_traced() { 1.6 } else { 1.0 };
+        let first = ((self.machine * 10_000 + self.day) * 16 + benchmark) * 1024;
+        let sample = |number: usize| {
+            let (body, tail) = (uniform(first + number as u64), uniform(first + 512 + number as u64));
+            // One in fifty is hit by something else.
+            level * (1.0 + 0.02 * body) * if tail < 0.02 { 1.0 + 400.0 * tail } else { 1.0 }
+        };
+        Measured {
+            unit: Unit::Nanoseconds,
+            provenance: Provenance::Hardware,
+            ops_per_sample: 500,
+            clock_hz: 2_000_000_000,
+            samples: (0..PROCESSES * ROUNDS).map(sample).collect(),
+            discarded: 0,
+            processes: vec![
+                ProcessRounds { rounds: ROUNDS as u32, ran: None, discarded: Vec::new() };
+                PROCESSES
+            ],
+            counted: None,
+            counters: Vec::new(),
+            bytes_per_op: None,
+            group: "fleet".to_owned(),
+            baseline: None,
+            notes: Vec::new(),
+            traced: Vec::new(),
+        }
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014): from 0 to 1.
+fn uniform(seed: u64) -> f64 {
+    let mut z = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as f64 / u64::MAX as f64
+}

@@ -1,0 +1,65 @@
+//! The Bencher Metric Format: an object of benchmarks, each an object of measures, each a value with its bounds
+//! (bencher.dev/docs/reference/bencher-metric-format). Measures that Bencher does not know it makes by their names.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tollgate_model::{Run, Unit};
+
+use super::metric::{Metric, PRICE, metrics};
+
+/// Names are not to be longer.
+const LONGEST_NAME: usize = 1024;
+
+#[derive(Debug, Serialize)]
+struct Value {
+    value: f64,
+    lower_value: f64,
+    upper_value: f64,
+}
+
+/// A run in the Bencher Metric Format. What cannot be told from nothing and what was emulated is no price and is left out.
+///
+/// # Errors
+/// None but a defect of ours.
+pub fn bmf(run: &Run) -> Result<String, serde_json::Error> {
+    let mut benchmarks: BTreeMap<String, BTreeMap<&'static str, Value>> = BTreeMap::new();
+    for metric in &metrics(run) {
+        let Some(figures) =
+            metric.figures().filter(|figures| figures.is_estimate() && figures.below.is_none())
+        else {
+            continue;
+        };
+        let (estimate, interval) = (&figures.estimate, figures.estimate.interval);
+        let value = Value { value: estimate.median, lower_value: interval.low, upper_value: interval.high };
+        benchmarks.entry(name(metric)).or_default().insert(measure(metric.name, figures.unit), value);
+    }
+    let mut text = serde_json::to_string_pretty(&benchmarks)?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn name(metric: &Metric) -> String {
+    let name = match metric.params.is_empty() {
+        true => metric.case.benchmark.clone(),
+        false => format!("{}{{{}}}", metric.case.benchmark, metric.params),
+    };
+    name.chars().take(LONGEST_NAME).collect()
+}
+
+/// `latency` is Bencher's own measure, in nanoseconds.
+fn measure(metric: &'static str, unit: Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds if metric == PRICE => "latency",
+        Unit::Nanoseconds => match metric {
+            "real" => "real-time",
+            "user" => "user-time",
+            "sys" => "system-time",
+            _ => "waiting-time",
+        },
+        Unit::NanosecondsPerLine => "latency-per-line",
+        Unit::Cycles => "cycles",
+        Unit::Bytes => "size",
+        Unit::Instructions => "instructions",
+    }
+}

@@ -1,0 +1,186 @@
+//! The long form: a line of JSON for each run and metric. Each line has all columns, so that engines need no second file for most questions.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::text::shorten;
+use tollgate_model::{Environment, Provenance, Run, Unit};
+
+use super::environment::{Hot, machine};
+use super::histogram::{Histogram, SCALE};
+use super::layout::env_id;
+use super::metric::{Metric, metrics};
+use super::short;
+
+/// The schema of the lines, and of the directory that they are kept in.
+pub const SCHEMA: u32 = 2;
+
+/// A line. Field order is the columns' order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row<'a> {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The run's id.
+    pub run: Cow<'a, str>,
+    /// The user's name for it.
+    pub label: Option<Cow<'a, str>>,
+    /// What the user called the machine; nobody else gives it a name.
+    pub machine: Option<Cow<'a, str>>,
+    /// Names the file of the environment; equal machines have the same.
+    pub env_id: Cow<'a, str>,
+    /// What it was made in.
+    pub environment: Environment,
+    /// RFC 3339, UTC.
+    pub started: Cow<'a, str>,
+    /// Of the program that made the run.
+    pub version: Cow<'a, str>,
+    /// The facts that are asked for most.
+    #[serde(flatten)]
+    pub hot: Cow<'a, Hot>,
+    /// Such as `entry`.
+    pub suite: Cow<'a, str>,
+    /// Such as `entry/syscall`.
+    pub benchmark: Cow<'a, str>,
+    /// `name=value,…`.
+    pub params: Cow<'a, str>,
+    /// `price`, or a part of a command's time.
+    pub metric: Cow<'a, str>,
+    /// `measured`, `skipped` or `failed`.
+    pub status: Cow<'a, str>,
+    /// Why it has no figures.
+    pub why: Option<Cow<'a, str>>,
+    /// Of all figures.
+    pub unit: Option<Unit>,
+    /// What executed the code.
+    pub provenance: Option<Provenance>,
+    /// The price.
+    pub median: Option<f64>,
+    /// The lower end of its interval at 95 %.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// The smallest sample.
+    pub min: Option<f64>,
+    /// 99 % of this run's samples are at or below it.
+    pub p99: Option<f64>,
+    /// The largest sample.
+    pub max: Option<f64>,
+    /// Where it cannot be told from nothing, what it is below.
+    pub below: Option<f64>,
+    /// How many samples.
+    pub count: u64,
+    /// Blocks that were timed and not kept.
+    pub discarded: u64,
+    /// 5.
+    pub hist_scale: u32,
+    /// Samples of zero or less.
+    pub hist_zero: u64,
+    /// The number of the first bucket.
+    pub hist_offset: i32,
+    /// Samples by bucket.
+    pub hist_counts: Cow<'a, [u64]>,
+}
+
+/// The lines of a run.
+///
+/// # Errors
+/// None but a defect of ours: everything in a row can be written.
+pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
+    let of_run = OfRun::of(run);
+    let mut text = String::new();
+    for metric in &metrics(run) {
+        text.push_str(&serde_json::to_string(&of_run.row(metric))?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// What is the same on every line of a run.
+struct OfRun<'a> {
+    run: &'a Run,
+    machine: Option<String>,
+    env_id: String,
+    hot: Hot,
+}
+
+impl<'a> OfRun<'a> {
+    fn of(run: &'a Run) -> Self {
+        let facts = &run.facts;
+        Self { run, machine: machine(facts), env_id: env_id(facts), hot: Hot::of(facts) }
+    }
+
+    fn row(&'a self, metric: &'a Metric) -> Row<'a> {
+        let run = self.run;
+        let figures = metric.figures();
+        let estimate = figures.map(|figures| &figures.estimate);
+        let none = Histogram::default();
+        let histogram = figures.map_or(&none, |figures| &figures.histogram);
+        Row {
+            schema: SCHEMA,
+            run: run.id.as_ref().into(),
+            label: run.label.as_ref().map(|label| label.as_ref().into()),
+            machine: self.machine.as_deref().map(Cow::Borrowed),
+            env_id: self.env_id.as_str().into(),
+            environment: run.environment,
+            started: run.started.as_str().into(),
+            version: run.tool.version.as_str().into(),
+            hot: Cow::Borrowed(&self.hot),
+            suite: metric.suite().into(),
+            benchmark: metric.case.benchmark.as_str().into(),
+            params: metric.params.as_str().into(),
+            metric: metric.name.into(),
+            status: metric.status().into(),
+            why: metric.why().map(|why| short(why).into()),
+            unit: figures.map(|figures| figures.unit),
+            provenance: figures.map(|figures| figures.provenance),
+            median: estimate.map(|estimate| estimate.median),
+            low: estimate.map(|estimate| estimate.interval.low),
+            high: estimate.map(|estimate| estimate.interval.high),
+            min: estimate.map(|estimate| estimate.min),
+            p99: estimate.map(|estimate| estimate.p99),
+            max: estimate.map(|estimate| estimate.max),
+            below: figures.and_then(|figures| figures.below),
+            count: histogram.count(),
+            discarded: figures.map_or(0, |figures| figures.discarded),
+            hist_scale: SCALE,
+            hist_zero: histogram.zero,
+            hist_offset: histogram.offset,
+            hist_counts: histogram.counts.clone().into(),
+        }
+    }
+}
+
+impl Row<'_> {
+    /// Reads a line that anybody may have written.
+    ///
+    /// # Errors
+    /// What is wrong with it: the predicate of a sentence whose subject is the line.
+    pub fn parse(line: &str) -> Result<Row<'static>, String> {
+        #[derive(Deserialize)]
+        struct Header {
+            schema: u64,
+        }
+        // It is one line; where in it is of no use.
+        let wrong = |error: serde_json::Error| {
+            let text = error.to_string();
+            let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+            format!("is no row: {}", shorten(what))
+        };
+        let header: Header = serde_json::from_str(line).map_err(wrong)?;
+        if header.schema != u64::from(SCHEMA) {
+            return Err(format!("has schema {}; this tollgate knows {SCHEMA}", header.schema));
+        }
+        let row: Row<'static> = serde_json::from_str(line).map_err(wrong)?;
+        let (zero, offset, counts) = (row.hist_zero, row.hist_offset, row.hist_counts.to_vec());
+        let histogram = Histogram { zero, offset, counts };
+        if row.hist_scale != SCALE || !histogram.is_sound() || histogram.count() != row.count {
+            return Err("has a histogram that does not hold its samples".to_owned());
+        }
+        let figures = [row.median, row.low, row.high, row.min, row.p99, row.max];
+        let measured = row.status == "measured";
+        if figures.iter().any(|figure| figure.is_some() != measured) || (row.count > 0) != measured {
+            return Err("has figures that do not go with its status".to_owned());
+        }
+        Ok(row)
+    }
+}

@@ -1,0 +1,265 @@
+//! Estimates as marks on one axis: the ruler, and the pictures of suites.
+
+use std::collections::BTreeMap;
+
+use super::axis::Axis;
+use super::svg::{Anchor, Svg, WIDE, look, short, wide};
+use super::text::Text;
+
+/// Marks on one axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dots {
+    /// Of times.
+    pub axis: Axis,
+    /// Named rows, one below the other.
+    pub rows: Vec<Row>,
+    /// Below them, many marks in one line each.
+    pub strips: Vec<Strip>,
+    /// Looks are places, and not kinds of one place.
+    pub is_by_place: bool,
+}
+
+/// A named row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// What it is.
+    pub name: Text,
+    /// The price in words, where there is one of them.
+    pub value: Text,
+    /// One for each place or kind.
+    pub marks: Vec<Mark>,
+}
+
+/// Many marks in one line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Strip {
+    /// What they are.
+    pub name: Text,
+    /// The section, from 1, whose table has them.
+    pub section: usize,
+    /// The place whose they are.
+    pub look: usize,
+    /// The marks.
+    pub marks: Vec<Mark>,
+}
+
+/// A price.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// By colour and sign: the place, or the kind.
+    pub look: usize,
+    /// The price.
+    pub at: f64,
+    /// Its interval.
+    pub interval: (f64, f64),
+    /// The smallest sample, where it is above zero.
+    pub floor: Option<f64>,
+    /// What it says when it is pointed at; nothing where that stands beside it.
+    pub title: Text,
+}
+
+/// What lies nearer than this, in percent of the width, is not seen beside the mark itself.
+const SEEN: f64 = 0.15;
+/// Between two rows.
+const PITCH: f64 = 30.0;
+/// Between two strips.
+const STRIP_PITCH: f64 = 36.0;
+/// The height of a mark in a strip.
+const STRIP: f64 = 16.0;
+/// The first line, above which the axis is named.
+const TOP: f64 = 20.0;
+
+impl Dots {
+    pub(super) fn draw(&self, id: &str, title: &Text) -> String {
+        let rows_end = TOP + 10.0 + self.rows.len() as f64 * PITCH;
+        let bottom = rows_end + self.strips.len() as f64 * STRIP_PITCH;
+        let mut svg = Svg::image("dots", bottom + 20.0, id, title);
+        self.draw_axis(&mut svg, bottom);
+        if !self.rows.is_empty() {
+            self.draw_reaches(&mut svg, bottom);
+        }
+        for (row, middle) in self.rows.iter().zip(middles()) {
+            self.draw_row(&mut svg, row, middle);
+        }
+        for (at, strip) in self.strips.iter().enumerate() {
+            self.draw_strip(&mut svg, strip, rows_end + at as f64 * STRIP_PITCH);
+        }
+        svg.finish()
+    }
+
+    fn draw_axis(&self, svg: &mut Svg, bottom: f64) {
+        let last = self.axis.ticks.len().saturating_sub(1);
+        for (at, tick) in self.axis.ticks.iter().enumerate() {
+            let Some(x) = self.axis.percent(tick.at) else { continue };
+            svg.line(if tick.is_main { "g m" } else { "g" }, [x, x], [TOP - 4.0, bottom]);
+            let anchor = match at {
+                0 => Anchor::Start,
+                at if at == last => Anchor::End,
+                _ => Anchor::Middle,
+            };
+            // Where there is little room, each third decade is named, or all of a few.
+            let class = if tick.is_main || last < 5 { "a" } else { "a w" };
+            svg.text(class, x, TOP - 8.0, anchor, 0.0, tick.name.as_str());
+            svg.text(class, x, bottom + 14.0, anchor, 0.0, tick.name.as_str());
+        }
+    }
+
+    /// Whether all marks look alike, as those of one place do; then they are plain dots that say nothing of their own.
+    fn is_of_one(&self) -> bool {
+        self.rows.iter().flat_map(|row| &row.marks).all(|mark| mark.look == 0 && mark.title.is_empty())
+    }
+
+    /// Where the marks of a row are, from its middle, so that none hides another of the same price.
+    fn heights(row: &Row, y: f64) -> impl Iterator<Item = (&Mark, f64)> {
+        let number = row.marks.len();
+        let step = if number > 1 { (14.0 / (number - 1) as f64).min(5.0) } else { 0.0 };
+        let first = y - step * number.saturating_sub(1) as f64 / 2.0;
+        row.marks.iter().enumerate().map(move |(at, mark)| (mark, first + at as f64 * step))
+    }
+
+    /// The intervals and floors of all rows, and the signs where they are plain dots: a path each for a look.
+    fn draw_reaches(&self, svg: &mut Svg, height: f64) {
+        let mut by_look: BTreeMap<usize, [String; 3]> = BTreeMap::new();
+        let has_dots = self.is_of_one();
+        for (row, middle) in self.rows.iter().zip(middles()) {
+            for (mark, y) in Self::heights(row, middle) {
+                let [bands, floors, dots] = by_look.entry(mark.look).or_default();
+                let y = short(y, 1);
+                let at = wide(self.axis.clamped(mark.at));
+                if let Some((low, high)) = self.band(mark) {
+                    bands.push_str(&format!("M{low} {y}H{high}"));
+                }
+                if let Some(floor) = self.floor(mark) {
+                    // It ends with a stroke, or leaves the picture.
+                    let end =
+                        if self.axis.share(mark.floor.unwrap_or(mark.at)).is_some() { "m0-5v10" } else { "" };
+                    floors.push_str(&format!("M{at} {y}H{floor}{end}"));
+                }
+                if has_dots {
+                    dots.push_str(&format!("M{at} {y}h0"));
+                }
+            }
+        }
+        svg.stretched(0.0, height, [WIDE, height]);
+        for (mark, [bands, floors, dots]) in by_look {
+            let look = look(mark, self.is_by_place);
+            svg.path(format_args!("i {look}"), &bands, None);
+            svg.path(&look, &floors, None);
+            svg.path(format_args!("j {look}"), &dots, None);
+        }
+        svg.end_stretched();
+    }
+
+    /// The ends of a mark's interval, where it is wide enough to be seen beside the mark.
+    fn band(&self, mark: &Mark) -> Option<(String, String)> {
+        let [low, high] = [mark.interval.0, mark.interval.1].map(|end| self.axis.clamped(end));
+        (high - low > SEEN).then(|| (wide(low), wide(high)))
+    }
+
+    /// The place of a mark's floor, where it is far enough from the mark to be seen.
+    fn floor(&self, mark: &Mark) -> Option<String> {
+        let floor = self.axis.clamped(mark.floor?);
+        ((floor - self.axis.clamped(mark.at)).abs() > SEEN).then(|| wide(floor))
+    }
+
+    fn draw_row(&self, svg: &mut Svg, row: &Row, y: f64) {
+        let mut ends = (100.0_f64, 0.0_f64);
+        let mut signs = (100.0_f64, 0.0_f64);
+        for mark in &row.marks {
+            let x = self.axis.clamped(mark.at);
+            let [low, high] = [mark.interval.0.min(mark.floor.unwrap_or(mark.at)), mark.interval.1];
+            ends = (ends.0.min(self.axis.clamped(low)), ends.1.max(self.axis.clamped(high)));
+            signs = (signs.0.min(x), signs.1.max(x));
+        }
+        if row.marks.len() > 1 {
+            svg.line("s", [signs.0, signs.1], [y, y]);
+        }
+        for (mark, y) in Self::heights(row, y) {
+            if self.is_of_one() {
+                break;
+            }
+            let title = Some(&mark.title).filter(|title| !title.is_empty());
+            let class = look(mark.look, self.is_by_place);
+            svg.sign(mark.look, &class, [self.axis.clamped(mark.at), y], title);
+        }
+        // Beside the marks, on the side that has more room; where there is little, above them.
+        let words = match row.value.is_empty() {
+            true => row.name.as_str().to_owned(),
+            false => format!("{}  {}", row.name, row.value),
+        };
+        let (x, anchor, dx) = match ends.0 > 100.0 - ends.1 {
+            true => (ends.0, Anchor::End, -10.0),
+            false => (ends.1, Anchor::Start, 10.0),
+        };
+        svg.text("w", x, y + 4.0, anchor, dx, &words);
+        svg.text("n", 0.0, y - 7.0, Anchor::Start, 0.0, &words);
+    }
+
+    fn draw_strip(&self, svg: &mut Svg, strip: &Strip, y: f64) {
+        svg.text("t", 0.0, y + 11.0, Anchor::Start, 0.0, strip.name.as_str());
+        let mut path = String::new();
+        for mark in &strip.marks {
+            let Some(at) = self.axis.percent(mark.at) else { continue };
+            // The price from top to bottom, its interval through the middle, and a short stroke at the floor.
+            path.push_str(&format!("M{} 0V16", wide(at)));
+            if let Some((low, high)) = self.band(mark) {
+                path.push_str(&format!("M{low} 8H{high}"));
+            }
+            if let Some(floor) = self.floor(mark) {
+                path.push_str(&format!("M{floor} 5v6"));
+            }
+        }
+        svg.strip(y + 15.0, STRIP, strip.section, strip.look, self.axis.ends());
+        svg.path(look(strip.look, true), &path, None);
+        svg.end_stretched();
+    }
+}
+
+/// The middles of the rows.
+fn middles() -> impl Iterator<Item = f64> {
+    (0_u32..).map(|at| TOP + 14.0 + (f64::from(at) + 0.5) * PITCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(at: f64) -> Mark {
+        Mark { look: 0, at, interval: (at * 0.9, at * 1.1), floor: Some(at * 0.5), title: "a < b".into() }
+    }
+
+    fn dots(rows: Vec<Row>, strips: Vec<Strip>) -> Dots {
+        let axis = Axis::of_times([1.0, 1e9].into_iter(), None).expect("an axis");
+        Dots { axis, rows, strips, is_by_place: true }
+    }
+
+    #[test]
+    fn a_row_has_its_mark_interval_floor_and_name() {
+        let row = |title: &str| Row {
+            name: "system call".into(),
+            value: "1.00 µs".into(),
+            marks: vec![Mark { title: title.into(), ..mark(1000.0) }],
+        };
+        let drawn = dots(vec![row("a < b")], Vec::new()).draw("f-0", &"t".into());
+        assert!(
+            drawn.contains("<use class=\"c0 p0\" href=\"#m0\" x=\"33.33%\" y=\"49\"><title>a &lt; b</title>"),
+            "{drawn}"
+        );
+        assert!(drawn.contains("<path class=\"i c0 p0\" d=\"M656 49H676\"/>"), "{drawn}");
+        assert!(drawn.contains("<path class=\"c0 p0\" d=\"M667 49H600m0-5v10\"/>"), "{drawn}");
+        assert!(drawn.contains(">system call  1.00 µs</text>"), "{drawn}");
+        let plain = dots(vec![row("")], Vec::new()).draw("f-0", &"t".into());
+        assert!(
+            plain.contains("<path class=\"j c0 p0\" d=\"M667 49h0\"/>") && !plain.contains("<use"),
+            "{plain}"
+        );
+    }
+
+    #[test]
+    fn a_strip_is_one_path_and_what_cannot_be_drawn_is_not() {
+        let marks = vec![mark(10.0), mark(f64::MAX), mark(1e3)];
+        let strip = Strip { name: "entry".into(), section: 1, look: 0, marks };
+        let drawn = dots(Vec::new(), vec![strip]).draw("f-0", &"t".into());
+        assert!(drawn.contains("d=\"M222 0V16M212 8H231M155 5v6M667 0V16M656 8H676M600 5v6\"/>"), "{drawn}");
+    }
+}

@@ -1,0 +1,135 @@
+'use strict';
+(() => {
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const button = (text, press) => {
+    const made = document.createElement('button');
+    made.type = 'button';
+    made.textContent = text;
+    made.addEventListener('click', press);
+    return made;
+  };
+
+  // Tables are sorted by what their cells say: figures by their size in one unit, all else as words.
+  const units = {ns: 1, 'ns/line': 1, 'µs': 1e3, 'µs/line': 1e3, ms: 1e6, s: 1e9, KiB: 1024, MiB: 1048576, GiB: 1073741824};
+  const size = text => {
+    const found = /^(?:below )?[×+]?(-?[0-9.]+(?:e-?[0-9]+)?)\s*(\S*)/.exec(text);
+    return found ? parseFloat(found[1]) * (units[found[2]] || 1) : NaN;
+  };
+  const order = (a, b) => {
+    const [x, y] = [size(a), size(b)];
+    if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y) || a.localeCompare(b);
+    return x - y;
+  };
+  for (const table of all('table')) {
+    const bodies = all('tbody', table).map(body => [body, [...body.rows]]);
+    const heads = all('thead th', table);
+    heads.forEach((head, column) => {
+      const name = head.textContent;
+      head.textContent = '';
+      head.append(button(name, () => {
+        const next = {none: 'ascending', ascending: 'descending', descending: 'none'}[head.ariaSort || 'none'];
+        heads.forEach(other => { other.ariaSort = null; other.firstChild.textContent = other.dataset.name; });
+        if (next !== 'none') head.ariaSort = next;
+        head.firstChild.textContent = name + {none: '', ascending: ' ↑', descending: ' ↓'}[next];
+        for (const [body, rows] of bodies) {
+          const group = rows.filter(row => row.className === 'group');
+          const rest = rows.filter(row => row.className !== 'group');
+          const of = row => (row.cells[column] ? row.cells[column].innerText : '').trim();
+          const sign = next === 'descending' ? -1 : 1;
+          if (next !== 'none') rest.sort((a, b) => sign * order(of(a), of(b)));
+          body.append(...group, ...rest);
+        }
+      }));
+      head.dataset.name = name;
+    });
+  }
+
+  // Each row says what measures it again: its benchmark and its name, where a shell reads nothing else in them.
+  for (const body of all('.prices tbody')) {
+    const [group, ...rows] = body.rows;
+    if (!('run' in group.dataset)) continue;
+    const benchmark = group.cells[0].firstChild.textContent.trim();
+    for (const summary of rows.map(row => row.querySelector('summary'))) {
+      const name = summary.firstChild.textContent.trim();
+      const of = name === benchmark ? name : `${benchmark}{${name}}`;
+      if (/^[\w/{}=,. +:-]+$/.test(of)) summary.after(`tollgate run '${of}'`);
+    }
+  }
+
+  // A place can be hidden from the pictures.
+  for (const name of all('.name[data-place]')) {
+    const hide = button('hide', () => {
+      const off = document.documentElement.classList.toggle('off' + name.dataset.place);
+      hide.textContent = off ? 'show' : 'hide';
+      hide.setAttribute('aria-pressed', String(off));
+    });
+    hide.setAttribute('aria-pressed', 'false');
+    hide.setAttribute('aria-label', 'Hide ' + name.querySelector('b').textContent);
+    name.append(' ', hide);
+  }
+
+  // What a mark says is shown at once, not after the second that a browser waits.
+  const tip = document.createElement('div');
+  tip.className = 'tip';
+  tip.hidden = true;
+  document.body.append(tip);
+  const say = (text, event) => {
+    tip.textContent = text;
+    tip.hidden = !text;
+    const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
+    tip.style.left = Math.max(4, left) + 'px';
+    tip.style.top = (event.clientY > 60 ? event.clientY - tip.offsetHeight - 10 : event.clientY + 18) + 'px';
+  };
+  let pointed = null;
+  const leave = () => {
+    if (pointed) pointed.prepend(pointed.said);
+    pointed = null;
+    tip.hidden = true;
+  };
+  document.addEventListener('pointerover', event => {
+    const mark = event.target.closest('figure svg :is(use, g)');
+    if (mark === pointed) return;
+    leave();
+    const said = mark && mark.querySelector(':scope > title');
+    if (!said) return;
+    said.remove();
+    mark.said = said;
+    pointed = mark;
+  });
+  document.addEventListener('pointermove', event => { if (pointed) say(pointed.said.textContent, event); });
+
+  // In the strips of the ruler the nearest price is named, and a click unfolds its row.
+  for (const strip of all('.strip')) {
+    const {section, place, least, most} = strip.dataset;
+    const table = document.querySelector('#t' + section + ' table');
+    if (!table) continue;
+    const rows = all('tbody tr:not(.group)', table).map(row => {
+      const benchmark = row.parentNode.rows[0].cells[0].firstChild.textContent.trim();
+      const name = row.querySelector('summary').firstChild.textContent.trim();
+      const price = row.cells[1 + Number(place)].textContent;
+      return {row, price, at: /^[0-9]/.test(price) ? size(price) : NaN, name: name === benchmark ? name : benchmark + ', ' + name};
+    });
+    const nearest = event => {
+      const box = strip.getBoundingClientRect();
+      const share = (event.clientX - box.left) / box.width;
+      const wanted = Math.log(least) + share * Math.log(most / least);
+      let best = null;
+      for (const row of rows) {
+        row.far = Math.abs(Math.log(row.at) - wanted);
+        if (row.far < (best ? best.far : Math.log(most / least) * 8 / box.width)) best = row;
+      }
+      return best;
+    };
+    strip.addEventListener('pointermove', event => {
+      const found = nearest(event);
+      say(found ? found.name + ': ' + found.price : '', event);
+    });
+    strip.addEventListener('pointerleave', () => { tip.hidden = true; });
+    strip.addEventListener('click', event => {
+      const found = nearest(event);
+      if (!found) return;
+      for (let at = found.row.querySelector('details'); at; at = at.parentElement.closest('details')) at.open = true;
+      found.row.scrollIntoView({block: 'center'});
+    });
+  }
+})();

@@ -1,0 +1,356 @@
+//! Every format reads back as what went into it, whatever texts and numbers a run document holds.
+
+use proptest::prelude::*;
+use tollgate_model::run::{SCHEMA, Tool};
+use tollgate_model::traced::{Backend, Ended, Idle};
+use tollgate_model::{
+    Case, Environment, Fact, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Traced,
+    Unit,
+};
+use tollgate_view::export::layout::{self, check_facts, env_id};
+use tollgate_view::export::metric::{Metric, metrics};
+use tollgate_view::export::row::{Row, ndjson};
+use tollgate_view::export::{bmf, csv, openmetrics};
+
+/// Texts that formats take for something else, and any other.
+fn text() -> impl Strategy<Value = String> {
+    let odd = prop_oneof![
+        "[=+@'\"\\\\,{}#\t\r\n -]{0,12}",
+        Just("# EOF\n".to_owned()),
+        Just("\"} 1\nforged{x=\"".to_owned()),
+        Just("=cmd|' /C calc'!A0".to_owned()),
+        Just("\u{202e}\u{9b}2J\u{0}".to_owned()),
+        Just("\u{85}line\u{2028}".to_owned()),
+    ];
+    prop_oneof![odd, "\\PC{0,40}", any::<String>()]
+}
+
+/// Names as run documents may have them: without control characters.
+fn name() -> impl Strategy<Value = String> {
+    text().prop_map(|text| text.chars().filter(|c| !c.is_control()).take(60).collect())
+}
+
+fn measured(unit: Unit, samples: Vec<f64>) -> Measured {
+    let rounds = samples.len() as u32;
+    Measured {
+        unit,
+        provenance: Provenance::Hardware,
+        ops_per_sample: 500,
+        clock_hz: 2_000_000_000,
+        samples,
+        discarded: 0,
+        processes: vec![ProcessRounds { rounds, ran: None, discarded: Vec::new() }],
+        counted: None,
+        counters: Vec::new(),
+        bytes_per_op: None,
+        group: "g".to_owned(),
+        baseline: None,
+        notes: Vec::new(),
+        traced: Vec::new(),
+    }
+}
+
+fn traced(wall_ns: u64, idle: Option<u64>) -> Traced {
+    Traced {
+        command: vec!["make".to_owned()],
+        backend: Backend::Bpf,
+        ended: Ended::Exit(0),
+        processors: 2,
+        wall_ns,
+        user_ns: wall_ns / 2,
+        sys_ns: wall_ns / 4,
+        idle: idle.map(|sleep_ns| Idle { sleep_ns, ..Idle::default() }),
+        processes: 1,
+        threads: 1,
+        calls: Vec::new(),
+        outside: None,
+        tree: Vec::new(),
+        files: Vec::new(),
+        cost_per_call_ns: None,
+        missed: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn run(facts: Facts, measurements: Vec<Measurement>) -> Run {
+    Run {
+        schema: SCHEMA,
+        tool: Tool { name: "tollgate".to_owned(), version: "0.1.0".to_owned() },
+        id: "20261121-015427-3f2a91c4".parse().expect("an id"),
+        label: Some("label".parse().expect("a label")),
+        environment: Environment::Vm,
+        started: "2026-11-21T01:54:27Z".to_owned(),
+        finished: "2026-11-21T01:55:27Z".to_owned(),
+        facts,
+        measurements,
+    }
+}
+
+fn outcomes() -> impl Strategy<Value = Outcome> {
+    let unit = prop_oneof![
+        Just(Unit::Nanoseconds),
+        Just(Unit::NanosecondsPerLine),
+        Just(Unit::Bytes),
+        Just(Unit::Cycles),
+        Just(Unit::Instructions)
+    ];
+    let sample = prop_oneof![1.0..1e6, -10.0..10.0, -1e300..1e300];
+    let samples = proptest::collection::vec(sample, 1..30);
+    prop_oneof![
+        (unit, samples).prop_map(|(unit, samples)| Outcome::Measured(Box::new(measured(unit, samples)))),
+        text().prop_map(|why| Outcome::Skipped { why }),
+        text().prop_map(|error| Outcome::Failed { error }),
+    ]
+}
+
+fn runs() -> impl Strategy<Value = Run> {
+    let facts = prop_oneof![
+        text().prop_map(|text| Fact::known(text, "s")),
+        proptest::collection::vec(text(), 0..3).prop_map(|list| Fact::known(list, "s")),
+        any::<i64>().prop_map(|number| Fact::known(number, "s")),
+        text().prop_map(Fact::refused),
+    ];
+    let fact_names = prop_oneof![
+        Just("kernel.release".to_owned()),
+        Just("cpu.model".to_owned()),
+        Just("run.machine".to_owned()),
+        name()
+    ];
+    let facts = proptest::collection::btree_map(fact_names, facts, 0..6);
+    let case =
+        (name(), proptest::collection::btree_map(name(), name().prop_map(|word| word.as_str().into()), 0..3));
+    let measurements = proptest::collection::vec((case, outcomes()), 0..6);
+    (facts, measurements).prop_map(|(facts, measurements)| {
+        let measurement =
+            |((benchmark, params), outcome)| Measurement { case: Case { benchmark, params }, outcome };
+        let mut measurements: Vec<Measurement> = measurements.into_iter().map(measurement).collect();
+        let mut seen = std::collections::HashSet::new();
+        measurements.retain(|measurement| seen.insert(measurement.case.clone()));
+        run(facts, measurements)
+    })
+}
+
+fn cut(text: &str) -> String {
+    match text.chars().count() > 256 {
+        true => text.chars().take(256).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
+
+/// RFC 4180, strictly.
+fn records(text: &str) -> Vec<Vec<String>> {
+    let mut records = vec![vec![String::new()]];
+    let mut chars = text.chars().peekable();
+    let (mut quoted, mut begins) = (false, true);
+    while let Some(c) = chars.next() {
+        let record = records.last_mut().expect("a record");
+        let field = record.last_mut().expect("a field");
+        match c {
+            '"' if begins => quoted = true,
+            '"' if quoted && chars.next_if_eq(&'"').is_some() => field.push('"'),
+            '"' if quoted => quoted = false,
+            ',' if !quoted => {
+                record.push(String::new());
+                begins = true;
+                continue;
+            }
+            '\r' if !quoted => {
+                assert_eq!(chars.next(), Some('\n'), "a bare carriage return");
+                records.push(vec![String::new()]);
+                begins = true;
+                continue;
+            }
+            '\n' if !quoted => unreachable!("a bare line feed"),
+            c => field.push(c),
+        }
+        begins = false;
+    }
+    assert_eq!(records.pop(), Some(vec![String::new()]), "the last record has an end");
+    records
+}
+
+/// A sample's name, labels and value.
+fn series(line: &str) -> (String, Vec<(String, String)>, f64) {
+    let (name, rest) = line.split_once('{').expect("labels");
+    let mut labels = Vec::new();
+    let mut rest = rest;
+    loop {
+        let (label, after) = rest.split_once("=\"").expect("a label");
+        let mut value = String::new();
+        let mut chars = after.char_indices();
+        let end = loop {
+            match chars.next().expect("an end") {
+                (_, '\\') => value.push(match chars.next().expect("escaped").1 {
+                    'n' => '\n',
+                    c @ ('"' | '\\') => c,
+                    c => unreachable!("no such escape: {c:?}"),
+                }),
+                (at, '"') => break at,
+                (_, c) => value.push(c),
+            }
+        };
+        labels.push((label.to_owned(), value));
+        rest = &after[end + 1..];
+        match rest.strip_prefix(',') {
+            Some(next) => rest = next,
+            None => break,
+        }
+    }
+    let value = rest.strip_prefix("} ").expect("a value").parse().expect("a number");
+    (name.to_owned(), labels, value)
+}
+
+fn own<'a>(metrics: &'a [Metric<'a>], benchmark: &str, params: &str, name: &str) -> &'a Metric<'a> {
+    let is_it = |metric: &&Metric| {
+        metric.case.benchmark == benchmark && metric.params == params && metric.name == name
+    };
+    metrics.iter().find(is_it).expect("it was told")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lines_read_back(run in runs()) {
+        let told = metrics(&run);
+        let text = ndjson(&run).expect("JSON");
+        prop_assert_eq!(text.lines().count(), told.len());
+        for (line, metric) in text.split_terminator('\n').zip(&told) {
+            let row = Row::parse(line).map_err(TestCaseError::fail)?;
+            prop_assert_eq!(&row.benchmark, &metric.case.benchmark);
+            prop_assert_eq!(&row.params, &metric.params);
+            prop_assert_eq!(row.why.as_deref().map(str::to_owned), metric.why().map(cut));
+            prop_assert_eq!(row.median, metric.figures().map(|figures| figures.estimate.median));
+            prop_assert_eq!(&row.env_id, &env_id(&run.facts));
+            let kernel = run.facts.get("kernel.release").and_then(Fact::value);
+            prop_assert_eq!(row.hot.kernel.clone(), kernel.map(|value| cut(&value.to_string())));
+        }
+    }
+
+    #[test]
+    fn comma_separated_values_read_back(run in runs()) {
+        let text = csv::csv(std::slice::from_ref(&run));
+        let records = records(&text);
+        let told = metrics(&run);
+        prop_assert_eq!(records.len(), told.len() + 1);
+        let at = |column: &str| csv::HEADER.iter().position(|name| *name == column).expect("a column");
+        for (record, metric) in records[1..].iter().zip(&told) {
+            prop_assert_eq!(record.len(), csv::HEADER.len());
+            let text = |column: &str| record[at(column)].strip_prefix('\'').unwrap_or(&record[at(column)]).to_owned();
+            prop_assert_eq!(text("benchmark"), cut(&metric.case.benchmark));
+            prop_assert_eq!(text("params"), cut(&metric.params));
+            prop_assert_eq!(text("why"), cut(metric.why().unwrap_or_default()));
+            let median = metric.figures().map(|figures| figures.estimate.median);
+            prop_assert_eq!(record[at("median")].parse().ok(), median);
+            for column in ["machine", "kernel", "cpu", "benchmark", "params", "why"] {
+                let formula = record[at(column)].starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+                prop_assert!(!formula, "{column}: {:?}", record[at(column)]);
+            }
+        }
+    }
+
+    #[test]
+    fn openmetrics_read_back(run in runs()) {
+        let text = openmetrics::openmetrics(std::slice::from_ref(&run));
+        prop_assert!(text.ends_with("\n# EOF\n"));
+        let told = metrics(&run);
+        let mut medians = 0;
+        let mut seen = std::collections::HashSet::new();
+        for line in text.split_terminator('\n').filter(|line| !line.starts_with('#')) {
+            let (name, labels, value) = series(line);
+            prop_assert!(seen.insert((name.clone(), labels.clone())), "twice: {line}");
+            let label = |wanted: &str| labels.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+            if name == "tollgate_run_info" {
+                let kernel = run.facts.get("kernel.release").and_then(Fact::value);
+                let kernel = kernel.map_or(String::new(), |value| cut(&value.to_string()));
+                prop_assert_eq!(label("kernel"), Some(kernel.as_str()));
+            }
+            let Some(unit) = name.strip_prefix("tollgate_price_").filter(|unit| !unit.contains('_')) else { continue };
+            let metric = own(&told, label("benchmark").expect("a benchmark"), label("params").expect("params"), label("metric").expect("a metric"));
+            let median = metric.figures().expect("figures").estimate.median;
+            prop_assert_eq!(value, if unit == "seconds" { median / 1e9 } else { median });
+            medians += 1;
+        }
+        prop_assert_eq!(medians, told.iter().filter(|metric| metric.figures().is_some_and(|figures| figures.below.is_none())).count());
+    }
+
+    #[test]
+    fn bmf_reads_back(run in runs()) {
+        let text = bmf::bmf(&run).expect("JSON");
+        let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let estimates = metrics(&run).into_iter().filter(|metric| metric.figures().is_some_and(|figures| figures.below.is_none()));
+        for metric in estimates {
+            let name = if metric.params.is_empty() { metric.case.benchmark.clone() } else { format!("{}{{{}}}", metric.case.benchmark, metric.params) };
+            let measures = read[&name].as_object().expect("a benchmark");
+            let median = metric.figures().expect("figures").estimate.median;
+            prop_assert!(measures.values().any(|measure| measure["value"] == median), "{name}");
+        }
+    }
+
+    #[test]
+    fn facts_read_back_under_their_name(run in runs()) {
+        let files = layout::files(&run).expect("files");
+        let name = env_id(&run.facts);
+        prop_assert_eq!(&files.facts.path, &format!("env/{name}.json"));
+        check_facts(&name, &files.facts.bytes).map_err(TestCaseError::fail)?;
+        let mut other = run.facts.clone();
+        other.insert("kernel.release".to_owned(), Fact::known("another kernel", "s"));
+        prop_assert_ne!(env_id(&other), name.clone());
+        other.clone_from(&run.facts);
+        other.insert("uptime".to_owned(), Fact::known(7, "s"));
+        other.insert("run.seed".to_owned(), Fact::known(7, "s"));
+        other.insert("kernel.command_line".to_owned(), Fact::known("root=UUID=7", "s"));
+        prop_assert_eq!(env_id(&other), name);
+    }
+
+    #[test]
+    fn any_bytes_are_a_row_or_not(line in "\\PC{0,200}|\\{\"schema\":[0-9]{1,30}.{0,40}", bytes in any::<Vec<u8>>()) {
+        let _ = Row::parse(&line);
+        let _ = check_facts("x", &bytes);
+    }
+}
+
+#[test]
+fn commands_that_were_followed_have_their_parts() {
+    let mut whole = measured(Unit::Nanoseconds, vec![4000.0, 8000.0]);
+    whole.traced = vec![traced(4000, Some(1000)), traced(8000, Some(2000))];
+    let measurement = |outcome| Measurement { case: Case::plain("workloads/build"), outcome };
+    let told = run(Facts::new(), vec![measurement(Outcome::Measured(Box::new(whole.clone())))]);
+    let medians: Vec<(&str, f64)> = metrics(&told)
+        .iter()
+        .map(|metric| (metric.name, metric.figures().expect("measured").estimate.median))
+        .collect();
+    assert_eq!(
+        medians,
+        [("price", 6000.0), ("real", 6000.0), ("user", 3000.0), ("sys", 1500.0), ("waiting", 1500.0)]
+    );
+    // Whoever cannot see waiting does not tell of it.
+    whole.traced = vec![traced(4000, Some(1000)), traced(8000, None)];
+    let told = run(Facts::new(), vec![measurement(Outcome::Measured(Box::new(whole)))]);
+    assert!(!ndjson(&told).expect("memory").contains("waiting"));
+}
+
+#[test]
+fn a_histogram_that_lies_is_no_row() {
+    let told = run(
+        Facts::new(),
+        vec![Measurement {
+            case: Case::plain("entry/syscall"),
+            outcome: Outcome::Measured(Box::new(measured(Unit::Nanoseconds, vec![100.0; 9]))),
+        }],
+    );
+    let line = ndjson(&told).expect("a line");
+    assert!(Row::parse(line.trim_end()).is_ok());
+    for (wrong, part) in [
+        (line.replace("\"count\":9", "\"count\":8"), "histogram"),
+        (line.replace("\"hist_counts\":[9]", "\"hist_counts\":[9,0]"), "histogram"),
+        (line.replace("\"hist_offset\":", "\"hist_offset\":9"), "histogram"),
+        (line.replace("\"hist_scale\":5", "\"hist_scale\":4"), "histogram"),
+        (line.replace("\"status\":\"measured\"", "\"status\":\"skipped\""), "figures"),
+        (line.replace("\"schema\":1", "\"schema\":2"), "schema 2"),
+        (line.replace("\"run\"", "\"ran\""), "no row"),
+    ] {
+        let why = Row::parse(wrong.trim_end()).expect_err("wrong");
+        assert!(why.contains(part), "{why}");
+    }
+}

@@ -1,0 +1,175 @@
+//! What creation costs by the memory of the creator.
+
+use tollgate_model::{ParamValue, Unit};
+
+use super::{Known, Observation, apart, case, find};
+use crate::estimates::{Estimates, Figures};
+use crate::figures;
+
+/// What there is to say of the suite.
+pub(super) fn of(estimates: &Estimates) -> Vec<Observation> {
+    [fork_grows(estimates), fork_or_spawn(estimates)].into_iter().flatten().collect()
+}
+
+/// Amounts of written memory that are measured, in MiB.
+const DIRTY: [u64; 3] = [0, 64, 256];
+
+/// What fork adds for each MiB that its caller has written.
+fn fork_grows(estimates: &Estimates) -> Option<Observation> {
+    let fork = |params: &[(&str, ParamValue)]| case("processes/fork", params);
+    let dirty = |mib: u64, page: &str| {
+        fork(&[("dirty_mib", mib.into()), ("page", page.into()), ("until", "gone".into())])
+    };
+    let none = fork(&[("dirty_mib", 0.into()), ("until", "gone".into())]);
+    let mapped = fork(&[("mapped_mib", 256.into()), ("until", "gone".into())]);
+    let [_, _, most] = DIRTY;
+    let small = dirty(most, "4k");
+    let base = find(estimates, &none)?;
+    let grown = find(estimates, &small)?;
+    if grown.estimate.interval.low <= base.estimate.interval.high {
+        return None;
+    }
+    let per_mib = |figures: &Figures| (figures.estimate.median - base.estimate.median) / most as f64;
+    let mut sentence = format!(
+        "fork takes {} more for each MiB that its caller has written in small pages",
+        figures::estimate(per_mib(grown), Unit::Nanoseconds)
+    );
+    let mut from = vec![none.to_string(), small.to_string()];
+    let huge = dirty(most, "thp");
+    if let Some(figures) = find(estimates, &huge).filter(|figures| per_mib(figures) > 0.0) {
+        sentence
+            .push_str(&format!(", {} in huge ones", figures::estimate(per_mib(figures), Unit::Nanoseconds)));
+        from.push(huge.to_string());
+    }
+    if let Some(figures) = find(estimates, &mapped) {
+        let more = (figures.estimate.median / base.estimate.median - 1.0).max(0.0);
+        let words = match apart(base.estimate.interval, figures.estimate.interval) {
+            true => format!("{} for {most} MiB", figures::percent(more)),
+            false => "nothing that can be told".to_owned(),
+        };
+        sentence.push_str(&format!("; memory that is only mapped adds {words}"));
+        from.push(mapped.to_string());
+    }
+    sentence.push('.');
+    Some(Observation { sentence, from })
+}
+
+/// From how much written memory on posix_spawn is the cheaper way to start a program.
+fn fork_or_spawn(estimates: &Estimates) -> Option<Observation> {
+    let mut points = Vec::new();
+    let mut from = Vec::new();
+    for mib in DIRTY {
+        let params = |benchmark: &str| {
+            let mut params =
+                vec![("dirty_mib", mib.into()), ("image", "bare".into()), ("until", "gone".into())];
+            if mib > 0 {
+                params.push(("page", "4k".into()));
+            }
+            case(benchmark, &params)
+        };
+        let (fork, spawn) = (params("processes/fork-exec"), params("processes/posix-spawn"));
+        points.push(Point {
+            mib: mib as f64,
+            fork: find(estimates, &fork)?.into(),
+            spawn: find(estimates, &spawn)?.into(),
+        });
+        from.extend([fork.to_string(), spawn.to_string()]);
+    }
+    let last = points.last()?;
+    let most = format!(
+        "with {} MiB it is {} times as fast",
+        last.mib,
+        figures::significant(last.fork.estimate / last.spawn.estimate, 3)
+    );
+    let sentence = match break_even(&points)? {
+        BreakEven::Always => {
+            let first = points.first()?;
+            let share = figures::percent(1.0 - first.spawn.estimate / first.fork.estimate);
+            format!(
+                "posix_spawn beats fork and exec here however little memory the caller has written: by {share} \
+                 with none; {most}."
+            )
+        }
+        BreakEven::From(mib) if mib < 1.0 => {
+            format!("posix_spawn beats fork and exec here from less than 1 MiB of written memory on; {most}.")
+        }
+        BreakEven::From(mib) => format!(
+            "posix_spawn beats fork and exec here from about {} MiB of written memory on; {most}.",
+            figures::significant(mib, 2)
+        ),
+        BreakEven::Never => {
+            format!(
+                "fork and exec is no slower than posix_spawn here up to {} MiB of written memory.",
+                last.mib
+            )
+        }
+    };
+    Some(Observation { sentence, from })
+}
+
+/// Two prices at one amount of written memory.
+struct Point {
+    mib: f64,
+    fork: Known,
+    spawn: Known,
+}
+
+#[derive(Debug, PartialEq)]
+enum BreakEven {
+    /// Already with nothing written.
+    Always,
+    /// From so many MiB on, on the straight line between two points.
+    From(f64),
+    Never,
+}
+
+/// None where it cannot be told, not even at the last point.
+fn break_even(points: &[Point]) -> Option<BreakEven> {
+    let (first, last) = (points.first()?, points.last()?);
+    if !apart(last.fork.interval, last.spawn.interval) {
+        return None;
+    }
+    if last.fork.estimate < last.spawn.estimate {
+        return Some(BreakEven::Never);
+    }
+    if first.fork.estimate > first.spawn.estimate {
+        let clearly = apart(first.fork.interval, first.spawn.interval);
+        return Some(if clearly { BreakEven::Always } else { BreakEven::From(first.mib) });
+    }
+    let crossing = points.windows(2).find_map(|pair| {
+        let gains = |point: &Point| point.fork.estimate - point.spawn.estimate;
+        let (before, after) = (gains(&pair[0]), gains(&pair[1]));
+        let share = -before / (after - before);
+        (before <= 0.0 && after > 0.0).then(|| pair[0].mib + share * (pair[1].mib - pair[0].mib))
+    });
+    crossing.map(BreakEven::From)
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_model::stats::Interval;
+
+    use super::*;
+
+    fn points(fork: [f64; 3], spawn: f64) -> Vec<Point> {
+        let known = |estimate: f64| Known {
+            estimate,
+            interval: Interval { low: estimate * 0.98, high: estimate * 1.02 },
+        };
+        let estimates = DIRTY.into_iter().zip(fork);
+        estimates
+            .map(|(mib, fork)| Point { mib: mib as f64, fork: known(fork), spawn: known(spawn) })
+            .collect()
+    }
+
+    #[test]
+    fn the_break_even_is_where_the_lines_cross() {
+        let even = |fork, spawn| break_even(&points(fork, spawn));
+        assert_eq!(even([120.0, 9000.0, 40000.0], 100.0), Some(BreakEven::Always));
+        assert_eq!(even([50.0, 150.0, 550.0], 100.0), Some(BreakEven::From(32.0)));
+        assert_eq!(even([50.0, 80.0, 90.0], 100.0), Some(BreakEven::Never));
+        // One per cent dearer with nothing written is as good as even there.
+        assert_eq!(even([101.0, 9000.0, 40000.0], 100.0), Some(BreakEven::From(0.0)));
+        assert_eq!(even([50.0, 80.0, 101.0], 100.0), None);
+    }
+}

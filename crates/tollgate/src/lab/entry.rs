@@ -1,0 +1,152 @@
+//! The guest's prices beside those of the gates of this machine's kernel: the processor's share of a price, and the rest.
+
+use tollgate_lab::{Provenance, Results, Status};
+use tollgate_model::estimate::Estimate;
+use tollgate_model::{Fact, Facts, Outcome, Run, Unit};
+
+use super::words::per_operation;
+use crate::{facts, figures, store};
+
+/// A crossing by itself, and the gate of Linux that is entered by it.
+const PAIRS: [(&str, &str); 5] = [
+    ("syscall", "entry/syscall"),
+    ("int", "entry/int80"),
+    ("compat-int", "entry/compat-int80"),
+    ("compat-sysenter", "entry/compat-fast"),
+    ("compat-syscall", "entry/compat-fast"),
+];
+
+/// A sentence for each gate that was measured on the same processor in a kept run, the newest; none where the guest's times
+/// are none.
+pub fn shares(results: &Results) -> Vec<String> {
+    if results.provenance != Some(Provenance::Kvm) {
+        return Vec::new();
+    }
+    let here = tollgate_inspect::read_facts(&tollgate_inspect::Machine::here());
+    let kept = store::kept().unwrap_or_default();
+    let runs = kept.iter().rev().filter_map(|entry| entry.open().ok());
+    let of_this = |run: &Run| {
+        is_same_processor(&run.facts, &here) && PAIRS.iter().any(|pair| estimate(run, pair.1).is_some())
+    };
+    runs.into_iter().find(of_this).map_or_else(Vec::new, |run| beside(results, &run))
+}
+
+fn is_same_processor(one: &Facts, other: &Facts) -> bool {
+    let model = |facts: &Facts| facts.get("cpu.model").and_then(Fact::value).cloned();
+    model(one).is_some_and(|known| Some(known) == model(other))
+}
+
+/// What of each gate's price the processor takes.
+fn beside(results: &Results, run: &Run) -> Vec<String> {
+    let Some(hertz) = facts::number(&run.facts, facts::CLOCK_HZ).filter(|hertz| *hertz > 0.0) else {
+        return Vec::new();
+    };
+    let told = PAIRS.iter().filter_map(|&(experiment, gate)| {
+        let row = results.rows.iter().find(|row| row.experiment.name == experiment)?;
+        let Status::Done(rounds) = &row.status else { return None };
+        let own = per_operation(rounds)? / hertz * 1e9;
+        let whole = estimate(run, gate)?;
+        let shown = |value| figures::estimate(value, Unit::Nanoseconds);
+        Some(match own <= whole {
+            true => format!(
+                "Of the {} that {gate} costs here (run {}), the processor takes {} for {experiment}, {}; the rest, {}, is the \
+                 kernel's.",
+                shown(whole),
+                run.id,
+                shown(own),
+                figures::percent(own / whole),
+                shown(whole - own)
+            ),
+            false => format!(
+                "{experiment} takes {} in the guest, and {gate} cost {} (run {}): the processor's speed differed.",
+                shown(own),
+                shown(whole),
+                run.id
+            ),
+        })
+    });
+    told.collect()
+}
+
+/// The median of a gate, in ns.
+fn estimate(run: &Run, gate: &str) -> Option<f64> {
+    let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == gate)?;
+    let Outcome::Measured(measured) = &measurement.outcome else { return None };
+    let is_time = measured.unit == Unit::Nanoseconds;
+    Some(Estimate::of(measured)?.median).filter(|estimate| is_time && *estimate > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use tollgate_lab::Row;
+    use tollgate_lab::guest::{Experiment, Round};
+    use tollgate_model::measurement::ProcessRounds;
+    use tollgate_model::{Case, Measured, Measurement, Provenance as Executor};
+
+    use super::*;
+
+    fn gate(estimate: f64) -> Run {
+        let measured = Measured {
+            unit: Unit::Nanoseconds,
+            provenance: Executor::Hardware,
+            ops_per_sample: 1,
+            clock_hz: 2_000_000_000,
+            samples: vec![estimate; 3],
+            discarded: 0,
+            processes: vec![ProcessRounds { rounds: 3, ran: None, discarded: Vec::new() }],
+            counted: None,
+            counters: Vec::new(),
+            bytes_per_op: None,
+            group: "entry".to_owned(),
+            baseline: None,
+            notes: Vec::new(),
+            traced: Vec::new(),
+        };
+        let measurement = Measurement {
+            case: Case::plain("entry/syscall"),
+            outcome: Outcome::Measured(Box::new(measured)),
+        };
+        let facts = [(facts::CLOCK_HZ.to_owned(), Fact::known(2_000_000_000_i64, "a clock"))];
+        crate::run::document(SystemTime::UNIX_EPOCH, None, facts.into_iter().collect(), vec![measurement])
+            .expect("an id")
+    }
+
+    fn results() -> Results {
+        let experiment = Experiment::of("syscall").expect("an experiment");
+        let round =
+            Round { turns: 100, ticks_one: 1000, ticks_two: 7000, count_one: 100, count_two: 200, value: 0 };
+        let row = Row { experiment, status: Status::Done(vec![round]), references: None };
+        Results {
+            provenance: Some(Provenance::Kvm),
+            maker: None,
+            machines: 1,
+            rows: vec![row],
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_processor_s_share_and_the_rest_are_the_whole() {
+        // 60 cycles at 2 GHz.
+        let told = beside(&results(), &gate(120.0));
+        assert_eq!(told.len(), 1);
+        for part in
+            ["120 ns that entry/syscall costs", "takes 30.0 ns for syscall, 25 %", "90.0 ns, is the kernel's"]
+        {
+            assert!(told[0].contains(part), "{part} in {}", told[0]);
+        }
+    }
+
+    #[test]
+    fn a_guest_that_is_slower_than_the_kernel_has_no_share() {
+        assert!(beside(&results(), &gate(20.0))[0].contains("the processor's speed differed"));
+    }
+
+    #[test]
+    fn an_emulator_has_no_share() {
+        let emulated = Results { provenance: Some(Provenance::Interpreter), ..results() };
+        assert!(shares(&emulated).is_empty());
+    }
+}
