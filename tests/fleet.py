@@ -1,9 +1,9 @@
-"""Reads what tollgate exports by the systems that it is for, and asks the questions of docs/fleet.md.
+"""Reads tollgate's exports with the systems that they are for, and runs the queries of docs/fleet.md.
 
 usage: fleet.py TOLLGATE FLEET
 
-TOLLGATE is the program, FLEET a directory that the example `fleet` made. The SQL is taken out of the page itself. What a system that is
-missing would have checked is named and left out; nothing else is.
+TOLLGATE is the program, FLEET a directory that the example `fleet` made. The SQL is read from the page itself. Checks of a missing system
+are skipped and named.
 """
 
 import csv
@@ -45,31 +45,31 @@ def done(what):
     print(f"checked: {what}")
 
 
-# The questions.
+# The queries.
 
 
-def duckdb_answers(fleet, questions):
+def duckdb_answers(fleet, queries):
     import duckdb
 
     engine = duckdb.connect()
     for view in blocks("sql duckdb"):
         engine.execute(view.replace("/srv/tollgate", str(fleet)))
-    described = {row[0] for row in engine.execute("DESCRIBE prices").fetchall()}
+    described = {row[0] for row in engine.execute("DESCRIBE results").fetchall()}
     assert described == set(columns_of_page("The lines")) | {"date"}, described
-    # The files are read once; the questions read that.
-    engine.execute("CREATE TABLE loaded AS SELECT * FROM prices")
-    engine.execute("CREATE OR REPLACE VIEW prices AS SELECT * FROM loaded")
-    return [engine.execute(question).fetchall() for question in questions]
+    # The files are read once, for all queries.
+    engine.execute("CREATE TABLE loaded AS SELECT * FROM results")
+    engine.execute("CREATE OR REPLACE VIEW results AS SELECT * FROM loaded")
+    return [engine.execute(query).fetchall() for query in queries]
 
 
-def spark_answers(fleet, questions):
+def spark_answers(fleet, queries):
     from pyspark.sql import SparkSession
 
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "4")
-        # A file counts as this much when files are put together to be read.
+        # The cost of opening a file, by which files are packed into partitions.
         .config("spark.sql.files.openCostInBytes", "4096")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.showConsoleProgress", "false")
@@ -79,11 +79,11 @@ def spark_answers(fleet, questions):
     for view in "\n".join(blocks("sql spark")).split(";"):
         if view.strip():
             session.sql(view.replace("/srv/tollgate", str(fleet)))
-            if "VIEW prices" in view:
-                session.sql("CACHE TABLE prices")
-    described = {row[0] for row in session.sql("DESCRIBE prices").collect() if not row[0].startswith("#")}
+            if "VIEW results" in view:
+                session.sql("CACHE TABLE results")
+    described = {row[0] for row in session.sql("DESCRIBE results").collect() if not row[0].startswith("#")}
     assert described == set(columns_of_page("The lines")) | {"date"}, described
-    answers = [[tuple(row) for row in session.sql(question).collect()] for question in questions]
+    answers = [[tuple(row) for row in session.sql(query).collect()] for query in queries]
     session.stop()
     return answers
 
@@ -94,17 +94,17 @@ def same(a, b):
     return a == b
 
 
-def expect_same(question, here, there):
-    assert len(here) == len(there), (question, len(here), len(there))
+def expect_same(query, here, there):
+    assert len(here) == len(there), (query, len(here), len(there))
     for one, other in zip(here, there):
-        assert len(one) == len(other) and all(map(same, one, other)), (question, one, other)
+        assert len(one) == len(other) and all(map(same, one, other)), (query, one, other)
 
 
 def expect_truth(answers, fleet):
-    """What the fleet was made to say."""
+    """The answers that the simulated fleet has by construction."""
     kernels, shared, slowest, p99, around, outliers = answers
-    [(before, after, machines, ratio, least, most, dearer)] = kernels
-    assert (before, after) == ("6.1.90", "6.12.8") and abs(ratio - 1.12) < 0.01 and dearer == machines, kernels
+    [(before, after, machines, ratio, least, most, slower)] = kernels
+    assert (before, after) == ("6.1.90", "6.12.8") and abs(ratio - 1.12) < 0.01 and slower == machines, kernels
     fact, has, of_the_slow, of_the_others = shared[0]
     assert (fact, has, of_the_slow) == ("kernel.traced_system_calls", "yes", 1.0) and of_the_others < 0.3, shared
     assert len(slowest) == 100 and slowest[0][1] >= slowest[99][1] > 0
@@ -120,23 +120,23 @@ def expect_truth(answers, fleet):
 
 
 def check_questions(fleet):
-    questions = blocks("sql")
-    # The last one writes files; it is checked by itself.
-    *questions, copy = questions
-    here = duckdb_answers(fleet, questions)
+    queries = blocks("sql")
+    # The last one writes files and is checked separately.
+    *queries, copy = queries
+    here = duckdb_answers(fleet, queries)
     expect_truth(here, fleet)
-    done(f"{len(questions)} questions on DuckDB, with the answers that the fleet was made for")
+    done(f"{len(queries)} queries on DuckDB, with the expected answers")
     check_copy(fleet, copy)
     try:
         import pyspark  # noqa: F401
     except ImportError as error:
-        return skipped("the questions on Spark", error)
+        return skipped("the queries on Spark", error)
     if not shutil.which("java"):
-        return skipped("the questions on Spark", "no java")
-    there = spark_answers(fleet, questions)
-    for question, one, other in zip(questions, here, there):
-        expect_same(question, one, other)
-    done(f"the same {len(questions)} questions on Spark, with equal answers: {[len(rows) for rows in here]} rows")
+        return skipped("the queries on Spark", "no java")
+    there = spark_answers(fleet, queries)
+    for query, one, other in zip(queries, here, there):
+        expect_same(query, one, other)
+    done(f"the same {len(queries)} queries on Spark, with equal answers: {[len(rows) for rows in here]} rows")
 
 
 def check_copy(fleet, copy):
@@ -146,25 +146,25 @@ def check_copy(fleet, copy):
         engine = duckdb.connect()
         engine.execute(blocks("sql duckdb")[0].split(";")[0].replace("/srv/tollgate", str(fleet)))
         assert "date < current_date" in copy
-        # The fleet is made up, and so are its days.
+        # The days of the simulated fleet are fixed.
         copy = copy.replace("date < current_date", "date < DATE '2026-11-03'").replace("/srv/tollgate-parquet", directory)
         engine.execute(copy)
         made = engine.execute(f"SELECT count(*), sum(median) FROM read_parquet('{directory}/*/*.parquet')").fetchone()
-        there = engine.execute("SELECT count(*), sum(median) FROM prices WHERE date < DATE '2026-11-03'").fetchone()
+        there = engine.execute("SELECT count(*), sum(median) FROM results WHERE date < DATE '2026-11-03'").fetchone()
         assert made[0] == there[0] > 0 and same(made[1], there[1]), (made, there)
     done("lines as Parquet")
 
 
 # The exports.
 
-# The samples of every made-up measurement, and the median of its processes' medians.
+# The samples of every measurement of the test, and the median of its processes' medians.
 SAMPLES = [100.0 + n % 7 for n in range(60)]
 MEDIAN = statistics.median(statistics.median(SAMPLES[first : first + 10]) for first in range(0, 60, 10))
 HOSTILE = '=cmd|"/C calc"!A0, \\ "quoted"\nnext\tline é \u202e # EOF {x="y"}'
 
 
 def document(number, why):
-    """A run whose texts are made to be misread."""
+    """A run whose texts have the syntax of every format."""
     measured = {
         "status": "measured", "unit": "ns", "provenance": "hardware", "ops_per_sample": 500, "clock_hz": 2_000_000_000,
         "samples": SAMPLES, "discarded": 0, "processes": [{"rounds": 10, "discarded": []}] * 6, "group": "g",
@@ -212,15 +212,15 @@ def check_openmetrics(text, runs):
     from prometheus_client.parser import text_string_to_metric_families as prometheus
 
     families = {family.name: family for family in openmetrics(text)}
-    price = families["tollgate_price_seconds"]
-    assert (price.type, price.unit) == ("gauge", "seconds") and len(price.samples) == 3 * runs
-    texts = {sample.labels["benchmark"] for sample in price.samples}
+    latency = families["tollgate_latency_seconds"]
+    assert (latency.type, latency.unit) == ("gauge", "seconds") and len(latency.samples) == 3 * runs
+    texts = {sample.labels["benchmark"] for sample in latency.samples}
     assert HOSTILE.replace("\n", " ").replace("\t", " ") in texts, texts
-    assert all(1e-7 < sample.value < 2e-7 and sample.timestamp is None for sample in price.samples)
-    assert [sample.value for sample in families["tollgate_price_bytes"].samples] == [MEDIAN] * runs
+    assert all(1e-7 < sample.value < 2e-7 and sample.timestamp is None for sample in latency.samples)
+    assert [sample.value for sample in families["tollgate_size_bytes"].samples] == [MEDIAN] * runs
     info = families["tollgate_run_info"].samples
     assert [sample.labels["kernel"] for sample in info] == [HOSTILE] * runs, info
-    assert {sample.labels["per"] for sample in price.samples} == {"operation", "line"}
+    assert {sample.labels["per"] for sample in latency.samples} == {"operation", "line"}
     older = {family.name: len(family.samples) for family in prometheus(text)}
     assert older == {name: len(family.samples) for name, family in families.items()}
     done(f"openmetrics of {runs} by the Python client, as OpenMetrics and as the older text")
@@ -247,13 +247,13 @@ def check_ndjson(text, runs, directory):
 
     rows = [json.loads(line) for line in text.splitlines()]
     assert len(rows) == 5 * runs and all(list(row) == columns_of_page("The lines") for row in rows)
-    day = directory / "schema=1/date=2026-11-21"
+    day = directory / "schema=2/date=2026-11-21"
     day.mkdir(parents=True, exist_ok=True)
     (day / "a.ndjson").write_text(text)
     engine = duckdb.connect()
     engine.execute(blocks("sql duckdb")[0].split(";")[0].replace("/srv/tollgate", str(directory)))
-    names = [name for name in columns_of_page("The lines")]
-    read = engine.execute(f"SELECT {', '.join(names)}, date FROM prices ORDER BY run, benchmark, params").fetchall()
+    names = columns_of_page("The lines")
+    read = engine.execute(f"SELECT {', '.join(names)}, date FROM results ORDER BY run, benchmark, params").fetchall()
     there = sorted(([row[name] for name in names] for row in rows), key=lambda row: (row[1], row[names.index("benchmark")].encode()))
     assert [list(row[:-1]) for row in read] == there
     assert {row[-1] for row in read} == {datetime.date(2026, 11, 21)}
@@ -267,12 +267,12 @@ def check_bmf(text):
     bmf = json.loads(text)
     jsonschema.Draft7Validator(schema).validate(bmf)
     wrong = {"entry/syscall": {"latency": {"lower_value": 1.0}}}
-    assert list(jsonschema.Draft7Validator(schema).iter_errors(wrong)), "the schema takes anything"
+    assert list(jsonschema.Draft7Validator(schema).iter_errors(wrong)), "the schema accepts anything"
     assert bmf["entry/syscall"]["latency"]["value"] == MEDIAN and len(bmf) == 4
     done("bmf by its JSON schema")
 
 
-# What the page tells others to run.
+# The units and manifests of the page.
 
 
 def check_units():

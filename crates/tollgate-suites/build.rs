@@ -1,6 +1,5 @@
-//! Builds `image/image.rs` twice, with the C library linked in and with the dynamic loader, for the program to carry
-//! along: what it costs to start a program depends on which of both it is. They are carried compressed, for they were a
-//! seventh of the program otherwise.
+//! Builds `image/image.rs` twice, statically and dynamically linked, since the start of a program depends on that.
+//! Both are embedded compressed: uncompressed they would be a seventh of the program.
 
 use std::env;
 use std::ffi::OsString;
@@ -47,7 +46,7 @@ fn build(name: &str, feature: &str) -> Result<(), String> {
     compress(&path).map_err(|error| error.to_string())
 }
 
-/// Beside the file, with `.deflate` behind its name.
+/// Writes the compressed file next to the original, with the suffix `.deflate`.
 fn compress(path: &PathBuf) -> std::io::Result<()> {
     let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
     packed.write_all(&std::fs::read(path)?)?;

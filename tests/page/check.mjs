@@ -1,4 +1,4 @@
-// Opens pages in Chromium and looks at what it makes of them; see tests/page/check. SHOTS=DIR keeps what is seen.
+// Opens pages in Chromium and checks them; see tests/page/check. SHOTS=DIR keeps screenshots.
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {basename} from 'node:path';
@@ -11,9 +11,9 @@ const schemes = ['light', 'dark'];
 const faults = [];
 const fault = (page, text) => { faults.push(`${basename(page)}: ${text}`); };
 
-// What everybody must find without the script: every text of a cell of a table.
+// Every text of a table cell is there without the script.
 const numbers = page => page.evaluate(() => [...document.querySelectorAll('td')].map(cell => cell.textContent).join('\n'));
-// Widths are compared with all that can be unfolded open: what is folded has none.
+// Widths are compared with all details open: closed ones have none.
 const unfold = page => page.evaluate(() => { for (const details of document.querySelectorAll('details')) details.open = true; });
 const sideways = page => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
@@ -50,16 +50,16 @@ async function look(browser, file) {
       const over = await sideways(page);
       if (over > 0) fault(file, `at ${width} pixels it is ${over} pixels too wide`);
       if (await numbers(page) !== without) fault(file, 'the script changes numbers');
-      // Every rule once in each scheme, at the width where most wraps.
+      // Every rule once in each scheme, at the narrowest width.
       if (width === 360) {
         await page.evaluate(axe);
         const found = await page.evaluate(async () => (await globalThis.axe.run(document, {resultTypes: ['violations']})).violations);
         for (const {id, help, nodes} of found) fault(file, `${scheme}: ${id}: ${help}: ${nodes[0].html.slice(0, 200)} (${nodes.length} of them)`);
       }
-      // The script sorts: by the second column, and the greatest first after another press.
+      // The script sorts by the second column.
       if (width === 1280 && scheme === 'light') {
         const sorted = await page.evaluate(() => {
-          const table = document.querySelector('table.prices');
+          const table = document.querySelector('table.results');
           const button = table.querySelectorAll('thead button')[1];
           button.click();
           return table.querySelectorAll('thead th')[1].ariaSort;
@@ -72,7 +72,7 @@ async function look(browser, file) {
         if (nameless) fault(file, `${nameless} columns have no name in print`);
         const silent = await page.evaluate(() => [...document.querySelectorAll('.group[data-run] ~ tr details')]
           .filter(details => !details.textContent.includes("tollgate run '")).length);
-        if (silent) fault(file, `${silent} rows do not say what measures them again`);
+        if (silent) fault(file, `${silent} rows do not name the command that measures them again`);
       }
       await page.close();
     }

@@ -1,7 +1,8 @@
 //! Data directives of an assembler: GNU as (`.byte`, `.word`, `.long`, `.quad` and their other names; its manual, 7,
-//! "Assembler directives") and NASM (`db`, `dw`, `dd`, `dq`; its manual, 3.2.1). Values are put down lowest byte first.
+//! "Assembler directives") and NASM (`db`, `dw`, `dd`, `dq`; its manual, 3.2.1). Values are put down lowest byte
+//! first.
 //!
-//! A line with anything but numbers is not read: what an expression comes to is the assembler's to say.
+//! A line with anything but numbers is not read: the assembler evaluates expressions.
 
 use crate::complaint::Wrong;
 use crate::format::Format;

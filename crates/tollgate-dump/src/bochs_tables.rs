@@ -39,7 +39,8 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
 }
 
-/// `Global Descriptor Table (base=0x00000000c0000900, limit=31):`, the limit in decimal. An LDT's place is not kept.
+/// `Global Descriptor Table (base=0x00000000c0000900, limit=31):`, the limit in decimal. An LDT's address is not
+/// kept.
 fn header(sink: &mut Sink, table: Option<TableRegister>, text: &str) -> bool {
     let mut pairs = assignments(text);
     let base = pairs.next().and_then(|(_, value)| prefixed(value));
@@ -73,7 +74,7 @@ fn gdt_entry(sink: &mut Sink, rest: &str) -> bool {
     true
 }
 
-/// What an entry of the GDT says, and what its name says of the form of the table.
+/// An entry of the GDT, and the form of the table that its name shows.
 fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Form>)> {
     let mut printed = PrintedDescriptor { selector, kind: kind(rest), ..PrintedDescriptor::default() };
     let value = |wanted: &str| {
@@ -122,7 +123,7 @@ fn raw(rest: &str) -> Option<[u8; 8]> {
     Some((u64::from(high) << 32 | u64::from(low)).to_le_bytes())
 }
 
-/// What stands before the numbers.
+/// The text before the numbers.
 fn kind(rest: &str) -> String {
     let ends =
         [" at 0x", " target=", ", base=", " descriptor "].map(|mark| rest.find(mark).unwrap_or(rest.len()));

@@ -1,4 +1,4 @@
-//! What does not agree in a state, and what a tool is known to print wrongly.
+//! Contradictions in a state, and known defects of tools.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::printed::{PrintedDescriptor, PrintedGate};
 use crate::sourced::Sourced;
 use crate::tables::{flags, upper_base};
 
-/// The most that is said of one state.
+/// The most findings of one state.
 const MOST: usize = 256;
 /// TSS BUSY and ACCESSED: set while a system runs.
 const MOVING: u16 = 0x3;
@@ -236,7 +236,7 @@ impl Found {
         }
     }
 
-    /// What lies beyond a table's limit.
+    /// Entries beyond a table's limit.
     fn limits(&mut self, state: &Joined) {
         if let Some(limit) = &state.idtr.limit
             && let Some(width) = state.width.width
@@ -251,7 +251,7 @@ impl Found {
         let Some(limit) = &state.gdtr.limit else { return };
         let beyond = |selector: u16| u64::from(selector | 7) > u64::from(limit.value);
         for (selector, rows) in state.printed_descriptors.iter().filter(|(selector, _)| beyond(**selector)) {
-            // An entry that is reserved is what a debugger shows of what is not there.
+            // A debugger shows entries that do not exist as reserved.
             if rows[0].value.flags.is_some_and(|flags| flags != 0) {
                 let what =
                     format!("selector {selector:04x} is printed, and GDTR's limit is {:x}", limit.value);
@@ -271,7 +271,7 @@ impl Found {
         }
     }
 
-    /// What tools leave out or cut.
+    /// Values that tools leave out or cut.
     fn tools(&mut self, state: &Joined) {
         let is_long = state.width.width == Some(Width::Long);
         if state.formats.contains(&Format::Qemu) {
@@ -328,7 +328,7 @@ fn upper(entry: &GdtEntry, row: &PrintedDescriptor) -> Option<(u32, u32)> {
     Some((half, printed))
 }
 
-/// In what a row differs from the descriptor in memory.
+/// The differences of a row from the descriptor in memory.
 fn disagreements(printed: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<String> {
     if let Some(raw) = printed.raw {
         let is_same = raw == descriptor.encode();
@@ -362,7 +362,7 @@ fn disagreements(printed: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<St
     all
 }
 
-/// In what a tool's line differs from the gate in memory.
+/// The differences of a tool's line from the gate in memory.
 fn gate_disagreement(printed: &PrintedGate, entry: &IdtEntry) -> Option<String> {
     let bytes = &entry.bytes.value;
     let low = tollgate_x86::Gate::decode(bytes.get(..8)?.try_into().ok()?);

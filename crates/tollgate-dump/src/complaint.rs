@@ -1,4 +1,4 @@
-//! What can be wrong with a line that looks like data.
+//! Errors in a line that looks like data.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::format::Format;
 pub struct Complaint {
     /// The line, from 1.
     pub line: usize,
-    /// As what it was read.
+    /// The format that it was read as.
     pub format: Format,
-    /// What is wrong with it.
+    /// The error.
     pub wrong: Wrong,
 }
 
-/// What can be wrong with data. Shown, it is a sentence that says what would be right.
+/// An error in data. Its text is a sentence with the correct form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrong {
     /// A number of digits that makes no whole bytes.
@@ -43,21 +43,21 @@ pub enum Wrong {
     },
     /// A row that ends within a word.
     EndsWithinWord {
-        /// What there is of it.
+        /// The part of it that is there.
         word: String,
         /// How many digits the others have.
         digits: usize,
     },
     /// A row that goes past the last address.
     PastTheEnd,
-    /// A value that is too large for what it is of.
+    /// A value that is too large for its field.
     TooLarge {
         /// The value.
         word: String,
-        /// How many bytes there is room for.
+        /// The size of the field in bytes.
         bytes: usize,
     },
-    /// A line that is longer than what is read of a line.
+    /// A line that is longer than the limit.
     LineTooLong {
         /// How many bytes are read of a line.
         limit: usize,
@@ -83,7 +83,7 @@ impl fmt::Display for Wrong {
             }
             Self::PastTheEnd => f.write_str("the row goes past the last address, which is 2^64 - 1"),
             Self::TooLarge { word, bytes } => {
-                write!(f, "{word} does not fit; there is room for {bytes} bytes")
+                write!(f, "{word} does not fit into {bytes} bytes")
             }
             Self::LineTooLong { limit } => {
                 write!(f, "the line is longer than {limit} bytes, and the rest of it was not read")

@@ -1,14 +1,14 @@
-//! Which form the tables have: what speaks for one or the other.
+//! The evidence for the form of the tables.
 
 use tollgate_x86::{AccessRights, Cr0, Cr4, Efer, Msr, Width};
 
 use crate::joined::{Reason, Weight, WidthFound};
 use crate::piece::{Form, Piece, Register, SegmentRegister, What};
 
-/// Something that speaks for a form, how strongly, and what it is.
+/// Evidence for a form, its strength, and its description.
 pub(crate) type Sign = (Width, Weight, &'static str);
 
-/// What a piece says of the form.
+/// The evidence of a piece for a form.
 pub(crate) fn of(piece: &Piece) -> Option<Sign> {
     use Weight::{Hint, Proof};
     const LARGE: Sign = (Width::Long, Proof, "an address has more than 32 bits");
@@ -119,7 +119,7 @@ impl WidthFound {
         }
     }
 
-    /// Weighs what was noted.
+    /// Weighs the evidence.
     pub(crate) fn decide(&mut self) {
         tollgate_model::sort::by_key(&mut self.reasons, |reason| std::cmp::Reverse(reason.weight));
         let signs = || self.reasons.iter().map(|reason| (reason.width, reason.weight, ""));

@@ -1,6 +1,6 @@
 //! The formats that tables are printed in. `formats` has their names and readers.
 
-/// In which tool's form something is printed.
+/// The format of a tool's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Format {
     /// Digits alone.

@@ -8,7 +8,7 @@ use crate::{
     kd_registers, linux, qemu,
 };
 
-/// What reads a line: whether it is of its family, and what it says into the sink.
+/// A reader of lines: returns whether the line is of its family, and puts its content into the sink.
 pub(crate) type Reader = fn(&mut Sink, &Line<'_>) -> bool;
 
 /// A format and how to name it.
@@ -18,14 +18,14 @@ pub struct FormatSpec {
     pub format: Format,
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// A description in a sentence.
     pub about: &'static str,
     /// A line of it.
     pub example: &'static str,
     pub(crate) read: Reader,
 }
 
-/// All formats, in the order in which a line is tried: what can be mistaken for another comes after it.
+/// All formats, in the order in which a line is tried: a format that can be mistaken for another comes after it.
 pub const FORMATS: &[FormatSpec] = &[
     FormatSpec {
         format: Format::Dt,
@@ -201,7 +201,7 @@ impl Format {
     }
 }
 
-/// What is tried on each line, in this order.
+/// The readers that are tried on each line, in this order.
 pub(crate) fn readers(hint: Option<Format>) -> Vec<Reader> {
     if let Some(hint) = hint {
         return vec![hint.spec().read];

@@ -1,8 +1,8 @@
 //! gdb's `x` and `info registers`; Bochs' and QEMU's `x` are printed alike.
 //!
-//! `x/16xb`, `x/8xh`, `x/4xw` and `x/2xg` print an address, perhaps a symbol, a colon, and values that have as many digits
-//! as the unit has (`0xcd`, `0x55cd`, `0x000855cd`). QEMU's monitor leaves `0x` before the address out. `info registers`
-//! prints a name, the value, and what it means.
+//! `x/16xb`, `x/8xh`, `x/4xw` and `x/2xg` print an address, perhaps a symbol, a colon, and values that have as many
+//! digits as the unit has (`0xcd`, `0x55cd`, `0x000855cd`). QEMU's monitor leaves `0x` before the address out. `info
+//! registers` prints a name, the value, and its meaning.
 
 use tollgate_x86::{Msr, Selector};
 

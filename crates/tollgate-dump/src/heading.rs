@@ -4,7 +4,7 @@ use crate::line::{Line, excerpt};
 use crate::number::word;
 use crate::piece::Named;
 
-/// What may stand before a system's name in a heading.
+/// Text that may stand before a system's name in a heading.
 const OPENINGS: [&str; 10] = [
     "on ",
     "os: ",
@@ -22,7 +22,7 @@ const OPENINGS: [&str; 10] = [
 /// `## Windows 2000 SP4`, `Linux version 6.1.0`, `CPU#1`.
 pub(crate) fn of(line: &Line<'_>) -> Option<Named> {
     let text = line.text.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
-    // What stands before the name is a list's number or a mark, not prose, and a heading is no sentence.
+    // Before the name only a list's number or a mark may stand; a heading is no sentence.
     let is_sentence =
         line.text.ends_with(['.', ',', '\u{3002}', '\u{3001}']) || line.text.contains('\u{3002}');
     if line.is_command || is_sentence || line.text.len() - text.len() > 24 {

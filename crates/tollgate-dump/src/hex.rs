@@ -11,7 +11,7 @@ use crate::number::{digit, is_hex, little_endian, plain, strip_prefix};
 use crate::sink::Sink;
 
 const FORMAT: Format = Format::Hex;
-/// What is taken for data without being asked to: a descriptor has so many digits.
+/// The fewest digits that are taken for data without a format: those of a descriptor.
 const LEAST: usize = 16;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -109,7 +109,7 @@ fn bytes<'a>(sink: &mut Sink, is_escaped: bool, words: impl Iterator<Item = &'a 
     true
 }
 
-/// Says what is wrong where the line is likely to be data; else it is a line of numbers in a text.
+/// Reports the error where the line is likely to be data; else it is a line of numbers in a text.
 fn complain(sink: &mut Sink, wrong: Wrong, is_data: bool) -> bool {
     if is_data || sink.is_hinted {
         sink.complain(FORMAT, wrong);

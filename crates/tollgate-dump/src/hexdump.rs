@@ -1,9 +1,10 @@
-//! `hexdump -C`, `xxd`, `od` and plain `hexdump`: bytes of a file. What stands before them is an offset in the file, not an
-//! address, and is not kept; rows of one answer follow each other, until `*` stands for rows that are left out.
+//! `hexdump -C`, `xxd`, `od` and plain `hexdump`: bytes of a file. The number before them is an offset in the file,
+//! not an address, and is not kept; rows of one answer follow each other, until `*` stands for rows that are left
+//! out.
 //!
-//! `hexdump -C` ends a row with its text between bars (hexdump(1)). `xxd` has a colon behind the offset and groups bytes
-//! in memory order (xxd(1)). `od -t x1` and `hexdump` have offsets of 6 or 7 digits; words of more than one byte are
-//! values, lowest byte first (od(1), POSIX).
+//! `hexdump -C` ends a row with its text between bars (hexdump(1)). `xxd` has a colon behind the offset and groups
+//! bytes in memory order (xxd(1)). `od -t x1` and `hexdump` have offsets of 6 or 7 digits; words of more than one
+//! byte are values, lowest byte first (od(1), POSIX).
 
 use crate::complaint::Wrong;
 use crate::format::Format;

@@ -21,7 +21,7 @@ const MAX_EXPLANATIONS: usize = 8;
 /// The most bytes without an address that are put together.
 const MAX_LOOSE: usize = 1 << 17;
 
-/// The states that a text tells of.
+/// The states in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Session {
     /// One for each system, in the order of the text.
@@ -30,11 +30,12 @@ pub struct Session {
     pub cut: Option<usize>,
 }
 
-/// Puts pieces together. A new state begins where a line names another system or another processor, and where something
-/// of which a machine has one is printed again with another value: GDTR, IDTR, TR, an MSR of kernel entry, the bytes at an
-/// address, a gate or system descriptor, or the form of the tables. What changes while a system runs (general registers,
-/// CR3, segment registers, the FS and GS bases) does not begin one: of it the last value counts. An answer of a tool is not
-/// taken apart, unless it disagrees with itself. `width` is what the caller knows of the form of the tables.
+/// Puts pieces together. A new state begins where a line names another system or another processor, and where
+/// something of which a machine has one is printed again with another value: GDTR, IDTR, TR, an MSR of kernel entry,
+/// the bytes at an address, a gate or system descriptor, or the form of the tables. Values that change while a system
+/// runs (general registers, CR3, segment registers, the FS and GS bases) do not begin one: the last of them counts.
+/// An answer of a tool is not taken apart, unless it disagrees with itself. `width` is the form of the tables, if the
+/// caller knows it.
 pub fn join(dump: &Dump, width: Option<Width>) -> Session {
     let mut session = Session::default();
     let mut state = State::default();
@@ -102,7 +103,7 @@ impl State {
         }
     }
 
-    /// Ends the state; what follows is of the system and processor that are named next.
+    /// Ends the state; the next line names the system and processor of the following.
     fn finish(&mut self, width: Option<Width>) -> Option<Joined> {
         let ended = std::mem::take(self);
         self.system = ended.system.clone();
@@ -120,7 +121,7 @@ impl State {
         Some(joined)
     }
 
-    /// Ends the state; what follows is of something that was not named.
+    /// Ends the state; the source of the following is not named.
     fn follow(&mut self, width: Option<Width>) -> Option<Joined> {
         let ended = self.finish(width);
         self.system = None;
@@ -128,7 +129,7 @@ impl State {
         ended
     }
 
-    /// Whether any of the pieces says otherwise than the state does.
+    /// Whether any of the pieces contradicts the state.
     fn disagrees_with(&self, pieces: &[Piece], width: Option<Width>) -> bool {
         self.is_begun
             && (pieces.iter().any(|piece| self.has_other(piece))
@@ -181,7 +182,7 @@ impl State {
         }
     }
 
-    /// Takes what the piece says. `is_next`: it stands right behind the bytes of the piece before.
+    /// Takes the value of the piece. `is_next`: it stands right behind the bytes of the piece before.
     fn take(&mut self, piece: &Piece, is_next: bool) {
         let joined = &mut self.joined;
         if !self.is_begun {

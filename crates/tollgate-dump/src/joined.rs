@@ -42,9 +42,9 @@ pub struct Joined {
     pub msrs: BTreeMap<u32, Sourced<u64>>,
     /// Other registers; of one that was printed again the last value.
     pub registers: BTreeMap<Register, Sourced<u64>>,
-    /// What does not agree.
+    /// Contradictions.
     pub contradictions: Vec<Contradiction>,
-    /// What is known to be wrong with what a tool printed here.
+    /// Known defects of the tools that printed it.
     pub defects: Vec<Defect>,
 }
 
@@ -73,29 +73,28 @@ pub struct Segment {
 /// In which form the processor reads its tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WidthFound {
-    /// The form; none where nothing tells, or where what tells is of equal weight for both: then both readings are
-    /// possible.
+    /// The form; none without evidence, or with evidence of equal strength for both: then both readings are possible.
     pub width: Option<Width>,
     /// Whether it is certain, and not only likely.
     pub is_certain: bool,
-    /// What speaks for one or the other, the strongest first.
+    /// The evidence, the strongest first.
     pub reasons: Vec<Reason>,
 }
 
-/// Something that speaks for one form.
+/// Evidence for one form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// The line; none for what the caller said.
+    /// The line; none for the caller's choice.
     pub line: Option<usize>,
     /// For which form it speaks.
     pub width: Width,
     /// How strongly.
     pub weight: Weight,
-    /// What it is: a sentence without its full stop.
+    /// The description: a sentence without its full stop.
     pub why: String,
 }
 
-/// How strongly something speaks for a form, from weak to strong.
+/// The strength of evidence, from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// It is usual, and there are exceptions.
@@ -133,9 +132,9 @@ pub struct IdtEntry {
 /// The TSS, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// What TR holds.
+    /// The selector in TR.
     pub selector: Option<Sourced<Selector>>,
-    /// Where the TSS is, and from what that is known.
+    /// The address of the TSS, and its source.
     pub base: Option<(Sourced<u64>, Origin)>,
     /// Its last byte.
     pub limit: Option<(Sourced<u64>, Origin)>,
@@ -143,7 +142,7 @@ pub struct Task {
     pub fields: Vec<(&'static str, Sourced<u64>)>,
 }
 
-/// From what something is known.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The hidden part of the register.
@@ -159,11 +158,11 @@ pub enum Origin {
 pub struct Contradiction {
     /// The lines.
     pub lines: Vec<usize>,
-    /// What they disagree on: a sentence without its full stop.
+    /// The contradiction: a sentence without its full stop.
     pub what: String,
 }
 
-/// Something that a tool is known to print wrongly, and did here.
+/// A known defect of a tool that shows here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defect {
     /// The lines.
@@ -172,7 +171,7 @@ pub struct Defect {
     pub of: DefectOf,
 }
 
-/// What tools are known to print wrongly.
+/// The known defects of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DefectOf {
     /// The Windows debugger's `dg` reads the 16 bytes of a TSS or LDT descriptor as 8: it says `TSS32` and has the low
@@ -188,7 +187,7 @@ pub enum DefectOf {
     BochsReadsTss32,
     /// Bochs leaves DPL and P of code and data out.
     BochsLeavesOut,
-    /// QEMU shows what the processor keeps of the descriptors that it loaded, not the tables.
+    /// QEMU shows the hidden parts of the segment registers, not the tables.
     QemuHiddenOnly,
     /// QEMU prints the low 32 bits of CR4: bit 32, FRED, is not seen.
     QemuCutsCr4,

@@ -70,7 +70,7 @@ fn row(text: &str) -> Option<PrintedDescriptor> {
     })
 }
 
-/// What stands behind the type.
+/// The text behind the type.
 struct Columns {
     dpl: u16,
     is_big: bool,

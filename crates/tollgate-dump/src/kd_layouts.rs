@@ -12,7 +12,7 @@ pub(crate) struct Layout {
     pub name: &'static str,
     /// Its fields, as far as they matter.
     pub fields: &'static [Field],
-    /// What its name says of the form of the tables.
+    /// The form of the tables that its name shows.
     pub form: Form,
     /// Whether it is a TSS.
     pub is_tss: bool,

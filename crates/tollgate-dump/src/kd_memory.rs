@@ -17,15 +17,15 @@ const ROW: usize = 16;
 /// Commands whose answers are read here.
 const COMMANDS: [&str; 12] = ["d", "db", "dw", "dW", "dd", "dc", "dq", "dp", "dps", "dds", "dqs", "dpp"];
 
-/// What a row holds.
+/// The content of a row.
 struct Row<'a> {
     /// Bytes in a word.
     unit: usize,
-    /// The bytes that could be read, with the places of the first in each stretch.
+    /// The bytes that could be read, with the index of the first in each stretch.
     stretches: Vec<(usize, Vec<u8>)>,
     /// Bytes, read or not.
     length: usize,
-    /// What stands behind the words, and how many spaces before it.
+    /// The text behind the words, and the number of spaces before it.
     tail: &'a str,
     spaces: usize,
 }
@@ -130,7 +130,7 @@ fn value(word: &str, unit: usize) -> Option<Option<u64>> {
     hex.filter(|hex| hex.digits == 2 * unit).map(|hex| Some(hex.value))
 }
 
-/// What is wrong with the row, as far as the text after its words shows it.
+/// The error in the row, as far as the text after its words shows it.
 fn wrong(row: &Row<'_>, gap: usize) -> Option<Wrong> {
     let (next, behind) = word(row.tail);
     let digits = 2 * row.unit;

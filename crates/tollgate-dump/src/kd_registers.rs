@@ -101,7 +101,7 @@ fn msr(text: &str) -> Option<(u32, u64)> {
     Some((u32::try_from(number(index)?.value).ok()?, value))
 }
 
-/// What the `rdmsr` of msr-tools answers: the value alone, without leading zeros.
+/// The output of `rdmsr` of msr-tools: the value alone, without leading zeros.
 fn msr_alone(sink: &Sink, text: &str) -> Option<(u32, u64)> {
     let command = excerpt(&sink.command).trim_start_matches(['#', '$', ' ']);
     let command = command.strip_prefix("sudo ").unwrap_or(command);

@@ -108,7 +108,7 @@ fn read_line(sink: &mut Sink, readers: &[formats::Reader], line: &Line<'_>) {
     }
 }
 
-/// Reads a text in every way there is and joins what was found: for generated inputs.
+/// Reads a text with every format and joins the pieces: for generated inputs.
 #[doc(hidden)]
 pub fn fuzz(text: &[u8]) -> usize {
     let dump = read(text, None);

@@ -1,4 +1,4 @@
-//! Lines, made of bytes: whatever the text is encoded in, whatever stands around it.
+//! Lines out of bytes, in any encoding, without prompts and quotation marks.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -8,12 +8,12 @@ pub const MAX_LINE: usize = 1 << 20;
 /// The most that is kept of a command, a heading or a word, in bytes.
 const MAX_EXCERPT: usize = 160;
 
-/// A line without what stands around it.
+/// A line without the text around it.
 #[derive(Debug)]
 pub(crate) struct Line<'a> {
     /// From 1.
     pub number: usize,
-    /// What it says: ASCII where a tool printed it, without white space at its ends, tabs as two spaces.
+    /// Its text: ASCII where a tool printed it, without white space at its ends, tabs as two spaces.
     pub text: &'a str,
     /// Whether a debugger's prompt stood before it.
     pub is_command: bool,
@@ -84,7 +84,7 @@ fn visit_line(
     visit(Line { number, text, is_command, processor, is_cut })
 }
 
-/// The text of a line. What is not UTF-8 is taken for Latin-1.
+/// The text of a line. Bytes that are not UTF-8 are taken for Latin-1.
 fn clean(line: &[u8]) -> Cow<'_, str> {
     let is_plain = line.iter().all(|byte| matches!(byte, b' '..=b'~'));
     match str::from_utf8(line) {

@@ -1,4 +1,4 @@
-//! What a text says, piece by piece, before anything is put together.
+//! The pieces of a text, before they are joined.
 
 use tollgate_x86::{AccessRights, Selector};
 
@@ -6,10 +6,10 @@ use crate::complaint::Complaint;
 use crate::format::Format;
 use crate::printed::{PrintedDescriptor, PrintedGate};
 
-/// What was found in a text.
+/// The pieces of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dump {
-    /// What was understood, in the order of the text.
+    /// The pieces that were understood, in the order of the text.
     pub pieces: Vec<Piece>,
     /// Lines that say which system, or which processor, the following is from.
     pub headings: Vec<Heading>,
@@ -36,20 +36,20 @@ pub struct Lines {
     pub foreign: usize,
 }
 
-/// One thing that a line says.
+/// One piece of information in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     /// The line, from 1.
     pub line: usize,
-    /// As what it was read.
+    /// The format that it was read as.
     pub format: Format,
     /// Pieces of one number are one answer of a tool: nothing else stands between their lines.
     pub block: usize,
-    /// What it says.
+    /// Its value.
     pub what: What,
 }
 
-/// What a line may say.
+/// The value of a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// Memory, in memory order.
@@ -102,7 +102,7 @@ pub enum What {
         /// Its value.
         value: u64,
     },
-    /// Something that only says in which form the processor reads its tables.
+    /// Evidence for the form in which the processor reads its tables.
     Form(Form),
 }
 
@@ -136,7 +136,7 @@ pub enum SegmentRegister {
     Tr,
 }
 
-/// The hidden part of a segment register: what the processor keeps of the descriptor that it loaded.
+/// The hidden part of a segment register: the processor's copy of the descriptor that it loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hidden {
     /// Where the segment begins.
@@ -241,7 +241,7 @@ impl TableRegister {
     }
 }
 
-/// Why a tool's way of printing says in which form the processor reads its tables.
+/// Evidence in a tool's output for the form of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// The Windows debugger prints addresses of 64 bits: the target is a 64-bit system.
@@ -264,25 +264,25 @@ pub enum Form {
     NarrowRegisters,
 }
 
-/// A line that says where the following is from.
+/// A line that names the source of the following lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
     /// The line, from 1.
     pub line: usize,
     /// The line itself, or its beginning; of a prompt that names a processor, the prompt.
     pub text: String,
-    /// What it names.
+    /// The system or processor that it names.
     pub of: Named,
 }
 
-/// What a heading names.
+/// The system or processor that a heading names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
     /// An operating system.
     System {
         /// Its name and version, such as `windows xp`.
         name: String,
-        /// Whether it is said to be a 64-bit one.
+        /// Whether it is named a 64-bit one.
         is_64_bit: Option<bool>,
     },
     /// A processor, by its number.

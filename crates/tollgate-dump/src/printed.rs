@@ -2,20 +2,20 @@
 
 use tollgate_x86::{Descriptor, Selector};
 
-/// A descriptor as a tool explains it. What the tool does not say is none.
+/// A descriptor as a tool explains it. Values that the tool does not print are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrintedDescriptor {
-    /// Its selector, with RPL 0: its place in the GDT.
+    /// Its selector, with RPL 0: its offset in the GDT.
     pub selector: u16,
     /// Where the segment begins, as printed.
     pub base: Option<u64>,
     /// The limit in bytes, as printed.
     pub limit: Option<u64>,
-    /// What the tool calls it.
+    /// The tool's name of it.
     pub kind: String,
     /// Access byte, and above it G, D, L and AVL: see [`Descriptor::dg_flags`].
     pub flags: Option<u16>,
-    /// Which of the bits of `flags` the tool says.
+    /// Which of the bits of `flags` the tool prints.
     pub mask: u16,
     /// The bytes, where the tool shows them.
     pub raw: Option<[u8; 8]>,
@@ -43,14 +43,14 @@ impl PrintedDescriptor {
     }
 }
 
-/// A gate as a tool explains it. What the tool does not say is none.
+/// A gate as a tool explains it. Values that the tool does not print are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrintedGate {
     /// Which entry of the IDT.
     pub vector: u8,
     /// Whether the tool printed other digits in front of the vector.
     pub has_noise: bool,
-    /// What the tool calls it; empty where it says nothing.
+    /// The tool's name of it; empty where it prints none.
     pub kind: String,
     /// The type, 4 bits.
     pub type_bits: Option<u8>,

@@ -1,8 +1,9 @@
-//! QEMU's `info registers`, which is also what it logs with `-d cpu_reset` and `-d int`, and when a KVM run fails.
+//! QEMU's `info registers`, which it also logs with `-d cpu_reset` and `-d int`, and when a KVM run fails.
 //!
-//! From target/i386/cpu-dump.c: `x86_cpu_dump_state` and `cpu_x86_dump_seg_cache`. Segments are printed with their hidden
-//! parts, bases with 16 digits while 64-bit code runs and 8 otherwise; the flags are the upper half of the descriptor
-//! under 00FFFF00h. GDT and IDT have 16 digits while EFER.LMA is set, 8 otherwise. Of CR4 the low 32 bits are printed.
+//! From target/i386/cpu-dump.c: `x86_cpu_dump_state` and `cpu_x86_dump_seg_cache`. Segments are printed with their
+//! hidden parts, bases with 16 digits while 64-bit code runs and 8 otherwise; the flags are the upper half of the
+//! descriptor under 00FFFF00h. GDT and IDT have 16 digits while EFER.LMA is set, 8 otherwise. Of CR4 the low 32 bits
+//! are printed.
 
 use tollgate_x86::{AccessRights, Msr, Selector};
 
@@ -14,7 +15,7 @@ use crate::piece::{Form, Hidden, Register, SegmentRegister, TableRegister, What}
 use crate::sink::Sink;
 
 const FORMAT: Format = Format::Qemu;
-/// What LAR loads: the limit's bits are not of the rights.
+/// The mask of LAR: the limit's bits are not of the rights.
 const RIGHTS: u64 = 0x00f0_ff00;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {

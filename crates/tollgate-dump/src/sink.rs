@@ -1,4 +1,4 @@
-//! Where the readers put what they find.
+//! Collects what the readers find.
 
 use crate::complaint::{Complaint, Wrong};
 use crate::format::Format;
@@ -16,7 +16,7 @@ pub const MAX_COMPLAINTS: usize = 100;
 /// The most headings that are kept.
 const MAX_HEADINGS: usize = 1000;
 
-/// What was found so far, and what the readers know of the lines before.
+/// The pieces so far, and the state of the readers.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     dump: Dump,
@@ -97,7 +97,7 @@ impl Sink {
         self.in_tss = false;
     }
 
-    /// The structure has no more fields: what they say goes into the dump.
+    /// The structure has no more fields: their values go into the dump.
     pub fn finish_structure(&mut self) {
         let Some(structure) = self.structure.take().filter(Structure::is_begun) else { return };
         self.gap();
@@ -106,7 +106,7 @@ impl Sink {
         }
     }
 
-    /// Takes note of what the following is from, unless it was noted before.
+    /// Notes the system or processor that the following is from, once.
     fn note(&mut self, line: &Line<'_>, text: &str, of: Named) {
         let last = match of {
             Named::System { .. } => &mut self.system,
@@ -157,7 +157,7 @@ impl Sink {
         }
     }
 
-    /// What comes behind is not next to what came before.
+    /// The next bytes do not continue the ones before.
     pub fn gap(&mut self) {
         self.open = None;
     }

@@ -67,7 +67,7 @@ impl Structure {
         stretches
     }
 
-    /// What its fields say, once there are no more of them.
+    /// The values of its fields, once there are no more of them.
     pub(crate) fn pieces(&self) -> Vec<What> {
         let mut pieces = vec![What::Form(self.layout.form)];
         if self.address.is_none() && self.layout.is_tss {

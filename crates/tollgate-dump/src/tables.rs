@@ -1,5 +1,5 @@
-//! Entries of the GDT and IDT, and the TSS, found in a state's memory. In which form they are read is the caller's to say:
-//! where the text does not tell, both readings are possible.
+//! Entries of the GDT and IDT, and the TSS, found in a state's memory. The caller names the form in which they are
+//! read: where the text does not show it, both readings are possible.
 
 use tollgate_x86::{
     AccessRights, Descriptor, Field, Kind, Selector, SystemKind, Tss32, Tss64, WideDescriptor, Width,
@@ -69,7 +69,7 @@ impl Joined {
         })
     }
 
-    /// The TSS: what TR names, where that is, and the fields that are known.
+    /// The TSS: its selector, its address, and the fields that are known.
     pub fn task(&self, width: Width) -> Task {
         let tr = self.segments.get(&SegmentRegister::Tr);
         let mut task =
@@ -162,8 +162,8 @@ impl Joined {
     }
 }
 
-/// Bits 63 to 32 of a base, from what a tool made of the upper 8 bytes of a descriptor: what it took for the limit are
-/// the low 16 bits, what it took for the base the high ones.
+/// Bits 63 to 32 of a base, from a tool's reading of the upper 8 bytes of a descriptor: its limit has the low 16
+/// bits, its base the high ones.
 pub(crate) const fn upper_base(base: u64, limit: u64) -> u32 {
     (base as u32 & 0xffff) << 16 | limit as u32 & 0xffff
 }

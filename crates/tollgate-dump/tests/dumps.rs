@@ -1,4 +1,4 @@
-//! Whole sessions, as they are pasted: what they say must come out of them.
+//! Whole sessions, as they are pasted, and the states that they must give.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -240,7 +240,7 @@ fn directives_are_one_table() {
 }
 
 #[test]
-fn a_gate_in_memory_is_found_whatever_was_told_first() {
+fn a_gate_in_memory_is_found_after_any_line() {
     let row = "8003f570  cd 55 08 00 00 ee 86 80                          .U......\n";
     for text in [
         format!("{row}idtr=8003f400\n"),
@@ -255,7 +255,7 @@ fn a_gate_in_memory_is_found_whatever_was_told_first() {
 }
 
 #[test]
-fn systems_are_told_apart_by_what_a_machine_has_one_of() {
+fn systems_differ_by_registers_that_a_machine_has_once() {
     let count = |text: &str| join(&read(text.as_bytes(), None), None).states.len();
     assert_eq!(count("idtr=8003f400\nidtr=8003f400\n"), 1);
     assert_eq!(count("idtr=8003f400\nidtr=8003f500\n"), 2);

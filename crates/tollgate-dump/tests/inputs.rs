@@ -41,7 +41,7 @@ impl Numbers {
     }
 }
 
-/// What inputs are made of: the lines of whole sessions and the examples of all formats.
+/// The parts of inputs: the lines of whole sessions and the examples of all formats.
 fn lines() -> Vec<&'static str> {
     let sessions = DUMPS.iter().flat_map(|text| text.lines());
     sessions.chain(FORMATS.iter().map(|spec| spec.example)).collect()
@@ -120,7 +120,7 @@ fn spoiled_sessions_are_taken() {
     }
     let took = begin.elapsed();
     let rate = count as f64 / took.as_secs_f64();
-    // The thread may have been switched out: what the input itself takes is the least of several times.
+    // The thread may have been preempted: the time of the input is the minimum of several.
     let again = (0..20).map(|_| {
         let begin = Instant::now();
         fuzz(&slowest);
@@ -227,7 +227,7 @@ fn time_grows_with_the_text_and_no_faster() {
 }
 
 #[test]
-fn as_much_is_kept_as_was_promised_and_the_place_is_named() {
+fn the_promised_limits_hold_and_the_line_is_named() {
     let row = "tr=28\n";
     let dump = read(row.repeat(MAX_PIECES + 10).as_bytes(), None);
     assert_eq!((dump.pieces.len(), dump.cut), (MAX_PIECES, Some(MAX_PIECES + 1)));

@@ -1,4 +1,4 @@
-//! What a benchmark and a suite are.
+//! Benchmarks and suites.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use crate::runner::Refusal;
 use crate::timed::{EMPTY, Timed};
 use crate::{BenchError, Findings, RunContext};
 
-/// A folder of benchmarks whose instances share their rounds.
+/// A set of benchmarks whose instances share their rounds.
 pub struct Suite {
-    /// The first half of its benchmarks' names.
+    /// The part before the slash in its benchmarks' names.
     pub name: &'static str,
     /// One sentence.
     pub about: &'static str,
-    /// In the order in which prices are shown.
+    /// In the order of tables.
     pub benchmarks: &'static [&'static Benchmark],
-    /// The same code as the benchmark that it is `against`, as a second instance of the same rounds: how much
-    /// two equal instances differ is the floor under every verdict.
+    /// The A/A control: the same code as its baseline, as a second instance in the same rounds. The difference
+    /// between the two bounds the noise threshold of every verdict.
     pub control: Option<&'static Benchmark>,
     /// How they are measured.
     pub means: Means,
@@ -27,85 +27,83 @@ pub struct Suite {
 /// How the cases of a suite are measured.
 #[derive(Clone, Copy)]
 pub enum Means {
-    /// In batches, whose rounds bench processes run.
+    /// In batches, which bench processes run in rounds.
     Rounds,
-    /// As whole commands, one after the other, by this process. They take so long that they are measured only where they
-    /// are asked for.
+    /// As whole commands, one after the other, by this process. They take so long that only a user's request selects
+    /// them.
     Commands(&'static Commands),
 }
 
-/// What measures whole commands.
+/// Measures whole commands.
 pub struct Commands {
-    /// The time that these cases get where nobody says how much.
+    /// The time that these cases get by default.
     pub usual: fn(cases: &[Chosen]) -> Duration,
-    /// Measures them, one answer for each in their order.
+    /// Measures them; one measurement for each, in their order.
     pub measure: fn(cases: &[Chosen], context: &mut RunContext) -> Result<Findings, BenchError>,
 }
 
-/// A benchmark with the parameters of a case that was chosen.
+/// A chosen case: a benchmark and its parameters.
 pub type Chosen = (&'static Benchmark, Params);
 
-/// How many of its cases a benchmark is measured in.
+/// Which cases of a benchmark run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Those that most questions are about.
+    /// The default cases.
     Usual,
     /// All of them: every pair of processors, every eighth of an octave.
     Thorough,
 }
 
-/// One question about a price.
+/// One measured operation.
 pub struct Benchmark {
     /// `suite/benchmark`.
     pub name: &'static str,
-    /// The one operation that is priced, as a sentence.
+    /// The measured operation, as a sentence.
     pub operation: &'static str,
-    /// The boundaries that its operation crosses, in any of its cases: those whose part of the figure is noticeable, a
-    /// tenth or so. A fact of the machine is shown as a cause of a difference only where it affects one of them.
+    /// The boundaries that the operation crosses in any case and that take about a tenth of its time or more. A fact
+    /// of the machine is shown as a cause of a difference only where it affects one of them.
     pub crosses: &'static [Boundary],
-    /// Whether a case crosses this one of them, where its cases differ.
+    /// Whether a case crosses this boundary, where the cases differ.
     pub crossed_in: fn(&Params, Boundary) -> bool,
-    /// What is timed in a case.
+    /// The timed code of a case.
     pub timed: fn(&Params) -> Timed,
-    /// Of its samples.
+    /// The unit of its samples.
     pub unit: Unit,
-    /// The events that are counted beside the time, in the plural, where they are: one an operation, or the
-    /// case has failed.
+    /// The events that are counted next to the time, in the plural. Each operation makes exactly one, or the case
+    /// fails.
     pub counts: Option<&'static str>,
-    /// The operations that are looked at, and what is counted among them, where that is a share and not all of them.
+    /// A property that is counted among some of the operations.
     pub share: Option<Share>,
-    /// What else is counted in each batch, [`Counters`](crate::runner::Counters) at the most, in the plural.
+    /// Other counts of each batch, in the plural; at most as many as [`Counters`](crate::runner::Counters) has.
     pub counters: &'static [&'static str],
-    /// The benchmark that this one is held against, round by round: what does it add to that? Both have the
-    /// same number of operations in a batch.
+    /// The benchmark that this one is compared with, round by round. Both have the same number of operations in a
+    /// batch.
     pub baseline: Option<&'static str>,
-    /// The parameters of the case of this benchmark that a case is held against, where it is one of its own. Itself is
-    /// held against nothing.
-    pub over: fn(&Params) -> Option<Params>,
-    /// Parameters of its cases; one empty set where it has none. They may depend on the machine, never on what
-    /// has been measured.
+    /// The parameters of the case of the same benchmark that is a case's baseline. A case is no baseline of itself.
+    pub baseline_params: fn(&Params) -> Option<Params>,
+    /// Parameters of its cases; one empty set for a benchmark without parameters. They may depend on the machine,
+    /// never on a measurement.
     pub cases: fn() -> Vec<Params>,
-    /// Parameters of the cases that are measured only where time is plenty, or where one is asked for by name.
-    pub more: fn() -> Vec<Params>,
-    /// Bytes that one operation of a case moves, where a throughput says something.
+    /// Parameters of the cases that run only in a thorough run, or when a pattern names them.
+    pub thorough_cases: fn() -> Vec<Params>,
+    /// Bytes that one operation of a case moves, where its throughput is of interest.
     pub bytes: fn(&Params) -> Option<u64>,
-    /// Makes the instance ready in the calling process, or says why it cannot be.
+    /// Makes the instance ready in the calling process, or says why that fails.
     pub instance: fn(&'static Benchmark, &Params) -> Result<Instance, Refusal>,
-    /// What a death by this signal says of the place: `Some` where it means that the operation does
-    /// not exist here.
+    /// Why the operation does not exist in this environment, if this signal killed its process for that reason.
     pub absence: fn(signal: i32) -> Option<&'static str>,
 }
 
-/// What some of the operations are counted for.
+/// A property that is counted among a sample of the operations.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
-    /// What is looked at and true of those that are counted: `lines looked at came from the other processor`.
+    /// Sample and property: `sampled lines came from the other processor`.
     pub what: &'static str,
-    /// One of so many operations is looked at.
+    /// One of so many operations is sampled.
     pub one_of: u64,
 }
 
-/// What most benchmarks have in common, to be completed: one case, in nanoseconds, held against nothing.
+/// Defaults for benchmarks: one case, in nanoseconds, without a baseline.
 pub const PLAIN: Benchmark = Benchmark {
     name: "",
     operation: "",
@@ -117,11 +115,11 @@ pub const PLAIN: Benchmark = Benchmark {
     share: None,
     counters: &[],
     baseline: None,
-    over: |_| None,
+    baseline_params: |_| None,
     cases: one_case,
-    more: Vec::new,
+    thorough_cases: Vec::new,
     bytes: |_| None,
-    instance: |_, _| Err(Refusal::Fail("it has no instance".to_owned())),
+    instance: |_, _| Err(Refusal::Fail("the benchmark has no instance".to_owned())),
     absence: never_absent,
 };
 
@@ -131,9 +129,9 @@ impl Benchmark {
         Case { benchmark: self.name.to_owned(), params }
     }
 
-    /// What a case of this benchmark is held against.
+    /// The baseline of a case of this benchmark.
     pub fn baseline_of(&self, params: &Params) -> Option<Case> {
-        let own = || (self.over)(params).filter(|base| base != params).map(|base| self.case(base));
+        let own = || (self.baseline_params)(params).filter(|base| base != params).map(|base| self.case(base));
         self.baseline.map(Case::plain).or_else(own)
     }
 
@@ -142,17 +140,17 @@ impl Benchmark {
         self.crosses.iter().copied().filter(|boundary| (self.crossed_in)(params, *boundary))
     }
 
-    /// The cases that are measured in such an extent.
+    /// The cases of this extent.
     pub fn cases_in(&self, extent: Extent) -> Vec<Params> {
         let mut cases = (self.cases)();
         if extent == Extent::Thorough {
-            cases.extend((self.more)());
+            cases.extend((self.thorough_cases)());
         }
         cases
     }
 
-    /// What is compared has the same number of operations in a batch: the benchmark that this one is held
-    /// against, or itself.
+    /// The benchmark whose comparison this one belongs to: its baseline, or itself. All cases of a comparison have
+    /// the same number of operations in a batch.
     pub fn comparison(&self) -> &'static str {
         self.baseline.unwrap_or(self.name)
     }
@@ -178,7 +176,7 @@ pub fn never_absent(_signal: i32) -> Option<&'static str> {
     None
 }
 
-/// For [`Benchmark::cases`]: one parameter with several values that are words.
+/// For [`Benchmark::cases`]: one parameter with several words as values.
 pub fn each_word(name: &str, values: &[&str]) -> Vec<Params> {
     values.iter().map(|&value| params(&[(name, value.into())])).collect()
 }

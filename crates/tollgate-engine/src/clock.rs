@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cpu;
 
-/// What batches are timed with.
+/// The clock that times batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clock {
     /// The time stamp counter, at this many ticks a second.
@@ -25,7 +25,7 @@ pub enum Clock {
 pub struct Span {
     /// Ticks between the readings.
     pub ticks: u64,
-    /// Whether both readings came from the same processor, as far as the clock can tell.
+    /// Whether both readings came from the same processor, as far as the clock shows.
     pub same_processor: bool,
 }
 
@@ -41,7 +41,7 @@ pub enum TscFault {
     /// `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)` is in force.
     #[error("this process may not read it (prctl PR_TSC_SIGSEGV)")]
     Refused,
-    /// A reading takes so long that somebody must be emulating it.
+    /// A reading takes so long that a hypervisor or the kernel must emulate it.
     #[error("a reading takes {nanoseconds} ns: it is trapped and emulated")]
     Trapped {
         /// The shortest of several.
@@ -67,12 +67,12 @@ pub enum TscFault {
     },
 }
 
-/// How the counter's frequency is known.
+/// The source of the counter's frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrequencySource {
     /// CPUID leaf 15H: crystal frequency and ratio.
     Cpuid15,
-    /// CPUID leaf 4000_0010H: the hypervisor says it, in kHz.
+    /// CPUID leaf 4000_0010H: the hypervisor's value, in kHz.
     Hypervisor,
     /// Counted against CLOCK_MONOTONIC_RAW.
     Calibrated,
@@ -107,7 +107,7 @@ impl Clock {
         check_offsets()?;
         let calibrated = calibrate()?;
         let (hz, source) = match stated_frequency() {
-            // What a hypervisor declares can be false; what was counted cannot.
+            // A hypervisor can declare a wrong frequency, so calibration has to agree with it.
             Some((stated, source)) if stated.abs_diff(calibrated) < calibrated / 500 => (stated, source),
             _ => (calibrated, FrequencySource::Calibrated),
         };
@@ -148,8 +148,8 @@ impl Clock {
 }
 
 impl Clock {
-    /// This moment in ticks, after all that came before. Two moments of different threads are as far apart as the
-    /// processors' counters say, which run together where the TSC was found fit to be used.
+    /// The current time in ticks, after all earlier instructions. Times of different threads are comparable:
+    /// [`Clock::tsc`] checked that the processors' counters agree.
     pub fn moment(self) -> u64 {
         match self {
             Self::Tsc { .. } => tsc_end().0,
@@ -201,7 +201,8 @@ pub(super) fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The counter, to be held against what another processor's loop reads. Only where [`Clock::tsc`] was found.
+/// The counter, for comparison with readings of another processor's loop. Only valid after [`Clock::tsc`] returned a
+/// clock.
 pub(super) fn stamp() -> u64 {
     tsc_start().0
 }
@@ -220,7 +221,7 @@ fn check_features() -> Result<(), TscFault> {
     if mode == libc::PR_TSC_SIGSEGV { Err(TscFault::Refused) } else { Ok(()) }
 }
 
-/// The shortest of some pairs of readings, in nanoseconds of the kernel's clock, clock included.
+/// Nanoseconds of one reading by the kernel's clock: the least of several trials.
 fn reading_takes() -> u64 {
     (0..64)
         .map(|_| {
@@ -234,9 +235,8 @@ fn reading_takes() -> u64 {
         .unwrap_or(0)
 }
 
-/// Goes from processor to processor and back and looks whether the readings are in the order in which
-/// they were made. A migration takes microseconds, so only an offset larger than that shows; smaller
-/// ones do no harm to batches that stay on one processor.
+/// Moves from processor to processor and back and checks that later readings are larger. A migration takes
+/// microseconds, so only larger offsets show; smaller ones do not matter to batches that stay on one processor.
 fn check_offsets() -> Result<(), TscFault> {
     const MOST: usize = 16;
     let allowed = cpu::allowed();
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counter_agrees_with_the_kernels_clock_or_says_why_not() {
+    fn the_tsc_agrees_with_the_kernels_clock() {
         let Ok((clock, source)) = Clock::tsc() else {
             eprintln!("skipped: no usable TSC here: {}", Clock::tsc().expect_err("just seen"));
             return;
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_clock_times_too() {
+    fn the_kernels_clock_measures_a_sleep() {
         let span = Clock::Kernel.time(|| std::thread::sleep(Duration::from_millis(5)));
         assert!(span.ticks >= 5_000_000);
     }

@@ -1,9 +1,11 @@
-//! A real 32-bit program, carried inside this one as bytes and started from memory. It waits for
-//! orders on its standard input, times a loop that a benchmark brought along, and answers on its standard
-//! output.
+//! A 32-bit program, kept in this one as bytes and started from memory. It reads orders from its standard input,
+//! times the loop of a benchmark, and writes results to its standard output.
 //!
-//! Its frame is `compat.s`; the loop is appended to it. The program needs no loader, no libc and no
-//! file system: an ELF header, one segment, one entry point.
+//! Its frame is `compat.s`, with the loop appended. The program needs no loader, no libc and no file system: an ELF
+//! header, one segment, one entry point.
+//!
+//! The 32-bit program is an ELF file of a few hundred bytes that the kernel starts from memory. The frame
+//! with the clock belongs to the engine; a benchmark brings the loop.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -53,7 +55,7 @@ pub enum Entry {
     Syscall,
     /// INT 80h: neither of the others.
     Int80,
-    /// There is no 32-bit vDSO, or its code was not understood.
+    /// There is no 32-bit vDSO, or its code has none of these instructions.
     Unknown,
 }
 
@@ -85,17 +87,17 @@ impl Entry {
     }
 }
 
-/// What the program says first: the address of `__kernel_vsyscall` and the code there.
+/// The program's first message: the address of `__kernel_vsyscall` and the code there.
 const HELLO: usize = 4 + 32;
 
-/// What the program answers to an order.
+/// The program's answer to an order.
 #[derive(Debug, Clone, Copy)]
 struct Answer {
-    /// The empty loop, the benchmark's, the empty one again.
+    /// Of the empty loop, the benchmark's loop, and the empty loop again.
     ticks: [u64; 3],
-    /// The processor was the same at both ends of each.
+    /// Each loop began and ended on the same processor.
     stayed: bool,
-    /// It was not switched out meanwhile.
+    /// The program was not switched out.
     unswitched: bool,
     result: u32,
 }
@@ -152,14 +154,14 @@ impl Program {
         }
     }
 
-    /// Why it does not answer any more.
+    /// Why the program stopped answering.
     fn died(&mut self) -> Refusal {
         let mut status = 0;
         // SAFETY: `pid` is our child, not yet waited for; `status` is valid for writing.
         let waited = unsafe { libc::waitpid(self.pid, &mut status, 0) };
         self.pid = 0;
         if waited <= 0 {
-            return Refusal::Fail("the 32-bit program went away".to_owned());
+            return Refusal::Fail("the 32-bit program ended unexpectedly".to_owned());
         }
         if libc::WIFSIGNALED(status) {
             let signal = libc::WTERMSIG(status);
@@ -172,7 +174,7 @@ impl Program {
             };
         }
         match libc::WEXITSTATUS(status) {
-            EXEC_REFUSED => Refusal::Skip("programs may not be started from memory here".to_owned()),
+            EXEC_REFUSED => Refusal::Skip("this environment does not start programs from memory".to_owned()),
             EXEC_UNKNOWN => {
                 Refusal::Skip("the kernel does not run 32-bit programs (no IA-32 emulation)".to_owned())
             }
@@ -184,7 +186,7 @@ impl Program {
 impl Runner for Program {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
         if clock == Clock::Kernel {
-            let why = "a 32-bit program needs the TSC as its clock, which cannot be used here (see the fact run.clock)";
+            let why = "a 32-bit program needs the TSC as its clock, which is not usable here (see the fact run.clock)";
             return Err(Refusal::Skip(why.to_owned()));
         }
         let Answer { ticks: [empty, work, empty_again], stayed, unswitched, result } = self.ask(order)?;
@@ -229,9 +231,12 @@ fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<libc::
     let memory = unsafe { libc::memfd_create(c"tollgate-compat".as_ptr(), libc::MFD_CLOEXEC) };
     if memory < 0 {
         let error = io::Error::last_os_error();
-        return Err(Refusal::of("programs may not be started from memory here: memfd_create", &error));
+        return Err(Refusal::of(
+            "this environment does not start programs from memory: memfd_create",
+            &error,
+        ));
     }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     let memory = unsafe { OwnedFd::from_raw_fd(memory) };
     let mut file = File::from(memory);
     file.write_all(image).map_err(|error| {

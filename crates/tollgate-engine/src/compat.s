@@ -50,7 +50,7 @@ tollgate_compat_begin:
     .set .Ltg_usage, 320
 
 .Ltg_entry:
-# The scratch page begins at the segment's file size, which the program header tells.
+# The scratch page begins at the segment's file size, which the program header holds.
     mov ebp, [.Ltg_base + 68]
     add ebp, .Ltg_base + 15
     and ebp, -16
@@ -87,7 +87,7 @@ tollgate_compat_begin:
     cmp eax, 8
     jne .Ltg_exit
 
-# A sixteenth of the iterations to warm up, untimed as far as anybody looks.
+# A sixteenth of the iterations to warm up; its time is overwritten.
     mov edi, [ebp + .Ltg_order]
     shr edi, 4
     or edi, 1

@@ -1,5 +1,11 @@
-//! What is timed while other threads do something on other processors: the loops of those threads, the proof that
-//! they ran meanwhile, and the runner for both.
+//! Loops that are timed while other threads run loops on other processors: those loops, the check that they ran at
+//! the same time, and the runner for both.
+//!
+//! A contended batch counts only if both threads ran together: the other thread notes the time between its
+//! iterations, and must have begun before the batch, ended after it and never paused for longer than a time
+//! slice of other work. For one store in 509 the timed loop looks which thread had the line before: enough
+//! for a share, too few to change the latency. The timed thread uses the same memory with and without
+//! contention; two buffers at different addresses gave 25 and 43 ns a line.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,27 +21,27 @@ use super::runner::{Batch, Order, Refusal, Runner};
 use super::timed::{Context, EMPTY_LONG, LongLoop};
 use super::worker::alive;
 
-/// What the loop of another thread finds behind `r13`, and what it leaves there. Lines of its own, two by two: a
-/// processor may fetch them in pairs.
+/// The data of another thread's loop, at `r13`. It has pairs of cache lines to itself, since a processor may fetch
+/// lines in pairs.
 #[repr(C, align(128))]
 pub struct Side {
     /// The loop's own use.
     pub words: [u64; 12],
-    /// Its first time stamp and its last.
+    /// Its first and last time stamp.
     stamps: [u64; 2],
-    /// Turns that took more ticks than this are written down.
+    /// Iterations that took more ticks than this are logged.
     long: u64,
-    /// How many were.
-    long_turns: u64,
-    /// How many turns it has made.
-    progress: Isolated,
-    /// Not 0: it is to stop.
-    stop: Isolated,
-    /// When the last of the long turns ended, and how many ticks each took; the oldest gives way.
+    /// Number of such iterations.
+    long_iterations: u64,
+    /// Completed iterations.
+    progress: PaddedWord,
+    /// Not 0: the loop must stop.
+    stop: PaddedWord,
+    /// End and ticks of the latest long iterations, a ring buffer.
     log: [[u64; 2]; LOG],
 }
 
-/// Long turns that are known at a time: a power of two.
+/// Entries of the log of long iterations: a power of two.
 const LOG: usize = 64;
 
 impl Default for Side {
@@ -44,32 +50,32 @@ impl Default for Side {
             words: [0; 12],
             stamps: [0; 2],
             long: 0,
-            long_turns: 0,
-            progress: Isolated::default(),
-            stop: Isolated::default(),
+            long_iterations: 0,
+            progress: PaddedWord::default(),
+            stop: PaddedWord::default(),
             log: [[0; 2]; LOG],
         }
     }
 }
 
 impl Side {
-    /// How many turns its loop has made.
-    pub fn turns(&self) -> u64 {
+    /// Iterations that its loop has completed.
+    pub fn iterations(&self) -> u64 {
         self.progress.0.load(SeqCst)
     }
 }
 
-/// A pair of lines for one number.
+/// A word with a pair of cache lines to itself.
 #[repr(C, align(128))]
 #[derive(Default)]
-struct Isolated(AtomicU64);
+struct PaddedWord(AtomicU64);
 
-/// The loop of another thread, written with `contending_loop!`: it goes on until it is told to stop.
+/// The loop of another thread, written with `contending_loop!`: it runs until its stop word is set.
 pub type ContendingLoop = unsafe extern "C" fn(*mut Side);
 
-/// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. In the body, which is one
-/// turn, `r13` is the [`Side`]; `rbp` and `r12` must be left alone. A turn must end by itself, in a microsecond
-/// or so: between turns it takes the time and looks whether it is to stop.
+/// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. In the body, which is
+/// one iteration, `r13` is the [`Side`]; `rbp` and `r12` must be kept. An iteration must end within about a
+/// microsecond: after each the loop takes a time stamp and checks the stop word.
 #[macro_export]
 macro_rules! contending_loop {
     ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
@@ -105,57 +111,57 @@ macro_rules! contending_loop {
 }
 pub use crate::contending_loop;
 
-/// Another thread of a batch: where it runs, and what.
+/// Another thread of a batch.
 pub struct Partner {
     /// The processor.
     pub cpu: usize,
     /// The loop.
     pub code: ContendingLoop,
-    /// What it finds.
+    /// The loop's data.
     pub side: Box<Side>,
 }
 
-/// What a benchmark knows of its two loops.
+/// A benchmark's control over its two loops.
 pub trait Contender: Send {
-    /// Before a meeting, in which the timed loop goes round so many times, the first of them untimed.
+    /// Before a contended batch of so many iterations of the timed loop, of which the first are untimed.
     fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64);
 
-    /// After it. The events that were counted in the timed part, where any are.
+    /// After the batch. Returns the events that were counted in the timed part, if any.
     ///
     /// # Errors
-    /// What went wrong; None where a partner was waited for in vain.
+    /// The failure. A partner that did not respond is [`Outcome::Incomplete`] instead.
     fn after(&mut self, context: &Context, partners: &[Partner]) -> Result<Outcome, Refusal>;
 
-    /// What the timed loop counts until its timed part begins.
+    /// After the warm-up, before the timed part: resets counts.
     fn begin(&mut self, _context: &mut Context) {}
 
-    /// Iterations before the timed ones, at least.
+    /// Least number of warm-up iterations.
     fn warm_up(&self) -> u64 {
         1
     }
 }
 
-/// What became of a meeting.
+/// The outcome of a contended batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was what is asked for; events, where any are counted.
+    /// A valid batch; its events, where any are counted.
     Sound(Option<u64>),
-    /// A partner was waited for in vain.
-    Vain,
+    /// A partner did not respond.
+    Incomplete,
 }
 
-/// A timed loop beside others.
+/// A timed loop and its partners.
 pub struct Contended {
     code: LongLoop,
     context: Box<Context>,
     partners: Vec<Partner>,
-    /// Where the timed loop runs, where that is not the bench's own processor.
+    /// The timed loop's processor, if it is not the bench process's own.
     cpu: Option<usize>,
     contender: Box<dyn Contender>,
 }
 
 impl Contended {
-    /// `code` beside the loops of `partners`.
+    /// `code` with the loops of `partners` at the same time.
     ///
     /// # Safety
     /// Each loop must be sound to run any number of times with what `contender` puts into its context or side, at the
@@ -173,38 +179,44 @@ impl Contended {
 
 impl Runner for Contended {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        /// Where others have the processors, the partners may not have run meanwhile.
+        /// On a busy machine the partners may not run at the same time.
         const TRIES: usize = 5;
         let hz = clock.hz();
         if !matches!(clock, Clock::Tsc { .. }) && !self.partners.is_empty() {
-            let why = "whether both threads ran at the same time is told by the time stamp counter, which cannot be used";
+            let why = "the check that both threads ran at the same time needs the time stamp counter, which is not usable here";
             return Err(Refusal::Skip(why.to_owned()));
         }
-        let _there = self.cpu.map(Visit::to).transpose()?;
-        let crew = crew(self.partners.len())?;
-        let mut batch = self.meeting(clock, hz, order, &crew)?;
+        let _there = self.cpu.map(PinnedTo::to).transpose()?;
+        let partner_threads = partner_threads(self.partners.len())?;
+        let mut batch = self.contended_batch(clock, hz, order, &partner_threads)?;
         for _ in 1..TRIES {
             if batch.undisturbed {
                 break;
             }
             alive();
-            batch = self.meeting(clock, hz, order, &crew)?;
+            batch = self.contended_batch(clock, hz, order, &partner_threads)?;
         }
         Ok(batch)
     }
 }
 
 impl Contended {
-    fn meeting(&mut self, clock: Clock, hz: u64, order: Order, crew: &[Rc<Peer>]) -> Result<Batch, Refusal> {
+    fn contended_batch(
+        &mut self,
+        clock: Clock,
+        hz: u64,
+        order: Order,
+        partner_threads: &[Rc<PartnerThread>],
+    ) -> Result<Batch, Refusal> {
         let iterations = order.iterations + order.extra;
         let warm_up = (iterations / 16).max(self.contender.warm_up());
         self.contender.before(&mut self.context, &mut self.partners, warm_up + iterations);
         let (code, context): (LongLoop, *mut Context) = (self.code, &mut *self.context);
         let mut running: Vec<Running> = Vec::new();
-        for (partner, peer) in self.partners.iter_mut().zip(crew) {
+        for (partner, thread) in self.partners.iter_mut().zip(partner_threads) {
             // SAFETY: by `Contended::new`'s contract; the side lives as long as this instance, and `Running` waits for the
             // thread before it goes.
-            running.push(unsafe { Running::start(peer, partner, hz) });
+            running.push(unsafe { Running::start(thread, partner, hz) });
         }
         if !running.iter().all(Running::has_begun) {
             return stopped(running).map(|_| Batch {
@@ -235,7 +247,7 @@ impl Contended {
         let contended = theirs.iter().all(|stamps| stamps.cover(from, to, hz));
         let (sound, counted) = match self.contender.after(&self.context, &self.partners)? {
             Outcome::Sound(counted) => (true, counted),
-            Outcome::Vain => (false, None),
+            Outcome::Incomplete => (false, None),
         };
         Ok(Batch {
             work: worked.ticks,
@@ -247,38 +259,45 @@ impl Contended {
     }
 }
 
-/// When a partner ran.
+/// The times at which a partner ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamps {
     first: u64,
     last: u64,
-    turns: u64,
-    long_turns: u64,
+    iterations: u64,
+    long_iterations: u64,
     log: Vec<[u64; 2]>,
 }
 
 impl Stamps {
     fn of(side: &Side) -> Self {
         let [first, last] = side.stamps;
-        let kept = (side.long_turns as usize).min(LOG);
-        Self { first, last, turns: side.turns(), long_turns: side.long_turns, log: side.log[..kept].to_vec() }
+        let kept = (side.long_iterations as usize).min(LOG);
+        Self {
+            first,
+            last,
+            iterations: side.iterations(),
+            long_iterations: side.long_iterations,
+            log: side.log[..kept].to_vec(),
+        }
     }
 
-    /// Whether it ran all the time between two time stamps: it had begun before and did not end before, and of that
-    /// time it was away for no more than a fifth or 5 µs, which is less than any other thread's turn; or, where many
-    /// want a line and each turn of its own takes long, for no more than four turns.
+    /// Whether it ran all the time between two time stamps: it began before the first, did not end before the second,
+    /// and was away in between for at most a fifth of the time or 5 µs, which is less than another thread's time
+    /// slice. Under contention for a line each iteration is long: then it may be away for four iterations.
     fn cover(&self, from: u64, to: u64, hz: u64) -> bool {
         const MANY: u64 = 16;
-        let turn = match self.turns {
-            MANY.. => self.last.saturating_sub(self.first) / self.turns,
+        let iteration = match self.iterations {
+            MANY.. => self.last.saturating_sub(self.first) / self.iterations,
             _ => 0,
         };
-        let may_be_away = (to.saturating_sub(from) / 5).max(long(hz)).max(4 * turn);
+        let may_be_away = (to.saturating_sub(from) / 5).max(long(hz)).max(4 * iteration);
         let within = |begin: u64, end: u64| end.min(to).saturating_sub(begin.max(from));
-        // Its last stamp may have been taken a moment before it saw that it is to stop.
+        // The last stamp may be a moment older than the stop.
         let away = self.log.iter().map(|&[end, took]| within(end.saturating_sub(took), end)).sum::<u64>()
             + within(self.last, u64::MAX);
-        let log_reaches_back = self.long_turns <= LOG as u64 || self.log.iter().any(|&[end, _]| end <= from);
+        let log_reaches_back =
+            self.long_iterations <= LOG as u64 || self.log.iter().any(|&[end, _]| end <= from);
         self.first > 0 && self.first <= from && log_reaches_back && away <= may_be_away
     }
 }
@@ -294,9 +313,9 @@ fn stopped(running: Vec<Running>) -> Result<Vec<Stamps>, Refusal> {
     running.into_iter().map(Running::ended).collect()
 }
 
-/// A partner's loop that runs. It is waited for, whatever happens.
+/// A partner's running loop. Dropping it stops the loop and waits for it.
 struct Running {
-    peer: Rc<Peer>,
+    thread: Rc<PartnerThread>,
     side: *mut Side,
     ended: bool,
 }
@@ -304,31 +323,31 @@ struct Running {
 impl Running {
     /// # Safety
     /// The partner's loop must be sound to run, and its side must outlive this.
-    unsafe fn start(peer: &Rc<Peer>, partner: &mut Partner, hz: u64) -> Self {
+    unsafe fn start(thread: &Rc<PartnerThread>, partner: &mut Partner, hz: u64) -> Self {
         partner.side.progress.0.store(0, SeqCst);
         partner.side.stop.0.store(0, SeqCst);
-        (partner.side.stamps, partner.side.long, partner.side.long_turns) = ([0; 2], long(hz), 0);
+        (partner.side.stamps, partner.side.long, partner.side.long_iterations) = ([0; 2], long(hz), 0);
         let side: *mut Side = &mut *partner.side;
-        peer.desk.put(Job::Work { cpu: partner.cpu, code: partner.code, side: Address(side) });
-        Self { peer: Rc::clone(peer), side, ended: false }
+        thread.mailbox.put(Job::Work { cpu: partner.cpu, code: partner.code, side: Address(side) });
+        Self { thread: Rc::clone(thread), side, ended: false }
     }
 
-    /// Waits until it goes round; not for ever. Where others have the processors, waiting asleep keeps the right to run
-    /// at once when the partner does.
+    /// Waits until it iterates, but not for long. On a busy machine a sleeping wait keeps this thread's time slice
+    /// for the moment when the partner runs.
     fn has_begun(&self) -> bool {
-        self.goes_round() || (self.peer.desk.is_at_work() && self.goes_round())
+        self.is_looping() || (self.thread.mailbox.is_at_work() && self.is_looping())
     }
 
-    /// Whether it goes round just now: it may have begun and be away again.
-    fn goes_round(&self) -> bool {
-        /// Longer than a thread takes to wake up on a processor that is free.
+    /// Whether it iterates now: it may have begun and been switched out again.
+    fn is_looping(&self) -> bool {
+        /// Longer than a thread takes to wake up on an idle processor.
         const PATIENCE: u64 = 200_000; // nanoseconds
         const LOOK: u32 = 1 << 6;
         let until = clock::monotonic() + PATIENCE;
         let before = self.progress();
         while clock::monotonic() < until {
             for _ in 0..LOOK {
-                // The second turn: the first may have waited for its code.
+                // The second iteration: the first may have waited for its code.
                 if self.progress() >= before + 2 {
                     return true;
                 }
@@ -350,8 +369,8 @@ impl Running {
 
     fn ended(mut self) -> Result<Stamps, Refusal> {
         self.ended = true;
-        self.peer.desk.done()?;
-        // SAFETY: the loop has ended; nobody else refers to the side now.
+        self.thread.mailbox.done()?;
+        // SAFETY: the loop has ended, so this is the only reference to the side.
         Ok(Stamps::of(unsafe { &*self.side }))
     }
 }
@@ -360,59 +379,59 @@ impl Drop for Running {
     fn drop(&mut self) {
         if !self.ended {
             self.stop();
-            let _ = self.peer.desk.done();
+            let _ = self.thread.mailbox.done();
         }
     }
 }
 
-/// A thread for the loops of partners. Between two batches it sleeps.
-struct Peer {
-    desk: Arc<Desk>,
+/// A thread that runs partners' loops. It sleeps between batches.
+struct PartnerThread {
+    mailbox: Arc<Mailbox>,
     thread: Option<JoinHandle<()>>,
     _taken: Taken,
 }
 
 thread_local! {
-    static CREW: RefCell<Vec<Rc<Peer>>> = const { RefCell::new(Vec::new()) };
+    static PARTNER_THREADS: RefCell<Vec<Rc<PartnerThread>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// So many threads, started where there are not so many yet.
-fn crew(number: usize) -> Result<Vec<Rc<Peer>>, Refusal> {
-    CREW.with_borrow_mut(|crew| {
-        while crew.len() < number {
-            crew.push(Rc::new(Peer::start()?));
+/// So many threads, started on first use.
+fn partner_threads(number: usize) -> Result<Vec<Rc<PartnerThread>>, Refusal> {
+    PARTNER_THREADS.with_borrow_mut(|partner_threads| {
+        while partner_threads.len() < number {
+            partner_threads.push(Rc::new(PartnerThread::start()?));
         }
-        Ok(crew[..number].to_vec())
+        Ok(partner_threads[..number].to_vec())
     })
 }
 
-impl Peer {
+impl PartnerThread {
     fn start() -> Result<Self, Refusal> {
         let taken = limits::take_processes(1)?;
-        let desk = Arc::new(Desk::default());
-        let own = Arc::clone(&desk);
+        let mailbox = Arc::new(Mailbox::default());
+        let own = Arc::clone(&mailbox);
         let thread = std::thread::Builder::new()
-            .name("tollgate-beside".to_owned())
+            .name("tollgate-contend".to_owned())
             .spawn(move || own.work())
             .map_err(|error| limits::refused("a second thread", &error))?;
-        Ok(Self { desk, thread: Some(thread), _taken: taken })
+        Ok(Self { mailbox, thread: Some(thread), _taken: taken })
     }
 }
 
-impl Drop for Peer {
+impl Drop for PartnerThread {
     fn drop(&mut self) {
-        self.desk.put(Job::Leave);
+        self.mailbox.put(Job::Leave);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// Where a peer finds its work, and leaves that it is done.
+/// Hands jobs to a partner thread and their results back.
 #[derive(Default)]
-struct Desk {
+struct Mailbox {
     job: Mutex<Job>,
-    bell: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Default)]
@@ -424,50 +443,50 @@ enum Job {
         code: ContendingLoop,
         side: Address,
     },
-    /// It is being done.
+    /// The loop runs.
     AtWork,
     Done(Result<(), Refusal>),
     Leave,
 }
 
-/// Of a side.
+/// The address of a side.
 #[derive(Clone, Copy)]
 struct Address(*mut Side);
 
-// SAFETY: only an address; who uses it says why that is sound.
+// SAFETY: only an address; each use states why it is sound.
 unsafe impl Send for Address {}
 
-impl Desk {
+impl Mailbox {
     fn put(&self, job: Job) {
         *self.lock() = job;
-        self.bell.notify_all();
+        self.changed.notify_all();
     }
 
-    /// Waits until the work is done.
+    /// Waits until the job is done.
     fn done(&self) -> Result<(), Refusal> {
-        /// A partner without a processor does not hang: it waits for its turn to see that it is to stop.
+        /// A switched-out partner does not hang: it sees the stop word when it runs again.
         const BEAT: Duration = Duration::from_millis(50);
         let mut job = self.lock();
         loop {
             if let Job::Done(outcome) = &*job {
                 return outcome.clone();
             }
-            job = self.bell.wait_timeout(job, BEAT).unwrap_or_else(PoisonError::into_inner).0;
+            job = self.changed.wait_timeout(job, BEAT).unwrap_or_else(PoisonError::into_inner).0;
             alive();
         }
     }
 
-    /// Waits until the peer has a processor for its work; not for ever.
+    /// Waits until the thread runs its job, but not for long.
     fn is_at_work(&self) -> bool {
-        /// Longer than a few turns of other threads on its processor.
+        /// Longer than a few time slices of other threads on its processor.
         const PATIENCE: Duration = Duration::from_millis(20);
         let waiting = |job: &mut Job| matches!(job, Job::Work { .. });
-        let woken = self.bell.wait_timeout_while(self.lock(), PATIENCE, waiting);
+        let woken = self.changed.wait_timeout_while(self.lock(), PATIENCE, waiting);
         alive();
         matches!(*woken.unwrap_or_else(PoisonError::into_inner).0, Job::AtWork)
     }
 
-    /// The peer's whole life.
+    /// The thread's main function.
     fn work(&self) {
         let mut on = None;
         loop {
@@ -477,14 +496,14 @@ impl Desk {
                     Job::Work { cpu, code, side } => break (cpu, code, side),
                     Job::Leave => return,
                     Job::None | Job::AtWork | Job::Done(_) => {
-                        job = self.bell.wait(job).unwrap_or_else(PoisonError::into_inner);
+                        job = self.changed.wait(job).unwrap_or_else(PoisonError::into_inner);
                     }
                 }
             };
             drop(job);
             let outcome = match on == Some(cpu) {
                 true => Ok(()),
-                false => cpu::pin(cpu).map_err(|error| not_there(cpu, &error)),
+                false => cpu::pin(cpu).map_err(|error| pin_refused(cpu, &error)),
             };
             if outcome.is_ok() {
                 on = Some(cpu);
@@ -501,31 +520,31 @@ impl Desk {
     }
 }
 
-fn not_there(cpu: usize, error: &std::io::Error) -> Refusal {
+fn pin_refused(cpu: usize, error: &std::io::Error) -> Refusal {
     Refusal::Skip(format!(
-        "a thread cannot be put on processor {cpu}: sched_setaffinity(2): {}",
+        "a thread cannot be pinned to processor {cpu}: sched_setaffinity(2): {}",
         tollgate_model::text::plainly(error)
     ))
 }
 
-/// While it lives, this thread is on another processor than the bench's own.
-struct Visit {
-    /// Where it may be otherwise; nothing where it is there already.
+/// While it lives, this thread is pinned to another processor than the bench process's own.
+struct PinnedTo {
+    /// The previous affinity; empty if the thread was pinned there already.
     before: Vec<usize>,
 }
 
-impl Visit {
+impl PinnedTo {
     fn to(cpu: usize) -> Result<Self, Refusal> {
         let before = cpu::allowed();
         if before == [cpu] {
             return Ok(Self { before: Vec::new() });
         }
-        cpu::pin(cpu).map_err(|error| not_there(cpu, &error))?;
+        cpu::pin(cpu).map_err(|error| pin_refused(cpu, &error))?;
         Ok(Self { before })
     }
 }
 
-impl Drop for Visit {
+impl Drop for PinnedTo {
     fn drop(&mut self) {
         if !self.before.is_empty() {
             cpu::allow(&self.before);
@@ -539,13 +558,13 @@ mod tests {
     use crate::timed::timed_loop;
 
     #[test]
-    fn a_partner_was_there_if_it_began_before_ended_after_and_was_never_long_away() {
+    fn a_partner_covers_a_batch_if_it_runs_before_during_and_after_it() {
         let hz = 1_000_000_000;
         let stamps = |first, last, log: &[[u64; 2]]| Stamps {
             first,
             last,
-            turns: 3,
-            long_turns: log.len() as u64,
+            iterations: 3,
+            long_iterations: log.len() as u64,
             log: log.to_vec(),
         };
         let batch = (100, 100_000);
@@ -557,19 +576,20 @@ mod tests {
         assert!(covered(stamps(10, 200_000, &[[90, 80], [180_000, 79_000]])), "before and after");
         assert!(!covered(stamps(101, 200_000, &[])), "came late");
         assert!(!covered(stamps(10, 70_000, &[])), "left early");
-        assert!(covered(stamps(10, 99_000, &[])), "saw late that it was to stop");
+        assert!(covered(stamps(10, 99_000, &[])), "saw the stop late");
         assert!(!covered(stamps(0, 0, &[])), "never ran");
-        let slow = Stamps { turns: 20, ..stamps(10, 200_000, &[[60_000, 39_000]]) };
-        assert!(covered(slow), "each of its turns takes 10 µs");
-        let overflown = Stamps { long_turns: 1000, ..stamps(10, 200_000, &[[60_000, 10], [70_000, 10]]) };
-        assert!(!covered(overflown), "what was before is not known");
+        let slow = Stamps { iterations: 20, ..stamps(10, 200_000, &[[60_000, 39_000]]) };
+        assert!(covered(slow), "each of its iterations takes 10 µs");
+        let overflown =
+            Stamps { long_iterations: 1000, ..stamps(10, 200_000, &[[60_000, 10], [70_000, 10]]) };
+        assert!(!covered(overflown), "the log lost its beginning");
     }
 
     #[test]
-    fn what_the_loops_write_lies_where_they_write_it() {
+    fn the_loops_offsets_are_the_fields_offsets() {
         assert_eq!(std::mem::offset_of!(Side, stamps), 96);
         assert_eq!(std::mem::offset_of!(Side, long), 112);
-        assert_eq!(std::mem::offset_of!(Side, long_turns), 120);
+        assert_eq!(std::mem::offset_of!(Side, long_iterations), 120);
         assert_eq!((std::mem::offset_of!(Side, log), LOG), (384, 64));
         assert_eq!(std::mem::offset_of!(Side, progress), 128);
         assert_eq!(std::mem::offset_of!(Side, stop), 256);
@@ -599,13 +619,13 @@ mod tests {
         }
 
         fn after(&mut self, _: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
-            let theirs: u64 = partners.iter().map(|partner| partner.side.turns()).sum();
+            let theirs: u64 = partners.iter().map(|partner| partner.side.iterations()).sum();
             Ok(Outcome::Sound(Some(self.word.load(SeqCst) - theirs - self.iterations)))
         }
     }
 
     #[test]
-    fn both_do_what_they_are_told_and_the_partner_sleeps_in_between() {
+    fn both_loops_add_all_their_iterations() {
         let all = cpu::allowed();
         let [.., other, home] = all[..] else { return eprintln!("skipped: one processor only") };
         cpu::pin(home).expect("an allowed processor");
@@ -619,7 +639,7 @@ mod tests {
         let mut contended = unsafe { Contended::new(count_too, vec![partner], contender) };
         let order = Order { iterations: 500, extra: 0 };
         let batches: Vec<Batch> = (0..20).map(|_| contended.batch(clock, order).expect("a batch")).collect();
-        // Every addition of either side is there, none is there twice.
+        // The sum has every addition of both threads exactly once.
         assert!(batches.iter().all(|batch| matches!(batch.counted, None | Some(0))), "{batches:?}");
         assert!(batches.iter().any(|batch| batch.undisturbed), "{batches:?}");
         assert_eq!(cpu::allowed(), [home]);

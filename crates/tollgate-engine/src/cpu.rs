@@ -1,4 +1,4 @@
-//! Processors: which are allowed, pinning to one, and whether the thread stayed on it.
+//! Processors: affinity, pinning, context switches and processor time.
 
 use std::io;
 use std::mem;
@@ -14,21 +14,21 @@ pub fn allowed() -> Vec<usize> {
     processors::allowed(0).unwrap_or_default()
 }
 
-/// What [`allowed`] said before this process was pinned.
-static PLACE: OnceLock<Vec<usize>> = OnceLock::new();
+/// The result of [`allowed`] before this process was pinned.
+static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
 
-/// Keeps what the program may use for [`others`], since a thread that is pinned can no longer ask.
+/// Keeps the allowed processors for [`others`], since a pinned thread can no longer ask.
 pub fn remember(allowed: &[usize]) {
-    let _ = PLACE.set(allowed.to_vec());
+    let _ = ALLOWED.set(allowed.to_vec());
 }
 
 /// The processors that the program may use, as they were before this process was pinned.
 pub fn allowed_in_all() -> Vec<usize> {
-    PLACE.get().cloned().unwrap_or_else(allowed)
+    ALLOWED.get().cloned().unwrap_or_else(allowed)
 }
 
-/// The processors that the program may use beside the one on which this thread runs, the best partner first:
-/// the next one, round the end, that is a core of its own; hardware threads of this core come last.
+/// The allowed processors other than this thread's, the best partner first: the next one with a core of its own,
+/// modulo the number of processors; hardware threads of this core come last.
 pub fn others() -> Vec<usize> {
     let Some(home) = current() else { return Vec::new() };
     let siblings = std::fs::read_to_string(format!("{TOPOLOGY}{home}/topology/thread_siblings_list"));
@@ -41,16 +41,16 @@ pub fn others() -> Vec<usize> {
 
 const TOPOLOGY: &str = "/sys/devices/system/cpu/cpu";
 
-/// The processor to measure on where nobody chose one: the last of those allowed, since processor 0 serves
-/// most interrupts; on a processor with two kinds of cores the last of the fast ones.
+/// The processor to measure on by default: the last of those allowed, since processor 0 serves most interrupts; on a
+/// processor with two kinds of cores the last of the fast ones.
 pub fn usual(allowed: &[usize]) -> Option<usize> {
-    // Only hybrid processors of Intel's have it (drivers/base of the performance counters' cpu_core).
+    // Only Intel's hybrid processors have this PMU (arch/x86/events/intel/core.c).
     let fast = std::fs::read_to_string("/sys/devices/cpu_core/cpus").map(|text| parse_list(&text));
     let last_fast = fast.ok().and_then(|fast| allowed.iter().rfind(|cpu| fast.contains(cpu)).copied());
     last_fast.or(allowed.last().copied())
 }
 
-/// A list such as `0-3,8` (cpuset(7), list format). What does not look like one is left out.
+/// A list such as `0-3,8` (cpuset(7), list format). Malformed parts are skipped.
 pub fn parse_list(text: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -59,10 +59,10 @@ pub fn parse_list(text: &str) -> Vec<usize> {
     text.trim().split(',').filter_map(range).flatten().collect()
 }
 
-/// Binds this thread to one processor.
+/// Pins this thread to one processor.
 ///
 /// # Errors
-/// What sched_setaffinity(2) says, such as EINVAL for a processor that does not exist.
+/// Those of sched_setaffinity(2), such as EINVAL for a processor that does not exist.
 pub fn pin(cpu: usize) -> io::Result<()> {
     processors::bind(0, &[cpu])
 }
@@ -72,31 +72,33 @@ pub fn allow(cpus: &[usize]) {
     let _ = processors::bind(0, cpus);
 }
 
-/// The processor on which this thread runs just now.
+/// The processor on which this thread runs.
 pub fn current() -> Option<usize> {
     // SAFETY: sched_getcpu(3) has no preconditions.
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// The number of the thread that asks. By number: std refers to gettid(3) weakly, and in a static program that can
+/// The id of the calling thread. By system call: std refers to gettid(3) weakly, and in a static program that can
 /// leave it at address 0.
 pub fn own_thread() -> libc::pid_t {
     // SAFETY: gettid(2) has no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
 }
 
-/// The one processor that this thread is bound to, as whatever it makes then is too.
+/// The one processor that this thread is bound to, and so are its future children and threads.
 ///
 /// # Errors
-/// [`Refusal::Skip`] where it cannot be bound to one.
+/// [`Refusal::Skip`] if it is not pinned to one.
 pub fn home() -> Result<usize, Refusal> {
     match allowed().as_slice() {
         [home] => Ok(*home),
-        _ => Err(Refusal::Skip("it cannot be kept on one processor here (sched_setaffinity)".to_owned())),
+        _ => Err(Refusal::Skip(
+            "the thread cannot be pinned to one processor here (sched_setaffinity(2))".to_owned(),
+        )),
     }
 }
 
-/// How often this thread has been switched out, willingly or not (getrusage(2), RUSAGE_THREAD).
+/// Context switches of this thread, voluntary and involuntary (getrusage(2), RUSAGE_THREAD).
 pub fn switches() -> u64 {
     // SAFETY: an all-zero rusage is valid.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
@@ -105,8 +107,8 @@ pub fn switches() -> u64 {
     (usage.ru_nvcsw + usage.ru_nivcsw) as u64
 }
 
-/// How often the threads of this process have been switched out, willingly or not, all together (getrusage(2),
-/// RUSAGE_SELF: the kernel adds up its threads at the call).
+/// Context switches of all threads of this process, voluntary and involuntary (getrusage(2), RUSAGE_SELF: the kernel
+/// adds up its threads at the call).
 pub fn switches_of_process() -> u64 {
     // SAFETY: an all-zero rusage is valid.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
@@ -115,17 +117,17 @@ pub fn switches_of_process() -> u64 {
     (usage.ru_nvcsw + usage.ru_nivcsw) as u64
 }
 
-/// What the kernel has counted for this thread (getrusage(2), RUSAGE_THREAD).
+/// The kernel's counts of this thread (getrusage(2), RUSAGE_THREAD).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Toll {
-    /// How often it was switched out against its will.
+pub struct ThreadUsage {
+    /// Involuntary context switches.
     pub preemptions: u64,
-    /// Bytes that it read from storage: `ru_inblock`, the count behind `read_bytes` of /proc/PID/io, in sectors of 512
-    /// bytes. 0 for ever where the kernel does not account for them.
+    /// Bytes that it read from storage: `ru_inblock`, the count behind `read_bytes` of /proc/PID/io, in sectors of
+    /// 512 bytes. Always 0 if the kernel does not account for them.
     pub read_from_storage: u64,
 }
 
-impl Toll {
+impl ThreadUsage {
     /// Until now.
     pub fn of_thread() -> Self {
         // SAFETY: an all-zero rusage is valid.
@@ -139,25 +141,25 @@ impl Toll {
     }
 }
 
-/// Whether this process, and what it waited for, had a processor to themselves for a while.
+/// Whether this process and its children had a processor to themselves for a while.
 ///
-/// A thread that waits for a child is switched out by nature: that it was says nothing. But where all of them
-/// share one processor, the time that passed and that nobody of them used was somebody else's.
+/// A thread that waits for a child is switched out in any case, so its switches say nothing. But where all of them
+/// share one processor, elapsed time beyond their processor time belongs to other processes.
 #[derive(Debug)]
-pub struct Attendance {
+pub struct CpuShare {
     began: Instant,
     used: Duration,
-    /// The clocks of processes that take part and are not waited for yet.
+    /// Processor-time clocks of participating processes that are still running.
     contended: Vec<libc::clockid_t>,
 }
 
-impl Attendance {
+impl CpuShare {
     /// From now on.
     pub fn begin() -> Self {
         Self::begin_contending(&[])
     }
 
-    /// From now on, with children that take part and go on living.
+    /// From now on, with children that take part and keep running.
     pub fn begin_contending(children: &[libc::pid_t]) -> Self {
         let clock = |&child: &libc::pid_t| {
             let mut clock = 0;
@@ -170,10 +172,9 @@ impl Attendance {
         Self { began: Instant::now(), used, contended }
     }
 
-    /// Whether nearly all of the time since was used by this process, the children that it has waited for
-    /// and those that take part. Where the kernel does not account in microseconds this cannot be told, and is
-    /// taken to be so.
-    pub fn was_whole(self) -> bool {
+    /// Whether this process, its reaped children and the participating ones used nearly all of the time since. True
+    /// where the kernel does not account in microseconds.
+    pub fn was_full(self) -> bool {
         /// The two clocks are read one after the other, and one of them in whole microseconds.
         const SLACK: Duration = Duration::from_micros(15);
         let passed = self.began.elapsed();
@@ -196,7 +197,7 @@ fn time_used() -> Duration {
     Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
 }
 
-/// What these processor-time clocks of processes say, all together.
+/// The sum of these processor-time clocks.
 fn time_of(clocks: &[libc::clockid_t]) -> Duration {
     let time = |&clock: &libc::clockid_t| {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -235,18 +236,18 @@ mod tests {
     }
 
     #[test]
-    fn time_that_nobody_of_us_used_was_somebody_elses() {
+    fn sleep_makes_the_share_less_than_full() {
         // In a process of its own: other tests' threads use time as well.
         // SAFETY: the child only reads clocks and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            let slept = Attendance::begin();
-            // Something must be used, or the kernel seems not to account.
+            let slept = CpuShare::begin();
+            // A share of zero would look like a kernel that does not account.
             let began = Instant::now();
             while began.elapsed() < Duration::from_millis(3) {}
             std::thread::sleep(Duration::from_millis(30));
-            // SAFETY: ends the copy without running what belongs to the original.
-            unsafe { libc::_exit(i32::from(slept.was_whole())) };
+            // SAFETY: ends the child without running the parent's destructors.
+            unsafe { libc::_exit(i32::from(slept.was_full())) };
         }
         let mut status = -1;
         // SAFETY: `child` is our child; `status` is valid for writing.
@@ -255,9 +256,9 @@ mod tests {
     }
 
     #[test]
-    fn time_that_a_child_uses_is_counted_before_it_is_waited_for() {
+    fn a_running_childs_time_is_counted() {
         let parent = i32::try_from(std::process::id()).expect("a process number");
-        // SAFETY: the child goes round in a circle until it is killed.
+        // SAFETY: the child spins until it is killed.
         let child = unsafe { libc::fork() };
         if child == 0 {
             super::super::worker::die_with_parent(parent);
@@ -265,15 +266,15 @@ mod tests {
                 std::hint::spin_loop();
             }
         }
-        let attendance = Attendance::begin_contending(&[child]);
-        assert_eq!(attendance.contended.len(), 1);
-        let before = time_of(&attendance.contended);
+        let cpu_share = CpuShare::begin_contending(&[child]);
+        assert_eq!(cpu_share.contended.len(), 1);
+        let before = time_of(&cpu_share.contended);
         let until = Instant::now() + Duration::from_secs(10);
-        while time_of(&attendance.contended) == before && Instant::now() < until {
+        while time_of(&cpu_share.contended) == before && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let used = time_of(&attendance.contended);
-        // SAFETY: a child of ours that nobody has waited for.
+        let used = time_of(&cpu_share.contended);
+        // SAFETY: a child of ours that has not been waited for.
         unsafe {
             libc::kill(child, libc::SIGKILL);
             libc::waitpid(child, std::ptr::null_mut(), 0);
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_what_was_allowed_before_less_this_one() {
+    fn others_are_all_allowed_processors_but_this_one() {
         let before = allowed();
         remember(&before);
         let Some(&last) = before.last() else { panic!("no processor allowed") };

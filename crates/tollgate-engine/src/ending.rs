@@ -1,9 +1,9 @@
-//! How a child process ended, in words.
+//! How a child process ended, as a sentence.
 
 /// The end of a bench process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It finished what it was told.
+    /// It finished its task.
     Finished,
     /// It ended with this status instead.
     Exited(i32),
@@ -30,7 +30,7 @@ impl Ending {
         }
     }
 
-    /// What to say of the instance that was running.
+    /// The reason why the running instance failed.
     pub fn describe(self, stall: std::time::Duration) -> String {
         match self {
             Self::Finished => "ended".to_owned(),
@@ -40,7 +40,7 @@ impl Ending {
             }
             Self::Killed(libc::SIGSYS) => "killed by SIGSYS: a seccomp filter forbids it".to_owned(),
             Self::Killed(signal) => format!("its process was killed by {}", signal_name(signal)),
-            Self::Stalled => format!("no progress for {:.1} s: it hangs here", stall.as_secs_f64()),
+            Self::Stalled => format!("no progress for {:.1} s: it hangs", stall.as_secs_f64()),
             Self::OutOfTime => "it took longer than the run had time for it".to_owned(),
             Self::Interrupted => "interrupted".to_owned(),
         }

@@ -1,4 +1,4 @@
-//! Experiments: what is done once and answers several questions, each of them a row of its own.
+//! Experiments: one action that gives several measurements, each of them a row of its own.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,17 +8,17 @@ use super::clock::Clock;
 use super::instance::Instance;
 use super::runner::{Batch, Order, Refusal, Runner};
 
-/// What is done once and answers several questions, such as how long a fork keeps its caller and how long it
-/// takes until the child is gone.
+/// One action that gives several measurements, such as the time until fork(2) returns and the time until the child
+/// has exited.
 pub trait Experiment {
-    /// Does it `order.iterations` times. One batch for each question, always in the same order.
+    /// Runs it `order.iterations` times. One batch for each question, always in the same order.
     ///
     /// # Errors
     /// As [`Runner::batch`].
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal>;
 }
 
-/// An experiment whose questions are instances of one process: in a round it is done once, for all of them.
+/// An experiment whose questions are instances of one process: a round runs it once for all of them.
 #[derive(Clone)]
 pub struct Shared {
     key: String,
@@ -32,16 +32,15 @@ thread_local! {
 struct Latest {
     experiment: Box<dyn Experiment>,
     order: Option<Order>,
-    /// What nobody has asked for yet.
+    /// Batches that no instance has taken yet.
     answers: Vec<Option<Batch>>,
 }
 
 impl Shared {
-    /// The one that is called `key` in this process; where it is not there yet, what `make` makes. It stays until
-    /// the process ends.
+    /// The experiment with this key in this process, made by `make` on first use. It stays until the process ends.
     ///
     /// # Errors
-    /// What `make` says.
+    /// Those of `make`.
     pub fn once<E: Experiment + 'static>(
         key: &str,
         make: impl FnOnce() -> Result<E, Refusal>,
@@ -55,7 +54,7 @@ impl Shared {
         Ok(made)
     }
 
-    /// The instance that asks question number `which`. All instances of an experiment are due in the same rounds.
+    /// The instance of question number `which`. All instances of an experiment are due in the same rounds.
     pub fn question(&self, which: usize) -> Instance {
         let question = Question { latest: Rc::clone(&self.latest), which };
         Instance { experiment: Some(self.key.clone()), ..Instance::new(question) }
@@ -77,7 +76,7 @@ impl Runner for Question {
             latest.order = Some(order);
         }
         let answer = latest.answers.get_mut(self.which).and_then(Option::take);
-        answer.ok_or_else(|| Refusal::Fail("the experiment does not answer this".to_owned()))
+        answer.ok_or_else(|| Refusal::Fail("the experiment has no such measurement".to_owned()))
     }
 }
 
@@ -85,7 +84,7 @@ impl Runner for Question {
 mod tests {
     use super::*;
 
-    /// Answers with how often it was done.
+    /// Returns how often it ran.
     struct Counts(u64);
 
     impl Experiment for Counts {
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_done_once_for_all_who_ask_the_same_and_anew_for_whoever_asks_again() {
+    fn an_experiment_runs_once_for_all_questions_and_again_for_a_repeated_one() {
         let shared = || Shared::once("counts", || Ok(Counts(0))).expect("made");
         let (mut first, mut second) = (shared().question(0), shared().question(1));
         let ask = |instance: &mut Instance, iterations| {
@@ -114,7 +113,7 @@ mod tests {
         assert_eq!((ask(&mut first, 1), ask(&mut second, 1)), (1, 1));
         assert_eq!((ask(&mut second, 1), ask(&mut first, 1)), (2, 2));
         assert_eq!((ask(&mut first, 1), ask(&mut first, 1), ask(&mut second, 1)), (3, 4, 4));
-        // Another amount of work is another experiment.
+        // Another number of iterations needs another run.
         assert_eq!((ask(&mut first, 1), ask(&mut second, 7)), (5, 6));
         let order = Order { iterations: 1, extra: 0 };
         assert!(shared().question(2).runner.batch(Clock::Kernel, order).is_err());

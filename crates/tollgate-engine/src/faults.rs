@@ -1,4 +1,4 @@
-//! What the bench does about instances that go wrong: each ends in its reason, the others in their prices.
+//! Instances that fail: each gets its reason, the others their measurements.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ static SUITE: Suite = Suite {
         &REFUSES,
         &EXITS,
         &KILLED,
-        &DEAR,
+        &SLOW,
         &MISCOUNTS,
         &FICKLE,
     ],
@@ -35,7 +35,7 @@ static SUITE: Suite = Suite {
 
 const BASE: Benchmark = Benchmark {
     name: "faults/sound",
-    operation: "Sleeps for a microsecond or so.",
+    operation: "Formats some numbers.",
     instance: |_, _| Ok(Instance::new(Spin)),
     ..PLAIN
 };
@@ -77,7 +77,7 @@ static WRONG: Benchmark = Benchmark {
 };
 static REFUSES: Benchmark = Benchmark {
     name: "faults/refuses",
-    instance: |_, _| Err(Refusal::Skip("not in this place".to_owned())),
+    instance: |_, _| Err(Refusal::Skip("not in this environment".to_owned())),
     ..BASE
 };
 static EXITS: Benchmark = Benchmark {
@@ -97,14 +97,15 @@ static KILLED: Benchmark = Benchmark {
     ..BASE
 };
 
-static DEAR: Benchmark = Benchmark { name: "faults/dear", instance: |_, _| Ok(Instance::new(Dear)), ..BASE };
+static SLOW: Benchmark =
+    Benchmark { name: "faults/slow", instance: |_, _| Ok(Instance::new(SlowBatch)), ..BASE };
 static MISCOUNTS: Benchmark = Benchmark {
     name: "faults/miscounts",
     counts: Some("drops"),
     instance: |_, _| Ok(Instance::new(Miscounts { batches: 0 })),
     ..BASE
 };
-/// In every process it makes another number of operations.
+/// The number of operations differs from process to process.
 static FICKLE: Benchmark = Benchmark {
     name: "faults/fickle",
     instance: |_, _| Ok(Instance::new(Spin).with_ops(u64::from(std::process::id()))),
@@ -154,8 +155,8 @@ impl Runner for Breaks {
 }
 
 /// A batch takes 100 ms, more than a share of a short run.
-struct Dear;
-impl Runner for Dear {
+struct SlowBatch;
+impl Runner for SlowBatch {
     fn batch(&mut self, clock: Clock, _: Order) -> Result<Batch, Refusal> {
         let span = clock.time(|| std::thread::sleep(Duration::from_millis(100)));
         Ok(Batch {
@@ -193,7 +194,8 @@ fn run(names: &[&str], budget: Duration) -> (Vec<Measurement>, Duration) {
     };
     let selection = Selection { groups: vec![Group { suite: &SUITE, cases }], find };
     let began = Instant::now();
-    let findings = measure(&selection, &Plan::within(budget), &mut |_| {}).expect("a place that can measure");
+    let findings =
+        measure(&selection, &Plan::within(budget), &mut |_| {}).expect("an environment that can measure");
     (findings.measurements, began.elapsed())
 }
 
@@ -218,7 +220,7 @@ fn every_fault_ends_in_its_reason_and_the_sound_instance_in_its_estimate_within_
     };
     assert!(reason("faults/sound").starts_with("measured"), "{}", reason("faults/sound"));
     if let Outcome::Measured(sound) = outcome(&measurements, "faults/sound") {
-        // A round that another instance broke off is run again, not counted against the sound one.
+        // A round that another instance aborted is run again and discards nothing of the sound one.
         assert_eq!(sound.discarded, 0);
     }
     assert!(reason("faults/hangs").starts_with("failed: no progress for"), "{}", reason("faults/hangs"));
@@ -226,32 +228,34 @@ fn every_fault_ends_in_its_reason_and_the_sound_instance_in_its_estimate_within_
     assert_eq!(reason("faults/absent"), "skipped: it does not exist here");
     assert_eq!(reason("faults/breaks-later"), "failed: broke in a later round");
     assert_eq!(reason("faults/wrong"), "failed: returned nonsense");
-    assert_eq!(reason("faults/refuses"), "skipped: not in this place");
+    assert_eq!(reason("faults/refuses"), "skipped: not in this environment");
     assert_eq!(reason("faults/exits"), "failed: its process ended with status 7");
     assert!(reason("faults/killed").contains("SIGKILL"), "{}", reason("faults/killed"));
-    assert!(reason("faults/dear").starts_with("measured"), "{}", reason("faults/dear"));
-    assert!(reason("faults/fickle").contains("when it was tried"), "{}", reason("faults/fickle"));
+    assert!(reason("faults/slow").starts_with("measured"), "{}", reason("faults/slow"));
+    assert!(reason("faults/fickle").contains("in the calibration"), "{}", reason("faults/fickle"));
     let miscounted = reason("faults/miscounts");
     assert!(miscounted.contains(" drops were counted in "), "{miscounted}");
 }
 
 #[test]
-fn a_block_that_takes_long_has_few_rounds_and_the_others_all() {
-    let (measurements, took) = run(&["faults/sound", "faults/dear"], Duration::from_secs(2));
+fn a_slow_batch_runs_in_few_rounds_and_the_others_in_all() {
+    let (measurements, took) = run(&["faults/sound", "faults/slow"], Duration::from_secs(2));
     assert!(took < Duration::from_millis(2200), "took {took:?}");
     let measured = |name| match outcome(&measurements, name) {
         Outcome::Measured(measured) => measured,
         other => panic!("{name}: {other:?}"),
     };
-    let (sound, dear) = (measured("faults/sound"), measured("faults/dear"));
-    assert!(!dear.samples.is_empty());
-    assert!(sound.samples.len() > 10 * dear.samples.len());
-    // Rounds that it was not due in are not rounds that were dropped, and processes stay side by side.
-    assert_eq!((sound.discarded, dear.discarded), (0, 0));
-    assert_eq!(sound.processes.len(), dear.processes.len());
-    for (of_sound, of_dear) in sound.processes.iter().zip(&dear.processes) {
-        assert_eq!(of_sound.rounds, of_dear.rounds);
-        assert!(of_dear.ran.as_ref().is_some_and(|ran| ran.len() < of_sound.rounds as usize));
+    let (sound, slow) = (measured("faults/sound"), measured("faults/slow"));
+    assert!(!slow.samples.is_empty());
+    assert!(sound.samples.len() > 10 * slow.samples.len());
+    // Rounds in which it was not due do not count as discarded, and processes stay aligned.
+    assert_eq!((sound.discarded, slow.discarded), (0, 0));
+    assert_eq!(sound.processes.len(), slow.processes.len());
+    for (of_sound, of_slow) in sound.processes.iter().zip(&slow.processes) {
+        assert_eq!(of_sound.rounds, of_slow.rounds);
+        // Both are due in the first round, and a busy machine may leave time for no other.
+        let ran_less = of_slow.ran.as_ref().is_some_and(|ran| ran.len() < of_sound.rounds as usize);
+        assert!(of_sound.rounds == 1 || ran_less);
     }
 }
 

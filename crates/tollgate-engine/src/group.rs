@@ -1,5 +1,9 @@
-//! A group of processes that is this process's own: all that is started in it ends with its first process, and with this
-//! one, however that ends.
+//! A process group of a child: all its processes end when its first process ends, and when this process ends for any
+//! reason.
+//!
+//! The parent is the subreaper (prctl(2)) of its measuring processes: one may end with children of its own,
+//! which an init would reap at its leisure. Where the parent is killed, each process dies with its parent
+//! (PR_SET_PDEATHSIG).
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,19 +16,20 @@ use super::ending::Ending;
 use super::interrupt;
 use super::worker::die_with_parent;
 
-/// Does `work` in the first process of a new group, a copy of this one, which ends with the status that it returns. At
-/// `deadline`, or when the user asks, the group is ended. `tick` is called every now and then.
+/// Runs `work` in the first process of a new group, a fork of this one, which exits with the status that it returns.
+/// The group is killed at `deadline`, or when the user asks to stop. `tick` is called repeatedly.
 ///
 /// # Errors
 /// When processes or descriptors run out.
 pub fn run(work: impl FnOnce() -> i32, deadline: Instant, mut tick: impl FnMut()) -> io::Result<Ending> {
-    /// What a first process ends with that panicked.
+    /// The exit status of a first process that panicked.
     const PANICKED: i32 = 101;
     let (alive, held) = pipe()?;
     // SAFETY: getpid(2) has no preconditions.
     let own = unsafe { libc::getpid() };
     let first = fork(|| {
-        // SAFETY: plain calls on our own process and descriptor. What is ignored here, a program would find ignored too.
+        // SAFETY: plain calls on our own process and descriptor. A program inherits ignored signals, so they get
+        // their default action back.
         unsafe {
             libc::setpgid(0, 0);
             libc::close(held.as_raw_fd());
@@ -34,11 +39,11 @@ pub fn run(work: impl FnOnce() -> i32, deadline: Instant, mut tick: impl FnMut()
         die_with_parent(own);
         catch_unwind(AssertUnwindSafe(work)).unwrap_or(PANICKED)
     })?;
-    // SAFETY: our child, which does the same: whoever comes first.
+    // SAFETY: our child, which makes the same call; the first one wins.
     unsafe { libc::setpgid(first, first) };
     let mut group = Group::of(first);
     let guard = fork(|| guard(first, &alive, &held))?;
-    // SAFETY: as above. It must be in the group before anybody can end that.
+    // SAFETY: as above. The guard must be in the group before the group can end.
     unsafe { libc::setpgid(guard, first) };
     loop {
         if let Some(ending) = group.reap() {
@@ -57,7 +62,7 @@ pub fn run(work: impl FnOnce() -> i32, deadline: Instant, mut tick: impl FnMut()
     }
 }
 
-/// Ends the group when nobody holds the other end of `alive` any more: then the process above is gone.
+/// Kills the group when the other end of `alive` is closed: the parent has ended.
 fn guard(group: libc::pid_t, alive: &OwnedFd, held: &OwnedFd) -> i32 {
     let mut byte = 0_u8;
     // SAFETY: plain calls on our own process and descriptors; `byte` is valid for writing its own length.
@@ -65,7 +70,7 @@ fn guard(group: libc::pid_t, alive: &OwnedFd, held: &OwnedFd) -> i32 {
         libc::setpgid(0, group);
         libc::close(held.as_raw_fd());
         while libc::read(alive.as_raw_fd(), (&raw mut byte).cast(), 1) < 0 {}
-        // Its own group may be another one only where it was never let into this one.
+        // The group differs only if setpgid(2) failed.
         if libc::getpgrp() == group {
             libc::kill(0, libc::SIGKILL);
         }
@@ -73,15 +78,14 @@ fn guard(group: libc::pid_t, alive: &OwnedFd, held: &OwnedFd) -> i32 {
     0
 }
 
-/// A copy of this process that does `work` and ends with its status; the copy's number.
+/// Forks a child that runs `work` and exits with its status; the child's id.
 fn fork(work: impl FnOnce() -> i32) -> io::Result<libc::pid_t> {
-    // SAFETY: the copy's other threads, if this process has any, hold no lock that the work needs: the C library makes its
-    // own safe across fork.
+    // SAFETY: other threads, if any, hold no lock that the work needs: the C library makes its own safe across fork.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             let status = work();
-            // SAFETY: ends the copy without running what belongs to the original.
+            // SAFETY: ends the child without running the parent's destructors.
             unsafe { libc::_exit(status) }
         }
         pid => Ok(pid),
@@ -94,12 +98,12 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: both were just made and belong to nobody else.
+    // SAFETY: both descriptors are new and have no other owner.
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
-/// Ends what left its group before that ended, and so became this process's child: a daemon. Children that this process had
-/// before it measured anything are left alone.
+/// Kills daemons: processes that left their group and were reparented to this process. Children from before the first
+/// measurement are left alone.
 pub fn end_strays(inherited: &Inherited) {
     for pid in inherited.later() {
         let mut group = Group { pid, ended: None };
@@ -107,7 +111,7 @@ pub fn end_strays(inherited: &Inherited) {
     }
 }
 
-/// A group whose first process is our child. All of it is gone when this is dropped.
+/// A group whose first process is our child. Dropping this kills all of it.
 pub(super) struct Group {
     pid: libc::pid_t,
     /// Becomes readable when the first process ends, where the kernel has such descriptors.
@@ -115,15 +119,15 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The group of a child that makes itself its first process.
+    /// The group of a child that makes itself the group's first process.
     pub fn of(pid: libc::pid_t) -> Self {
         Self { pid, ended: pidfd(pid) }
     }
 
-    /// Looks whether the process has ended. What it started is ended before its number is given back:
-    /// until then no other group can bear it.
+    /// Checks whether the process has ended. Its group is killed before it is reaped: until then no other group can
+    /// have its id.
     pub fn reap(&mut self) -> Option<Ending> {
-        // SAFETY: an all-zero siginfo_t is valid, and is what "not yet" leaves.
+        // SAFETY: an all-zero siginfo_t is valid, and stays so while the child runs.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
         // SAFETY: `info` is valid for writing.
@@ -139,12 +143,12 @@ impl Group {
         let ours = waited == self.pid;
         reap_heirs(self.pid);
         self.pid = 0;
-        // Somebody else can have waited for it only where SIGCHLD is ignored.
+        // The status is lost only where SIGCHLD is ignored.
         Some(if ours { Ending::from_wait_status(status) } else { Ending::Finished })
     }
 
-    /// Every wake-up of the parent is a disturbance where there is only one processor: rare, and cut
-    /// short by the process's end.
+    /// Waits for the process's end, but not long. On one processor each wake-up of the parent disturbs the
+    /// measurement, so they are rare.
     pub fn wait_a_little(&self) {
         const LITTLE: Duration = Duration::from_millis(40);
         match &self.ended {
@@ -157,13 +161,13 @@ impl Group {
         }
     }
 
-    /// What the process started belongs to its group, and goes with it.
+    /// Kills the group, which holds all that the process started.
     fn end_group(&self) {
         // SAFETY: the group was made by our child; a group id is not given out anew while it has members.
         unsafe { libc::kill(-self.pid, libc::SIGKILL) };
     }
 
-    /// Ends all of it, and waits until it is gone.
+    /// Kills the whole group and waits for its end.
     pub fn kill(&mut self) {
         if self.pid <= 0 {
             return;
@@ -171,7 +175,7 @@ impl Group {
         self.end_group();
         // SAFETY: `pid` is our child and has not been waited for, so the number is still its own.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        // A process in an uninterruptible sleep dies when that ends, whoever waits: not we, for ever.
+        // A process in uninterruptible sleep dies only when that ends, so the wait is bounded.
         const PATIENCE: Duration = Duration::from_secs(1);
         let began = Instant::now();
         // SAFETY: as above; WNOHANG returns at once.
@@ -185,9 +189,9 @@ impl Group {
     }
 }
 
-/// Waits for what a group's first process has left, once all of it has been killed.
+/// Reaps the other processes of a killed group.
 fn reap_heirs(group: libc::pid_t) {
-    /// As long as a thousand processes may take to die on a busy machine.
+    /// A thousand processes may take so long to die on a busy machine.
     const PATIENCE: Duration = Duration::from_secs(1);
     let began = Instant::now();
     // SAFETY: waits only for children of ours that are in this group; it is ours until the last is waited for.
@@ -210,6 +214,6 @@ impl Drop for Group {
 fn pidfd(pid: libc::pid_t) -> Option<OwnedFd> {
     // SAFETY: pidfd_open(2) takes a process id and flags.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }

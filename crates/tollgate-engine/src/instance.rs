@@ -1,4 +1,4 @@
-//! Instances: a case made ready to run batches, in the thread or process that it needs.
+//! Instances: cases that are ready to run batches, in the thread or process that they need.
 
 use std::any::Any;
 use std::sync::mpsc;
@@ -8,28 +8,28 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::compat;
 use super::cpu;
-use super::runner::{Around, Batch, Order, Refusal, Runner};
+use super::runner::{Batch, BatchHooks, Order, Refusal, Runner};
 use super::timed::{Context, EMPTY_LONG, LongLoop, Timed, TimedLoop};
 
-/// A case, ready.
+/// A case that is ready to run.
 pub struct Instance {
     pub(super) runner: Box<dyn Runner>,
     /// Operations in one iteration of the loop.
     pub(super) ops_per_iteration: u64,
-    /// Iterations of a batch at the most.
+    /// Greatest number of iterations in a batch.
     pub(super) most_iterations: u64,
-    /// The experiment that it asks one question of, where others ask it as well.
+    /// The experiment that it shares with other instances.
     pub(super) experiment: Option<String>,
-    /// What must be there for it and serves others as well, such as memory that was written.
+    /// The fixture that it shares with other instances, such as written memory.
     pub(super) fixture: Option<String>,
-    /// What was found while it was made ready.
+    /// Notes from its preparation.
     pub(super) notes: Vec<String>,
-    /// Of the time that it took to be made ready, what no later process of the run will need again.
+    /// The part of the preparation that later processes of the run need not repeat.
     pub(super) spent_once: Duration,
 }
 
 impl Instance {
-    /// An instance whose batches run at `runner`.
+    /// An instance whose batches `runner` runs.
     pub fn new(runner: impl Runner + 'static) -> Self {
         let runner = Box::new(runner);
         Self {
@@ -66,27 +66,25 @@ impl Instance {
         self
     }
 
-    /// A batch has at most so many iterations: there is no room for more.
+    /// A batch has at most so many iterations.
     pub fn with_most(mut self, iterations: u64) -> Self {
         self.most_iterations = iterations.max(1);
         self
     }
 
-    /// What this instance needs serves all instances with the same `fixture`: where time is short they are in a process
-    /// together, or none of them is.
+    /// Instances with the same `fixture` share it: where time is short, a process runs all of them or none.
     pub fn on_fixture(mut self, fixture: impl Into<String>) -> Self {
         self.fixture = Some(fixture.into());
         self
     }
 
-    /// Of the time that it took to make it ready, so much went into what later processes of the run find there, such
-    /// as a file.
+    /// So much of the preparation made what later processes of the run find there, such as a file.
     pub fn spent_once(mut self, time: Duration) -> Self {
         self.spent_once = time;
         self
     }
 
-    /// What was found on the way and belongs beside the price.
+    /// Adds notes for the row.
     pub fn with_notes<N: Into<String>>(mut self, notes: impl IntoIterator<Item = N>) -> Self {
         self.notes.extend(notes.into_iter().map(Into::into));
         self
@@ -99,31 +97,31 @@ impl Instance {
         self.runner.batch(clock, order)
     }
 
-    /// Operations in one iteration, and iterations of a batch at the most.
+    /// Operations in one iteration, and the greatest number of iterations in a batch.
     pub fn limits(&self) -> (u64, u64) {
         (self.ops_per_iteration, self.most_iterations)
     }
 }
 
-/// A 64-bit loop with its context: runs in whatever thread it is given to.
+/// A 64-bit loop with its context, for any thread.
 pub struct Loop {
     code: LongLoop,
     context: Box<Context>,
     check: Check,
-    around: Option<Box<dyn Around>>,
-    /// What the context points into.
+    hooks: Option<Box<dyn BatchHooks>>,
+    /// Owns what the context points to.
     _owned: Option<Box<dyn Any + Send>>,
 }
 
-/// Looks at what the last crossing of a batch returned.
+/// Checks the result of a batch's last operation.
 pub type Check = Box<dyn Fn(u64) -> Result<(), String> + Send>;
 
 impl Loop {
-    /// `timed` with `words` in its context. `check` sees the result of every batch, so that an answer
-    /// that nobody gave is not taken for a price.
+    /// `timed` with `words` in its context. `check` sees the result of every batch, so that an operation that failed
+    /// is not measured as one that worked.
     ///
     /// # Errors
-    /// [`Refusal::Fail`] for what is no loop in 64-bit code, which cannot be called here.
+    /// [`Refusal::Fail`] for a loop that is not 64-bit code.
     ///
     /// # Safety
     /// The loop must be sound to run any number of times with these words: what they point to must
@@ -138,32 +136,32 @@ impl Loop {
             return Err(Refusal::Fail("only a 64-bit loop can be called in a 64-bit process".to_owned()));
         };
         let context = Box::new(Context { words, result: 0 });
-        Ok(Self { code, context, check: Box::new(check), around: None, _owned: owned })
+        Ok(Self { code, context, check: Box::new(check), hooks: None, _owned: owned })
     }
 
-    /// With something that happens around each batch.
-    pub fn with_around(mut self, around: impl Around + 'static) -> Self {
-        self.around = Some(Box::new(around));
+    /// With hooks around each batch.
+    pub fn with_hooks(mut self, hooks: impl BatchHooks + 'static) -> Self {
+        self.hooks = Some(Box::new(hooks));
         self
     }
 
-    /// What one crossing returns, untimed and unchecked.
+    /// The result of one operation, untimed and unchecked.
     pub fn try_once(&mut self) -> u64 {
         // SAFETY: `Loop::new`'s contract.
         unsafe { (self.code)(1, &mut *self.context) };
         self.context.result
     }
 
-    /// An instance in the bench's main thread.
+    /// An instance in the bench process's main thread.
     pub fn here(self) -> Instance {
         Instance::new(self)
     }
 
-    /// An instance in a thread of its own, which `prepare` changes first: a filter or a flag that the kernel
-    /// keeps per thread touches no other instance.
+    /// An instance in a thread of its own, which `prepare` changes first: a per-thread filter or flag affects no
+    /// other instance.
     ///
     /// # Errors
-    /// What `prepare` says, or that no thread could be started.
+    /// Those of `prepare`, or that no thread could be started.
     pub fn in_thread(
         self,
         prepare: impl FnOnce() -> Result<(), Refusal> + Send + 'static,
@@ -196,7 +194,7 @@ impl Loop {
 
 impl Runner for Loop {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        // After a switch of threads the first crossings find cold caches and predictors.
+        // After a thread switch the first operations find cold caches and predictors.
         let warm_up = (order.iterations / 16).max(1);
         self.before(warm_up)?;
         // SAFETY: `Loop::new`'s contract.
@@ -215,30 +213,30 @@ impl Runner for Loop {
 impl Loop {
     fn before(&mut self, iterations: u64) -> Result<(), Refusal> {
         let context = &mut self.context;
-        self.around.as_mut().map_or(Ok(()), |around| around.before(context, iterations))
+        self.hooks.as_mut().map_or(Ok(()), |hooks| hooks.before(context, iterations))
     }
 
     fn after(&mut self) -> Result<Option<u64>, Refusal> {
         let context = &self.context;
-        self.around.as_mut().map_or(Ok(None), |around| around.after(context))
+        self.hooks.as_mut().map_or(Ok(None), |hooks| hooks.after(context))
     }
 
     /// The loop between two empty ones.
     fn time(&mut self, clock: Clock, empty_iterations: u64, iterations: u64) -> Batch {
-        let waits = self.around.as_ref().is_some_and(|around| around.waits());
-        // The empty loop has a context of its own: the work's result is looked at afterwards.
-        let mut contended = Context::default();
+        let blocking = self.hooks.as_ref().is_some_and(|hooks| hooks.blocks());
+        // The empty loop has a context of its own, so the loop's result stays for the check.
+        let mut empty_context = Context::default();
         let context: *mut Context = &mut *self.context;
         let code = self.code;
         // SAFETY: the empty loop only writes its context's result.
-        let mut empty = || clock.time(|| unsafe { EMPTY_LONG(empty_iterations, &mut contended) });
+        let mut empty = || clock.time(|| unsafe { EMPTY_LONG(empty_iterations, &mut empty_context) });
 
         let switches = cpu::switches();
         let emptied = empty();
-        let attendance = waits.then(cpu::Attendance::begin);
+        let cpu_share = blocking.then(cpu::CpuShare::begin);
         // SAFETY: `Loop::new`'s contract; the context lives as long as the loop.
         let worked = clock.time(|| unsafe { code(iterations, context) });
-        let attended = attendance.map(cpu::Attendance::was_whole);
+        let attended = cpu_share.map(cpu::CpuShare::was_full);
         let emptied_again = empty();
         let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);
         let unswitched = attended.unwrap_or_else(|| switches == cpu::switches());
@@ -252,7 +250,7 @@ impl Loop {
     }
 }
 
-/// The handle of a loop that runs in another thread of this process.
+/// A loop that runs in another thread of this process.
 struct InThread {
     orders: mpsc::Sender<(Clock, Order)>,
     batches: mpsc::Receiver<Result<Batch, Refusal>>,

@@ -1,22 +1,22 @@
-//! Being asked to stop: SIGINT, SIGTERM and SIGHUP set a flag, and what waits looks at it.
+//! Requests to stop: SIGINT, SIGTERM and SIGHUP set a flag, which every wait checks.
 //!
-//! A verb that makes processes or directories calls [`install`] before the first of them, looks at [`requested`] after each
-//! of its phases, and takes away what it made. The program's end calls [`conclude`], and ends by the signal that came: a
-//! shell that runs it in a loop ends the loop then.
+//! A verb that makes processes or directories calls [`install`] before the first of them, checks [`requested`] after
+//! each of its phases, and removes what it made. The program's end calls [`conclude`] and raises the signal again, so
+//! that a shell ends the loop that runs the program.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 /// The signals that ask a program to stop.
 const ASKING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-/// timeout(1) sends its signal to the program and then to the program's group: so soon after the first one, a second one asks
-/// for nothing new. In nanoseconds.
+/// timeout(1) sends its signal to the program and then to the program's group: a second signal within this time is
+/// the same request. In nanoseconds.
 const SAME: u64 = 1_000_000_000;
 
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// When the first one came, by CLOCK_MONOTONIC, in nanoseconds; 0 before that.
+/// The time of the first signal by CLOCK_MONOTONIC, in nanoseconds; 0 before that.
 static CAME: AtomicU64 = AtomicU64::new(0);
 
-/// Only what signal-safety(7) allows.
+/// Makes only calls that signal-safety(7) allows.
 extern "C" fn note(signal: libc::c_int) {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes to the time.
@@ -33,15 +33,15 @@ extern "C" fn note(signal: libc::c_int) {
     }
 }
 
-/// From now on a file that would grow beyond its limit (RLIMIT_FSIZE) is an error of the call that makes it grow, and not a
-/// signal that ends this process. Programs that are measured get the signal's default action back.
+/// Ignores SIGXFSZ: a write beyond RLIMIT_FSIZE fails with EFBIG instead of killing this process. Measured programs
+/// get the signal's default action back.
 pub fn ignore_file_size_signal() {
     // SAFETY: ignoring a signal has no handler to be unsafe.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// From now on the signals that ask a program to stop set a flag instead of ending it. One that comes more than a second
-/// after the first ends the process at once, so that it can always be ended.
+/// Installs handlers for the signals that ask a program to stop: they set a flag. A second signal, more than a second
+/// after the first, kills the process.
 pub fn install() {
     ignore_file_size_signal();
     for signal in ASKING {
@@ -60,7 +60,7 @@ pub fn install() {
     }
 }
 
-/// The signal that asked to stop, if one has.
+/// The signal that asked to stop, if any.
 pub fn requested() -> Option<i32> {
     match SIGNAL.load(Relaxed) {
         0 => None,
@@ -68,8 +68,8 @@ pub fn requested() -> Option<i32> {
     }
 }
 
-/// Gives the signals their default action back, and then says which one asked to stop, if one has: one that comes later ends
-/// this process by itself, so that none is lost.
+/// Restores the signals' default actions, then returns the signal that asked to stop, if any. A later signal kills
+/// the process, so none is lost.
 pub fn conclude() -> Option<i32> {
     for signal in ASKING {
         // SAFETY: zeroes are a valid action, and the kernel writes to it; the default action has no handler.

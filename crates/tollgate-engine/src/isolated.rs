@@ -1,5 +1,8 @@
-//! A process of its own for some instances of a bench process: one that carries memory which the others must not
-//! carry, or that does to itself what cannot be undone.
+//! Isolated instances: a child process of a bench process that holds memory which other instances must not have, or
+//! that changes itself in ways that cannot be undone.
+//!
+//! fork(2) depends on all memory that the process has written. So each amount of memory has a process that
+//! writes it once and then runs the experiments for every instance that asks.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
@@ -14,7 +17,7 @@ use super::limits;
 use super::runner::{Batch, Order, Refusal};
 use super::worker;
 
-/// The handle of such a process. The process goes when the last handle does, or with the bench process.
+/// A handle of such a process. The process ends with its last handle, or with the bench process.
 #[derive(Clone)]
 pub struct Isolated(Rc<RefCell<Process>>);
 
@@ -22,11 +25,11 @@ struct Process {
     pid: libc::pid_t,
     orders: PipeWriter,
     answers: BufReader<PipeReader>,
-    /// Why it has ended, once that is known.
+    /// The reason of its end, once known.
     died: Option<Refusal>,
 }
 
-/// What it is told: one line of JSON.
+/// A request: one line of JSON.
 #[derive(Serialize, Deserialize)]
 struct Request {
     experiment: usize,
@@ -34,24 +37,24 @@ struct Request {
     order: Order,
 }
 
-/// What it answers: one line of JSON, the first to say that it is ready.
+/// An answer: one line of JSON. The first one says that the process is ready.
 type Answer = Result<Vec<Batch>, Refusal>;
 
 impl Isolated {
-    /// Forks. In the child `prepare` makes experiments ready, which then are done as they are asked for.
+    /// Forks. In the child `prepare` makes experiments ready, which then run on request.
     ///
     /// # Errors
-    /// What `prepare` says, or that no process could be had.
+    /// Those of `prepare`, or that no process could be started.
     pub fn start(
         prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
     ) -> Result<Self, Refusal> {
-        let no_process = |error: io::Error| limits::refused("a process of its own for it", &error);
+        let no_process = |error: io::Error| limits::refused("a process for the instance", &error);
         let (orders_out, orders) = io::pipe().map_err(no_process)?;
         let (answers, answers_in) = io::pipe().map_err(no_process)?;
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
-        // SAFETY: the bench process has no other thread that holds a lock while this one forks, but for the C
-        // library's own, which it makes safe across fork.
+        // SAFETY: no other thread of the bench process holds a lock while this one forks, except the C library's,
+        // which it makes safe across fork.
         let pid = unsafe { libc::fork() };
         match pid {
             -1 => Err(no_process(io::Error::last_os_error())),
@@ -62,30 +65,30 @@ impl Isolated {
                 let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                     serve(prepare, orders_out, answers_in)
                 }));
-                // SAFETY: ends the copy without running what belongs to the original.
+                // SAFETY: ends the child without running the parent's destructors.
                 unsafe { libc::_exit(i32::from(served.is_err())) }
             }
             pid => {
                 drop((orders_out, answers_in));
                 let mut process = Process { pid, orders, answers: BufReader::new(answers), died: None };
-                process.hear()?;
+                process.receive()?;
                 Ok(Self(Rc::new(RefCell::new(process))))
             }
         }
     }
 
-    /// Whether it still answers, as far as anybody has noticed.
+    /// Whether the process is not known to have ended.
     pub fn answers(&self) -> bool {
         self.0.borrow().died.is_none()
     }
 
-    /// The experiment number `which` of those that were made ready.
+    /// Experiment number `which` of those that `prepare` returned.
     pub fn experiment(&self, which: usize) -> impl Experiment + use<> {
         Remote { isolated: self.clone(), which }
     }
 }
 
-/// The child's side, until nobody can ask any more.
+/// The child's side, until the pipe of requests closes.
 fn serve(
     prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
     orders: PipeReader,
@@ -129,14 +132,14 @@ impl Experiment for Remote {
         let mut line = serde_json::to_vec(&Request { experiment: self.which, clock, order })
             .map_err(|error| Refusal::Fail(error.to_string()))?;
         line.push(b'\n');
-        // Where nobody reads any more, hearing tells why.
+        // If the process has ended, `receive` returns the reason.
         let _ = process.orders.write_all(&line);
-        process.hear()
+        process.receive()
     }
 }
 
 impl Process {
-    fn hear(&mut self) -> Answer {
+    fn receive(&mut self) -> Answer {
         let mut line = String::new();
         match self.answers.read_line(&mut line) {
             Ok(1..) => serde_json::from_str(&line).unwrap_or_else(|_| Err(self.died())),
@@ -144,7 +147,7 @@ impl Process {
         }
     }
 
-    /// Why it does not answer any more; the same to all who ask.
+    /// Why it stopped answering; the same reason each time.
     fn died(&mut self) -> Refusal {
         let ending = self.end();
         let why = self.died.get_or_insert_with(|| match ending {
@@ -160,14 +163,14 @@ impl Process {
         why.clone()
     }
 
-    /// Ends it, if it has not ended. How it ended, to the first who asks.
+    /// Kills and reaps it. Returns how it ended the first time.
     fn end(&mut self) -> Option<Ending> {
         if self.pid == 0 {
             return None;
         }
         let mut status = 0;
-        // SAFETY: `pid` is our child and has not been waited for, so the number is still its own; one that has
-        // ended keeps the status that it ended with.
+        // SAFETY: `pid` is our child and has not been waited for, so the number is still its own; a child that has
+        // ended keeps its status.
         let waited = unsafe {
             libc::kill(self.pid, libc::SIGKILL);
             libc::waitpid(self.pid, &mut status, 0)
@@ -204,9 +207,9 @@ mod tests {
                     }])
                 }
                 2 => Err(Refusal::Skip("not twice".to_owned())),
-                // SAFETY: ends this copy at once.
+                // SAFETY: ends this process at once.
                 3 => unsafe { libc::_exit(3) },
-                // SAFETY: as a filter that does not allow a call; the default action ends this copy.
+                // SAFETY: the default action ends this process, as a seccomp filter does.
                 _ => Err(Refusal::Fail(unsafe { libc::raise(libc::SIGSYS) }.to_string())),
             }
         }
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_another_process_that_answers_refuses_and_may_die_alone() {
+    fn an_isolated_process_answers_refuses_and_dies_alone() {
         let isolated = Isolated::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
         let batches = ask(&isolated, 1).expect("answers");
         assert_eq!(batches[0].work, u64::try_from(isolated.0.borrow().pid).expect("a number"));
@@ -227,22 +230,24 @@ mod tests {
     }
 
     #[test]
-    fn one_that_a_filter_kills_cannot_have_it_here() {
+    fn death_by_sigsys_is_a_skip() {
         let isolated = Isolated::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
-        let Err(Refusal::Skip(why)) = ask(&isolated, 4) else { panic!("it is a place's limit") };
+        let Err(Refusal::Skip(why)) = ask(&isolated, 4) else {
+            panic!("a filter is a limit of the environment")
+        };
         assert!(why.contains("SIGSYS"), "{why}");
         assert_eq!(ask(&isolated, 1), Err(Refusal::Skip(why)));
         assert!(!isolated.answers());
     }
 
     #[test]
-    fn what_cannot_be_made_ready_says_why() {
+    fn a_failed_preparation_returns_its_reason() {
         let refused = Isolated::start(|| Err(Refusal::Skip("no memory for it".to_owned())));
         assert_eq!(refused.err(), Some(Refusal::Skip("no memory for it".to_owned())));
     }
 
     #[test]
-    fn it_goes_with_its_handle() {
+    fn it_ends_with_its_handle() {
         let isolated = Isolated::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
         let pid = isolated.0.borrow().pid;
         drop(isolated);

@@ -1,13 +1,24 @@
-//! The bench: everything between "measure these cases" and their samples.
+//! The engine measures a selection of benchmarks: it turns "measure these cases" into samples.
 //!
-//! Read in this order: `course` is a whole run from calibration to measurements, `schedule` the instances of
-//! one suite on that way; `plan` says how the time is spent; `worker` is what happens inside one fresh
-//! process, `supervisor` what its parent does about it, and `shared` the memory between the two. `instance`
-//! is a case made ready, `runner` where its batches run, `timed` the loops that are timed, `compat` the
-//! 32-bit program, `group` the processes that end together, `apart` another process for some instances, `beside` what is timed while other threads do something, `experiment` what answers several questions at once,
-//! `room` how much may be taken here, `storage` where files are measured, `clock` the only clock, `own` what the bench measures of itself.
+//! [`measure()`] is the entry. It calibrates each case alone, then runs rounds of batches in fresh bench processes
+//! until every CI is narrow or the time is over. The modules, from top to bottom:
+//!
+//! - What to measure: `benchmark` (suites, benchmarks, cases), `selection` (the chosen cases), `plan` (how a run spends
+//!   its time), `limits` and `storage` (processes, memory and the directory that a run may use).
+//! - The parent: `measure` (a run from calibration to findings), `schedule` and `case_state` (the cases of one suite and
+//!   their batch order), `supervisor` (starts, watches and ends bench processes), `group` (process groups that end
+//!   together), `ending` (how a process ended), `interrupt` (requests to stop).
+//! - The border: `shared` (the memory in which a bench process leaves its results).
+//! - The bench process: `worker` (calibrates instances or runs rounds of them), `instance` (a case that is ready to run),
+//!   `runner` (the interface of everything that runs batches).
+//! - Ways to run a batch: `timed` (loops written in instructions), `compat` (the same in a 32-bit program), `contended`
+//!   (a loop with partners on other processors), `isolated` (instances in a process of their own), `experiment` (one
+//!   action that gives several measurements).
+//! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `random` (the order of a round), `own` (the
+//!   engine's measurements of itself: detection limit, loop overhead, timer overhead).
 
 pub mod benchmark;
+mod case_state;
 pub mod clock;
 mod compat;
 pub mod contended;
@@ -44,10 +55,10 @@ pub use measure::{BenchError, Findings, Progress, RunContext, measure};
 pub use own::OWN_BENCHMARKS;
 pub use plan::Plan;
 pub use random::Random;
-pub use runner::{Around, Batch, Counters, Order, Refusal, Runner, of_a_few};
+pub use runner::{Batch, BatchHooks, Counters, Order, Refusal, Runner, until_undisturbed};
 pub use selection::{Group, Selection};
 pub use shared::MAX_INSTANCES;
 pub use storage::Storage;
 pub use timed::{Context, Timed, TimedLoop};
 pub use worker::die_with_parent;
-pub use worker::{alive, enter_if_told};
+pub use worker::{alive, serve_if_worker};

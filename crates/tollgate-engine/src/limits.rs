@@ -1,5 +1,5 @@
-//! Limits: how many processes and how much memory a bench process may take. Never more than a tenth of the processes
-//! or half of the memory that the place allows: others live here as well.
+//! Limits: how many processes and how much memory a bench process may take. At most a tenth of the processes and half
+//! of the memory that the environment allows, since other programs run there too.
 
 use std::io;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use tollgate_model::text::plainly;
 
 use super::runner::Refusal;
 
-/// What the place allows; None where nothing is known to limit it.
+/// Limits of the environment; None without a known limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Tasks at a time.
@@ -19,7 +19,7 @@ pub struct Limits {
     pub memory: Option<Allowed>,
 }
 
-/// An amount, and who allows it.
+/// An amount and the source of the limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowed {
     /// Tasks, or bytes.
@@ -28,49 +28,49 @@ pub struct Allowed {
     pub by: String,
 }
 
-static ROOM: OnceLock<Limits> = OnceLock::new();
+static LIMITS: OnceLock<Limits> = OnceLock::new();
 static PROCESSES: Account =
     Account { taken: AtomicU64::new(0), divisor: 10, part: "a tenth", unit: Count::Processes };
 static MEMORY: Account = Account { taken: AtomicU64::new(0), divisor: 2, part: "half", unit: Count::Bytes };
 
-/// Says what the place allows, once for this process.
+/// Sets the environment's limits, once for this process.
 pub(super) fn set(limits: Limits) {
-    let _ = ROOM.set(limits);
+    let _ = LIMITS.set(limits);
 }
 
-/// Takes room for so many processes or threads beside the bench's own.
+/// Reserves so many processes or threads, on top of the bench process.
 ///
 /// # Errors
-/// [`Refusal::Skip`] with the limit where there is not so much.
+/// [`Refusal::Skip`] with the limit that it would exceed.
 pub fn take_processes(number: u64) -> Result<Taken, Refusal> {
-    PROCESSES.take(number, ROOM.get().and_then(|limits| limits.processes.as_ref()))
+    PROCESSES.take(number, LIMITS.get().and_then(|limits| limits.processes.as_ref()))
 }
 
-/// Takes room for so many bytes of memory.
+/// Reserves so many bytes of memory.
 ///
 /// # Errors
-/// [`Refusal::Skip`] with the limit where there is not so much.
+/// [`Refusal::Skip`] with the limit that it would exceed.
 pub fn take_memory(bytes: u64) -> Result<Taken, Refusal> {
-    MEMORY.take(bytes, ROOM.get().and_then(|limits| limits.memory.as_ref()))
+    MEMORY.take(bytes, LIMITS.get().and_then(|limits| limits.memory.as_ref()))
 }
 
-/// Amounts that others of the same process may take, one after the other, where there is room for them.
+/// Amounts that other instances of the same process reserve, one after the other, as far as the limit allows.
 #[derive(Debug, Default)]
-pub struct Contended {
+pub struct Reserved {
     /// Tasks.
     pub processes: Vec<u64>,
     /// Bytes.
     pub bytes: Vec<u64>,
 }
 
-/// How many of something that takes one task and so many `bytes` each there is room for, `most` at the most, all
-/// of `beside` granted; and what stands against more. It does not depend on what has been taken so far: each
-/// process of a run must come to the same number.
-pub fn how_many(most: u64, bytes: u64, contended: &Contended) -> (u64, Option<String>) {
-    let limits = ROOM.get();
+/// How many tasks of so many `bytes` each fit into the limits next to `reserved`, at most `most`; and the limit, if
+/// it is less. The result does not depend on current reservations, since each process of a run must get the same
+/// number.
+pub fn how_many(most: u64, bytes: u64, reserved: &Reserved) -> (u64, Option<String>) {
+    let limits = LIMITS.get();
     let limits = [
-        PROCESSES.limits_for(limits.and_then(|limits| limits.processes.as_ref()), 1, &contended.processes),
-        MEMORY.limits_for(limits.and_then(|limits| limits.memory.as_ref()), bytes, &contended.bytes),
+        PROCESSES.capacity(limits.and_then(|limits| limits.processes.as_ref()), 1, &reserved.processes),
+        MEMORY.capacity(limits.and_then(|limits| limits.memory.as_ref()), bytes, &reserved.bytes),
     ];
     let least = limits.into_iter().flatten().min_by_key(|(number, _)| *number);
     match least {
@@ -79,17 +79,17 @@ pub fn how_many(most: u64, bytes: u64, contended: &Contended) -> (u64, Option<St
     }
 }
 
-/// Bytes of memory that each of so many may take, whoever asks first, and what limits it: an amount that every process
-/// of a run comes to. None where nothing is known to limit it.
+/// Bytes of memory for each of so many equal users, and the limit. Every process of a run gets the same amount. None
+/// without a known limit.
 pub fn memory_for_each(parts: u64) -> Option<(u64, String)> {
-    let allowed = ROOM.get()?.memory.as_ref()?;
-    let each = MEMORY.limits_for(Some(allowed), parts.max(1), &[])?.0;
+    let allowed = LIMITS.get()?.memory.as_ref()?;
+    let each = MEMORY.capacity(Some(allowed), parts.max(1), &[])?.0;
     Some((each, format!("one of {parts} equal parts of {}", MEMORY.limit(allowed))))
 }
 
-/// What it says of the place that one more process or thread was refused: `call` is who asked.
+/// The refusal of one more process or thread by `call`.
 pub fn refused(call: &str, error: &io::Error) -> Refusal {
-    let allowed = ROOM.get().and_then(|limits| limits.processes.as_ref());
+    let allowed = LIMITS.get().and_then(|limits| limits.processes.as_ref());
     match (error.raw_os_error(), allowed) {
         (Some(libc::EAGAIN), Some(allowed)) => {
             let number = Count::Processes.show(allowed.amount);
@@ -103,7 +103,7 @@ pub fn refused(call: &str, error: &io::Error) -> Refusal {
     }
 }
 
-/// What was taken, until it is dropped.
+/// A reservation, released on drop.
 #[derive(Debug)]
 pub struct Taken {
     account: &'static Account,
@@ -133,7 +133,7 @@ enum Count {
 impl Account {
     fn take(&'static self, amount: u64, allowed: Option<&Allowed>) -> Result<Taken, Refusal> {
         let taken = self.taken.fetch_add(amount, Relaxed) + amount;
-        // From here on it is given back, whatever happens.
+        // Released on every path from here on.
         let held = Taken { account: self, amount };
         match allowed {
             Some(allowed) if taken > allowed.amount / self.divisor => Err(Refusal::Skip(format!(
@@ -145,12 +145,11 @@ impl Account {
         }
     }
 
-    /// How many of something there is room for of which each takes `each`, beside what others may take; and what
-    /// limits it.
-    fn limits_for(&self, allowed: Option<&Allowed>, each: u64, contended: &[u64]) -> Option<(u64, String)> {
+    /// How many amounts of `each` fit next to `reserved`, and the limit.
+    fn capacity(&self, allowed: Option<&Allowed>, each: u64, reserved: &[u64]) -> Option<(u64, String)> {
         let allowed = allowed?;
         let share = allowed.amount / self.divisor;
-        let granted = contended.iter().fold(0, |sum: u64, &amount| match sum.saturating_add(amount) {
+        let granted = reserved.iter().fold(0, |sum: u64, &amount| match sum.saturating_add(amount) {
             fitting if fitting <= share => fitting,
             _ => sum,
         });
@@ -181,10 +180,10 @@ mod tests {
         Account { taken: AtomicU64::new(0), divisor: 2, part: "half", unit: Count::Bytes };
 
     #[test]
-    fn no_more_is_taken_than_there_is_and_what_is_given_back_can_be_taken_again() {
+    fn reservations_stay_within_the_limit_and_are_released() {
         let allowed = Allowed { amount: 200 << 20, by: "memory.max".to_owned() };
-        let first = ACCOUNT.take(64 << 20, Some(&allowed)).expect("room");
-        let refused = ACCOUNT.take(64 << 20, Some(&allowed)).expect_err("no room");
+        let first = ACCOUNT.take(64 << 20, Some(&allowed)).expect("within the limit");
+        let refused = ACCOUNT.take(64 << 20, Some(&allowed)).expect_err("beyond the limit");
         let why = "128 MiB would be more than half of the 200 MiB that memory.max allows";
         assert_eq!(refused, Refusal::Skip(why.to_owned()));
         drop(first);
@@ -194,15 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_take_is_left_to_them_as_far_as_it_fits() {
+    fn reserved_amounts_are_left_as_far_as_they_fit() {
         let allowed = Allowed { amount: 200, by: "pids.max".to_owned() };
-        let limits = |each, contended: &[u64]| {
-            ACCOUNT.limits_for(Some(&allowed), each, contended).map(|(number, _)| number)
+        let limits = |each, reserved: &[u64]| {
+            ACCOUNT.capacity(Some(&allowed), each, reserved).map(|(number, _)| number)
         };
         assert_eq!(limits(10, &[]), Some(10));
-        // The second does not fit beside the first; the third does.
+        // The second does not fit next to the first; the third does.
         assert_eq!(limits(10, &[60, 60, 20]), Some(2));
         assert_eq!(limits(0, &[]), None);
-        assert_eq!(ACCOUNT.limits_for(None, 1, &[]), None);
+        assert_eq!(ACCOUNT.capacity(None, 1, &[]), None);
     }
 }

@@ -14,17 +14,17 @@ use super::plan::{LEAST_SLICE, LONGEST_SLICE, Plan, SHORTEST_SLICE};
 use super::random::Random;
 use super::schedule::Schedule;
 use super::shared::SharedResults;
-use super::supervisor::{Guardian, Isolation, Worker};
+use super::supervisor::{Isolation, Subreaper, Worker};
 use super::worker::{Find, Task, Until, Work, found_clock};
 use crate::benchmark::Means;
 use crate::selection::{Group, Selection};
 
-/// What came out of a run.
+/// The results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
-    /// One for every case that was chosen, and the bench's own.
+    /// One for every chosen case, and the engine's own.
     pub measurements: Vec<Measurement>,
-    /// What is to be known of the measuring itself: clock, processor, isolation, seed.
+    /// Facts of the measuring itself: clock, processor, isolation, seed.
     pub facts: Vec<(String, Fact)>,
 }
 
@@ -35,10 +35,10 @@ impl Findings {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone)]
 pub struct Progress {
-    /// What is being measured.
+    /// The case that runs.
     pub what: String,
     /// Time since the run began.
     pub elapsed: Duration,
@@ -46,7 +46,7 @@ pub struct Progress {
     pub budget: Duration,
 }
 
-/// Why there are no findings at all.
+/// Why a run has no findings.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// There is no such processor.
@@ -62,7 +62,7 @@ pub enum BenchError {
     CpuNotAllowed {
         /// As asked for.
         asked: usize,
-        /// What the affinity mask or the cpuset holds.
+        /// The affinity mask.
         allowed: Vec<usize>,
     },
     /// No bench process could be started.
@@ -77,21 +77,20 @@ fn list(cpus: &[usize]) -> String {
     cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What part of the time that is left the calibrates may take. They take a tenth of it, but where processors are
-/// short or instances hang.
-const AUDITIONS: f64 = 0.5;
-/// What part of the budget is left to the rounds, whatever becomes of the calibrates.
-const ROUNDS: f64 = 0.35;
-/// What part of the budget is over when the last of it ends: the rest is for what comes after.
-const BEFORE_THE_END: f64 = 0.97;
+/// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
+/// hang.
+const CALIBRATION_SHARE: f64 = 0.5;
+/// The share of the budget that the calibration must leave to the rounds.
+const ROUNDS_SHARE: f64 = 0.35;
+/// The share of the budget after which measuring ends; the rest is for evaluation.
+const END_SHARE: f64 = 0.97;
 
 /// Measures the chosen cases within the plan's budget.
 ///
-/// A case that cannot be measured is skipped or failed with its reason, never missing; the run goes on
-/// without it.
+/// A case that cannot be measured is skipped or failed with its reason; the run continues without it.
 ///
 /// # Errors
-/// See [`BenchError`]: only where nothing at all can be measured, or the user stops it.
+/// See [`BenchError`]: if nothing can be measured, or the user stops the run.
 pub fn measure(
     selection: &Selection,
     plan: &Plan,
@@ -109,7 +108,7 @@ pub fn measure(
             ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
         ],
     };
-    // Commands take what the rounds leave: in proportion to what either gets where nobody says how much.
+    // Rounds and commands share the budget in proportion to their default times.
     let usual = selection.usual_time().as_secs_f64();
     let of_commands: Duration = commands.iter().filter_map(|group| group.usual_time()).sum();
     let of_commands = of_commands.as_secs_f64() / usual;
@@ -117,8 +116,8 @@ pub fn measure(
         let plan = Plan { budget: plan.budget.mul_f64(1.0 - of_commands), ..plan.clone() };
         findings.append(measure_rounds(&rounds, selection.find, &plan, seed, watch)?);
     }
-    let last = began + plan.budget.mul_f64(BEFORE_THE_END);
-    let _guardian = Guardian::begin();
+    let last = began + plan.budget.mul_f64(END_SHARE);
+    let _subreaper = Subreaper::begin();
     for (at, group) in commands.iter().enumerate() {
         let Means::Commands(means) = group.suite.means else { continue };
         let left = last.saturating_duration_since(Instant::now());
@@ -138,35 +137,35 @@ fn measure_rounds(
     seed: u64,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Findings, BenchError> {
-    let mut course = Course::begin(plan, find, seed, watch)?;
-    course.find_clock()?;
+    let mut run = RoundsRun::begin(plan, find, seed, watch)?;
+    run.find_clock()?;
     let mut groups: Vec<Schedule> = groups.iter().map(|group| Schedule::new(group)).collect();
     let number = groups.len();
     for (at, group) in groups.iter_mut().enumerate() {
-        course.calibration(group, number - at)?;
+        run.calibration(group, number - at)?;
         group.count_operations();
     }
-    course.run_rounds(&mut groups)?;
-    let measurements = groups.into_iter().flat_map(|group| group.conclude(course.clock)).collect();
-    Ok(Findings { measurements, facts: course.facts })
+    run.run_rounds(&mut groups)?;
+    let measurements = groups.into_iter().flat_map(|group| group.conclude(run.clock)).collect();
+    Ok(Findings { measurements, facts: run.facts })
 }
 
-/// What whole commands are measured with, see [`Means::Commands`].
+/// The context of whole commands, see [`Means::Commands`].
 pub struct RunContext<'a> {
-    /// How long, where, and how often.
+    /// The plan of the run.
     pub plan: &'a Plan,
     /// When the whole run began.
     pub began: Instant,
-    /// When the last command ends.
+    /// The deadline of the last command.
     pub deadline: Instant,
-    /// Of the random order.
+    /// The seed of the random order.
     pub seed: u64,
-    /// Is told how far the run is.
+    /// Receives the progress.
     pub watch: &'a mut dyn FnMut(&Progress),
 }
 
 impl RunContext<'_> {
-    /// Says what is done now.
+    /// Reports the current step.
     pub fn say(&mut self, what: &str) {
         let (elapsed, budget) = (self.began.elapsed(), self.plan.budget);
         (self.watch)(&Progress { what: what.to_owned(), elapsed, budget });
@@ -178,8 +177,8 @@ impl RunContext<'_> {
     }
 }
 
-/// What the whole run has in common.
-struct Course<'a> {
+/// The state of a run of rounds.
+struct RoundsRun<'a> {
     plan: &'a Plan,
     watch: &'a mut dyn FnMut(&Progress),
     began: Instant,
@@ -187,16 +186,16 @@ struct Course<'a> {
     isolation: Isolation,
     find: Find,
     clock: Clock,
-    /// Time that a process takes until it can do anything, at the most.
+    /// An upper bound for the start of a process.
     start_up: Duration,
     random: Random,
     facts: Vec<(String, Fact)>,
-    /// The parent keeps off the processor that is measured, and goes back where it was.
-    elsewhere: Elsewhere,
-    _guardian: Guardian,
+    /// Keeps this process off the measured processor.
+    other_cpus: OtherCpus,
+    _subreaper: Subreaper,
 }
 
-impl<'a> Course<'a> {
+impl<'a> RoundsRun<'a> {
     fn begin(
         plan: &'a Plan,
         find: Find,
@@ -223,16 +222,16 @@ impl<'a> Course<'a> {
             start_up: Duration::ZERO,
             random: Random::new(seed),
             facts,
-            elsewhere: Elsewhere::than(cpu, allowed),
-            _guardian: Guardian::begin(),
+            other_cpus: OtherCpus::except(cpu, allowed),
+            _subreaper: Subreaper::begin(),
         })
     }
 
-    /// Which clock there is, found out in a child: reading the counter may kill.
+    /// Finds the clock in a child, since reading the TSC may kill it.
     fn find_clock(&mut self) -> Result<(), BenchError> {
         let began = Instant::now();
         let mut found = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
-        // On a machine short of processors it may have had no turn: it gets a second chance.
+        // On a busy machine the child may not have run, so it gets a second try.
         if found.0 == Ending::Stalled {
             found = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
         }
@@ -262,28 +261,28 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Tries each instance by itself. One that dies, hangs or takes too long is written down, and the next process
-    /// goes on with the one after it, in a part of what time is left then: instances that hang may not take what the
-    /// others need. `groups` are still to be tried, this one included.
+    /// Calibrates each instance. One that dies, hangs or takes too long is recorded, and the next process continues
+    /// with the one after it, in a share of the remaining time, so that hanging instances leave time for the others.
+    /// `groups` are still to be calibrated, this one included.
     fn calibration(&mut self, group: &mut Schedule, groups: usize) -> Result<(), BenchError> {
-        let enough_for_rounds = self.plan.budget.mul_f64(ROUNDS);
+        let enough_for_rounds = self.plan.budget.mul_f64(ROUNDS_SHARE);
         loop {
             let batch_order = group.waiting();
             if batch_order.is_empty() || self.left() < enough_for_rounds {
                 return Ok(());
             }
-            let share = self.left().mul_f64(AUDITIONS) / groups as u32;
+            let share = self.left().mul_f64(CALIBRATION_SHARE) / groups as u32;
             let deadline = clock::monotonic() + share.as_nanos() as u64;
             let work =
                 Work::Calibration { clock: self.clock, instances: batch_order.orders.clone(), deadline };
             let last = Instant::now() + share;
-            let (ending, worker) = self.run(work, last, &|shared| batch_order.on_now(shared))?;
-            group.hear(&batch_order, &worker.shared, ending, self.plan.stall);
+            let (ending, worker) = self.run(work, last, &|shared| batch_order.running_name(shared))?;
+            group.record_calibration(&batch_order, &worker.shared, ending, self.plan.stall);
         }
     }
 
-    /// One process of each group after the other, until every group is settled or the time is over: so
-    /// the processes of a group are spread over the whole run.
+    /// Runs one process of each group in turn, until every group is settled or the time is over. So a group's
+    /// processes are spread over the whole run.
     fn run_rounds(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
         loop {
             for at in 0..groups.len() {
@@ -300,9 +299,9 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// What is left of the time, divided among the processes that are still wanted: to each what it needs to give
-    /// every instance one batch, and of the rest the same. Where there is less than is needed each gets less; but a
-    /// group's first process gets what it needs as far as the others' first ones are left as much.
+    /// Divides the remaining time among the processes that are still wanted: each gets the time of one batch of every
+    /// instance, and an equal part of the rest. If time is short each gets less, but a group's first process gets its
+    /// full need as far as the other groups' first processes get theirs.
     fn slice(&self, groups: &[Schedule], at: usize) -> Duration {
         let left = self.left();
         let wanted = |group: &Schedule| match group.settled {
@@ -311,23 +310,23 @@ impl<'a> Course<'a> {
         };
         let need = |group: &Schedule| group.need().max(LEAST_SLICE);
         let own = need(&groups[at]);
-        let mine = wanted(&groups[at]).max(1);
+        let own_processes = wanted(&groups[at]).max(1);
         let others = || (0..groups.len()).filter(|&other| other != at).map(|other| &groups[other]);
-        let processes = mine + others().map(wanted).sum::<usize>();
-        let needs =
-            own * mine as u32 + others().map(|group| need(group) * wanted(group) as u32).sum::<Duration>();
+        let processes = own_processes + others().map(wanted).sum::<usize>();
+        let needs = own * own_processes as u32
+            + others().map(|group| need(group) * wanted(group) as u32).sum::<Duration>();
         let mut share = match left.checked_sub(needs) {
             Some(rest) => own + rest / processes as u32,
             None => own.mul_f64(left.as_secs_f64() / needs.as_secs_f64()),
         };
-        let has_nothing = |group: &Schedule| !group.settled && group.processes == group.fruitless();
+        let has_nothing = |group: &Schedule| !group.settled && group.processes == group.empty_processes();
         if has_nothing(&groups[at]) {
             let first_ones = groups.iter().filter(|group| has_nothing(group)).count();
             share = share.max((own + self.start_up).min(left / (first_ones + 1) as u32));
         }
-        // Where processors are so short that whole processes passed without one round, fewer must do.
-        let needed = LEAST_SLICE * (1 << groups[at].fruitless().min(10));
-        // Where one round takes long, many of them take longer.
+        // If processes ended without one round, processors are short: fewer and longer processes follow.
+        let needed = LEAST_SLICE * (1 << groups[at].empty_processes().min(10));
+        // Long rounds need a longer process.
         let longest = LONGEST_SLICE.max(own * 8);
         share.max(needed).min(longest).min(left)
     }
@@ -338,7 +337,7 @@ impl<'a> Course<'a> {
             group.settled = true;
             return Ok(());
         }
-        // One that must have its turn may take longer than its share, but not longer than there is.
+        // A fixture's first process may exceed its share, but not the remaining time.
         let slice = slice.min(self.left());
         let now = clock::monotonic();
         let until = Until {
@@ -349,13 +348,14 @@ impl<'a> Course<'a> {
         let work = Work::Rounds {
             clock: self.clock,
             instances: batch_order.orders.clone(),
-            seed: self.random.next(),
+            seed: self.random.next_u64(),
             until,
         };
-        // The process ends by itself; the margin is for one whose last batch is long.
+        // The process ends by itself; the margin allows for a long last batch.
         let patience = Instant::now() + slice + self.plan.stall.max(Duration::from_millis(200));
         let last = self.deadline() + self.plan.budget / 20;
-        let (ending, worker) = self.run(work, patience.min(last), &|shared| batch_order.on_now(shared))?;
+        let (ending, worker) =
+            self.run(work, patience.min(last), &|shared| batch_order.running_name(shared))?;
         group.collect(&batch_order, &worker.shared, ending, self.plan.stall);
         Ok(())
     }
@@ -369,7 +369,7 @@ impl<'a> Course<'a> {
     ) -> Result<(Ending, Worker), BenchError> {
         let task = Task {
             cpu: self.cpu,
-            allowed: self.elsewhere.before.clone(),
+            allowed: self.other_cpus.before.clone(),
             limits: self.plan.limits.clone(),
             storage: self.plan.storage.clone(),
             work,
@@ -385,7 +385,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Starts a bench process. Memory and process numbers may be short for a moment.
+    /// Starts a bench process. Retries, since memory and process ids may be short for a moment.
     fn start(&self, task: &Task) -> std::io::Result<Worker> {
         const TRIES: u32 = 5;
         let mut tried = 1;
@@ -407,9 +407,9 @@ impl<'a> Course<'a> {
         self.deadline().saturating_duration_since(Instant::now())
     }
 
-    /// When the last rounds end: a little before the budget, for what comes after them.
+    /// The deadline of the last rounds, a little before the end of the budget.
     fn deadline(&self) -> Instant {
-        self.began + self.plan.budget.mul_f64(BEFORE_THE_END)
+        self.began + self.plan.budget.mul_f64(END_SHARE)
     }
 }
 
@@ -424,13 +424,13 @@ fn refuse_cpu(asked: usize, allowed: Vec<usize>) -> BenchError {
     }
 }
 
-/// While it lives, this thread stays off a processor.
-struct Elsewhere {
+/// While it lives, this thread stays off one processor.
+struct OtherCpus {
     before: Vec<usize>,
 }
 
-impl Elsewhere {
-    fn than(cpu: Option<usize>, allowed: Vec<usize>) -> Self {
+impl OtherCpus {
+    fn except(cpu: Option<usize>, allowed: Vec<usize>) -> Self {
         let others: Vec<usize> = allowed.iter().copied().filter(|&other| Some(other) != cpu).collect();
         if !others.is_empty() {
             cpu::allow(&others);
@@ -439,7 +439,7 @@ impl Elsewhere {
     }
 }
 
-impl Drop for Elsewhere {
+impl Drop for OtherCpus {
     fn drop(&mut self) {
         cpu::allow(&self.before);
     }

@@ -1,4 +1,4 @@
-//! The bench's measurements of itself: they ride along in every group's rounds.
+//! The engine's own benchmarks, which run in every group's rounds.
 
 use std::time::Duration;
 
@@ -11,32 +11,33 @@ use crate::benchmark::{Benchmark, PLAIN};
 use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
 use tollgate_model::{Params, own};
 
-/// Added to every group: the resolution, the processor's pace, the clock's cost.
+/// Added to every group: detection limit, loop overhead, timer overhead.
 pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR];
 
-/// The empty loop held against the empty loop: what is told of nothing is told of noise.
+/// The empty loop less the empty loop: all of its result is noise.
 static EMPTY_LOOP: Benchmark = Benchmark {
     name: own::EMPTY_LOOP,
-    operation: "Nothing: an empty loop less another empty loop, the smallest price that can be told.",
-    // SAFETY: the empty loop only writes its context's result.
+    operation: "Nothing: an empty loop less another empty loop, which gives the detection limit.",
     instance: |benchmark, params| {
-        Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, |_| Ok(())) }?.here())
+        // SAFETY: the empty loop only writes its context's result.
+        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, |_| Ok(())) }?;
+        Ok(timed.here())
     },
     ..PLAIN
 };
 
-/// The frame that is subtracted everywhere, with nothing subtracted.
+/// The loop that is subtracted from every other, with nothing subtracted.
 static EMPTY_LOOP_RAW: Benchmark = Benchmark {
     name: own::RAW_LOOP,
-    operation: "One turn of the empty loop, clock included, nothing subtracted: the processor's pace.",
+    operation: "One iteration of the empty loop, timer included, nothing subtracted: the loop overhead.",
     instance: |_: &'static Benchmark, _: &Params| -> Result<Instance, Refusal> { Ok(Instance::new(RawLoop)) },
     ..PLAIN
 };
 
-/// Two readings of the clock with nothing between.
+/// Two readings of the clock with nothing in between.
 static CLOCK_PAIR: Benchmark = Benchmark {
     name: own::CLOCK_PAIR,
-    operation: "Two readings of the clock with nothing between them, as around every batch.",
+    operation: "Two readings of the clock with nothing in between, as around every batch: the timer overhead.",
     crosses: &[TimeStampCounter, VdsoClock, ClockSource],
     instance: |_: &'static Benchmark, _: &Params| -> Result<Instance, Refusal> {
         Ok(Instance::new(ClockPairs))
@@ -72,6 +73,6 @@ impl Runner for ClockPairs {
     }
 }
 
-/// How long a batch of the dearest that are compared is meant to take: long enough that the clock is
-/// nothing beside it, short enough that most see no interrupt.
-pub const BLOCK: Duration = Duration::from_micros(50);
+/// The intended time of a batch of the slowest case of a comparison: long enough to make the timer overhead
+/// negligible, short enough that most batches see no interrupt.
+pub const BATCH_TIME: Duration = Duration::from_micros(50);

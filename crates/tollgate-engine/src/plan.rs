@@ -5,35 +5,34 @@ use std::time::Duration;
 use super::limits::Limits;
 use super::storage::Storage;
 
-/// How a run spends its time. More time means narrower intervals, never other benchmarks.
+/// How a run spends its time. More time means narrower CIs, never other benchmarks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// For everything, from start to end.
     pub budget: Duration,
-    /// Rounds end early when every interval is within this share of its median, on either side.
+    /// Rounds end early when the half width of every CI is within this share of its median.
     pub precision: f64,
-    /// Fresh processes at the least: fewer and two runs cannot be told apart at all.
+    /// Least number of processes: with fewer, no comparison of two runs could be significant.
     pub least_processes: usize,
-    /// Fresh processes at the most: more would narrow what no longer matters.
+    /// Greatest number of processes.
     pub most_processes: usize,
-    /// An instance that makes no progress for this long is taken to hang.
+    /// An instance without progress for this long counts as hanging.
     pub stall: Duration,
-    /// The processor to stay on; None for the usual one, see [`super::cpu::usual`].
+    /// The processor to stay on; None for the default, see [`super::cpu::usual`].
     pub cpu: Option<usize>,
-    /// What the place allows to take.
+    /// The environment's limits.
     pub limits: Limits,
-    /// Where files are measured, or why they cannot be.
+    /// The directory for files, or why there is none.
     pub storage: Result<Storage, String>,
 }
 
-/// A process's part of a group's time, at the most: long enough for hundreds of rounds, short enough
-/// that a run sees several processes.
+/// Greatest time of a process: long enough for hundreds of rounds, short enough for several processes in a run.
 pub(super) const LONGEST_SLICE: Duration = Duration::from_millis(1000);
 
-/// Not less, although time is short: a process must be made ready and warm up before its first round.
+/// Least time of a process when time is short: it must prepare and warm up before its first round.
 pub(super) const LEAST_SLICE: Duration = Duration::from_millis(60);
 
-/// Not less, although all is narrow: a machine's moods last longer than a few milliseconds.
+/// Least time of a process when all CIs are narrow: a machine's states last longer than a few milliseconds.
 pub(super) const SHORTEST_SLICE: Duration = Duration::from_millis(350);
 
 impl Plan {
@@ -53,11 +52,12 @@ impl Plan {
             precision: 0.005,
             least_processes: if minutes < 0.5 { 8 } else { 10 },
             most_processes: ((minutes * 16.0) as usize).clamp(8, 64),
-            // Shorter and starving would be taken for hanging; longer and one that hangs would eat it all.
+            // With less, a starved instance would count as hanging; with more, a hanging one would take the whole
+            // budget.
             stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),
             cpu: None,
             limits: Limits::default(),
-            storage: Err("no directory was named to measure files in".to_owned()),
+            storage: Err("no directory for files was named".to_owned()),
         }
     }
 }

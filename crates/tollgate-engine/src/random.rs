@@ -14,7 +14,7 @@ impl Random {
         Self((state ^ state >> 27).max(1))
     }
 
-    /// A seed that nobody chose.
+    /// A seed from the kernel.
     pub fn seed() -> u64 {
         let mut bytes = [0; 8];
         // SAFETY: `bytes` is valid for writing its own length.
@@ -23,7 +23,7 @@ impl Random {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -33,7 +33,7 @@ impl Random {
     /// Puts `items` in a random order (Fisher and Yates; Durstenfeld, CACM 7, 1964).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
-            let other = (self.next() % (last as u64 + 1)) as usize;
+            let other = (self.next_u64() % (last as u64 + 1)) as usize;
             items.swap(last, other);
         }
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_order_of_three_comes_up_about_as_often() {
+    fn every_order_of_three_is_about_as_frequent() {
         let mut random = Random::new(1);
         let mut counts = std::collections::HashMap::new();
         for _ in 0..6000 {

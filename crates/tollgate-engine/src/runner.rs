@@ -1,4 +1,8 @@
-//! Stations: where batches run, what they are told, and what they answer.
+//! Runners: the interface of everything that runs batches, with its orders, results and refusals.
+//!
+//! An operation that blocks is judged by processor time. A thread that waits for its child is switched out
+//! in every operation; parent and children are pinned to one processor, and time that none of them used
+//! belongs to other work.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::text::said_by;
@@ -10,14 +14,14 @@ use super::worker::alive;
 /// Why a case cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
-    /// It cannot exist in this place.
+    /// It cannot exist in this environment.
     Skip(String),
-    /// It exists here and went wrong.
+    /// It exists here and failed.
     Fail(String),
 }
 
 impl Refusal {
-    /// What an error says of the place: that it cannot have this, unless something has only run short.
+    /// Maps an error to a skip, or to a failure if only a resource has run short.
     pub fn of(what: &str, error: &std::io::Error) -> Self {
         let sentence = format!("{what}: {}", said_by(what, error));
         match error.raw_os_error() {
@@ -29,7 +33,7 @@ impl Refusal {
     }
 }
 
-/// What to run: so many iterations of the loop, and before and after it as many of the empty one.
+/// An order: so many iterations of the loop, and as many of the empty loop before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Iterations of both loops, at least 1.
@@ -40,32 +44,32 @@ pub struct Order {
 
 /// One batch: the loop's ticks and those of the empty loop next to it.
 ///
-/// The empty loop runs twice, and the shorter of the two counts: an interrupt in it would otherwise
-/// make the price too low, and the floor under all prices something that never happened.
+/// The empty loop runs twice, and the shorter time counts: an interrupt in it would otherwise make the latency too
+/// low.
 ///
-/// Where what is measured is no time, `work` is the amount in the benchmark's unit, for all operations.
+/// For a unit other than time, `work` is the amount in that unit, for all operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Ticks of the timed loop.
     pub work: u64,
     /// Ticks of the empty loop.
     pub empty: u64,
-    /// The thread was neither switched out nor moved; where it waits by nature, nobody else had the processor.
+    /// The thread was neither switched out nor migrated. For blocking calls: no other process used the processor.
     pub undisturbed: bool,
-    /// Events that were counted meanwhile, where the benchmark counts any.
+    /// Events that were counted, where the benchmark counts any.
     pub counted: Option<u64>,
-    /// What else was counted, in the order of the benchmark's counters.
+    /// Other counts, in the order of the benchmark's counters.
     pub counters: Counters,
 }
 
-/// Numbers that a benchmark counts beside its price, the rest 0.
+/// Other counts of a benchmark; unused ones are 0.
 pub type Counters = [u64; 4];
 
-/// A batch that nobody disturbed, of a few: where others have the processor, one may be left alone. The last where none was.
+/// Repeats a batch a few times until one is undisturbed. Returns the last one otherwise.
 ///
 /// # Errors
-/// What the first says that fails.
-pub fn of_a_few(mut batch: impl FnMut() -> Result<Batch, Refusal>) -> Result<Batch, Refusal> {
+/// The first failure.
+pub fn until_undisturbed(mut batch: impl FnMut() -> Result<Batch, Refusal>) -> Result<Batch, Refusal> {
     const TRIES: usize = 3;
     let mut latest = batch()?;
     for _ in 1..TRIES {
@@ -78,33 +82,32 @@ pub fn of_a_few(mut batch: impl FnMut() -> Result<Batch, Refusal>) -> Result<Bat
     Ok(latest)
 }
 
-/// Where batches run.
+/// Something that runs batches.
 pub trait Runner {
     /// Runs one batch.
     ///
     /// # Errors
-    /// What the crossing returned instead of what it should; or that this clock cannot time it.
+    /// A wrong result of the operation; or that this clock cannot time it.
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal>;
 }
 
-/// What has to happen around each batch of a loop, untimed: a handler installed and taken away again, pages
-/// given back to the kernel, events counted.
-pub trait Around: Send {
-    /// Before the loop goes round so many times. It may change what the loop finds in its context.
+/// Untimed hooks around each batch of a loop: they install and remove a handler, give pages back to the kernel, count
+/// events.
+pub trait BatchHooks: Send {
+    /// Before so many iterations of the loop. It may change the loop's context.
     ///
     /// # Errors
     /// Why the batch cannot run.
     fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal>;
 
-    /// After it. Returns how many events were counted, where the benchmark counts any.
+    /// After the loop. Returns the number of events, where the benchmark counts any.
     ///
     /// # Errors
-    /// What went wrong in the batch.
+    /// The batch's failure.
     fn after(&mut self, context: &Context) -> Result<Option<u64>, Refusal>;
 
-    /// Whether the loop waits for somebody else in each iteration, so that being switched out is part of
-    /// what is priced.
-    fn waits(&self) -> bool {
+    /// Whether the loop makes blocking calls, so that switches are part of the operation.
+    fn blocks(&self) -> bool {
         false
     }
 }

@@ -7,12 +7,12 @@ use tollgate_model::Case;
 use crate::benchmark::{Benchmark, Chosen, Means, Suite};
 use crate::plan::Plan;
 
-/// The benchmarks that a user asked for, with those that they are compared with.
+/// The benchmarks that a user asked for, and their baselines.
 #[derive(Clone)]
 pub struct Selection {
     /// The chosen cases, suite by suite.
     pub groups: Vec<Group>,
-    /// By which a measuring process finds the benchmarks that it is given by name.
+    /// Finds a benchmark by name, in a bench process.
     pub find: fn(&str) -> Option<&'static Benchmark>,
 }
 
@@ -26,7 +26,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// The time that its cases get without a limit from the user; None where they share that of all rounds.
+    /// The default time of its cases; None for rounds, which share one default.
     pub fn usual_time(&self) -> Option<Duration> {
         match self.suite.means {
             Means::Rounds => None,
@@ -36,14 +36,14 @@ impl Group {
 }
 
 impl Selection {
-    /// The cases that were chosen, in the order of the registry.
+    /// The chosen cases, in the registry's order.
     pub fn cases(&self) -> impl Iterator<Item = Case> + '_ {
         self.groups
             .iter()
             .flat_map(|group| group.cases.iter().map(|(benchmark, params)| benchmark.case(params.clone())))
     }
 
-    /// The time that a run of them gets without a limit from the user.
+    /// The default time of a run of them.
     pub fn usual_time(&self) -> Duration {
         let rounds = self.groups.iter().any(|group| group.usual_time().is_none());
         let commands: Duration = self.groups.iter().filter_map(Group::usual_time).sum();

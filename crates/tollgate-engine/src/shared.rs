@@ -1,26 +1,29 @@
-//! The shared: memory that the bench shares with a child process. Orders go in, samples and reasons
-//! come out, and whatever happens to the child, what it had written stays readable.
+//! Shared results: memory that the engine shares with a bench process. Orders go in, samples and reasons come out,
+//! and the records stay readable however the process ends.
 //!
-//! It is an array of 64-bit words, each read and written atomically, so that a child which crashes,
-//! or scribbles, can make the parent read a wrong number but never do anything undefined.
+//! The memory is an array of 64-bit words, each read and written atomically, so that a child with wild writes can
+//! make the parent read a wrong number but never cause undefined behaviour.
 
 use std::fs::{File, Permissions};
 use std::io;
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::runner::Counters;
 
-/// Instances of one group at the most.
+/// Greatest number of instances of a group.
 pub const MAX_INSTANCES: usize = 1024;
-/// Rounds of one process at the most.
+/// Greatest number of rounds of a process.
 pub const MAX_ROUNDS: usize = 4096;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tollgat1");
 
-// Where things stand, in words.
+// Offsets in words.
 const MAGIC_AT: usize = 0;
 const CURRENT_INSTANCE: usize = 1;
 const BEATS: usize = 2;
@@ -34,76 +37,76 @@ const ORDER_WORDS: usize = 1 << 16;
 const INSTANCES: usize = ORDER + ORDER_WORDS;
 const INSTANCE_TEXT: usize = 8 + EVENTS; // after state, cost, whole, setup, operations, most, experiment, fixture, events
 const INSTANCE_WORDS: usize = INSTANCE_TEXT + TEXT_WORDS;
-/// What is counted in batches: the benchmark's events, and its counters.
+/// Counts of a batch: the benchmark's events, and its counters.
 const EVENTS: usize = 1 + size_of::<Counters>() / 8;
-/// Words that each instance adds: its own, and one for each round.
+/// Words for each instance: its state, and one slot for each round.
 const EACH_INSTANCE: usize = INSTANCE_WORDS + MAX_ROUNDS;
 
-/// No instance is running: the bench itself is at work.
+/// No instance is running.
 pub const NO_INSTANCE: u64 = u64::MAX;
 
-/// Shared memory for so many instances. Pages that nobody touches cost nothing.
+/// Shared memory for some instances. Untouched pages take no memory.
 pub struct SharedResults {
-    words: &'static [AtomicU64],
-    /// Instances that there is room for.
+    words: Arc<Mapping>,
+    /// Number of instances.
     instances: usize,
-    /// None where the memory cannot be handed to another program, only to a fork.
+    /// None where only a fork can share the memory.
     file: Option<OwnedFd>,
 }
 
-/// What a child found out about an instance.
+/// The state of an instance in a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceState {
-    /// It was not reached.
+    /// The child did not reach it.
     Untried,
     /// It runs.
     Ready(Box<Readiness>),
     /// It cannot exist here.
     Skipped(String),
-    /// It went wrong.
+    /// It failed.
     Failed(String),
 }
 
-/// What is known of an instance that runs.
+/// The calibration of an instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Readiness {
     /// Time of one iteration of its loop.
     pub cost: Duration,
-    /// The same with all that a batch does untimed.
+    /// The same, with the untimed parts of a batch.
     pub whole: Duration,
-    /// Time that it took to be made ready.
+    /// Time of its preparation.
     pub setup: Duration,
     /// Operations in one iteration.
     pub ops: u64,
-    /// Iterations of a batch at the most.
+    /// Greatest number of iterations in a batch.
     pub most: u64,
-    /// The same for all instances that ask questions of one experiment; 0 where it is alone.
+    /// A number for its experiment; 0 for none.
     pub experiment: u64,
-    /// The same for all instances that need the same to be there; 0 where it needs nothing.
+    /// A number for its fixture; 0 for none.
     pub fixture: u64,
     /// One note a line.
     pub notes: String,
 }
 
-/// What is counted in batches: the benchmark's events, then its counters.
+/// Counts of a batch: the benchmark's events, then its counters.
 pub type Events = [u64; EVENTS];
 
-/// One batch's place in the matrix of rounds and instances.
+/// One batch in the matrix of rounds and instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cell {
+pub enum Slot {
     /// Not run.
     Empty,
     /// Ticks of the batch less those of its empty loop.
     Kept(i64),
-    /// The thread was switched out or moved.
-    Dropped,
+    /// The thread was switched out or migrated.
+    Discarded,
 }
 
 impl SharedResults {
-    /// New memory for so many instances, in a file without a name where the kernel has such, so that it survives an exec.
+    /// New memory for so many instances, in a memfd where the kernel has them, so that it survives an exec.
     ///
     /// # Errors
-    /// More than [`MAX_INSTANCES`]; what memfd_create(2) and mmap(2) say.
+    /// More than [`MAX_INSTANCES`]; errors of memfd_create(2) and mmap(2).
     pub fn new(instances: usize) -> io::Result<Self> {
         if instances > MAX_INSTANCES {
             return Err(io::Error::other("too many instances for one process"));
@@ -112,7 +115,7 @@ impl SharedResults {
         // SAFETY: the name is a C string; the flags are plain.
         let descriptor = unsafe { libc::memfd_create(c"tollgate-shared".as_ptr(), libc::MFD_CLOEXEC) };
         let file = (descriptor >= 0).then(|| {
-            // SAFETY: the descriptor was just made and belongs to nobody else.
+            // SAFETY: the descriptor is new and has no other owner.
             unsafe { OwnedFd::from_raw_fd(descriptor) }
         });
         let file = file.filter(|file| {
@@ -125,19 +128,19 @@ impl SharedResults {
             };
             file.and_then(settle).is_ok()
         });
-        let words = map(file.as_ref(), words)?;
+        let words = Arc::new(Mapping::new(file.as_ref(), words)?);
         words[MAGIC_AT].store(MAGIC, Relaxed);
         words[CURRENT_INSTANCE].store(NO_INSTANCE, Relaxed);
         Ok(Self { words, instances, file })
     }
 
-    /// The shared that another process made, from its descriptor.
+    /// The shared results that another process made, from their descriptor.
     ///
     /// # Errors
     /// When the descriptor is not such a file.
     pub fn open(file: OwnedFd) -> io::Result<Self> {
         let file = File::from(file);
-        let wrong_size = || io::Error::other("not a shared: wrong size");
+        let wrong_size = || io::Error::other("not tollgate's shared results: wrong size");
         let bytes = usize::try_from(file.metadata()?.len()).map_err(|_| wrong_size())?;
         let of_instances = (bytes / 8).checked_sub(INSTANCES).ok_or_else(wrong_size)?;
         let instances = of_instances / EACH_INSTANCE;
@@ -145,9 +148,9 @@ impl SharedResults {
             return Err(wrong_size());
         }
         let file = OwnedFd::from(file);
-        let words = map(Some(&file), bytes / 8)?;
+        let words = Arc::new(Mapping::new(Some(&file), bytes / 8)?);
         if words[MAGIC_AT].load(Relaxed) != MAGIC {
-            return Err(io::Error::other("not a shared: wrong magic"));
+            return Err(io::Error::other("not tollgate's shared results: wrong magic"));
         }
         Ok(Self { words, instances, file: Some(file) })
     }
@@ -174,34 +177,34 @@ impl SharedResults {
         self.read_text(ORDER, ORDER_WORDS)
     }
 
-    /// Says which instance runs from now on, and that something happened.
+    /// Records which instance runs, and counts an event.
     pub fn enter(&self, instance: usize) {
         self.words[CURRENT_INSTANCE].store(instance as u64, Relaxed);
         self.beat();
     }
 
-    /// Says that no instance runs from now on.
+    /// Records that no instance runs, and counts an event.
     pub fn leave(&self) {
         self.words[CURRENT_INSTANCE].store(NO_INSTANCE, Relaxed);
         self.beat();
     }
 
-    /// Says that something happened.
+    /// Counts an event, as a sign of progress.
     pub fn beat(&self) {
         self.words[BEATS].fetch_add(1, Relaxed);
     }
 
-    /// Where that is counted, for an instance whose batch takes long. Not to be used after the shared is gone.
-    pub fn heart(&self) -> &'static AtomicU64 {
-        &self.words[BEATS]
+    /// A handle that counts progress, for an instance whose batch takes long.
+    pub fn heartbeat(&self) -> Heartbeat {
+        Heartbeat(Arc::clone(&self.words))
     }
 
-    /// How often something happened.
+    /// Events so far.
     pub fn beats(&self) -> u64 {
         self.words[BEATS].load(Relaxed)
     }
 
-    /// The instance that runs, or was running when the process ended.
+    /// The instance that runs, or ran when the process ended.
     pub fn current_instance(&self) -> Option<usize> {
         let instance = self.words[CURRENT_INSTANCE].load(Relaxed);
         (instance < self.instances as u64).then_some(instance as usize)
@@ -212,51 +215,50 @@ impl SharedResults {
         self.words[ROUNDS].fetch_add(1, Relaxed);
     }
 
-    /// Whole rounds.
+    /// Complete rounds.
     pub fn rounds(&self) -> usize {
         (self.words[ROUNDS].load(Relaxed) as usize).min(MAX_ROUNDS)
     }
 
-    /// Rounds of which something is recorded, after the process has ended: the whole ones; or the first, where the
-    /// process did not come to the end of it.
+    /// Recorded rounds after the process has ended: the complete ones, or an incomplete first one.
     pub fn rounds_recorded(&self) -> usize {
-        let begun = || (0..self.instances).any(|instance| self.cell(0, instance) != Cell::Empty);
+        let begun = || (0..self.instances).any(|instance| self.slot(0, instance) != Slot::Empty);
         if self.rounds() == 0 && begun() { 1 } else { self.rounds() }
     }
 
     /// Records a batch.
-    pub fn set_slot(&self, round: usize, instance: usize, cell: Cell) {
+    pub fn set_slot(&self, round: usize, instance: usize, slot: Slot) {
         if round >= MAX_ROUNDS || instance >= self.instances {
             return;
         }
-        // Two low bits tell the three apart; ticks of a batch are far below 2^61.
-        let word = match cell {
-            Cell::Empty => 0,
-            Cell::Dropped => 2,
-            Cell::Kept(ticks) => (ticks << 2) as u64 | 1,
+        // The two low bits hold the kind; ticks of a batch are far below 2^61.
+        let word = match slot {
+            Slot::Empty => 0,
+            Slot::Discarded => 2,
+            Slot::Kept(ticks) => (ticks << 2) as u64 | 1,
         };
         self.words[self.slot_at(round, instance)].store(word, Relaxed);
     }
 
     /// A recorded batch.
-    pub fn cell(&self, round: usize, instance: usize) -> Cell {
+    pub fn slot(&self, round: usize, instance: usize) -> Slot {
         if round >= MAX_ROUNDS || instance >= self.instances {
-            return Cell::Empty;
+            return Slot::Empty;
         }
         let word = self.words[self.slot_at(round, instance)].load(Relaxed);
         match word & 3 {
-            1 => Cell::Kept(word as i64 >> 2),
-            2 => Cell::Dropped,
-            _ => Cell::Empty,
+            1 => Slot::Kept(word as i64 >> 2),
+            2 => Slot::Discarded,
+            _ => Slot::Empty,
         }
     }
 
-    /// Rounds lie one after the other, so that few of them need few pages.
+    /// Rounds lie one after the other, so that few rounds need few pages.
     fn slot_at(&self, round: usize, instance: usize) -> usize {
         INSTANCES + self.instances * INSTANCE_WORDS + round * self.instances + instance
     }
 
-    /// Records what became of making `instance` ready.
+    /// Records the state of `instance`.
     pub fn set_instance(&self, instance: usize, state: &InstanceState) {
         if instance >= self.instances {
             return;
@@ -283,7 +285,7 @@ impl SharedResults {
         self.words[at].store(code, Relaxed);
     }
 
-    /// What became of making `instance` ready.
+    /// The state of `instance`.
     pub fn instance(&self, instance: usize) -> InstanceState {
         if instance >= self.instances {
             return InstanceState::Untried;
@@ -293,13 +295,13 @@ impl SharedResults {
         match self.words[at].load(Relaxed) {
             1 => {
                 let word = |offset: usize| self.words[at + offset].load(Relaxed);
-                // No batch takes an hour: what says so comes from a child gone wild, and must not overflow a sum.
+                // No batch takes an hour: a larger number comes from a wild write, and must not overflow a sum.
                 let time = |offset: usize| Duration::from_nanos(word(offset)).min(Duration::from_secs(3600));
                 InstanceState::Ready(Box::new(Readiness {
                     cost: time(1),
                     whole: time(2),
                     setup: time(3),
-                    // Likewise a count that no loop has.
+                    // Likewise no loop has more operations.
                     ops: word(4).clamp(1, 1 << 20),
                     most: word(5).max(1),
                     experiment: word(6),
@@ -313,19 +315,19 @@ impl SharedResults {
         }
     }
 
-    /// Adds to what was counted in an instance's kept batches.
+    /// Adds to the counts of an instance's kept batches.
     pub fn add_events(&self, instance: usize, events: Events) {
         for (word, number) in self.events_of(instance).iter().zip(events) {
             word.fetch_add(number, Relaxed);
         }
     }
 
-    /// Takes back some of them: of a batch that does not count after all.
+    /// Subtracts the counts of a batch that is discarded later.
     pub fn take_back_events(&self, instance: usize, events: Events) {
         self.add_events(instance, events.map(u64::wrapping_neg));
     }
 
-    /// What was counted in an instance's kept batches.
+    /// The counts of an instance's kept batches.
     pub fn events(&self, instance: usize) -> Events {
         let mut events = Events::default();
         for (number, word) in events.iter_mut().zip(self.events_of(instance)) {
@@ -334,14 +336,14 @@ impl SharedResults {
         events
     }
 
-    /// Where that is kept; nowhere for an instance that is not there.
+    /// The words of those counts; empty for an instance that does not exist.
     fn events_of(&self, instance: usize) -> &[AtomicU64] {
         let at = INSTANCES + instance * INSTANCE_WORDS + INSTANCE_TEXT;
         if instance < self.instances { &self.words[at - EVENTS..at] } else { &[] }
     }
 
-    /// Records which clock can be used: a code, its frequency, the code of the frequency's source, and
-    /// the reason against the TSC.
+    /// Records the usable clock: a code, its frequency, the code of the frequency's source, and the reason against
+    /// the TSC.
     pub fn set_clock(&self, clock: [u64; 3], why: &str) {
         self.write_text(TEXT, TEXT_WORDS, why);
         for (offset, value) in clock.into_iter().enumerate().rev() {
@@ -349,23 +351,23 @@ impl SharedResults {
         }
     }
 
-    /// What [`SharedResults::set_clock`] recorded; zeros before.
+    /// The record of [`SharedResults::set_clock`]; zeros before.
     pub fn clock(&self) -> ([u64; 3], String) {
         let word = |offset: usize| self.words[CLOCK + offset].load(Relaxed);
         ([word(0), word(1), word(2)], self.read_text(TEXT, TEXT_WORDS))
     }
 
-    /// Records whether the process could be pinned: 0, or the error's number.
+    /// Records the error number of pinning the process, or 0.
     pub fn set_pinned(&self, error: i32) {
         self.words[PINNED].store(error as u64, Relaxed);
     }
 
-    /// What [`SharedResults::set_pinned`] recorded.
+    /// The record of [`SharedResults::set_pinned`].
     pub fn pinned(&self) -> i32 {
         self.words[PINNED].load(Relaxed) as i32
     }
 
-    /// The first word holds the length in bytes; text that does not fit is cut at a character.
+    /// The first word holds the length in bytes; longer text is cut at a character boundary.
     fn write_text(&self, at: usize, words: usize, text: &str) {
         let mut length = text.len().min((words - 1) * 8);
         while !text.is_char_boundary(length) {
@@ -393,36 +395,69 @@ impl SharedResults {
     }
 }
 
-impl Drop for SharedResults {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this length, and no reference to it outlives us:
-        // `words` is private and never handed out.
-        unsafe { libc::munmap(self.words.as_ptr() as *mut libc::c_void, self.words.len() * 8) };
+/// Tells the parent that its child makes progress. It keeps the memory mapped for as long as it lives.
+#[derive(Clone)]
+pub struct Heartbeat(Arc<Mapping>);
+
+impl Heartbeat {
+    /// Counts one more event.
+    pub fn beat(&self) {
+        self.0[BEATS].fetch_add(1, Relaxed);
     }
 }
 
-fn map(file: Option<&OwnedFd>, words: usize) -> io::Result<&'static [AtomicU64]> {
-    let (flags, descriptor) = match file {
-        Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
-        None => (libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1),
-    };
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let address = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            words * 8,
-            libc::PROT_READ | libc::PROT_WRITE,
-            flags | libc::MAP_NORESERVE,
-            descriptor,
-            0,
-        )
-    };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+/// Words in shared memory, unmapped with the last owner.
+struct Mapping {
+    address: NonNull<AtomicU64>,
+    words: usize,
+}
+
+// SAFETY: the memory belongs to the process, not to a thread, and every access to it is atomic.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps so many words of `file`, or of new memory that forks share.
+    fn new(file: Option<&OwnedFd>, words: usize) -> io::Result<Self> {
+        let (flags, descriptor) = match file {
+            Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+            None => (libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1),
+        };
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                words * 8,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags | libc::MAP_NORESERVE,
+                descriptor,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let address = NonNull::new(address.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+        Ok(Self { address, words })
     }
-    // SAFETY: the mapping is page-aligned, zero-filled or another shared's words, and so long;
-    // every access to it in any process goes through these atomics.
-    Ok(unsafe { std::slice::from_raw_parts(address.cast(), words) })
+}
+
+impl Deref for Mapping {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is page-aligned, has this length and holds zeros or another process's words; it stays
+        // until `drop`, and every access to it in any process is atomic.
+        unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.words) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: `new` made the mapping with this length, and references to it borrow from this owner.
+        unsafe { libc::munmap(self.address.as_ptr().cast(), self.words * 8) };
+    }
 }
 
 #[cfg(test)]
@@ -431,11 +466,11 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn cells_and_instances_come_back_as_they_were_written() {
+    fn slots_and_instances_are_read_as_written() {
         let shared = SharedResults::new(MAX_INSTANCES).expect("shared memory");
-        for cell in [Cell::Kept(0), Cell::Kept(-5), Cell::Kept(1 << 60), Cell::Dropped, Cell::Empty] {
-            shared.set_slot(7, 3, cell);
-            assert_eq!(shared.cell(7, 3), cell);
+        for slot in [Slot::Kept(0), Slot::Kept(-5), Slot::Kept(1 << 60), Slot::Discarded, Slot::Empty] {
+            shared.set_slot(7, 3, slot);
+            assert_eq!(shared.slot(7, 3), slot);
         }
         for state in [
             InstanceState::Ready(Box::new(Readiness {
@@ -461,15 +496,26 @@ mod tests {
         assert_eq!(shared.events(3), [12, 1, 6, 0, 0]);
         assert_eq!((shared.events(4), shared.events(MAX_INSTANCES)), (Events::default(), Events::default()));
         assert_eq!((shared.rounds(), shared.rounds_recorded()), (0, 0));
-        shared.set_slot(0, 5, Cell::Dropped);
+        shared.set_slot(0, 5, Slot::Discarded);
         assert_eq!((shared.rounds(), shared.rounds_recorded()), (0, 1));
-        shared.set_slot(MAX_ROUNDS, MAX_INSTANCES, Cell::Dropped);
-        assert_eq!(shared.cell(MAX_ROUNDS, MAX_INSTANCES), Cell::Empty);
+        shared.set_slot(MAX_ROUNDS, MAX_INSTANCES, Slot::Discarded);
+        assert_eq!(shared.slot(MAX_ROUNDS, MAX_INSTANCES), Slot::Empty);
+    }
+
+    #[test]
+    fn a_heartbeat_outlives_its_shared_results() {
+        let shared = SharedResults::new(1).expect("shared memory");
+        let heartbeat = shared.heartbeat();
+        heartbeat.beat();
+        assert_eq!(shared.beats(), 1);
+        drop(shared);
+        heartbeat.beat();
+        assert_eq!(heartbeat.0[BEATS].load(Relaxed), 2);
     }
 
     proptest! {
         #[test]
-        fn any_text_is_kept_or_cut_at_a_character(text in "\\PC{0,400}") {
+        fn any_text_is_kept_or_cut_at_a_character_boundary(text in "\\PC{0,400}") {
             let shared = SharedResults::new(MAX_INSTANCES).expect("shared memory");
             shared.set_instance(0, &InstanceState::Failed(text.clone()));
             let InstanceState::Failed(back) = shared.instance(0) else { panic!("state changed") };
@@ -477,7 +523,7 @@ mod tests {
         }
 
         #[test]
-        fn scribbled_words_are_read_without_panic(words in proptest::collection::vec(any::<u64>(), 200)) {
+        fn wild_writes_are_read_without_panic(words in proptest::collection::vec(any::<u64>(), 200)) {
             let shared = SharedResults::new(MAX_INSTANCES).expect("shared memory");
             for (index, word) in words.iter().enumerate() {
                 shared.words[(INSTANCES + index) % shared.words.len()].store(*word, Relaxed);

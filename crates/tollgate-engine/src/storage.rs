@@ -1,4 +1,4 @@
-//! The storage: the directory in which files are measured, and how much may be written there.
+//! The working directory for files, and how much may be written there.
 
 use std::sync::OnceLock;
 
@@ -7,54 +7,54 @@ use tollgate_os::workdir::Workdir;
 
 use super::runner::Refusal;
 
-/// A directory of this run alone. Who made it takes it away with all that is in it, however the run ends.
+/// A working directory of this run. Its maker removes it with its contents, however the run ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
-    /// Where, from the root, which one, and with whose identity it is used.
+    /// The directory, with the identity that uses it.
     pub directory: Workdir,
-    /// Bytes that may be there at a time.
-    pub limits: u64,
-    /// What allows no more, such as `a tenth of the 4 GiB that are free there (statfs(2))`.
+    /// Greatest number of bytes at a time.
+    pub limit: u64,
+    /// The source of that limit, such as `a tenth of the 4 GiB that are free there (statfs(2))`.
     pub by: String,
 }
 
-static SITE: OnceLock<Result<Storage, String>> = OnceLock::new();
+static STORAGE: OnceLock<Result<Storage, String>> = OnceLock::new();
 
 impl Storage {
-    /// Whether cases of this benchmark use one.
+    /// Whether cases of this benchmark use the directory.
     pub fn is_used_by(benchmark: &str) -> bool {
         const SUITES: [&str; 2] = ["files/", "workloads/"];
         SUITES.iter().any(|suite| benchmark.starts_with(suite))
     }
 }
 
-/// Says where it is, once for this process, and takes the identity that it is used with: for as long as the process lives, in this
-/// thread and those that it starts. To be called before there are others.
+/// Sets the directory, once for this process, and takes the identity that uses it, in this thread and those that it
+/// starts. Must be called before other threads exist.
 pub(super) fn set(storage: Result<Storage, String>) {
     let storage = storage.and_then(|storage| match storage.directory.enter() {
         Ok(access) => {
-            // Dropped, it would end.
+            // Dropping it would give the identity back.
             std::mem::forget(access);
             Ok(storage)
         }
         Err(why) => Err(why.to_string()),
     });
-    let _ = SITE.set(storage);
+    let _ = STORAGE.set(storage);
 }
 
-/// Says that nothing that this process does uses one. It keeps its own identity.
+/// Records that this process uses no directory. It keeps its own identity.
 pub(super) fn set_unused() {
-    let _ = SITE.set(Err("this process was started for cases that use no directory".to_owned()));
+    let _ = STORAGE.set(Err("this process was started for cases that use no directory".to_owned()));
 }
 
-/// Where files are measured.
+/// The directory for files.
 ///
 /// # Errors
-/// [`Refusal::Skip`] with the reason where there is no such place.
+/// [`Refusal::Skip`] with the reason if there is none.
 pub fn here() -> Result<&'static Storage, Refusal> {
-    match SITE.get() {
+    match STORAGE.get() {
         Some(Ok(storage)) => Ok(storage),
         Some(Err(why)) => Err(Refusal::Skip(why.clone())),
-        None => Err(Refusal::Skip("no directory was named to measure files in".to_owned())),
+        None => Err(Refusal::Skip("no directory for files was named".to_owned())),
     }
 }

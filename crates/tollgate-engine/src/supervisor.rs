@@ -1,4 +1,4 @@
-//! The parent's side: starting a bench process, watching it, and making sure that it ends.
+//! The parent's side: starts a bench process, watches it and ends it.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
@@ -15,22 +15,22 @@ use super::interrupt;
 use super::shared::SharedResults;
 use super::worker::{self, Find, Task};
 
-/// How fresh a fresh process is.
+/// How a bench process starts.
 pub(super) enum Isolation {
-    /// The program starts anew: new addresses, new pages.
+    /// By exec: new addresses, new pages.
     Exec(File),
-    /// A copy of this process, where the program cannot be started again or its memory not be handed on.
+    /// By fork, if exec or the shared memory file is not possible.
     Fork,
 }
 
 impl Isolation {
-    /// The best that this place allows.
+    /// The best that this environment allows.
     pub fn here() -> Self {
         if !worker::serves() {
             return Self::Fork;
         }
-        // The link needs /proc; the path of the auxiliary vector does not, but may have gone stale.
-        // O_PATH, because a program that may be executed need not be readable.
+        // The link needs /proc; the path of the auxiliary vector does not, but may be stale. O_PATH, since an
+        // executable file need not be readable.
         let open = |path: &Path| File::options().read(true).custom_flags(libc::O_PATH).open(path);
         let own = open(Path::new("/proc/self/exe")).or_else(|_| open(&path_executed()?));
         own.map_or(Self::Fork, Self::Exec)
@@ -51,12 +51,12 @@ fn path_executed() -> io::Result<PathBuf> {
     if address == 0 {
         return Err(io::ErrorKind::NotFound.into());
     }
-    // SAFETY: the kernel put a NUL-terminated path there, which lives as long as the process.
+    // SAFETY: AT_EXECFN points to a NUL-terminated path that lives as long as the process.
     let path = unsafe { CStr::from_ptr(address as *const libc::c_char) };
     Ok(Path::new(OsStr::from_bytes(path.to_bytes())).to_owned())
 }
 
-/// A bench process. Whatever happens, it and all that it started are gone when this is dropped.
+/// A bench process. Dropping this kills it and all that it started.
 pub(super) struct Worker {
     group: Group,
     pub shared: SharedResults,
@@ -82,14 +82,14 @@ impl Worker {
         let mut arguments: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
         arguments.push(std::ptr::null());
 
-        // SAFETY: the child calls only async-signal-safe functions until it has become another program;
-        // where it cannot, it is a copy of a process whose other threads, if any, hold no lock that the
-        // bench needs (the C library makes its own safe across fork).
+        // SAFETY: the child calls only async-signal-safe functions until it has become another program. If it cannot,
+        // other threads of the parent, if any, hold no lock that it needs (the C library makes its own safe across
+        // fork).
         let pid = unsafe { libc::fork() };
         match pid {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                // A group of its own: the terminal's Ctrl-C reaches only the parent, who then ends us all.
+                // A group of its own: the terminal's Ctrl-C reaches only the parent, which then kills the group.
                 // SAFETY: plain system calls on our own process, descriptors and arguments.
                 unsafe {
                     libc::setpgid(0, 0);
@@ -112,15 +112,15 @@ impl Worker {
                 }
                 worker::die_with_parent(parent);
                 let status = worker::serve(&shared, find);
-                // SAFETY: ends the copy without running what belongs to the original.
+                // SAFETY: ends the child without running the parent's destructors.
                 unsafe { libc::_exit(status) }
             }
             pid => Ok(Self { group: Group::of(pid), shared }),
         }
     }
 
-    /// Waits until the process ends, or ends it: when nothing happened for `stall`, at `deadline`, or
-    /// when the user asks. `tick` is called every now and then.
+    /// Waits for the process's end, or kills it: without progress for `stall`, at `deadline`, or when the user asks
+    /// to stop. `tick` is called repeatedly.
     pub fn watch(
         &mut self,
         stall: Duration,
@@ -157,13 +157,13 @@ impl Worker {
     }
 }
 
-/// While it lives, what bench processes leave behind becomes this process's children: it is waited for here, and not
-/// by an init that may take its time. Nothing changes where the kernel does not have this.
-pub(super) struct Guardian {
+/// While it lives, this process is a child subreaper (prctl(2)): it reaps what bench processes leave behind, sooner
+/// than init might. Without kernel support nothing changes.
+pub(super) struct Subreaper {
     before: libc::c_int,
 }
 
-impl Guardian {
+impl Subreaper {
     /// From now on.
     pub fn begin() -> Self {
         let mut before = 0;
@@ -176,7 +176,7 @@ impl Guardian {
     }
 }
 
-impl Drop for Guardian {
+impl Drop for Subreaper {
     fn drop(&mut self) {
         // SAFETY: as above.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, self.before) };

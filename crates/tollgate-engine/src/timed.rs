@@ -1,12 +1,14 @@
-//! Timed loops: written in instructions, all of one shape, so that the empty one costs what the
-//! frame of every other costs.
+//! Timed loops, written in instructions. All have the same frame, so that the empty loop measures the overhead of
+//! every other.
+//!
+//! Timed loops are naked functions. A test disassembles each registered one and finds the instruction that
+//! its benchmark names, as often as it says, and no other that matters.
 
-/// Eight words that a loop finds behind `r13`: what it needs to know, and in the last one what the
-/// crossing returned.
+/// The eight words at `r13` of a loop: its parameters, and in the last one the operation's result.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The loop's own use; a loop says in its documentation which word holds what.
+    /// For the loop's own use; the loop's documentation names each word.
     pub words: [u64; 7],
     /// `rax` after the last iteration.
     pub result: u64,
@@ -14,56 +16,56 @@ pub struct Context {
 
 /// The entry point of a loop in 64-bit code.
 ///
-/// `iterations` is at least 1 (0 would go round 2^64 times).
+/// `iterations` is at least 1 (0 would mean 2^64).
 pub type LongLoop = unsafe extern "C" fn(iterations: u64, context: *mut Context);
 
-/// A loop to be timed.
+/// A loop that can be timed.
 #[derive(Clone, Copy)]
 pub enum TimedLoop {
     /// 64-bit code, called here.
     Long(LongLoop),
-    /// 32-bit code, position-independent, carried into the 32-bit program: iterations in `edi`, the
-    /// address of `__kernel_vsyscall` (or 0) in `esi`, the result in `eax`, back with `ret`.
+    /// 32-bit code, position-independent, copied into the 32-bit program: iterations in `edi`, the address of
+    /// `__kernel_vsyscall` (or 0) in `esi`, the result in `eax`, back with `ret`.
     Compat(fn() -> &'static [u8]),
 }
 
-/// What is timed in a case.
+/// The timed part of a case.
 #[derive(Clone, Copy)]
 pub enum Timed {
     /// A loop of a few instructions.
     Loop {
         /// The loop.
         code: TimedLoop,
-        /// The instruction that makes the crossing, as a disassembler names it.
+        /// The measured instruction, as a disassembler names it.
         instruction: &'static str,
-        /// How often the loop holds it, once for every operation of an iteration.
+        /// How often the loop holds it: once for every operation of an iteration.
         times: usize,
     },
-    /// A loop of a few instructions that goes round within itself, or waits for what another thread does.
+    /// A loop with an inner loop, or one that waits for another thread.
     Together {
         /// The loop.
         code: LongLoop,
-        /// The instruction that is priced, as a disassembler names it.
+        /// The measured instruction, as a disassembler names it.
         instruction: &'static str,
         /// How often the loop holds it with memory to write to.
         times: usize,
     },
-    /// Whole operations, each too long for the frame around it to matter, through this interface: `fork(2)`.
+    /// Whole operations through this interface, such as `fork(2)`, each too long for the loop overhead to matter.
     Whole(&'static str),
 }
 
 impl Timed {
-    /// A loop that makes one crossing an iteration, by this instruction.
+    /// A loop with one operation in an iteration, by this instruction.
     pub const fn once(instruction: &'static str, code: TimedLoop) -> Self {
         Self::Loop { code, instruction, times: 1 }
     }
 }
 
-/// Writes a loop in 64-bit code: `timed_loop! { /// doc … name: "instruction", … }`, optionally
-/// followed by `; after "label:", …` for code that the loop calls, and with `first "instruction", …;` before the
-/// body for what is done once, ahead of the loop.
+/// Writes a loop in 64-bit code: `timed_loop! { /// doc … name: "instruction", … }`, optionally followed by `; after
+/// "label:", …` for code that the loop calls, and with `first "instruction", …;` before the body for code that runs
+/// once, ahead of the loop.
 ///
-/// In the body `r13` is the context, `r12` counts down and must be left alone; all else is free.
+/// In the body `r13` is the context and `r12` the counter, which must be kept; all else is free.
 #[macro_export]
 macro_rules! timed_loop {
     ($(#[$doc:meta])* $name:ident: $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
@@ -77,7 +79,7 @@ macro_rules! timed_loop {
                 "mov r13, rsi",
                 "xor eax, eax",
                 $($($first,)+)?
-                // A loop that straddles a fetch window costs differently from build to build.
+                // A loop that straddles a fetch window would change its time from build to build.
                 ".p2align 6",
                 "2:",
                 $($body,)*
@@ -103,7 +105,7 @@ macro_rules! compat_loop {
             ".code32",
             concat!($symbol, "_begin:"),
             "xor eax, eax",
-            // A data section is padded with zeros, which are no instruction worth executing.
+            // A data section is padded with zeros by default, which are no NOPs.
             ".balign 64, 0x90",
             "2:",
             $($body,)*
@@ -132,7 +134,7 @@ macro_rules! compat_loop {
 pub use crate::compat_loop;
 
 timed_loop! {
-    /// The frame of every 64-bit loop with nothing in it.
+    /// The frame of every 64-bit loop, with an empty body.
     empty_long:
 }
 

@@ -1,9 +1,17 @@
-//! The child's side: one process that makes instances ready, tries them, or runs rounds of them.
+//! The child's side: a bench process that prepares instances, calibrates them or runs rounds of them.
+//!
+//! A batch brings its own empty loop, before and after the timed one, and the shorter counts. One empty loop
+//! for a whole round would be further away in time and would have to survive the same round; with one empty
+//! loop only, an interrupt in it made latencies too low about once in a few thousand batches.
+//!
+//! Batches are discarded, not rounds. With twenty instances a round lasts more than a millisecond, and on a
+//! busy processor nearly every round holds a context switch. Pairs are made of the rounds in which both
+//! batches survived.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,32 +21,32 @@ use super::clock::{self, Clock, FrequencySource};
 use super::cpu;
 use super::instance::Instance;
 use super::limits::{self, Limits};
-use super::own::BLOCK;
+use super::own::BATCH_TIME;
 use super::random::Random;
 use super::runner::{Batch, Order, Refusal};
-use super::shared::{Cell, Events, InstanceState, MAX_ROUNDS, Readiness, SharedResults};
+use super::shared::{Events, Heartbeat, InstanceState, MAX_ROUNDS, Readiness, SharedResults, Slot};
 use super::storage::{self, Storage};
 use crate::benchmark::Benchmark;
 
-/// What a bench process is called among the processes of the machine, and how it knows itself.
+/// The process name of a bench process, by which it also recognises itself.
 pub(super) const NAME: &str = "tollgate-bench";
 
-/// What a process is told, through the shared.
+/// The task of a process, in the shared results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Task {
     /// The processor to stay on.
     pub cpu: Option<usize>,
-    /// The processors that the program may use; its parent may have moved aside.
+    /// The processors that the program may use; its parent's affinity may be narrower.
     pub allowed: Vec<usize>,
-    /// What may be taken.
+    /// The limits of processes and memory.
     pub limits: Limits,
-    /// Where files are measured, or why they cannot be.
+    /// The directory for files, or why there is none.
     pub storage: Result<Storage, String>,
     pub work: Work,
 }
 
 impl Task {
-    /// How many instances it is about.
+    /// Number of its instances.
     pub fn instances(&self) -> usize {
         self.orders().len()
     }
@@ -53,10 +61,10 @@ impl Task {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Work {
-    /// Find out which clock can be used.
+    /// Find the usable clock.
     Clock,
-    /// Make each instance ready by itself and find out what one iteration costs, in about so much time
-    /// (CLOCK_MONOTONIC, nanoseconds) for all of them.
+    /// Prepare each instance alone and measure the time of one iteration, until about this deadline (CLOCK_MONOTONIC,
+    /// nanoseconds) for all of them.
     Calibration { clock: Clock, instances: Vec<InstanceOrder>, deadline: u64 },
     /// Run rounds of all instances.
     Rounds { clock: Clock, instances: Vec<InstanceOrder>, seed: u64, until: Until },
@@ -66,59 +74,59 @@ pub(super) enum Work {
 pub(super) struct InstanceOrder {
     pub benchmark: String,
     pub params: Params,
-    /// Operations that an iteration was found to make; 0 where nobody knows yet.
+    /// Operations in an iteration, from the calibration; 0 before it.
     pub ops: u64,
     /// Iterations of the loop in a batch.
     pub iterations: u64,
-    /// More of them than are counted: a test that slows an instance on purpose.
+    /// Additional uncounted iterations: a test slows an instance on purpose.
     pub extra: u64,
-    /// Whether rounds go on until this instance's interval is narrow.
+    /// Whether rounds continue until this instance's CI is narrow.
     pub decides: bool,
-    /// It takes part in every so-many-th round, from the first on: a batch that takes long is not due in each.
+    /// It takes part in every so-many-th round, from the first on.
     pub stride: usize,
 }
 
-/// When rounds end: at the deadline, or when every interval is narrow, but not before so many.
+/// When rounds end: at the deadline, or when every CI is narrow, but not before a least time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Until {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub deadline: u64,
-    /// Half of an interval's width over the median.
+    /// Half width of a CI over the median.
     pub precision: f64,
-    /// CLOCK_MONOTONIC, nanoseconds: levels that last need time to show.
+    /// CLOCK_MONOTONIC, nanoseconds: slow changes of the machine need time to show.
     pub not_before: u64,
 }
 
-/// Rounds that are run and not recorded: first uses of caches, pages and predictors.
+/// Unrecorded rounds that warm up caches, pages and predictors.
 const WARM_UP_ROUNDS: usize = 3;
-/// Looking whether intervals are narrow costs a sort: only every so many rounds.
-const LOOK_EVERY: usize = 64;
-/// Confidence of those intervals.
+/// CIs need a sort, so they are checked only every so many rounds.
+const CHECK_EVERY: usize = 64;
+/// Confidence level of those CIs.
 const CONFIDENCE: f64 = 0.95;
 
-/// By which a bench process knows the benchmarks that it is told of.
+/// Finds a benchmark by name.
 pub(super) type Find = fn(&str) -> Option<&'static Benchmark>;
 
 static SERVES: AtomicBool = AtomicBool::new(false);
 
-/// Where the bench process says that something happened.
-static HEART: OnceLock<&AtomicU64> = OnceLock::new();
+/// The heartbeat of this bench process.
+static HEARTBEAT: OnceLock<Heartbeat> = OnceLock::new();
 
-/// Says that an instance whose batch takes long does not hang. In a process that an instance forked as well.
+/// Reports progress during a long batch, also from processes that an instance forked.
 pub fn alive() {
-    if let Some(heart) = HEART.get() {
-        heart.fetch_add(1, Relaxed);
+    if let Some(heartbeat) = HEARTBEAT.get() {
+        heartbeat.beat();
     }
 }
 
-/// Whether this program, started anew, would serve: a test's would do something else.
+/// Whether this program serves as a bench process after an exec; a test binary does not.
 pub(super) fn serves() -> bool {
     SERVES.load(Relaxed)
 }
 
-/// To be called first in `main`, with the registry's `find`: where this process was started as a bench
-/// process it does its work and never returns.
-pub fn enter_if_told(find: fn(&str) -> Option<&'static Benchmark>) {
+/// Must be called first in `main`, with the registry's `find`. A process that was started as a bench process does its
+/// task here and never returns.
+pub fn serve_if_worker(find: fn(&str) -> Option<&'static Benchmark>) {
     let mut arguments = std::env::args_os();
     if arguments.next().is_none_or(|name| name != NAME) {
         return SERVES.store(true, Relaxed);
@@ -131,7 +139,7 @@ pub fn enter_if_told(find: fn(&str) -> Option<&'static Benchmark>) {
     if descriptor <= 2 {
         std::process::exit(2);
     }
-    // SAFETY: the parent left this descriptor open for us and nothing else here uses it.
+    // SAFETY: the parent left this descriptor open for this process, and nothing else uses it.
     let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
     match SharedResults::open(file) {
         Ok(shared) => std::process::exit(serve(&shared, find)),
@@ -139,32 +147,31 @@ pub fn enter_if_told(find: fn(&str) -> Option<&'static Benchmark>) {
     }
 }
 
-/// The kernel kills this process when `parent` goes away, however it goes.
+/// Makes the kernel kill this process when `parent` ends.
 pub fn die_with_parent(parent: i32) {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number (prctl(2)).
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    // It may have gone before we asked.
+    // The parent may have ended before the call.
     // SAFETY: getppid(2) has no preconditions.
     if unsafe { libc::getppid() } != parent {
-        // SAFETY: ends this process at once; nothing of it is worth running down.
+        // SAFETY: ends this process at once, without destructors.
         unsafe { libc::_exit(2) };
     }
 }
 
-/// Does what the shared says. Returns the exit status.
+/// Does the task in the shared results. Returns the exit status.
 pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
     let Ok(task) = serde_json::from_str::<Task>(&shared.order()) else { return 2 };
     // SAFETY: getppid(2) has no preconditions.
     let parent = unsafe { libc::getppid() };
-    // The shared stays for as long as this process does.
-    let _ = HEART.set(shared.heart());
+    let _ = HEARTBEAT.set(shared.heartbeat());
     cpu::allow(&task.allowed);
     cpu::remember(&task.allowed);
     let uses_storage = task.orders().iter().any(|order| Storage::is_used_by(&order.benchmark));
     limits::set(task.limits);
     if uses_storage {
         storage::set(task.storage);
-        // Another identity clears the signal for a moment, in which the parent may have gone.
+        // A change of identity clears the parent-death signal (prctl(2)), so it is set again.
         die_with_parent(parent);
     } else {
         storage::set_unused();
@@ -172,7 +179,7 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
     if task.work == Work::Clock {
         find_clock(shared);
     }
-    // Where pinning is refused the run goes on and says so; the rounds themselves notice every move.
+    // Without pinning the run continues and says so; each batch detects migrations itself.
     if let Some(Err(error)) = task.cpu.map(cpu::pin) {
         shared.set_pinned(error.raw_os_error().unwrap_or(libc::EIO));
     }
@@ -203,7 +210,7 @@ fn source_code(source: FrequencySource) -> u64 {
     }
 }
 
-/// The clock that a child found, how its frequency is known, and the reason against the TSC.
+/// The clock that a child found, the source of its frequency, and the reason against the TSC.
 pub(super) fn found_clock(shared: &SharedResults) -> Option<(Clock, Option<FrequencySource>, String)> {
     let ([kind, hz, source], why) = shared.clock();
     let source = match source {
@@ -247,8 +254,8 @@ fn calibration(shared: &SharedResults, find: Find, clock: Clock, instances: &[In
     }
 }
 
-/// Raises the iterations until a batch is long enough to be timed, then takes the shortest of a few.
-/// Where processors are short each batch may wait its turn: after `until` what is known must do.
+/// Raises the iterations until a batch is long enough to be timed, then takes the shortest of a few. On a busy
+/// machine each batch may be delayed, so the search ends at `until`.
 fn try_out(
     shared: &SharedResults,
     clock: Clock,
@@ -259,7 +266,7 @@ fn try_out(
 ) -> Result<InstanceState, InstanceState> {
     const LONG_ENOUGH: u64 = 20_000; // nanoseconds
     const TRIES: usize = 4;
-    /// What the tries may take together: a batch of milliseconds is known well enough after one.
+    /// Time of all tries together: one batch of milliseconds is exact enough.
     const ENOUGH: u64 = 2_000_000; // nanoseconds
     const MOST: u64 = 1 << 16;
     let most = instance.most_iterations.min(MOST);
@@ -285,7 +292,7 @@ fn try_out(
             shortest = (shortest.0.min(timed), shortest.1.min(whole));
         }
     }
-    // Ceiling: an iteration that costs less than a nanosecond must not seem to cost nothing.
+    // Rounded up: an iteration of less than a nanosecond must not become zero.
     let per_iteration = |time: u64| Duration::from_nanos(time.div_ceil(iterations).max(1));
     let (cost, whole) = (per_iteration(shortest.0), per_iteration(shortest.1));
     Ok(ready(&instance, Readiness { cost, whole, setup, ..Readiness::default() }))
@@ -312,7 +319,7 @@ fn number_of(name: &str) -> u64 {
     hasher.finish().max(1)
 }
 
-/// One batch. What was counted in it must be what was asked for, or what was timed is something else.
+/// Runs one batch and checks its count of events.
 fn run_batch(
     benchmark: Option<&Benchmark>,
     instance: &mut Instance,
@@ -347,10 +354,10 @@ fn events_of(batch: &Batch) -> Events {
     events
 }
 
-/// Iterations whose batch takes about [`BLOCK`].
+/// Iterations whose batch takes about [`BATCH_TIME`].
 pub(super) fn iterations_for(cost: Duration) -> u64 {
     const MOST: u64 = 1 << 14;
-    (BLOCK.as_nanos() / cost.as_nanos().max(1)).clamp(1, u128::from(MOST)) as u64
+    (BATCH_TIME.as_nanos() / cost.as_nanos().max(1)).clamp(1, u128::from(MOST)) as u64
 }
 
 fn rounds(
@@ -361,45 +368,45 @@ fn rounds(
     seed: u64,
     until: Until,
 ) {
-    let mut field =
-        Field { shared, clock, orders, instances: Vec::new(), kept: vec![Vec::new(); orders.len()] };
-    field.make_ready(find);
+    let mut runner =
+        RoundRunner { shared, clock, orders, instances: Vec::new(), kept: vec![Vec::new(); orders.len()] };
+    runner.make_ready(find);
     let mut random = Random::new(seed);
     for _ in 0..WARM_UP_ROUNDS {
-        random.shuffle(&mut field.instances);
-        if field.round(None, until.deadline) == End::OutOfTime {
+        random.shuffle(&mut runner.instances);
+        if runner.round(None, until.deadline) == RoundEnd::OutOfTime {
             break;
         }
     }
     while shared.rounds() < MAX_ROUNDS {
-        random.shuffle(&mut field.instances);
+        random.shuffle(&mut runner.instances);
         if shared.rounds() == 0 {
-            // All are due, and where there is not time for all, those that take long are few.
-            field.instances.sort_by_key(|ready| orders[ready.index].stride);
+            // All are due in the first round; long batches come last, in case the time is short.
+            runner.instances.sort_by_key(|ready| orders[ready.index].stride);
         }
-        match field.round(Some(shared.rounds()), until.deadline) {
-            End::Whole => shared.finish_round(),
-            End::Broken => field.forget(shared.rounds()),
-            // A first round may hold batches of a second and more: what it has is worth keeping.
-            End::OutOfTime if shared.rounds() == 0 => {
+        match runner.round(Some(shared.rounds()), until.deadline) {
+            RoundEnd::Whole => shared.finish_round(),
+            RoundEnd::Broken => runner.discard_round(shared.rounds()),
+            // A first round may have batches of a second and more, so its records are kept.
+            RoundEnd::OutOfTime if shared.rounds() == 0 => {
                 shared.finish_round();
                 break;
             }
-            End::OutOfTime => {
-                field.forget(shared.rounds());
+            RoundEnd::OutOfTime => {
+                runner.discard_round(shared.rounds());
                 break;
             }
         }
-        let look = shared.rounds().is_multiple_of(LOOK_EVERY);
-        if look && clock::monotonic() >= until.not_before && field.all_narrow(until.precision) {
+        let check = shared.rounds().is_multiple_of(CHECK_EVERY);
+        if check && clock::monotonic() >= until.not_before && runner.all_narrow(until.precision) {
             break;
         }
     }
     shared.leave();
 }
 
-/// The instances of a process, and what it has of them so far.
-struct Field<'a> {
+/// The instances of a process and their kept batches.
+struct RoundRunner<'a> {
     shared: &'a SharedResults,
     clock: Clock,
     orders: &'a [InstanceOrder],
@@ -410,7 +417,7 @@ struct Field<'a> {
 
 /// An instance that is ready.
 struct Ready {
-    /// Its place among the orders.
+    /// Its index among the orders.
     index: usize,
     benchmark: Option<&'static Benchmark>,
     instance: Instance,
@@ -426,23 +433,23 @@ struct Kept {
 
 /// How a round ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum RoundEnd {
     Whole,
-    /// An instance went wrong and is out; the others go on.
+    /// An instance failed and is removed; the others continue.
     Broken,
     OutOfTime,
 }
 
-impl Field<'_> {
+impl RoundRunner<'_> {
     fn make_ready(&mut self, find: Find) {
         for (index, order) in self.orders.iter().enumerate() {
             self.shared.enter(index);
             match prepare(find, order) {
-                // How many of something there is room for can change from process to process.
+                // A limit can change from process to process.
                 Ok(instance) if instance.ops_per_iteration != order.ops => {
                     let (now, then) = (instance.ops_per_iteration, order.ops);
                     let why =
-                        format!("it makes {now} operations at a time now, and {then} when it was tried");
+                        format!("an iteration has {now} operations now and had {then} in the calibration");
                     self.shared.set_instance(index, &InstanceState::Failed(why));
                 }
                 Ok(instance) => {
@@ -454,9 +461,9 @@ impl Field<'_> {
         }
     }
 
-    /// One batch of every instance that is due, recorded as round `record`; without, to warm up those that are due
-    /// in each round.
-    fn round(&mut self, record: Option<usize>, deadline: u64) -> End {
+    /// One batch of every instance that is due, recorded as round `record`. Without a record it warms up the
+    /// instances that are due in each round.
+    fn round(&mut self, record: Option<usize>, deadline: u64) -> RoundEnd {
         for position in 0..self.instances.len() {
             let Ready { index, benchmark, instance } = &mut self.instances[position];
             let (index, orders) = (*index, &self.orders[*index]);
@@ -465,7 +472,7 @@ impl Field<'_> {
                 continue;
             }
             if clock::monotonic() >= deadline {
-                return End::OutOfTime;
+                return RoundEnd::OutOfTime;
             }
             self.shared.enter(index);
             let order = Order { iterations: orders.iterations, extra: orders.extra };
@@ -474,35 +481,35 @@ impl Field<'_> {
                 Err(refusal) => {
                     self.shared.set_instance(index, &refusal_state(refusal));
                     self.instances.remove(position);
-                    return End::Broken;
+                    return RoundEnd::Broken;
                 }
             };
             let Some(round) = record else { continue };
             if !batch.undisturbed {
-                self.shared.set_slot(round, index, Cell::Dropped);
+                self.shared.set_slot(round, index, Slot::Discarded);
                 continue;
             }
             let net = batch.work as i64 - batch.empty as i64;
-            self.shared.set_slot(round, index, Cell::Kept(net));
+            self.shared.set_slot(round, index, Slot::Kept(net));
             let events = events_of(&batch);
             self.shared.add_events(index, events);
             self.kept[index].push(Kept { round, net_ticks: net as f64, events });
         }
-        End::Whole
+        RoundEnd::Whole
     }
 
-    /// A round that did not come to its end did not happen.
-    fn forget(&mut self, round: usize) {
+    /// Discards the records of an incomplete round.
+    fn discard_round(&mut self, round: usize) {
         for (index, kept) in self.kept.iter_mut().enumerate() {
-            self.shared.set_slot(round, index, Cell::Empty);
+            self.shared.set_slot(round, index, Slot::Empty);
             while let Some(batch) = kept.pop_if(|batch| batch.round == round) {
                 self.shared.take_back_events(index, batch.events);
             }
         }
     }
 
-    /// Whether every interval that counts is narrow. An instance that is not due in each round never has an interval
-    /// within one process: it does not count.
+    /// Whether every CI that decides is narrow. An instance that is not due in each round has too few batches for a
+    /// CI and does not decide.
     fn all_narrow(&self, precision: f64) -> bool {
         let counting =
             self.orders.iter().zip(&self.kept).filter(|(order, _)| order.decides && order.stride == 1);

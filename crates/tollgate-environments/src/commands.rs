@@ -1,4 +1,4 @@
-//! The programs that are run: mkfs, modprobe, rmmod. Each ends in time, and what it says is an error's reason.
+//! Runs mkfs, modprobe and rmmod, with a time limit. Their output is an error's reason.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,11 +15,11 @@ use tollgate_model::text::said_by;
 
 use crate::PlaceError;
 
-/// Between two looks whether a program has ended.
+/// The interval between checks for a program's end.
 const LOOK: Duration = Duration::from_millis(5);
-/// Looks before it is ended: 30 s.
+/// Checks before it is killed: 30 s.
 const LOOKS: u32 = 6000;
-/// What is read of what it said.
+/// The most that is read of its output.
 const MAX_SAID: u64 = 4096;
 /// Where administrators' programs are, where PATH does not say.
 const USUAL: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
@@ -31,12 +31,12 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let files =
         directories.filter(|directory| directory.is_absolute()).map(|directory| directory.join(program));
     let can_run = |file: &PathBuf| {
-        file.metadata().is_ok_and(|told| told.is_file() && told.permissions().mode() & 0o111 != 0)
+        file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
     files.into_iter().find(can_run)
 }
 
-/// Runs a program to its end; the first line of what it said.
+/// Runs a program to its end; the first line of its output.
 ///
 /// # Errors
 /// It could not be started, failed, took too long, or `stop` said so; it has ended in any case.
@@ -49,7 +49,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     let fault = |why: String| PlaceError::Unusable(format!("{name}: {why}"));
     let of_start =
         |error: std::io::Error| fault(format!("it could not be started: {}", said_by("process", &error)));
-    // A file, not a pipe: who says much does not wait for a reader.
+    // A file, not a pipe: long output needs no reader.
     let said = rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC).map_err(|e| of_start(e.into()))?;
     let mut said = File::from(said);
     let mut command = Command::new(program);

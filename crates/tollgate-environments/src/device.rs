@@ -1,9 +1,9 @@
 //! A block device in memory, by either of two drivers.
 //!
-//! - `brd` (drivers/block/brd.c): a module that is loaded for this run, and only where it was not loaded before. What
-//!   loads it writes down first that it will, so that the next run unloads it where this one was killed.
+//! - `brd` (drivers/block/brd.c): a module that is loaded for this run, and only where it was not loaded before. A
+//!   note is written first, so that the next run unloads it where this one was killed.
 //! - `loop` (loop(4)): over a sparse file in a tmpfs, with direct I/O and LO_FLAGS_AUTOCLEAR: the kernel frees it with
-//!   its last user, whatever became of who made it.
+//!   its last user, also where its maker was killed.
 //!
 //! Neither takes memory for what was never written.
 
@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use crate::directory::Private;
 use crate::{PlaceError, commands};
 
-/// Between two attempts at what another's short use of a device may keep busy, such as udev's look at it.
+/// The interval between attempts while another program, such as udev, uses the device.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Attempts: for 2 s.
 const ATTEMPTS: u32 = 200;
@@ -50,12 +50,12 @@ pub(crate) struct Brd {
 }
 
 impl Brd {
-    /// What is written down before the module is loaded, in the private directory.
+    /// The note in the private directory, which is written before the module is loaded.
     pub(crate) const RECORD: &str = "brd";
     const DEVICE: &str = "/dev/ram0";
 
-    /// Loads it with one device of about `size` bytes; none where there is no such module, where somebody else has
-    /// loaded it, or where it is part of the kernel.
+    /// Loads it with one device of about `size` bytes; none where there is no such module, where it is loaded
+    /// already, or where it is part of the kernel.
     ///
     /// # Errors
     /// When it was interrupted, or what was loaded is not what was asked for.
@@ -98,13 +98,13 @@ impl Brd {
 impl Drop for Brd {
     fn drop(&mut self) {
         if self.record.unload().is_err() {
-            // Somebody else uses it by now: the next run tries again, and must know that it is ours.
+            // Another program uses it by now: the next run tries again, and must know that it is ours.
             self.home.leave();
         }
     }
 }
 
-/// Whether somebody else has, or may have, such devices.
+/// Whether another program has, or may have, such devices.
 fn is_taken() -> bool {
     let Ok(modules) = fs::read_to_string("/proc/modules") else { return true };
     let is_loaded = modules.lines().any(|line| line.split(' ').next() == Some("brd"));
@@ -118,8 +118,7 @@ fn is_taken() -> bool {
     is_loaded || Path::new("/sys/module/brd").exists() || has_devices()
 }
 
-/// By what a module that was loaded here is told from one that somebody else loaded: the same boot, one device, and
-/// a size in KiB that nobody would ask for.
+/// The marks of a module that was loaded here: the same boot, one device, and an unusual size in KiB.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     boot: String,
@@ -139,7 +138,7 @@ impl Record {
         File::from(file).write_all(self.to_text().as_bytes())
     }
 
-    /// What a private directory has, where it has one.
+    /// The note of a private directory, where it has one.
     pub(crate) fn read(home: &Private) -> Option<Self> {
         /// Longer is none.
         const MOST: u64 = 256;
@@ -170,7 +169,7 @@ impl Record {
             && parameter("rd_size") == Some(self.kib)
     }
 
-    /// Unloads it, where it is that one and nobody uses it.
+    /// Unloads it, where it is that one and not in use.
     pub(crate) fn unload(&self) -> Result<(), Errno> {
         if !self.is_loaded() {
             return Ok(());
@@ -185,7 +184,7 @@ impl Record {
     }
 }
 
-/// What tells this boot of the machine from any other: proc_sys_kernel(5).
+/// The identifier of this boot: proc_sys_kernel(5).
 fn boot() -> Option<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty() && !text.contains(' '))
@@ -343,8 +342,8 @@ fn configure(device: &File, file: &File) -> Result<(), Errno> {
 fn flags(device: &File) -> Option<u32> {
     let mut info = NO_INFO;
     // SAFETY: the pointer is to a whole loop_info64, which the kernel fills.
-    let told = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
-    (told == 0).then_some(info.flags)
+    let status = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
+    (status == 0).then_some(info.flags)
 }
 
 /// The loop devices that there are.
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_else_loads_is_told_by_its_size() {
+    fn an_own_module_has_an_unusual_size() {
         let record = Record { boot: "b".to_owned(), kib: 4096 };
         assert_eq!(Record::parse(&record.to_text()), Some(record));
         assert!(!Record { boot: "another".to_owned(), kib: 4096 }.is_loaded());

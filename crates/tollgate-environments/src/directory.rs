@@ -1,11 +1,11 @@
 //! A directory of this run alone.
 //!
-//! Its name has the form `.tollgate-<pid>-<16 hexadecimal digits>`. Whoever made it holds an exclusive flock(2) on
-//! it; where the lock can be had the maker is dead, and the next one takes the directory away.
+//! Its name has the form `.tollgate-<pid>-<16 hexadecimal digits>`. Its maker holds an exclusive flock(2) on it;
+//! where the lock can be had the maker is dead, and the next run removes the directory.
 //!
-//! Who owns the directory above it can rename it and put another in its place. So it is made, used and removed through descriptors,
-//! and below a directory that another user owns with that user's identity only: it belongs to that user then, and leads nowhere that
-//! this user could not go.
+//! The owner of the directory above it can rename it and put another in its place. So it is made, used and removed
+//! through descriptors, and below a directory that another user owns with that user's identity only: it belongs to
+//! that user then, and leads nowhere that this user could not go.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,7 +27,7 @@ use crate::{PlaceError, bytes, plainly};
 pub struct Private {
     /// None once it is being dropped.
     own: Option<Temporary>,
-    held: OwnedFd,
+    fd: OwnedFd,
     workdir: Workdir,
 }
 
@@ -40,7 +40,7 @@ impl Private {
     /// exchange what is used there.
     pub fn make(under: &Path) -> Result<Self, PlaceError> {
         let parent = Parent::open(under)?;
-        if let Some(name) = network(parent.held.as_fd()) {
+        if let Some(name) = network(parent.fd.as_fd()) {
             return Err(PlaceError::Unusable(format!(
                 "{} is on a network file system ({name}): tollgate measures this machine only",
                 under.display()
@@ -54,7 +54,7 @@ impl Private {
     pub(crate) fn new(parent: Parent, prefix: &str) -> Result<Self, PlaceError> {
         let under = parent.shown.as_path();
         let _access = parent.enter()?;
-        let own = Temporary::make(&parent.held, prefix, parent.user()).map_err(|error| match error {
+        let own = Temporary::make(&parent.fd, prefix, parent.user()).map_err(|error| match error {
             Errno::WOULDBLOCK => PlaceError::Unusable(format!(
                 "{}: a directory made there cannot be locked (flock(2))",
                 under.display()
@@ -70,21 +70,21 @@ impl Private {
 
     fn of(own: Temporary, parent: &Parent) -> std::io::Result<Self> {
         let workdir = Workdir::of(parent.whole.join(own.name()), &own, parent.identity)?;
-        let held = own.as_fd().try_clone_to_owned()?;
-        Ok(Self { own: Some(own), held, workdir })
+        let fd = own.as_fd().try_clone_to_owned()?;
+        Ok(Self { own: Some(own), fd, workdir })
     }
 
-    /// Where it is, from the root, and with whose identity it is used.
+    /// Its path from the root, and the identity that it is used with.
     pub fn workdir(&self) -> &Workdir {
         &self.workdir
     }
 
-    /// How many bytes may be written in it, and why no more.
+    /// How many bytes may be written in it, and the reason of that limit.
     ///
     /// # Errors
     /// Where the file system does not say what is free.
     pub fn room(&self) -> Result<(u64, String), PlaceError> {
-        room(&self.held, self.workdir.path())
+        writable(&self.fd, self.workdir.path())
     }
 
     /// Leaves it to the next run, which has to know what is written in it.
@@ -98,14 +98,14 @@ impl Private {
 /// A private directory is its descriptor; its path may lead elsewhere by now.
 impl AsFd for Private {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.held.as_fd()
+        self.fd.as_fd()
     }
 }
 
 impl Drop for Private {
     fn drop(&mut self) {
         let Some(own) = self.own.take() else { return };
-        // What cannot be removed now is tried again by the next run: never with the rights of root where they are not needed.
+        // The next run tries again to remove the rest: never with the rights of root where they are not needed.
         let access = self.workdir.enter();
         if access.is_err() {
             own.leave();
@@ -114,14 +114,14 @@ impl Drop for Private {
     }
 }
 
-/// How many bytes may be written in a directory, and why no more: a tenth of what is free.
+/// How many bytes may be written in a directory, and the reason: a tenth of the free space.
 ///
 /// # Errors
 /// Where the file system does not say what is free.
-pub(crate) fn room(directory: impl AsFd, shown: &Path) -> Result<(u64, String), PlaceError> {
-    let told = rustix::fs::fstatvfs(directory)
+pub(crate) fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, String), PlaceError> {
+    let stat = rustix::fs::fstatvfs(directory)
         .map_err(|error| PlaceError::of(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
-    let free = told.f_bavail.saturating_mul(told.f_frsize);
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     Ok((free / 10, format!("a tenth of the {} that are free there (statvfs(3))", bytes(free))))
 }
 
@@ -129,12 +129,12 @@ pub(crate) fn room(directory: impl AsFd, shown: &Path) -> Result<(u64, String), 
 #[derive(Debug)]
 pub(crate) struct Parent {
     /// Open to be read.
-    held: OwnedFd,
+    fd: OwnedFd,
     /// As it was named.
     shown: PathBuf,
     /// From the root.
     whole: PathBuf,
-    /// Of the other user who can exchange what lies in it, see [`trust::guard`].
+    /// The identity of the other user who can exchange its entries, see [`trust::guard`].
     identity: Option<Identity>,
 }
 
@@ -157,9 +157,9 @@ impl Parent {
         let _access = enter(under, identity)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fault = |error: Errno| refusal_as(under, error, identity);
-        let held = rustix::fs::openat(&directory, ".", flags, Mode::empty()).map_err(fault)?;
+        let fd = rustix::fs::openat(&directory, ".", flags, Mode::empty()).map_err(fault)?;
         let whole = fs::canonicalize(under).map_err(|error| fault(code(&error)))?;
-        Ok(Self { held, shown: under.to_owned(), whole, identity })
+        Ok(Self { fd, shown: under.to_owned(), whole, identity })
     }
 
     /// Whether no other user can exchange what lies in it.
@@ -197,7 +197,7 @@ pub(crate) fn code(error: &std::io::Error) -> Errno {
 /// The directories in `parent` that killed programs of this user left, now this process's own. Those of other users stay.
 pub(crate) fn left(parent: &Parent, prefix: &str) -> Vec<Private> {
     let Ok(_access) = parent.enter() else { return Vec::new() };
-    let left = Temporary::left(&parent.held, prefix, parent.user());
+    let left = Temporary::left(&parent.fd, prefix, parent.user());
     left.into_iter().filter_map(|own| Private::of(own, parent).ok()).collect()
 }
 
@@ -231,10 +231,10 @@ fn refusal_as(under: &Path, error: Errno, identity: Option<Identity>) -> PlaceEr
 /// The name of the network file system that a directory is on. Those over which a virtual machine sees its host's
 /// files (9p, virtiofs) are none.
 fn network(directory: BorrowedFd<'_>) -> Option<String> {
-    /// `FUSE_SUPER_MAGIC` in linux/magic.h: what it stands for is said by the list of mounts only.
+    /// `FUSE_SUPER_MAGIC` in linux/magic.h: only the list of mounts names the file system.
     const FUSE: u64 = 0x6573_5546;
-    let told = rustix::fs::fstatfs(directory).ok()?;
-    let kind = told.f_type.cast_unsigned() & 0xffff_ffff;
+    let stat = rustix::fs::fstatfs(directory).ok()?;
+    let kind = stat.f_type.cast_unsigned() & 0xffff_ffff;
     if let Some((_, name)) = NETWORK.iter().find(|(magic, _)| *magic == kind) {
         return Some((*name).to_owned());
     }
@@ -247,7 +247,7 @@ fn network(directory: BorrowedFd<'_>) -> Option<String> {
     is_network_fuse(name).then(|| name.to_owned())
 }
 
-/// What the file system with these numbers is called in `/proc/self/mountinfo`.
+/// The name of the file system with these numbers in `/proc/self/mountinfo`.
 fn kind_of_mount(mounts: &str, major: u32, minor: u32) -> Option<&str> {
     let device = format!("{major}:{minor}");
     let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&device))?;
@@ -321,7 +321,7 @@ mod tests {
             fs::write(private.workdir().path().join(format!("a/{n}")), "").unwrap();
         }
         let second = Private::make(under.path()).unwrap();
-        assert_eq!(names(under.path()).len(), 2, "the first is held");
+        assert_eq!(names(under.path()).len(), 2, "the first is in use");
         drop((private, second));
         assert!(names(under.path()).is_empty());
     }
@@ -501,9 +501,9 @@ mod tests {
     #[test]
     fn room_is_a_tenth() {
         let under = tempfile::tempdir().unwrap();
-        let (room, by) = Private::make(under.path()).unwrap().room().unwrap();
+        let (bytes, by) = Private::make(under.path()).unwrap().room().unwrap();
         let free = rustix::fs::statvfs(under.path()).unwrap();
-        assert!(room <= free.f_blocks * free.f_frsize / 10);
+        assert!(bytes <= free.f_blocks * free.f_frsize / 10);
         assert!(by.starts_with("a tenth of the "), "{by}");
     }
 }

@@ -1,12 +1,12 @@
-//! Where files are measured: a private directory, and a file system on a block device in memory. Both are made
-//! here and taken away when they are dropped; what a killed program left is taken away by the next one.
+//! Where files are measured: a private directory, and a file system on a block device in memory. Both are removed when
+//! they are dropped; those of a killed program are removed by the next run.
 //!
 //! - `directory`: a directory of this run alone, and how much may be written to it.
 //! - `ram`: a fresh file system on a block device in memory. `device`: that device, by either of two drivers.
 //! - `commands`: the few programs that are run for it.
 //!
-//! A directory, device, module or mount that was not made here is not touched. What was made here is known by a name
-//! that nobody else gives, by its owner, and by a lock that its maker holds for as long as it lives.
+//! A directory, device, module or mount that was not made here is not touched. Those made here are known by a unique
+//! name, by their owner, and by a lock that the maker holds for as long as it lives.
 
 mod commands;
 mod device;
@@ -18,7 +18,7 @@ pub use ram::{Memory, RamDisk, clean};
 
 use rustix::io::Errno;
 
-/// Why there is no such place.
+/// Why there is no such environment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
     /// One sentence.
@@ -27,10 +27,10 @@ pub enum PlaceError {
     /// Another user could exchange what is used there: a sentence that says what to do.
     #[error("{0}")]
     Unsafe(String),
-    /// What root alone may do: a sentence without its subject.
+    /// An operation that takes root: a sentence without its subject.
     #[error("needs root: {0}")]
     NeedsRoot(String),
-    /// Somebody asked to stop.
+    /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
 }

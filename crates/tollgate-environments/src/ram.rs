@@ -1,12 +1,16 @@
-//! A fresh file system on a block device in memory: what the software costs without the storage.
+//! A fresh file system on a block device in memory: the latency of the software without the storage.
 //!
 //! All mounts are made in a mount namespace of this process (mount_namespaces(7)), which the processes that it starts
 //! share: whatever ends them, the kernel then unmounts, frees the loop device and gives the memory back. Where no
-//! namespace can be had, and for what none holds (the private directory, the module brd), the next run takes away
-//! what this one left.
+//! namespace can be had, and for the private directory and the module brd, the next run removes what this one left.
 //!
-//! mount(2), umount(2) and mkfs take paths. Theirs begin in a directory of root's alone, below which root alone can rename
-//! ([`Parent::is_own`]); where there is none, no device is made.
+//! mount(2), umount(2) and mkfs take paths. Theirs begin in a directory of root's alone, below which root alone can
+//! rename ([`Parent::is_own`]); where there is none, no device is made.
+//!
+//! The mounts belong to a mount namespace of the run (unshare(2)), and the loop device frees itself
+//! (LO_FLAGS_AUTOCLEAR): when the last process of a run has exited, by any signal, the kernel unmounts and
+//! frees. An empty directory and the module brd remain then; the next run knows them by name, by an odd size
+//! and by a lock without a holder.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
@@ -26,16 +30,16 @@ use crate::device::{Brd, Loop, Record, patiently, taken};
 use crate::directory::{self, Parent, Private};
 use crate::{PlaceError, bytes, commands, plainly};
 
-/// What the names of its private directories begin with: they are removed with more care than others.
+/// The prefix of its private directories: they are removed with more care than others.
 const PREFIX: &str = ".tollgate-ram-";
 /// Where they are: the first that can be written to.
-const PLACES: [&str; 2] = ["/run", "/tmp"];
+const PARENTS: [&str; 2] = ["/run", "/tmp"];
 /// Where in the private directory the tmpfs is mounted that holds the file.
 const MEMORY: &str = "memory";
 /// Where in the private directory the file system is mounted.
 const FILES: &str = "files";
 /// The directory in the file system that is measured in.
-const SITE: &str = "site";
+const WORKDIR: &str = "workdir";
 /// Less memory than this is too little for a file system with something in it.
 const LEAST_MEMORY: u64 = 32 << 20;
 /// A device is not larger: making a file system on one of 1 TiB still takes less than a second.
@@ -43,12 +47,12 @@ const LARGEST: u64 = 1 << 40;
 /// No smaller: some file systems need as much.
 const SMALLEST: u64 = 512 << 20;
 
-/// What may still be taken.
+/// The memory that may still be used.
 #[derive(Debug, Clone)]
 pub struct Memory {
     /// Bytes.
     pub available: u64,
-    /// Who says so, such as `/proc/meminfo MemAvailable`.
+    /// The source, such as `/proc/meminfo MemAvailable`.
     pub by: String,
 }
 
@@ -62,7 +66,7 @@ pub struct RamDisk {
     directory: Workdir,
     file_system: String,
     made_by: String,
-    room: (u64, String),
+    limit: (u64, String),
     before: Option<u64>,
 }
 
@@ -83,10 +87,10 @@ enum Device {
 }
 
 impl RamDisk {
-    /// Makes one with a file system that mkfs.`kind` makes. `stop` says whether somebody asked to stop.
+    /// Makes one with a file system that mkfs.`kind` makes. `stop` says whether the caller asked to stop.
     ///
     /// # Errors
-    /// A sentence; what had been made by then is gone.
+    /// A sentence; parts that were made are removed.
     pub fn make(kind: &str, memory: &Memory, stop: &dyn Fn() -> bool) -> Result<Self, PlaceError> {
         if !is_name(kind) {
             return Err(PlaceError::Unusable(format!(
@@ -103,7 +107,7 @@ impl RamDisk {
         let half = memory.available / 2;
         if half < LEAST_MEMORY {
             return Err(PlaceError::Unusable(format!(
-                "half of the memory that can be had is {} ({}); it takes {}",
+                "half of the available memory is {} ({}); it takes {}",
                 bytes(half),
                 memory.by,
                 bytes(LEAST_MEMORY)
@@ -123,19 +127,19 @@ impl RamDisk {
         let data = if kind == "ext4" { "noinit_itable" } else { "" };
         let target = subdirectory(&home, FILES)?;
         let mounted = Mounted::mount(device.path(), &target, kind, data)?;
-        let path = target.join(SITE);
+        let path = target.join(WORKDIR);
         let root = mounted.open()?;
-        make_directory(&root, SITE, &path)?;
+        make_directory(&root, WORKDIR, &path)?;
         let fault = |error: Errno| PlaceError::of(format_args!("{} cannot be opened", path.display()), error);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let own = rustix::fs::openat(&root, SITE, flags, Mode::empty()).map_err(fault)?;
-        let room = least_room(directory::room(&own, &path)?, half, &memory.by);
+        let own = rustix::fs::openat(&root, WORKDIR, flags, Mode::empty()).map_err(fault)?;
+        let limit = smaller_limit(directory::writable(&own, &path)?, half, &memory.by);
         let directory =
             Workdir::of(path.clone(), &own, None).map_err(|error| fault(directory::code(&error)))?;
         mounted.sync();
         let before = device.taken();
         let file_system = kind.to_owned();
-        Ok(Self { mounted, device, _home: home, directory, file_system, made_by, room, before })
+        Ok(Self { mounted, device, _home: home, directory, file_system, made_by, limit, before })
     }
 
     /// An empty directory in it.
@@ -143,12 +147,12 @@ impl RamDisk {
         &self.directory
     }
 
-    /// How many bytes may be written there, and why no more.
+    /// How many bytes may be written there, and the reason of that limit.
     pub fn room(&self) -> (u64, String) {
-        self.room.clone()
+        self.limit.clone()
     }
 
-    /// What it is, and the memory that it took before anything was measured and takes now.
+    /// A description, with the memory that it took before the measurement and takes now.
     pub fn facts(&self) -> Vec<(String, Fact)> {
         self.mounted.sync();
         let taken = |amount: Option<u64>| match amount.and_then(|amount| i64::try_from(amount).ok()) {
@@ -247,15 +251,15 @@ impl Device {
     }
 }
 
-/// Takes away what killed programs left in the open: mounts, the module brd, directories. Only root has made any.
+/// Removes what killed programs left in the open: mounts, the module brd, directories. Only root has made any.
 pub fn clean() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    for parent in PLACES.into_iter().filter_map(|under| parent(under).ok()) {
+    for parent in PARENTS.into_iter().filter_map(|under| parent(under).ok()) {
         for home in directory::left(&parent, PREFIX) {
             for name in [FILES, MEMORY] {
-                // Not a mount point, in most cases. What is still in use is left to the next run.
+                // Not a mount point, in most cases. A directory in use is left to the next run.
                 let _ = unmount(&home.workdir().join(name), UnmountFlags::NOFOLLOW);
             }
             match Record::read(&home) {
@@ -268,12 +272,12 @@ pub fn clean() {
 
 /// A private directory where root keeps what lasts no longer than the machine is up.
 fn home() -> Result<Private, PlaceError> {
-    let [first, second] = PLACES;
+    let [first, second] = PARENTS;
     let make = |under: &str| Private::new(parent(under)?, PREFIX);
     make(first).or_else(|_| make(second))
 }
 
-/// One of [`PLACES`], where no user but root can exchange what lies in it.
+/// One of [`PARENTS`], where no user but root can exchange what lies in it.
 fn parent(under: &str) -> Result<Parent, PlaceError> {
     let parent = Parent::open(Path::new(under))?;
     match parent.is_own() {
@@ -344,7 +348,7 @@ impl Mounted {
             .map_err(|error| PlaceError::of(format_args!("{} cannot be opened", self.0.display()), error))
     }
 
-    /// What was written goes to the device.
+    /// Flushes writes to the device.
     fn sync(&self) {
         if let Ok(root) = self.open() {
             let _ = rustix::fs::syncfs(&root);
@@ -355,7 +359,7 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         if patiently(|| unmount(&self.0, UnmountFlags::NOFOLLOW)) == Err(Errno::BUSY) {
-            // Who still uses it keeps it until it ends; nobody finds it any more.
+            // Processes that still use it keep it until they end; no new ones find it.
             let _ = unmount(&self.0, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH);
         }
     }
@@ -365,9 +369,8 @@ fn unmount(path: &Path, flags: UnmountFlags) -> Result<(), Errno> {
     rustix::mount::unmount(path, flags)
 }
 
-/// Nothing is written that is not needed: what nobody touches takes no memory. ext4 would write the tables of its
-/// inodes now or, while it is measured, in the background; it is mounted so that it does neither (ext4(5)
-/// noinit_itable).
+/// Nothing is written that is not needed: untouched blocks take no memory. ext4 would write the tables of its inodes
+/// now or, while it is measured, in the background; it is mounted so that it does neither (ext4(5) noinit_itable).
 fn options_of_mkfs(kind: &str) -> &'static [&'static str] {
     match kind {
         "ext4" => &["-q", "-F", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"],
@@ -389,8 +392,8 @@ fn is_name(kind: &str) -> bool {
 
 /// Twice the memory of the machine, within bounds: untouched space costs nothing.
 fn size() -> u64 {
-    let told = rustix::system::sysinfo();
-    let total = told.totalram.saturating_mul(u64::from(told.mem_unit.max(1)));
+    let info = rustix::system::sysinfo();
+    let total = info.totalram.saturating_mul(u64::from(info.mem_unit.max(1)));
     (total.saturating_mul(2) >> 20 << 20).clamp(SMALLEST, LARGEST)
 }
 
@@ -403,14 +406,13 @@ fn available() -> Option<u64> {
 
 /// The less of a tenth of what is free, and half of the memory without an eighth of it for the file system's own
 /// tables.
-fn least_room(free: (u64, String), half: u64, by: &str) -> (u64, String) {
+fn smaller_limit(free: (u64, String), half: u64, by: &str) -> (u64, String) {
     let memory = half - half / 8;
     match free.0 <= memory {
         true => free,
         false => {
-            let why = format!(
-                "half of the memory that can be had ({by}), less an eighth for the file system itself"
-            );
+            let why =
+                format!("half of the available memory ({by}), less an eighth for the file system itself");
             (memory, why)
         }
     }
@@ -433,9 +435,9 @@ mod tests {
     #[test]
     fn the_tighter_limit_is_named() {
         let free = || (100, "a tenth".to_owned());
-        assert_eq!(least_room(free(), 800, "meminfo"), free());
-        let (room, by) = least_room(free(), 80, "meminfo");
-        assert_eq!(room, 70);
+        assert_eq!(smaller_limit(free(), 800, "meminfo"), free());
+        let (bytes, by) = smaller_limit(free(), 80, "meminfo");
+        assert_eq!(bytes, 70);
         assert!(by.contains("meminfo"), "{by}");
     }
 

@@ -1,5 +1,5 @@
-//! What the place allows a program to take: how many processes, how much memory. Whoever makes many or much
-//! asks first, and takes a part.
+//! How many processes and how much memory the environment allows a program. Benchmarks ask before they take a part of
+//! it.
 //!
 //! Source: getrlimit(2), proc_sys_kernel(5), proc_meminfo(5), Documentation/admin-guide/cgroup-v2.rst.
 
@@ -17,7 +17,7 @@ pub struct Limit {
     pub source: String,
 }
 
-/// What the place allows; None where nothing that could be read limits it.
+/// A limit of the environment; None where nothing that could be read limits it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowance {
     /// Tasks at a time, threads included.
@@ -26,7 +26,7 @@ pub struct Allowance {
     pub memory: Option<Limit>,
 }
 
-/// The tightest limits of this process, its control groups and the kernel.
+/// The lowest limits of this process, its control groups and the kernel.
 pub fn allowance(machine: &Machine) -> Allowance {
     let number = |path: &str| of_answer(machine.number(path));
     let own = |resource, name| of_answer(machine.ask_limit(resource, name));
@@ -104,7 +104,7 @@ mod tests {
         let allowance = allowance(&Machine::captured(root.path()));
         let limit = |amount, source: &str| Some(Limit { amount, source: source.to_owned() });
         assert_eq!(allowance.processes, limit(120, "/sys/fs/cgroup/a/pids.max"));
-        // Pages of files are given back when somebody asks for memory.
+        // The kernel reclaims pages of files when memory is needed.
         assert_eq!(allowance.memory, limit(1_000_000, "/sys/fs/cgroup/a/memory.max less memory.current"));
     }
 

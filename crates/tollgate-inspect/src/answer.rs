@@ -1,5 +1,5 @@
-//! Answers: a value with its source, or one of the three reasons why there is none; and the gate through which
-//! each becomes a fact.
+//! Answers: a value with its source, or one of the three reasons why there is none; and the function that makes each
+//! a fact.
 
 use std::io;
 
@@ -33,7 +33,7 @@ impl<T> Found<T> {
 }
 
 impl Found<String> {
-    /// What `parser` makes of the text; unreadable, as not being `what`, where it makes nothing of it.
+    /// Parses the text; unreadable, as not being `what`, where `parser` returns nothing.
     pub(crate) fn parse<U>(self, what: &str, parser: impl FnOnce(&str) -> Option<U>) -> Answer<U> {
         match parser(&self.value) {
             Some(value) => found(value, self.source),
@@ -45,8 +45,7 @@ impl Found<String> {
     }
 }
 
-/// The gate through which every answer becomes a fact: texts lose the white space around them and are made
-/// fit for a terminal, and what is larger than any such value can be is not taken for one.
+/// Makes an answer a fact: trims texts, escapes control characters, and refuses values that are too large.
 pub(crate) fn fact(answer: Answer<impl Into<FactValue>>) -> Fact {
     let found = match answer {
         Ok(found) => found.map(Into::into),
@@ -69,7 +68,7 @@ pub(crate) fn fact(answer: Answer<impl Into<FactValue>>) -> Fact {
     }
 }
 
-/// The gate for an answer that is no value.
+/// Makes an answer without a value a fact.
 pub(crate) fn unknown(why: Unknown) -> Fact {
     match why {
         Unknown::Absent(why) => Fact::absent(plain(&why)),
@@ -88,8 +87,8 @@ fn plain(text: &str) -> String {
     fit
 }
 
-/// The three answers. That a file's directory is a file, or that the kernel has the file but not the thing
-/// behind it (`/proc/pressure` where that is off), is absence as well.
+/// The three reasons. A file in place of a directory, and a file without the feature behind it (`/proc/pressure`
+/// where that is off), are absent as well.
 pub(crate) fn why(path: &str, error: &io::Error) -> Unknown {
     match error.raw_os_error() {
         Some(libc::ENOENT) => Unknown::Absent(format!("{path} does not exist")),
@@ -99,7 +98,7 @@ pub(crate) fn why(path: &str, error: &io::Error) -> Unknown {
     }
 }
 
-/// As [`why`], of a call: what it does not know, this place does not have.
+/// As [`why`], of a call: a call that the kernel does not know is absent.
 pub(crate) fn why_not(call: &str, errno: i32) -> Unknown {
     let error = io::Error::from_raw_os_error(errno);
     match errno {

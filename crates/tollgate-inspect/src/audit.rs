@@ -1,6 +1,6 @@
-//! Whether system calls are likely to be audited. No file says without privilege that a rule is loaded, or that
-//! this thread leaves the fast path for it (`TIF_SYSCALL_AUDIT`); what is seen are hints.
-//! Source: kernel/auditsc.c, Documentation/admin-guide/kernel-parameters.txt.
+//! Whether system calls are likely to be audited. No file says without privilege that a rule is loaded, or that this
+//! thread leaves the fast path for it (`TIF_SYSCALL_AUDIT`); the kernel shows only hints. Source: kernel/auditsc.c,
+//! Documentation/admin-guide/kernel-parameters.txt.
 
 use tollgate_kconfig::parameter;
 use tollgate_model::{Fact, Unknown};
@@ -14,7 +14,7 @@ const SESSION: &str = "/proc/self/sessionid";
 /// How the kernel writes that none was set: -1 without its sign.
 const UNSET: u32 = u32::MAX;
 
-/// What hints that system calls are audited. An empty list is the lack of hints.
+/// The evidence that system calls are audited. An empty list is the lack of evidence.
 pub(crate) fn hints(machine: &Machine) -> Fact {
     fact(hint_list(machine))
 }

@@ -1,5 +1,4 @@
-//! What the system calls say, for places where `/proc` is not mounted or hides it. Of the rooms with
-//! `unsafe` the larger.
+//! Facts by system calls, for environments where `/proc` is not mounted or hides them.
 
 #![allow(unsafe_code)]
 
@@ -33,13 +32,13 @@ fn field(chars: &[libc::c_char]) -> Option<String> {
     Some(CStr::from_bytes_until_nul(&bytes).ok()?.to_string_lossy().into_owned())
 }
 
-/// What `sysinfo(2)` tells of the whole machine.
+/// The values of `sysinfo(2)`, which are of the whole machine.
 pub(crate) struct Sysinfo {
     /// Whole seconds.
     pub uptime: i64,
     /// Bytes.
     pub memory: i64,
-    /// Bytes that nobody uses.
+    /// Bytes that are not used.
     pub free: i64,
     /// Average over one minute.
     pub load: f64,
@@ -106,31 +105,31 @@ fn get(question: libc::c_int) -> Option<i64> {
 /// `statx(2)` with `STATX_MNT_ID` (Linux 5.8): the number of the mount that a path leads into.
 pub(crate) fn mount_id(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-    let mut told = MaybeUninit::<libc::statx>::zeroed();
+    let mut stat = MaybeUninit::<libc::statx>::zeroed();
     // The call itself, not the C library's function: the standard library refers to that one weakly, and in a static
     // program that is linked as a whole (LTO) it then is a null pointer.
     // SAFETY: the path ends in NUL; the pointer is to a whole statx, of which zeroes are a valid one.
-    let told = unsafe {
+    let stat = unsafe {
         let status = libc::syscall(
             libc::SYS_statx,
             libc::AT_FDCWD,
             path.as_ptr(),
             0,
             libc::STATX_MNT_ID,
-            told.as_mut_ptr(),
+            stat.as_mut_ptr(),
         );
-        (status == 0).then(|| told.assume_init())
+        (status == 0).then(|| stat.assume_init())
     }?;
-    (told.stx_mask & libc::STATX_MNT_ID != 0).then_some(told.stx_mnt_id)
+    (stat.stx_mask & libc::STATX_MNT_ID != 0).then_some(stat.stx_mnt_id)
 }
 
-/// `statvfs(3)`: bytes that are free for those who are not root.
+/// `statvfs(3)`: bytes that are free for users other than root.
 pub(crate) fn free_space(path: &Path) -> Option<i64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-    let mut told = MaybeUninit::<libc::statvfs>::zeroed();
+    let mut stat = MaybeUninit::<libc::statvfs>::zeroed();
     // SAFETY: the path ends in NUL; the pointer is to a whole statvfs, of which zeroes are a valid one.
-    let told = unsafe { (libc::statvfs(path.as_ptr(), told.as_mut_ptr()) == 0).then(|| told.assume_init()) }?;
-    i64::try_from(told.f_bavail.checked_mul(told.f_frsize)?).ok()
+    let stat = unsafe { (libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) == 0).then(|| stat.assume_init()) }?;
+    i64::try_from(stat.f_bavail.checked_mul(stat.f_frsize)?).ok()
 }
 
 /// Whether RDTSC may be executed: `PR_GET_TSC` of `prctl(2)`. Where it may not, it ends the process.

@@ -1,5 +1,5 @@
-//! Capturing: a tree with copies of what the facts of this place are read from, for [`Machine::open`]
-//! elsewhere. It is written under another name beside its own, which it gets when it is whole.
+//! Capturing: a tree with copies of the files that facts are read from, for [`Machine::open`] elsewhere. It is
+//! written under a temporary name and renamed when it is complete.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -14,15 +14,15 @@ use tollgate_os::paths::Directory;
 use tollgate_os::temporary::{PREFIX, Temporary};
 
 use crate::machine::Machine;
+use crate::record::{NAME, Record};
 use crate::recorder::{Recording, Seen};
 use crate::registry;
-use crate::told::{NAME, Told};
 use crate::{kernel, kernel_base};
 
 /// As many links as the kernel itself follows.
 const MAX_LINKS: usize = 40;
 
-/// What a capture holds.
+/// The content of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured {
     /// Files that were copied.
@@ -50,32 +50,32 @@ pub enum CaptureError {
     /// It could not be written; nothing is left.
     #[error("cannot be written: {}", tollgate_model::text::plainly(.0))]
     Unwritable(#[from] io::Error),
-    /// Somebody asked to stop; nothing is left.
+    /// The caller asked to stop; nothing is left.
     #[error("was not written: interrupted")]
     Interrupted,
 }
 
-/// Reads every fact of the machine at hand, with those of the file system under `directory`, and keeps all that
+/// Reads every fact of this machine, with those of the file system under `directory`, and keeps all that
 /// was read in the new directory `target`. `stop` is asked between files.
 ///
 /// # Errors
 /// As [`CaptureError`] says; then nothing is left.
 pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Result<Captured, CaptureError> {
-    let place = Vacant::find(target)?;
+    let vacant = Vacant::find(target)?;
     let (machine, recorder) = Machine::here().recorded();
     registry::read_facts(&machine);
     registry::strain(&machine, "now");
     registry::storage(&machine, directory);
     for_questions(&machine);
     let recording = recorder.recording();
-    let told = Told::of(&recording, machine.leaves().ok(), directory);
-    let staged = Staged::begin(&place)?;
-    let captured = staged.fill(&recording, &told, stop)?;
-    staged.publish(&place.name)?;
+    let record = Record::of(&recording, machine.leaves().ok(), directory);
+    let staged = Staged::begin(&vacant)?;
+    let captured = staged.fill(&recording, &record, stop)?;
+    staged.publish(&vacant.name)?;
     Ok(captured)
 }
 
-/// What `inspect kernel` and `inspect config` look at beyond the facts.
+/// The files that `inspect kernel` and `inspect config` read beyond the facts.
 fn for_questions(machine: &Machine) {
     // Only the traces are wanted.
     let _ = kernel_base::kernel_base(machine);
@@ -129,8 +129,8 @@ fn readable(directory: &Directory) -> io::Result<OwnedFd> {
 
 /// A tree that does not have its name yet. Dropped without one, it is gone.
 ///
-/// Only its owner may look into it: what only root may read could be in there. The directory above may belong to another user, who
-/// can rename it; so it is filled through its descriptor.
+/// Only its owner may look into it: it may hold files that only root may read. The directory above may belong to
+/// another user, who can rename it; so it is filled through its descriptor.
 struct Staged {
     own: Temporary,
     root: Directory,
@@ -138,10 +138,10 @@ struct Staged {
 
 impl Staged {
     /// Begins beside the name that it will get, and takes away what killed captures left there.
-    fn begin(place: &Vacant) -> io::Result<Self> {
+    fn begin(vacant: &Vacant) -> io::Result<Self> {
         let owner = rustix::process::geteuid().as_raw();
-        drop(Temporary::left(&place.parent, PREFIX, owner));
-        let own = Temporary::make(&place.parent, PREFIX, owner)?;
+        drop(Temporary::left(&vacant.parent, PREFIX, owner));
+        let own = Temporary::make(&vacant.parent, PREFIX, owner)?;
         let root = Directory::of(&own, Path::new(own.name())).map_err(io::Error::from)?;
         Ok(Self { own, root })
     }
@@ -149,7 +149,7 @@ impl Staged {
     fn fill(
         &self,
         recording: &Recording,
-        told: &Told,
+        record: &Record,
         stop: &dyn Fn() -> bool,
     ) -> Result<Captured, CaptureError> {
         let layout = Layout::of(recording);
@@ -179,9 +179,9 @@ impl Staged {
         for path in &layout.directories {
             self.root.below(path, Mode::RWXU).map_err(io::Error::from)?;
         }
-        write(&self.root, OsStr::new(NAME), &told.to_json().map_err(io::Error::other)?)?;
+        write(&self.root, OsStr::new(NAME), &record.to_json().map_err(io::Error::other)?)?;
         let files = layout.items.values().filter(|item| matches!(item, Item::File(_))).count();
-        Ok(Captured { files, bytes, failed: told.errors.len(), calls: told.calls.len() })
+        Ok(Captured { files, bytes, failed: record.errors.len(), calls: record.calls.len() })
     }
 
     /// The directory of an entry, which is made where it is missing, and the entry's name.
@@ -192,7 +192,7 @@ impl Staged {
     }
 
     fn publish(&self, name: &OsStr) -> io::Result<()> {
-        // A full disk may show only now. What cannot be synced is still whole.
+        // A full disk may show only now. A file that cannot be synced is still whole.
         rustix::fs::syncfs(&self.own)?;
         Ok(self.own.publish(name)?)
     }
@@ -204,7 +204,7 @@ fn write(parent: &Directory, name: &OsStr, content: &[u8]) -> io::Result<()> {
     File::from(file).write_all(content)
 }
 
-/// What is written where, below the root of the tree.
+/// The files of a tree, by their paths below its root.
 #[derive(Default)]
 struct Layout<'a> {
     items: BTreeMap<PathBuf, Item<'a>>,

@@ -1,6 +1,6 @@
-//! What the control groups allow: the tightest limit of this process's own group and of those above it, as
-//! far up as they are mounted here. A limit above a container's own root cannot be seen from inside.
-//! Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1, cgroups(7), proc_pid_mountinfo(5).
+//! Limits of the control groups: the lowest limit of this process's own group and of those above it, as far up as
+//! they are mounted here. A limit above a container's own root cannot be seen from inside. Source:
+//! Documentation/admin-guide/cgroup-v2.rst and cgroup-v1, cgroups(7), proc_pid_mountinfo(5).
 
 use tollgate_model::{Fact, FactValue, Unknown};
 
@@ -9,7 +9,7 @@ use crate::text::digits;
 
 const MEMBERSHIPS: &str = "/proc/self/cgroup";
 const MOUNTS: &str = "/proc/self/mountinfo";
-/// More nested groups than anybody makes.
+/// More nested groups than systems have.
 const MAX_DEPTH: usize = 128;
 /// How the first version writes that memory is not limited: `LONG_MAX` in whole pages.
 const V1_UNLIMITED: i64 = i64::MAX - 4095;
@@ -37,8 +37,8 @@ pub(crate) fn memory_max(machine: &Machine) -> Fact {
     })
 }
 
-/// Bytes that can still be taken: the limit less what is used. Pages of files do not count as used, for they
-/// are given back when somebody asks for memory.
+/// Bytes that can still be taken: the limit less what is used. Pages of files do not count as used, for the kernel
+/// reclaims them when memory is needed.
 pub(crate) fn memory_left(machine: &Machine) -> Fact {
     limit(machine, "memory", |machine, version, group| {
         let (max, current, prefix) = match version {
@@ -82,7 +82,7 @@ pub(crate) fn processors(machine: &Machine) -> Fact {
     fact(set.map(|found| found.map(|set| crate::text::show_processors(&set))))
 }
 
-/// What the group may read and write, device by device.
+/// The I/O limits of the group, device by device.
 pub(crate) fn io_max(machine: &Machine) -> Fact {
     let (_, groups) = match groups(machine, "io") {
         Ok(groups) => groups,

@@ -1,4 +1,4 @@
-//! What time is read from.
+//! Clock sources and the vDSO.
 
 use tollgate_model::{Fact, Unknown};
 
@@ -28,7 +28,7 @@ pub(crate) fn in_user_mode(machine: &Machine) -> Fact {
 
 fn read_in_user_mode(machine: &Machine) -> Answer<bool> {
     let source = machine.line(&format!("{DIRECTORY}/current_clocksource"))?;
-    let mapped = machine.or_call(told(machine), AUXILIARY, || Some(calls::has_vdso()))?;
+    let mapped = machine.or_call(vdso_in_auxv(machine), AUXILIARY, || Some(calls::has_vdso()))?;
     if !mapped.value {
         return Ok(mapped);
     }
@@ -53,7 +53,7 @@ pub(crate) fn tick_rate(machine: &Machine) -> Fact {
     let step = machine
         .call("clock_getres(2) CLOCK_MONOTONIC_COARSE", || calls::resolution(libc::CLOCK_MONOTONIC_COARSE));
     fact(step.and_then(|step| {
-        // CONFIG_HZ is 100 to 1000; others that play Linux' part say 1 ns.
+        // CONFIG_HZ is 100 to 1000; kernels that stand in for Linux say 1 ns.
         let rate = 1_000_000_000_i64.checked_div(step.value).unwrap_or(0);
         match rate {
             10..=10_000 => found(rate, step.source),
@@ -67,7 +67,7 @@ pub(crate) fn resolution(machine: &Machine) -> Fact {
     fact(machine.call("clock_getres(2) CLOCK_MONOTONIC", || calls::resolution(libc::CLOCK_MONOTONIC)))
 }
 
-/// What the time namespace adds to the clocks, such as `monotonic 86400 s`.
+/// The offsets that the time namespace adds to the clocks, such as `monotonic 86400 s`.
 pub(crate) fn offsets(machine: &Machine) -> Fact {
     let text = machine.text("/proc/self/timens_offsets");
     fact(text.and_then(|text| text.parse("clocks with seconds and nanoseconds", offsets_in)))
@@ -89,10 +89,10 @@ fn offsets_in(text: &str) -> Option<Vec<String>> {
 
 /// Whether the kernel maps a vDSO: without one each reading of a clock is a system call.
 pub(crate) fn vdso(machine: &Machine) -> Fact {
-    fact(machine.or_call(told(machine), AUXILIARY, || Some(calls::has_vdso())))
+    fact(machine.or_call(vdso_in_auxv(machine), AUXILIARY, || Some(calls::has_vdso())))
 }
 
-fn told(machine: &Machine) -> Answer<bool> {
+fn vdso_in_auxv(machine: &Machine) -> Answer<bool> {
     let bytes = machine.bytes(AUXV)?;
     match vdso_in(&bytes.value) {
         Some(present) => Ok(bytes.map(|_| present)),
@@ -100,7 +100,7 @@ fn told(machine: &Machine) -> Answer<bool> {
     }
 }
 
-/// Whether an auxiliary vector, pairs of eight bytes each up to one of type `AT_NULL`, tells of a vDSO.
+/// Whether an auxiliary vector, pairs of eight bytes each up to one of type `AT_NULL`, has a vDSO.
 fn vdso_in(auxv: &[u8]) -> Option<bool> {
     let (pairs, _) = auxv.as_chunks::<16>();
     let pairs = pairs.iter().map(|&pair| {

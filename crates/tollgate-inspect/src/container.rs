@@ -1,6 +1,6 @@
-//! The marks that containers leave. There is no one file that says "container": a layer is named by live
-//! marks (what the kernel says of this process), or by marker files together with namespaces that are not the
-//! machine's first. Files alone are not enough: an image that is started as a virtual machine keeps them.
+//! The marks that containers leave. No single file says "container": a layer is detected by live marks (facts of this
+//! process), or by marker files together with namespaces that are not the machine's first. Files alone are not
+//! enough: an image that is started as a virtual machine keeps them.
 
 use tollgate_model::{Fact, Unknown};
 
@@ -10,7 +10,7 @@ use crate::machine::{Answer, Machine, fact, found};
 const CGROUP: &str = "/proc/self/cgroup";
 const NAMESPACES: &str = "/proc/self/ns";
 
-/// Who leaves which file.
+/// The files that managers leave.
 const MARKER_FILES: [(&str, &str); 7] = [
     ("/.dockerenv", "docker"),
     ("/run/.containerenv", "podman"),
@@ -34,7 +34,7 @@ const FIRST_NAMESPACES: [(&str, u64); 6] = [
     ("uts", 0xEFFF_FFFE),
 ];
 
-/// Files that container managers leave in a root. That there are none must have been seen of each.
+/// Files that container managers leave in a root. Absence is known only where each was looked for.
 pub(crate) fn files(machine: &Machine) -> Fact {
     let marks: Vec<String> = file_marks(machine).into_iter().map(|(_, path)| path).collect();
     let all = || MARKER_FILES.iter().map(|(path, _)| *path).chain(NAME_FILES);
@@ -57,17 +57,17 @@ fn file_marks(machine: &Machine) -> Vec<(String, String)> {
     markers.chain(named.filter(|(name, _)| is_name(name))).collect()
 }
 
-/// What the first process was told by whoever started it; refused to all but its owner.
+/// The container manager in the environment of process 1; refused to all but its owner.
 pub(crate) fn init(machine: &Machine) -> Fact {
-    fact(told_in(machine, "/proc/1/environ"))
+    fact(variable_in(machine, "/proc/1/environ"))
 }
 
-/// What this process was told.
+/// The container manager in the environment of this process.
 pub(crate) fn facts(machine: &Machine) -> Fact {
-    fact(told_in(machine, "/proc/self/environ"))
+    fact(variable_in(machine, "/proc/self/environ"))
 }
 
-fn told_in(machine: &Machine, path: &str) -> Answer<String> {
+fn variable_in(machine: &Machine, path: &str) -> Answer<String> {
     let bytes = machine.bytes(path)?;
     match container_variable(&bytes.value) {
         Some(name) => found(name, format!("{path} container=")),
@@ -103,7 +103,8 @@ fn group_managers(machine: &Machine) -> Answer<Vec<String>> {
     Ok(managers)
 }
 
-/// Whose container a group's path is in. The managers' own services, such as `docker.service`, are not.
+/// The manager of the container that a group's path is in. The managers' own services, such as `docker.service`, are
+/// not.
 fn manager_of(path: &str) -> Option<&'static str> {
     let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
     while let Some(part) = parts.next() {
@@ -143,7 +144,7 @@ fn own_namespaces(machine: &Machine) -> Answer<Vec<String>> {
                     own.push(kind.to_owned());
                 }
             }
-            // A kernel may lack a kind, but not all of them: a tree without the process kind tells nothing.
+            // A kernel may lack a kind, but not all of them: a tree without the process kind shows nothing.
             Err(Unknown::Absent(_)) if kind != "pid" => {}
             Err(why) => return Err(why),
         }
@@ -183,7 +184,7 @@ fn mount_managers(machine: &Machine) -> Answer<Vec<String>> {
     }))
 }
 
-/// Whose directory, on the file system that it comes from, the root of a mount is in.
+/// The manager of the directory that the root of a mount is in.
 fn mounted_by(root: &str) -> Option<&'static str> {
     const DIRECTORIES: [(&str, &str); 5] = [
         ("/docker/containers/", "docker"),
@@ -195,7 +196,7 @@ fn mounted_by(root: &str) -> Option<&'static str> {
     DIRECTORIES.into_iter().find(|(directory, _)| root.contains(directory)).map(|(_, name)| name)
 }
 
-/// The kinds of namespace in which this process is apart from the first process that it can see.
+/// The kinds of namespace in which this process is separate from the first process that it can see.
 pub(crate) fn unshared(machine: &Machine) -> Fact {
     const KINDS: [&str; 8] = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
     let apart = || {
@@ -238,7 +239,7 @@ pub(crate) fn root_of_init(machine: &Machine) -> Fact {
     fact(machine.call("stat(2) of / and /proc/1/root", crate::calls::has_root_of_init))
 }
 
-/// The containers that this process is in, as far as their marks are to be believed.
+/// The containers that this process is in, by conclusive marks.
 pub(crate) fn layers(machine: &Machine) -> Fact {
     fact(layer_list(machine))
 }
@@ -260,11 +261,12 @@ fn layer_list(machine: &Machine) -> Answer<Vec<String>> {
         marks.push(managers.source);
         names.extend(managers.value);
     }
-    for told in
-        [told_in(machine, "/proc/1/environ"), told_in(machine, "/proc/self/environ")].into_iter().flatten()
+    for manager in [variable_in(machine, "/proc/1/environ"), variable_in(machine, "/proc/self/environ")]
+        .into_iter()
+        .flatten()
     {
-        marks.push(told.source);
-        names.push(told.value);
+        marks.push(manager.source);
+        names.push(manager.value);
     }
     for (name, path) in file_marks(machine) {
         if namespaces.is_ok() && own.is_empty() {

@@ -1,9 +1,9 @@
-//! What the facts amount to, in one word.
+//! The environment that the facts show, in one word.
 
 use tollgate_model::{Environment, FactValue, Facts};
 
-/// The innermost layer that the facts tell of: a sandbox, else a container, else a virtual machine. Where
-/// none is told of, the host: as far as anybody can tell.
+/// The innermost layer that the facts show: a sandbox, else a container, else a virtual machine, else the host. A
+/// layer without a mark is not seen.
 pub fn environment(facts: &Facts) -> Environment {
     let value = |name: &str| facts.get(name).and_then(tollgate_model::Fact::value);
     let has_layers = |name: &str| matches!(value(name), Some(FactValue::List(layers)) if !layers.is_empty());

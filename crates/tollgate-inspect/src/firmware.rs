@@ -1,10 +1,10 @@
-//! Who made the firmware's tables: hypervisors that have no other name sign these.
+//! The vendor of the firmware's tables: some hypervisors sign only these.
 
 use tollgate_model::{Fact, Unknown};
 
 use crate::machine::{Answer, Machine, fact, found};
 
-/// Who made the firmware's tables: six characters in the header of each (ACPI 6.5, 5.2.6).
+/// The vendor of the firmware's tables: six characters in the header of each (ACPI 6.5, 5.2.6).
 pub(crate) fn tables(machine: &Machine) -> Fact {
     fact(table_maker(machine))
 }
@@ -25,7 +25,7 @@ pub(crate) fn table_maker(machine: &Machine) -> Answer<String> {
     }
 }
 
-/// Makers of tables that are hypervisors.
+/// Table vendors that are hypervisors.
 pub(crate) fn hypervisor_of(maker: &str) -> Option<&'static str> {
     Some(match maker {
         "FIRECK" => "Firecracker",

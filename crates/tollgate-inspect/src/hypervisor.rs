@@ -1,5 +1,5 @@
-//! The hypervisors below this kernel: all that can be seen, because each adds to the price of what it traps.
-//! A hypervisor that hides, and one below a hypervisor that does not tell of it, cannot be seen from here.
+//! The visible hypervisors below this kernel; each adds to the latency of what it intercepts. A hypervisor that
+//! hides, or that another one hides, cannot be seen.
 
 use tollgate_kconfig::parameters;
 use tollgate_model::{Fact, Unknown};
@@ -8,7 +8,7 @@ use crate::firmware;
 use crate::kernel::command_line_text;
 use crate::leaves::{Bit, Register};
 use crate::machine::{Answer, Machine, fact, found};
-use crate::processor::{flags, told};
+use crate::processor::{cpuid, flags};
 use crate::text::kernel_bool;
 use crate::uname::release_text;
 
@@ -16,7 +16,7 @@ const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 const XEN: &str = "/sys/hypervisor/type";
 
-/// Reserved by both makers of processors for hypervisors to set.
+/// Intel and AMD reserve it for hypervisors.
 const PRESENT: Bit = Bit { leaf: 1, subleaf: 0, register: Register::Ecx, number: 31 };
 /// Below another Hyper-V (TLFS, "Implementation recommendations"). Means this only behind Hyper-V's
 /// signature.
@@ -29,7 +29,7 @@ pub(crate) fn present(machine: &Machine) -> Fact {
 
 /// The kernel lists the same bit where CPUID was not captured.
 fn is_present(machine: &Machine) -> Answer<bool> {
-    told(machine, &PRESENT.to_string(), |leaves| leaves.bit(PRESENT)).or_else(|_| {
+    cpuid(machine, &PRESENT.to_string(), |leaves| leaves.bit(PRESENT)).or_else(|_| {
         let has_it = |flags: String| flags.split_whitespace().any(|flag| flag == "hypervisor");
         flags(machine).map(|flags| flags.map(has_it))
     })
@@ -77,9 +77,9 @@ fn kvm_leaf(machine: &Machine) -> Option<(u32, [u32; 4])> {
     Some((first + 1, leaves.leaf(first + 1, 0)?))
 }
 
-/// What KVM offers its guests to spare exits, by the words of the manual.
+/// The features by which KVM saves exits, in the manual's words.
 pub(crate) fn kvm_features(machine: &Machine) -> Fact {
-    /// Documentation/virt/kvm/x86/cpuid.rst, without what says nothing of prices.
+    /// Documentation/virt/kvm/x86/cpuid.rst, without the features that affect no latency.
     const FEATURES: [(u32, &str); 11] = [
         (3, "clocksource2"),
         (4, "async_pf"),
@@ -105,8 +105,8 @@ pub(crate) fn kvm_features(machine: &Machine) -> Fact {
     })
 }
 
-/// What hints that the hypervisor is itself in a virtual machine. An empty list is the lack of hints, not of
-/// nesting: only timing what traps can tell that.
+/// The evidence that the hypervisor is itself in a virtual machine. An empty list is the lack of evidence, not of
+/// nesting: only the latency of exits shows that.
 pub(crate) fn nesting(machine: &Machine) -> Fact {
     let hints = nesting_hints(machine);
     fact(match command_line_text(machine) {
@@ -133,7 +133,7 @@ fn nesting_hints(machine: &Machine) -> Vec<String> {
     hints
 }
 
-/// Every layer that left a mark, each once, with the marks as the source.
+/// Every layer with a mark, each once, with the marks as the source.
 pub(crate) fn layers(machine: &Machine) -> Fact {
     fact(layer_list(machine))
 }
@@ -145,7 +145,7 @@ fn layer_list(machine: &Machine) -> Answer<Vec<String>> {
         layers.add(name, &format!("CPUID.40000000h {signature:?}"));
     }
     // Intel TDX module specification: the signature of a trust domain, in EBX, EDX, ECX.
-    let domain = told(machine, "CPUID.21h", |leaves| leaves.leaf(0x21, 0));
+    let domain = cpuid(machine, "CPUID.21h", |leaves| leaves.leaf(0x21, 0));
     if let Ok(Some(signature)) = domain.map(|found| crate::leaves::spelled(&reorder(found.value)))
         && signature == "IntelTDX"
     {
@@ -207,7 +207,7 @@ impl Layers {
     }
 }
 
-/// Who signs CPUID.40000000h how.
+/// The signatures in CPUID.40000000h.
 fn by_signature(signature: &str) -> Option<&'static str> {
     Some(match signature {
         "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
@@ -232,7 +232,7 @@ fn by_signature(signature: &str) -> Option<&'static str> {
     })
 }
 
-/// Who signs the firmware tables. Clouds that also rent out whole machines under their name are not layers.
+/// The vendors of firmware tables. Clouds that also rent out bare metal under the same name are no layers.
 fn by_dmi(vendor: &str, product: &str) -> Option<&'static str> {
     const PREFIXES: [(&str, &str); 13] = [
         ("QEMU", "QEMU"),

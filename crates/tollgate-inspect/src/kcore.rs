@@ -9,7 +9,7 @@ const NAME: &[u8] = b"VMCOREINFO\0";
 const UPPER_HALF: u64 = 1 << 63;
 const IMAGE: u64 = 0xffff_ffff_8000_0000;
 
-/// What it tells of where the kernel is.
+/// The evidence in it of where the kernel is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Core {
     /// `KERNELOFFSET` of the note VMCOREINFO (Documentation/admin-guide/kdump/vmcoreinfo.rst).
@@ -124,7 +124,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A core file with this offset in its note, and memory at this place in the direct map.
+    /// A core file with this offset in its note, and memory at this address in the direct map.
     pub fn core(offset: &str, direct_map: u64) -> Vec<u8> {
         let description = format!("OSRELEASE=6.1.0\nKERNELOFFSET={offset}\nLENGTH(x)=1\n");
         let mut notes = Vec::new();
@@ -147,7 +147,7 @@ pub(crate) mod tests {
         let whole = core("1e000000", 0xffff_8c00_0000_0000);
         let kept = abridged(&whole);
         assert_eq!(parse(&kept), parse(&whole));
-        assert!(!kept.windows(3).any(|window| window == b"abc"), "a note that is nobody's business");
+        assert!(!kept.windows(3).any(|window| window == b"abc"), "a note that must not be captured");
         assert_eq!(abridged(&kept), kept);
         assert!(abridged(b"anything else").is_empty());
     }

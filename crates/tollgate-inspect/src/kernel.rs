@@ -1,4 +1,4 @@
-//! Which kernel this is, how it was started, and what it allows.
+//! The kernel's version, command line and settings.
 
 use tollgate_kconfig::parameter;
 use tollgate_model::{Fact, Unknown};
@@ -23,8 +23,8 @@ pub(crate) fn command_line(machine: &Machine) -> Fact {
     fact(command_line_text(machine))
 }
 
-/// An empty command line is one. What follows ` -- ` is handed to init: no parameter of the kernel, and
-/// nobody's business in a document that is passed around.
+/// An empty command line is one. The rest after ` -- ` is handed to init: it holds no parameter of the kernel, and
+/// may be private.
 pub(crate) fn command_line_text(machine: &Machine) -> Answer<String> {
     let whole = machine.text(COMMAND_LINE);
     whole.map(|line| line.map(|text| text.split(" -- ").next().unwrap_or_default().trim_end().to_owned()))
@@ -35,22 +35,22 @@ pub(crate) fn preempt_dynamic(machine: &Machine) -> Fact {
     fact(linux_version(machine).map(|version| version.map(|text| has_word(&text, "PREEMPT_DYNAMIC"))))
 }
 
-/// The scheduler's own word where debugfs may be read; else what the version and the command line leave open.
+/// The scheduler's own word where debugfs may be read; else as far as the version and the command line decide.
 pub(crate) fn preemption(machine: &Machine) -> Fact {
     fact(preemption_model(machine))
 }
 
 fn preemption_model(machine: &Machine) -> Answer<String> {
-    let told = machine.line(PREEMPT).and_then(|line| {
+    let model = machine.line(PREEMPT).and_then(|line| {
         line.parse("a line of models with one in brackets", |text| marked(text, '(', ')').map(str::to_owned))
     });
-    let Err(why_untold) = told else { return told };
+    let Err(why) = model else { return model };
     let version = linux_version(machine)?;
     let built = |model: &str| found(model.to_owned(), version.source.clone());
     if has_word(&version.value, "PREEMPT_RT") {
         built("rt")
     } else if has_word(&version.value, "PREEMPT_DYNAMIC") {
-        preemption_parameter(machine).ok_or(why_untold)
+        preemption_parameter(machine).ok_or(why)
     } else if has_word(&version.value, "PREEMPT") {
         built("full or lazy")
     } else {
@@ -66,7 +66,7 @@ fn preemption_parameter(machine: &Machine) -> Option<crate::machine::Found<Strin
     known.then(|| found(model.to_owned(), format!("{COMMAND_LINE} preempt=")).ok())?
 }
 
-/// The version of a kernel that is Linux: another that plays its part fixes the text and means nothing by it.
+/// The version of a kernel that is Linux: a kernel that stands in for it has a fixed text.
 fn linux_version(machine: &Machine) -> Answer<String> {
     match sandbox::name(machine) {
         Ok(sandbox) => Err(Unknown::Absent(format!("{} is not Linux", sandbox.value))),
@@ -78,23 +78,23 @@ fn has_word(text: &str, word: &str) -> bool {
     text.split_whitespace().any(|given| given == word)
 }
 
-/// The command line decides (since Linux 6.7, Documentation/admin-guide/kernel-parameters.txt). Without its
-/// word only the build is seen: `abi.vsyscall32` exists where the 32-bit vDSO was built in
+/// The command line decides (since Linux 6.7, Documentation/admin-guide/kernel-parameters.txt). Without the parameter
+/// only the build is seen: `abi.vsyscall32` exists where the 32-bit vDSO was built in
 /// (arch/x86/entry/vdso/vdso32-setup.c), which a configuration may still have disabled by default.
 pub(crate) fn ia32(machine: &Machine) -> Fact {
     const BUILT: &str = "/proc/sys/abi/vsyscall32";
     if let Ok(line) = command_line_text(machine)
-        && let Some(told) = parameter(&line.value, "ia32_emulation")
+        && let Some(value) = parameter(&line.value, "ia32_emulation")
     {
-        let told = found(told.to_owned(), format!("{COMMAND_LINE} ia32_emulation="));
-        return fact(told.and_then(|told| {
-            told.parse("yes or no", |text| Some(if kernel_bool(text)? { "enabled" } else { "disabled" }))
+        let value = found(value.to_owned(), format!("{COMMAND_LINE} ia32_emulation="));
+        return fact(value.and_then(|value| {
+            value.parse("yes or no", |text| Some(if kernel_bool(text)? { "enabled" } else { "disabled" }))
         }));
     }
     fact(machine.there(BUILT).map(|found| found.map(|()| "built in")))
 }
 
-/// Parameters that choose what is done about vulnerabilities, in their order.
+/// The parameters that choose mitigations, in their order.
 pub(crate) fn mitigation_parameters(machine: &Machine) -> Fact {
     /// Documentation/admin-guide/kernel-parameters.txt, `mitigations=` and what it stands for.
     const NAMES: [&str; 29] = [
@@ -140,7 +140,7 @@ pub(crate) fn mitigation_parameters(machine: &Machine) -> Fact {
     }))
 }
 
-/// What a parameter was set to; absent where the command line leaves it to the configuration.
+/// The value of a parameter; absent where the command line leaves it to the configuration.
 pub(crate) fn parameter_of(machine: &Machine, name: &str) -> Fact {
     fact(command_line_text(machine).and_then(|line| match parameter(&line.value, name) {
         Some("") => found("given".to_owned(), format!("{COMMAND_LINE} {name}")),

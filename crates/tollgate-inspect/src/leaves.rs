@@ -1,6 +1,6 @@
-//! What the CPUID instruction says, taken once: in a virtual machine each execution is an exit, tens of
-//! microseconds where hypervisors are nested. Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix
-//! E; for leaves from 4000_0000, Documentation/virt/kvm/x86/cpuid.rst and the Hyper-V TLFS.
+//! The answers of the CPUID instruction, read once: in a virtual machine each execution is an exit, tens of
+//! microseconds where hypervisors are nested. Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E; for
+//! leaves from 4000_0000, Documentation/virt/kvm/x86/cpuid.rst and the Hyper-V TLFS.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ pub type Registers = [u32; 4];
 const HYPERVISOR_STEP: u32 = 0x100;
 /// Where the first hypervisor stands.
 const HYPERVISOR_FIRST: u32 = 0x4000_0000;
-/// More than anybody stacks; a hypervisor that answers every leaf alike must not be asked for ever.
+/// More than systems stack; a hypervisor that answers every leaf alike must not be asked for ever.
 const HYPERVISORS: u32 = 4;
 
 /// Where the extended leaves stand.
 const EXTENDED: u32 = 0x8000_0000;
-/// Where caches are told of, one a subleaf: by Intel's processors, and in the same form by AMD's.
+/// The leaves that describe caches, one a subleaf: Intel's, and AMD's in the same form.
 const CACHE_LEAVES: [u32; 2] = [4, 0x8000_001d];
 /// EAX\[4:0\] of such a subleaf: 1 data, 2 instructions, 3 both, 0 no more caches.
 const CACHE_KIND: u32 = 0x1f;
@@ -32,7 +32,7 @@ const MOST_LEVELS: u32 = 8;
 /// ECX\[15:8\] of such a subleaf.
 const LEVEL_OF_THREADS: u32 = 1;
 
-/// A cache as CPUID tells of it.
+/// A cache as CPUID describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CacheLeaf {
     /// `l1d`, `l2`.
@@ -64,7 +64,7 @@ impl Leaves {
         Self::ask(execute)
     }
 
-    /// The leaves that facts need, of whoever answers.
+    /// The leaves that facts need.
     fn ask(cpuid: impl Fn(u32, u32) -> Registers) -> Self {
         // Beyond the highest leaf Intel processors answer with another leaf's data: ask no further than
         // offered.
@@ -134,10 +134,10 @@ impl Leaves {
         }
     }
 
-    /// The caches that CPUID tells of; none where it tells of none, or was not asked.
+    /// The caches that CPUID describes; none where it describes none, or was not captured.
     pub(crate) fn caches(&self) -> Vec<CacheLeaf> {
         let subleaves = CACHE_LEAVES.into_iter().flat_map(|leaf| (0..MOST_CACHES).map(move |n| (leaf, n)));
-        let told = subleaves.filter_map(|(leaf, subleaf)| {
+        let caches = subleaves.filter_map(|(leaf, subleaf)| {
             let [eax, ebx, ecx, _] = self.leaf(leaf, subleaf)?;
             let suffix = match eax & CACHE_KIND {
                 1 => "d",
@@ -152,7 +152,7 @@ impl Leaves {
             let name = format!("l{}{suffix}", eax >> 5 & 7);
             Some(CacheLeaf { name, bytes, source: format!("CPUID.{leaf:x}.{subleaf:x}") })
         });
-        told.collect()
+        caches.collect()
     }
 
     /// Every leaf with its registers.
@@ -293,8 +293,8 @@ mod tests {
             _ => [0; 4],
         });
         let caches = leaves.caches();
-        let told: Vec<(&str, u64)> = caches.iter().map(|cache| (cache.name.as_str(), cache.bytes)).collect();
-        assert_eq!(told, [("l1d", 48 << 10), ("l2", 1280 << 10)]);
+        let found: Vec<(&str, u64)> = caches.iter().map(|cache| (cache.name.as_str(), cache.bytes)).collect();
+        assert_eq!(found, [("l1d", 48 << 10), ("l2", 1280 << 10)]);
         assert_eq!(caches[1].source, "CPUID.4.1");
     }
 

@@ -1,32 +1,30 @@
-//! The facts of a place: what is known of the machine, the kernel, the hypervisors and the container that a
-//! run was made in. Read without root, each with its source, or unknown with the reason.
+//! The facts of an environment: the machine, kernel, hypervisors and container of a run. They are read without root,
+//! each with its source, or unknown with the reason.
 //!
-//! [`SUBJECTS`] says what there is to know; [`read_facts`] reads all of it from a [`Machine`], which is the one
-//! at hand or a captured tree of its `/proc` and `/sys`; [`strain`] reads what changes from moment to moment
-//! and is taken before and after a run; [`storage()`] reads what lies under a directory; [`environment()`] says in one
-//! word what the facts amount to. [`capture()`] makes such a tree of the machine at hand.
+//! [`SUBJECTS`] lists the facts; [`read_facts`] reads them from a [`Machine`], which is this machine or a captured tree
+//! of its `/proc` and `/sys`; [`strain`] reads the facts that change from moment to moment, before and after a run;
+//! [`storage()`] reads the file system and device under a directory; [`environment()`] names the environment.
+//! [`capture()`] makes such a tree.
 //!
-//! A value that could not be read is never replaced by a default. *Absent*, *refused* and *unreadable* are
-//! three different answers, see [`tollgate_model::Unknown`]. Whatever a file holds is untrusted: reads are
-//! bounded, and nothing that a kernel, a container runtime or a captured tree may say makes this crate panic.
+//! A value that could not be read is never replaced by a default. *Absent*, *refused* and *unreadable* are three
+//! different answers, see [`tollgate_model::Unknown`]. Every file is untrusted: reads are bounded, and no content makes
+//! this crate panic.
 //!
-//! The rooms, from the ground up:
-//! - `answer`: a value with its source, or one of the three reasons. `machine`: where files are read and calls
-//!   made. `tree`: a captured tree, which nothing leads out of. `told`: what such a tree keeps beside the files.
+//! The modules, lowest first:
+//! - `answer`: a value with its source, or one of the three reasons. `machine`: reads files and makes calls. `tree`: a
+//!   captured tree, which no path leaves. `record`: the answers of calls and CPUID in such a tree.
 //! - `kcore`: the two addresses that a core file of the running kernel shows.
-//! - `recorder`, `redaction`, `capture`: a note of all that is read, what is left out of it, and the tree made of it.
-//! - `text`: parsers of the formats that several rooms meet. `calls`: what the system calls say. `leaves`: what
-//!   CPUID says; `timed`: how long it takes.
+//! - `recorder`, `redaction`, `capture`: a record of all reads, its redaction, and the tree made of it.
+//! - `text`: parsers of shared formats. `calls`: system calls. `leaves`: CPUID; `timed`: its time.
 //! - `uname`, `kernel`, `tracing`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`,
 //!   `limits`, `rseq`, `audit`, `permission`, `cgroup`, `firmware`, `hypervisor`, `container`, `sandbox`, `moments`,
-//!   `storage`: one noun each.
+//!   `storage`: one subject each.
 //! - `streams`: whether standard output can be written to.
-//! - `registry`: the tables of all facts, one a subject; the only list of their names. `allowance`: what may be
-//!   taken here.
+//! - `registry`: the tables of all facts, one a subject; the only list of their names. `allowance`: how much may be
+//!   used here.
 //! - `running_config`: the configuration of the kernel that a machine runs, read by `tollgate-kconfig`.
-//! - `ring3`, `ring0`, `mechanisms`: what this machine shows of those tables, and the ways into its kernel.
-//! - [`kernel_base`]: whether the kernel itself was moved. [`aslr`]: how many bits of a program's addresses are
-//!   random, measured.
+//! - `ring3`, `ring0`, `mechanisms`: the descriptor tables as each ring sees them, and the ways into the kernel.
+//! - [`kernel_base`]: whether the kernel itself was moved. [`aslr`]: the measured random bits of a program's addresses.
 
 #![deny(unsafe_code)]
 
@@ -58,6 +56,7 @@ mod permission;
 mod power;
 mod process;
 mod processor;
+mod record;
 mod recorder;
 mod redaction;
 mod registry;
@@ -70,7 +69,6 @@ mod storage;
 mod streams;
 mod text;
 mod timed;
-mod told;
 mod topology;
 mod tracing;
 mod tree;
@@ -82,11 +80,13 @@ pub use environment::environment;
 pub use leaves::{Leaves, Registers};
 pub use machine::Machine;
 pub use mechanisms::{Mechanism, mechanisms};
+pub use record::TreeError;
 pub use registry::{
     FactSpec, MOMENTS, STORAGE, SUBJECTS, Subject, effect, facts, read_facts, spec, storage, strain,
 };
 pub use ring0::{Region, Tables, msrs, tables};
-pub use ring3::{Attempt, Ring3, TableRegister, Told, is_dummy, ring3};
+pub use ring3::{Attempt, Ring3, TableRegister, Visible, is_dummy, ring3};
+// The former name, until its users are renamed.
+pub use ring3::Visible as Told;
 pub use running_config::{RunningConfig, Tried, running_config};
 pub use streams::standard_output_is_closed;
-pub use told::TreeError;

@@ -1,5 +1,5 @@
-//! Where facts are read: bounded reads of the machine at hand or of a captured tree, and what calls and
-//! instructions say. Whatever is read can be recorded, so that a capture needs no list of its own.
+//! The source of facts: bounded reads of this machine or of a captured tree, and the answers of calls and
+//! instructions. Every read can be recorded, so that a capture needs no list of its own.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -13,55 +13,55 @@ use tollgate_model::Unknown;
 pub(crate) use crate::answer::{Answer, Found, fact, found, unknown};
 use crate::answer::{why, why_not};
 use crate::leaves::Leaves;
+use crate::record::{Record, TreeError};
 use crate::recorder::{Manner, Outcome, Recorder};
-use crate::told::{Told, TreeError};
 use crate::tree::{MAX_ENTRIES, Tree};
 
 /// The most that is read of a file that is read whole. No file that a fact needs comes near.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A machine whose facts can be read: the one at hand, or a captured tree.
+/// A machine whose facts can be read: this one, or a captured tree.
 #[derive(Debug, Clone)]
 pub struct Machine {
     ground: Ground,
     leaves: Option<Leaves>,
-    told: Told,
+    record: Record,
     recorder: Option<Recorder>,
 }
 
 #[derive(Debug, Clone)]
 enum Ground {
-    /// The machine at hand, with its root directory.
+    /// This machine, with its root directory.
     Here(PathBuf),
     /// Copies of another's files.
     Tree(Tree),
 }
 
 impl Machine {
-    /// The machine at hand: its files, its CPUID, and its system calls where a file is not there.
+    /// This machine: its files, its CPUID, and its system calls where a file is not there.
     pub fn here() -> Self {
         let ground = Ground::Here(PathBuf::from("/"));
-        Self { ground, leaves: Some(Leaves::here()), told: Told::default(), recorder: None }
+        Self { ground, leaves: Some(Leaves::here()), record: Record::default(), recorder: None }
     }
 
-    /// A tree with copies of another machine's `/proc`, `/sys` and marker files. Nothing of the machine at
-    /// hand is consulted, so what only an instruction or a system call tells is absent.
+    /// A tree with copies of another machine's `/proc`, `/sys` and marker files. Nothing of this machine is
+    /// consulted, so facts by instructions and system calls are absent.
     pub fn captured(root: impl Into<PathBuf>) -> Self {
         let ground = Ground::Tree(Tree::new(root.into()));
-        Self { ground, leaves: None, told: Told::default(), recorder: None }
+        Self { ground, leaves: None, record: Record::default(), recorder: None }
     }
 
-    /// As [`Machine::captured`], with what instructions and system calls told where the tree was captured.
+    /// As [`Machine::captured`], with the recorded answers of instructions and system calls.
     ///
     /// # Errors
     /// A directory that is no captured tree, or whose record of calls cannot be read.
     pub fn open(root: &Path) -> Result<Self, TreeError> {
-        let told = Told::read(root)?;
-        let leaves = told.leaves();
-        Ok(Self { leaves, told, ..Self::captured(root) })
+        let record = Record::read(root)?;
+        let leaves = record.leaves();
+        Ok(Self { leaves, record, ..Self::captured(root) })
     }
 
-    /// The same machine with what its CPUID instruction said.
+    /// The same machine with answers of its CPUID instruction.
     #[must_use]
     pub fn with_leaves(self, leaves: Leaves) -> Self {
         Self { leaves: Some(leaves), ..self }
@@ -69,7 +69,7 @@ impl Machine {
 
     /// The directory whose file system was captured with a tree.
     pub fn captured_directory(&self) -> Option<&Path> {
-        self.told.directory.as_deref()
+        self.record.directory.as_deref()
     }
 
     /// The same machine, with a note taken of all that is read of it.
@@ -78,13 +78,13 @@ impl Machine {
         (Self { recorder: Some(recorder.clone()), ..self }, recorder)
     }
 
-    /// What the CPUID instruction said.
+    /// The answers of the CPUID instruction.
     pub(crate) fn leaves(&self) -> Result<&Leaves, Unknown> {
         self.leaves.as_ref().ok_or_else(|| Unknown::Absent("CPUID was not captured".into()))
     }
 
-    /// What a system call or an instruction says, or the number of its error. `name` says which and of what;
-    /// a captured tree knows the answer by it.
+    /// The answer of a system call or an instruction, or the number of its error. `name` names the call and its
+    /// argument; a captured tree knows the answer by it.
     pub(crate) fn call<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
@@ -98,7 +98,7 @@ impl Machine {
                 }
                 outcome
             }
-            Ground::Tree(_) => match self.told.calls.get(name) {
+            Ground::Tree(_) => match self.record.calls.get(name) {
                 None => return Err(Unknown::Absent(format!("{name} was not captured"))),
                 Some(Outcome::Errno(errno)) => Err(*errno),
                 Some(Outcome::Value(value)) => Ok(T::deserialize(value).map_err(|_| {
@@ -112,7 +112,7 @@ impl Machine {
         }
     }
 
-    /// `answer`, or where that is none, what a call says.
+    /// `answer`, or where that is none, the answer of a call.
     pub(crate) fn or_call<T: Serialize + DeserializeOwned>(
         &self,
         answer: Answer<T>,
@@ -122,7 +122,7 @@ impl Machine {
         answer.or_else(|first| self.call(name, || ask().ok_or(libc::ENOSYS)).map_err(|_| first))
     }
 
-    /// A file whole, at most [`MAX_FILE`] bytes of it; what is not UTF-8 is replaced.
+    /// A file whole, at most [`MAX_FILE`] bytes of it; bytes that are not UTF-8 are replaced.
     pub(crate) fn text(&self, path: &str) -> Answer<String> {
         self.bytes(path).map(|found| found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
@@ -185,7 +185,7 @@ impl Machine {
         found(names, path)
     }
 
-    /// What a symbolic link holds.
+    /// The target of a symbolic link.
     pub(crate) fn link(&self, path: &str) -> Answer<String> {
         let target = self.noted(path, Manner::Link, || match &self.ground {
             Ground::Here(root) => {
@@ -212,7 +212,7 @@ impl Machine {
         manner: Manner,
         look: impl FnOnce() -> io::Result<T>,
     ) -> Result<T, Unknown> {
-        if let Some(&errno) = self.told.errors.get(path).and_then(|errors| errors.get(&manner)) {
+        if let Some(&errno) = self.record.errors.get(path).and_then(|errors| errors.get(&manner)) {
             return Err(why(path, &io::Error::from_raw_os_error(errno)));
         }
         let looked = look();
@@ -222,7 +222,7 @@ impl Machine {
         looked.map_err(|error| why(path, &error))
     }
 
-    /// Without waiting: what is there may be a named pipe that nobody writes to.
+    /// Without waiting: the path may be a named pipe without a writer.
     fn open_file(&self, path: &str) -> io::Result<File> {
         match &self.ground {
             Ground::Here(root) => OpenOptions::new()

@@ -1,4 +1,4 @@
-//! The ways into the kernel that this place offers.
+//! The ways into the kernel that this environment offers.
 
 use raw_cpuid::CpuId;
 use tollgate_model::{Fact, FactValue};

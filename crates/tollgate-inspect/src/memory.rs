@@ -1,4 +1,4 @@
-//! How much memory there is, and in what pages it comes.
+//! The amount of memory, and its pages.
 
 use tollgate_model::{Fact, Unknown};
 
@@ -14,7 +14,7 @@ pub(crate) fn total(machine: &Machine) -> Fact {
     fact(machine.or_call(listed(machine, "MemTotal"), "sysinfo(2) totalram", ask))
 }
 
-/// In bytes: what can be had without swapping, as the kernel estimates it; what is free where it does not say.
+/// In bytes: the memory available without swapping, as the kernel estimates it; free memory where it does not.
 pub(crate) fn available(machine: &Machine) -> Answer<i64> {
     let ask = || calls::sysinfo().map(|info| info.free);
     machine.or_call(listed(machine, "MemAvailable"), "sysinfo(2) freeram", ask)

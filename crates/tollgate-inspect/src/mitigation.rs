@@ -1,5 +1,5 @@
-//! What the kernel does about the processor's vulnerabilities, one by one.
-//! Source: Documentation/admin-guide/hw-vuln, `/sys/devices/system/cpu/vulnerabilities`.
+//! The kernel's mitigations of the processor's vulnerabilities, one by one. Source:
+//! Documentation/admin-guide/hw-vuln, `/sys/devices/system/cpu/vulnerabilities`.
 
 use tollgate_model::Fact;
 
@@ -12,7 +12,7 @@ pub(crate) fn named(machine: &Machine, vulnerability: &str) -> Fact {
     fact(machine.line(&format!("{DIRECTORY}/{vulnerability}")))
 }
 
-/// All that the kernel names, as `mitigation.NAME`.
+/// All that the kernel lists, as `mitigation.NAME`.
 pub(crate) fn all(machine: &Machine) -> Vec<(String, Fact)> {
     let names = match machine.names(DIRECTORY) {
         Ok(names) => names.value,
@@ -22,7 +22,7 @@ pub(crate) fn all(machine: &Machine) -> Vec<(String, Fact)> {
     names.into_iter().filter(|name| is_name(name)).map(named).collect()
 }
 
-/// The kernel's own names are such; what else a captured tree may hold does not become part of a fact's name.
+/// The kernel's own names are such; other names in a captured tree do not become part of a fact's name.
 fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=64).contains(&name.len()) && name.bytes().all(allowed)

@@ -1,5 +1,5 @@
-//! What changes from moment to moment: how loaded the machine is while a run is made.
-//! Source: proc_loadavg(5), proc_stat(5), Documentation/accounting/psi.rst.
+//! Facts that change from moment to moment: the load of the machine during a run. Source: proc_loadavg(5),
+//! proc_stat(5), Documentation/accounting/psi.rst.
 
 use tollgate_model::{Fact, Unknown};
 

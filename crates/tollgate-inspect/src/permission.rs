@@ -1,4 +1,4 @@
-//! What the kernel lets this process use, found out by asking for it in a way that makes nothing.
+//! The kernel interfaces that this process may use, tested by calls that do nothing.
 
 use tollgate_model::{Fact, Unknown};
 

@@ -1,5 +1,5 @@
-//! Who decides how fast the processors run and how deep they sleep. In a virtual machine mostly nobody
-//! inside. Source: Documentation/admin-guide/pm/cpufreq.rst, intel_pstate.rst, cpuidle.rst.
+//! Frequency and idle drivers and their settings. Virtual machines mostly have none. Source:
+//! Documentation/admin-guide/pm/cpufreq.rst, intel_pstate.rst, cpuidle.rst.
 
 use tollgate_model::{Fact, Unknown};
 

@@ -1,5 +1,4 @@
-//! What stands between this process and the kernel, and what it may do: `/proc/self/status`,
-//! proc_pid_status(5).
+//! Settings and rights of this process: `/proc/self/status`, proc_pid_status(5).
 
 use tollgate_model::{Fact, Unknown};
 
@@ -39,7 +38,7 @@ fn mode(number: &str) -> Option<&'static str> {
     }
 }
 
-/// Told since Linux 5.9.
+/// Since Linux 5.9.
 pub(crate) fn seccomp_filters(machine: &Machine) -> Fact {
     fact(status(machine, "Seccomp_filters").and_then(|line| line.parse("a whole number", digits::<i64>)))
 }
@@ -50,7 +49,7 @@ pub(crate) fn no_new_privileges(machine: &Machine) -> Fact {
     fact(machine.or_call(listed, "prctl(2) PR_GET_NO_NEW_PRIVS", ask))
 }
 
-/// 0 where nobody traces.
+/// 0 without a tracer.
 pub(crate) fn tracer(machine: &Machine) -> Fact {
     fact(status(machine, "TracerPid").and_then(|line| line.parse("a process number", digits::<i64>)))
 }
@@ -127,10 +126,10 @@ pub(crate) fn policy(machine: &Machine) -> Fact {
     }))
 }
 
-/// Nobody tells: only a tracer may ask (`PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG`).
+/// Always unknown: only a tracer may ask (`PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG`).
 pub(crate) fn user_dispatch(_: &Machine) -> Fact {
     Fact::absent(
-        "no file or call tells a process of its own; execve(2) switches it off, so this program began without",
+        "no file or call shows a process its own; execve(2) switches it off, so this program began without",
     )
 }
 

@@ -1,4 +1,4 @@
-//! Which processor this is, and which of its features bear on crossings.
+//! The processor, and its features that affect crossings.
 
 use tollgate_model::{Fact, Unknown};
 
@@ -7,8 +7,8 @@ use crate::machine::{Answer, Machine, fact, found};
 use crate::text::{digits, keyed};
 
 const CPUINFO: &str = "/proc/cpuinfo";
-/// Room for the first processor's paragraph, three times over. On a large machine the whole file is a quarter
-/// of a megabyte, and older kernels wake every processor to print it.
+/// Three times the size of the first processor's paragraph. On a large machine the whole file is a quarter of a
+/// megabyte, and older kernels wake every processor to print it.
 const FIRST_PARAGRAPH: u64 = 1 << 14;
 
 pub(crate) fn vendor(machine: &Machine) -> Fact {
@@ -16,12 +16,12 @@ pub(crate) fn vendor(machine: &Machine) -> Fact {
 }
 
 pub(crate) fn vendor_text(machine: &Machine) -> Answer<String> {
-    told(machine, "CPUID.0", |leaves| leaves.leaf(0, 0).and_then(|[_, b, c, d]| spelled(&[b, d, c])))
+    cpuid(machine, "CPUID.0", |leaves| leaves.leaf(0, 0).and_then(|[_, b, c, d]| spelled(&[b, d, c])))
         .or_else(|_| cpuinfo(machine, "vendor_id"))
 }
 
 pub(crate) fn model(machine: &Machine) -> Fact {
-    let brand = told(machine, "CPUID.80000002h-80000004h", |leaves| {
+    let brand = cpuid(machine, "CPUID.80000002h-80000004h", |leaves| {
         let parts = [0x8000_0002, 0x8000_0003, 0x8000_0004].map(|leaf| leaves.leaf(leaf, 0));
         spelled(&parts.into_iter().collect::<Option<Vec<_>>>()?.concat())
     });
@@ -40,12 +40,12 @@ pub(crate) fn stepping(machine: &Machine) -> Fact {
     fact(version_part(machine, Version::stepping, "stepping"))
 }
 
-/// As the kernel tells it; hypervisors often invent one.
+/// As the kernel reports it; hypervisors often invent one.
 pub(crate) fn microcode(machine: &Machine) -> Fact {
     fact(cpuinfo(machine, "microcode"))
 }
 
-/// What the kernel believes the processor to be vulnerable to.
+/// The vulnerabilities that the kernel lists.
 pub(crate) fn bugs(machine: &Machine) -> Fact {
     let bugs = cpuinfo(machine, "bugs");
     fact(bugs.map(|found| found.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())))
@@ -72,7 +72,7 @@ pub(crate) fn used_by_kernel(machine: &Machine, features: &[&str]) -> Fact {
 
 /// One feature bit.
 pub(crate) fn feature(machine: &Machine, bit: Bit) -> Fact {
-    fact(told(machine, &bit.to_string(), |leaves| leaves.bit(bit)))
+    fact(cpuid(machine, &bit.to_string(), |leaves| leaves.bit(bit)))
 }
 
 /// The flags of the first processor, as `/proc/cpuinfo` lists them.
@@ -80,8 +80,12 @@ pub(crate) fn flags(machine: &Machine) -> Answer<String> {
     cpuinfo(machine, "flags")
 }
 
-/// What CPUID says; absent where CPUID does not say it.
-pub(crate) fn told<T>(machine: &Machine, source: &str, read: impl FnOnce(&Leaves) -> Option<T>) -> Answer<T> {
+/// A value from CPUID; absent where CPUID lacks it.
+pub(crate) fn cpuid<T>(
+    machine: &Machine,
+    source: &str,
+    read: impl FnOnce(&Leaves) -> Option<T>,
+) -> Answer<T> {
     let value = read(machine.leaves()?);
     value.map_or_else(
         || Err(Unknown::Absent(format!("{source} is not offered"))),
@@ -90,7 +94,7 @@ pub(crate) fn told<T>(machine: &Machine, source: &str, read: impl FnOnce(&Leaves
 }
 
 fn version_part(machine: &Machine, part: fn(Version) -> u32, key: &str) -> Answer<i64> {
-    let version = told(machine, "CPUID.1:EAX", |leaves| leaves.leaf(1, 0));
+    let version = cpuid(machine, "CPUID.1:EAX", |leaves| leaves.leaf(1, 0));
     version
         .map(|registers| registers.map(|[eax, ..]| i64::from(part(Version(eax)))))
         .or_else(|_| cpuinfo(machine, key)?.parse("a whole number", digits))

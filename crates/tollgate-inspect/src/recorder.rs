@@ -1,5 +1,5 @@
-//! A note of all that was read: every file, link and directory, and what each call said. A capture is made of
-//! it, so that there is no second list of what facts are read from.
+//! A record of all that was read: every file, link and directory, and the answer of each call. A capture is made of
+//! it, so that there is no second list of sources.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,13 +18,13 @@ pub(crate) enum Manner {
     Read,
     /// A directory's names.
     List,
-    /// What a symbolic link holds.
+    /// The target of a symbolic link.
     Link,
     /// Whether it is there.
     Look,
 }
 
-/// What a call said.
+/// The answer of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Outcome {
@@ -34,18 +34,18 @@ pub(crate) enum Outcome {
     Errno(i32),
 }
 
-/// What was seen at one path.
+/// The reads at one path.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub bytes: Option<Vec<u8>>,
     pub link: Option<String>,
     pub names: Option<Vec<String>>,
     pub there: bool,
-    /// Which looks failed, with the number of the error.
+    /// The reads that failed, with the number of the error.
     pub errors: BTreeMap<Manner, i32>,
 }
 
-/// All that was seen and told.
+/// All that was read and answered.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     pub seen: BTreeMap<String, Seen>,
@@ -57,12 +57,12 @@ pub(crate) struct Recording {
 pub(crate) struct Recorder(Arc<Mutex<Recording>>);
 
 impl Recorder {
-    /// What was noted so far.
+    /// The record so far.
     pub fn recording(&self) -> MutexGuard<'_, Recording> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// That one looked at `path`. What does not exist leaves no trace: it will not be in the capture either.
+    /// Records a read of `path`. A path that does not exist leaves no record: it will not be in the capture either.
     pub fn noted<T: Noted>(&self, path: &str, manner: Manner, looked: &io::Result<T>) {
         let mut recording = self.recording();
         match looked {
@@ -75,7 +75,7 @@ impl Recorder {
         }
     }
 
-    /// What a call said, the first time that it was asked.
+    /// The first answer of a call.
     pub fn called<T: Serialize>(&self, name: &str, outcome: &Result<T, i32>) {
         let outcome = match outcome {
             Ok(value) => serde_json::to_value(value).map_or(Outcome::Errno(libc::EIO), Outcome::Value),
@@ -85,7 +85,7 @@ impl Recorder {
     }
 }
 
-/// What can be found in one of the manners.
+/// The result of a read in one of the manners.
 pub(crate) trait Noted {
     /// Leaves its trace; of several readings of one file the longest counts.
     fn note(&self, path: &str, seen: &mut Seen);

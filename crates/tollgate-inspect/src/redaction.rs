@@ -1,5 +1,4 @@
-//! What a capture leaves out of the files that it copies: whatever no fact is read from and is nobody's
-//! business.
+//! The parts of files that a capture leaves out: private text that no fact is read from.
 
 use crate::kcore;
 

@@ -1,5 +1,5 @@
-//! The table of all facts: what each is, which boundaries it affects and how, and what reads it. There is no
-//! other list of their names; help and documentation are made from this one.
+//! The table of all facts: a description, the affected boundaries, and the reader of each. It is the only list of
+//! their names; help and documentation are made from it.
 
 use std::path::Path;
 
@@ -34,11 +34,11 @@ pub use storage::STORAGE;
 pub struct Subject {
     /// Such as `processor`.
     pub name: &'static str,
-    /// In the order in which they are best read.
+    /// In the order in which they are shown.
     pub facts: &'static [FactSpec],
 }
 
-/// Everything that is known of a place, by subject, in the order in which it is best read.
+/// All subjects, in the order in which they are shown.
 pub static SUBJECTS: &[Subject] = &[
     Subject { name: "kernel", facts: kernel::FACTS },
     Subject { name: "mitigations", facts: mitigations::FACTS },
@@ -65,9 +65,9 @@ pub fn facts() -> impl Iterator<Item = &'static FactSpec> {
 pub struct FactSpec {
     /// Dotted and stable, such as `kernel.release`. A family ends in `.*`.
     pub name: &'static str,
-    /// What it is, in one sentence.
+    /// A description in one sentence.
     pub about: &'static str,
-    /// Which boundaries it affects, and how.
+    /// The boundaries that it affects, and how.
     pub effect: Option<Effect>,
     reader: Reader,
 }
@@ -197,7 +197,7 @@ pub fn strain(machine: &Machine, when: &str) -> Vec<(String, Fact)> {
     facts.map(|(name, fact)| (format!("{name}.{when}"), fact)).collect()
 }
 
-/// Which boundaries the fact with this name affects, and how; for one of [`MOMENTS`], whenever it was read.
+/// The boundaries that the fact with this name affects, and how; for one of [`MOMENTS`], whenever it was read.
 pub fn effect(name: &str) -> Option<&'static Effect> {
     spec(name)?.effect.as_ref()
 }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_told_by_facts_that_exist() {
+    fn the_environment_comes_from_facts_that_exist() {
         for name in ["sandbox.kernel", "container.layers", "hypervisor.layers"] {
             assert!(facts().any(|spec| spec.name == name), "{name}");
         }

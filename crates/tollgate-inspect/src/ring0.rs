@@ -1,5 +1,6 @@
-//! What root may read of the tables themselves: MSRs through the msr device (Linux msr(4)), and the IDT, GDT and TSS through
-//! /proc/kcore, which is the kernel's memory as a core file (fs/proc/kcore.c), by the addresses of /proc/kallsyms.
+//! The tables themselves, as root may read them: MSRs through the msr device (Linux msr(4)), and the IDT, GDT and TSS
+//! through /proc/kcore, which is the kernel's memory as a core file (fs/proc/kcore.c), by the addresses of
+//! /proc/kallsyms.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -13,15 +14,15 @@ use crate::answer::why;
 /// A table in the kernel's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// What it is: the kernel's symbol.
+    /// The kernel's symbol of it.
     pub symbol: &'static str,
     /// Where it begins.
     pub address: u64,
-    /// What it holds.
+    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What kcore shows of one processor.
+/// The tables of one processor, from kcore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tables {
     /// `idt_table`: 256 gates of 16 bytes.
@@ -68,7 +69,7 @@ pub fn tables(cpu: usize) -> Result<Tables, Unknown> {
     let region = |(symbol, address): (&'static str, u64), size| {
         Ok(Region { symbol, address, bytes: core.read(address, size)? })
     };
-    // `per_cpu_ptr`: what a processor's own copy is away from the symbol, in an array by processor.
+    // `per_cpu_ptr`: the distance of a processor's own copy from the symbol, in an array by processor.
     let (_, offsets) = offsets?;
     let slot = offsets.wrapping_add(8 * cpu as u64);
     let offset = core.read(slot, 8)?.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));

@@ -1,9 +1,12 @@
-//! What ring 3 sees of the tables that ring 0 set up: the descriptors that LAR and LSL tell of, what SGDT, SIDT, SLDT,
-//! STR and SMSW leave, and which gates an INT may use.
+//! The descriptor tables as ring 3 sees them: the descriptors that LAR and LSL load, the values that SGDT, SIDT,
+//! SLDT, STR and SMSW store, and the gates that INT may use.
 //!
-//! All of it is tried in a child, for each attempt may end it: UMIP without the kernel's emulation, a filter that kills
-//! for a 32-bit system call, a sandbox that knows an instruction not at all. What the child saw stays in shared memory,
-//! and the next child goes on behind the attempt that ended it.
+//! All of it is tried in a child, for each attempt may end it: UMIP without the kernel's emulation, a filter that
+//! kills for a 32-bit system call, a sandbox that knows an instruction not at all. The child's results stay in shared
+//! memory, and the next child goes on behind the attempt that ended it.
+//!
+//! SGDT, STR and an INT for each vector may each end a process. So they are tried in a child; its results
+//! stay in shared memory, and the next child goes on behind the attempt that ended it.
 
 #![allow(unsafe_code)] // Instructions that only assembly has, and the signals that they raise.
 
@@ -15,36 +18,36 @@ use tollgate_model::Unknown;
 use tollgate_model::text::said_by;
 use tollgate_x86::{AccessRights, Selector, Table};
 
-/// What ring 3 sees, see [`ring3`].
+/// The descriptor tables as ring 3 sees them, see [`ring3`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ring3 {
-    /// Every selector of privilege level 3 whose descriptor LAR tells of, in order.
-    pub selectors: Vec<Told>,
+    /// Every selector of privilege level 3 whose descriptor LAR loads, in order.
+    pub selectors: Vec<Visible>,
     /// The selectors in CS, SS, DS, ES, FS and GS, in this order.
     pub loaded: [Selector; 6],
-    /// What SGDT left.
+    /// The value that SGDT stored.
     pub gdtr: Attempt<TableRegister>,
-    /// What SIDT left.
+    /// The value that SIDT stored.
     pub idtr: Attempt<TableRegister>,
-    /// What SLDT left.
+    /// The value that SLDT stored.
     pub ldtr: Attempt<Selector>,
-    /// What STR left.
+    /// The value that STR stored.
     pub tr: Attempt<Selector>,
-    /// What SMSW left: the low half of CR0.
+    /// The value that SMSW stored: the low half of CR0.
     pub msw: Attempt<u32>,
-    /// What became of INT with each vector, with the number of getpid(2) of 32-bit programs in EAX; where it went on, whether
-    /// EAX then had the number of the process.
+    /// The outcome of INT with each vector, with the number of getpid(2) of 32-bit programs in EAX; where it went on,
+    /// whether EAX then had the number of the process.
     pub vectors: Vec<Attempt<bool>>,
 }
 
-/// A descriptor, as LAR and LSL tell of it.
+/// A descriptor, as LAR and LSL load it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct Visible {
     /// Its selector.
     pub selector: Selector,
-    /// What LAR loaded.
+    /// The value that LAR loaded.
     pub rights: AccessRights,
-    /// What LSL loaded, in bytes; it tells of no limit where the descriptor has none.
+    /// The limit that LSL loaded, in bytes; none where the descriptor has no limit.
     pub limit: Option<u32>,
 }
 
@@ -57,7 +60,7 @@ pub struct TableRegister {
     pub limit: u16,
 }
 
-/// What became of an instruction.
+/// The outcome of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Attempt<T> {
     /// The child ended before.
@@ -92,8 +95,8 @@ pub fn ring3() -> Result<Ring3, Unknown> {
     Ok(board.read())
 }
 
-/// Whether a table register is what Linux puts there for those who may not know: UMIP, arch/x86/kernel/umip.c
-/// (`UMIP_DUMMY_GDT_BASE`, `UMIP_DUMMY_IDT_BASE`).
+/// Whether a table register holds Linux's dummy value under UMIP, arch/x86/kernel/umip.c (`UMIP_DUMMY_GDT_BASE`,
+/// `UMIP_DUMMY_IDT_BASE`).
 pub fn is_dummy(register: TableRegister) -> bool {
     const GDT: u64 = 0xffff_ffff_fffe_0000;
     const IDT: u64 = 0xffff_ffff_ffff_0000;
@@ -102,7 +105,7 @@ pub fn is_dummy(register: TableRegister) -> bool {
 
 /// Each of a few attempts may end a child.
 const MOST_CHILDREN: usize = 24;
-/// What a child may take, in seconds.
+/// The time limit of a child, in seconds.
 const PATIENCE: u32 = 2;
 /// Linux's own GDT has 16 entries, an LDT up to 8192.
 const MOST_SELECTORS: usize = 512;
@@ -110,7 +113,7 @@ const MOST_SELECTORS: usize = 512;
 const BEFORE_VECTORS: usize = 6;
 const ATTEMPTS: usize = BEFORE_VECTORS + 256;
 
-/// What the child leaves, in shared memory; it allocates nothing.
+/// The child's results, in shared memory; it allocates nothing.
 #[repr(C)]
 struct Sheet {
     /// The attempt that was begun last, counted from 1.
@@ -118,7 +121,7 @@ struct Sheet {
     ended: [Ended; ATTEMPTS],
     loaded: [u16; 6],
     stored: [[u8; 16]; BEFORE_VECTORS],
-    told: usize,
+    filled: usize,
     selectors: [Row; MOST_SELECTORS],
 }
 
@@ -220,8 +223,8 @@ impl Board {
     fn read(&self) -> Ring3 {
         // SAFETY: as in `run_child`; the last child has ended.
         let sheet = unsafe { &*self.sheet };
-        let rows = &sheet.selectors[..sheet.told.min(MOST_SELECTORS)];
-        let told = |row: &Row| Told {
+        let rows = &sheet.selectors[..sheet.filled.min(MOST_SELECTORS)];
+        let visible = |row: &Row| Visible {
             selector: Selector(row.selector),
             rights: AccessRights(row.rights),
             limit: row.has_limit.then_some(row.limit),
@@ -232,7 +235,7 @@ impl Board {
             TableRegister { limit: word(at), base: u64::from_le_bytes([a, b, c, d, e, f, g, h]) }
         };
         Ring3 {
-            selectors: rows.iter().map(told).collect(),
+            selectors: rows.iter().map(visible).collect(),
             loaded: sheet.loaded.map(Selector),
             gdtr: sheet.ended[1].attempt(register(1)),
             idtr: sheet.ended[2].attempt(register(2)),
@@ -247,7 +250,7 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        // SAFETY: both mappings are the board's own, of these sizes, and nobody has a reference any more. What was not
+        // SAFETY: both mappings are the board's own, of these sizes, and no reference to them is left. What was not
         // mapped is no address that could be unmapped, and the call fails.
         unsafe {
             libc::munmap(self.sheet.cast(), size_of::<Sheet>());
@@ -273,13 +276,13 @@ fn refused(what: &str) -> Unknown {
     Unknown::Refused(format!("{what}: {}", said_by(what, &std::io::Error::last_os_error())))
 }
 
-/// Where the signal's handler goes on, and where it leaves what it was told.
+/// Where the signal's handler goes on, and where it stores what it received.
 static RESUME: AtomicU64 = AtomicU64::new(0);
 static CAUGHT: AtomicPtr<Ended> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Makes the attempts from number `first` on, and ends.
 fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> ! {
-    // SAFETY: system calls on this process alone, which is a child that nobody else knows.
+    // SAFETY: system calls on this process alone, which is a child with no other users.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::alarm(PATIENCE);
@@ -323,7 +326,7 @@ extern "C" fn caught(signal: i32, _: *mut libc::siginfo_t, context: *mut libc::c
     }
 }
 
-/// LAR and LSL of every selector of privilege level 3 (SDM 2A). Both only set ZF where there is nothing to tell.
+/// LAR and LSL of every selector of privilege level 3 (SDM 2A). Both clear ZF where they load nothing.
 fn scan(sheet: &mut Sheet) {
     let loaded = &mut sheet.loaded;
     // SAFETY: reads the selectors in six registers.
@@ -335,7 +338,7 @@ fn scan(sheet: &mut Sheet) {
             options(nomem, nostack, preserves_flags),
         );
     }
-    sheet.told = 0;
+    sheet.filled = 0;
     let tables = [Table::Gdt, Table::Ldt].into_iter();
     for selector in tables.flat_map(|table| (0..1 << 13).map(move |index| Selector::new(index, table, 3))) {
         let (rights, limit): (u32, u32);
@@ -352,10 +355,10 @@ fn scan(sheet: &mut Sheet) {
             );
         }
         if has_rights != 0
-            && let Some(row) = sheet.selectors.get_mut(sheet.told)
+            && let Some(row) = sheet.selectors.get_mut(sheet.filled)
         {
             *row = Row { selector: selector.0, has_limit: has_limit != 0, rights, limit };
-            sheet.told += 1;
+            sheet.filled += 1;
         }
     }
 }
@@ -420,12 +423,12 @@ mod tests {
         };
         println!("{:x?}", (seen.gdtr, seen.idtr, seen.ldtr, seen.tr, seen.msw));
         let [cs, ss, ..] = seen.loaded;
-        let told = |selector| seen.selectors.iter().find(|told| told.selector == selector);
-        let code = told(cs).expect("the code segment that runs this").rights.with_limit(0);
+        let descriptor = |selector| seen.selectors.iter().find(|descriptor| descriptor.selector == selector);
+        let code = descriptor(cs).expect("the code segment that runs this").rights.with_limit(0);
         assert!(code.s && code.p && code.l && code.dpl == 3, "{code:?}");
-        let stack = told(ss).expect("the stack segment").rights.with_limit(0);
+        let stack = descriptor(ss).expect("the stack segment").rights.with_limit(0);
         assert!(stack.s && stack.p && stack.dpl == 3, "{stack:?}");
-        assert!(seen.selectors.iter().all(|told| told.selector.rpl() == 3));
+        assert!(seen.selectors.iter().all(|descriptor| descriptor.selector.rpl() == 3));
     }
 
     #[test]
@@ -447,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn dummies_are_told_from_tables() {
+    fn dummies_are_no_tables() {
         assert!(is_dummy(TableRegister { base: 0xffff_ffff_fffe_0000, limit: 0 }));
         assert!(!is_dummy(TableRegister { base: 0xffff_ffff_fffe_0000, limit: 0x7f }));
         assert!(!is_dummy(TableRegister { base: 0xffff_fe00_0000_1000, limit: 0x7f }));

@@ -1,5 +1,5 @@
-//! Restartable sequences: what the kernel offers, and whether the C library registered an area for this thread.
-//! Source: rseq(2), kernel/rseq.c, getauxval(3).
+//! Restartable sequences: the kernel's support, and whether the C library registered an area for this thread. Source:
+//! rseq(2), kernel/rseq.c, getauxval(3).
 
 use tollgate_model::{Fact, Unknown};
 

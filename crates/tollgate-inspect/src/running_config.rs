@@ -9,8 +9,8 @@ use crate::{kernel, uname};
 /// The most that is read of a kernel image or of a configuration.
 const MAX_IMAGE: u64 = 64 << 20;
 
-/// Where it may be, the surest first: the kernel's own word, then what was installed under its release.
-const PLACES: [&str; 11] = [
+/// Where it may be, the surest first: the kernel's own copy, then the files installed under its release.
+const PATHS: [&str; 11] = [
     "/proc/config.gz",
     "/boot/config-RELEASE",
     "/lib/modules/RELEASE/config",
@@ -35,7 +35,7 @@ pub struct RunningConfig {
     pub command_line: Option<String>,
 }
 
-/// A place that was tried in vain, and its answer.
+/// A file that was tried in vain, and its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
     /// The file.
@@ -47,16 +47,16 @@ pub struct Tried {
 /// Finds the configuration of the kernel that this machine runs.
 ///
 /// # Errors
-/// Every place that was tried, with its answer.
+/// Every file that was tried, with its answer.
 pub fn running_config(machine: &Machine) -> Result<RunningConfig, Vec<Tried>> {
     let release = uname::release_text(machine).map(|found| found.value);
     let mut tried = Vec::new();
-    for place in PLACES {
+    for path in PATHS {
         let path = match &release {
-            Ok(release) if is_one_name(release) => place.replace("RELEASE", release),
-            _ if !place.contains("RELEASE") => place.to_owned(),
+            Ok(release) if is_one_name(release) => path.replace("RELEASE", release),
+            _ if !path.contains("RELEASE") => path.to_owned(),
             _ => {
-                tried.push(Tried { path: place.to_owned(), why: unnamed(&release) });
+                tried.push(Tried { path: path.to_owned(), why: unnamed(&release) });
                 continue;
             }
         };

@@ -1,4 +1,4 @@
-//! Kernels that are not Linux and play its part.
+//! Kernels that stand in for Linux.
 
 use tollgate_model::{Fact, Unknown};
 
@@ -10,8 +10,8 @@ pub(crate) fn kernel(machine: &Machine) -> Fact {
     crate::machine::fact(name(machine))
 }
 
-/// The kernel's name, where it is one of those that are known. No file says "sandbox": this is what they look
-/// like from inside.
+/// The kernel's name, where it is one of those that are known. No file says "sandbox": these are its signs from
+/// inside.
 pub(crate) fn name(machine: &Machine) -> Answer<String> {
     let release = release_text(machine)?;
     if let Some(name) = by_release(&release.value) {
@@ -27,7 +27,7 @@ pub(crate) fn name(machine: &Machine) -> Answer<String> {
     {
         return found("User-Mode Linux".to_owned(), vendor.source);
     }
-    Err(Unknown::Absent(format!("nothing in the kernel's name {:?} tells of one", release.value)))
+    Err(Unknown::Absent(format!("the kernel's name {:?} shows none", release.value)))
 }
 
 /// Newer releases of gVisor call themselves `4.19.0-gvisor`. Windows' first subsystem has no Linux kernel and
@@ -42,7 +42,7 @@ fn by_release(release: &str) -> Option<&'static str> {
     }
 }
 
-/// gVisor never changed the date of the version that it plays: five minutes after Linux 4.4 was tagged
+/// gVisor never changed the date of the version that it shows: five minutes after Linux 4.4 was tagged
 /// (pkg/sentry/syscalls/linux/linux64.go).
 fn by_version(version: &str) -> Option<&'static str> {
     version.contains("Sun Jan 10 15:06:54 PST 2016").then_some("gVisor")

@@ -1,5 +1,5 @@
-//! What lies under a directory: the file system, how it is mounted, and the device that it is on.
-//! Source: proc_pid_mountinfo(5), statx(2), statvfs(3), Documentation/ABI/stable/sysfs-block.
+//! The file system under a directory, its mount options, and its device. Source: proc_pid_mountinfo(5), statx(2),
+//! statvfs(3), Documentation/ABI/stable/sysfs-block.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub(crate) fn source(machine: &Machine, directory: &Path) -> Fact {
     fact(mount(machine, directory).map(|found| found.map(|mount| mount.source)))
 }
 
-/// In bytes, for those who are not root.
+/// In bytes, for users other than root.
 pub(crate) fn free(machine: &Machine, directory: &Path) -> Fact {
     let name = format!("statvfs(3) {}", directory.display());
     fact(machine.call(&name, || calls::free_space(directory).ok_or(libc::EIO)))
@@ -107,7 +107,7 @@ fn flag(machine: &Machine, directory: &Path, attribute: &str) -> Answer<bool> {
     of_disk(machine, directory, attribute)?.parse("0 or 1", zero_or_one)
 }
 
-/// A line that the disk, not its partition, tells of itself.
+/// An attribute of the disk, not of its partition.
 fn of_disk(machine: &Machine, directory: &Path, attribute: &str) -> Answer<String> {
     let disk = block(machine, directory)?.value.disk;
     machine.line(&format!("/sys/block/{disk}/{attribute}"))

@@ -1,5 +1,5 @@
-//! Parsers of the formats that several rooms meet. All take any text and none guesses: what is not in the
-//! format gives nothing.
+//! Parsers of formats that several modules read. All take any text and none guesses: text outside the format gives
+//! nothing.
 
 /// More processors than any x86-64 kernel can be built for (`NR_CPUS`, at most 8192).
 const MAX_PROCESSORS: u32 = 1 << 14;

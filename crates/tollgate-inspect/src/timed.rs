@@ -1,7 +1,5 @@
-//! How long CPUID takes: the one thing that tells whether something below this kernel answers in the
-//! processor's place, even where it hides. It is a fact, not a price: what a crossing costs is measured by a
-//! bench, which knows its clock and its disturbances. Here the least of some dozens only has to fall into one of
-//! three classes that lie far apart.
+//! The time of CPUID, which shows whether a hypervisor answers it even where it hides. It is a fact, not a latency:
+//! the minimum of some dozens only has to fall into one of three classes that lie far apart.
 
 #![allow(unsafe_code)]
 
@@ -14,22 +12,22 @@ use crate::leaves::execute;
 use crate::machine::{Answer, Machine, fact, found};
 use crate::{calls, hypervisor};
 
-/// What a captured tree knows the answer by.
+/// The key of the answer in a captured tree.
 const CALL: &str = "CPUID between two RDTSC behind LFENCE";
-/// So often at most, and so often at least.
+/// The most and the fewest executions.
 const TIMES: std::ops::RangeInclusive<u32> = 6..=64;
-/// No further execution when so many ticks are spent: some hundred microseconds.
+/// Executions end when so many ticks have passed: some hundred microseconds.
 const BUDGET: u64 = 600_000;
 /// No processor takes so many ticks to execute CPUID by itself, and no hypervisor can leave a guest, answer and
 /// come back in fewer: the one takes 100 to 300, the other more than 1000.
 const AN_EXIT: u64 = 700;
-/// A hypervisor on hardware answers within some 3000 ticks. More means that others are asked in between (the
-/// hypervisor below it, the module that guards a confidential guest, a program), or that caches are flushed.
-const A_DEAR_EXIT: u64 = 5_000;
+/// A hypervisor on hardware answers within some 3000 ticks. It takes longer where the exit goes through another
+/// hypervisor, the module that guards a confidential guest or a program, or flushes caches.
+const A_SLOW_EXIT: u64 = 5_000;
 
 /// Whether CPUID leaves this kernel's machine, in one of three classes.
 pub(crate) fn execution(machine: &Machine) -> Fact {
-    /// Taken once, so that facts stay: a figure near the border of two classes must not change sides.
+    /// Taken once: a time near the border of two classes must not change the fact.
     static TICKS: OnceLock<Result<u64, i32>> = OnceLock::new();
     let ticks = machine.call(CALL, || *TICKS.get_or_init(least_ticks));
     fact(ticks.and_then(|ticks| {
@@ -43,8 +41,8 @@ pub(crate) fn execution(machine: &Machine) -> Fact {
 fn class(ticks: u64) -> &'static str {
     match ticks {
         0..AN_EXIT => "native",
-        AN_EXIT..A_DEAR_EXIT => "exit",
-        A_DEAR_EXIT.. => "dear exit",
+        AN_EXIT..A_SLOW_EXIT => "exit",
+        A_SLOW_EXIT.. => "slow exit",
     }
 }
 
@@ -54,12 +52,12 @@ pub(crate) fn ticks(machine: &Machine) -> Fact {
     fact(ticks.map(|found| found.map(|ticks| i64::try_from(ticks).unwrap_or(i64::MAX))))
 }
 
-/// The least of some dozens: interrupts and other guests only add.
+/// The minimum of some dozens: interrupts and other guests only add time.
 fn least_ticks() -> Result<u64, i32> {
     match calls::may_read_tsc() {
         Ok(true) => {}
         Ok(false) => return Err(libc::EACCES),
-        // A kernel that has no such switch, as gVisor, has not thrown it.
+        // gVisor has no such switch.
         Err(libc::EINVAL) => {}
         Err(errno) => return Err(errno),
     }
@@ -98,7 +96,7 @@ mod tests {
     fn classes_lie_apart() {
         assert_eq!([0, 150, 699].map(class), ["native"; 3]);
         assert_eq!([700, 1200, 2600, 4_999].map(class), ["exit"; 4]);
-        assert_eq!([5_000, 50_000, u64::MAX].map(class), ["dear exit"; 3]);
+        assert_eq!([5_000, 50_000, u64::MAX].map(class), ["slow exit"; 3]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! How many processors there are, which of them this process may use, what they share.
-//! Source: Documentation/ABI/stable/sysfs-devices-system-cpu and Documentation/admin-guide/cputopology.rst.
+//! The processors, the ones that this process may use, and what they share. Source:
+//! Documentation/ABI/stable/sysfs-devices-system-cpu and Documentation/admin-guide/cputopology.rst.
 
 use std::collections::BTreeSet;
 
@@ -100,23 +100,23 @@ pub(crate) fn caches(machine: &Machine) -> Vec<(String, Fact)> {
     facts
 }
 
-/// What CPUID says where the kernel says something else, or nothing.
-fn other_caches(kernel: &[(String, Fact)], told: &[CacheLeaf]) -> Vec<(String, Fact)> {
+/// CPUID's answer where the kernel's differs or is missing.
+fn other_caches(kernel: &[(String, Fact)], reported: &[CacheLeaf]) -> Vec<(String, Fact)> {
     let of_kernel = |name: &str| {
         let fact = kernel.iter().find(|(other, _)| other.strip_prefix("cache.") == Some(name));
         fact.and_then(|(_, fact)| fact.value()?.as_f64())
     };
     let cpuid = |name: &str, fact: Fact| (format!("cache.{name}.cpuid"), fact);
-    let mut facts: Vec<(String, Fact)> = told
+    let mut facts: Vec<(String, Fact)> = reported
         .iter()
         .filter(|cache| of_kernel(&cache.name) != Some(cache.bytes as f64))
         .map(|cache| cpuid(&cache.name, fact(found(cache.bytes as i64, cache.source.as_str()))))
         .collect();
-    if !told.is_empty() {
+    if !reported.is_empty() {
         let names = kernel.iter().filter_map(|(name, _)| name.strip_prefix("cache."));
         let of_kernel_alone = names
-            .filter(|name| !name.contains('.') && !told.iter().any(|cache| cache.name == *name))
-            .map(|name| cpuid(name, unknown(Unknown::Absent("CPUID tells of no such cache".into()))));
+            .filter(|name| !name.contains('.') && !reported.iter().any(|cache| cache.name == *name))
+            .map(|name| cpuid(name, unknown(Unknown::Absent("CPUID describes no such cache".into()))));
         facts.extend(of_kernel_alone.collect::<Vec<_>>());
     }
     facts
@@ -137,7 +137,7 @@ fn caches_of_kernel(machine: &Machine) -> Vec<(String, Fact)> {
     facts
 }
 
-/// Nothing for a cache whose level or kind is not told: it could not be named.
+/// None for a cache whose level or kind is not known: it has no name.
 fn cache(machine: &Machine, directory: &str) -> Vec<(String, Fact)> {
     let attribute = |name: &str| machine.line(&format!("{directory}/{name}"));
     let level = attribute("level").ok().and_then(|found| digits::<u8>(&found.value));
@@ -204,13 +204,14 @@ mod tests {
     fn what_cpuid_says_is_said_where_it_differs() {
         let known = |name: &str, bytes: i64| (format!("cache.{name}"), fact(found(bytes, "sysfs")));
         let kernel = [known("l1d", 49_152), known("l2", 1_310_720), known("l3", 16 << 20)];
-        let told =
+        let cpuid =
             |name: &str, bytes: u64| CacheLeaf { name: name.into(), bytes, source: "CPUID.4.0".into() };
-        let facts = other_caches(&kernel, &[told("l1d", 49_152), told("l1i", 32_768), told("l2", 2 << 20)]);
+        let facts =
+            other_caches(&kernel, &[cpuid("l1d", 49_152), cpuid("l1i", 32_768), cpuid("l2", 2 << 20)]);
         let names: Vec<&str> = facts.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["cache.l1i.cpuid", "cache.l2.cpuid", "cache.l3.cpuid"]);
         assert_eq!(facts[1].1.value().and_then(|value| value.as_f64()), Some((2 << 20) as f64));
         assert_eq!(facts[2].1.value(), None);
-        assert!(other_caches(&kernel, &[]).is_empty(), "a processor that is not asked contradicts nobody");
+        assert!(other_caches(&kernel, &[]).is_empty(), "a processor without CPUID contradicts nothing");
     }
 }

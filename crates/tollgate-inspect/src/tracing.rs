@@ -1,5 +1,5 @@
-//! What watches the kernel from within: tracers and benchmarks, as far as their file systems may be read, which
-//! usually takes root. Source: Documentation/trace/ftrace.rst, kprobes.rst.
+//! Tracers and kprobes in the kernel, as far as their file systems may be read, which usually takes root. Source:
+//! Documentation/trace/ftrace.rst, kprobes.rst.
 
 use tollgate_model::{Fact, Unknown};
 
@@ -27,8 +27,8 @@ pub(crate) fn system_calls(machine: &Machine) -> Fact {
     }))
 }
 
-/// How many benchmarks are in the kernel's code.
-pub(crate) fn benchmarks(machine: &Machine) -> Fact {
+/// The number of kprobes in the kernel.
+pub(crate) fn kprobes(machine: &Machine) -> Fact {
     let list = machine.text("/sys/kernel/debug/kprobes/list");
     fact(list.map(|list| list.map(|text| i64::try_from(text.lines().count()).unwrap_or(i64::MAX))))
 }

@@ -1,6 +1,9 @@
-//! A captured tree, read so that nothing in it leads out of it: a tree comes from somebody else, and a link or
-//! `..` in it would otherwise name files of the machine at hand. Every directory on the way is opened by
-//! itself, no link is followed by the kernel, and those of the tree are followed here, with its root as `/`.
+//! A captured tree, read so that no path leaves it: a tree is untrusted, and a link or `..` in it could name files of
+//! this machine. Every directory on the way is opened by itself, no link is followed by the kernel, and those of the
+//! tree are followed here, with its root as `/`.
+//!
+//! A captured tree is walked directory by directory and its links are resolved here, with the tree as root.
+//! That works without openat2(2), and only regular files are opened.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -31,7 +34,7 @@ struct End {
     kind: FileType,
 }
 
-/// What becomes of a link at the end of a path.
+/// The treatment of a link at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Follow,
@@ -68,7 +71,7 @@ impl Tree {
         Ok(names?.into_iter().filter(|name| name != "." && name != "..").collect())
     }
 
-    /// What a link holds.
+    /// The target of a link.
     pub fn link(&self, path: &str) -> io::Result<String> {
         let end = self.walk(path, Last::Keep)?;
         let target = rustix::fs::readlinkat(&end.parent, &end.name, Vec::new())?;

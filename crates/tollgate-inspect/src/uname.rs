@@ -1,4 +1,4 @@
-//! What the kernel calls itself, uname(2): release and version, from whichever file tells.
+//! The kernel's release and version: uname(2), or the file that has them.
 
 use tollgate_model::Unknown;
 
@@ -31,7 +31,7 @@ fn release_in(banner: &str) -> Option<&str> {
     banner.strip_prefix("Linux version ")?.split_whitespace().next()
 }
 
-/// From the same, all from the number of the build on. What stands in parentheses may hold a `#` of its own.
+/// From the same, all from the number of the build on. Text in parentheses may hold another `#`.
 fn version_in(banner: &str) -> Option<&str> {
     let mut depth = 0i32;
     let start = banner.find(|c: char| {

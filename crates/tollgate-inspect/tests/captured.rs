@@ -1,5 +1,5 @@
-//! Captured trees of other machines: what is read of them, and which of the three answers stands where
-//! nothing can be read.
+//! Captured trees of other machines: the facts in them, and which of the three answers stands where nothing can be
+//! read.
 
 #![allow(clippy::unwrap_used)] // A tree that cannot be built is a failed test.
 
@@ -167,7 +167,7 @@ fn files_of_any_kind_are_survived() {
     let facts = tree.facts();
     assert!(is_unreadable(&facts["kernel.unprivileged_userfaultfd"]), "too large");
     assert!(is_unreadable(&facts["kernel.command_line"]), "a link to itself");
-    assert!(is_unreadable(&facts["uptime"]), "a pipe that nobody writes to");
+    assert!(is_unreadable(&facts["uptime"]), "a pipe without a writer");
     let (name, load) = &strain(&tree.machine(), "after")[0];
     assert_eq!(name, "load.after");
     assert!(is_unreadable(load), "a directory");
@@ -200,7 +200,7 @@ fn docker_in_a_virtual_machine() {
     assert_eq!(facts["container.namespaces"].value(), Some(&list(&["pid"])));
     assert_eq!(facts["container.layers"].value(), Some(&list(&["docker"])));
     assert_eq!(facts["container.root"].value(), Some(&text("overlay")));
-    assert_eq!(facts["hypervisor.layers"].value(), Some(&list(&["unnamed"])), "both layers are told of");
+    assert_eq!(facts["hypervisor.layers"].value(), Some(&list(&["unnamed"])), "both layers are listed");
     assert_eq!(environment(&facts), Environment::Container);
 }
 
@@ -349,11 +349,11 @@ fn topology_of_two_packages() {
 }
 
 #[test]
-fn the_preemption_model_is_told_or_left_open() {
+fn the_preemption_model_is_known_or_left_open() {
     let model = |tree: Tree| tree.facts()["kernel.preemption"].clone();
-    assert!(is_absent(&model(linux())), "dynamic, and nobody says which");
-    let told = linux().with("/sys/kernel/debug/sched/preempt", "none voluntary (full) lazy\n");
-    assert_eq!(model(told), Fact::known("full", "/sys/kernel/debug/sched/preempt"));
+    assert!(is_absent(&model(linux())), "dynamic, and no source says which");
+    let readable = linux().with("/sys/kernel/debug/sched/preempt", "none voluntary (full) lazy\n");
+    assert_eq!(model(readable), Fact::known("full", "/sys/kernel/debug/sched/preempt"));
     let asked = linux().with("/proc/cmdline", "quiet preempt=none\n");
     assert_eq!(model(asked), Fact::known("none", "/proc/cmdline preempt="));
     let built = |flag: &str| linux().with("/proc/sys/kernel/version", format!("#1 SMP {flag} Thu Jan 9\n"));
@@ -436,7 +436,7 @@ const FILES: [&str; 32] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Bytes that are no text, words of the formats in the wrong places: every fact still ends in an answer.
+    /// Bytes that are no text, words of the formats in wrong positions: every fact still ends in an answer.
     #[test]
     fn any_content_is_survived(contents in prop::collection::vec(
         prop_oneof![

@@ -1,4 +1,4 @@
-//! The machine at hand, whatever it is: every fact ends in an answer.
+//! This machine, whatever it is: every fact ends in an answer.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn every_moment_ends_in_an_answer() {
     }
 }
 
-/// What changes only when somebody changes it is read the same twice.
+/// Facts that only a user changes are read the same twice.
 #[test]
 fn facts_stay() {
     let machine = Machine::here();
@@ -104,8 +104,8 @@ fn bits_of_rare_features() {
         ("cpu.feature.lkgs", "CPUID.7.1:EAX[18]"),
         ("cpu.feature.invariant_tsc", "CPUID.80000007h:EDX[8]"),
     ] {
-        let told = shown(&found[name]);
-        assert!(told.contains(bit), "{name}: {told}");
+        let value = shown(&found[name]);
+        assert!(value.contains(bit), "{name}: {value}");
     }
 }
 
@@ -122,7 +122,7 @@ fn all_facts_take_little_time() {
     assert!(each.as_millis() < 250, "{each:?}");
 }
 
-/// What was captured here says elsewhere what is said here: known, absent, refused and unreadable.
+/// A capture of this machine gives the same answers elsewhere: known, absent, refused and unreadable.
 #[test]
 fn a_capture_gives_the_same_facts() {
     let home = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! Machines that are kept as trees: what is read of each of them. `machines/README.md` says how each was made.
+//! Machines that are kept as trees, and the facts of each. `machines/README.md` says how each was made.
 
 use std::path::Path;
 
@@ -118,7 +118,7 @@ fn a_machine_in_a_nested_virtual_machine() {
         &facts,
         &[
             ("hypervisor.layers", "KVM, an outer hypervisor"),
-            ("hypervisor.cpuid", "dear exit"),
+            ("hypervisor.cpuid", "slow exit"),
             ("machine.firmware", "refused"),
             ("container.init", "refused"),
             ("container.layers", "none"),
@@ -147,7 +147,7 @@ fn a_sandbox_that_plays_linux() {
             ("allowed.io_uring", "absent"),
             ("rseq.registered", "absent"),
             ("container.root", "9p"),
-            ("hypervisor.cpuid", "dear exit"),
+            ("hypervisor.cpuid", "slow exit"),
         ],
     );
 }

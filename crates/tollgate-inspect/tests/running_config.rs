@@ -1,4 +1,4 @@
-//! The configuration of a machine's kernel: where it is looked for, and the answer of each place.
+//! The configuration of a machine's kernel: where it is looked for, and the answer of each file.
 
 #![allow(clippy::unwrap_used)] // A fixture that cannot be built is a failed test.
 
@@ -50,7 +50,7 @@ fn the_running_kernel_is_asked_first_and_files_of_its_release_next() {
 }
 
 #[test]
-fn every_place_that_was_tried_has_its_answer() {
+fn every_file_that_was_tried_has_its_answer() {
     let tree =
         tree(&[("proc/config.gz", b"\x1f\x8b\x08 no gzip"), ("proc/sys/kernel/osrelease", b"../../x\n")]);
     let tried = running_config(&Machine::captured(tree.path())).unwrap_err();

@@ -2,8 +2,8 @@
 
 use crate::areas::AREAS;
 
-/// The parameters on a kernel command line; what is after `--` is for the first process. Double quotes keep
-/// white space inside a value: `next_arg` in lib/cmdline.c.
+/// The parameters on a kernel command line; parameters after `--` are for the first process. Double quotes keep white
+/// space inside a value: `next_arg` in lib/cmdline.c.
 pub fn parameters(command_line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     let mut rest = command_line;
     let words = std::iter::from_fn(move || {

@@ -6,8 +6,8 @@ use crate::areas::{AREAS, Area, Entry, identity};
 use crate::text::Configuration;
 use crate::value::Value;
 
-/// How many options are set to what. The rule is that of `grep -c '=y$'` and `grep -c '=m$'`, where no option is
-/// set twice.
+/// The number of options with each kind of value. The rule is that of `grep -c '=y$'` and `grep -c '=m$'`, where no
+/// option is set twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// `=y`.
@@ -81,11 +81,11 @@ pub struct Difference<'a> {
     pub name: &'a str,
     /// The area that it belongs to.
     pub area: &'static Area,
-    /// What is known of it.
+    /// Its entry.
     pub entry: Option<&'static Entry>,
     /// How they differ.
     pub kind: Kind,
-    /// What each has, in their order: nothing where it is not offered.
+    /// The value in each, in their order: none where it is not offered.
     pub values: Vec<Option<&'a Value>>,
     /// The names under which some have it, where that is one of before.
     pub formerly: Vec<Option<&'a str>>,
@@ -117,7 +117,7 @@ pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> 
         }
     }
     let mut differences: Vec<Difference<'a>> = rows.into_values().filter_map(differing).collect();
-    tollgate_model::sort::by_key(&mut differences, |difference| (place(difference), difference.name));
+    tollgate_model::sort::by_key(&mut differences, |difference| (position(difference), difference.name));
     differences
 }
 
@@ -135,8 +135,8 @@ fn differing(row: Difference<'_>) -> Option<Difference<'_>> {
     Some(Difference { kind: if nothing_on { Kind::Offered } else { Kind::Set }, ..row })
 }
 
-/// Its place: the number of its area, and of its entry where that affects latencies.
-fn place(difference: &Difference) -> (usize, usize) {
+/// Its position: the number of its area, and of its entry where that affects latencies.
+fn position(difference: &Difference) -> (usize, usize) {
     let area = AREAS.iter().position(|area| std::ptr::eq(area, difference.area));
     let affecting = difference.entry.filter(|entry| entry.affects.is_some());
     let entry =
@@ -155,7 +155,7 @@ mod tests {
         parse(text.as_bytes()).expect("a configuration")
     }
 
-    /// The option, what each has, and how they differ.
+    /// The option, its values, and how they differ.
     fn shown<'a>(differences: &'a [Difference]) -> Vec<(&'a str, String, Kind)> {
         let show = |value: &Option<&Value>| value.map_or("-".to_owned(), ToString::to_string);
         let all = |it: &Difference| it.values.iter().map(show).collect::<Vec<_>>().join(" ");

@@ -55,7 +55,7 @@ impl Compression {
         }
     }
 
-    /// What unpacks it to standard output.
+    /// The command that unpacks it to standard output.
     pub(crate) fn command(self) -> &'static str {
         match self {
             Self::Gzip => "gzip -dc",

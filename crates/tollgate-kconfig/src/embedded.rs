@@ -16,7 +16,7 @@ const MOST: u64 = 4 << 20;
 pub(crate) const MOST_SEARCHED: u64 = 512 << 20;
 const STEP: usize = 1 << 16;
 
-/// How much was searched in vain.
+/// The amount that was searched in vain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Searched {
     /// Bytes.
@@ -34,7 +34,7 @@ pub(crate) fn find(source: &mut dyn Read, most: u64) -> Result<Result<Vec<u8>, S
         let before = window.len();
         let read = Read::take(&mut *source, STEP as u64).read_to_end(&mut window).map_err(io_error)?;
         searched += read as u64;
-        // What was looked at before can hold only the mark's beginning.
+        // The bytes before can hold only the mark's beginning.
         let from = before.saturating_sub(START.len() - 1);
         if let Some(at) = position(&window[from..], START) {
             let stream = window.split_off(from + at + MARK);
@@ -58,7 +58,7 @@ fn is_at_end(source: &mut dyn Read) -> Result<bool, ConfigError> {
     Ok(next.is_empty())
 }
 
-/// What stands before the second mark.
+/// The bytes before the second mark.
 fn between(mut stream: Vec<u8>, source: &mut dyn Read) -> Result<Vec<u8>, ConfigError> {
     source.take(MOST).read_to_end(&mut stream).map_err(io_error)?;
     let end = position(&stream, END).ok_or(ConfigError::Unended(MOST))?;
@@ -89,7 +89,7 @@ mod tests {
         find(&mut { bytes }, MOST_SEARCHED)
     }
 
-    /// All of so many bytes.
+    /// Reads exactly so many bytes.
     fn all(bytes: u64) -> Searched {
         Searched { bytes, whole: true }
     }

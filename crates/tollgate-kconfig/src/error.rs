@@ -4,7 +4,7 @@ use std::io;
 
 use crate::compression::Compression;
 
-/// Why no configuration was read: said of a file whose name comes before it.
+/// Why no configuration was read: a clause after the file's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// Nothing is there.

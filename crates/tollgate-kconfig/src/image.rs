@@ -3,7 +3,7 @@
 
 use crate::error::ConfigError;
 
-/// As much of a file as tells what it is, and where a boot image's payload lies.
+/// The bytes of a file that show its type, and where a boot image's payload lies.
 pub(crate) const HEAD: usize = 0x260;
 
 /// The setup code before the kernel proper is `setup_sects` sectors, and one for the boot sector.
@@ -16,7 +16,7 @@ const KERNEL_VERSION: usize = 0x20e;
 const PAYLOAD_OFFSET: usize = 0x248;
 const PAYLOAD_LENGTH: usize = 0x24c;
 const SECTOR: u64 = 512;
-/// The header has the payload's place from this version of the protocol on.
+/// The header has the payload's offset from this version of the protocol on.
 const WITH_PAYLOAD: u16 = 0x208;
 /// No kernel is larger.
 const MOST: u64 = 1 << 28;
@@ -48,7 +48,7 @@ pub(crate) fn payload(head: &[u8]) -> Result<Payload, ConfigError> {
     let version = word(VERSION)?;
     if version < WITH_PAYLOAD {
         return Err(ConfigError::Image(format!(
-            "boot protocol {}.{:02} does not tell where the kernel lies, 2.08 does",
+            "boot protocol {}.{:02} does not say where the kernel lies, 2.08 does",
             version >> 8,
             version & 0xff
         )));

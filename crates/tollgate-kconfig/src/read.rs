@@ -88,7 +88,7 @@ pub fn read<'a>(source: impl Read + 'a) -> Result<Reading, ConfigError> {
     Ok(Reading { configuration, source, compressions: seen.compressions, release: seen.release })
 }
 
-/// What was passed on the way in.
+/// The layers that were opened.
 #[derive(Default)]
 struct Seen {
     compressions: Vec<Compression>,

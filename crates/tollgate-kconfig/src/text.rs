@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use crate::error::ConfigError;
 use crate::value::Value;
 
-/// How many lines from the top may tell the kernel's version.
+/// How many lines from the top may hold the kernel's version.
 const HEADER_LINES: usize = 64;
 /// How much of a line is shown.
 const EXCERPT: usize = 48;
@@ -36,7 +36,7 @@ pub struct Repeated {
     pub lines: usize,
     /// The number of the first of them, from 1.
     pub first: usize,
-    /// What that line sets.
+    /// The option that that line sets.
     pub name: String,
 }
 
@@ -47,11 +47,11 @@ pub struct Foreign {
     pub lines: usize,
     /// The number of the first, from 1.
     pub first: usize,
-    /// The beginning of that line; what is not UTF-8 is replaced.
+    /// The beginning of that line; bytes that are not UTF-8 are replaced.
     pub excerpt: String,
 }
 
-/// What a line is.
+/// The kind of a line.
 enum Line<'a> {
     Option(&'a str, Value),
     Comment(&'a str),
@@ -116,7 +116,7 @@ fn is_name(text: &str) -> bool {
 }
 
 impl Configuration {
-    /// What the option with this name, without `CONFIG_`, is set to; nothing where the kernel does not offer it.
+    /// The value of the option with this name, without `CONFIG_`; none where the kernel does not offer it.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.options.get(name)
     }

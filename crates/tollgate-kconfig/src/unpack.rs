@@ -10,7 +10,7 @@ use crate::compression::Compression;
 use crate::error::ConfigError;
 use crate::lz4::Lz4;
 
-/// The largest dictionary that is made room for, in KiB; `scripts/xz_wrap.sh` asks for 32 MiB at most.
+/// The largest dictionary that is allocated, in KiB; `scripts/xz_wrap.sh` asks for 32 MiB at most.
 const MAX_DICTIONARY: u32 = 160 << 10;
 /// The largest window of zstd, which is what the kernel's own unpacker takes (`ZSTD_WINDOWSIZE_MAX` in
 /// lib/decompress_unzstd.c).

@@ -1,4 +1,4 @@
-//! What an option is set to.
+//! The value of an option.
 
 use std::fmt;
 

@@ -120,9 +120,9 @@ fn a_boot_image_is_entered_by_its_header() {
 #[test]
 fn what_is_not_unpacked_is_named_with_the_way_on() {
     assert_eq!(read(BZIP2), Err(ConfigError::Compressed(Compression::Bzip2)));
-    let told = read(boot_image(BZIP2).as_slice()).unwrap_err();
-    assert_eq!(told, ConfigError::CompressedImage(Compression::Bzip2));
-    assert!(told.to_string().contains("scripts/extract-vmlinux"), "{told}");
+    let error = read(boot_image(BZIP2).as_slice()).unwrap_err();
+    assert_eq!(error, ConfigError::CompressedImage(Compression::Bzip2));
+    assert!(error.to_string().contains("scripts/extract-vmlinux"), "{error}");
     let lzo = read(b"\x89LZO\0\r\n\x1a\n rest".as_slice()).unwrap_err();
     assert!(lzo.to_string().contains("`lzop -dc`"), "{lzo}");
 }
@@ -135,8 +135,8 @@ fn what_was_cut_short_is_damaged_and_says_where() {
     for (packed, compression) in PACKED {
         let cut = &packed[..packed.len() / 2];
         match read(cut) {
-            Err(ConfigError::Damaged(told, _)) => assert_eq!(told, compression),
-            // What was unpacked until then may be a kernel without a configuration, and its marks.
+            Err(ConfigError::Damaged(error, _)) => assert_eq!(error, compression),
+            // The bytes unpacked until then may be a kernel without a configuration and its marks.
             Err(ConfigError::NotEmbedded { .. } | ConfigError::Unended(_)) => {
                 panic!("{compression} hid the damage")
             }
@@ -158,9 +158,9 @@ fn a_kernel_without_one_says_so() {
 #[test]
 fn a_unified_kernel_image_is_named_with_the_way_on() {
     let unified = [b"MZ\x78\0".as_slice(), &[0; 0x300], b"\nCONFIG_A=y\nCONFIG_B=y\n"].concat();
-    let told = read(unified.as_slice()).unwrap_err();
-    assert_eq!(told, ConfigError::PeFile);
-    assert!(told.to_string().contains(".linux"), "{told}");
+    let error = read(unified.as_slice()).unwrap_err();
+    assert_eq!(error, ConfigError::PeFile);
+    assert!(error.to_string().contains(".linux"), "{error}");
 }
 
 #[test]
@@ -168,11 +168,11 @@ fn a_kernel_that_is_too_long_to_search_is_not_said_to_have_none() {
     let sparse = tempfile::NamedTempFile::new().unwrap();
     fs::write(sparse.path(), b"\x7fELF").unwrap();
     sparse.as_file().set_len((512 << 20) + 1).unwrap();
-    let told = open(sparse.path()).unwrap_err();
-    assert_eq!(told, ConfigError::NotSearched(512 << 20));
-    let told = told.to_string();
-    assert!(told.contains("in its first 512 MiB") && told.contains("not searched"), "{told}");
-    assert!(!told.contains("built without"), "{told}");
+    let error = open(sparse.path()).unwrap_err();
+    assert_eq!(error, ConfigError::NotSearched(512 << 20));
+    let error = error.to_string();
+    assert!(error.contains("in its first 512 MiB") && error.contains("not searched"), "{error}");
+    assert!(!error.contains("built without"), "{error}");
 }
 
 #[test]
@@ -211,17 +211,17 @@ fn two_versions_differ_in_what_was_changed_alone() {
 
 #[test]
 fn a_command_line_overrides_options() {
-    let told = overridden("quiet mitigations=off nopti preempt=full transparent-hugepage=never -- psi=1");
-    let told: Vec<(&str, &str)> = told.iter().map(|it| (it.option, it.parameter.as_str())).collect();
+    let changed = overridden("quiet mitigations=off nopti preempt=full transparent-hugepage=never -- psi=1");
+    let overridden: Vec<(&str, &str)> = changed.iter().map(|it| (it.option, it.parameter.as_str())).collect();
     for expected in [
         ("CPU_MITIGATIONS", "mitigations=off"),
         ("MITIGATION_PAGE_TABLE_ISOLATION", "nopti"),
         ("PREEMPT_DYNAMIC", "preempt=full"),
         ("TRANSPARENT_HUGEPAGE", "transparent-hugepage=never"),
     ] {
-        assert!(told.contains(&expected), "{expected:?}: {told:?}");
+        assert!(overridden.contains(&expected), "{expected:?}: {overridden:?}");
     }
-    assert_eq!(told.len(), 4);
+    assert_eq!(overridden.len(), 4);
 }
 
 #[test]

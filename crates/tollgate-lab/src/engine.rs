@@ -1,4 +1,4 @@
-//! What runs a guest.
+//! The interface of the engines that run a guest.
 
 use std::time::Duration;
 
@@ -11,58 +11,58 @@ use crate::interpreter::Counts;
 pub struct Machine {
     /// Bytes of memory, from address 0.
     pub memory: usize,
-    /// Whose processor it is, where the engine can choose; none for the one that there is.
+    /// The processor's vendor, where the engine can choose; none for the host's.
     pub vendor: Option<Vendor>,
-    /// After so much time of the clock on the wall it is stopped.
+    /// The limit of wall-clock time.
     pub patience: Duration,
-    /// After so many instructions it is stopped, by engines that count them.
+    /// The limit of instructions, for engines that count them.
     pub instructions: u64,
 }
 
-/// What executed the guest's code.
+/// The executor of the guest's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Provenance {
     /// KVM, on the processor itself: its times are latencies.
     Kvm,
     /// KVM that emulates ring 0: its times are no latencies.
     KvmEmulated {
-        /// How that was found out, in a clause.
+        /// How that was detected, in a clause.
         why: String,
     },
     /// QEMU, with KVM.
     QemuKvm,
-    /// QEMU's translator; with instructions counted, what its clock shows is their number.
+    /// QEMU's translator; with instructions counted, its clock shows their number.
     QemuTcg {
         /// Whether instructions are counted.
         icount: bool,
     },
-    /// The interpreter: what its clock shows is a number of instructions.
+    /// The interpreter: its clock counts instructions.
     Interpreter,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// What the guest wrote to its serial port.
+    /// The guest's output on its serial port.
     pub serial: Vec<u8>,
-    /// What executed it.
+    /// The executor.
     pub provenance: Provenance,
-    /// Why it ended, where it was not the guest that ended it: a clause.
+    /// Why it ended, where the guest did not end it: a clause.
     pub cut_short: Option<String>,
-    /// What the guest's memory held in the end, where the engine can tell.
+    /// The guest's memory at the end, where the engine knows it.
     pub memory: Option<Vec<u8>>,
-    /// What was counted, by engines that count.
+    /// The counters, of engines that count.
     pub counts: Option<Counts>,
 }
 
 /// Something that runs guests.
 pub trait Engine {
-    /// Loads `image` at `base` and runs it from `entry`, in flat 32-bit protected mode as multiboot leaves it, until it ends
-    /// itself (a byte to port F4h) or is stopped.
+    /// Loads `image` at `base` and runs it from `entry`, in flat 32-bit protected mode as multiboot leaves it, until
+    /// it ends itself (a byte to port F4h) or is stopped.
     ///
     /// # Errors
     /// [`LabError`] where it could not be run at all. That it was stopped, or that the engine could not go on, is an
-    /// [`Output`] with what it had said.
+    /// [`Output`] with the text written so far.
     fn run(&self, image: &[u8], base: u64, entry: u64, machine: Machine) -> Result<Output, LabError>;
 }
 
@@ -87,8 +87,8 @@ pub enum LabError {
         /// Why, in a clause.
         why: String,
     },
-    /// The guest did not come to its end.
-    #[error("the guest did not come to its end: {why}")]
+    /// The guest did not finish.
+    #[error("the guest did not finish: {why}")]
     Unfinished {
         /// Why, in a clause.
         why: String,

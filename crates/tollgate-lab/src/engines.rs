@@ -1,4 +1,4 @@
-//! Chooses the engine that runs the guest, and says what its clock is good for.
+//! Chooses the engine that runs the guest, and knows what its clock shows.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const ALL_COUNTED: Duration = Duration::from_secs(60);
 /// Rounds on each machine, where the clock shows time: one cold round, and ten that count.
 const TIMED_ROUNDS: u32 = 11;
 
-/// Which engine is to run the guest.
+/// The choice of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EngineChoice {
     /// KVM where it executes ring 0 on the processor, the interpreter elsewhere.
@@ -41,7 +41,7 @@ pub enum EngineChoice {
 pub enum EngineNote {
     /// KVM emulates ring 0 here, so that its times are no latencies.
     Emulated {
-        /// How that was found out, in a clause.
+        /// How that was detected, in a clause.
         why: String,
     },
     /// KVM cannot be used here.
@@ -55,7 +55,7 @@ pub enum EngineNote {
 pub(crate) struct Chosen {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) notes: Vec<EngineNote>,
-    /// How it was found out that the engine emulates ring 0 where it should execute it.
+    /// How emulation of ring 0 was detected.
     pub(crate) emulated: Option<String>,
     /// Rounds on each machine. Where the clock shows time the first one is cold and does not count.
     pub(crate) rounds: u32,

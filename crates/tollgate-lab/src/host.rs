@@ -1,4 +1,4 @@
-//! What the engines share that have a guest run by somebody else.
+//! Shared parts of the engines that run the guest in another program or the kernel.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub(crate) fn written(serial: &mut Vec<u8>, bytes: &[u8]) -> Option<String> {
     (bytes.len() > room).then(|| format!("it wrote more than {MAX_SERIAL} bytes to its serial port"))
 }
 
-/// That the time was over, in a clause.
+/// The time limit as a reason, in a clause.
 pub(crate) fn out_of_patience(patience: Duration) -> String {
     format!("it was stopped after {patience:?}")
 }
@@ -64,7 +64,7 @@ impl Budget {
         Self { started: Instant::now(), whole }
     }
 
-    /// What is left of it.
+    /// The time that is left.
     #[must_use]
     pub fn left(&self) -> Duration {
         self.whole.saturating_sub(self.started.elapsed())

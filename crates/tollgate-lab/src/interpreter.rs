@@ -1,11 +1,17 @@
-//! The interpreter: an x86 processor of AMD's or Intel's kind, with the instructions that a small kernel needs. It is always
-//! there, and two runs of it are the same to the byte.
+//! The interpreter: an x86 processor of AMD's or Intel's kind, with the instructions that a small kernel needs. It is
+//! always there, and two runs of it are the same to the byte.
 //!
-//! 32-bit protected mode without paging, compatibility mode and 64-bit mode with four levels of page tables. What crosses from
-//! one ring to another, exceptions included, is walked by [`tollgate_x86::walk`]; iced decodes. Nothing comes from outside: no
-//! interrupt, no timer. Alignment is checked where CR0.AM and RFLAGS.AC ask for it. Not modelled: real-address and virtual-8086
-//! mode, 16-bit code, paging outside long mode, tasks, single steps and debug registers, x87 and SSE. What is not modelled ends
-//! the run and is named; only what every processor refuses, or what CPUID does not offer, is #UD.
+//! 32-bit protected mode without paging, compatibility mode and 64-bit mode with four levels of page tables.
+//! Crossings, exceptions included, are walked by [`tollgate_x86::walk`]; iced decodes. Nothing comes from outside: no
+//! interrupt, no timer. Alignment is checked where CR0.AM and RFLAGS.AC ask for it. Not modelled: real-address and
+//! virtual-8086 mode, 16-bit code, paging outside long mode, tasks, single steps and debug registers, x87 and SSE. An
+//! instruction outside the model ends the run and is named; only one that every processor refuses, or that CPUID does
+//! not offer, is #UD.
+//!
+//! The interpreter does not decide what a crossing does: checks, stacks and faults are those of the walk in
+//! `tollgate-x86`. Arithmetic is compared with the processor at hand, and all counts with QEMU's. #UD is
+//! raised only for what every processor refuses or CPUID lacks; any other unknown instruction is named with
+//! its bytes and ends the run.
 
 mod access;
 mod arithmetic;
@@ -38,12 +44,12 @@ pub use watch::{Change, Moment, Registers, Window};
 use state::{End, Processor};
 use watch::Watcher;
 
-/// The interpreter. Where the machine does not say whose processor it is, it is Intel's.
+/// The interpreter. Where the machine names no vendor, the processor is Intel's.
 ///
-/// The time stamp counter is the number of instructions so far. An instruction counts when it is completed, whatever it takes:
-/// one with REP once. One that faults for what it meets does not, for it may be executed again; one that is refused for what it
-/// is, an invalid opcode or an instruction for another ring, counts as its trap. QEMU's `-icount` counts the same, but for REP
-/// with n repetitions, which it counts n + 1 times.
+/// The time stamp counter is the number of instructions so far. An instruction counts when it is completed, whatever
+/// it takes: one with REP once. One that faults for what it meets does not, for it may be executed again; one that is
+/// refused for what it is, an invalid opcode or an instruction for another ring, counts as its trap. QEMU's `-icount`
+/// counts the same, but for REP with n repetitions, which it counts n + 1 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interpreter;
 
@@ -54,8 +60,8 @@ impl Engine for Interpreter {
 }
 
 impl Interpreter {
-    /// Runs as [`Engine::run`] does and tells each instruction in the window. It is stopped where the window ends, and by
-    /// [`ControlFlow::Break`].
+    /// Runs as [`Engine::run`] does and passes each instruction in the window to the observer. It is stopped where
+    /// the window ends, and by [`ControlFlow::Break`].
     ///
     /// # Errors
     /// As of [`Engine::run`].
@@ -83,10 +89,10 @@ fn run(
     let too_large = || LabError::TooLarge { image: image.len(), base, memory: size };
     let begin = usize::try_from(base).map_err(|_| too_large())?;
     let end = begin.checked_add(image.len()).filter(|end| *end <= size).ok_or_else(too_large)?;
-    // Zeros come without being written, but cannot be refused: whether there is room is asked first.
+    // Allocating zeros cannot fail gracefully: the size is checked first.
     Vec::<u8>::new().try_reserve_exact(size).map_err(|why| LabError::Unavailable {
         engine: "the interpreter",
-        why: format!("{size} bytes of memory are not to be had: {why}"),
+        why: format!("{size} bytes of memory cannot be allocated: {why}"),
     })?;
     let mut memory = vec![0; size];
     memory[begin..end].copy_from_slice(image);

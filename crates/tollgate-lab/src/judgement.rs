@@ -63,11 +63,11 @@ pub enum Obstacle {
 pub enum Mistake {
     /// It was done, where the manual says that the processor refuses it.
     NotRefused,
-    /// The handlers counted other numbers of operations in the two blocks of a round than were executed.
+    /// The handlers counted other numbers of operations in the two batches of a round than were executed.
     Count {
-        /// What they counted.
+        /// Their counts.
         counted: [u64; 2],
-        /// What was executed.
+        /// The operations that were executed.
         executed: [u64; 2],
     },
     /// The last operation left this value, which is not the one that is due.
@@ -143,7 +143,7 @@ fn of(fault: Fault) -> Expected {
     Expected::Fault { vector: fault.vector, error: fault.error, ring: fault.ring() }
 }
 
-/// What a round that ended failed to do.
+/// The failure of a round that ended.
 fn mistake_of(experiment: &Experiment, round: Round) -> Option<Mistake> {
     if experiment.counted && !round.is_counted() {
         return Some(Mistake::Count {

@@ -2,9 +2,9 @@
 //!
 //! - `vm`: the machine, from nothing to a processor that can be entered. `memory`: its memory.
 //! - `state`: the registers that a guest is entered with.
-//! - `course`: the guest runs; what it does to ports, and why it ended. `exit`: the reasons, in clauses.
-//! - `alarm`: what ends a guest that does not end.
-//! - `calibration`: whether the processor itself executes the guest's ring 0. `statistics`: what KVM counts.
+//! - `run`: runs the guest, serves its ports, and says why it ended. `exit`: the reasons, in clauses.
+//! - `alarm`: the time limit of a guest.
+//! - `calibration`: whether the processor itself executes the guest's ring 0. `statistics`: KVM's counters.
 //!
 //! A run has a thread of its own, and a virtual machine that is gone when the thread ends.
 //!
@@ -12,9 +12,9 @@
 
 mod alarm;
 mod calibration;
-mod course;
 mod exit;
 mod memory;
+mod run;
 mod state;
 mod statistics;
 #[cfg(test)]
@@ -39,7 +39,7 @@ use vm::Vm;
 #[derive(Debug)]
 pub struct Kvm {
     kvm: kvm_ioctls::Kvm,
-    /// What KVM_GET_SUPPORTED_CPUID told: all that this processor and this KVM can give a guest.
+    /// The answer of KVM_GET_SUPPORTED_CPUID: all that this processor and this KVM can give a guest.
     cpuid: CpuId,
     calibration: OnceLock<Calibration>,
 }
@@ -64,7 +64,7 @@ impl Kvm {
         Ok(Self { kvm, cpuid, calibration: OnceLock::new() })
     }
 
-    /// Whether the processor itself executes a guest's ring 0: found out once, in some milliseconds.
+    /// Whether the processor itself executes a guest's ring 0: measured once, in some milliseconds.
     pub fn calibrate(&self) -> &Calibration {
         self.calibration.get_or_init(|| calibration::calibrate(self))
     }
@@ -92,8 +92,8 @@ impl Kvm {
 }
 
 impl Engine for Kvm {
-    /// The processor is the one that there is: `machine.vendor` and `machine.instructions` mean nothing here. Its thread may run
-    /// where the caller's may: who is pinned pins it as well.
+    /// The processor is the host's: `machine.vendor` and `machine.instructions` do not count here. Its thread may run
+    /// where the caller's may, so that a pinned caller pins it as well.
     fn run(&self, image: &[u8], base: u64, entry: u64, machine: Machine) -> Result<Output, LabError> {
         fits(image, base, machine)?;
         let provenance = self.calibrate().provenance();
@@ -101,8 +101,8 @@ impl Engine for Kvm {
             vm.load(image, base)?;
             vm.enter_protected(entry)?;
             let mut serial = Vec::new();
-            let cut_short = course::run(vm, alarm, &mut serial);
-            // Memory comes in whole pages; what was asked for is told.
+            let cut_short = run::run(vm, alarm, &mut serial);
+            // Memory comes in whole pages; the guest gets the requested size.
             let mut memory = vm.memory().copy();
             memory.truncate(machine.memory);
             Ok(Output { serial, provenance, cut_short, memory: Some(memory), counts: None })
@@ -114,7 +114,7 @@ fn unavailable(why: String) -> LabError {
     LabError::Unavailable { engine: "KVM", why }
 }
 
-/// What makes an error of a request that KVM refused.
+/// Makes an error of a request that KVM refused.
 fn of(request: &'static str) -> impl Fn(kvm_ioctls::Error) -> LabError {
     move |error| unavailable(format!("{request}: {}", plainly(io::Error::from_raw_os_error(error.errno()))))
 }

@@ -32,11 +32,11 @@ use process::{End, Process};
 const PROGRAM: &str = "qemu-system-x86_64";
 /// Where programs are, where PATH does not say.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
-/// Nothing takes QEMU so long that is only asked for its version.
+/// The time limit of a question for the version.
 const PATIENCE_FOR_VERSION: Duration = Duration::from_secs(10);
 const MIB: usize = 1 << 20;
 
-/// What executes the guest's code within QEMU.
+/// The accelerator: the executor of the guest's code within QEMU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Accelerator {
     /// The translator.
@@ -58,10 +58,10 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Looks for it along PATH and asks for its version. It translates and counts instructions, until it is told otherwise.
+    /// Looks for it along PATH and asks for its version. It translates and counts instructions by default.
     ///
     /// # Errors
-    /// [`LabError::Unavailable`]: it is not there, or does not tell its version.
+    /// [`LabError::Unavailable`]: it is not there, or prints no version.
     pub fn find() -> Result<Self, LabError> {
         Self::find_in(&std::env::var_os("PATH").unwrap_or_default())
     }
@@ -96,8 +96,8 @@ impl Qemu {
         }
     }
 
-    /// All that it is told but for the image. Its machine has a serial port and a port that ends it, and else nothing that was not
-    /// always there; after a triple fault it ends instead of beginning anew.
+    /// All arguments but the image. Its machine has a serial port, a port that ends it, and no optional devices;
+    /// after a triple fault it ends instead of beginning anew.
     fn arguments(&self, machine: Machine) -> Vec<String> {
         let mut arguments = vec!["-accel", if self.accelerator == Accelerator::Kvm { "kvm" } else { "tcg" }];
         if self.accelerator == (Accelerator::Tcg { icount: true }) {
@@ -118,8 +118,8 @@ impl Qemu {
         arguments.into_iter().map(str::to_owned).collect()
     }
 
-    /// A processor with SYSENTER, SYSCALL and, where QEMU has it, PCID. The translator goes by the vendor where the two makers
-    /// differ. What it does not have is left out in silence (`check=off`).
+    /// A processor with SYSENTER, SYSCALL and, where QEMU has it, PCID. The translator goes by the vendor where the
+    /// two differ. Features that it lacks are left out without a warning (`check=off`).
     fn processor(&self, vendor: Option<Vendor>) -> &'static str {
         match (self.accelerator, vendor) {
             (Accelerator::Kvm, _) => "host",
@@ -130,9 +130,9 @@ impl Qemu {
 }
 
 impl Engine for Qemu {
-    /// The image must have a multiboot header that says the same of `base` and `entry`. With KVM the processor is the one that
-    /// there is; else it is Intel's where none is asked for. `machine.instructions` means nothing here. That the guest has halted
-    /// cannot be seen from outside: it is stopped when the time is over.
+    /// The image must have a multiboot header that says the same of `base` and `entry`. With KVM the processor is the
+    /// host's; else it is Intel's where none is asked for. `machine.instructions` does not count here. That the guest
+    /// has halted cannot be seen from outside: it is stopped when the time is over.
     fn run(&self, image: &[u8], base: u64, entry: u64, machine: Machine) -> Result<Output, LabError> {
         let started = Instant::now();
         fits(image, base, machine)?;
@@ -158,10 +158,10 @@ impl Engine for Qemu {
     }
 }
 
-/// What an exit status says: nothing where the guest ended itself, a clause where its processor did.
+/// The meaning of an exit status: none where the guest ended itself, a clause where its processor did.
 ///
 /// # Errors
-/// What QEMU complained about, where it is QEMU that failed.
+/// QEMU's message, where QEMU itself failed.
 fn outcome(status: ExitStatus, complaint: Option<String>) -> Result<Option<String>, String> {
     match (status.code(), complaint) {
         (Some(0), _) => Ok(Some("its processor was reset: a triple fault, as a rule".to_owned())),
@@ -183,7 +183,7 @@ fn ask(program: &Path) -> Result<Version, LabError> {
     let said = String::from_utf8_lossy(&said);
     Version::read(&said).ok_or_else(|| {
         let line: String = said.lines().next().unwrap_or_default().chars().take(80).collect();
-        unavailable(format!("{} does not tell its version: {line:?}", program.display()))
+        unavailable(format!("{} does not print its version: {line:?}", program.display()))
     })
 }
 
@@ -192,7 +192,7 @@ fn program(path: &OsStr) -> Option<PathBuf> {
     let directories = std::env::split_paths(path).chain(std::env::split_paths(USUAL));
     let mut files = directories.filter(|at| at.is_absolute()).map(|at| at.join(PROGRAM));
     files.find(|file| {
-        file.metadata().is_ok_and(|told| told.is_file() && told.permissions().mode() & 0o111 != 0)
+        file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     })
 }
 

@@ -6,8 +6,8 @@ use crate::{Counts, Engine, Interpreter, Machine};
 /// Operations in the shorter run; the longer one has twice as many. The guest's records have the same number of digits in
 /// both, or nearly so.
 const OPERATIONS: u32 = 0x100;
-/// A run of n has n operations in its first block and 2n in its second.
-const BLOCKS: u32 = 3;
+/// A run of n has n operations in its first batch and 2n in its second.
+const BATCHES: u32 = 3;
 
 /// References of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct References {
 pub(crate) fn references(experiment: &'static Experiment, machine: Machine) -> Option<References> {
     let (short, long) =
         (counts(experiment, OPERATIONS, machine)?, counts(experiment, 2 * OPERATIONS, machine)?);
-    let operations = u64::from(BLOCKS * OPERATIONS);
+    let operations = u64::from(BATCHES * OPERATIONS);
     // The longer records take far less than one reference for each operation: rounding removes it.
     let each = |of: fn(&Counts) -> u64| (of(&long).saturating_sub(of(&short)) + operations / 2) / operations;
     Some(References {

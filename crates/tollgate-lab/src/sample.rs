@@ -50,13 +50,13 @@ pub(crate) const HELLO: &[u8] = &[
                                   // said:
     b'i', b'n', b' ', b'f', b'l', b'a', b't', b' ', b'm', b'o', b'd', b'e', b'\n', 0,
 ];
-/// What [`HELLO`] writes.
+/// The output of [`HELLO`].
 pub(crate) const SAID: &[u8] = b"in flat mode\n";
 /// Has no end: jmp to itself.
 pub(crate) const LOOP: &[u8] = &[0xeb, 0xfe];
-/// Has no end, and leaves the guest at every turn: in al, 0x21; jmp.
+/// Has no end, and exits at every iteration: in al, 0x21; jmp.
 pub(crate) const LOOP_OF_EXITS: &[u8] = &[0xe4, 0x21, 0xeb, 0xfc];
-/// Has no end, and writes at every turn: mov dx, 0x3f8; out dx, al; jmp to the out.
+/// Has no end, and writes at every iteration: mov dx, 0x3f8; out dx, al; jmp to the out.
 pub(crate) const CHATTER: &[u8] = &[0x66, 0xba, 0xf8, 0x03, 0xee, 0xeb, 0xfd];
 /// A fault without a table of handlers, a triple fault: lidt of six zeroes at address 0; ud2.
 pub(crate) const FAULT: &[u8] = &[0x0f, 0x01, 0x1d, 0, 0, 0, 0, 0x0f, 0x0b];

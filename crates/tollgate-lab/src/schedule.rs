@@ -1,4 +1,8 @@
 //! Runs experiments on machine after machine, and collects their results.
+//!
+//! Each batch of the guest starts on a machine that is set up anew: a fault, or a table that is wrong on
+//! purpose, costs one experiment. The loop cancels out because one batch does the operation once an
+//! iteration and the other twice.
 
 use tollgate_x86::Vendor;
 
@@ -8,7 +12,7 @@ use crate::judgement::{Obstacle, Status, judge};
 use crate::references::{References, references};
 use crate::{Budget, Engine, LabError, Machine, Output, Provenance};
 
-/// So many machines, one after the other, support a 95 % interval.
+/// The number of machines that a 95 % CI needs.
 const MACHINES: usize = 6;
 /// Operations of each round.
 const OPERATIONS: u32 = 100;
@@ -18,7 +22,7 @@ const FEW: u32 = 10;
 /// The results of a run of the guest.
 #[derive(Debug, Clone)]
 pub struct Results {
-    /// What executed it; none where it ran elsewhere.
+    /// The executor; none where it ran elsewhere.
     pub provenance: Option<Provenance>,
     /// The vendor string that CPUID shows in the guest; none where the guest ended before that.
     pub maker: Option<String>,
@@ -50,7 +54,7 @@ pub enum Note {
     Line {
         /// Its number, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The error in it.
         complaint: Complaint,
     },
     /// The run did not end as it should. Never [`Ending::Complete`].
@@ -122,12 +126,12 @@ fn execute(engine: &dyn Engine, parameters: &Parameters, machine: Machine) -> Re
     engine.run(image.bytes(), BASE, image.entry(), machine)
 }
 
-/// What is to be run, and on what.
+/// The experiments to run, and the engine.
 struct Schedule<'a> {
     experiments: &'a [&'static Experiment],
     engine: &'a dyn Engine,
     machine: Machine,
-    /// How it was found out that the engine emulates ring 0.
+    /// How emulation of ring 0 was detected.
     emulated: Option<&'a str>,
     rounds: u32,
     budget: Budget,
@@ -179,7 +183,7 @@ impl Default for Results {
 }
 
 impl Results {
-    /// Reads what a guest wrote that ran elsewhere.
+    /// Reads the records of a guest that ran elsewhere.
     pub fn of_serial(serial: &Serial) -> Self {
         let outcomes = Outcomes::of(&serial.records);
         let all: Vec<&'static Experiment> =

@@ -15,7 +15,7 @@ use tollgate_x86::{Descriptor, Kind, Selector, Star, SysenterCs, Tss64, Vendor, 
 
 const MODELS: [(Vendor, &str); 2] = [(Vendor::Intel, "Skylake-Client"), (Vendor::Amd, "EPYC")];
 
-/// What the image says over the serial port of this model; none where QEMU is not installed.
+/// The output of the image over the serial port of this model; none where QEMU is not installed.
 fn run(parameters: &Parameters, model: &str) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("guest.bin");
@@ -68,7 +68,7 @@ fn outcomes(parameters: &Parameters, model: &str) -> Option<Outcomes> {
     Some(outcomes)
 }
 
-/// What QEMU 7.2 does otherwise than the manuals say. A later one may do right.
+/// The known deviations of QEMU 7.2 from the manuals. A later version may do right.
 #[derive(Debug, PartialEq)]
 enum Defect {
     /// `f0 89 c8` is executed as if it had no LOCK prefix.
@@ -88,7 +88,8 @@ fn defect(experiment: &Experiment, vendor: Vendor) -> Option<Defect> {
     }
 }
 
-/// What one operation is, counted by hand: what is in the program, what is in the handler. A load that faults is not counted by QEMU.
+/// The instructions of one operation, counted by hand: in the program, and in the handler. A load that faults is not
+/// counted by QEMU.
 const INSTRUCTIONS: &[(&str, u64)] = &[
     ("int", 1 + 2),
     ("int-swapgs", 1 + 4),
@@ -210,7 +211,7 @@ fn wrong_set_ups_are_refused() {
 
 #[test]
 fn two_runs_are_the_same_to_the_byte() {
-    let mut chosen = Chosen::PRICED;
+    let mut chosen = Chosen::MEASURED;
     chosen.insert(0x40);
     let parameters = Parameters { chosen, ..Parameters::default() };
     for (_, model) in MODELS {
@@ -226,7 +227,7 @@ fn only_what_was_chosen_is_done() {
     let Some(outcomes) = outcomes(&parameters, "max") else { return };
     let numbers: Vec<u8> = outcomes.experiments.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, [0x00, 0x13]);
-    // Nothing at all would be 2^32 turns: one is the least.
+    // Nothing at all would be 2^32 iterations: one is the least.
     assert!(
         matches!(&outcomes.experiments[0].1, Outcome::Done(rounds) if rounds.len() == 1 && rounds[0].turns == 1)
     );
@@ -239,12 +240,12 @@ fn the_tables_it_prints_are_the_tables_that_it_needs() {
     };
     let text = String::from_utf8(said).unwrap();
     let mut memory = BTreeMap::new();
-    let mut told = BTreeMap::new();
+    let mut printed = BTreeMap::new();
     for line in text.lines() {
         if let Some((name, value)) = line.split_once("] = ") {
-            told.insert(name.to_owned(), u64::from_str_radix(&value.replace('`', ""), 16).unwrap());
+            printed.insert(name.to_owned(), u64::from_str_radix(&value.replace('`', ""), 16).unwrap());
         } else if let Some((name, value)) = line.split_once('=') {
-            told.insert(name.to_owned(), u64::from_str_radix(value, 16).unwrap());
+            printed.insert(name.to_owned(), u64::from_str_radix(value, 16).unwrap());
         } else {
             let (address, row) = line.split_once("  ").unwrap();
             let address = u64::from_str_radix(address, 16).unwrap();
@@ -255,7 +256,7 @@ fn the_tables_it_prints_are_the_tables_that_it_needs() {
     }
     let bytes = |from: u64, count: u64| -> Vec<u8> { (from..from + count).map(|at| memory[&at]).collect() };
     let descriptor = |selector: Selector| {
-        let at = told["gdtr"] + u64::from(selector.0 & !7);
+        let at = printed["gdtr"] + u64::from(selector.0 & !7);
         Descriptor::decode(bytes(at, 8).try_into().unwrap())
     };
     let kind = |selector: Selector| {
@@ -265,9 +266,9 @@ fn the_tables_it_prints_are_the_tables_that_it_needs() {
     let [kernel_code, kernel_data] = [(true, true, 0, true), (false, false, 0, true)];
     let [code64, code32, data] = [(true, true, 3, true), (true, false, 3, true), (false, false, 3, true)];
 
-    // What the four instructions compute has to be what the table holds.
-    let star = Star(told["msr[c0000081"]);
-    let sysenter = SysenterCs(told["msr[00000174"]);
+    // The selectors that the four instructions compute must be those in the table.
+    let star = Star(printed["msr[c0000081"]);
+    let sysenter = SysenterCs(printed["msr[00000174"]);
     for (selector, wanted) in [
         (star.syscall_cs(), kernel_code),
         (star.syscall_ss(), kernel_data),
@@ -285,16 +286,16 @@ fn the_tables_it_prints_are_the_tables_that_it_needs() {
     }
 
     // The task register names a TSS, which has a stack for ring 0 and one for faults.
-    let task = WideDescriptor::decode(bytes(told["gdtr"] + told["tr"], 16).try_into().unwrap());
+    let task = WideDescriptor::decode(bytes(printed["gdtr"] + printed["tr"], 16).try_into().unwrap());
     assert!(task.is_well_formed());
     let tss = Tss64::decode(bytes(task.base(), 0x68).try_into().unwrap());
     assert_eq!((tss.rsp(0), tss.ist(1)), (Some(0x21_4000), Some(0x21_8000)));
     // Ring 3 may call what is for programs, and not raise exceptions.
     for (vector, dpl, ist) in [(0x80, 3, 0), (0x81, 3, 0), (6, 0, 1), (13, 0, 1), (14, 0, 1)] {
-        let gate = WideGate::decode(bytes(told["idtr"] + vector * 16, 16).try_into().unwrap());
+        let gate = WideGate::decode(bytes(printed["idtr"] + vector * 16, 16).try_into().unwrap());
         assert_eq!((gate.low.selector, gate.low.dpl, gate.ist()), (Selector(8), dpl, ist), "{vector:x}");
         assert!(gate.is_well_formed() && gate.low.p);
         assert!((0x10_0000..0x20_0000).contains(&gate.offset()));
     }
-    assert_eq!(told["idtl"] + 1, 0x85 * 16);
+    assert_eq!(printed["idtl"] + 1, 0x85 * 16);
 }

@@ -1,13 +1,13 @@
-//! The boundaries of a machine that a benchmark crosses and that a fact affects. A fact can be a cause of a difference only
-//! where the two have a boundary in common.
+//! The boundaries of a machine that benchmarks cross and facts affect. A fact can be a cause of a difference only where
+//! the two have a boundary in common.
 
 use std::fmt;
 
 /// A boundary of the machine, or a mechanism that a crossing runs through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Boundary {
-    /// The way from user mode into the kernel and back, by whatever instruction or event: the entry code of
-    /// arch/x86/entry, with what mitigations do there.
+    /// The way from user mode into the kernel and back, by any instruction or event: the entry code of
+    /// arch/x86/entry, with its mitigations.
     KernelEntry,
     /// The dispatch of a system call in the kernel: its table, and the slow path of seccomp, audit, ptrace and tracing.
     SystemCall,
@@ -101,7 +101,7 @@ pub enum Boundary {
     PathLookup,
     /// Pages of files in memory: found, filled, made dirty.
     PageCache,
-    /// What a file system changes beside the data: names, inodes, extents, the journal.
+    /// The metadata of a file system: names, inodes, extents, the journal.
     FileSystem,
     /// Pages that are read from storage ahead of the reader.
     ReadAhead,
@@ -182,13 +182,12 @@ impl fmt::Display for Boundary {
     }
 }
 
-/// What an effect reaches.
+/// The extent of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Whatever takes time, such as the processor's frequency: an explanation of everything, and so of nothing in
-    /// particular.
+    /// Every latency, such as the processor's frequency does: a cause of no difference in particular.
     Everything,
-    /// What crosses one of these boundaries.
+    /// Cases that cross one of these boundaries.
     Boundaries(&'static [Boundary]),
 }
 
@@ -220,7 +219,7 @@ impl fmt::Display for Reach {
     }
 }
 
-/// What a fact of the machine, or an option of its kernel, affects, and how.
+/// The effect of a fact of the machine, or of an option of its kernel.
 ///
 /// Shown as `kernel entry and system calls: …`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -232,12 +231,12 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// An effect on what crosses one of these boundaries.
+    /// An effect on cases that cross one of these boundaries.
     pub const fn on(boundaries: &'static [Boundary], how: &'static str) -> Self {
         Self { reach: Reach::Boundaries(boundaries), how }
     }
 
-    /// An effect on whatever takes time.
+    /// An effect on every latency.
     pub const fn on_everything(how: &'static str) -> Self {
         Self { reach: Reach::Everything, how }
     }

@@ -1,9 +1,9 @@
-//! Bounds that hold while a run document is read, so that a hostile one is refused before it is in memory.
+//! Bounds that hold while a run document is read: a hostile document is refused before it fills memory.
 //!
-//! A document is read as a stream. [`Bounded`] counts its bytes and the length of each text in it; the lists of the model are read by
-//! the functions here, which count their entries. Some counts are of the whole document, and serde hands no context down: the reader
-//! of the document keeps them in a thread-local variable while it runs. A value that is read without that reader has the bounds of
-//! single lists only.
+//! A document is read as a stream. [`Bounded`] counts its bytes and the length of each text in it. The functions here read the lists
+//! of the model and count their entries. Some counts are of the whole document, and serde passes no context: the reader of the
+//! document keeps them in a thread-local variable while it runs. A value that is read without that reader has the bounds of single
+//! lists only.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -17,24 +17,23 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 /// The largest run document that is read, in bytes. A thorough run of every suite stays well below.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// The most bytes of one text, as it stands in the document. The longest that is written is an argument of a command, at most 128 KiB
-/// (`MAX_ARG_STRLEN` of execve(2)), of which JSON makes six times as much.
+/// The most bytes of one text in the document. The longest is an argument of a command: at most 128 KiB (`MAX_ARG_STRLEN` of
+/// execve(2)), and up to six times as much in JSON.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// The most measurements of a run: many times what there is to measure, and few enough to be looked through
-/// for each other.
+/// The most measurements of a run: many times the number of cases.
 pub const MAX_MEASUREMENTS: usize = 4096;
 
-/// The most facts of a run: ten times what is known of a machine.
+/// The most facts of a run: ten times the number of known facts.
 pub const MAX_FACTS: usize = 4096;
 
 /// The most parameters of a case.
 pub const MAX_PARAMS: usize = 16;
 
-/// The most samples of a run. As many, with the digits that samples have, fill [`MAX_BYTES`].
+/// The most samples of a run: with all of their digits they fill [`MAX_BYTES`].
 pub const MAX_SAMPLES: u64 = 16 << 20;
 
-/// So many samples may be of any length; of more, each takes [`LEAST_SAMPLE`] bytes of the document.
+/// So many samples may have any length. Of more samples, each takes at least [`LEAST_SAMPLE`] bytes of the document.
 const SHORT_SAMPLES: u64 = 1 << 20;
 
 /// Bytes of the shortest sample that is written: `1.0,`.
@@ -46,18 +45,18 @@ pub const MAX_PROCESSES: u64 = 1 << 20;
 /// The most entries of all lists of texts of a run together: arguments of commands, notes, and facts that are lists.
 pub const MAX_TEXTS: u64 = 1 << 18;
 
-/// Why a stream is not read on.
+/// Why the reader stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It has more than [`MAX_BYTES`].
     TooLarge,
     /// It has a text of more than [`MAX_TEXT`] bytes.
     LongText,
-    /// It says this schema, which is newer than ours.
+    /// It has this schema, which is not ours.
     Schema(u64),
 }
 
-/// What one document has used up.
+/// The counts of one document.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     bytes: Cell<u64>,
@@ -72,7 +71,7 @@ thread_local! {
 }
 
 impl Account {
-    /// Runs `read`; what it reads is counted in this account.
+    /// Runs `read`, which counts in this account.
     pub fn during<T>(self: &Rc<Self>, read: impl FnOnce() -> T) -> T {
         struct Reopen(Option<Rc<Account>>);
         impl Drop for Reopen {
@@ -84,7 +83,7 @@ impl Account {
         read()
     }
 
-    /// Why the document is not read on, where it is not.
+    /// Why the reader stopped, if it did.
     pub fn fault(&self) -> Option<Fault> {
         self.fault.get()
     }
@@ -132,7 +131,7 @@ pub struct Bounded<R> {
     scanner: Scanner,
 }
 
-/// Follows the texts of JSON from quote to quote.
+/// Measures the texts of JSON from quote to quote.
 #[derive(Debug, Default)]
 struct Scanner {
     in_text: bool,
@@ -156,7 +155,7 @@ impl Scanner {
                 _ => {}
             }
             self.bytes += 1;
-            // The quote at its end is one of them.
+            // The closing quote is counted too.
             if self.bytes > MAX_TEXT + 1 {
                 return true;
             }
@@ -204,7 +203,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The schema of a document, which is read before all other fields: a document of another schema may differ in each of them.
+/// The schema of a document. It is read before all other fields, which may differ in another schema.
 pub(crate) fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let found = u64::deserialize(deserializer)?;
     match u32::try_from(found) {
@@ -220,7 +219,7 @@ pub(crate) fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, 
     }
 }
 
-/// A list whose entries are each let in by `admit`, which is told how many there are with it.
+/// A list. `admit` accepts or refuses each entry by its number, from 1.
 struct List<T, F>(F, PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>, F: FnMut(usize) -> Result<(), String>> Visitor<'de> for List<T, F> {
@@ -258,10 +257,10 @@ fn at_most(most: usize, what: &str) -> impl Fn(usize) -> Result<(), String> {
     }
 }
 
-/// The measurements of a run, or what is wanted of each; for `deserialize_with` of serde.
+/// The measurements of a run, or a part of each; for `deserialize_with` of serde.
 ///
 /// # Errors
-/// More than [`MAX_MEASUREMENTS`], or one that is none.
+/// More than [`MAX_MEASUREMENTS`], or an entry of another form.
 pub fn measurements<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -313,7 +312,7 @@ impl<'de> Visitor<'de> for Texts {
     }
 }
 
-/// The texts of a list that was begun.
+/// The texts of a list whose first token is read.
 pub(crate) fn texts_of<'de, A: SeqAccess<'de>>(entries: A) -> Result<Vec<String>, A::Error> {
     List(|_| take(|account| &account.texts, MAX_TEXTS, "texts in lists"), PhantomData).visit_seq(entries)
 }

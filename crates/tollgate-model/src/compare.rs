@@ -1,12 +1,12 @@
 //! Verdicts, paired within a run and unpaired between two.
 //!
-//! - `runs`: two runs side by side.
+//! - `runs`: two runs, case by case.
 //! - `paired`: two cases of one run, round by round.
 //! - `rounds`: two cases joined by their rounds.
-//! - `floor`: the difference below which nothing is called.
-//! - `facts`: what differs between two places.
+//! - `threshold`: the noise threshold of a comparison.
+//! - `facts`: the facts that differ between two environments.
 //!
-//! Both kinds of comparison end in [`Verdict::of`]: an interval of the ratio held against a floor.
+//! Both kinds of comparison end in [`Verdict::of`]: an interval of the ratio, compared with a noise threshold.
 
 mod facts;
 mod index;
@@ -26,31 +26,30 @@ pub use paired::{Paired, paired, paired_rows};
 pub use runs::{Comparison, Row, compare};
 pub use threshold::LEAST_THRESHOLD;
 
-/// However high the floor, prices that may differ by more than this are not called the same.
+/// Values that may differ by more than this are never the same, however high the threshold.
 pub const MOST_SAME: f64 = 0.05;
 
-/// What two prices say when they are held side by side.
+/// The result of a comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Verdict {
-    /// Cheaper by more than the floor.
+    /// Faster by more than the threshold.
     #[serde(rename = "faster")]
     Faster,
-    /// Dearer by more than the floor.
+    /// Slower by more than the threshold.
     #[serde(rename = "slower")]
     Slower,
-    /// Any difference is smaller than the floor.
+    /// Any difference is within the threshold.
     #[serde(rename = "same")]
     Same,
-    /// The samples do not decide.
-    #[serde(rename = "cannot tell")]
+    /// No significant difference, and none excluded.
+    #[serde(rename = "inconclusive")]
     Inconclusive,
 }
 
 impl Verdict {
-    /// What an interval of the ratio other / base says against a floor: slower if all of it is above
-    /// 1 + `floor`, faster if all of it is below 1 / (1 + `floor`). Same if all of it is between the two,
-    /// boundaries included, and no further from 1 than [`MOST_SAME`]: two runs too restless to tell 50 %
-    /// apart must not be called the same for that.
+    /// The verdict by an interval of the ratio other / base: slower if all of it is above 1 + `threshold`, faster
+    /// if all of it is below 1 / (1 + `threshold`). Same if all of it is between the two, boundaries included, and
+    /// no further from 1 than [`MOST_SAME`]: noise that hides 50 % does not make two runs the same.
     pub fn of(interval: Interval, threshold: f64) -> Self {
         let within =
             |threshold: f64| interval.low >= 1.0 / (1.0 + threshold) && interval.high <= 1.0 + threshold;
@@ -65,7 +64,7 @@ impl Verdict {
         }
     }
 
-    /// Whether a difference is claimed.
+    /// Whether it is a significant difference.
     pub fn is_difference(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
@@ -77,21 +76,21 @@ impl fmt::Display for Verdict {
             Self::Faster => "faster",
             Self::Slower => "slower",
             Self::Same => "same",
-            Self::Inconclusive => "cannot tell",
+            Self::Inconclusive => "inconclusive",
         })
     }
 }
 
-/// The confidence of each of `rows` intervals so that all of them hold together with 95 % (Bonferroni's
-/// inequality), and each alone with at least 99 %: of a hundred rows without a difference at most one is
-/// called different, however few rows there are.
+/// The confidence of each of `rows` intervals: all of them hold together with 95 % (Bonferroni's inequality), and
+/// each alone with at least 99 %. So at most one in a hundred rows without a difference is called different, with
+/// any number of rows.
 fn confidence_of_each(rows: usize) -> f64 {
     const TOGETHER: f64 = 0.05;
     const EACH: f64 = 0.01;
     1.0 - (TOGETHER / rows.max(1) as f64).min(EACH)
 }
 
-/// Three digits, or an exponent where they would all be zeros.
+/// Three decimals, or an exponent where all of them would be zeros.
 fn figure(value: f64) -> String {
     match value.abs() {
         size if size == 0.0 || (1e-3..1e6).contains(&size) => format!("{value:.3}"),
@@ -99,7 +98,7 @@ fn figure(value: f64) -> String {
     }
 }
 
-fn reaches_across(interval: Interval, threshold: f64) -> String {
+fn spans_threshold(interval: Interval, threshold: f64) -> String {
     let Interval { low, high } = interval;
-    format!("the ratio is between {low:.3} and {high:.3}, the floor is {:.1} %", threshold * 100.0)
+    format!("the ratio is between {low:.3} and {high:.3}, the threshold is {:.1} %", threshold * 100.0)
 }

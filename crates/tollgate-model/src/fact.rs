@@ -1,4 +1,4 @@
-//! Facts: what is known of a place, where it was read, or why it is not known.
+//! Facts: a property of the environment with its source, or the reason why it is unknown.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bounded;
 
-/// Something known of the place with its source, or unknown with the reason.
+/// A property of the environment: known with its source, or unknown with the reason.
 ///
 /// As JSON: `{"status": "known", "value": …, "source": "…"}` or `{"status": "unknown", "why": "…"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,14 +20,14 @@ pub enum Fact {
         /// Where it was read: a path, `CPUID.1:ECX[31]`, `uname(2)`.
         source: String,
     },
-    /// Why there is no value. There is never a default in its place.
+    /// Why there is no value. No default replaces it.
     Unknown {
-        /// Absent, refused or unreadable, with the words of whoever said no.
+        /// Absent, refused or unreadable, with the error's text.
         why: Unknown,
     },
 }
 
-/// The fields of either kind of fact. serde would hold an enum with a tag in memory before it reads it.
+/// The fields of either kind of fact. serde would buffer an enum with a tag before it reads it.
 #[derive(Deserialize)]
 struct Fields {
     status: Status,
@@ -64,17 +64,17 @@ impl Fact {
         Self::Known { value: value.into(), source: source.into() }
     }
 
-    /// This place does not have such a thing.
+    /// The environment does not have such a thing.
     pub fn absent(why: impl Into<String>) -> Self {
         Self::Unknown { why: Unknown::Absent(why.into()) }
     }
 
-    /// It exists, and we may not see it.
+    /// It exists, and this process may not read it.
     pub fn refused(why: impl Into<String>) -> Self {
         Self::Unknown { why: Unknown::Refused(why.into()) }
     }
 
-    /// It was read and could not be understood, or reading failed.
+    /// Reading failed, or the content could not be parsed.
     pub fn unreadable(why: impl Into<String>) -> Self {
         Self::Unknown { why: Unknown::Unreadable(why.into()) }
     }
@@ -94,7 +94,7 @@ impl Fact {
 pub enum FactValue {
     /// Yes or no.
     Flag(bool),
-    /// A count; the fact's name says of what.
+    /// A count.
     Integer(i64),
     /// A measured or averaged figure, such as a load; always finite.
     Real(f64),
@@ -210,14 +210,14 @@ impl From<Vec<String>> for FactValue {
     }
 }
 
-/// Why a fact has no value. Three different answers, because three different things help.
+/// Why a fact has no value. Each of the three has another remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unknown {
-    /// The place does not have it: nothing to be done.
+    /// The environment does not have it: no remedy.
     Absent(String),
-    /// Permission was refused: root, a capability or a setting would show it.
+    /// Permission was refused: root, a capability or a setting gives access.
     Refused(String),
-    /// Reading failed or the content made no sense: a defect somewhere.
+    /// Reading failed, or the content could not be parsed: a defect.
     Unreadable(String),
 }
 

@@ -1,21 +1,20 @@
-//! What every part of tollgate agrees on: a **run** is the facts of a place and the measurements
-//! made there; a **price** is what the samples of a measurement say when they are looked at; a
-//! **verdict** is what two prices say when they are held side by side.
+//! The data that every part of tollgate shares: a **run** is the facts of an environment and the measurements made
+//! in it; an **estimate** is computed from the samples of a measurement; a **verdict** compares two estimates.
 //!
 //! Pure data: nothing here reads a clock, a file or the machine.
 //!
-//! - [`run`]: the document that is kept, and how an untrusted one is read.
+//! - [`run`]: the run document, and how an untrusted one is read.
 //! - [`bounded`]: the bounds that hold while it is read.
-//! - [`fact`]: something known of the place, or unknown with the reason.
+//! - [`fact`]: a property of the environment, known with its source or unknown with the reason.
 //! - [`measurement`]: samples as they were taken, never a figure derived from them.
-//! - [`own`]: the names of what the bench measures of itself.
-//! - [`stats`]: order statistics and the intervals that need no distribution.
-//! - [`estimate`]: median, interval, floor, modes and spread of one measurement.
-//! - [`text`]: text that anybody may have written, made fit to be shown.
-//! - [`sort`]: small sorts.
-//! - [`traced`]: where a command's time went.
+//! - [`own`]: the names of the engine's own benchmarks.
+//! - [`stats`]: order statistics and distribution-free intervals.
+//! - [`estimate`]: median, interval, min, modes and spread of one measurement.
+//! - [`text`]: untrusted text, made safe to show.
+//! - [`sort`]: small sorts, which share one instantiation.
+//! - [`traced`]: the executions of traced commands.
 //! - [`compare`]: verdicts, paired within a run and unpaired between two.
-//! - [`boundary`]: what a benchmark crosses and a fact affects.
+//! - [`boundary`]: the boundaries that benchmarks cross and facts affect.
 
 #![forbid(unsafe_code)]
 

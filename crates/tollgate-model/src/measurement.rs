@@ -1,4 +1,4 @@
-//! Measurements: what was asked, and the samples that answered, as they were taken.
+//! Measurements: cases with their samples as they were taken.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,7 +51,7 @@ pub fn pairs(params: &Params) -> String {
 pub enum ParamValue {
     /// Yes or no.
     Flag(bool),
-    /// A size or count; the parameter's name says of what.
+    /// A size or count; the parameter's name has the unit.
     Number(u64),
     /// A word.
     Word(String),
@@ -104,20 +104,20 @@ impl fmt::Display for ParamValue {
     }
 }
 
-/// A case and what became of it.
+/// A case and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Fields")]
 pub struct Measurement {
-    /// What was asked.
+    /// The case.
     #[serde(flatten)]
     pub case: Case,
-    /// What became of it.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// The fields of a measurement, whatever became of it. serde would hold one with flattened fields in memory before it reads them,
-/// each sample in 32 bytes.
+/// The fields of a measurement of any outcome. serde would buffer a type with flattened fields before it reads them, each sample in
+/// 32 bytes.
 #[derive(Deserialize)]
 struct Fields {
     benchmark: String,
@@ -168,7 +168,7 @@ impl TryFrom<Fields> for Measurement {
                 ops_per_sample: fields.ops_per_sample.ok_or("missing field `ops_per_sample`")?,
                 clock_hz: fields.clock_hz.ok_or("missing field `clock_hz`")?,
                 samples: fields.samples.ok_or("missing field `samples`")?,
-                discarded: fields.discarded.ok_or("missing field `dropped`")?,
+                discarded: fields.discarded.ok_or("missing field `discarded`")?,
                 processes: fields.processes.ok_or("missing field `processes`")?,
                 counted: fields.counted,
                 counters: fields.counters,
@@ -183,104 +183,103 @@ impl TryFrom<Fields> for Measurement {
     }
 }
 
-/// Every case that was asked for ends in one of these.
+/// The outcome of a case: every requested case has one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Outcome {
     /// It has samples.
     Measured(Box<Measured>),
-    /// It cannot exist in this place.
+    /// It cannot exist in this environment.
     Skipped {
-        /// What is missing here.
+        /// What this environment lacks.
         why: String,
     },
-    /// It exists here and went wrong.
+    /// It exists here and failed.
     Failed {
-        /// What happened: a hang, a signal, a wrong result.
+        /// The failure: a hang, a signal, a wrong result.
         error: String,
     },
 }
 
-/// The samples of a case. No figure in here was derived from them.
+/// The samples of a case. No field is derived from them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
     /// Of each sample.
     pub unit: Unit,
     /// What executed the code.
     pub provenance: Provenance,
-    /// Operations in the block that a sample is the mean of.
+    /// Operations in the batch that a sample is the mean of.
     pub ops_per_sample: u64,
-    /// Ticks of the clock per second: 1 s / this is the finest step a block's time can have.
+    /// Ticks of the clock per second: 1 s / this is the finest step of a batch's time.
     /// TSC cycles = nanoseconds * `clock_hz` / 1e9 where the clock fact names the TSC.
     pub clock_hz: u64,
-    /// A kept block's time per operation, less that of the empty loop timed beside it; processes
-    /// one after the other, each in the order of its rounds. May be negative near nothing.
+    /// The time per operation of each kept batch, less the loop overhead timed beside it; process by process,
+    /// each in the order of its rounds. May be negative near zero.
     pub samples: Vec<f64>,
-    /// Blocks that something else disturbed (the thread was switched out or moved): timed, counted, not kept.
+    /// Batches that were timed and discarded because the thread was preempted or migrated.
     pub discarded: u64,
-    /// How `samples` divides among fresh processes, and which rounds are missing from it, so that
-    /// two cases of one run can be paired round by round.
+    /// How `samples` divides among fresh processes, and which rounds it lacks: cases of one run are paired by round.
     pub processes: Vec<ProcessRounds>,
-    /// What the kernel or a handler counted while the kept blocks ran.
+    /// Events that the kernel or a handler counted in the kept batches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
-    /// What else was counted in the kept blocks.
+    /// Other counts of the kept batches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
-    /// Bytes that one operation moves, where a throughput says something.
+    /// Bytes that one operation moves; None where a throughput has no meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_op: Option<u64>,
     /// The suite's interleaved group: cases of one group in one run shared their rounds.
     pub group: String,
-    /// The case that this one is held against, round by round.
+    /// The case that this one is compared with, round by round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Case>,
-    /// What was found on the way, such as which instruction the 32-bit vDSO holds.
+    /// Other findings, such as the instruction that the 32-bit vDSO holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Of whole commands that were followed: where the time of each kept sample went, in the samples' order.
+    /// The execution behind each sample of a traced command, in the samples' order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traced: Vec<crate::Traced>,
 }
 
-/// Events that were counted beside the time: the evidence that what was timed is what was asked for.
+/// Events that were counted beside the time: the evidence that the timed code did the operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Of what, in the plural: `minor faults`. Of a share, what is true of it.
+    /// The name of the events, in the plural: `minor faults`. Of a share, the property that is counted.
     pub what: String,
-    /// How many there were in the kept blocks.
+    /// Their number in the kept batches.
     pub events: u64,
-    /// Operations in the kept blocks. Of a share, those that were looked at.
+    /// Operations in the kept batches. Of a share, those that were examined.
     pub operations: u64,
-    /// Only some of the operations were looked at, and not each of them need be an event.
+    /// Only some of the operations were examined, and not each of them need be an event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
 }
 
-/// Something that was counted in the kept blocks beside the time.
+/// A count of the kept batches beside the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
-    /// Of what, in the plural: `context switches`.
+    /// The name of the events, in the plural: `context switches`.
     pub what: String,
-    /// How many there were, in all kept blocks together.
+    /// Their number in all kept batches together.
     pub number: u64,
 }
 
 /// One fresh process's part of the samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessRounds {
-    /// Rounds that were timed, dropped ones included.
+    /// Rounds that were timed, discarded ones included.
     pub rounds: u32,
-    /// The rounds that this case took part in, ascending, each below `rounds`; None where it did in all. One
-    /// whose block takes long takes part in few.
+    /// The rounds that this case took part in, ascending, each below `rounds`; None for all of them. A case whose
+    /// batch is long takes part in few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Vec<u32>>,
-    /// Indices of the dropped rounds, ascending, each one of those that it took part in.
+    /// Indices of the discarded rounds, ascending, each one that it took part in.
     pub discarded: Vec<u32>,
 }
 
 impl ProcessRounds {
-    /// The rounds that it took part in and that were not dropped.
+    /// The rounds that it took part in and that were not discarded.
     pub fn kept_rounds(&self) -> impl Iterator<Item = u32> + '_ {
         let mut discarded = self.discarded.iter().peekable();
         let all = if self.ran.is_some() { 0..0 } else { 0..self.rounds };
@@ -315,7 +314,7 @@ impl Measured {
     }
 }
 
-/// What a sample is measured in.
+/// The unit of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds per operation.
@@ -324,10 +323,10 @@ pub enum Unit {
     /// TSC cycles per operation.
     #[serde(rename = "cycles")]
     Cycles,
-    /// Bytes per thing.
+    /// Bytes per object.
     #[serde(rename = "bytes")]
     Bytes,
-    /// Instructions per operation, counted by who executes them.
+    /// Instructions per operation, counted by the emulator or interpreter.
     #[serde(rename = "instructions")]
     Instructions,
     /// Nanoseconds per cache line.
@@ -347,18 +346,18 @@ impl fmt::Display for Unit {
     }
 }
 
-/// What executed the code that was timed.
+/// What executed the timed code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
     /// The processor itself, in a virtual machine or not.
     Hardware,
-    /// The processor, inside a guest of our own under KVM.
+    /// The processor, in a guest of tollgate's under KVM.
     Kvm,
     /// KVM's instruction emulator.
     KvmEmulated,
-    /// QEMU's translator: instructions can be counted, time means nothing.
+    /// QEMU's translator (TCG): instruction counts are valid, times are not.
     QemuTcg,
-    /// Our own interpreter.
+    /// Tollgate's interpreter.
     Interpreter,
 }

@@ -1,17 +1,17 @@
-//! The names of what the bench measures of itself: it writes them, and prices and verdicts are judged by them.
+//! The names of the engine's own benchmarks, by which estimates and verdicts are judged.
 
-/// What all their names begin with; no price of a place does.
+/// The prefix of all their names.
 pub const SUITE: &str = "bench/";
 
-/// An empty loop against an empty loop: what it measures is the error of measuring.
+/// An empty loop less an empty loop: the error of the measurement.
 pub const EMPTY_LOOP: &str = "bench/empty-loop";
 
-/// The empty loop's own cost per iteration, not subtracted from anything: the pace of the processor.
+/// The loop overhead: an iteration of the empty loop, with nothing subtracted. It shows the processor's frequency.
 pub const RAW_LOOP: &str = "bench/empty-loop-raw";
 
-/// Two readings of the clock with nothing between.
+/// The timer overhead: two readings of the clock with nothing between.
 pub const CLOCK_PAIR: &str = "bench/clock-pair";
 
-/// The same code as the benchmark it is held against, as a second arm of the same rounds: what it differs by is the
-/// error of a comparison.
+/// The A/A control: a second instance of its baseline's code in the same rounds. The A/A difference is the error of a
+/// comparison.
 pub const CONTROL: &str = "bench/control";

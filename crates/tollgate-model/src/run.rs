@@ -1,4 +1,4 @@
-//! The run document, schema 2: what is kept, and how a document that anybody may have written is read.
+//! The run document, schema 2, and the reader of untrusted documents.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -16,24 +16,24 @@ use crate::fact::{Fact, FactValue};
 use crate::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds};
 use crate::text::{excerpt, shorten};
 
-/// The schema that this program writes, and the newest that it reads.
+/// The schema that this program writes, and the only one that it reads.
 pub const SCHEMA: u32 = 2;
 
 pub use crate::bounded::{MAX_BYTES, MAX_MEASUREMENTS};
 
-/// The facts of a place and the measurements made there. Field order is the document's order.
+/// The facts of an environment and the measurements made in it. Field order is the document's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`SCHEMA`] of the writer.
     #[serde(deserialize_with = "bounded::schema")]
     pub schema: u32,
-    /// Who wrote it.
+    /// The program that wrote it.
     pub tool: Tool,
     /// Unique among kept runs.
     pub id: RunId,
-    /// A name that the user gave it.
+    /// The user's name for it.
     pub label: Option<Label>,
-    /// What it was made in.
+    /// The kind of environment.
     pub environment: Environment,
     /// RFC 3339, UTC.
     pub started: String,
@@ -59,11 +59,11 @@ pub struct Tool {
     pub version: String,
 }
 
-/// What a run was made in: the innermost layer that is known.
+/// The kind of environment that a run was made in: its innermost known layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
-    /// On the hardware, as far as anybody can tell.
+    /// The hardware: no other layer is known.
     Host,
     /// A virtual machine.
     Vm,
@@ -84,7 +84,7 @@ impl fmt::Display for Environment {
     }
 }
 
-/// How much of a document is read at a time.
+/// Bytes of a document that are read at a time.
 const BUFFER: usize = 64 << 10;
 
 /// The name of a kept run: letters, digits, `-` and `.`, as it becomes a file name.
@@ -188,7 +188,7 @@ pub enum ReadError {
         /// Where the text ends.
         column: usize,
     },
-    /// Written by another version of the program.
+    /// Written by a version of the program that has another schema.
     #[error("has schema {found}, and this tollgate reads schema {SCHEMA}: {}", remedy(*.found))]
     Schema {
         /// The document's schema.
@@ -305,7 +305,7 @@ impl Run {
     }
 }
 
-/// What of a whole document is bounded, as reading one bounds it.
+/// The sizes that are bounded over a whole document, as the reader bounds them.
 struct Sizes {
     samples: usize,
     processes: usize,
@@ -342,7 +342,7 @@ impl Sizes {
     }
 }
 
-/// When a document says that something happened.
+/// A time of a document.
 fn moment(text: &str) -> Result<SystemTime, humantime::TimestampError> {
     humantime::parse_rfc3339(text)
 }
@@ -378,13 +378,13 @@ fn validate_measured(measured: &Measured) -> Result<(), String> {
     let kept: u64 = measured.processes.iter().map(|process| process.kept() as u64).sum();
     let discarded: u64 = measured.processes.iter().map(|process| process.discarded.len() as u64).sum();
     if kept != measured.samples.len() as u64 || discarded != measured.discarded {
-        return Err("the processes do not add up to its samples and dropped rounds".into());
+        return Err("the processes do not add up to its samples and discarded rounds".into());
     }
     if !measured.traced.is_empty() && measured.traced.len() != measured.samples.len() {
-        return Err("not every sample says where its time went".into());
+        return Err("not every sample has its traced command".into());
     }
     for traced in &measured.traced {
-        traced.validate().map_err(|fault| format!("a followed command {fault}"))?;
+        traced.validate().map_err(|fault| format!("a traced command {fault}"))?;
     }
     if let Some(counted) = &measured.counted {
         plain("what was counted", &counted.what)?;
@@ -402,12 +402,12 @@ fn validate_rounds(process: &ProcessRounds) -> Result<(), String> {
         return Err("the rounds that a process ran are not ascending and within its rounds".into());
     }
     if !within(&process.discarded) || !process.discarded.iter().all(took_part) {
-        return Err("the dropped rounds of a process are not ascending and within its rounds".into());
+        return Err("the discarded rounds of a process are not ascending and within its rounds".into());
     }
     Ok(())
 }
 
-/// Names go to terminals as they are: no control characters, and of bounded length.
+/// Names go to terminals unescaped: they have no control characters and a bounded length.
 fn plain(what: &str, text: &str) -> Result<(), String> {
     if text.len() > 256 || text.chars().any(char::is_control) {
         return Err(format!("{what} is too long or has control characters"));

@@ -1,13 +1,13 @@
-//! Order statistics and the intervals that need no distribution.
+//! Order statistics and distribution-free intervals.
 //!
 //! - `order`: the median and other quantiles.
 //! - `interval`: the sign test and its interval of a median.
-//! - `shift`: how far one group lies beyond another, by ranks.
-//! - `trend`: how much values climb or fall in the order of time.
+//! - `shift`: the location shift between two groups, by ranks.
+//! - `trend`: the slope of values in the order of time.
 //! - `trimmed`: the estimator of a published comparison.
-//! - `modes`: whether samples gather at two levels.
+//! - `modes`: whether samples are bimodal.
 //!
-//! Means are not used for any figure of ours: one interrupt moves a mean and leaves a median.
+//! No figure of tollgate's own is a mean: one interrupt changes a mean and leaves a median.
 
 mod interval;
 mod modes;

@@ -1,9 +1,9 @@
-//! Text that anybody may have written, made fit to be shown.
+//! Untrusted text, made safe to show.
 
 use std::borrow::Cow;
 use std::io;
 
-/// Text from elsewhere with what would command a terminal or turn the direction of writing written out instead.
+/// Untrusted text. Characters that command a terminal or change the direction of writing are escaped.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.contains(commands_a_reader) {
         return Cow::Borrowed(text);
@@ -15,8 +15,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(escaped).collect())
 }
 
-/// Control characters, the marks that turn the direction of writing or break lines, and what cannot be
-/// seen at all.
+/// Whether `c` is a control character, a mark that changes the direction of writing or breaks a line, or invisible.
 pub fn commands_a_reader(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
@@ -26,13 +25,12 @@ pub fn commands_a_reader(c: char) -> bool {
 /// The most characters of a text of a document that a message quotes.
 pub const MOST_QUOTED: usize = 200;
 
-/// The beginning of a text that a message quotes, as it is shown: what would command a terminal is written out, and where that has more
-/// than [`MOST_QUOTED`] characters, `…` stands for the rest.
+/// The beginning of a text that a message quotes: [`clean`], and cut after [`MOST_QUOTED`] characters with `…`.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
     beginning(text, MOST_QUOTED)
 }
 
-/// The first `most` characters of a text as it is shown, as [`excerpt`] has the first of a quotation.
+/// The first `most` characters of a text, as [`excerpt`] has the first of a quotation.
 pub fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     let begin = |text: &str| text.char_indices().nth(most).map(|(end, _)| end);
     let end = begin(text);
@@ -43,8 +41,8 @@ pub fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// A message about a document, with no more than [`MOST_QUOTED`] characters of the text that it quotes. It quotes one at the most, between
-/// `"` or `` ` ``, and says after it what was expected, as serde does, or what the text is not.
+/// A message about a document, with at most [`MOST_QUOTED`] characters of the text that it quotes. It quotes one text at most, between
+/// `"` or `` ` ``, and names after it the expected form, as serde does.
 pub fn shorten(message: &str) -> Cow<'_, str> {
     let Some(open) = message.find(['"', '`']) else { return beginning(message, 2 * MOST_QUOTED) };
     let quoted = open + 1;
@@ -54,7 +52,7 @@ pub fn shorten(message: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{}{}", &message[..quoted], excerpt(inner), beginning(rest, 2 * MOST_QUOTED)))
 }
 
-/// An I/O error in words, without the number at its end: `No space left on device`.
+/// The text of an I/O error, without the number at its end: `No space left on device`.
 pub fn plainly(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
@@ -63,8 +61,8 @@ pub fn plainly(error: &io::Error) -> String {
     }
 }
 
-/// What a call says when it is refused, for people. A call that starts a process or a thread and says `Resource temporarily
-/// unavailable` (EAGAIN) has met one of three limits, which fork(2) and pthread_create(3) name: waiting does not help.
+/// The error of a call, for people. A call that starts a process or a thread and fails with EAGAIN has met one of three limits,
+/// which fork(2) and pthread_create(3) name: waiting does not help.
 pub fn said_by(call: &str, error: &io::Error) -> String {
     const EAGAIN: i32 = 11;
     let plain = plainly(error);

@@ -1,8 +1,8 @@
-//! Where a command's time went, as it was followed: one execution, its system calls and how each of them passed its time.
+//! The execution of a traced command: its system calls and the parts of their time.
 //!
-//! What is kept here was added up while the command ran, by the kernel or by who followed it: single events are never
-//! kept, so that following costs little and nothing can be lost unseen. Times are whole nanoseconds. Sums over several
-//! threads exceed the real time where threads ran side by side.
+//! The kernel or the tracer adds up these sums while the command runs. Single events are not kept: tracing is fast, and
+//! no event is lost uncounted. Times are whole nanoseconds. Sums over threads exceed the real time where threads ran in
+//! parallel.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,67 +10,67 @@ use crate::bounded;
 
 pub mod blame;
 
-/// The most different calls, processes or files of an execution that are kept or read.
+/// The most different calls, processes or files of an execution.
 pub const MOST_ENTRIES: usize = 65_536;
 
-/// One execution of a command, from the moment it was let go to the end of what it started.
+/// One execution of a command, from its start to the end of its last process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Traced {
     /// Its arguments, the program first.
     #[serde(deserialize_with = "bounded::texts")]
     pub command: Vec<String>,
-    /// Who followed it.
+    /// The tracer.
     pub backend: Backend,
     /// How the command itself ended.
     pub ended: Ended,
-    /// Processors that it was allowed to use when it began.
+    /// Processors of its affinity mask when it began.
     pub processors: u32,
     /// Real time until the command itself ended.
     pub wall_ns: u64,
-    /// Time of its processes in user mode, as wait4(2) tells it.
+    /// Time of its processes in user mode, by wait4(2).
     pub user_ns: u64,
-    /// Time of its processes in the kernel, as wait4(2) tells it.
+    /// Time of its processes in the kernel, by wait4(2).
     pub sys_ns: u64,
-    /// Real time in which none of its threads was on a processor, by what they waited for then. None where the backend
-    /// cannot tell.
+    /// Real time in which none of its threads was on a processor, by the cause of their waiting. None where the
+    /// backend does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
-    /// Processes that were followed, the command itself included.
+    /// Traced processes, the command itself included.
     pub processes: u64,
-    /// Threads that were followed, each process's first one included.
+    /// Traced threads, each process's first one included.
     pub threads: u64,
     /// By system call, those that took longest first.
     #[serde(deserialize_with = "bounded::entries")]
     pub calls: Vec<Call>,
-    /// What its threads did outside of system calls. None where the backend cannot tell.
+    /// The time of its threads outside of system calls. None where the backend does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Parts>,
-    /// By process, in the order in which they were first seen: a parent stands before its children. Empty unless asked for.
+    /// By process, in the order of their start: a parent before its children. Empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub tree: Vec<Process>,
-    /// By file, those that took longest first. Empty unless asked for.
+    /// By file, those that took longest first. Empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub files: Vec<FileTime>,
-    /// What following adds to one call, in nanoseconds, as measured here just before; None where that failed.
+    /// The overhead of tracing per call, in nanoseconds, as measured just before; None where that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_call_ns: Option<f64>,
-    /// What was not counted because a limit was reached, such as `threads that could not be followed`.
+    /// Things that were not counted because a limit was reached, such as `threads that could not be traced`.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub missed: Vec<Missed>,
-    /// What else is to be known of this execution, in sentences.
+    /// Notes on this execution, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::texts")]
     pub notes: Vec<String>,
 }
 
-/// Who followed a command.
+/// The tracer of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// Programs of ours at the kernel's tracepoints, which add up inside the kernel.
+    /// BPF programs at the kernel's tracepoints, which add up inside the kernel.
     Bpf,
     /// ptrace(2): each call stops its thread twice.
     Ptrace,
-    /// Nobody: what wait4(2) tells of a process that has ended.
+    /// None: the resource usage of ended processes, by wait4(2).
     Rusage,
 }
 
@@ -80,12 +80,12 @@ pub enum Backend {
 pub enum Ended {
     /// It exited with this status.
     Exit(i32),
-    /// It was killed by this signal.
+    /// This signal killed it.
     Signal(i32),
 }
 
-/// Real time in which no thread of the tree was on a processor, by what they waited for. Where they waited for
-/// several things at once, the first of the three counts: a processor, a disk, something else.
+/// Real time in which no thread of the tree was on a processor, by the cause of their waiting. With several
+/// causes at once the first of the three counts: a processor, a disk, another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idle {
     /// At least one was ready to run and had no processor.
@@ -97,16 +97,16 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// All of it.
+    /// The sum.
     pub fn total_ns(self) -> u64 {
         self.runqueue_ns.saturating_add(self.disk_ns).saturating_add(self.sleep_ns)
     }
 }
 
-/// How threads passed their time.
+/// The time of threads, by their state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// On a processor, with the interrupts that came meanwhile and what a hypervisor stole.
+    /// On a processor, including interrupts and steal time.
     pub on_cpu_ns: u64,
     /// Asleep until something happens (state S).
     pub sleep_ns: u64,
@@ -114,9 +114,9 @@ pub struct Parts {
     pub disk_ns: u64,
     /// Ready to run and without a processor.
     pub runqueue_ns: u64,
-    /// Off the processor, and the backend cannot tell why.
+    /// Off the processor, for a reason that the backend does not know.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub untold_ns: u64,
+    pub unknown_ns: u64,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -126,8 +126,8 @@ fn is_zero(n: &u64) -> bool {
 impl Parts {
     /// All of it.
     pub fn total_ns(self) -> u64 {
-        let Self { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns } = self;
-        [sleep_ns, disk_ns, runqueue_ns, untold_ns].into_iter().fold(on_cpu_ns, u64::saturating_add)
+        let Self { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns } = self;
+        [sleep_ns, disk_ns, runqueue_ns, unknown_ns].into_iter().fold(on_cpu_ns, u64::saturating_add)
     }
 
     /// Both together.
@@ -137,7 +137,7 @@ impl Parts {
             sleep_ns: self.sleep_ns.saturating_add(other.sleep_ns),
             disk_ns: self.disk_ns.saturating_add(other.disk_ns),
             runqueue_ns: self.runqueue_ns.saturating_add(other.runqueue_ns),
-            untold_ns: self.untold_ns.saturating_add(other.untold_ns),
+            unknown_ns: self.unknown_ns.saturating_add(other.unknown_ns),
         }
     }
 }
@@ -152,23 +152,23 @@ pub struct Call {
     pub count: u64,
     /// Those of them that returned an error.
     pub errors: u64,
-    /// Calls that never returned: their thread ended in them, or was still in them at the end.
+    /// Calls that did not return: their thread ended in them, or was still in them at the end.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfinished: u64,
-    /// From entry to return, all that returned together.
+    /// From entry to return, the sum of those that returned.
     pub total_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// What `total_ns` was passed with; they sum to it.
+    /// The parts of `total_ns`.
     #[serde(flatten)]
     pub parts: Parts,
-    /// How long single calls took: `(bucket, calls)`, ascending, without empty ones; see [`bucket`]. Empty where it was
-    /// not kept.
+    /// The latencies of single calls: `(bucket, calls)`, ascending, without empty ones; see [`bucket`]. Empty where
+    /// it was not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(u32, u64)>,
 }
 
-/// The fields of a call as they stand in a document. serde would hold flattened fields in memory before it reads them.
+/// The fields of a call in a document. serde would buffer flattened fields before it reads them.
 #[derive(Deserialize)]
 struct CallFields {
     name: String,
@@ -183,7 +183,7 @@ struct CallFields {
     disk_ns: u64,
     runqueue_ns: u64,
     #[serde(default)]
-    untold_ns: u64,
+    unknown_ns: u64,
     #[serde(default, deserialize_with = "bounded::histogram")]
     histogram: Vec<(u32, u64)>,
 }
@@ -191,8 +191,8 @@ struct CallFields {
 impl From<CallFields> for Call {
     fn from(fields: CallFields) -> Self {
         let CallFields { name, count, errors, unfinished, total_ns, max_ns, histogram, .. } = fields;
-        let CallFields { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns, .. } = fields;
-        let parts = Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns };
+        let CallFields { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns, .. } = fields;
+        let parts = Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns };
         Self { name, count, errors, unfinished, total_ns, max_ns, parts, histogram }
     }
 }
@@ -200,23 +200,23 @@ impl From<CallFields> for Call {
 /// One process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number in the tree, from 0; the command itself is 0. Process numbers of the kernel are used again.
+    /// Its number in the tree, from 0; the command itself is 0. The kernel reuses process IDs.
     pub id: u32,
-    /// The `id` of who started it.
+    /// The `id` of its parent.
     pub parent: Option<u32>,
-    /// Its number in the kernel's first namespace (bpf) or in the tracer's (ptrace).
+    /// Its process ID in the kernel's first namespace (bpf) or in the tracer's (ptrace).
     pub pid: u32,
     /// The name of the program that it executed last (comm of proc(5)).
     pub name: String,
-    /// Programs that it executed.
+    /// Its successful execve(2) calls.
     pub execs: u32,
-    /// Threads that it had, the first included.
+    /// Its threads, the first included.
     pub threads: u64,
-    /// When it was first seen, since the command was let go.
+    /// Its start, since the start of the command.
     pub began_ns: u64,
-    /// When its last thread ended; None where it was still there at the end.
+    /// The end of its last thread; None where it outlived the trace.
     pub ended_ns: Option<u64>,
-    /// What its threads did outside of calls.
+    /// The time of its threads outside of calls.
     pub outside: Parts,
     /// By system call, without histograms, those that took longest first.
     #[serde(deserialize_with = "bounded::entries")]
@@ -226,32 +226,32 @@ pub struct Process {
 /// One file, over all threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileTime {
-    /// From the root, as it was called when it was opened or named; or such as `pipe`, `socket`.
+    /// Its path from the root when it was opened or named; or its kind, such as `pipe` or `socket`.
     pub path: String,
     /// By operation (`open`, `read`, `write`, `sync`, `stat`, `close`, `unlink`, `fault`), those that took longest first.
     #[serde(deserialize_with = "bounded::entries")]
     pub operations: Vec<FileOperation>,
 }
 
-/// What was done with a file.
+/// An operation on a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "OperationFields")]
 pub struct FileOperation {
     /// `open`, `read`, `write`, `sync`, `stat`, `close`, `unlink`, `fault`, or another call's name.
     pub operation: String,
-    /// How often.
+    /// The number of calls.
     pub count: u64,
-    /// How often with an error.
+    /// The number of calls that returned an error.
     pub errors: u64,
-    /// How that time was passed.
+    /// The parts of their time.
     #[serde(flatten)]
     pub parts: Parts,
-    /// Bytes that were moved, where it moves bytes.
+    /// Bytes that it moved.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
 }
 
-/// The fields of an operation as they stand in a document, as [`CallFields`] are those of a call.
+/// The fields of an operation in a document, as [`CallFields`] are those of a call.
 #[derive(Deserialize)]
 struct OperationFields {
     operation: String,
@@ -262,7 +262,7 @@ struct OperationFields {
     disk_ns: u64,
     runqueue_ns: u64,
     #[serde(default)]
-    untold_ns: u64,
+    unknown_ns: u64,
     #[serde(default)]
     bytes: u64,
 }
@@ -270,18 +270,18 @@ struct OperationFields {
 impl From<OperationFields> for FileOperation {
     fn from(fields: OperationFields) -> Self {
         let OperationFields { operation, count, errors, bytes, .. } = fields;
-        let OperationFields { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns, .. } = fields;
-        let parts = Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns };
+        let OperationFields { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns, .. } = fields;
+        let parts = Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns };
         Self { operation, count, errors, parts, bytes }
     }
 }
 
-/// What was not counted.
+/// Things that were not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
-    /// Of what, in the plural.
+    /// Their name, in the plural.
     pub what: String,
-    /// How many.
+    /// Their number.
     pub number: u64,
 }
 
@@ -291,7 +291,7 @@ pub const BUCKETS_PER_OCTAVE: u32 = 8;
 pub const BUCKETS: u32 = 38 * BUCKETS_PER_OCTAVE;
 
 /// The bucket of a time: 0 to 7 ns have one each, and from there on each octave is divided into
-/// [`BUCKETS_PER_OCTAVE`] of the same width. So a bucket's bounds differ by an eighth at the most.
+/// [`BUCKETS_PER_OCTAVE`] of the same width. So a bucket's bounds differ by an eighth at most.
 pub fn bucket(ns: u64) -> u32 {
     if ns < u64::from(BUCKETS_PER_OCTAVE) {
         return ns as u32;
@@ -312,8 +312,8 @@ pub fn bucket_low(bucket: u32) -> u64 {
 }
 
 impl Call {
-    /// The time that a share `q` of the calls took no longer than, from the histogram: the middle of the bucket it
-    /// falls into, never above the longest call; that one itself where it is alone in its bucket. None without a histogram.
+    /// The quantile `q` of the calls, from the histogram: the middle of its bucket, at most the longest call; that call
+    /// itself where it is alone in the last bucket. None without a histogram.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let all: u64 = self.histogram.iter().map(|(_, calls)| *calls).sum();
         let wanted = ((all as f64 * q).ceil() as u64).max(1);
@@ -349,7 +349,7 @@ impl Traced {
         self.wall_ns as f64 - (self.user_ns as f64 + self.sys_ns as f64) / f64::from(cores.max(1))
     }
 
-    /// Checks what a document that anybody may have written says.
+    /// Checks an execution of an untrusted document.
     ///
     /// # Errors
     /// The predicate of a sentence whose subject is the execution.
@@ -360,11 +360,11 @@ impl Traced {
             return Err(format!("has more than {MOST_ENTRIES} entries of a kind"));
         }
         if self.cost_per_call_ns.is_some_and(|cost| !cost.is_finite()) {
-            return Err("has a cost that is not a finite number".to_owned());
+            return Err("has an overhead per call that is not a finite number".to_owned());
         }
         for (at, process) in self.tree.iter().enumerate() {
             if process.id as usize != at || process.parent.is_some_and(|parent| parent as usize >= at) {
-                return Err("has processes whose parents do not stand before them".to_owned());
+                return Err("has processes whose parents do not come before them".to_owned());
             }
         }
         let histograms = self.calls.iter().map(|call| &call.histogram);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_made_once_took_what_it_took() {
+    fn the_quantile_of_a_single_call_is_exact() {
         let of = |histogram: Vec<(u32, u64)>| Call {
             name: "clock_nanosleep".to_owned(),
             count: 1,
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!((once.quantile_ns(0.5), once.quantile_ns(0.99)), (Some(once.max_ns), Some(once.max_ns)));
         // Of two in one bucket the shorter one is not known.
         assert!(of(vec![(once.histogram[0].0, 2)]).quantile_ns(0.5) < Some(once.max_ns));
-        // A document may say what it likes.
+        // A document may contradict itself.
         assert!(of(vec![(3, 1)]).quantile_ns(0.5) < Some(8));
     }
 

@@ -1,4 +1,4 @@
-//! Whatever document is accepted, nothing panics, every figure is finite, and what is said is consistent.
+//! For every accepted document: no panic, finite figures, consistent verdicts.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -7,9 +7,9 @@ mod support;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
-use support::{measured_with_drops, run_of};
+use support::{measured_with_discards, run_of};
 use tollgate_model::compare::{Paired, Verdict, compare, paired, paired_rows};
-use tollgate_model::estimate::{Estimate, Reading, reading, resolution};
+use tollgate_model::estimate::{Estimate, Reading, detection_limit, reading};
 use tollgate_model::stats::{Interval, shift};
 use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
 
@@ -68,7 +68,7 @@ fn some_measured() -> impl Strategy<Value = Measured> {
             clock_hz,
             provenance,
             baseline: baseline.map(Case::plain),
-            ..measured_with_drops(group, &processes)
+            ..measured_with_discards(group, &processes)
         },
     )
 }
@@ -153,10 +153,10 @@ proptest! {
                 assert_estimate(measured);
                 match reading(measured, run).unwrap() {
                     Reading::Estimate(estimate) => assert_finite(&estimate, &[]),
-                    Reading::Below(bound) => prop_assert!(bound.is_finite()),
+                    Reading::BelowLimit(bound) => prop_assert!(bound.is_finite()),
                 }
                 for null in measured_of(run) {
-                    prop_assert!(resolution(null, measured).is_finite());
+                    prop_assert!(detection_limit(null, measured).is_finite());
                 }
                 if let Some(found) = paired(run, measured, 3) {
                     assert_paired(&found);

@@ -19,7 +19,7 @@ fn small() -> Run {
     estimates.processes[0].rounds += 2;
     estimates.processes[0].discarded = vec![0, 3];
     estimates.discarded = 2;
-    // The second process timed 70 rounds, and two of them had a block of this case.
+    // The second process timed 70 rounds, and two of them had a batch of this case.
     estimates.processes[1].rounds = 70;
     estimates.processes[1].ran = Some(vec![0, 64]);
     estimates.counted =
@@ -75,24 +75,27 @@ fn every_truncation_is_refused_and_named() {
         }
     }
     assert!(Run::parse(&text.as_bytes()[..whole]).is_ok());
-    assert!(refusal("{\"schema\": 1").contains("is cut off"));
+    assert!(refusal("{\"schema\": 2").contains("is cut off"));
 }
 
 #[test]
-fn a_newer_schema_is_named_whatever_else_is_there() {
-    assert!(refusal(r#"{"schema": 2, "measurements": "elsewhere"}"#).contains("has schema 2"));
-    assert!(
-        refusal(&text().replace("\"schema\":1", "\"schema\":7000000000")).contains("use a newer tollgate")
-    );
-    assert!(refusal(&text().replace("\"schema\":1", "\"schema\":0")).contains("the first is 1"));
+fn another_schema_is_refused_before_other_fields_are_read() {
+    let of_schema = |schema: u64| refusal(&text().replace("\"schema\":2", &format!("\"schema\":{schema}")));
+    assert_eq!(of_schema(1), "has schema 1, and this tollgate reads schema 2: measure again");
+    assert_eq!(of_schema(3), "has schema 3, and this tollgate reads schema 2: use a newer tollgate");
+    assert!(of_schema(7_000_000_000).contains("use a newer tollgate"));
+    assert!(of_schema(0).contains("measure again"));
+    // A document of schema 1 has fields of other names, and is refused all the same.
+    let old = r#"{"schema": 1, "tool": {}, "place": "vm", "environment": {}, "measurements": "elsewhere"}"#;
+    assert_eq!(refusal(old), "has schema 1, and this tollgate reads schema 2: measure again");
     assert!(Run::parse(br#"{"schema": -1}"#).is_err());
-    assert!(Run::parse(br#"{"schema": "1"}"#).is_err());
+    assert!(Run::parse(br#"{"schema": "2"}"#).is_err());
     assert!(Run::parse(b"{}").is_err());
     assert!(Run::parse(b"[]").is_err());
 }
 
 #[test]
-fn numbers_that_are_none_are_refused_both_ways() {
+fn values_that_are_not_finite_numbers_are_refused_both_ways() {
     for bad in ["NaN", "1e999", "-1e999", "Infinity", "null", "\"1\""] {
         assert!(Run::parse(text().replace("164.25", bad).as_bytes()).is_err(), "{bad}");
         assert!(
@@ -127,14 +130,14 @@ fn contradictions_are_refused() {
     refused("[0,64]", "[64,0]", "not ascending");
     refused("[0,64]", "[0,70]", "within its rounds");
     refused("[0,64]", "[0]", "do not add up");
-    refused("\"ran\":[0,64],\"dropped\":[]", "\"ran\":[0,1,64],\"dropped\":[5]", "the dropped rounds");
+    refused("\"ran\":[0,64],\"discarded\":[]", "\"ran\":[0,1,64],\"discarded\":[5]", "the discarded rounds");
     refused("minor faults", "minor\\nfaults", "control characters");
-    refused("\"dropped\":2,", "\"dropped\":1,", "do not add up");
+    refused("\"discarded\":2,", "\"discarded\":1,", "do not add up");
     refused("[164.25,-0.5,", "[164.25,", "do not add up");
-    refused("entry/syscall", "gates/\\u001b[2J", "control characters");
-    refused("\"group\":\"gates\"", &format!("\"group\":\"{}\"", "g".repeat(257)), "too long");
+    refused("entry/syscall", "entry/\\u001b[2J", "control characters");
+    refused("\"group\":\"entry\"", &format!("\"group\":\"{}\"", "g".repeat(257)), "too long");
     refused("\"unit\":\"ns\"", "\"unit\":\"h\"", "is not a run document");
-    refused("\"place\":\"vm\"", "\"place\":\"moon\"", "is not a run document");
+    refused("\"environment\":\"vm\"", "\"environment\":\"moon\"", "is not a run document");
 }
 
 #[test]
@@ -154,7 +157,8 @@ fn a_run_ends_after_it_began() {
 #[test]
 fn what_a_message_quotes_ends_after_200_characters() {
     let long = "x".repeat(500_000);
-    let environment = refusal(&text().replace("\"place\":\"vm\"", &format!("\"place\":\"{long}\"")));
+    let environment =
+        refusal(&text().replace("\"environment\":\"vm\"", &format!("\"environment\":\"{long}\"")));
     let schema = refusal(&format!("{{\"schema\":\"\\u001b{long}\"}}"));
     let id = refusal(&text().replace("\"id\":\"", &format!("\"id\":\"{long}")));
     for said in [environment, schema, id] {
@@ -195,7 +199,7 @@ fn labels_and_ids_are_safe_names() {
 }
 
 #[test]
-fn estimates_survive_to_the_last_digit() {
+fn samples_survive_to_the_last_digit() {
     let mut random = support::Random(5);
     let samples: Vec<f64> = (0..2000).map(|_| 164.0 * random.factor(0.1)).collect();
     let run = run_of(vec![(Case::plain("a"), Outcome::Measured(Box::new(measured("g", &[samples]))))]);

@@ -6,7 +6,7 @@ mod support;
 
 use support::{Random, measured, run_of};
 use tollgate_model::compare::{Verdict, compare, paired, paired_rows};
-use tollgate_model::estimate::{Estimate, Reading, reading, resolution};
+use tollgate_model::estimate::{Estimate, Reading, detection_limit, reading};
 use tollgate_model::own::{CONTROL, EMPTY_LOOP, RAW_LOOP};
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
@@ -31,7 +31,7 @@ fn steady(estimate: f64) -> Measured {
     )
 }
 
-/// Seven processes whose blocks of 200 operations seem to cost up to 100 ns.
+/// Seven processes whose batches of 200 operations take up to 100 ns by error.
 fn empty_loop() -> Measured {
     let samples: Vec<f64> = (0..41).map(|i| f64::from(i - 20) / 40.0).collect();
     measured("entry", &vec![samples; 7])
@@ -66,7 +66,7 @@ fn with_few_processes_the_interval_holds_their_medians() {
 }
 
 #[test]
-fn two_levels_are_shown_as_two() {
+fn bimodal_samples_have_two_modes() {
     let estimate =
         Estimate::of(&measured("entry", &about(&[164.0, 215.0, 164.0, 164.0, 215.0, 164.0, 164.0]))).unwrap();
     let [lower, upper] = estimate.modes[..] else { panic!("{:?}", estimate.modes) };
@@ -76,7 +76,7 @@ fn two_levels_are_shown_as_two() {
 }
 
 #[test]
-fn dropped_rounds_are_a_share_of_all() {
+fn discarded_rounds_are_a_share_of_all() {
     let mut some = steady(100.0);
     some.processes[0].rounds += 20;
     some.processes[0].discarded = (40..60).collect();
@@ -85,20 +85,20 @@ fn dropped_rounds_are_a_share_of_all() {
 }
 
 #[test]
-fn a_estimate_at_the_resolution_is_below_something() {
+fn an_interval_that_reaches_the_detection_limit_gives_a_bound() {
     let null = empty_loop();
     let mut case = steady(0.3);
-    // 95 % of the null's blocks are within 0.475 ns * 200 operations, or nearly.
-    assert!((resolution(&null, &case) - 0.475).abs() < 0.03);
+    // 95 % of the null's batches are within 0.475 ns * 200 operations, or nearly.
+    assert!((detection_limit(&null, &case) - 0.475).abs() < 0.03);
     case.ops_per_sample = 20;
-    assert!((resolution(&null, &case) - 4.75).abs() < 0.3);
+    assert!((detection_limit(&null, &case) - 4.75).abs() < 0.3);
     case.unit = Unit::Cycles; // At 2 GHz twice as many as nanoseconds.
-    assert!((resolution(&null, &case) - 9.5).abs() < 0.6);
+    assert!((detection_limit(&null, &case) - 9.5).abs() < 0.6);
     case.unit = Unit::Bytes;
-    assert_eq!(resolution(&null, &case), 0.0);
+    assert_eq!(detection_limit(&null, &case), 0.0);
 
     let run = run_with(&[(EMPTY_LOOP, null), ("entry/a", steady(0.3)), ("entry/b", steady(100.0))]);
-    let Some(Reading::Below(bound)) = reading(&steady(0.3), &run) else { panic!("a price") };
+    let Some(Reading::BelowLimit(bound)) = reading(&steady(0.3), &run) else { panic!("an estimate") };
     assert!((bound - 0.475).abs() < 0.03);
     assert!(matches!(reading(&steady(100.0), &run), Some(Reading::Estimate(_))));
     let elsewhere = Measured { group: "traps".into(), ..steady(0.3) };
@@ -118,8 +118,8 @@ fn two_runs_get_the_verdicts_that_they_should() {
     );
     assert!((rows[0].ratio - 1.5).abs() < 0.01 && rows[0].threshold < 0.02);
     assert!((rows[0].base.unwrap() - 100.0).abs() < 0.2 && (rows[0].other.unwrap() - 150.0).abs() < 0.2);
-    assert_eq!(format!("{}|{:12}|", rows[0].verdict, Verdict::Inconclusive), "slower|cannot tell |");
-    assert_eq!(serde_json::to_string(&Verdict::Inconclusive).unwrap(), "\"cannot tell\"");
+    assert_eq!(format!("{}|{:12}|", rows[0].verdict, Verdict::Inconclusive), "slower|inconclusive|");
+    assert_eq!(serde_json::to_string(&Verdict::Inconclusive).unwrap(), "\"inconclusive\"");
 }
 
 fn only_row(base: &[(&str, Measured)], other: &[(&str, Measured)]) -> tollgate_model::compare::Row {
@@ -129,7 +129,7 @@ fn only_row(base: &[(&str, Measured)], other: &[(&str, Measured)]) -> tollgate_m
 }
 
 #[test]
-fn what_cannot_be_told_says_why() {
+fn an_inconclusive_row_says_why() {
     let case = |measured| [("entry/a", measured)];
     let why = |base: Measured, other: Measured| {
         let row = only_row(&case(base), &case(other));
@@ -138,37 +138,35 @@ fn what_cannot_be_told_says_why() {
     };
     let three = || measured("entry", &about(&[300.0, 301.0, 302.0]));
     assert_eq!(why(three(), three()), "too few processes: 3 in the base and 3 in the other");
-    assert_eq!(why(steady(-1.0), steady(1.0)), "a process found a price that is not above zero");
+    assert_eq!(why(steady(-1.0), steady(1.0)), "the median of a process is not above zero");
     assert!(why(steady(1.0), Measured { unit: Unit::Cycles, ..steady(1.0) }).contains("cycles"));
     assert!(
         why(steady(1.0), Measured { provenance: Provenance::QemuTcg, ..steady(1.0) }).contains("executed")
     );
     assert!(why(steady(1e-300), steady(1e300)).contains("too large or too small"));
-    let mut visiting = about(&[164.0; 7]);
-    visiting[2][..30].fill(215.0);
-    visiting[2][30..].fill(164.0);
-    visiting[2].extend([164.0; 30]);
-    let mixed = measured("entry", &visiting);
+    let mut bimodal = about(&[164.0; 7]);
+    bimodal[2][..30].fill(215.0);
+    bimodal[2][30..].fill(164.0);
+    bimodal[2].extend([164.0; 30]);
+    let mixed = measured("entry", &bimodal);
     let at_upper = measured("entry", &about(&[215.0, 216.0, 214.0, 215.0, 215.5, 214.5, 215.0]));
-    assert!(why(mixed, at_upper).contains("level"));
+    assert!(why(mixed, at_upper).contains("bimodal"));
 }
 
 #[test]
-fn below_the_resolution_nothing_is_said_of_ratios() {
+fn below_the_detection_limit_there_is_no_ratio() {
     let small = |estimate| [(EMPTY_LOOP, empty_loop()), ("entry/a", steady(estimate))];
     let row = only_row(&small(0.1), &small(50.0));
     assert_eq!((row.verdict, row.base, row.ratio, row.interval), (Verdict::Inconclusive, None, 1.0, None));
-    assert!(
-        row.other.is_some() && row.why.unwrap().starts_with("below the resolution in the base: under 0.4")
-    );
+    assert!(row.other.is_some());
+    assert!(row.why.unwrap().starts_with("below the detection limit in the base: < 0.4"));
     let row = only_row(&small(0.1), &small(0.1));
-    assert!(
-        row.verdict == Verdict::Inconclusive && row.why.unwrap().starts_with("below the resolution in both")
-    );
+    assert_eq!(row.verdict, Verdict::Inconclusive);
+    assert!(row.why.unwrap().starts_with("below the detection limit in both: < 0.4"));
 }
 
 #[test]
-fn the_floor_rises_with_the_pace_and_with_the_twins() {
+fn the_threshold_rises_with_the_pace_and_with_the_controls() {
     let case = |estimate, raw| [(RAW_LOOP, steady(raw)), ("entry/a", steady(estimate))];
     let row = only_row(&case(100.0, 1.0), &case(110.0, 1.2));
     assert!((row.threshold - 0.21).abs() < 0.015 && row.verdict == Verdict::Inconclusive, "{row:?}");
@@ -183,7 +181,7 @@ fn the_floor_rises_with_the_pace_and_with_the_twins() {
 }
 
 #[test]
-fn what_one_side_lacks_is_listed_with_the_reason() {
+fn cases_that_one_run_lacks_are_listed_with_the_reason() {
     let base = run_with(&[
         ("entry/a", steady(1.0)),
         ("entry/b", steady(1.0)),
@@ -209,8 +207,8 @@ fn what_one_side_lacks_is_listed_with_the_reason() {
 fn rounds_are_joined_by_their_numbers() {
     let baseline = Some(Case::plain("entry/syscall"));
     let base: Vec<f64> = (0..60).map(|i| 100.0 + f64::from(i * 37 % 60)).collect();
-    let dearer: Vec<f64> = base.iter().map(|sample| sample * 1.5).collect();
-    let (mut syscall, mut case) = (measured("entry", &[base]), measured("entry", &[dearer]));
+    let slower: Vec<f64> = base.iter().map(|sample| sample * 1.5).collect();
+    let (mut syscall, mut case) = (measured("entry", &[base]), measured("entry", &[slower]));
     for (measured, round) in [(&mut syscall, 3_usize), (&mut case, 40)] {
         measured.samples.remove(round);
         measured.processes[0].discarded = vec![round as u32];
@@ -236,7 +234,7 @@ fn a_case_that_is_due_in_few_rounds_is_joined_in_those() {
     let mut case = measured("entry", &[(0..32).map(|i| every[i * 4] * 1.5).collect(), vec![]]);
     case.processes[0].rounds = 128;
     case.processes[0].ran = Some((0..32).map(|i| i * 4).collect());
-    // In the second process it had no turn at all.
+    // In the second process it was never due.
     case.processes[1].rounds = 128;
     case.processes[1].ran = Some(vec![]);
     case.baseline = Some(Case::plain("entry/syscall"));
@@ -248,7 +246,7 @@ fn a_case_that_is_due_in_few_rounds_is_joined_in_those() {
 }
 
 #[test]
-fn near_nothing_a_ratio_is_not_made_up() {
+fn near_zero_there_is_no_ratio() {
     let mut random = Random(8);
     let mut noise = |centre: f64| -> Vec<f64> { (0..200).map(|_| centre + random.normal()).collect() };
     let baseline = |measured| Measured { baseline: Some(Case::plain("entry/nothing")), ..measured };
@@ -260,9 +258,8 @@ fn near_nothing_a_ratio_is_not_made_up() {
     assert!(found.why.unwrap().contains("not above zero in"));
     assert!(found.adds_interval.unwrap().contains(50.0), "the difference is known all the same");
 
-    // The other way round the ratio is near 0 and the verdict is sure, although many samples are below zero.
-    let cheap = baseline(measured("entry", &[noise(0.0)]));
-    let run =
-        run_with(&[("entry/nothing", measured("entry", &[noise(50.0)])), ("entry/case", cheap.clone())]);
-    assert_eq!(paired(&run, &cheap, 1).unwrap().verdict, Verdict::Faster);
+    // The other way round the ratio is near 0 and the verdict is significant, although many samples are below zero.
+    let fast = baseline(measured("entry", &[noise(0.0)]));
+    let run = run_with(&[("entry/nothing", measured("entry", &[noise(50.0)])), ("entry/case", fast.clone())]);
+    assert_eq!(paired(&run, &fast, 1).unwrap().verdict, Verdict::Faster);
 }

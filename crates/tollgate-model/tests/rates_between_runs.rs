@@ -1,4 +1,4 @@
-//! How often comparisons between two runs err, and how often they find what is there. Seeded simulations.
+//! The rates of false and of missed differences between two runs. Seeded simulations.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -11,7 +11,7 @@ use tollgate_model::{Case, Outcome, Run};
 const ROWS: usize = 25;
 const SAMPLES: usize = 25;
 
-/// What the prices of a place do.
+/// The noise of an environment.
 #[derive(Clone, Copy)]
 struct Environment {
     /// Ratio of the upper level to the lower.
@@ -20,7 +20,7 @@ struct Environment {
     stays: f64,
     /// The chance that a process changes its level half way.
     flips: f64,
-    /// How much a price climbs over the length of a run.
+    /// The drift over the length of a run.
     drift: f64,
     /// Deviation of a process's own factor, and how much of it the next process has too.
     own: f64,
@@ -72,7 +72,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Two runs one after the other; every price of the second is `ratio` times that of the first.
+/// Two runs one after the other; every latency of the second is `ratio` times that of the first.
 fn two_runs(random: &mut Random, environment: Environment, sizes: (usize, usize), ratio: f64) -> (Run, Run) {
     let (mut base, mut other) = (vec![], vec![]);
     for row in 0..ROWS {
@@ -106,7 +106,7 @@ fn rates(seed: u64, pairs: usize, environment: Environment, sizes: (usize, usize
     (called[0] as f64 / all, called[1] as f64 / all)
 }
 
-fn places() -> Vec<(&'static str, Environment)> {
+fn environments() -> Vec<(&'static str, Environment)> {
     let levels = Environment { levels: 215.0 / 164.0, stays: 0.0, ..CALM };
     vec![
         ("calm", CALM),
@@ -125,12 +125,12 @@ fn places() -> Vec<(&'static str, Environment)> {
     ]
 }
 
-/// A/A: of a hundred rows at most one is called, whatever the place does.
+/// A/A: at most one in a hundred rows is called different, in any environment.
 #[test]
 fn equal_estimates_are_called_different_once_in_a_hundred_at_most() {
-    for (seed, (name, environment)) in (10..).zip(places()) {
+    for (seed, (name, environment)) in (10..).zip(environments()) {
         if name.contains("10 processes") {
-            continue; // A level that outlasts a run of 7 cannot be told from a change: see the table.
+            continue; // A level that outlasts a run of 7 looks like a change: see the table.
         }
         for sizes in [(7, 7), (12, 12)] {
             let (faster, slower) = rates(seed, 16, environment, sizes, 1.0);
@@ -140,8 +140,8 @@ fn equal_estimates_are_called_different_once_in_a_hundred_at_most() {
 }
 
 #[test]
-fn half_as_dear_again_is_found() {
-    for (seed, (name, environment)) in (100..).zip(places()) {
+fn fifty_in_a_hundred_is_found() {
+    for (seed, (name, environment)) in (100..).zip(environments()) {
         for sizes in [(7, 7), (12, 12)] {
             let (wrong, found) = rates(seed, 8, environment, sizes, 1.5);
             assert!(found >= 0.95 && wrong == 0.0, "{name}, {sizes:?}: {found}, {wrong}");
@@ -165,8 +165,10 @@ fn five_in_a_hundred_is_found_where_it_is_calm() {
 fn table() {
     let pairs = 160;
     for sizes in [(7, 7), (8, 8), (10, 10), (12, 12), (16, 16), (7, 16)] {
-        println!("{sizes:?}: place | A/A called | 50 % slower found | called faster | 5 % slower found");
-        for (name, environment) in places() {
+        println!(
+            "{sizes:?}: environment | A/A called | 50 % slower found | called faster | 5 % slower found"
+        );
+        for (name, environment) in environments() {
             let (faster, slower) = rates(1, pairs, environment, sizes, 1.0);
             let (wrong, found) = rates(2, pairs, environment, sizes, 1.5);
             let (_, small) = rates(3, pairs, environment, sizes, 1.05);

@@ -1,4 +1,4 @@
-//! Whether intervals cover what they say, and how often one level is taken for two. Seeded simulations.
+//! The coverage of intervals, and how often one mode is taken for two. Seeded simulations.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -56,10 +56,10 @@ fn intervals_of_the_shift_cover_it() {
     }
 }
 
-/// Estimates with one level: with little and much scatter, tails, spikes, and the steps of a coarse clock.
-const ONE_LEVEL: [(&str, Draw); 12] = [
+/// Distributions with one mode: with little and much scatter, tails, spikes, and the steps of a coarse clock.
+const ONE_MODE: [(&str, Draw); 12] = [
     ("normal", |random| 164.0 + 3.0 * random.normal()),
-    ("about nothing", |random| random.normal()),
+    ("about zero", |random| random.normal()),
     ("log-normal", |random| 164.0 * random.factor(0.1)),
     ("broad log-normal", |random| random.factor(1.0)),
     ("exponential", |random| 164.0 + 30.0 * random.exponential()),
@@ -77,9 +77,9 @@ const ONE_LEVEL: [(&str, Draw); 12] = [
 ];
 
 #[test]
-fn one_level_is_not_taken_for_two() {
+fn one_mode_is_not_taken_for_two() {
     let mut random = Random(3);
-    for (name, draw) in ONE_LEVEL {
+    for (name, draw) in ONE_MODE {
         for (n, trials) in [(40, 1000), (100, 500), (1000, 60), (16_000, 4)] {
             let two = (0..trials).filter(|_| modes(&draws(&mut random, n, draw)).len() > 1).count();
             assert!(two * 200 <= trials, "{name}, {n}: {two} of {trials}");
@@ -88,7 +88,7 @@ fn one_level_is_not_taken_for_two() {
 }
 
 #[test]
-fn two_levels_are_found_with_their_shares() {
+fn two_modes_are_found_with_their_shares() {
     let mut random = Random(4);
     for upper in [0.1, 0.2, 0.5, 0.8, 0.9] {
         for n in [250, 1000, 16_000] {
@@ -114,7 +114,7 @@ fn two_levels_are_found_with_their_shares() {
 }
 
 #[test]
-fn hopeless_samples_have_one_level_or_none() {
+fn degenerate_samples_have_one_mode_or_none() {
     assert_eq!(modes(&[]).len(), 0);
     assert_eq!(modes(&[0.0; 100]).len(), 1);
     assert_eq!(modes(&[f64::NAN; 100]).len(), 1);

@@ -1,10 +1,10 @@
-//! How often paired comparisons err, and how often they find what is there. Seeded simulations.
+//! The rates of false and of missed differences within a run. Seeded simulations.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 mod support;
 
-use support::{Random, measured_with_drops, run_of};
+use support::{Random, measured_with_discards, run_of};
 use tollgate_model::compare::{Verdict, paired_rows};
 use tollgate_model::own::CONTROL;
 use tollgate_model::{Case, Measured, Outcome, Run};
@@ -13,39 +13,41 @@ const ROWS: usize = 20;
 
 #[derive(Clone, Copy)]
 struct Noise {
-    /// Deviation of a block.
-    block: f64,
-    /// Deviation of what an arm keeps for the life of a process.
+    /// Deviation of a batch.
+    batch: f64,
+    /// Deviation of the factor that an instance keeps for the life of a process.
     process: f64,
     processes: usize,
     rounds: usize,
 }
 
-/// `ROWS` arms against a system call, each `ratio` times as dear, in rounds that share a level and a drift; 5 % of the
-/// blocks are hit by a spike of up to many times the price, 2 % of the rounds are dropped.
+/// `ROWS` instances with a system call as baseline, each `ratio` times as slow, in rounds that share a level and a drift.
+/// 5 % of the batches have a spike of up to many times the latency, 2 % of the rounds are discarded.
 fn one_run(random: &mut Random, noise: Noise, ratio: f64) -> Run {
-    let mut arms = vec![vec![vec![]; noise.processes]; ROWS + 2];
+    let mut instances = vec![vec![vec![]; noise.processes]; ROWS + 2];
     for process in 0..noise.processes {
-        let own: Vec<f64> = arms.iter().map(|_| random.factor(noise.process)).collect();
+        let own: Vec<f64> = instances.iter().map(|_| random.factor(noise.process)).collect();
         let mut upper = random.chance(0.5);
         for _ in 0..noise.rounds {
             upper ^= random.chance(0.02);
             let level = if upper { 215.0 } else { 164.0 } * random.factor(0.05);
-            for (arm, processes) in arms.iter_mut().enumerate() {
-                let estimate = if arm < 2 { level } else { level * ratio };
+            for (instance, processes) in instances.iter_mut().enumerate() {
+                let estimate = if instance < 2 { level } else { level * ratio };
                 let spike = if random.chance(0.05) { 1.0 + 10.0 * random.exponential() } else { 1.0 };
-                let sample = estimate * own[arm] * random.factor(noise.block) * spike;
+                let sample = estimate * own[instance] * random.factor(noise.batch) * spike;
                 processes[process].push((!random.chance(0.02)).then_some(sample));
             }
         }
     }
     let syscall = Case::plain("entry/syscall");
-    let mut arms = arms.into_iter().map(|arm| measured_with_drops("entry", &arm));
-    let held =
-        |arm: Measured| Outcome::Measured(Box::new(Measured { baseline: Some(syscall.clone()), ..arm }));
-    let mut measurements = vec![(syscall.clone(), Outcome::Measured(Box::new(arms.next().unwrap())))];
-    measurements.push((Case::plain(CONTROL), held(arms.next().unwrap())));
-    measurements.extend(arms.enumerate().map(|(row, arm)| (Case::plain(format!("entry/{row}")), held(arm))));
+    let mut instances = instances.into_iter().map(|instance| measured_with_discards("entry", &instance));
+    let compared = |instance: Measured| {
+        Outcome::Measured(Box::new(Measured { baseline: Some(syscall.clone()), ..instance }))
+    };
+    let mut measurements = vec![(syscall.clone(), Outcome::Measured(Box::new(instances.next().unwrap())))];
+    measurements.push((Case::plain(CONTROL), compared(instances.next().unwrap())));
+    measurements
+        .extend(instances.enumerate().map(|(row, one)| (Case::plain(format!("entry/{row}")), compared(one))));
     run_of(measurements)
 }
 
@@ -66,15 +68,18 @@ fn rates(seed: u64, runs: usize, noise: Noise, ratio: f64) -> [f64; 3] {
 }
 
 const NOISES: [(&str, Noise); 5] = [
-    ("blocks 3 %", Noise { block: 0.03, process: 0.0, processes: 7, rounds: 100 }),
-    ("blocks 10 %", Noise { block: 0.10, process: 0.0, processes: 7, rounds: 200 }),
-    ("blocks 3 %, arms 0.5 % a process", Noise { block: 0.03, process: 0.005, processes: 7, rounds: 100 }),
-    ("blocks 3 %, arms 3 % a process", Noise { block: 0.03, process: 0.03, processes: 10, rounds: 50 }),
-    ("blocks 3 %, one process", Noise { block: 0.03, process: 0.0, processes: 1, rounds: 300 }),
+    ("batches 3 %", Noise { batch: 0.03, process: 0.0, processes: 7, rounds: 100 }),
+    ("batches 10 %", Noise { batch: 0.10, process: 0.0, processes: 7, rounds: 200 }),
+    (
+        "batches 3 %, instances 0.5 % a process",
+        Noise { batch: 0.03, process: 0.005, processes: 7, rounds: 100 },
+    ),
+    ("batches 3 %, instances 3 % a process", Noise { batch: 0.03, process: 0.03, processes: 10, rounds: 50 }),
+    ("batches 3 %, one process", Noise { batch: 0.03, process: 0.0, processes: 1, rounds: 300 }),
 ];
 
 #[test]
-fn equal_arms_are_called_different_once_in_a_hundred_at_most() {
+fn equal_instances_are_called_different_once_in_a_hundred_at_most() {
     for (seed, (name, noise)) in (20..).zip(NOISES) {
         let [faster, slower, _] = rates(seed, 12, noise, 1.0);
         assert!(faster + slower <= 0.01, "{name}: {faster}, {slower}");

@@ -49,7 +49,7 @@ pub fn list() -> Vec<libc::pid_t> {
     if !any() {
         return Vec::new();
     }
-    told_by_proc().unwrap_or_else(|| (1..=highest()).filter(|pid| is_child(*pid)).collect())
+    listed_by_proc().unwrap_or_else(|| (1..=highest()).filter(|pid| is_child(*pid)).collect())
 }
 
 /// Whether /proc has the numbers of this process's own PID namespace.
@@ -88,7 +88,7 @@ fn look(which: libc::idtype_t, id: libc::id_t) -> io::Result<()> {
 }
 
 /// The lists of proc_pid_task_children(5), one for each thread. None where they are not there, or name others.
-fn told_by_proc() -> Option<Vec<libc::pid_t>> {
+fn listed_by_proc() -> Option<Vec<libc::pid_t>> {
     if !proc_is_ours() {
         return None;
     }
@@ -102,8 +102,8 @@ fn told_by_proc() -> Option<Vec<libc::pid_t>> {
 }
 
 fn highest() -> libc::pid_t {
-    let told = fs::read_to_string("/proc/sys/kernel/pid_max").ok();
-    told.and_then(|text| text.trim().parse().ok()).filter(|most| (1..=MOST).contains(most)).unwrap_or(MOST)
+    let limit = fs::read_to_string("/proc/sys/kernel/pid_max").ok();
+    limit.and_then(|text| text.trim().parse().ok()).filter(|most| (1..=MOST).contains(most)).unwrap_or(MOST)
 }
 
 #[cfg(test)]

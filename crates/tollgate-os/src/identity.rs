@@ -1,7 +1,7 @@
 //! The identity of another user, taken by a process of root's.
 //!
-//! A file access of root's below a directory that another user owns could be led anywhere by that user, who can exchange what lies
-//! there at any moment. With that user's own identity it leads nowhere that this user could not go.
+//! A file access of root's below a directory that another user owns could be led anywhere by that user, who can
+//! exchange its entries at any moment. With that user's own identity it leads nowhere that this user could not go.
 
 use std::io;
 use std::marker::PhantomData;
@@ -39,9 +39,9 @@ pub enum IdentityError {
     /// CAP_SETUID or CAP_SETGID is missing, or a filter refuses the call.
     #[error("this process may not take the identity of {}: {}", crate::users::describe(*uid), crate::plainly(why))]
     Refused {
-        /// Whose.
+        /// The user.
         uid: u32,
-        /// What the kernel says.
+        /// The kernel's error.
         why: io::Error,
     },
     /// The number is not one of a user: (uid_t) -1.
@@ -84,7 +84,7 @@ impl Identity {
             Ok(())
         })
         .map_err(|why| self.refused(why))?;
-        // These calls report no error; a second one tells what is set.
+        // These calls report no error; a second one returns what is set.
         let is_set = file_uid(u32::MAX) == self.uid && file_gid(u32::MAX) == self.gid;
         let is_bound = self.uid == 0
             || rustix::thread::capabilities(None).is_ok_and(|sets| !sets.effective.intersects(PASSING_BY));
@@ -264,9 +264,9 @@ mod tests {
         if skipped() {
             return;
         }
-        let place = tempfile::tempdir().unwrap();
-        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let (own, theirs) = (place.path().join("own"), place.path().join("theirs"));
+        let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let (own, theirs) = (root.path().join("own"), root.path().join("theirs"));
         fs::create_dir(&own).unwrap();
         fs::create_dir(&theirs).unwrap();
         chown(&theirs, Some(OTHER.uid), Some(OTHER.gid)).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! - [`paths`]: walks a path directory by directory, and follows no link that another user may have made. Every writer
 //!   of a file and every working directory starts here.
-//! - [`trust`]: which other user can exchange what lies in a directory.
+//! - [`trust`]: which other user can exchange the entries of a directory.
 //! - [`identity`]: the identity of another user, for file access or for a program.
 //! - [`children`]: the children of this process, and which of them were there before it began.
 //! - [`processors`]: the processors that a thread may run on, however many there are.

@@ -34,7 +34,7 @@ pub enum PathError {
     Link {
         /// The link.
         link: PathBuf,
-        /// Whose link or directory it is.
+        /// The owner of the link or directory.
         owner: String,
     },
     /// A link where none may be.
@@ -45,7 +45,7 @@ pub enum PathError {
     Foreign {
         /// The file.
         file: PathBuf,
-        /// Whose file it is.
+        /// Its owner.
         owner: String,
     },
     /// A FIFO of another user.
@@ -53,10 +53,10 @@ pub enum PathError {
     ForeignFifo {
         /// The FIFO.
         fifo: PathBuf,
-        /// Whose FIFO it is.
+        /// Its owner.
         owner: String,
     },
-    /// What the kernel says.
+    /// The kernel's error.
     #[error("{why}")]
     Io {
         /// Where.
@@ -83,7 +83,7 @@ impl PathError {
     }
 }
 
-/// So that a writer has one kind of error. The sentence stays.
+/// Gives writers one kind of error. The sentence stays.
 impl From<PathError> for io::Error {
     fn from(error: PathError) -> Self {
         match error {
@@ -96,11 +96,11 @@ impl From<PathError> for io::Error {
 /// A directory that is held by its descriptor.
 #[derive(Debug)]
 pub struct Directory {
-    held: OwnedFd,
+    fd: OwnedFd,
     path: PathBuf,
 }
 
-/// What an output path names.
+/// The target of an output path.
 #[derive(Debug)]
 pub enum Output {
     /// A name in a directory, of a regular file or of nothing yet.
@@ -125,7 +125,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Finds what a path names, for writing. Nothing is made or changed.
+    /// Finds the target of a path, for writing. Nothing is made or changed.
     ///
     /// # Errors
     /// As [`PathError`] says.
@@ -134,7 +134,7 @@ impl Output {
         let Some(found) = walk.last(Missing::Refused)? else {
             return Err(PathError::io(path, io::ErrorKind::IsADirectory));
         };
-        let directory = Directory { held: walk.at, path: walk.path };
+        let directory = Directory { fd: walk.at, path: walk.path };
         let whole = directory.path.join(&found.name);
         let Some(stat) = found.stat else {
             return Ok(Self::File { directory, name: found.name, mode: None });
@@ -143,7 +143,7 @@ impl Output {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => Err(PathError::io(path, io::ErrorKind::IsADirectory)),
             FileType::RegularFile => {
-                let around = rustix::fs::fstat(&directory.held).map_err(|why| PathError::io(&whole, why))?;
+                let around = rustix::fs::fstat(&directory.fd).map_err(|why| PathError::io(&whole, why))?;
                 let is_shared = around.st_mode & 0o1000 != 0 && around.st_mode & 0o022 != 0;
                 if is_shared && stat.st_uid != own && stat.st_uid != around.st_uid {
                     return Err(PathError::Foreign { file: whole, owner: users::describe(stat.st_uid) });
@@ -166,15 +166,16 @@ impl Output {
     }
 }
 
-/// Opens a device, FIFO or socket for writing. A FIFO without a reader is an error; waiting for one could take for ever.
+/// Opens a device, FIFO or socket for writing. A FIFO without a reader is an error; waiting for one could take for
+/// ever.
 ///
 /// # Errors
-/// What open(2) says; that it has become a regular file meanwhile.
+/// The error of open(2); that it has become a regular file meanwhile.
 pub fn open_stream(directory: &Directory, name: &OsStr, is_descriptor: bool) -> Result<File, PathError> {
     let fault = |why: Errno| PathError::io(&directory.path.join(name), why);
     let follow = if is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY | follow;
-    let file = rustix::fs::openat(&directory.held, name, flags, Mode::empty()).map_err(fault)?;
+    let file = rustix::fs::openat(&directory.fd, name, flags, Mode::empty()).map_err(fault)?;
     let stat = rustix::fs::fstat(&file).map_err(fault)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && !is_descriptor {
         return Err(fault(Errno::AGAIN));
@@ -204,16 +205,15 @@ impl Directory {
     ///
     /// # Errors
     /// Where no descriptor is to be had.
-    pub fn of(held: impl AsFd, path: &Path) -> Result<Self, PathError> {
-        let held =
-            open_at(held, OsStr::new("."), OFlags::DIRECTORY).map_err(|why| PathError::io(path, why))?;
-        Ok(Self { held, path: path.to_owned() })
+    pub fn of(fd: impl AsFd, path: &Path) -> Result<Self, PathError> {
+        let fd = open_at(fd, OsStr::new("."), OFlags::DIRECTORY).map_err(|why| PathError::io(path, why))?;
+        Ok(Self { fd, path: path.to_owned() })
     }
 
     fn walk(path: &Path, missing: Missing) -> Result<Self, PathError> {
         let mut walk = Walk::begin(path)?;
         while walk.step(missing)? {}
-        Ok(Self { held: walk.at, path: walk.path })
+        Ok(Self { fd: walk.at, path: walk.path })
     }
 
     /// A directory in this one. No link is followed.
@@ -223,7 +223,7 @@ impl Directory {
     pub fn inner(&self, name: &OsStr) -> Result<Self, PathError> {
         let path = self.path.join(name);
         match open_at(self.as_fd(), name, OFlags::DIRECTORY) {
-            Ok(held) => Ok(Self { held, path }),
+            Ok(fd) => Ok(Self { fd, path }),
             Err(Errno::NOTDIR) if is_link(self.as_fd(), name) => Err(PathError::AnyLink(path)),
             Err(why) => Err(PathError::io(&path, why)),
         }
@@ -234,7 +234,7 @@ impl Directory {
     /// # Errors
     /// As [`PathError`] says.
     pub fn inner_or_new(&self, name: &OsStr, mode: Mode) -> Result<Self, PathError> {
-        match rustix::fs::mkdirat(&self.held, name, mode) {
+        match rustix::fs::mkdirat(&self.fd, name, mode) {
             Ok(()) | Err(Errno::EXIST) => self.inner(name),
             // A read-only file system says so before it says that the directory is there.
             Err(why) => self.inner(name).map_err(|_| PathError::io(&self.path.join(name), why)),
@@ -262,8 +262,8 @@ impl Directory {
     /// # Errors
     /// Where no descriptor is to be had.
     pub fn try_clone(&self) -> Result<Self, PathError> {
-        let held = self.held.try_clone().map_err(|why| PathError::io(&self.path, why))?;
-        Ok(Self { held, path: self.path.clone() })
+        let fd = self.fd.try_clone().map_err(|why| PathError::io(&self.path, why))?;
+        Ok(Self { fd, path: self.path.clone() })
     }
 
     /// How it was named, with the links on the way replaced by what they lead to. For messages: another user may have renamed it.
@@ -274,7 +274,7 @@ impl Directory {
     /// Waits until its entries are on the disk (fsync(2)). A directory that may not be read is left to the kernel.
     pub fn sync(&self) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        if let Ok(readable) = rustix::fs::openat(&self.held, ".", flags, Mode::empty()) {
+        if let Ok(readable) = rustix::fs::openat(&self.fd, ".", flags, Mode::empty()) {
             let _ = rustix::fs::fsync(&readable);
         }
     }
@@ -282,11 +282,11 @@ impl Directory {
 
 impl AsFd for Directory {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.held.as_fd()
+        self.fd.as_fd()
     }
 }
 
-/// What becomes of a directory that is not there.
+/// The treatment of a directory that is missing.
 #[derive(Debug, Clone, Copy)]
 enum Missing {
     Refused,
@@ -393,7 +393,7 @@ impl Walk {
             let owner = uid.map_or_else(|| "every user".to_owned(), users::describe);
             return Err(PathError::Link { link: self.path.join(name), owner });
         }
-        let is_procfs = rustix::fs::fstatfs(&link).is_ok_and(|told| told.f_type.cast_unsigned() == PROCFS);
+        let is_procfs = rustix::fs::fstatfs(&link).is_ok_and(|stat| stat.f_type.cast_unsigned() == PROCFS);
         if is_procfs {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let opened = rustix::fs::openat(&self.at, name, flags, Mode::empty());

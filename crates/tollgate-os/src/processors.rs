@@ -18,8 +18,8 @@ pub fn allowed(thread: libc::pid_t) -> io::Result<Vec<usize>> {
     let mut mask = vec![0_u64; 1024 / BITS];
     loop {
         let bytes = size_of_val(mask.as_slice());
-        // SAFETY: the mask is valid for writing its own size. The kernel's call tells how much it wrote; the C library's
-        // does not.
+        // SAFETY: the mask is valid for writing its own size. The kernel's call returns how much it wrote; the C
+        // library's does not.
         let written = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, bytes, mask.as_mut_ptr()) };
         match usize::try_from(written) {
             Ok(written) => {

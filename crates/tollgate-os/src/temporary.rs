@@ -1,7 +1,8 @@
 //! A directory with a temporary name, which goes when its maker does.
 //!
-//! Its name has the form `.tollgate-<pid>-<16 hexadecimal digits>`. Its maker holds an exclusive flock(2) on it; where the lock can be
-//! had the maker has ended, and the next one takes the directory away. It is made, used and removed through descriptors.
+//! Its name has the form `.tollgate-<pid>-<16 hexadecimal digits>`. Its maker holds an exclusive flock(2) on it;
+//! where the lock can be had the maker has ended, and the next run removes the directory. It is made, used and
+//! removed through descriptors.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr};
@@ -10,9 +11,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-/// What the names begin with.
+/// The prefix of the names.
 pub const PREFIX: &str = ".tollgate-";
-/// Entries of a directory that are looked at for what a killed program left.
+/// Entries of a directory that are searched for those of a killed program.
 const MAX_LOOK: usize = 1 << 16;
 /// Entries that are removed at the most: many more than any benchmark makes.
 const MAX_REMOVED: usize = 1 << 20;
@@ -34,7 +35,7 @@ impl Temporary {
     /// Makes one in a directory that is open to be read. Only the effective file-system user may look into it.
     ///
     /// # Errors
-    /// What mkdirat(2) says; `WOULDBLOCK` where it cannot be locked.
+    /// The error of mkdirat(2); `WOULDBLOCK` where it cannot be locked.
     pub fn make(parent: impl AsFd, prefix: &str, owner: u32) -> Result<Self, Errno> {
         let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
         for _ in 0..ATTEMPTS {
@@ -79,7 +80,7 @@ impl Temporary {
     /// Gives it its final name, under which there is nothing or an empty directory.
     ///
     /// # Errors
-    /// What renameat(2) says; `STALE` where its parent's owner has put another directory in its place.
+    /// The error of renameat(2); `STALE` where its parent's owner has put another directory in its place.
     pub fn publish(&self, name: &OsStr) -> Result<(), Errno> {
         if !same(&self.parent, &self.name, &self.own) {
             return Err(Errno::STALE);
@@ -111,7 +112,7 @@ impl Drop for Temporary {
             return;
         }
         let mut left = MAX_REMOVED;
-        // What cannot be removed now is tried again by the next run.
+        // The next run tries again to remove the rest.
         let _ = empty(self.own.as_fd(), MAX_DEPTH, &mut left);
         if same(&self.parent, &self.name, &self.own) {
             let _ = rustix::fs::unlinkat(&self.parent, self.name.as_str(), AtFlags::REMOVEDIR);
@@ -133,8 +134,8 @@ fn is_temporary(name: &str, prefix: &str) -> bool {
 fn locked(parent: &OwnedFd, name: &str, owner: u32) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let own = rustix::fs::openat(parent, name, flags, Mode::empty()).ok()?;
-    let told = rustix::fs::fstat(&own).ok()?;
-    let is_ours = told.st_uid == owner && told.st_mode & 0o077 == 0;
+    let stat = rustix::fs::fstat(&own).ok()?;
+    let is_ours = stat.st_uid == owner && stat.st_mode & 0o077 == 0;
     if !is_ours {
         return None;
     }
@@ -145,13 +146,13 @@ fn locked(parent: &OwnedFd, name: &str, owner: u32) -> Option<OwnedFd> {
 
 /// Whether `name` still is what was opened.
 fn same(parent: &OwnedFd, name: &str, own: &OwnedFd) -> bool {
-    let id = |told: Stat| (told.st_dev, told.st_ino);
+    let id = |stat: Stat| (stat.st_dev, stat.st_ino);
     let named = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(id);
     let opened = rustix::fs::fstat(own).map(id);
     matches!((named, opened), (Ok(named), Ok(opened)) if named == opened)
 }
 
-/// Removes what is in a directory, and nothing that is mounted there or that a link leads to.
+/// Removes the content of a directory, and nothing that is mounted there or that a link leads to.
 fn empty(directory: BorrowedFd<'_>, depth: u32, left: &mut usize) -> Result<(), Errno> {
     /// Names that are held at a time.
     const SOME: usize = 1024;
@@ -230,45 +231,45 @@ mod tests {
 
     #[test]
     fn it_goes_when_it_is_dropped_and_stays_when_it_is_published() {
-        let place = tempfile::tempdir().unwrap();
-        let parent = File::open(place.path()).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let parent = File::open(root.path()).unwrap();
         let made = Temporary::make(&parent, PREFIX, own()).unwrap();
-        fs::create_dir_all(place.path().join(made.name()).join("a/b")).unwrap();
+        fs::create_dir_all(root.path().join(made.name()).join("a/b")).unwrap();
         drop(made);
-        assert!(names(place.path()).is_empty());
+        assert!(names(root.path()).is_empty());
         for _ in 0..2 {
             let made = Temporary::make(&parent, PREFIX, own()).unwrap();
-            fs::write(place.path().join(made.name()).join("file"), "x").unwrap();
+            fs::write(root.path().join(made.name()).join("file"), "x").unwrap();
             let refused = made.publish(OsStr::new("named"));
-            if place.path().join("named/file").exists() && refused.is_err() {
+            if root.path().join("named/file").exists() && refused.is_err() {
                 assert_eq!(refused, Err(Errno::NOTEMPTY));
             }
             drop(made);
-            assert_eq!(names(place.path()), ["named"]);
+            assert_eq!(names(root.path()), ["named"]);
         }
     }
 
     #[test]
     fn one_that_was_exchanged_is_not_published() {
-        let place = tempfile::tempdir().unwrap();
-        let parent = File::open(place.path()).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let parent = File::open(root.path()).unwrap();
         let made = Temporary::make(&parent, PREFIX, own()).unwrap();
-        fs::rename(place.path().join(made.name()), place.path().join("aside")).unwrap();
-        fs::create_dir(place.path().join(made.name())).unwrap();
+        fs::rename(root.path().join(made.name()), root.path().join("aside")).unwrap();
+        fs::create_dir(root.path().join(made.name())).unwrap();
         assert_eq!(made.publish(OsStr::new("named")), Err(Errno::STALE));
-        assert!(!place.path().join("named").exists());
+        assert!(!root.path().join("named").exists());
     }
 
     #[test]
     fn what_a_killed_maker_left_is_taken_and_what_is_held_is_not() {
-        let place = tempfile::tempdir().unwrap();
-        let parent = File::open(place.path()).unwrap();
-        let held = Temporary::make(&parent, PREFIX, own()).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let parent = File::open(root.path()).unwrap();
+        let made = Temporary::make(&parent, PREFIX, own()).unwrap();
         let left = Temporary::make(&parent, PREFIX, own()).unwrap();
         left.leave();
         drop(left);
         assert_eq!(Temporary::left(&parent, PREFIX, own()).len(), 1);
-        assert_eq!(names(place.path()), [held.name()]);
+        assert_eq!(names(root.path()), [made.name()]);
     }
 
     proptest! {

@@ -1,8 +1,8 @@
-//! Which other user can exchange what lies in a directory.
+//! Which other user can exchange the entries of a directory.
 //!
-//! Who owns a directory, or may write it without the sticky bit, can rename each entry and put another in its place. So a working
-//! directory is as safe as the least safe directory above it. [`guard`] looks at all of them, from the directory up to the root, by
-//! descriptor.
+//! The owner of a directory, and every user who may write it without the sticky bit, can rename each entry and put
+//! another in its place. So a working directory is as safe as the least safe directory above it. [`guard`] looks at
+//! all of them, from the directory up to the root, by descriptor.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,10 +16,10 @@ use crate::identity::Identity;
 use crate::paths::Directory;
 use crate::users;
 
-/// Directories above one another, at the most: PATH_MAX has room for half as many.
+/// Directories above one another, at the most: PATH_MAX allows half as many.
 const MAX_DEPTH: usize = 4096;
 
-/// Who can exchange what lies in a directory.
+/// The users who can exchange the entries of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// Root and the effective user.
@@ -36,7 +36,7 @@ pub enum TrustError {
     Foreign {
         /// The directory, or one above it.
         directory: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: String,
     },
     /// Several other users own directories on the way.
@@ -44,9 +44,9 @@ pub enum TrustError {
     Several {
         /// The directory above.
         directory: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: String,
-        /// Whose the one below is.
+        /// The owner of the one below.
         other: String,
     },
     /// Others may write it.
@@ -58,7 +58,7 @@ pub enum TrustError {
         /// Its permission bits.
         mode: u32,
     },
-    /// What the kernel says.
+    /// The kernel's error.
     #[error("{}: {why}", directory.display())]
     Io {
         /// Where.
@@ -76,7 +76,7 @@ fn remedy(mode: u32) -> &'static str {
     }
 }
 
-/// Finds out who can exchange what lies in a directory.
+/// Finds the users who can exchange the entries of a directory.
 ///
 /// # Errors
 /// Where another user can and its identity cannot be taken; where several can.
@@ -116,7 +116,7 @@ pub fn guard(directory: &Directory) -> Result<Guard, TrustError> {
 fn is_private(step: &Step) -> bool {
     let (uid, gid) = (step.stat.st_uid, step.stat.st_gid);
     let is_alone = gid == 0 || users::is_private_group(gid, uid);
-    is_alone && !has_access_list(step.held.as_fd())
+    is_alone && !has_access_list(step.fd.as_fd())
 }
 
 fn has_access_list(directory: BorrowedFd<'_>) -> bool {
@@ -127,7 +127,7 @@ fn has_access_list(directory: BorrowedFd<'_>) -> bool {
 }
 
 /// Whether a user counts as root. In a user namespace the overflow id stands for every owner that has no number in it
-/// (user_namespaces(7)), host's root among them; who made the namespace chose its mounts.
+/// (user_namespaces(7)), host's root among them; the maker of the namespace chose its mounts.
 pub(crate) fn is_roots(uid: u32) -> bool {
     static UNMAPPED: OnceLock<Option<u32>> = OnceLock::new();
     let unmapped = UNMAPPED.get_or_init(|| {
@@ -145,7 +145,7 @@ fn unmapped(uid_map: &str, overflow: &str) -> Option<u32> {
 
 /// A directory on the way to the root.
 struct Step {
-    held: OwnedFd,
+    fd: OwnedFd,
     stat: Stat,
     path: PathBuf,
 }
@@ -154,30 +154,30 @@ struct Step {
 fn ancestors(directory: &Directory) -> Result<Vec<Step>, TrustError> {
     let fault = |why: Errno| TrustError::Io { directory: directory.path().to_owned(), why: why.into() };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut held = rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(fault)?;
+    let mut fd = rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(fault)?;
     let mut steps: Vec<Step> = Vec::new();
     loop {
-        let stat = rustix::fs::fstat(&held).map_err(fault)?;
-        let above = match rustix::fs::openat(&held, "..", flags, Mode::empty()) {
+        let stat = rustix::fs::fstat(&fd).map_err(fault)?;
+        let above = match rustix::fs::openat(&fd, "..", flags, Mode::empty()) {
             Ok(above) => above,
             Err(why) => return Err(fault(why)),
         };
         let is_root = rustix::fs::fstat(&above)
             .is_ok_and(|above| (above.st_dev, above.st_ino) == (stat.st_dev, stat.st_ino));
-        let path = name_of(&held, directory.path(), steps.len());
-        steps.push(Step { held, stat, path });
+        let path = name_of(&fd, directory.path(), steps.len());
+        steps.push(Step { fd, stat, path });
         match steps.len() {
             _ if is_root => return Ok(steps),
             MAX_DEPTH.. => return Err(fault(Errno::NAMETOOLONG)),
-            _ => held = above,
+            _ => fd = above,
         }
     }
 }
 
 /// A directory's path, for a message: as the kernel has it, or as it was reached.
-fn name_of(held: &OwnedFd, from: &Path, up: usize) -> PathBuf {
+fn name_of(fd: &OwnedFd, from: &Path, up: usize) -> PathBuf {
     use std::os::fd::AsRawFd;
-    let known = fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    let known = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
     known.unwrap_or_else(|_| (0..up).fold(from.to_owned(), |path, _| path.join("..")))
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::identity::{FileAccess, Identity, IdentityError};
 
-/// Which directory, and whose identity it is used with.
+/// The directory, and the identity that it is used with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workdir {
     path: PathBuf,
@@ -29,7 +29,7 @@ pub enum WorkdirError {
     /// Something else, or nothing, has its path.
     #[error("{} was exchanged while it was used; nothing more is done there", .0.display())]
     Exchanged(PathBuf),
-    /// What the kernel says.
+    /// The kernel's error.
     #[error("the directory {}: {}", path.display(), crate::plainly(why))]
     Io {
         /// Where.
@@ -41,23 +41,23 @@ pub enum WorkdirError {
 }
 
 impl Workdir {
-    /// A directory that is held, by the path that leads to it from the root. With an identity, every process that uses it takes that
-    /// first.
+    /// A directory that is held, by the path that leads to it from the root. With an identity, every process that
+    /// uses it takes that first.
     ///
     /// # Errors
-    /// What fstat(2) says.
-    pub fn of(path: PathBuf, held: impl AsFd, identity: Option<Identity>) -> io::Result<Self> {
-        let stat = rustix::fs::fstat(held)?;
+    /// The error of fstat(2).
+    pub fn of(path: PathBuf, fd: impl AsFd, identity: Option<Identity>) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(fd)?;
         Ok(Self { path, device: stat.st_dev, inode: stat.st_ino, identity })
     }
 
     /// A directory that is there, which no other user can exchange.
     ///
     /// # Errors
-    /// What open(2) says.
+    /// The error of open(2).
     pub fn find(path: &Path) -> io::Result<Self> {
-        let held = open(path)?;
-        Self::of(path.to_owned(), held, None)
+        let fd = open(path)?;
+        Self::of(path.to_owned(), fd, None)
     }
 
     /// From the root.
@@ -70,7 +70,7 @@ impl Workdir {
         self.path.join(name.as_ref())
     }
 
-    /// Whose identity a process takes before it uses the directory; None where its own will do.
+    /// The identity that a process takes before it uses the directory; None where its own is enough.
     pub fn identity(&self) -> Option<Identity> {
         self.identity
     }
@@ -92,10 +92,10 @@ impl Workdir {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP => WorkdirError::Exchanged(self.path.clone()),
             _ => WorkdirError::Io { path: self.path.clone(), why: why.into() },
         };
-        let held = open(&self.path).map_err(fault)?;
-        let stat = rustix::fs::fstat(&held).map_err(fault)?;
+        let fd = open(&self.path).map_err(fault)?;
+        let stat = rustix::fs::fstat(&fd).map_err(fault)?;
         match (stat.st_dev, stat.st_ino) == (self.device, self.inode) {
-            true => Ok(held),
+            true => Ok(fd),
             false => Err(WorkdirError::Exchanged(self.path.clone())),
         }
     }

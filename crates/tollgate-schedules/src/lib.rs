@@ -1,22 +1,22 @@
-//! Locks, and every order in which the steps of those who use them can come.
+//! Locks, and every order in which the steps of the processes that use them can come.
 //!
 //! A test that runs a lock a million times has seen the million orders that the machine happened to choose. Here the
 //! machine is a model small enough that all of its state is in sight, and [`search`] looks at every state that it can
-//! come into: what is never reached there cannot happen, and what is reached is shown by the shortest schedule that
-//! leads to it ([`witness`]).
+//! reach: a harm that is never reached cannot happen, and one that is reached is shown by the shortest schedule that
+//! leads to it ([`counterexample`]).
 //!
-//! What is checked are [`subject`]s: programs together with the machine that they run on.
+//! A [`subject`] is checked: a program together with the machine that they run on.
 #![forbid(unsafe_code)]
 
+pub mod counterexample;
 pub mod mips;
 pub mod search;
 pub mod subject;
 pub mod tso;
-pub mod witness;
 
+pub use counterexample::{Counterexample, Step};
 pub use search::{Harm, Limits};
 pub use subject::{Checked, Setting, Subject, Verdict};
-pub use witness::{Step, Witness};
 
 /// Everything that is checked here: the program of the paper and its mutants, then Lamport's algorithm.
 pub fn subjects() -> impl Iterator<Item = &'static dyn Subject> {

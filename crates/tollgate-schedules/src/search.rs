@@ -1,8 +1,14 @@
-//! Every state that a machine can come into, nearest first.
+//! Every state that a machine can reach, nearest first.
 //!
 //! The search goes breadth first, so that the first state of a kind that it meets is one of those with the shortest
 //! schedule. It remembers every state and every step between two of them: when it is through, it goes back from the
-//! states in which everybody has finished, and what that does not reach are states from which nobody's luck helps.
+//! states in which every process has finished. From a state that this does not reach, no schedule finishes.
+//!
+//! A test that runs a lock sees the orders that this machine happens to choose. A model has its whole state
+//! in one value, and this search visits every order: breadth first, so that a counterexample is a shortest
+//! one, then back from the states in which all processes have finished, so that a stuck state is stuck for
+//! good. The model of store buffers passes the litmus tests of x86-TSO, and an independent model for SPIN
+//! gives the same verdicts and numbers of states.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -10,11 +16,11 @@ use std::hash::{BuildHasher, Hash};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use serde::Serialize;
 
-/// A machine with all of its state in sight.
+/// A machine whose whole state is one value.
 pub trait Machine {
     /// All that the next steps depend on, and nothing else: two states that are equal have the same future.
     type State: Copy + Eq + Hash;
-    /// Whose step it was, and what kind.
+    /// A step: its process and its kind.
     type Move: Copy;
 
     /// The state in which every schedule begins.
@@ -23,24 +29,24 @@ pub trait Machine {
     /// Every step that can come next, always in the same order, and the state that it leads to.
     fn moves(&self, state: &Self::State, each: impl FnMut(Self::Move, Self::State));
 
-    /// What is wrong with a state, looking at nothing else.
+    /// The harm in a state, by that state alone.
     fn harm(&self, state: &Self::State) -> Option<Harm>;
 
-    /// Has everybody done what there was to do?
+    /// Has every process finished?
     fn finished(&self, state: &Self::State) -> bool;
 }
 
-/// What a lock must never do, the worst first.
+/// The violations of a lock, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Harm {
     /// Two hold the lock at once.
     Exclusion,
-    /// A process was ended for what the lock did.
+    /// The lock made the kernel kill a process.
     Crash,
-    /// The lock is taken and nobody has it.
+    /// The lock is taken and has no holder.
     LostLock,
-    /// From here on somebody can never finish, however the steps come.
+    /// From here on a process can never finish, in any order of the steps.
     Stuck,
 }
 
@@ -54,8 +60,8 @@ impl fmt::Display for Harm {
         f.write_str(match self {
             Self::Exclusion => "two hold the lock at once",
             Self::Crash => "a process is killed",
-            Self::LostLock => "the lock is taken and nobody holds it",
-            Self::Stuck => "somebody can never finish",
+            Self::LostLock => "the lock is taken and has no holder",
+            Self::Stuck => "a process can never finish",
         })
     }
 }
@@ -70,7 +76,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What the numbers of states can count.
+    /// The most states that can be numbered.
     pub const MOST_STATES: usize = u32::MAX as usize - 1;
 }
 
@@ -95,11 +101,11 @@ pub enum End {
 pub struct Schedule<M: Machine> {
     /// The steps, each with the state after it.
     pub steps: Vec<(M::Move, M::State)>,
-    /// Where what comes after the last step is again the state after this one (0: the start): an endless loop.
+    /// The step after which the state after the last one recurs (0: the start): an endless loop.
     pub back_to: Option<usize>,
 }
 
-/// What a search found.
+/// The result of a search.
 pub struct Found<M: Machine> {
     /// How many different states were seen.
     pub states: usize,
@@ -168,7 +174,7 @@ impl<'a, M: Machine> Graph<'a, M> {
         }
     }
 
-    /// Goes on until there is no state whose steps were not followed.
+    /// Explores until every state is expanded.
     fn explore(&mut self) -> End {
         let mut next = Vec::new();
         if let Err(end) = self.number(self.machine.start(), 0) {
@@ -227,16 +233,16 @@ impl<'a, M: Machine> Graph<'a, M> {
         if fits { Ok(()) } else { Err(End::OutOfMemory) }
     }
 
-    /// What everything takes with `more` states, with the way back ([`Graph::first_doomed`]) included.
+    /// The memory for `more` states, with the way back ([`Graph::first_doomed`]) included.
     fn bytes(&self, more: usize) -> usize {
         const NUMBER: usize = size_of::<u32>();
         let states = self.states.len() + more;
         let steps = self.targets.len() + 4 * more;
-        // A table keeps a byte beside each number and is at least seven eighths empty after it has doubled.
+        // A table keeps a byte with each number and is at least seven eighths empty after it has doubled.
         states * (size_of::<M::State>() + 4 * NUMBER + 3 * (NUMBER + 1)) + steps * 2 * NUMBER
     }
 
-    /// The first state from which no schedule leads to one in which everybody has finished.
+    /// The first state from which no schedule leads to one in which every process has finished.
     fn first_doomed(&self) -> Result<Option<u32>, OutOfMemory> {
         let (starts, sources) = self.backwards()?;
         let mut hopeful: Vec<bool> = Vec::new();
@@ -405,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_stops_without_having_finished_somebody_is_stuck() {
+    fn a_process_that_stops_without_having_finished_is_stuck() {
         let walk = Walk { steps: vec![vec![1], vec![]], broken: vec![], ends: vec![] };
         let found = search(&walk, Limits::default());
         assert_eq!((found.harms[0].0, states(&found.harms[0].1)), (Harm::Stuck, vec![1]));
@@ -421,7 +427,7 @@ mod tests {
         };
         let found = search(&walk, Limits { states: 50, ..Limits::default() });
         assert_eq!((found.states, found.end), (50, End::OutOfStates));
-        // What was met stands; that nothing else was met says nothing.
+        // A harm that was found is certain; the absence of others is not.
         assert_eq!(found.harms.iter().map(|(harm, _)| *harm).collect::<Vec<_>>(), [Harm::Exclusion]);
         let found = search(&walk, Limits { bytes: 1000, ..Limits::default() });
         assert_eq!((found.end, found.harms.len()), (End::OutOfMemory, 0));

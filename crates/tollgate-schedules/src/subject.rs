@@ -1,12 +1,12 @@
-//! What can be checked: a program, the machine that it runs on, and how many run it.
+//! The subject of a check: a program, its machine, and the number of processes.
 
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::counterexample::Counterexample;
 use crate::search::{End, Found, Harm, Limits, Machine};
-use crate::witness::Witness;
 
-/// Who runs a program, and how often.
+/// The processes and processors that run a program, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Setting {
     /// Processes, all of which run the same program.
@@ -17,7 +17,7 @@ pub struct Setting {
     pub processors: u8,
 }
 
-/// What is asked for in place of a subject's own setting.
+/// Overrides of a subject's own setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
     /// Processes, if not the subject's own number.
@@ -31,18 +31,18 @@ pub struct Wish {
 /// A wish that a machine cannot fulfil, or an instruction that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unfit {
-    /// A number outside of what the machine has.
+    /// A number that the machine does not have.
     #[error("{name} runs with {least} to {most} {what}, not with {asked}")]
     OutOfRange {
         /// The subject.
         name: String,
         /// `processes`, `rounds`, `processors`.
         what: &'static str,
-        /// What it runs with at least.
+        /// The least number.
         least: u8,
         /// And at most.
         most: u8,
-        /// What was asked for.
+        /// The wish.
         asked: u64,
     },
     /// A preemption was asked for after an instruction that the program does not have.
@@ -52,7 +52,7 @@ pub enum Unfit {
         name: String,
         /// How many it has.
         points: usize,
-        /// What was asked for.
+        /// The wish.
         asked: usize,
     },
     /// A subject that has no preemption points to play.
@@ -77,7 +77,7 @@ pub enum Verdict {
     NotDecided(Want),
 }
 
-/// What a search ran out of.
+/// The limit that a search reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Want {
@@ -92,26 +92,26 @@ pub enum Want {
 pub struct Checked {
     /// The subject's name.
     pub name: String,
-    /// Who ran it.
+    /// The setting in which it ran.
     pub setting: Setting,
     /// The answer.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// Was every state seen? Where not, harms that are not among the witnesses are not excluded.
+    /// Was every state seen? Where not, harms that are not among the counterexamples are not excluded.
     pub complete: bool,
     /// Different states that were seen.
     pub states: usize,
     /// For each harm that was met, the worst first, a shortest schedule that leads to it.
-    pub witnesses: Vec<Witness>,
+    pub counterexamples: Vec<Counterexample>,
 }
 
 impl Checked {
-    /// Sums up a search, with each schedule told by `tell`.
+    /// Sums up a search, with each schedule described by `describe`.
     pub fn new<M: Machine>(
         name: &str,
         setting: Setting,
         found: Found<M>,
-        tell: impl Fn(Harm, &crate::search::Schedule<M>) -> Witness,
+        describe: impl Fn(Harm, &crate::search::Schedule<M>) -> Counterexample,
     ) -> Self {
         let worst = found.harms.iter().map(|(harm, _)| *harm).min();
         let verdict = match (worst, found.end) {
@@ -126,18 +126,18 @@ impl Checked {
             verdict,
             complete: found.end == End::Complete,
             states: found.states,
-            witnesses: found.harms.iter().map(|(harm, schedule)| tell(*harm, schedule)).collect(),
+            counterexamples: found.harms.iter().map(|(harm, schedule)| describe(*harm, schedule)).collect(),
         }
     }
 
     /// Was this harm looked for everywhere and never met?
     #[must_use]
     pub fn never(&self, harm: Harm) -> bool {
-        self.complete && !self.witnesses.iter().any(|witness| witness.harm == Some(harm))
+        self.complete && !self.counterexamples.iter().any(|counterexample| counterexample.harm == Some(harm))
     }
 }
 
-/// What is known of a subject before it is checked.
+/// The description of a subject before it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
@@ -156,13 +156,13 @@ pub trait Subject: Sync {
     /// Its name in commands, such as `figure-8`.
     fn name(&self) -> &str;
 
-    /// What it is, in one sentence.
+    /// Its description, in one sentence.
     fn about(&self) -> &str;
 
     /// Where it belongs.
     fn group(&self) -> Group;
 
-    /// What was published of it, or must be so if the change matters; absent for a user's own program.
+    /// The published verdict, or the one that a mutant must have; absent for a user's own program.
     fn expected(&self) -> Option<Verdict>;
 
     /// Its program, one instruction a line, as it is shown.
@@ -181,9 +181,9 @@ pub trait Subject: Sync {
     fn points(&self) -> usize;
 
     /// Process A is preempted just before instruction number `point`, B takes the lock if it can and gives it back, and A goes on to
-    /// its end: what figure 10 shows.
+    /// its end, as in figure 10.
     ///
     /// # Errors
     /// [`Unfit::NoSuchPoint`], [`Unfit::NotPlayed`].
-    fn play(&self, point: usize) -> Result<Witness, Unfit>;
+    fn play(&self, point: usize) -> Result<Counterexample, Unfit>;
 }

@@ -42,7 +42,7 @@
 #define JR   5
 
 #define CALLER 255
-#define NOBODY 255
+#define NO_PROCESS 255
 
 byte phase[N], left[N] = R;
 byte pc[N], next[N];
@@ -76,7 +76,7 @@ inline leave(p, where) {
     phase[p] = where;
     pc[p] = 0; next[p] = 0; slot[p] = false;
     v0[p] = 0; a0[p] = 0; k1[p] = 0; t0[p] = 0;
-    if :: where >= DONE -> running = NOBODY :: else -> skip fi
+    if :: where >= DONE -> running = NO_PROCESS :: else -> skip fi
 }
 
 inline go_on(p, where) {
@@ -133,7 +133,7 @@ inline step(p) {
     fi
 }
 
-/* Nobody is killed, two do not hold the lock, and it is not taken with nobody to give it back. */
+/* No process is killed, two do not hold the lock, and it is not taken without a holder. */
 inline look() {
     holders = 0; inside = 0; i = 0;
     do
@@ -168,6 +168,6 @@ end:
 #if N > 2
     :: d_step { running == _pid && _pid != 2 && alive(2) -> interrupt(_pid, 2) }
 #endif
-    :: d_step { running == NOBODY && alive(_pid) -> running = _pid }
+    :: d_step { running == NO_PROCESS && alive(_pid) -> running = _pid }
     od
 }

@@ -1,9 +1,9 @@
 /*
  * Lamport's fast mutual exclusion (ACM TOCS 5(1), 1987, algorithm 2) on processors with store buffers, for SPIN.
  *
- * Written by hand beside the machine of this crate, not from it: tests/spin_lamport.rs compares what the two find. What is kept is the
+ * Written by hand beside the machine of this crate, not from it: tests/spin_lamport.rs compares what the two find. The state is the
  * same, so that the states can be counted against each other: every process is one loop at one place, all of its state is in
- * these variables, and what is not used is zero.
+ * these variables, and unused ones are zero.
  *
  * -DN=2 processes, -DP=2 processors, -DROUNDS=2; fences by -DFENCE_B_SET, -DFENCE_X, -DFENCE_Y, -DFENCE_B_CLEAR.
  */

@@ -1,10 +1,10 @@
-//! What is promised of the programs on the MIPS machine: the verdicts that were published, and a mutant caught for each
+//! The programs on the MIPS machine: the verdicts that were published, and a mutant caught for each
 //! thing that the last of them depends on.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 use tollgate_schedules::subject::{Group, Unfit, Wish};
-use tollgate_schedules::{Checked, Harm, Limits, Setting, Step, Subject, Verdict, Witness, mips};
+use tollgate_schedules::{Checked, Counterexample, Harm, Limits, Setting, Step, Subject, Verdict, mips};
 
 fn subject(name: &str) -> &'static dyn Subject {
     *mips::subjects().iter().find(|subject| subject.name() == name).unwrap()
@@ -31,8 +31,8 @@ fn line(step: &Step) -> String {
     format!("{who} {} {}  {}", step.place, step.what, step.changes.join(", ")).trim_end().to_owned()
 }
 
-fn lines(witness: &Witness) -> Vec<String> {
-    witness.steps.iter().map(line).collect()
+fn lines(counterexample: &Counterexample) -> Vec<String> {
+    counterexample.steps.iter().map(line).collect()
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn every_verdict_is_the_one_that_was_published() {
         for (processes, rounds) in [(2, 1), (2, 2), (3, 1)] {
             let checked = check(subject.name(), with(processes, rounds));
             assert_eq!(Some(checked.verdict), subject.expected(), "{} {processes} {rounds}", subject.name());
-            assert_eq!(checked.verdict == Verdict::Holds, checked.witnesses.is_empty());
+            assert_eq!(checked.verdict == Verdict::Holds, checked.counterexamples.is_empty());
         }
         assert_eq!(subject.group() == Group::Mutant, subject.name().starts_with("figure-11-"));
     }
 }
 
-/// How many states there are tells of every change of the model.
+/// The number of states changes with every change of the model.
 #[test]
 fn states_are_counted() {
     let states = |name, processes, rounds| check(name, with(processes, rounds)).states;
@@ -91,7 +91,7 @@ fn figure_8_loses_the_lock_and_never_lets_two_in() {
 
 #[test]
 fn the_schedule_of_figure_3() {
-    let witness = &check("figure-2", Wish::default()).witnesses[0];
+    let counterexample = &check("figure-2", Wish::default()).counterexamples[0];
     let expected = "\
 A caller calls tst  a0 = 0x10000000
 A tst lw v0,(a0)  v0 = 0
@@ -115,9 +115,9 @@ A tst+0x10 sw t0,(a0)  lock = 1
 A tst+0x14 jr ra
 A tst+0x18 nop
 A caller tst returned 0: has the lock";
-    assert_eq!(lines(witness).join("\n"), expected);
+    assert_eq!(lines(counterexample).join("\n"), expected);
     assert_eq!(
-        witness.so,
+        counterexample.so,
         "A loaded 0 at tst (lw v0,(a0)) before B stored 1 at tst+0x10 (sw t0,(a0)), and then stored 1 itself at \
          tst+0x10 (sw t0,(a0)): A and B both hold the lock."
     );
@@ -126,8 +126,8 @@ A caller tst returned 0: has the lock";
 /// Figure 10: A is preempted before its store, the store faults, and tst starts again.
 #[test]
 fn the_schedule_of_figure_10() {
-    let witness = subject("figure-11").play(7).unwrap();
-    let lines = lines(&witness);
+    let counterexample = subject("figure-11").play(7).unwrap();
+    let lines = lines(&counterexample);
     let resumed =
         lines.iter().position(|line| line == "  kernel A goes on at tst+0x1c  k1 = 0x00200000").unwrap();
     let expected = [
@@ -139,7 +139,7 @@ fn the_schedule_of_figure_10() {
     ];
     assert_eq!(lines[resumed + 1..resumed + 6], expected);
     assert_eq!(lines.last().unwrap(), "A caller is done");
-    assert_eq!((witness.harm, witness.back_to), (None, None));
+    assert_eq!((counterexample.harm, counterexample.back_to), (None, None));
 }
 
 #[test]
@@ -152,12 +152,13 @@ fn an_interrupt_in_a_delay_slot_goes_back_to_the_branch() {
     assert_eq!(lines[resumed + 1], "A tst+0x14 bne k1,a0,tst  taken");
 }
 
-/// Each mutant is caught by what it changes.
+/// Each mutant is caught by its change.
 #[test]
 fn mutants_are_caught_for_the_right_reason() {
-    let witness = |mutant: &str| check(&format!("figure-11-{mutant}"), Wish::default()).witnesses.remove(0);
+    let counterexample =
+        |mutant: &str| check(&format!("figure-11-{mutant}"), Wish::default()).counterexamples.remove(0);
     let has = |mutant: &str, wanted: &[&str]| {
-        let lines = lines(&witness(mutant));
+        let lines = lines(&counterexample(mutant));
         let mut rest = lines.iter();
         for wanted in wanted {
             assert!(rest.any(|line| line == wanted), "{mutant}: {wanted}\n{lines:#?}");
@@ -199,7 +200,7 @@ fn mutants_are_caught_for_the_right_reason() {
         "argument-spoiled",
         &["A tst+0x18 li a0,1  a0 = 1", "A tst+0x4 lw v0,(a0)  fault", "  kernel A is killed"],
     );
-    let livelock = witness("handler-resumes-at-store");
+    let livelock = counterexample("handler-resumes-at-store");
     assert_eq!(livelock.back_to, Some(10));
     assert_eq!(
         lines(&livelock)[10..],
@@ -209,8 +210,8 @@ fn mutants_are_caught_for_the_right_reason() {
             "  kernel handler: A goes on at tst+0x1c  k1 = 0x00200000"
         ]
     );
-    // Nobody was interrupted.
-    let beside = witness("two-processors");
+    // No process was interrupted.
+    let beside = counterexample("two-processors");
     assert!(beside.steps.iter().all(|step| step.process.is_some()));
     assert!((0..2).all(|processor| beside.steps.iter().any(|step| step.processor == processor)));
 }
@@ -231,9 +232,9 @@ fn lines_are_short() {
     for subject in mips::subjects() {
         let checked = check(subject.name(), Wish::default());
         let played = (0..subject.points()).map(|point| subject.play(point).unwrap());
-        for witness in checked.witnesses.into_iter().chain(played) {
-            assert!(witness.back_to.is_none_or(|step| step < witness.steps.len()));
-            for step in &witness.steps {
+        for counterexample in checked.counterexamples.into_iter().chain(played) {
+            assert!(counterexample.back_to.is_none_or(|step| step < counterexample.steps.len()));
+            for step in &counterexample.steps {
                 let width = step.place.len() + step.what.len() + step.changes.join(", ").len();
                 assert!(width <= 66, "{}: {step:?}", subject.name());
             }

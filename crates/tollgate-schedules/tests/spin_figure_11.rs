@@ -1,5 +1,5 @@
 //! The machine that runs figure 11, written once more for SPIN (`figure_11.pml`) and searched by it: it comes into exactly
-//! as many states, and finds what is found here. Skipped where there is no SPIN or no C compiler.
+//! as many states, and finds the same harms. Skipped where there is no SPIN or no C compiler.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use tollgate_schedules::subject::Wish;
 use tollgate_schedules::{Harm, Limits, mips};
 
-/// A subject, who runs it, and the same for SPIN.
+/// A subject, its setting, and the same for SPIN.
 const MACHINES: &[(&str, u8, u8, &[&str])] = &[
     ("figure-11", 1, 1, &["-DN=1", "-DR=1"]),
     ("figure-11", 2, 1, &["-DN=2", "-DR=1"]),
@@ -39,10 +39,10 @@ fn spin_comes_into_the_same_states() {
         let wish = Wish { processes: Some(processes), rounds: Some(rounds), processors: None };
         let checked = subject.check(subject.setting(wish).unwrap(), Limits::default());
         let pan = compile(&model, &format!("{name}-{processes}-{rounds}"), defines);
-        // Every state, whatever is wrong with it; and then whether anything is.
+        // Every state first; then its harms.
         assert_eq!(number(&search(&pan, &["-A"]), "states, stored"), checked.states, "{name} {defines:?}");
         let wrong = number(&search(&pan, &[]), "errors:") > 0;
-        // That somebody never finishes is not asked of it.
+        // SPIN does not check whether every process finishes.
         let never = [Harm::Exclusion, Harm::Crash, Harm::LostLock].map(|harm| checked.never(harm));
         assert_eq!(wrong, never.contains(&false), "{name} {defines:?}");
     }
@@ -59,7 +59,7 @@ fn compile(model: &Path, name: &str, defines: &[&str]) -> PathBuf {
     directory.join("pan")
 }
 
-/// What a search prints.
+/// The output of a search.
 fn search(pan: &Path, options: &[&str]) -> String {
     let directory = pan.parent().unwrap();
     let output = run(Command::new(pan).args(options).args(["-E", "-m1000000"]).current_dir(directory));
@@ -72,7 +72,7 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// The number that stands before or behind some words.
+/// The number before or after some words.
 fn number(text: &str, words: &str) -> usize {
     let (before, behind) = text.split_once(words).unwrap_or_else(|| panic!("no {words} in\n{text}"));
     let number = if words.ends_with(':') {

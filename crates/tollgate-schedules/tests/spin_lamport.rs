@@ -12,7 +12,7 @@ use tollgate_schedules::{Harm, Limits, Setting, Subject, Verdict};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lamport.pml");
 
-/// What either of the two says.
+/// The result of either of the two.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     holds: bool,
@@ -43,7 +43,7 @@ fn spin_gives_the_same_verdicts_and_counts_the_same_states() {
         (needed, setting(3, 1, 3)),
         (needed, setting(4, 1, 1)),
     ]);
-    // What takes long is the C compiler.
+    // The C compiler takes most of the time.
     let (some, others) = questions.split_at(questions.len() / 2);
     std::thread::scope(|scope| {
         scope.spawn(|| some.iter().for_each(compare));
@@ -83,7 +83,7 @@ fn spins_answer(fences: Fences, setting: Setting) -> Answer {
     let mut macros: Vec<String> = numbers.iter().map(|(name, number)| format!("-D{name}={number}")).collect();
     let given = [("B_SET", fences.b_set), ("X", fences.x), ("Y", fences.y), ("B_CLEAR", fences.b_clear)];
     macros.extend(given.iter().filter(|(_, is)| *is).map(|(name, _)| format!("-DFENCE_{name}")));
-    // A directory for what both write, which the next run may find.
+    // A directory for the files of both, which the next run may find.
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("spin-lamport{}", macros.concat()));
     std::fs::create_dir_all(&directory).expect("a directory");
     let in_it = |program: &str| {

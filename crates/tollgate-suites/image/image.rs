@@ -1,7 +1,7 @@
-//! The program that the suite of processes starts: once with the C library linked in, once with the dynamic loader.
+//! The program that the processes suite starts, statically or dynamically linked.
 //!
-//! It replaces itself by its first argument with one argument less, as long as there is one, and then ends with
-//! status 0. So a chain of so many executions is as long as the list of its arguments.
+//! It executes its first argument with one argument less, and exits with status 0 without arguments. So the number of
+//! its arguments is the number of executions.
 
 // Without Rust's standard library the dynamic one needs the C library and nothing else. The static one is linked
 // as the standard library links it: a static C library needs more than itself.
@@ -19,7 +19,7 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Called by the C library: what Rust would do before its own main is left out.
+/// Called by the C library, without Rust's runtime start.
 #[unsafe(no_mangle)]
 extern "C" fn main(
     count: c_int,
@@ -34,7 +34,7 @@ extern "C" fn main(
         let rest = arguments.add(1);
         execve(*rest, rest, facts);
     }
-    // It comes back only where it failed.
+    // The call returns only on failure.
     126
 }
 

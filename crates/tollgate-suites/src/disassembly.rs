@@ -1,6 +1,5 @@
-//! What the timed loops contain is asserted, not hoped: every registered case's loop is disassembled
-//! and must hold the instruction that the benchmark names, as often as it says, and beside it nothing but what
-//! makes it ready.
+//! Checks the timed loops: every registered case's loop is disassembled and must hold the instruction that the
+//! benchmark names, as often as it says, and otherwise only its preparation.
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
@@ -8,7 +7,7 @@ use crate::{Benchmark, SUITES};
 use tollgate_engine::benchmark::Extent;
 use tollgate_engine::{OWN_BENCHMARKS, Timed, TimedLoop};
 
-/// Instructions that make a crossing ready or take its result.
+/// Instructions that prepare an operation or take its result.
 const PREPARATION: [Mnemonic; 8] = [
     Mnemonic::Mov,
     Mnemonic::Lea,
@@ -56,7 +55,7 @@ fn every_timed_loop_holds_the_instruction_that_its_benchmark_names_and_nothing_e
     }
 }
 
-/// What loops that go round within themselves consist of beside that.
+/// Further instructions of loops with inner loops.
 const WITHIN: [Mnemonic; 18] = [
     Mnemonic::And,
     Mnemonic::Cmovb,
@@ -79,7 +78,7 @@ const WITHIN: [Mnemonic; 18] = [
 ];
 
 #[test]
-fn loops_that_wait_hold_what_they_name_and_no_other_store_that_matters() {
+fn waiting_loops_hold_the_named_instruction_and_no_other_store() {
     let mut seen = 0;
     for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied()) {
         for params in benchmark.cases_in(Extent::Thorough) {
@@ -88,7 +87,7 @@ fn loops_that_wait_hold_what_they_name_and_no_other_store_that_matters() {
             };
             let case = benchmark.case(params).to_string();
             let body = loop_body(&case, TimedLoop::Long(code));
-            // Of moves those to memory that is not the loop's own.
+            // Of moves, those to memory other than the loop's context.
             let is_measured = |instruction: &&Instruction| {
                 let stores = instruction.op0_kind() == OpKind::Memory && !is_own(instruction);
                 mnemonic(instruction) == named && (named != "mov" || stores)
@@ -137,7 +136,7 @@ fn both_sides_of_a_comparison_of_gates_run_the_same_code() {
     }
 }
 
-/// The loop of a benchmark whose cases all have the same.
+/// The loop of a benchmark with one loop for all cases.
 fn body_of(benchmark: &Benchmark) -> Vec<Instruction> {
     match (benchmark.timed)(&(benchmark.cases)()[0]) {
         Timed::Loop { code, .. } => loop_body(benchmark.name, code),
@@ -146,7 +145,7 @@ fn body_of(benchmark: &Benchmark) -> Vec<Instruction> {
     }
 }
 
-/// What lies between a loop's first instruction and its counter.
+/// The instructions between a loop's start and its counter.
 fn loop_body(name: &str, timed: TimedLoop) -> Vec<Instruction> {
     let code = decode(timed);
     let back = code
@@ -168,14 +167,13 @@ fn decode(timed: TimedLoop) -> Vec<Instruction> {
         TimedLoop::Compat(code) => (32, code()),
         TimedLoop::Long(entry) => {
             let start = entry as *const u8;
-            // A naked function is what was written: all of ours return within 512 bytes, and the
-            // program's code goes on for longer than that.
+            // All naked functions here return within 512 bytes, and the program's code is longer than that.
             // SAFETY: the bytes lie in this program's own code.
             (64, unsafe { std::slice::from_raw_parts(start, 512) })
         }
     };
     let address = bytes.as_ptr() as u64;
-    // Instructions that are invalid on purpose are to be named, not passed over.
+    // Instructions that are invalid on purpose still have to be recognised.
     let options = DecoderOptions::NO_INVALID_CHECK;
     let decoder = Decoder::with_ip(bitness, bytes, if bitness == 32 { 0 } else { address }, options);
     let mut code = Vec::new();

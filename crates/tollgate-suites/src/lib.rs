@@ -1,8 +1,10 @@
-//! The benchmarks, one file each, and the bench that times them.
+//! The benchmarks, one file each, in suites.
 //!
-//! A [`benchmark`] is a static description and a function that prepares an instance; a suite is a folder of
-//! benchmarks. [`registry`] is the only list of them, [`selection`] chooses among them by pattern.
-//! Everything that reads a clock is in [`mod@bench`].
+//! A [`Benchmark`] is a static description and a function that prepares an instance; a suite is a folder of
+//! benchmarks. `registry` is the only list of them, `selection` chooses among them by pattern. The engine reads the
+//! clock.
+//!
+//! [`Benchmark`]: tollgate_engine::benchmark::Benchmark
 
 #[cfg(test)]
 mod disassembly;

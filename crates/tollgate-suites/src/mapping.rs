@@ -1,4 +1,4 @@
-//! Memory of the kernel's own giving (mmap(2)), which goes with its owner.
+//! Memory from mmap(2), unmapped with its owner.
 
 use std::io;
 use std::ptr;
@@ -6,23 +6,23 @@ use std::ptr;
 /// A huge page of x86-64, in bytes (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
 pub(crate) const HUGE: usize = 2 << 20;
 
-/// A mapping. What may be done with its memory is its owner's to know.
+/// A mapping. Its owner decides how the memory is used.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     address: *mut u8,
     length: usize,
-    /// All that is given back at the end.
+    /// The range that is unmapped at the end.
     whole: (*mut libc::c_void, usize),
 }
 
-// SAFETY: a mapping belongs to the process, not to a thread; this only knows where it is.
+// SAFETY: a mapping belongs to the process, not to a thread; this only holds its address.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
     /// So many bytes of zeros that may be read and written; `kind` is MAP_SHARED (with children) or MAP_PRIVATE.
     ///
     /// # Errors
-    /// What mmap(2) says.
+    /// Those of mmap(2).
     pub(crate) fn anonymous(length: usize, kind: libc::c_int) -> io::Result<Self> {
         Self::new(length, libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS, -1, 0)
     }
@@ -30,7 +30,7 @@ impl Mapping {
     /// So many bytes of a file, or of zeros.
     ///
     /// # Errors
-    /// What mmap(2) says.
+    /// Those of mmap(2).
     pub(crate) fn new(
         length: usize,
         protection: libc::c_int,
@@ -38,7 +38,7 @@ impl Mapping {
         descriptor: libc::c_int,
         offset: libc::off_t,
     ) -> io::Result<Self> {
-        // A mapping of nothing is an error (EINVAL).
+        // An empty mapping is an error (EINVAL).
         let length = length.max(1);
         // SAFETY: a new mapping at an address of the kernel's choice.
         let address = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, descriptor, offset) };
@@ -48,11 +48,10 @@ impl Mapping {
         Ok(Self { address: address.cast(), length, whole: (address, length) })
     }
 
-    /// The same at a multiple of a huge page, so that what the kernel does by aligned windows it does the same in
-    /// each run.
+    /// The same at a multiple of a huge page: the kernel treats aligned windows alike in each run.
     ///
     /// # Errors
-    /// What mmap(2) says.
+    /// Those of mmap(2).
     pub(crate) fn aligned(
         length: usize,
         protection: libc::c_int,
@@ -64,7 +63,7 @@ impl Mapping {
         let reserved = length.checked_add(HUGE).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         let reserved = Self::new(reserved, libc::PROT_NONE, nothing, -1, 0)?;
         let address = (reserved.address as usize).next_multiple_of(HUGE) as *mut u8;
-        // SAFETY: within the reservation, which nobody else knows.
+        // SAFETY: within the reservation, to which nothing else refers.
         let mapped =
             unsafe { libc::mmap(address.cast(), length, protection, flags | libc::MAP_FIXED, descriptor, 0) };
         if mapped == libc::MAP_FAILED {
@@ -75,12 +74,12 @@ impl Mapping {
         Ok(Self { address, length, whole })
     }
 
-    /// Where it begins.
+    /// Its address.
     pub(crate) fn address(&self) -> *mut u8 {
         self.address
     }
 
-    /// In bytes, at least 1.
+    /// Its length in bytes, at least 1.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
@@ -88,7 +87,7 @@ impl Mapping {
     /// madvise(2) on all of it.
     ///
     /// # Errors
-    /// What madvise(2) says.
+    /// Those of madvise(2).
     pub(crate) fn advise(&self, advice: libc::c_int) -> io::Result<()> {
         // SAFETY: the range is this mapping's; no advice does more than empty its pages.
         match unsafe { libc::madvise(self.address.cast(), self.length, advice) } {
@@ -101,7 +100,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         let (address, length) = self.whole;
-        // SAFETY: our own mapping, of this length; its owner goes, and with it all that knew the address.
+        // SAFETY: our own mapping, of this length; no reference outlives its owner.
         unsafe { libc::munmap(address, length) };
     }
 }
@@ -120,11 +119,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_aligned_one_begins_at_a_huge_page_and_is_ours_to_its_end() {
+    fn an_aligned_mapping_begins_at_a_huge_page_and_is_usable_to_its_end() {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         let mapping = Mapping::aligned(HUGE + 5, access, flags, -1).expect("memory");
         assert_eq!((mapping.address() as usize % HUGE, mapping.length()), (0, HUGE + 5));
-        // SAFETY: the last byte of our own mapping, which nobody else knows.
+        // SAFETY: the last byte of our own mapping, to which nothing else refers.
         unsafe { mapping.address().add(mapping.length() - 1).write_volatile(7) };
         mapping.advise(libc::MADV_DONTNEED).expect("given back");
         // SAFETY: as above.
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_mapping_too() {
+    fn an_empty_mapping_works() {
         assert_eq!(Mapping::anonymous(0, libc::MAP_PRIVATE).map(|mapping| mapping.length()).ok(), Some(1));
     }
 }

@@ -4,7 +4,7 @@ use crate::{entry, files, locks, memory, processes, traps, workloads};
 use tollgate_engine::OWN_BENCHMARKS;
 use tollgate_engine::benchmark::{Benchmark, Suite};
 
-/// Every suite, in the order in which prices are shown.
+/// Every suite, in the order of tables.
 pub static SUITES: &[&Suite] = &[
     &entry::SUITE,
     &traps::SUITE,
@@ -15,7 +15,7 @@ pub static SUITES: &[&Suite] = &[
     &workloads::SUITE,
 ];
 
-/// The benchmark called `name`, those that the bench adds by itself included.
+/// The benchmark called `name`, including those that the engine adds.
 pub fn find(name: &str) -> Option<&'static Benchmark> {
     let registered = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control));
     registered.chain(OWN_BENCHMARKS.iter().copied()).find(|benchmark| benchmark.name == name)
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_case_crosses_depends_on_its_parameters() {
+    fn crossings_depend_on_parameters() {
         let crosses = |name: &str, parameter: (&str, &str), boundary| {
             let params = tollgate_engine::benchmark::params(&[(parameter.0, parameter.1.into())]);
             find(name)
@@ -99,13 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_benchmark_is_held_against_is_registered_and_has_one_case() {
+    fn a_baseline_is_registered_and_has_one_case() {
         for suite in SUITES {
             for benchmark in suite.benchmarks.iter().copied().chain(suite.control) {
                 let Some(base) = benchmark.baseline else { continue };
                 let base = suite.benchmarks.iter().find(|other| other.name == base).expect("registered");
                 assert_eq!((base.cases)().len(), 1, "{}", benchmark.name);
-                assert!(base.baseline.is_none(), "{}: chains are not followed", benchmark.name);
+                assert!(base.baseline.is_none(), "{}: a baseline has no baseline of its own", benchmark.name);
             }
         }
     }

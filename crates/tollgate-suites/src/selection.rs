@@ -1,4 +1,4 @@
-//! Choosing among the registered benchmarks by pattern.
+//! Selection of registered benchmarks by pattern.
 
 use std::collections::BTreeSet;
 
@@ -13,30 +13,30 @@ use tollgate_engine::{Group, Selection};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no benchmark matches {pattern:?}{}", hint(.near))]
 pub struct UnknownPattern {
-    /// As it was given.
+    /// The pattern.
     pub pattern: String,
-    /// Names that are a slip of the finger away, nearest first; or cases of the benchmark that it names.
+    /// Similar names, nearest first; or cases of the benchmark that it names.
     pub near: Vec<String>,
 }
 
 fn hint(near: &[String]) -> String {
     match near {
-        [] => "; `tollgate list` shows what can be measured".to_owned(),
-        [name] => format!("; near is {name}"),
-        names => format!("; near are {}", names.join(", ")),
+        [] => "; `tollgate list` shows all benchmarks".to_owned(),
+        [name] => format!("; did you mean {name}?"),
+        names => format!("; did you mean one of {}?", names.join(", ")),
     }
 }
 
-/// All that is measured where no pattern says what.
+/// The default without patterns.
 pub fn everything() -> Selection {
     select(&[], Extent::Usual, Size::Small).unwrap_or(Selection { groups: Vec::new(), find: registry::find })
 }
 
-/// The cases of such an extent that any of `patterns` matches: a suite (`entry`), a benchmark (`entry/syscall`), a
-/// case (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any run of
-/// characters. No pattern means everything but whole commands, see [`Means::Commands`]. A pattern with parameters
-/// finds the cases of [`Extent::Thorough`] and of the other size as well, where no usual one matches. What a chosen
-/// benchmark is held against is chosen with it.
+/// The cases of this extent that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a case
+/// (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any characters. No pattern
+/// means everything but whole commands, see [`Means::Commands`]. A pattern with parameters also finds cases of
+/// [`Extent::Thorough`] and of the other size if no default case matches. The baselines of chosen cases are chosen
+/// with them.
 ///
 /// # Errors
 /// The first pattern that matches nothing.
@@ -97,7 +97,7 @@ fn candidates() -> Vec<Candidate> {
     for suite in SUITES {
         for benchmark in suite.benchmarks {
             let usual = (benchmark.cases)().into_iter().map(|params| (params, false));
-            let extra = (benchmark.more)().into_iter().map(|params| (params, true));
+            let extra = (benchmark.thorough_cases)().into_iter().map(|params| (params, true));
             let candidate = |(params, is_extra)| Candidate { suite, benchmark, params, is_extra };
             candidates.extend(usual.chain(extra).map(candidate));
         }
@@ -125,7 +125,7 @@ fn pairs_match(pairs: &str, params: &Params) -> bool {
     })
 }
 
-/// Whether `pattern`, in which `*` stands for any run of characters, is the whole of `text`.
+/// Whether `pattern`, in which `*` stands for any characters, matches all of `text`.
 pub fn wildcard(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(first) = pieces.next() else { return text.is_empty() };
@@ -141,12 +141,12 @@ pub fn wildcard(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// More would not be read.
+/// Greatest number of hints.
 const MOST_NEAR: usize = 3;
 
-/// Names a slip of the finger away from `pattern`: at most three, nearest first.
+/// Names similar to `pattern`: at most three, nearest first.
 fn near(pattern: &str) -> Vec<String> {
-    // The benchmark is right and its parameters are not: name those that it has.
+    // The benchmark exists and its parameters do not match: list its cases.
     if let Some(benchmark) = pattern.split_once('{').and_then(|(name, _)| registry::find(name)) {
         let mut cases: Vec<String> = benchmark
             .cases_in(Extent::Thorough)
@@ -174,8 +174,7 @@ fn near(pattern: &str) -> Vec<String> {
     ranked.into_iter().take(MOST_NEAR).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Insertions, deletions and substitutions between two texts (Levenshtein 1966). A long pattern is
-/// near nothing: it is not looked at past 64 bytes.
+/// Insertions, deletions and substitutions between two texts (Levenshtein 1966). Patterns are cut at 64 bytes.
 #[must_use]
 pub fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
@@ -207,7 +206,7 @@ mod tests {
         assert_eq!(count("entry/call"), Ok(1));
         assert_eq!(count("entry/io-uring-nop"), Ok(3));
         assert_eq!(count("entry/io-uring-nop{batch=8}"), Ok(1));
-        let forks = ["{}", "{page=4k}", "{until=gone, page=4k}", "{page=*}", "{*}"]
+        let forks = ["{}", "{page=4k}", "{until=exited, page=4k}", "{page=*}", "{*}"]
             .map(|pairs| count(&format!("processes/fork{pairs}")).unwrap_or(0));
         assert!(
             forks[0] == 0 && forks[1] > forks[2] && forks[3] > forks[1] && forks[4] >= forks[3],
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_chosen_benchmark_is_held_against_is_chosen_with_it() {
+    fn a_baseline_is_chosen_with_its_benchmark() {
         let selection =
             select(&["entry/user-dispatch".to_owned()], Extent::Usual, Size::Small).expect("registered");
         let names: Vec<String> = selection.cases().map(|case| case.to_string()).collect();
@@ -227,18 +226,21 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_pattern_names_what_is_near() {
+    fn an_unknown_pattern_names_similar_ones() {
         let unknown = |pattern: &str| {
             select(&[pattern.to_owned()], Extent::Usual, Size::Small).err().expect("unknown").near
         };
         assert_eq!(unknown("entry/sysall")[0], "entry/syscall");
-        assert_eq!(unknown("gate")[0], "entry");
+        assert_eq!(unknown("entri")[0], "entry");
         assert!(unknown("syscall").contains(&"entry/syscall".to_owned()));
         assert!(
             unknown("entry/seccomp{instructions=33}").contains(&"entry/seccomp{instructions=32}".to_owned())
         );
-        let near = unknown("processes/fork{dirty_mib=64, page=8k, until=gone}");
-        assert_eq!((near.len(), near[0].as_str()), (3, "processes/fork{dirty_mib=64, page=4k, until=gone}"));
+        let near = unknown("processes/fork{dirty_mib=64, page=8k, until=exited}");
+        assert_eq!(
+            (near.len(), near[0].as_str()),
+            (3, "processes/fork{dirty_mib=64, page=4k, until=exited}")
+        );
         assert!(unknown("quite-something-else").is_empty());
         assert!(unknown(&"x".repeat(100_000)).is_empty());
     }

@@ -1,15 +1,15 @@
-//! System calls without the C library around them, which leave errno alone as a signal handler must.
+//! System calls without the C library. They do not write errno, which signal handlers must not.
 
 use std::arch::asm;
 
-/// System call `number` with up to four arguments: what the kernel returns, an error's number less than zero.
+/// System call `number` with up to four arguments. Returns the kernel's result, or a negative error number.
 ///
 /// # Safety
-/// As the call of this number asks of its arguments.
+/// The arguments must be valid for this call.
 #[inline(always)]
 pub(crate) unsafe fn call(number: libc::c_long, [first, second, third, fourth]: [u64; 4]) -> i64 {
     let result: i64;
-    // SAFETY: the instruction overwrites rcx and r11 beside its result (Intel SDM volume 2, SYSCALL); the caller answers for
+    // SAFETY: the instruction overwrites rcx and r11 as well as its result (Intel SDM volume 2, SYSCALL); the caller answers for
     // the rest.
     unsafe {
         asm!(
@@ -23,7 +23,7 @@ pub(crate) unsafe fn call(number: libc::c_long, [first, second, third, fourth]: 
     result
 }
 
-/// sched_yield(2): gives the processor away.
+/// sched_yield(2).
 #[inline(always)]
 pub(crate) fn sched_yield() {
     // SAFETY: the call takes nothing.

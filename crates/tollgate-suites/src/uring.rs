@@ -1,4 +1,4 @@
-//! io_uring: a ring that is shared with the kernel (io_uring(7)).
+//! io_uring(7): a ring shared with the kernel.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -17,13 +17,13 @@ const CQE: usize = 16;
 const IORING_OP_READ: u8 = 22;
 const IORING_ENTER_GETEVENTS: u32 = 1;
 
-/// What it says of the place that there is no ring.
+/// The refusal for an error of the ring's setup.
 pub(crate) fn refused(error: &io::Error) -> Refusal {
     match error.raw_os_error() {
         Some(libc::ENOSYS) => Refusal::Skip("this kernel has no io_uring".to_owned()),
-        Some(libc::EPERM | libc::EACCES) => Refusal::Skip(
-            "io_uring is switched off or forbidden (kernel.io_uring_disabled, seccomp)".to_owned(),
-        ),
+        Some(libc::EPERM | libc::EACCES) => {
+            Refusal::Skip("io_uring is disabled or forbidden (kernel.io_uring_disabled, seccomp)".to_owned())
+        }
         _ => Refusal::of("io_uring cannot be set up", error),
     }
 }
@@ -56,8 +56,8 @@ struct Parameters {
     cq: Offsets,
 }
 
-/// A ring whose submission entries are all no-operations until they are made something else, in order. The kernel tears it down when the
-/// descriptor closes; the mappings go with their owner.
+/// A ring whose submission entries are no-operations at first. The kernel removes it when the descriptor closes; the
+/// mappings are unmapped with their owner.
 pub(crate) struct Ring {
     descriptor: OwnedFd,
     rings: Mapping,
@@ -71,10 +71,10 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// With room for so many entries, a power of two.
+    /// A ring of so many entries, a power of two.
     ///
     /// # Errors
-    /// What io_uring_setup(2) and mmap(2) say; see [`refused`].
+    /// Those of io_uring_setup(2) and mmap(2); see [`refused`].
     pub fn new(entries: u32) -> io::Result<Self> {
         let mut parameters = Parameters::default();
         // SAFETY: the structure is io_uring_params as the kernel defines it (120 bytes).
@@ -82,7 +82,7 @@ impl Ring {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
         if parameters.features & IORING_FEAT_SINGLE_MMAP == 0 {
             return Err(io::Error::other("the kernel is older than 5.4"));
@@ -116,7 +116,8 @@ impl Ring {
         })
     }
 
-    /// For a loop: the descriptor, the batch, and the addresses of submission tail, completion head and completion tail.
+    /// A loop's words: the descriptor, the batch, and the addresses of submission tail, completion head and
+    /// completion tail.
     pub fn words(&self, batch: u64) -> [u64; 7] {
         let address = |offset: u32| self.rings.address() as u64 + u64::from(offset);
         [
@@ -130,11 +131,11 @@ impl Ring {
         ]
     }
 
-    /// Makes entry `index` a read of `length` bytes at `offset` of a file into `buffer`. False where there is no such
+    /// Makes entry `index` a read of `length` bytes at `offset` of a file into `buffer`. False if there is no such
     /// entry.
     ///
     /// # Safety
-    /// Once it has been submitted the buffer must stay valid for writing until its completion was taken off.
+    /// After submission the buffer must stay valid for writing until its completion is consumed.
     pub unsafe fn set_read(
         &mut self,
         index: u32,
@@ -161,16 +162,16 @@ impl Ring {
     }
 
     /// Submits the first `batch` entries and waits for all of them. The tail of the ring must be a multiple of the
-    /// number of entries, as it is when each batch is of all.
+    /// number of entries, as after batches of all entries.
     ///
     /// # Errors
-    /// What io_uring_enter(2) says.
+    /// Those of io_uring_enter(2).
     #[inline(always)]
     pub fn submit_and_wait(&mut self, batch: u32) -> io::Result<u32> {
         let tail = self.word(self.tail);
         tail.store(tail.load(Relaxed).wrapping_add(batch), Release);
         let descriptor = self.descriptor.as_raw_fd();
-        // SAFETY: the entries were made ready before; no signal mask.
+        // SAFETY: the entries are prepared; no signal mask.
         let submitted = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
@@ -185,7 +186,7 @@ impl Ring {
         u32::try_from(submitted).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Takes off what has completed: which entry, and what it returned.
+    /// Consumes the completions: entry and result of each.
     pub fn take_completions(&mut self, mut each: impl FnMut(u64, i32)) -> u32 {
         let (head, tail) = (self.word(self.completion_head), self.word(self.completion_tail));
         let (begin, end) = (head.load(Relaxed), tail.load(Acquire));
@@ -193,7 +194,7 @@ impl Ring {
         let mut at = begin;
         while at != end {
             let slot = self.completions as usize + (at & mask) as usize * CQE;
-            // SAFETY: the slot lies within the mapping; the kernel has written it before it moved the tail.
+            // SAFETY: the slot lies within the mapping; the kernel wrote it before it moved the tail.
             let completion = unsafe { self.rings.address().add(slot).cast::<Completion>().read_volatile() };
             each(completion.user_data, completion.result);
             at = at.wrapping_add(1);
@@ -203,7 +204,7 @@ impl Ring {
     }
 
     fn word(&self, offset: u32) -> &AtomicU32 {
-        // SAFETY: the kernel said that an aligned word is there, within the mapping, shared with it.
+        // SAFETY: the kernel's offset points to an aligned word within the shared mapping.
         unsafe { &*self.rings.address().add(offset as usize).cast::<AtomicU32>() }
     }
 }
@@ -237,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_submitted_completes_with_what_it_read() {
+    fn submitted_reads_complete_with_their_data() {
         let mut ring = match Ring::new(4) {
             Ok(ring) => ring,
             Err(error) => return eprintln!("skipped: {:?}", refused(&error)),
@@ -246,7 +247,7 @@ mod tests {
         for _ in 0..3 {
             let mut buffers = [[0_u8; 4]; 4];
             for (index, buffer) in buffers.iter_mut().enumerate() {
-                // SAFETY: the buffers live until all completions were taken off, below.
+                // SAFETY: the buffers live until all completions are consumed, below.
                 assert!(unsafe { ring.set_read(index as u32, file.as_raw_fd(), 0, buffer.as_mut_ptr(), 4) });
             }
             assert_eq!(ring.submit_and_wait(4).expect("submitted"), 4);

@@ -1,10 +1,10 @@
-//! Lamport's fast mutual exclusion under loom, which runs two threads in one order after another and lets each load see every
-//! store that a machine with store buffers might show it.
+//! Lamport's fast mutual exclusion under loom, which explores all interleavings of two threads, and all values that
+//! store buffers allow a load to see.
 //!
-//! What is run is not the instructions of `locks/code.rs`, `lamport`, but the same statements, label by label: 30 is the entry; 34 and
-//! 36 are for when `y` is somebody's; 35, 37 and 38 for when `x` is another's; 31 is the test and the set; 32 is the exit. A
-//! `mov` is an acquire load or a release store, which promise less than x86-64 does; `mfence` is `fence(SeqCst)`, which loom takes for
-//! what it is, as it does not take accesses that are `SeqCst`; sched_yield(2) is `yield_now`.
+//! The test runs not the instructions of `lamport` in `locks/code.rs`, but the same statements, label by label: 30 is
+//! the entry; 34 and 36 handle `y` not 0; 35, 37 and 38 handle another thread's `x`; 31 is the test and the set; 32
+//! is the exit. A `mov` is an acquire load or a release store, which are weaker than x86-64; `mfence` is
+//! `fence(SeqCst)`, which loom models, unlike `SeqCst` accesses; sched_yield(2) is `yield_now`.
 
 use std::sync::Mutex;
 
@@ -23,7 +23,7 @@ struct Shared {
     b: [AtomicUsize; MEMBERS + 1],
 }
 
-/// What is left out of it.
+/// The fence that is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Without {
     Nothing,
@@ -39,7 +39,7 @@ impl Shared {
         Self { lock: zero(), x: zero(), y: zero(), b: [zero(), zero(), zero()] }
     }
 
-    /// What the word held before: 0 means that it is taken now.
+    /// The word's old value: 0 means that the lock is acquired now.
     fn take(&self, i: usize, without: Without) -> usize {
         // 30
         loop {
@@ -95,15 +95,15 @@ impl Shared {
     }
 }
 
-/// How many executions there were, and in how many of them nobody or more than one had the lock.
+/// Executions, and those in which not exactly one thread acquired the lock.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tried {
     executions: usize,
     violations: usize,
 }
 
-/// Two threads that take it so many times each, and never give it back: exactly one of all takes may succeed. Where `preemptions` is
-/// given, only executions with no more of them are tried.
+/// Two threads try to acquire it so many times each and never release it: exactly one attempt may succeed.
+/// `preemptions` limits the explored executions.
 fn executions(without: Without, takes: usize, preemptions: Option<usize>) -> Tried {
     let tried = std::sync::Arc::new(Mutex::new(Tried::default()));
     let count = std::sync::Arc::clone(&tried);
@@ -129,7 +129,7 @@ fn exactly_one_has_it_in_every_execution() {
 }
 
 #[test]
-fn whoever_comes_a_second_time_needs_no_third_fence() {
+fn a_second_acquisition_needs_no_third_fence() {
     let tried = executions(Without::Nothing, 2, Some(2));
     assert!(tried.executions > 100 && tried.violations == 0, "{tried:?}");
 }

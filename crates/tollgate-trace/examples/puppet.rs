@@ -1,12 +1,12 @@
-//! What is followed in tests: programs of which is known what they do.
+//! Programs of known behaviour, which tests trace.
 //!
 //! `puppet calls N`: N calls of getppid(2). `errors N`: N of close(2) that fail. `threads N`: N threads, each one call of getppid(2).
-//! `forks N`: N processes one after the other. `exec`: a thread beside the first one executes `true`. `busy MS`: no calls. `pipe MS`: reads what a
+//! `forks N`: N processes one after the other. `exec`: a second thread executes `true`. `busy MS`: no calls. `pipe MS`: reads what a
 //! busy writer writes after MS. `daemon SECONDS`: ends at once and leaves a process. `killed`: has a child killed in a call, then itself.
 //! `calls32 N`: N calls of getppid(2) by `int $0x80`. `read FILE`: drops a file from memory and reads it. `copy FILE`: copies it by copy_file_range(2)
-//! to a file beside it. `removed FILE`: makes a file, removes it and writes to it, then a child does. `ignored`: prints which signals are ignored and blocked.
+//! to a file next to it. `removed FILE`: makes a file, removes it and writes to it, then a child does. `ignored`: prints which signals are ignored and blocked.
 //! `count FILE`: counts signals until none has come for a while, and writes the numbers to FILE; FILE.ready is there when it begins. `own-filter`: prints
-//! what getppid(2) says under a filter of its own that answers `SECCOMP_RET_TRACE`.
+//! the result of getppid(2) under a filter of its own that answers `SECCOMP_RET_TRACE`.
 
 use std::fs;
 use std::io;
@@ -83,7 +83,7 @@ fn fork(work: impl FnOnce()) -> libc::pid_t {
 }
 
 fn wait(pid: libc::pid_t) {
-    // SAFETY: nobody wants to know how it ended.
+    // SAFETY: its status is not needed.
     unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
 }
 
@@ -113,7 +113,7 @@ fn exec_from_a_thread() {
 
 fn pipe(ms: u64) {
     let mut ends = [0; 2];
-    // SAFETY: there is room for two descriptors.
+    // SAFETY: the array holds two descriptors.
     unsafe { libc::pipe(ends.as_mut_ptr()) };
     let writer = fork(|| {
         busy(ms);

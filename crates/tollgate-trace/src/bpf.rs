@@ -1,12 +1,12 @@
 //! Programs of ours at the kernel's tracepoints, which add up inside the kernel.
 //!
-//! Each thread of the tree carries a few words in its task's own storage: which call it is in and since when, and what it does. The
+//! Each thread of the tree carries a few words in its task's own storage: which call it is in and since when, and its state. The
 //! entry and the return of calls, the scheduler's switches and wake-ups, and the birth and death of threads keep them; each call
 //! that returns is added to a slot of the processor that it returns on. What is read at the end is those slots.
 //!
 //! From the ground up: [`asm`] and [`wire`] write instructions, [`btf`] reads the kernel's description of its types, [`sys`] is bpf(2).
-//! [`layout`] is what is kept, [`kernel`] what has to be known of the kernel, [`programs`] the programs, [`cost`] what they cost, and
-//! [`collect`] reads what they added up. Maps, programs and links are descriptors of this process: nothing outlives it.
+//! [`layout`] is the data, [`kernel`] the addresses and types of the kernel, [`programs`] the programs, [`cost`] their overhead, and
+//! [`collect`] reads their totals. Maps, programs and links are descriptors of this process: nothing outlives it.
 
 mod asm;
 mod btf;
@@ -26,7 +26,7 @@ mod wire;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::followed::Followed;
+use crate::outcome::Collected;
 use crate::request::Request;
 use cost::Costs;
 use kernel::Kernel;
@@ -35,7 +35,7 @@ use programs::{Program, Target};
 use sys::{Refused, ToLoad};
 use tollgate_model::text::plainly;
 
-/// The programs, loaded and attached, and the maps that they add up in. All of it is gone when this is dropped.
+/// The programs, loaded and attached, and the maps that they add up in. Dropping it removes all of them.
 pub(crate) struct Bpf {
     target: Target,
     maps: Maps,
@@ -50,7 +50,7 @@ struct Attached {
 }
 
 impl Bpf {
-    /// Loads the programs that a request needs, and measures what they cost in a process that is thrown away.
+    /// Loads the programs that a request needs, and measures their overhead in a process of its own.
     ///
     /// # Errors
     /// Why that cannot be here, as a sentence.
@@ -76,17 +76,17 @@ impl Bpf {
         Ok(Self { target, maps, attached, costs })
     }
 
-    /// What following adds to one call, measured now in a process that is thrown away.
+    /// The overhead of a traced call, measured now in a process of its own.
     pub fn cost_per_call_ns(&self) -> Option<f64> {
-        self.costs.followed
+        self.costs.traced
     }
 
-    /// What it adds meanwhile to a call of a process that is not followed.
+    /// The overhead meanwhile of a call in a process that is not traced.
     pub fn cost_to_others_ns(&self) -> Option<f64> {
         self.costs.others
     }
 
-    /// Begins to follow a process that waits to be let go. The next program that it executes is the command.
+    /// Begins to trace a process that waits to be let go. The next program that it executes is the command.
     ///
     /// # Errors
     /// When the kernel refuses it.
@@ -99,19 +99,17 @@ impl Bpf {
         self.maps.alive()
     }
 
-    /// Stops following, and says what was added up.
-    pub fn finish(self) -> Followed {
+    /// Stops tracing, and returns the totals.
+    pub fn finish(self) -> Collected {
         let Self { target, maps, attached, costs: _ } = self;
         let now = cost::monotonic_ns();
         let mut notes = Vec::new();
         if maps.files.is_some() && target.kernel.files.is_none() {
-            notes.push(
-                "this kernel's files lie where they are not known, and nothing is told of them".to_owned(),
-            );
+            notes.push("the layout of this kernel's files is unknown, so files are not reported".to_owned());
         }
         if maps.files.is_some() && target.kernel.tracepoints.mm_filemap_fault.is_none() {
             notes.push(
-                "page faults are not told by file: the kernel has a tracepoint for them since Linux 6.14"
+                "page faults are not reported by file: the kernel has a tracepoint for them since Linux 6.14"
                     .to_owned(),
             );
         }
@@ -126,7 +124,7 @@ impl Bpf {
         {
             notes.push(format!("what threads did that were still there at the end is not counted: {why}"));
         }
-        collect::followed(&maps, collect::End { now, misses, notes })
+        collect::collect(&maps, collect::End { now, misses, notes })
     }
 }
 
@@ -147,7 +145,7 @@ fn load_as(program: &Program, attach_type: u32) -> Result<OwnedFd, String> {
         if maps::is_refusal(&error) && log.is_empty() {
             return maps::needs_privileges();
         }
-        // The verifier says what it does not like in its last lines, before it counts what it did.
+        // The verifier's error is in its last lines, before its statistics.
         let lines: Vec<&str> = log.lines().filter(|line| !line.starts_with("processed ")).collect();
         let last = lines[lines.len().saturating_sub(3)..].join("; ");
         format!("the kernel refused the program {}: {} ({last})", program.name, plainly(&error))

@@ -3,9 +3,9 @@
 //! They are those of Linux 6.18 (`arch/x86/entry/syscalls/syscall_64.tbl` and `syscall_32.tbl`), kept as text and searched from
 //! the front: a name is looked up when a table is shown, never while a command runs.
 
-/// By number, from 0: a number in the text says where the next name stands. Numbers from 512 to 547 are those of x32 alone.
+/// By number, from 0: a number in the text is that of the next name. Numbers from 512 to 547 are those of x32 alone.
 const X86_64: &str = include_str!("calls/x86_64.txt");
-/// What `int $0x80` and 32-bit programs call.
+/// The calls of `int $0x80` and of 32-bit programs.
 const I386: &str = include_str!("calls/i386.txt");
 
 /// Set in the number of a call by a program of the x32 ABI (`__X32_SYSCALL_BIT` of asm/unistd.h).
@@ -60,7 +60,7 @@ pub fn number(name: &str) -> Option<Numbers> {
     (x86_64.is_some() || i386.is_some()).then_some(Numbers { x86_64, i386, x32 })
 }
 
-/// The call whose name is nearest to one that no table has, for who mistyped it. None where none is near.
+/// The call whose name is nearest to one that no table has, for a mistyped one. None where none is near.
 pub fn near(name: &str) -> Option<&'static str> {
     if name.len() > 40 {
         return None;
@@ -100,8 +100,8 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
     row[b.len()]
 }
 
-/// Whether a call waits by its nature, for an event, a child, a time or another thread: what it takes says nothing of the kernel.
-pub fn waits_by_nature(name: &str) -> bool {
+/// Whether a call blocks for an event, a child, a time or another thread: its duration says nothing of the kernel.
+pub fn is_blocking(name: &str) -> bool {
     const WAITING: &[&str] = &[
         "_newselect",
         "accept",

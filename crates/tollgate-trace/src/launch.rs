@@ -1,16 +1,16 @@
 //! The command as a process that waits to be let go, and ends as it would have ended alone.
 //!
-//! - [`path`]: which file it is. [`child`]: its process, which stands before its execve(2).
+//! - [`path`]: which file it is. [`child`]: its process, which waits before its execve(2).
 //! - [`streams`]: which of its standard streams were closed.
-//! - [`witness`]: which signals reach it by themselves.
+//! - [`observer`]: which signals reach it by themselves.
 //! - [`signals`]: which of the signals that this process gets are the command's. [`ending`]: ending as it did.
 
 pub(crate) mod child;
 pub(crate) mod ending;
+mod observer;
 pub(crate) mod path;
 pub(crate) mod signals;
 mod streams;
-mod witness;
 
 pub(crate) use child::{Child, Filter};
 pub(crate) use path::Program;

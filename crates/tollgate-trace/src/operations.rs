@@ -1,4 +1,4 @@
-//! What calls do with files: one table for both backends.
+//! Operations of calls on files: one table for both backends.
 
 #[cfg(test)]
 use crate::calls;
@@ -16,12 +16,12 @@ pub(crate) enum Names {
     PathAt,
 }
 
-/// What a call does with a file.
+/// The operation of a call on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operation {
     pub name: &'static str,
     pub names: Names,
-    /// What it returns is a number of bytes.
+    /// Its result is a number of bytes.
     pub moves: bool,
 }
 
@@ -106,13 +106,13 @@ const OPERATIONS: &[(Option<&str>, Names, &[&str])] = &[
 ];
 
 impl Operation {
-    /// What the call of this name does. None where it is about no file.
+    /// The operation of the call of this name. None where it has no file.
     pub fn of(call: &'static str) -> Option<Self> {
         let (operation, names, _) = OPERATIONS.iter().find(|(_, _, calls)| calls.contains(&call))?;
         Some(Self::made(*operation, *names, call))
     }
 
-    /// Each call that is about a file, with what it does.
+    /// Each call on a file, with its operation.
     pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
         let line = |(operation, names, calls): &(Option<&'static str>, Names, &'static [&'static str])| {
             let (operation, names) = (*operation, *names);

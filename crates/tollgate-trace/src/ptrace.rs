@@ -1,13 +1,16 @@
-//! Following by ptrace(2): each call stops its thread twice.
+//! Tracing by ptrace(2): each call stops its thread twice.
 //!
-//! A thread that stops costs one wait4(2), one question where it stands, one look at its clocks and one call to let it go; nothing
+//! A thread that stops costs one wait4(2), one request for its registers, one reading of its clocks and one call to resume it; nothing
 //! else is done on the way. Where only some calls are asked for, a filter ([`filter`]) lets the others pass without a stop.
 //!
-//! If this process is killed, the kernel lets go of every thread that it followed, and the command goes on as if alone; only
-//! a command with a filter is killed with it, because its calls would fail without somebody who follows.
+//! If this process is killed, the kernel lets go of every thread that it traced, and the command goes on as if alone; only
+//! a command with a filter is killed with it, because its calls would fail without a tracer.
 //!
-//! - [`sys`]: the system calls. [`thread`], [`tree`]: who is followed. [`clocks`]: how time passed between two stops, [`cause`]: what
+//! - [`sys`]: the system calls. [`thread`], [`tree`]: what is traced. [`clocks`]: how time passed between two stops, [`cause`]: what
 //!   was waited for. [`sums`], [`files`]: adding up.
+//!
+//! Two stops around a call take forty times as long as the call. The time between them counts in full only
+//! if the thread was switched out; otherwise its processor time counts, without the wait for the tracer.
 
 pub(crate) mod cause;
 pub(crate) mod clocks;
@@ -29,17 +32,17 @@ use hashbrown::{HashMap, HashSet};
 use tollgate_model::traced::{Ended, Missed, Parts};
 
 use crate::calls;
-use crate::course::Course;
-use crate::course::household::Household;
-use crate::followed::{Event, Followed};
 use crate::launch::Child;
 use crate::launch::signals::Watch;
+use crate::outcome::{Collected, Event};
 use crate::ptrace::sums::Key;
 use crate::ptrace::sys::On;
 use crate::ptrace::thread::{Doing, Thread};
 use crate::request::Request;
+use crate::run::Finished;
+use crate::run::descendants::Descendants;
 
-/// What is told of every thread that is followed: forks, threads and programs.
+/// The events of every traced thread: forks, threads and programs.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
@@ -49,15 +52,16 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 const LEAVING: Duration = Duration::from_secs(1);
 
 /// Why a command's own ptrace(2) fails.
-const NO_SECOND: &str = "ptrace(2) failed in the command: what one follows by ptrace(2) no other can follow; BPF has no such limit";
-/// Why set-user-ID programs gain nothing, see execve(2).
-const NO_RIGHTS: &str = "the kernel gives none to what is followed by ptrace(2) without CAP_SYS_PTRACE";
+const NO_SECOND: &str = "ptrace(2) failed in the command: a process that is traced by ptrace(2) cannot be traced twice; BPF has no such limit";
+/// Why set-user-ID programs gain no privileges, see execve(2).
+const NO_RIGHTS: &str =
+    "the kernel gives none to a program that is traced by ptrace(2) without CAP_SYS_PTRACE";
 
-/// Who follows.
+/// The tracer.
 pub(crate) struct Tracer {
     command: libc::pid_t,
     threads: HashMap<libc::pid_t, Thread>,
-    /// New threads that stand, and whose parent has not been heard of yet.
+    /// New threads that are stopped, and whose parent's event has not come yet.
     early: HashMap<libc::pid_t, sys::Wait>,
     /// The command is to have a filter.
     with_filter: bool,
@@ -75,7 +79,7 @@ pub(crate) struct Tracer {
     events_missed: u64,
     began_ns: u64,
     ended: Option<(Ended, u64)>,
-    /// The last signal that was to stop the command came from itself, from what it started or from the terminal. One that another
+    /// The last stop signal came from the command itself, from its descendants or from the terminal. One that another
     /// process sends to it alone is that one's affair.
     stopped_itself: bool,
     /// The command has stopped, and this process is to stop with it.
@@ -86,7 +90,7 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Begins to follow a process that waits to be let go.
+    /// Begins to trace a process that waits to be let go.
     ///
     /// # Errors
     /// Where the kernel refuses it.
@@ -131,28 +135,28 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// What the process does counts from now on, and not only when it has executed the command.
+    /// Counts the process from now on, and not only when it has executed the command.
     pub fn count_at_once(&mut self) {
         for thread in self.threads.values_mut() {
             thread.doing = Doing::Outside;
         }
     }
 
-    /// Follows the command, which has just been let go, until it and what it started have ended, or the time is up.
+    /// Traces the command, which has just been let go, until it and what it started have ended, or the time is up.
     ///
     /// # Errors
-    /// Where there is nobody any more to wait for, and the command's end was not told.
+    /// Where no process is left to wait for, and the command's end was not reported.
     pub fn run(
         &mut self,
         child: &Child,
         watch: &Watch,
-        household: &Household,
+        descendants: &Descendants,
         linger: Duration,
-    ) -> io::Result<Course> {
+    ) -> io::Result<Finished> {
         self.began_ns = sys::now();
         let mut alarm = None;
         while !self.threads.is_empty() {
-            match household.wait(0, || self.known()) {
+            match descendants.wait(0, || self.known()) {
                 Ok(Some(wait)) => self.heard(wait, sys::now(), child),
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -164,8 +168,8 @@ impl Tracer {
             if self.ended.is_some() {
                 if watch.asked_by_command().is_some() {
                     self.threads.keys().for_each(|pid| drop(sys::kill(*pid)));
-                    // Each of them is told of at its end.
-                    watch.dismiss_the_witness();
+                    // Each of them is reported at its end.
+                    watch.dismiss_observer();
                     continue;
                 }
                 if alarm.is_none() && !self.threads.is_empty() {
@@ -176,18 +180,18 @@ impl Tracer {
                 }
             }
         }
-        self.leave(household);
+        self.leave(descendants);
         let (ended, at) = self.ended.ok_or_else(|| io::Error::from_raw_os_error(libc::ECHILD))?;
-        Ok(Course { ended, wall_ns: at.saturating_sub(self.began_ns), notes: Vec::new() })
+        Ok(Finished { ended, wall_ns: at.saturating_sub(self.began_ns), notes: Vec::new() })
     }
 
-    /// Threads that may have something to tell.
+    /// Threads that may have an event.
     fn known(&self) -> Vec<libc::pid_t> {
         self.threads.keys().copied().collect()
     }
 
     /// Lets go of all that have not ended, so that they go on by themselves.
-    fn leave(&mut self, household: &Household) {
+    fn leave(&mut self, descendants: &Descendants) {
         if self.threads.is_empty() && self.early.is_empty() {
             return;
         }
@@ -206,7 +210,7 @@ impl Tracer {
         }
         let until = sys::now() + LEAVING.as_nanos() as u64;
         while !left.is_empty() && sys::now() < until {
-            match household.wait(libc::WNOHANG, || self.known()) {
+            match descendants.wait(libc::WNOHANG, || self.known()) {
                 Ok(Some(wait)) => {
                     if libc::WIFSTOPPED(wait.status) {
                         let (signal, event) = (libc::WSTOPSIG(wait.status), wait.status >> 16);
@@ -221,8 +225,8 @@ impl Tracer {
         }
     }
 
-    /// What was added up.
-    pub fn finish(self) -> Followed {
+    /// The totals.
+    pub fn finish(self) -> Collected {
         let mut missed = Vec::new();
         let mut note = |what: &str, number: u64| {
             if number > 0 {
@@ -230,7 +234,7 @@ impl Tracer {
             }
         };
         note("processes beyond those that are kept one by one", self.tree.missed);
-        note("calls of numbers beyond those that are told apart", self.sums.missed);
+        note("calls of numbers beyond those that are counted by themselves", self.sums.missed);
         note("calls beyond those that the timeline keeps", self.events_missed);
         note(
             "operations on files beyond those that are kept",
@@ -257,7 +261,7 @@ impl Tracer {
                 tree.add_unfinished(thread.process, inside.key);
             }
         }
-        Followed {
+        Collected {
             idle: None,
             processes: tree.processes,
             threads: tree.threads,
@@ -288,14 +292,14 @@ fn named(events: Vec<(Key, Event)>) -> Vec<Event> {
     named
 }
 
-/// What is said of processes that a command left.
+/// The note on processes that a command left.
 pub(crate) fn still_running(processes: Option<usize>) -> String {
     let who = match processes {
         None => "processes that the command left were".to_owned(),
         Some(1) => "1 process that the command left was".to_owned(),
         Some(number) => format!("{number} processes that the command left were"),
     };
-    format!("{who} still running in the end: what is not over by then goes on, not followed")
+    format!("{who} still running in the end: they go on untraced")
 }
 
 fn ended_with_it(processes: usize) -> String {

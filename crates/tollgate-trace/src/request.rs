@@ -1,4 +1,4 @@
-//! What to follow, how closely, and by whom.
+//! What to trace, how closely, and by which backend.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tollgate_os::identity::Identity;
 
-/// What is asked for.
+/// A command and how to trace it.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The command and its arguments; the first is looked for in PATH, as a shell does.
     pub command: Vec<OsString>,
-    /// With whose identity it is executed; None for this process's own. Who follows it keeps its own.
+    /// With whose identity it is executed; None for this process's own. The tracer keeps its own.
     pub identity: Option<Identity>,
-    /// Who is to follow it.
+    /// The backend.
     pub by: Choice,
     /// Only these system calls, by their names; None for all.
     pub only: Option<BTreeSet<String>>,
@@ -27,10 +27,10 @@ pub struct Request {
     pub linger: Duration,
 }
 
-/// Who is to follow.
+/// The choice of a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// The best that there is here: BPF, else ptrace, else nobody, each with the reason.
+    /// The best that there is here: BPF, else ptrace, else rusage only, each with the reason.
     #[default]
     Best,
     /// BPF or nothing.
@@ -40,7 +40,7 @@ pub enum Choice {
 }
 
 impl Request {
-    /// A request for a command, followed by the best that there is.
+    /// A request for a command, traced by the best that there is.
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
@@ -54,7 +54,7 @@ impl Request {
         }
     }
 
-    /// Processes that a command leaves are waited for so long, unless somebody says otherwise: enough for what is about to end,
+    /// Processes that a command leaves are waited for so long, by default: enough for processes that are about to end,
     /// and a daemon never does.
     pub const LINGER: Duration = Duration::from_secs(2);
 }

@@ -1,4 +1,4 @@
-//! A command that is followed behaves as if alone: streams, signals, how it ends.
+//! A command that is traced behaves as if alone: streams, signals, how it ends.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Told, eventually, follow, following};
+use common::{Report, eventually, run_traced, tracing};
 
 const BACKENDS: [&str; 2] = ["ptrace", "best"];
 
@@ -18,25 +18,25 @@ fn exit_statuses_and_signals_are_passed_on() {
     for backend in BACKENDS {
         for status in [0, 1, 7, 126, 127, 255] {
             let script = format!("exit {status}");
-            let Some(told) = follow(&[backend], &["sh", "-c", &script]) else { return };
-            assert_eq!(told.status().code(), Some(status));
+            let Some(report) = run_traced(&[backend], &["sh", "-c", &script]) else { return };
+            assert_eq!(report.status().code(), Some(status));
         }
         for signal in
             [libc::SIGTERM, libc::SIGKILL, libc::SIGSEGV, libc::SIGPIPE, libc::SIGXFSZ, libc::SIGINT]
         {
             let script = format!("kill -{signal} $$");
-            let Some(told) = follow(&[backend], &["sh", "-c", &script]) else { return };
-            assert_eq!(told.status().signal(), Some(signal), "{backend}");
-            assert!(!told.status().core_dumped());
+            let Some(report) = run_traced(&[backend], &["sh", "-c", &script]) else { return };
+            assert_eq!(report.status().signal(), Some(signal), "{backend}");
+            assert!(!report.status().core_dumped());
         }
     }
 }
 
 #[test]
 fn what_cannot_be_started_says_why() {
-    let place = tempfile::tempdir().expect("a directory");
+    let directory = tempfile::tempdir().expect("a directory");
     let file = |name: &str, text: &str, mode| {
-        let path = place.path().join(name);
+        let path = directory.path().join(name);
         fs::write(&path, text).expect("a file");
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our file");
         path.display().to_string()
@@ -52,31 +52,31 @@ fn what_cannot_be_started_says_why() {
             (garbage.as_str(), 126, "may not be executed"),
             ("/", 126, "is a directory"),
         ] {
-            let Some(told) = follow(&[backend], &[command]) else { return };
-            assert_eq!(told.status().code(), Some(status), "{command}");
-            let error = String::from_utf8(told.output.expect("output").stderr).expect("text");
+            let Some(report) = run_traced(&[backend], &[command]) else { return };
+            assert_eq!(report.status().code(), Some(status), "{command}");
+            let error = String::from_utf8(report.output.expect("output").stderr).expect("text");
             assert!(error.contains(message) && error.contains(command), "{error}");
         }
         // As execvp(3) has it.
-        let Some(told) = follow(&[backend], &[&plain, "you"]) else { return };
-        assert_eq!(told.output.expect("output").stdout, b"hello you\n");
+        let Some(report) = run_traced(&[backend], &[&plain, "you"]) else { return };
+        assert_eq!(report.output.expect("output").stdout, b"hello you\n");
     }
 }
 
 #[test]
 fn streams_and_what_is_inherited_are_the_commands() {
-    // Whoever runs the tests may leave descriptors open of its own.
+    // The process that runs the tests may leave descriptors open.
     let alone =
         Command::new("ls").arg("/proc/self/fd").stdin(Stdio::null()).output().expect("it runs").stdout;
     let alone = String::from_utf8_lossy(&alone).into_owned();
     for backend in BACKENDS {
-        let Some((mut follow, _place)) =
-            following(&[backend], &["sh", "-c", "cat; echo wrong >&2; ls /proc/self/fd"])
+        let Some((mut tracing, _place)) =
+            tracing(&[backend], &["sh", "-c", "cat; echo wrong >&2; ls /proc/self/fd"])
         else {
             return;
         };
-        follow.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = follow.spawn().expect("it starts");
+        tracing.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = tracing.spawn().expect("it starts");
         child.stdin.take().expect("a pipe").write_all(b"through\n").expect("it reads");
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(
@@ -105,17 +105,17 @@ fn ignored_signals_stay_ignored_and_no_others_are() {
                 })
             };
         };
-        // `sh` looks at what a program without Rust's own start sees.
+        // `sh` has no start code as Rust's, which changes streams.
         let script = "grep -E 'SigIgn|SigBlk' /proc/self/status";
         let mut alone = Command::new("sh");
         alone.args(["-c", script]);
         prepare(&mut alone);
         let alone = alone.output().expect("it runs").stdout;
         for backend in BACKENDS {
-            let Some((mut follow, _place)) = following(&[backend], &["sh", "-c", script]) else { return };
-            prepare(&mut follow);
-            let followed = follow.output().expect("it runs").stdout;
-            assert_eq!(String::from_utf8_lossy(&followed), String::from_utf8_lossy(&alone), "{backend}");
+            let Some((mut tracing, _place)) = tracing(&[backend], &["sh", "-c", script]) else { return };
+            prepare(&mut tracing);
+            let traced = tracing.output().expect("it runs").stdout;
+            assert_eq!(String::from_utf8_lossy(&traced), String::from_utf8_lossy(&alone), "{backend}");
         }
     }
 }
@@ -125,10 +125,10 @@ fn ready(backend: &str, script: &str) -> Option<(Child, [tempfile::TempDir; 2], 
     let mark = tempfile::tempdir().expect("a directory");
     let path = mark.path().join("ready");
     let script = script.replace("READY", &format!("echo $$ > {0}.new; mv {0}.new {0}", path.display()));
-    let (mut follow, place) = following(&[backend], &["sh", "-c", &script])?;
-    let child = follow.stdout(Stdio::null()).process_group(0).spawn().expect("it starts");
+    let (mut tracing, directory) = tracing(&[backend], &["sh", "-c", &script])?;
+    let child = tracing.stdout(Stdio::null()).process_group(0).spawn().expect("it starts");
     eventually("the command's start", || path.exists());
-    Some((child, [mark, place], path))
+    Some((child, [mark, directory], path))
 }
 
 fn command_of(path: &std::path::Path) -> libc::pid_t {
@@ -146,7 +146,7 @@ fn state(pid: libc::pid_t) -> char {
 }
 
 #[test]
-fn signals_to_the_follower_alone_go_to_the_command() {
+fn signals_to_the_tracer_alone_go_to_the_command() {
     for backend in BACKENDS {
         for signal in ["TERM", "HUP", "USR1", "USR2", "INT"] {
             let script = format!("trap 'exit 9' {signal}; READY; while true; do sleep 0.01; done");
@@ -186,10 +186,10 @@ fn a_command_stops_and_goes_on() {
 }
 
 #[test]
-fn a_command_goes_on_when_its_follower_is_killed() {
+fn a_command_goes_on_when_its_tracer_is_killed() {
     for backend in BACKENDS {
-        let place = tempfile::tempdir().expect("a directory");
-        let done = place.path().join("done");
+        let directory = tempfile::tempdir().expect("a directory");
+        let done = directory.path().join("done");
         let script = format!(
             "READY; for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; sleep 0.02; done; : > {}",
             done.display()
@@ -201,87 +201,90 @@ fn a_command_goes_on_when_its_follower_is_killed() {
     }
 }
 
-/// Follows the puppet as a daemon, which would keep pipes open: how long that took, and what was told.
-fn daemon(backend: &str, linger: &str, seconds: &str) -> Option<(Duration, Told)> {
+/// Traces the puppet as a daemon, which would keep pipes open: how long that took, and the report.
+fn daemon(backend: &str, linger: &str, seconds: &str) -> Option<(Duration, Report)> {
     let puppet = common::puppet()?;
     let puppet = puppet.to_str().expect("a path of letters");
     let linger = format!("linger={linger}");
-    let (mut follow, place) = following(&[backend, &linger], &[puppet, "daemon", seconds])?;
+    let (mut tracing, directory) = tracing(&[backend, &linger], &[puppet, "daemon", seconds])?;
     let began = Instant::now();
     let status =
-        follow.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it starts");
+        tracing.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it starts");
     assert_eq!(status.code(), Some(0));
-    Some((began.elapsed(), Told::of(&place.path().join("out"))))
+    Some((began.elapsed(), Report::of(&directory.path().join("out"))))
 }
 
 #[test]
 fn what_a_command_leaves_is_waited_for_and_then_let_go() {
     for backend in BACKENDS {
-        let Some((took, told)) = daemon(backend, "20", "1") else { return };
+        let Some((took, report)) = daemon(backend, "20", "1") else { return };
         assert!(took >= Duration::from_secs(1), "{backend}: it was waited for");
         assert!(took < Duration::from_secs(15), "{backend}: and no longer");
-        assert!(told.number("wall") < 900_000_000, "the command itself had ended before: {told:?}");
-        assert!(!told.has_note("still running"), "{told:?}");
+        assert!(report.number("wall") < 900_000_000, "the command itself had ended before: {report:?}");
+        assert!(!report.has_note("still running"), "{report:?}");
         for linger in ["0", "0.2"] {
-            let Some((took, told)) = daemon(backend, linger, "4") else { return };
+            let Some((took, report)) = daemon(backend, linger, "4") else { return };
             assert!(took < Duration::from_secs(3), "{backend}");
-            assert!(told.has_note("still running"), "{told:?}");
+            assert!(report.has_note("still running"), "{report:?}");
         }
     }
 }
 
 #[test]
-fn what_has_a_filter_is_followed_to_its_end() {
-    let Some((took, told)) = daemon("only=getppid", "0", "1") else { return };
-    if told.head["backend"] == "Ptrace" {
-        assert!(took >= Duration::from_secs(1), "its calls would fail alone: {told:?}");
+fn a_command_with_a_filter_is_traced_to_its_end() {
+    let Some((took, report)) = daemon("only=getppid", "0", "1") else { return };
+    if report.head["backend"] == "Ptrace" {
+        assert!(took >= Duration::from_secs(1), "its calls would fail alone: {report:?}");
     }
-    assert!(!told.has_note("killed"), "{told:?}");
+    assert!(!report.has_note("killed"), "{report:?}");
 }
 
 #[test]
 fn what_is_let_go_goes_on_alone() {
-    let place = tempfile::tempdir().expect("a directory");
-    let done = place.path().join("done");
+    let directory = tempfile::tempdir().expect("a directory");
+    let done = directory.path().join("done");
     let script =
         format!("(for i in 1 2 3 4 5; do sleep 0.1; /bin/true; done; : > {}) & exit 0", done.display());
-    let Some((mut follow, out)) = following(&["ptrace", "linger=0.1"], &["sh", "-c", &script]) else {
+    let Some((mut tracing, out)) = tracing(&["ptrace", "linger=0.1"], &["sh", "-c", &script]) else {
         return;
     };
-    let status = follow.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it starts");
+    let status = tracing.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it starts");
     assert_eq!(status.code(), Some(0));
-    assert!(Told::of(&out.path().join("out")).has_note("still running"));
+    assert!(Report::of(&out.path().join("out")).has_note("still running"));
     assert!(!done.exists());
     eventually("the end of what was let go", || done.exists());
 }
 
 #[test]
-fn where_nobody_may_follow_the_command_runs_and_its_times_are_told() {
+fn where_no_backend_works_the_command_runs_and_its_times_are_known() {
     let script = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; exit 6";
     for by in ["best", "ptrace"] {
-        let Some((mut follow, place)) = following(&[by], &["sh", "-c", script]) else { return };
+        let Some((mut tracing, directory)) = tracing(&[by], &["sh", "-c", script]) else { return };
         // SAFETY: two system calls on memory of the closure.
-        unsafe { follow.pre_exec(refuse_to_follow) };
-        let output = follow.output().expect("it starts");
+        unsafe { tracing.pre_exec(refuse_to_trace) };
+        let output = tracing.output().expect("it starts");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         if by == "ptrace" {
             assert_eq!(output.status.code(), Some(2));
-            assert!(error.contains("ptrace(2) cannot follow here: Operation not permitted"), "{error}");
+            assert!(error.contains("ptrace(2) cannot trace here: Operation not permitted"), "{error}");
             continue;
         }
         assert_eq!(output.status.code(), Some(6), "{error}");
-        let told = Told::of(&place.path().join("out"));
-        assert_eq!((told.head["backend"].as_str(), told.number("processes")), ("Rusage", 0));
-        assert!(told.calls.is_empty() && told.number("user") > 0 && told.number("wall") > 0, "{told:?}");
+        let report = Report::of(&directory.path().join("out"));
+        assert_eq!((report.head["backend"].as_str(), report.number("processes")), ("Rusage", 0));
         assert!(
-            told.has_note("BPF cannot follow here") && told.has_note("ptrace(2) cannot follow here"),
-            "{told:?}"
+            report.calls.is_empty() && report.number("user") > 0 && report.number("wall") > 0,
+            "{report:?}"
+        );
+        assert!(
+            report.has_note("BPF cannot trace here") && report.has_note("ptrace(2) cannot trace here"),
+            "{report:?}"
         );
     }
 }
 
 /// A seccomp profile without ptrace(2) and bpf(2), as containers have it.
-fn refuse_to_follow() -> std::io::Result<()> {
+fn refuse_to_trace() -> std::io::Result<()> {
     let one = |code: u32, k: u32, jt: u8| libc::sock_filter { code: code as u16, jt, jf: 0, k };
     let number = one(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0);
     let is = |call: libc::c_long, jump| one(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, call as u32, jump);
@@ -304,48 +307,52 @@ fn refuse_to_follow() -> std::io::Result<()> {
 }
 
 #[test]
-fn a_command_that_loses_what_it_could_alone_is_told() {
-    let Some(told) = follow(&["ptrace"], &["strace", "-o", "/dev/null", "true"]) else { return };
-    match told.status().code() {
+fn a_command_that_loses_privileges_is_noted() {
+    let Some(report) = run_traced(&["ptrace"], &["strace", "-o", "/dev/null", "true"]) else { return };
+    match report.status().code() {
         Some(127) => println!("skipped: there is no strace"),
-        _ => assert!(told.has_note("no other can follow"), "{told:?}"),
+        _ => assert!(report.has_note("cannot be traced twice"), "{report:?}"),
     }
-    let Some(told) = follow(&["ptrace"], &["true"]) else { return };
-    assert!(!told.has_note("no other can follow") && !told.has_note("set-user-ID"), "{told:?}");
+    let Some(report) = run_traced(&["ptrace"], &["true"]) else { return };
+    assert!(!report.has_note("cannot be traced twice") && !report.has_note("set-user-ID"), "{report:?}");
 }
 
 #[test]
-fn a_program_without_its_owners_rights_is_told() {
+fn a_program_without_its_owners_rights_is_noted() {
     // SAFETY: geteuid(2) has no preconditions.
     if unsafe { libc::geteuid() } != 0 {
         return println!("skipped: only root has programs of another user");
     }
-    let Some((mut command, place)) = following(&["ptrace"], &[]) else { return };
+    let Some((mut command, directory)) = tracing(&["ptrace"], &[]) else { return };
     let open = fs::Permissions::from_mode;
-    fs::set_permissions(place.path(), open(0o777)).expect("our directory");
-    let program = place.path().join("true");
+    fs::set_permissions(directory.path(), open(0o777)).expect("our directory");
+    let program = directory.path().join("true");
     fs::copy("/bin/true", &program).expect("a copy");
     fs::set_permissions(&program, open(0o4755)).expect("our file");
-    let follow = place.path().join("follow");
-    fs::copy(command.get_program(), &follow).expect("a copy");
-    command = Command::new(&follow);
-    command.arg("ptrace").arg(format!("out={}", place.path().join("out").display())).arg("--").arg(&program);
+    let trace = directory.path().join("trace");
+    fs::copy(command.get_program(), &trace).expect("a copy");
+    command = Command::new(&trace);
+    command
+        .arg("ptrace")
+        .arg(format!("out={}", directory.path().join("out").display()))
+        .arg("--")
+        .arg(&program);
     let output = match command.uid(65534).gid(65534).output() {
         Ok(output) if output.status.code() != Some(2) => output,
         refused => return println!("skipped: that user may not do this here: {refused:?}"),
     };
     assert!(output.status.success(), "{output:?}");
-    let told = Told::of(&place.path().join("out"));
+    let report = Report::of(&directory.path().join("out"));
     let file_system = rustix::fs::statvfs(&program).expect("a file system");
     let expected = !file_system.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID);
-    assert_eq!(told.has_note("is set-user-ID"), expected, "{told:?}");
+    assert_eq!(report.has_note("is set-user-ID"), expected, "{report:?}");
 }
 
 #[test]
 fn where_no_file_may_grow_the_commands_status_is_passed_on() {
     for backend in BACKENDS {
-        let Some((command, place)) = following(&[backend], &[]) else { return };
-        let out = format!("out={}", place.path().join("out").display());
+        let Some((command, directory)) = tracing(&[backend], &[]) else { return };
+        let out = format!("out={}", directory.path().join("out").display());
         let mut limited = Command::new("sh");
         limited.args(["-c", r#"ulimit -f 0; exec "$@""#, "sh"]).arg(command.get_program());
         limited.args([backend, &out, "--", "sh", "-c", "ulimit -f; exit 3"]);
@@ -355,36 +362,36 @@ fn where_no_file_may_grow_the_commands_status_is_passed_on() {
         limited = Command::new("sh");
         limited.args(["-c", r#"ulimit -f 0; exec "$@""#, "sh"]).arg(command.get_program());
         limited.args([backend, &out, "--", "sh", "-c"]);
-        limited.arg(format!("exec dd if=/dev/zero of={} count=1", place.path().join("grown").display()));
+        limited.arg(format!("exec dd if=/dev/zero of={} count=1", directory.path().join("grown").display()));
         let output = limited.output().expect("it starts");
         assert_eq!(output.status.signal(), Some(libc::SIGXFSZ), "{output:?}");
     }
 }
 
 #[test]
-fn a_command_has_the_identity_that_is_asked_for_and_who_follows_it_keeps_its_own() {
+fn a_command_has_the_identity_that_is_asked_for_and_its_tracer_keeps_its_own() {
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: needs root (to execute with another user's identity)");
     }
     let script = "id -u; id -g; id -G; grep ^CapEff /proc/self/status | cut -f 2; (id -u)";
     for options in [vec!["ptrace"], vec!["best"], vec!["ptrace", "only=execve"]] {
         let options: Vec<&str> = options.into_iter().chain(["user=54321"]).collect();
-        let Some(told) = follow(&options, &["sh", "-c", script]) else { return };
-        assert!(told.status().success(), "{told:?}");
-        // Calls are told: the kernel did not take the command away from its tracer.
-        assert!(told.call("execve", "count") >= 3, "{told:?}");
-        let output = told.output.expect("output");
+        let Some(report) = run_traced(&options, &["sh", "-c", script]) else { return };
+        assert!(report.status().success(), "{report:?}");
+        // Calls are reported: the kernel did not take the command away from its tracer.
+        assert!(report.call("execve", "count") >= 3, "{report:?}");
+        let output = report.output.expect("output");
         let said = String::from_utf8(output.stdout).expect("text");
         assert_eq!(said, "54321\n54321\n54321\n0000000000000000\n54321\n", "{options:?}");
     }
-    // What only root may execute is not found for the other user.
-    let place = tempfile::tempdir().expect("a directory");
-    let tool = place.path().join("tool");
+    // A file that only root may execute is not found for the other user.
+    let directory = tempfile::tempdir().expect("a directory");
+    let tool = directory.path().join("tool");
     fs::write(&tool, "#!/bin/sh\n").expect("a file");
-    for (path, mode) in [(tool.as_path(), 0o755), (place.path(), 0o700)] {
+    for (path, mode) in [(tool.as_path(), 0o755), (directory.path(), 0o700)] {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our file");
     }
     let path = tool.display().to_string();
-    let Some(told) = follow(&["best", "user=54321"], &[&path]) else { return };
-    assert_eq!(told.status().code(), Some(126), "{told:?}");
+    let Some(report) = run_traced(&["best", "user=54321"], &[&path]) else { return };
+    assert_eq!(report.status().code(), Some(126), "{report:?}");
 }

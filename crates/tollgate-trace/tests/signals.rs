@@ -1,4 +1,4 @@
-//! Signals, stops and children of a command that is followed: as if it were alone, and no other child is touched.
+//! Signals, stops and children of a command that is traced: as if it were alone, and no other child is touched.
 
 mod common;
 
@@ -9,28 +9,28 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use common::{Told, eventually, follow_puppet, following, puppet};
+use common::{Report, eventually, puppet, trace_puppet, tracing};
 
 /// By programs in the kernel where they may be loaded, and by stops.
 const BACKENDS: [&str; 2] = ["ptrace", "best"];
 
-/// A program that counts signals, followed.
+/// A program that counts signals, traced.
 struct Counting {
     command: Command,
-    _places: [tempfile::TempDir; 2],
+    _directories: [tempfile::TempDir; 2],
     counts: PathBuf,
 }
 
 impl Counting {
     fn by(backend: &str) -> Option<Self> {
         let puppet = puppet()?;
-        let (_, benchmark) = following(&[backend], &[])?;
+        let (_, benchmark) = tracing(&[backend], &[])?;
         let counts = benchmark.path().join("counts");
         let words =
             [puppet.to_str().expect("a path of letters"), "count", counts.to_str().expect("as above")];
-        let (mut command, place) = following(&[backend], &words)?;
+        let (mut command, directory) = tracing(&[backend], &words)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Some(Self { command: not_ignoring(command), _places: [benchmark, place], counts })
+        Some(Self { command: not_ignoring(command), _directories: [benchmark, directory], counts })
     }
 
     /// As the words of a shell.
@@ -107,7 +107,7 @@ fn a_signal_to_the_group_comes_once() {
 }
 
 #[test]
-fn a_signal_to_the_follower_alone_comes_once() {
+fn a_signal_to_the_tracer_alone_comes_once() {
     for backend in BACKENDS {
         for (signal, word) in [(libc::SIGTERM, "TERM=1"), (libc::SIGUSR2, "USR2=1")] {
             let Some(mut counting) = Counting::by(backend) else { return };
@@ -197,25 +197,25 @@ fn ctrl_c_in_a_terminal_comes_once() {
     }
 }
 
-/// Follows a script.
+/// Traces a script.
 fn script(backend: &str, script: &str) -> Option<(Command, tempfile::TempDir)> {
-    let (mut command, place) = following(&[backend], &["sh", "-c", script])?;
+    let (mut command, directory) = tracing(&[backend], &["sh", "-c", script])?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Some((not_ignoring(command), place))
+    Some((not_ignoring(command), directory))
 }
 
 #[test]
-fn a_command_that_ends_its_parent_ends_the_follower() {
+fn a_command_that_ends_its_parent_ends_the_tracer() {
     for backend in BACKENDS {
-        let place = tempfile::tempdir().expect("a directory");
-        let child_of_it = place.path().join("child");
+        let directory = tempfile::tempdir().expect("a directory");
+        let child_of_it = directory.path().join("child");
         let text = format!(
             "trap : TERM; sleep 300 & echo $! > {}; kill -TERM $PPID; while :; do sleep 0.1; done",
             child_of_it.display()
         );
         let Some((mut command, _out)) = script(backend, &text) else { return };
         let status = command.process_group(0).status().expect("it starts");
-        // The example tells of it in a sentence; the verb ends by the signal.
+        // The example prints a sentence; the verb ends by the signal.
         assert_eq!(status.code(), Some(2), "{backend}");
         let left: libc::pid_t =
             fs::read_to_string(&child_of_it).expect("its number").trim().parse().expect("a number");
@@ -232,7 +232,7 @@ fn a_command_may_signal_its_own_group() {
 }
 
 #[test]
-fn a_command_that_stops_itself_stops_the_follower() {
+fn a_command_that_stops_itself_stops_the_tracer() {
     for backend in BACKENDS {
         for signal in ["STOP", "TSTP"] {
             for of_group in [false, true] {
@@ -241,7 +241,7 @@ fn a_command_that_stops_itself_stops_the_follower() {
                 };
                 // The group of a session's leader is orphaned, and in such a one SIGTSTP does not stop (setpgid(2)).
                 let mut child = command.process_group(0).spawn().expect("it starts");
-                eventually("the follower's stop", || state(number(&child)) == 'T');
+                eventually("the tracer's stop", || state(number(&child)) == 'T');
                 send(if of_group { -number(&child) } else { number(&child) }, libc::SIGCONT);
                 assert_eq!(child.wait().expect("it ends").code(), Some(8), "{backend} {signal} {of_group}");
             }
@@ -252,15 +252,15 @@ fn a_command_that_stops_itself_stops_the_follower() {
 #[test]
 fn a_stop_of_the_terminal_stops_both_once() {
     for backend in BACKENDS {
-        let place = tempfile::tempdir().expect("a directory");
-        let ready = place.path().join("ready");
+        let directory = tempfile::tempdir().expect("a directory");
+        let ready = directory.path().join("ready");
         let text = format!(": > {}; while [ ! -e {0}.end ]; do sleep 0.02; done; exit 9", ready.display());
         let Some((mut command, _out)) = script(backend, &text) else { return };
         let mut child = command.process_group(0).spawn().expect("it starts");
         eventually("its start", || ready.exists());
         for _ in 0..3 {
             send(-number(&child), libc::SIGTSTP);
-            eventually("the follower's stop", || state(number(&child)) == 'T');
+            eventually("the tracer's stop", || state(number(&child)) == 'T');
             send(-number(&child), libc::SIGCONT);
             eventually("its going on", || state(number(&child)) != 'T');
             std::thread::sleep(std::time::Duration::from_millis(200));
@@ -276,12 +276,12 @@ fn children_that_were_there_before_are_left_alone() {
     for backend in BACKENDS {
         // One that goes on, and one that ends meanwhile and stays a zombie; the command leaves orphans.
         let command = "(sleep 0.1 &); (sleep 0.3 &); sh -c 'exit 0'; sleep 0.2; exit 3";
-        let Some((follow, place)) = following(&[backend], &["sh", "-c", command]) else { return };
+        let Some((trace, directory)) = tracing(&[backend], &["sh", "-c", command]) else { return };
         for before in ["sleep 300 & echo $! > PID", "sleep 300 & echo $! > PID; sleep 0.05 & true"] {
-            let pid = place.path().join("pid");
+            let pid = directory.path().join("pid");
             let script = format!("{}; exec \"$@\"", before.replace("PID", &pid.display().to_string()));
             let mut shell = Command::new("bash");
-            shell.args(["-c", &script, "bash"]).arg(follow.get_program()).args(follow.get_args());
+            shell.args(["-c", &script, "bash"]).arg(trace.get_program()).args(trace.get_args());
             let status = shell.stdout(Stdio::null()).status().expect("it starts");
             let pid: libc::pid_t =
                 fs::read_to_string(&pid).expect("its number").trim().parse().expect("a number");
@@ -289,10 +289,10 @@ fn children_that_were_there_before_are_left_alone() {
             send(pid, libc::SIGKILL);
             assert_eq!(status.code(), Some(3), "{backend}");
             assert!(matches!(lives, 'S' | 'R' | 'D'), "{backend}: {lives}");
-            let told = Told::of(&place.path().join("out"));
-            assert!(!told.has_note("still running"), "{told:?}");
+            let report = Report::of(&directory.path().join("out"));
+            assert!(!report.has_note("still running"), "{report:?}");
             // The shell, three of its kind, and three sleeps at the least.
-            assert!(told.head["backend"] == "Rusage" || told.number("processes") >= 5, "{told:?}");
+            assert!(report.head["backend"] == "Rusage" || report.number("processes") >= 5, "{report:?}");
         }
     }
 }
@@ -304,10 +304,10 @@ fn children_are_left_alone_where_proc_has_other_numbers() {
         return println!("skipped: needs root (a PID namespace)");
     }
     for backend in BACKENDS {
-        let Some((follow, place)) = following(&[backend], &["sh", "-c", "(sleep 0.2 &); exit 3"]) else {
+        let Some((trace, directory)) = tracing(&[backend], &["sh", "-c", "(sleep 0.2 &); exit 3"]) else {
             return;
         };
-        let said = place.path().join("said");
+        let said = directory.path().join("said");
         // The first process of the namespace would take all others with it: it waits until the second one has looked.
         let script = format!(
             "bash -c 'sleep 300 & echo $! > {0}; exec \"$@\"' bash \"$@\"; echo \"status $?\" > {0}.status; \
@@ -316,7 +316,7 @@ fn children_are_left_alone_where_proc_has_other_numbers() {
         );
         let mut command = Command::new("unshare");
         command.args(["--pid", "--fork", "bash", "-c", &script, "bash"]);
-        command.arg(follow.get_program()).args(follow.get_args());
+        command.arg(trace.get_program()).args(trace.get_args());
         match command.stdout(Stdio::null()).status() {
             Ok(status) if status.success() => {}
             refused => return println!("skipped: no PID namespace can be made: {refused:?}"),
@@ -329,11 +329,15 @@ fn children_are_left_alone_where_proc_has_other_numbers() {
 #[test]
 fn a_filter_of_the_commands_own_says_what_it_says_alone() {
     for only in ["only=getppid", "only=write", "only=getppid,write"] {
-        let Some(told) = follow_puppet(&["ptrace", only], &["own-filter"]) else { return };
-        let output = told.output.as_ref().expect("it ran");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "0 -1 true\n", "{only}: {told:?}");
-        if told.head["backend"] == "Ptrace" && only.contains("getppid") {
-            assert_eq!((told.call("getppid", "count"), told.call("getppid", "errors")), (1, 1), "{told:?}");
+        let Some(report) = trace_puppet(&["ptrace", only], &["own-filter"]) else { return };
+        let output = report.output.as_ref().expect("it ran");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "0 -1 true\n", "{only}: {report:?}");
+        if report.head["backend"] == "Ptrace" && only.contains("getppid") {
+            assert_eq!(
+                (report.call("getppid", "count"), report.call("getppid", "errors")),
+                (1, 1),
+                "{report:?}"
+            );
         }
     }
 }
@@ -343,7 +347,7 @@ fn a_stream_that_is_closed_stays_closed() {
     for backend in BACKENDS {
         for stream in ["<&-", "2>&-"] {
             let look = "for i in 0 1 2; do [ -e /proc/$$/fd/$i ] && printf $i; done";
-            let Some((follow, _place)) = following(&[backend], &["sh", "-c", look]) else { return };
+            let Some((trace, _place)) = tracing(&[backend], &["sh", "-c", look]) else { return };
             let words = |command: &Command| -> Vec<PathBuf> {
                 std::iter::once(command.get_program()).chain(command.get_args()).map(PathBuf::from).collect()
             };
@@ -353,9 +357,9 @@ fn a_stream_that_is_closed_stays_closed() {
                 shell.output().expect("it starts").stdout
             };
             let alone = run(&["sh", "-c", look].map(|word| Path::new(word).to_owned()));
-            let followed = run(&words(&follow));
+            let traced = run(&words(&trace));
             assert_eq!(
-                String::from_utf8_lossy(&followed),
+                String::from_utf8_lossy(&traced),
                 String::from_utf8_lossy(&alone),
                 "{backend} {stream}"
             );
@@ -365,7 +369,7 @@ fn a_stream_that_is_closed_stays_closed() {
 }
 
 #[test]
-fn a_follower_that_is_killed_leaves_no_witness() {
+fn a_tracer_that_is_killed_leaves_no_witness() {
     for backend in BACKENDS {
         let Some(mut counting) = Counting::by(backend) else { return };
         let mut child = counting.command.process_group(0).spawn().expect("it starts");
@@ -375,7 +379,7 @@ fn a_follower_that_is_killed_leaves_no_witness() {
         assert_eq!(child.wait().expect("it was killed").signal(), Some(libc::SIGKILL));
         // The command goes on alone; nothing else of the group does.
         let command = fs::read_to_string(counting.ready()).expect("its number");
-        eventually("the witness's end", || {
+        eventually("the observer's end", || {
             let members = fs::read_dir("/proc").expect("/proc").filter_map(|entry| {
                 let pid: libc::pid_t = entry.ok()?.file_name().to_str()?.parse().ok()?;
                 // SAFETY: a question to the kernel.
@@ -388,16 +392,16 @@ fn a_follower_that_is_killed_leaves_no_witness() {
 }
 
 #[test]
-fn a_signal_that_comes_when_the_command_has_ended_ends_the_follower() {
+fn a_signal_that_comes_when_the_command_has_ended_ends_the_tracer() {
     for backend in BACKENDS {
-        let place = tempfile::tempdir().expect("a directory");
-        let done = place.path().join("done");
+        let directory = tempfile::tempdir().expect("a directory");
+        let done = directory.path().join("done");
         let text = format!("(sleep 300) & echo $! > {0}.new; mv {0}.new {0}; exit 0", done.display());
-        let Some((follow, _out)) = following(&[backend, "linger=60"], &["sh", "-c", &text]) else { return };
-        let mut follow = not_ignoring(follow);
-        let mut child = follow.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
+        let Some((trace, _out)) = tracing(&[backend, "linger=60"], &["sh", "-c", &text]) else { return };
+        let mut trace = not_ignoring(trace);
+        let mut child = trace.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
         eventually("the command's end", || done.exists());
-        // What it left is waited for.
+        // Its descendants are waited for.
         std::thread::sleep(std::time::Duration::from_millis(300));
         send(number(&child), libc::SIGTERM);
         assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGTERM), "{backend}");

@@ -1,9 +1,9 @@
-//! Makes the directory of a fleet that does not exist: `fleet DIR MACHINES DAYS`. The rows are written by the code that writes real
-//! ones; the prices are drawn from a seed, so that every fleet of one size is the same. `DIR/exact.json` has what the questions in
-//! docs/fleet.md should find, computed from all samples.
+//! Writes the directory of a simulated fleet: `fleet DIR MACHINES DAYS`. The code of real runs writes the rows. The latencies are
+//! drawn from a seed: every fleet of one size is the same. `DIR/exact.json` has the expected answers to the queries in
+//! docs/fleet.md, computed from all samples.
 //!
-//! Its story: halfway through the month a third of the machines after the other go from kernel 6.1.90 to 6.12.8, which makes system
-//! calls 12 % dearer; on two in five, somebody has left the tracing of system calls on, which makes them 60 % dearer.
+//! Halfway through the month the machines go from kernel 6.1.90 to 6.12.8, a third of them a day. The new kernel makes system
+//! calls 12 % slower. On two machines in five the tracing of system calls is on, which makes them 60 % slower.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The sample of which 99 % are at or below it, and how many there are.
+/// The 99th percentile of the samples, and their number.
 fn summary(mut samples: Vec<f64>) -> serde_json::Value {
     samples.sort_unstable_by(f64::total_cmp);
     let rank = (0.99 * samples.len() as f64).ceil() as usize;
@@ -66,7 +66,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    /// What the machine is does not depend on the day.
+    /// A property of the machine, the same on every day.
     fn of_machine(&self, what: u64) -> f64 {
         uniform(self.machine * 1000 + what)
     }
@@ -82,7 +82,7 @@ impl Drawn {
 
     fn run(&self) -> Result<Run, Box<dyn Error>> {
         let (machine, day) = (self.machine, self.day);
-        // From the first of the month, a minute past three, and as many seconds later as the machine has a number.
+        // A minute past three, and a second later for each machine.
         let second = machine % 60;
         let minute = 1 + machine / 60 % 59;
         let date = format!("2026-{:02}-{:02}", 11 + day / 30, 1 + day % 30);
@@ -114,7 +114,7 @@ impl Drawn {
             ("clocksource.current", Fact::known("tsc", "/sys/devices/system/clocksource")),
             ("mitigation.pti", Fact::known(false, "CPUID and /proc/cmdline")),
             ("container.layers", Fact::known(Vec::<String>::new(), "marks")),
-            ("memory.thp", Fact::refused("not for everybody")),
+            ("memory.thp", Fact::refused("permission denied")),
             ("uptime", Fact::known((self.day * 86_400) as i64, "/proc/uptime")),
             ("run.machine", Fact::known(format!("node-{:04}", self.machine), "--machine")),
         ]
@@ -146,7 +146,7 @@ impl Drawn {
         let first = ((self.machine * 10_000 + self.day) * 16 + benchmark) * 1024;
         let sample = |number: usize| {
             let (body, tail) = (uniform(first + number as u64), uniform(first + 512 + number as u64));
-            // One in fifty is hit by something else.
+            // One in fifty is disturbed.
             level * (1.0 + 0.02 * body) * if tail < 0.02 { 1.0 + 400.0 * tail } else { 1.0 }
         };
         Measured {

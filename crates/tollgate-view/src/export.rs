@@ -1,13 +1,13 @@
 //! Runs as data for other systems.
 //!
-//! - [`metric`]: what there is to tell of a run, one [`Metric`] a case and quantity; every format is made from these.
-//! - [`histogram`]: samples as counts that can be added up over machines.
-//! - [`mod@row`]: the long form, one line of JSON a metric with the facts that are asked for most.
+//! - [`metric`]: a run as one [`Metric`] per case and quantity; every format is written from these.
+//! - [`histogram`]: samples as counts that add up over machines.
+//! - [`mod@row`]: the long form, one line of JSON per metric with the key facts.
 //! - [`layout`]: the files of a run in a directory that many machines share.
-//! - [`openmetrics`], [`bmf`], [`csv`]: the formats of others.
+//! - [`openmetrics`], [`bmf`], [`csv`]: the formats of other systems.
 //!
-//! Run documents may come from anybody. Each format writes text by its own rules, so that it reads back as the same text, and what
-//! is repeated on each line is cut at [`MOST_TEXT`].
+//! Run documents are untrusted. Each format escapes text by its own rules, so that it reads back unchanged. Texts that are repeated
+//! on each line are cut at [`MOST_TEXT`].
 
 pub mod bmf;
 pub mod csv;
@@ -22,7 +22,7 @@ pub mod time;
 
 pub use metric::{Figures, Metric, State};
 
-/// The most characters of a text that stands on each line of a run.
+/// The most characters of a text that is repeated on each line of a run.
 pub const MOST_TEXT: usize = 256;
 
 /// A text for each line: whole, or its beginning and `…`.
@@ -33,7 +33,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// The word that JSON has for it.
+/// The name of a value in JSON.
 fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,

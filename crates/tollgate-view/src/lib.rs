@@ -1,6 +1,6 @@
-//! Runs as one self-contained page that needs nothing else ([`page`]), and as data for the systems that teams already have ([`export`]).
+//! Runs as one self-contained page ([`page`]), and as data for other systems ([`export`]).
 //!
-//! Both are pure: they take runs and give text. What is known of benchmarks and facts comes from who calls.
+//! Both are pure: they turn runs into text. The caller describes benchmarks and facts.
 
 #![forbid(unsafe_code)]
 

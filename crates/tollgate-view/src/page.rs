@@ -1,9 +1,12 @@
 //! Runs as one self-contained page.
 //!
-//! What is on it is decided by who makes a [`Page`]; this module draws and writes it. Pictures are SVG of our own
-//! ([`Drawing`]), all else is a template. The page carries a policy that forbids everything but its own style and
-//! script, so that even text that slipped through would do nothing; and no text slips through: it gets in as [`Text`]
-//! alone, and is escaped for the place that it is written to.
+//! The caller fills a [`Page`] with plain data; this module draws and writes it. Pictures are SVG ([`Drawing`]), the rest
+//! is a template. Text enters as [`Text`] alone, which is safe, and is escaped for its context. A content security policy
+//! forbids everything but the page's own style and script, so text that slipped through could do nothing.
+//!
+//! The page decides nothing: it draws plain data. Text enters as `Text` alone, which is escaped where it
+//! stands; a policy with the digests of the page's own style and script forbids all else. Horizontal
+//! positions are percent and vertical ones pixels, so that one picture fits every width.
 
 mod axis;
 mod bars;
@@ -25,38 +28,38 @@ pub use heat::{Cell as HeatCell, Heat};
 pub use levels::{Levels, Seen};
 pub use text::Text;
 
-/// The most places that are told apart on a page.
-pub const MOST_PLACES: usize = 20;
+/// The most environments on a page.
+pub const MAX_ENVIRONMENTS: usize = 20;
 
 /// Everything that is on a page, from top to bottom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
-    /// What it is called.
+    /// Its title.
     pub title: Text,
     /// The program that made it.
     pub maker: Text,
-    /// The places; the first is what the others are held against.
-    pub places: Vec<Place>,
-    /// What makes its figures less sure.
+    /// The environments; the others are compared with the first.
+    pub environments: Vec<Environment>,
+    /// Noise and limits of its figures.
     pub warnings: Vec<Text>,
-    /// What differs most, a sentence each.
+    /// The largest differences, a sentence each.
     pub findings: Vec<Text>,
-    /// What differs between the places.
+    /// The facts that differ between the environments.
     pub differing: Vec<Table>,
-    /// All prices on one axis.
+    /// All latencies on one axis.
     pub ruler: Option<Figure>,
     /// Suites.
     pub sections: Vec<Section>,
-    /// What is known of the places.
+    /// The facts of the environments.
     pub facts: Vec<Facts>,
 }
 
-/// A place that was measured.
+/// A measured environment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct Environment {
     /// Its name.
     pub name: Text,
-    /// What it is, in pairs of a name and a value.
+    /// Its description, in pairs of a name and a value.
     pub about: Vec<(Text, Text)>,
 }
 
@@ -65,41 +68,41 @@ pub struct Place {
 pub struct Section {
     /// Its name.
     pub name: Text,
-    /// What it is about.
+    /// Its subject.
     pub about: Text,
-    /// What several rows say together.
+    /// Findings over several rows.
     pub findings: Vec<Text>,
     /// Its pictures.
     pub figures: Vec<Figure>,
     /// Tables of its own.
     pub tables: Vec<Table>,
-    /// Its prices.
+    /// Its results.
     pub estimates: Estimates,
 }
 
-/// Pictures of one thing, side by side where there are several.
+/// Pictures of one subject, side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// What it shows.
+    /// Its title.
     pub title: Text,
-    /// What is to be seen in it, for who does not see it; and how it is read.
+    /// Its content for readers who do not see it, and how to read it.
     pub description: Text,
-    /// What its signs mean.
+    /// The meaning of its signs.
     pub keys: Vec<Key>,
     /// The pictures.
     pub panels: Vec<Panel>,
-    /// They are small and there are many.
+    /// There are many small ones.
     pub is_small: bool,
     /// Its numbers.
     pub numbers: Option<Table>,
 }
 
-/// What a sign means.
+/// The meaning of a sign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     /// The sign.
     pub sign: Sign,
-    /// What it means.
+    /// Its meaning.
     pub name: Text,
 }
 
@@ -115,15 +118,15 @@ pub enum Sign {
 /// A picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// What it is of, where there are several.
+    /// Its subject, where there are several.
     pub name: Option<Text>,
-    /// The place whose picture it is, where it is one's alone.
-    pub place: Option<usize>,
+    /// The look of the environment that it shows alone.
+    pub environment: Option<usize>,
     /// The picture.
     pub drawing: Drawing,
 }
 
-/// What is drawn.
+/// The kinds of pictures.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Drawing {
     /// Marks on an axis.
@@ -141,70 +144,70 @@ pub enum Drawing {
 /// A plain table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// What is in it.
+    /// Its caption.
     pub caption: Text,
     /// The names of its columns.
     pub head: Vec<Text>,
     /// Its rows; the first cell of each names it.
     pub rows: Vec<Vec<Text>>,
-    /// It is there at once, and not to be unfolded.
+    /// It is open from the beginning.
     pub is_open: bool,
 }
 
-/// The prices of a suite, each with how it was come by.
+/// The results of a suite, each with its evidence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Estimates {
-    /// What is in it.
+    /// Its caption.
     pub caption: Text,
     /// The names of its columns.
     pub head: Vec<Text>,
-    /// What is true of all of them.
+    /// Notes on all of them.
     pub notes: Vec<Text>,
     /// Benchmarks.
     pub groups: Vec<Group>,
 }
 
-/// The prices of a benchmark.
+/// The results of a benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Its name.
     pub benchmark: Text,
     /// Its one operation, as a sentence.
     pub operation: Text,
-    /// What is to be known of all of its cases.
+    /// Notes on all of its cases.
     pub notes: Vec<Text>,
-    /// `tollgate run` measures its cases again; the script says how, a line of each row.
+    /// `tollgate run` can measure its cases again; the script adds the command to each row.
     pub can_be_run: bool,
     /// Its cases.
     pub rows: Vec<EstimateRow>,
 }
 
-/// The price of a case.
+/// The result of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EstimateRow {
     /// Its parameters, or the benchmark's name where it has none.
     pub name: Text,
-    /// It is not to be built on.
-    pub is_unsure: bool,
-    /// What the columns hold.
+    /// It is noisy.
+    pub is_noisy: bool,
+    /// Its columns.
     pub cells: Vec<Cell>,
-    /// How it was come by.
+    /// Its samples, processes and intervals, in lines.
     pub evidence: Vec<Text>,
 }
 
-/// A cell of a table of prices.
+/// A cell of a table of results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
-    /// What it holds.
+    /// Its text.
     pub text: Text,
-    /// What it says, where that is a verdict.
+    /// Its verdict, if it has one.
     pub verdict: Option<Verdict>,
 }
 
 pub use tollgate_model::compare::Verdict;
 
 impl Cell {
-    /// The class that shows a verdict, beside its word.
+    /// The class of its verdict.
     fn class(&self) -> &'static str {
         match self.verdict {
             None => "",
@@ -221,16 +224,16 @@ impl From<String> for Cell {
     }
 }
 
-/// The facts of a place.
+/// The facts of an environment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
-    /// Of which place, where there are several.
-    pub place: Option<Text>,
+    /// The environment, where there are several.
+    pub environment: Option<Text>,
     /// Tables of facts.
     pub tables: Vec<Table>,
 }
 
-/// Why a page cannot be written, which is a defect of the templates.
+/// Why a page cannot be written: a defect of the templates.
 #[derive(Debug, thiserror::Error)]
 #[error("the page cannot be written: {0}")]
 pub struct RenderError(#[from] askama::Error);
@@ -239,14 +242,14 @@ impl Page {
     /// The page.
     ///
     /// # Errors
-    /// Never, as long as the templates are sound.
+    /// Only by a defect of the templates.
     pub fn render(&self) -> Result<String, RenderError> {
         Ok(Document { page: self, style: policy::STYLE, script: policy::SCRIPT, policy: policy::policy() }
             .render()?)
     }
 
     fn is_comparison(&self) -> bool {
-        self.places.len() > 1
+        self.environments.len() > 1
     }
 }
 
@@ -314,7 +317,7 @@ impl FigureView<'_> {
     }
 
     fn class(&self, panel: &Panel) -> String {
-        panel.place.map(|place| format!(" class=\"p{place}\"")).unwrap_or_default()
+        panel.environment.map(|look| format!(" class=\"p{look}\"")).unwrap_or_default()
     }
 
     fn numbers(&self, table: &'_ Table) -> String {

@@ -9,10 +9,10 @@
     return made;
   };
 
-  // Tables are sorted by what their cells say: figures by their size in one unit, all else as words.
+  // Tables are sorted by their cells: figures by size in one unit, all other cells as text.
   const units = {ns: 1, 'ns/line': 1, 'µs': 1e3, 'µs/line': 1e3, ms: 1e6, s: 1e9, KiB: 1024, MiB: 1048576, GiB: 1073741824};
   const size = text => {
-    const found = /^(?:below )?[×+]?(-?[0-9.]+(?:e-?[0-9]+)?)\s*(\S*)/.exec(text);
+    const found = /^(?:< )?[×+]?(-?[0-9.]+(?:e-?[0-9]+)?)\s*(\S*)/.exec(text);
     return found ? parseFloat(found[1]) * (units[found[2]] || 1) : NaN;
   };
   const order = (a, b) => {
@@ -44,8 +44,8 @@
     });
   }
 
-  // Each row says what measures it again: its benchmark and its name, where a shell reads nothing else in them.
-  for (const body of all('.prices tbody')) {
+  // Each row names the command that measures it again, where its name is safe in a shell.
+  for (const body of all('.results tbody')) {
     const [group, ...rows] = body.rows;
     if (!('run' in group.dataset)) continue;
     const benchmark = group.cells[0].firstChild.textContent.trim();
@@ -56,10 +56,10 @@
     }
   }
 
-  // A place can be hidden from the pictures.
-  for (const name of all('.name[data-place]')) {
+  // An environment can be hidden from the pictures.
+  for (const name of all('.name[data-environment]')) {
     const hide = button('hide', () => {
-      const off = document.documentElement.classList.toggle('off' + name.dataset.place);
+      const off = document.documentElement.classList.toggle('off' + name.dataset.environment);
       hide.textContent = off ? 'show' : 'hide';
       hide.setAttribute('aria-pressed', String(off));
     });
@@ -68,7 +68,7 @@
     name.append(' ', hide);
   }
 
-  // What a mark says is shown at once, not after the second that a browser waits.
+  // The title of a mark is shown at once, not after the browser's delay.
   const tip = document.createElement('div');
   tip.className = 'tip';
   tip.hidden = true;
@@ -98,16 +98,16 @@
   });
   document.addEventListener('pointermove', event => { if (pointed) say(pointed.said.textContent, event); });
 
-  // In the strips of the ruler the nearest price is named, and a click unfolds its row.
+  // In the strips of the ruler the nearest case is named, and a click unfolds its row.
   for (const strip of all('.strip')) {
-    const {section, place, least, most} = strip.dataset;
+    const {section, environment, least, most} = strip.dataset;
     const table = document.querySelector('#t' + section + ' table');
     if (!table) continue;
     const rows = all('tbody tr:not(.group)', table).map(row => {
       const benchmark = row.parentNode.rows[0].cells[0].firstChild.textContent.trim();
       const name = row.querySelector('summary').firstChild.textContent.trim();
-      const price = row.cells[1 + Number(place)].textContent;
-      return {row, price, at: /^[0-9]/.test(price) ? size(price) : NaN, name: name === benchmark ? name : benchmark + ', ' + name};
+      const value = row.cells[1 + Number(environment)].textContent;
+      return {row, value, at: /^[0-9]/.test(value) ? size(value) : NaN, name: name === benchmark ? name : benchmark + ', ' + name};
     });
     const nearest = event => {
       const box = strip.getBoundingClientRect();
@@ -122,7 +122,7 @@
     };
     strip.addEventListener('pointermove', event => {
       const found = nearest(event);
-      say(found ? found.name + ': ' + found.price : '', event);
+      say(found ? found.name + ': ' + found.value : '', event);
     });
     strip.addEventListener('pointerleave', () => { tip.hidden = true; });
     strip.addEventListener('click', event => {

@@ -1,4 +1,4 @@
-//! Every format reads back as what went into it, whatever texts and numbers a run document holds.
+//! Every format reads back unchanged, for any text and number of a run document.
 
 use proptest::prelude::*;
 use tollgate_model::run::{SCHEMA, Tool};
@@ -12,7 +12,7 @@ use tollgate_view::export::metric::{Metric, metrics};
 use tollgate_view::export::row::{Row, ndjson};
 use tollgate_view::export::{bmf, csv, openmetrics};
 
-/// Texts that formats take for something else, and any other.
+/// Texts with the syntax of a format, and random ones.
 fn text() -> impl Strategy<Value = String> {
     let odd = prop_oneof![
         "[=+@'\"\\\\,{}#\t\r\n -]{0,12}",
@@ -204,7 +204,7 @@ fn own<'a>(metrics: &'a [Metric<'a>], benchmark: &str, params: &str, name: &str)
     let is_it = |metric: &&Metric| {
         metric.case.benchmark == benchmark && metric.params == params && metric.name == name
     };
-    metrics.iter().find(is_it).expect("it was told")
+    metrics.iter().find(is_it).expect("the metric")
 }
 
 proptest! {
@@ -212,10 +212,10 @@ proptest! {
 
     #[test]
     fn lines_read_back(run in runs()) {
-        let told = metrics(&run);
+        let all = metrics(&run);
         let text = ndjson(&run).expect("JSON");
-        prop_assert_eq!(text.lines().count(), told.len());
-        for (line, metric) in text.split_terminator('\n').zip(&told) {
+        prop_assert_eq!(text.lines().count(), all.len());
+        for (line, metric) in text.split_terminator('\n').zip(&all) {
             let row = Row::parse(line).map_err(TestCaseError::fail)?;
             prop_assert_eq!(&row.benchmark, &metric.case.benchmark);
             prop_assert_eq!(&row.params, &metric.params);
@@ -223,7 +223,7 @@ proptest! {
             prop_assert_eq!(row.median, metric.figures().map(|figures| figures.estimate.median));
             prop_assert_eq!(&row.env_id, &env_id(&run.facts));
             let kernel = run.facts.get("kernel.release").and_then(Fact::value);
-            prop_assert_eq!(row.hot.kernel.clone(), kernel.map(|value| cut(&value.to_string())));
+            prop_assert_eq!(row.key_facts.kernel.clone(), kernel.map(|value| cut(&value.to_string())));
         }
     }
 
@@ -231,10 +231,10 @@ proptest! {
     fn comma_separated_values_read_back(run in runs()) {
         let text = csv::csv(std::slice::from_ref(&run));
         let records = records(&text);
-        let told = metrics(&run);
-        prop_assert_eq!(records.len(), told.len() + 1);
+        let all = metrics(&run);
+        prop_assert_eq!(records.len(), all.len() + 1);
         let at = |column: &str| csv::HEADER.iter().position(|name| *name == column).expect("a column");
-        for (record, metric) in records[1..].iter().zip(&told) {
+        for (record, metric) in records[1..].iter().zip(&all) {
             prop_assert_eq!(record.len(), csv::HEADER.len());
             let text = |column: &str| record[at(column)].strip_prefix('\'').unwrap_or(&record[at(column)]).to_owned();
             prop_assert_eq!(text("benchmark"), cut(&metric.case.benchmark));
@@ -253,7 +253,7 @@ proptest! {
     fn openmetrics_read_back(run in runs()) {
         let text = openmetrics::openmetrics(std::slice::from_ref(&run));
         prop_assert!(text.ends_with("\n# EOF\n"));
-        let told = metrics(&run);
+        let all = metrics(&run);
         let mut medians = 0;
         let mut seen = std::collections::HashSet::new();
         for line in text.split_terminator('\n').filter(|line| !line.starts_with('#')) {
@@ -265,20 +265,22 @@ proptest! {
                 let kernel = kernel.map_or(String::new(), |value| cut(&value.to_string()));
                 prop_assert_eq!(label("kernel"), Some(kernel.as_str()));
             }
-            let Some(unit) = name.strip_prefix("tollgate_price_").filter(|unit| !unit.contains('_')) else { continue };
-            let metric = own(&told, label("benchmark").expect("a benchmark"), label("params").expect("params"), label("metric").expect("a metric"));
+            let quantity = ["tollgate_latency_", "tollgate_size_", "tollgate_executed_"];
+            let unit = quantity.iter().find_map(|quantity| name.strip_prefix(quantity));
+            let Some(unit) = unit.filter(|unit| !unit.contains('_')) else { continue };
+            let metric = own(&all, label("benchmark").expect("a benchmark"), label("params").expect("params"), label("metric").expect("a metric"));
             let median = metric.figures().expect("figures").estimate.median;
             prop_assert_eq!(value, if unit == "seconds" { median / 1e9 } else { median });
             medians += 1;
         }
-        prop_assert_eq!(medians, told.iter().filter(|metric| metric.figures().is_some_and(|figures| figures.below.is_none())).count());
+        prop_assert_eq!(medians, all.iter().filter(|metric| metric.figures().is_some_and(|figures| figures.detection_limit.is_none())).count());
     }
 
     #[test]
     fn bmf_reads_back(run in runs()) {
         let text = bmf::bmf(&run).expect("JSON");
         let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        let estimates = metrics(&run).into_iter().filter(|metric| metric.figures().is_some_and(|figures| figures.below.is_none()));
+        let estimates = metrics(&run).into_iter().filter(|metric| metric.figures().is_some_and(|figures| figures.detection_limit.is_none()));
         for metric in estimates {
             let name = if metric.params.is_empty() { metric.case.benchmark.clone() } else { format!("{}{{{}}}", metric.case.benchmark, metric.params) };
             let measures = read[&name].as_object().expect("a benchmark");
@@ -311,35 +313,58 @@ proptest! {
 }
 
 #[test]
-fn commands_that_were_followed_have_their_parts() {
+fn traced_commands_have_their_parts() {
     let mut whole = measured(Unit::Nanoseconds, vec![4000.0, 8000.0]);
     whole.traced = vec![traced(4000, Some(1000)), traced(8000, Some(2000))];
     let measurement = |outcome| Measurement { case: Case::plain("workloads/build"), outcome };
-    let told = run(Facts::new(), vec![measurement(Outcome::Measured(Box::new(whole.clone())))]);
-    let medians: Vec<(&str, f64)> = metrics(&told)
+    let complete = run(Facts::new(), vec![measurement(Outcome::Measured(Box::new(whole.clone())))]);
+    let medians: Vec<(&str, f64)> = metrics(&complete)
         .iter()
         .map(|metric| (metric.name, metric.figures().expect("measured").estimate.median))
         .collect();
     assert_eq!(
         medians,
-        [("price", 6000.0), ("real", 6000.0), ("user", 3000.0), ("sys", 1500.0), ("waiting", 1500.0)]
+        [("latency", 6000.0), ("real", 6000.0), ("user", 3000.0), ("sys", 1500.0), ("waiting", 1500.0)]
     );
-    // Whoever cannot see waiting does not tell of it.
+    // A backend that does not see waiting does not report it.
     whole.traced = vec![traced(4000, Some(1000)), traced(8000, None)];
-    let told = run(Facts::new(), vec![measurement(Outcome::Measured(Box::new(whole)))]);
-    assert!(!ndjson(&told).expect("memory").contains("waiting"));
+    let partial = run(Facts::new(), vec![measurement(Outcome::Measured(Box::new(whole)))]);
+    assert!(!ndjson(&partial).expect("memory").contains("waiting"));
 }
 
 #[test]
-fn a_histogram_that_lies_is_no_row() {
-    let told = run(
+fn a_metric_is_named_after_its_unit() {
+    let units = [Unit::Nanoseconds, Unit::Bytes, Unit::Instructions, Unit::Cycles, Unit::NanosecondsPerLine];
+    let measurement = |unit: Unit| Measurement {
+        case: Case::plain(format!("entry/{unit}")),
+        outcome: Outcome::Measured(Box::new(measured(unit, vec![100.0; 9]))),
+    };
+    let run = run(Facts::new(), units.map(measurement).to_vec());
+    let names: Vec<&str> = metrics(&run).iter().map(|metric| metric.name).collect();
+    assert_eq!(names, ["latency", "size", "instructions", "latency", "latency"]);
+    let text = openmetrics::openmetrics(&[run]);
+    for family in
+        ["latency_seconds", "size_bytes", "executed_instructions", "latency_cycles", "latency_min_seconds"]
+    {
+        assert!(text.contains(&format!("# TYPE tollgate_{family} gauge\n")), "{family}: {text}");
+    }
+    assert!(
+        text.contains(
+            "tollgate_cases{status=\"measured\",environment=\"vm\",label=\"label\",machine=\"\"} 5\n"
+        )
+    );
+}
+
+#[test]
+fn a_line_that_contradicts_itself_is_no_row() {
+    let one = run(
         Facts::new(),
         vec![Measurement {
             case: Case::plain("entry/syscall"),
             outcome: Outcome::Measured(Box::new(measured(Unit::Nanoseconds, vec![100.0; 9]))),
         }],
     );
-    let line = ndjson(&told).expect("a line");
+    let line = ndjson(&one).expect("a line");
     assert!(Row::parse(line.trim_end()).is_ok());
     for (wrong, part) in [
         (line.replace("\"count\":9", "\"count\":8"), "histogram"),
@@ -347,7 +372,7 @@ fn a_histogram_that_lies_is_no_row() {
         (line.replace("\"hist_offset\":", "\"hist_offset\":9"), "histogram"),
         (line.replace("\"hist_scale\":5", "\"hist_scale\":4"), "histogram"),
         (line.replace("\"status\":\"measured\"", "\"status\":\"skipped\""), "figures"),
-        (line.replace("\"schema\":1", "\"schema\":2"), "schema 2"),
+        (line.replace("\"schema\":2", "\"schema\":1"), "has schema 1, and this tollgate reads schema 2"),
         (line.replace("\"run\"", "\"ran\""), "no row"),
     ] {
         let why = Row::parse(wrong.trim_end()).expect_err("wrong");

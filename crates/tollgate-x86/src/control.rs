@@ -30,7 +30,7 @@ bits_of! {
         PAE = 5, "Page tables of 64-bit entries; long mode needs it.";
         MCE = 6, "Machine checks.";
         PGE = 7, "Global pages survive a write to CR3.";
-        PCE = 8, "RDPMC for everybody.";
+        PCE = 8, "RDPMC in every ring.";
         OSFXSR = 9, "SSE is saved by FXSAVE.";
         OSXMMEXCPT = 10, "SSE errors are exceptions.";
         UMIP = 11, "SGDT, SIDT, SLDT, SMSW and STR are for ring 0.";

@@ -13,7 +13,7 @@ pub struct Descriptor {
     pub base: u32,
     /// The segment's limit, 20 bits, in bytes or in units of 4 KiB, see [`Descriptor::effective_limit`].
     pub limit: u32,
-    /// The type, 4 bits: what it means depends on `s`.
+    /// The type, 4 bits: its meaning depends on `s`.
     pub kind: u8,
     /// Set for code and data; clear for system segments and gates.
     pub s: bool,
@@ -107,7 +107,7 @@ impl Descriptor {
         }
     }
 
-    /// What it describes.
+    /// Its kind.
     pub const fn kind(&self) -> Kind {
         let (accessed, second, third) =
             (self.kind & 1 == 1, self.kind >> 1 & 1 == 1, self.kind >> 2 & 1 == 1);
@@ -131,7 +131,7 @@ impl Descriptor {
     }
 }
 
-/// What a descriptor describes, by its S bit and type.
+/// The kind of a descriptor, by its S bit and type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Code. SDM 3A, table "Code- and data-segment types", types 8 to 15.
@@ -156,11 +156,11 @@ pub enum Kind {
     System(SystemKind),
 }
 
-/// The types of system segments and gates. SDM 3A, table "System-segment and gate-descriptor types"; APM 2,
-/// "System descriptors".
+/// The types of system segments and gates. SDM 3A, table "System-segment and gate-descriptor types"; APM 2, "System
+/// descriptors".
 ///
-/// In long mode only LDT, the TSS, and call, interrupt and trap gates are left, and take 16 bytes: what was a
-/// 32-bit one is then a 64-bit one. Bytes alone do not tell which.
+/// In long mode only LDT, the TSS, and call, interrupt and trap gates are left, and take 16 bytes: a 32-bit type is
+/// then a 64-bit one. Bytes alone do not show which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SystemKind {
     /// Types 0, 8, 10 and 13. (Of the upper half of a 16-byte descriptor the type is 0.)
@@ -213,7 +213,7 @@ impl SystemKind {
         }
     }
 
-    /// What it is called. What has one form outside long mode and another in it is called the same in both.
+    /// Its name, which is the same in and outside long mode.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reserved => "reserved type",
@@ -237,7 +237,7 @@ impl SystemKind {
         !matches!(self, Self::Reserved | Self::Tss16 { .. } | Self::Ldt | Self::Tss { .. })
     }
 
-    /// Whether long mode has it. What it has not, it takes for reserved.
+    /// Whether long mode has it. Other types are reserved there.
     pub const fn is_in(self, width: Width) -> bool {
         match self {
             Self::Reserved => false,
@@ -304,8 +304,8 @@ impl WideDescriptor {
     }
 }
 
-/// What LAR loads: bytes 4 to 7 of the descriptor under the mask 00FxFF00h. SDM 2A, LAR, has 00F0FF00h since it
-/// leaves the limit's bits undefined.
+/// The access rights that LAR loads: bytes 4 to 7 of the descriptor under the mask 00FxFF00h. SDM 2A, LAR, has
+/// 00F0FF00h since it leaves the limit's bits undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AccessRights(
     /// Type, S, DPL and P in bits 8 to 15; AVL, L, D and G in bits 20 to 23.
@@ -348,8 +348,8 @@ mod tests {
         #[test]
         fn rights_and_limit_give_the_descriptor_back(bytes: [u8; 8]) {
             let descriptor = Descriptor::decode(bytes);
-            let told = descriptor.access_rights().with_limit(descriptor.effective_limit());
-            prop_assert_eq!(told, Descriptor { base: 0, ..descriptor });
+            let decoded = descriptor.access_rights().with_limit(descriptor.effective_limit());
+            prop_assert_eq!(decoded, Descriptor { base: 0, ..descriptor });
         }
     }
 

@@ -40,8 +40,8 @@ impl Rflags {
         Self(self.0 & !(0b11 << Self::IOPL) | ((level & 0b11) as u64) << Self::IOPL)
     }
 
-    /// What SYSCALL makes of these flags: every bit that is set in `mask` (IA32_FMASK, the APM's SFMASK) is
-    /// cleared, and no other. SDM 2B, SYSCALL: `RFLAGS := RFLAGS AND NOT(IA32_FMASK)`; APM 3, SYSCALL.
+    /// The flags after SYSCALL: every bit that is set in `mask` (IA32_FMASK, the APM's SFMASK) is cleared, and no
+    /// other. SDM 2B, SYSCALL: `RFLAGS := RFLAGS AND NOT(IA32_FMASK)`; APM 3, SYSCALL.
     #[must_use]
     pub const fn masked_by(self, mask: Self) -> Self {
         Self(self.0 & !mask.0)

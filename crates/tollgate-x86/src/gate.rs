@@ -16,7 +16,7 @@ pub struct Gate {
     pub kind: u8,
     /// Clear for a gate; set, the bytes are a code or data segment's.
     pub s: bool,
-    /// The descriptor privilege level, 0 to 3: who may come by an instruction.
+    /// The descriptor privilege level, 0 to 3: the least privileged level whose instructions may use it.
     pub dpl: u8,
     /// Present.
     pub p: bool,
@@ -35,7 +35,7 @@ pub struct WideGate {
     pub reserved: u32,
 }
 
-/// What a gate does.
+/// The kind of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GateKind {
     /// Entered by CALL or JMP; it may copy parameters from the old stack to the new one.
@@ -75,8 +75,8 @@ impl Gate {
         raw.to_le_bytes()
     }
 
-    /// What its type says, and whether its stack slots are 2 bytes wide instead of 4 or 8. None where the type is no
-    /// gate's, or where the width of the table has no such gate.
+    /// Its kind, and whether its stack slots are 2 bytes wide instead of 4 or 8. None where the type is no gate's, or
+    /// where the width of the table has no such gate.
     pub const fn gate_kind(&self, width: Width) -> Option<(GateKind, bool)> {
         let kind = SystemKind::of(self.kind);
         if self.s || !kind.is_in(width) {

@@ -1,6 +1,6 @@
 //! The state that decides how an x86 processor enters and leaves a kernel: segment selectors and descriptors,
 //! gates, task-state segments, the MSRs of SYSENTER and SYSCALL, and the flags and control registers as far as
-//! they take part. What is here is what the processor reads; nothing here reads the processor.
+//! they take part. The crate describes data that the processor reads; it does not read the processor.
 //!
 //! Every type is made from the bytes or the register and gives them back bit for bit, reserved bits included
 //! (`decode` and `encode` are inverses). Bytes are in memory order. Addresses are bytes, and linear.
@@ -36,7 +36,7 @@ pub use register::Bit;
 pub use selector::{Selector, Table};
 pub use tss::{Field, IoBitmap, Tss32, Tss64};
 
-/// In which form the processor reads its system descriptors: bytes alone do not tell.
+/// In which form the processor reads its system descriptors: bytes alone do not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Width {
     /// Outside long mode: a gate or system descriptor takes 8 bytes.
@@ -45,7 +45,7 @@ pub enum Width {
     Long,
 }
 
-/// Whose processor it is, where the two makers' manuals differ.
+/// The processor's vendor, where the two vendors' manuals differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Vendor {
     /// Intel, by the SDM.

@@ -27,9 +27,9 @@ pub enum Msr {
     FsBase,
     /// IA32_GS_BASE, C0000101h.
     GsBase,
-    /// IA32_KERNEL_GS_BASE, C0000102h: what SWAPGS exchanges with the GS base.
+    /// IA32_KERNEL_GS_BASE, C0000102h: SWAPGS exchanges it with the GS base.
     KernelGsBase,
-    /// IA32_TSC_AUX, C0000103h: what RDTSCP and RDPID read beside the time.
+    /// IA32_TSC_AUX, C0000103h: RDTSCP and RDPID read it.
     TscAux,
 }
 
@@ -150,8 +150,8 @@ impl Star {
         self.sysret_ss_of(Vendor::Intel)
     }
 
-    /// SS after SYSRET on one maker's processors: bits 63 to 48, plus 8. The privilege level is 3 by the SDM; by the APM
-    /// it is what bits 49 and 48 have, which ought to be 3.
+    /// SS after SYSRET on one vendor's processors: bits 63 to 48, plus 8. The privilege level is 3 by the SDM; by the
+    /// APM it is what bits 49 and 48 have, which ought to be 3.
     pub const fn sysret_ss_of(self, vendor: Vendor) -> Selector {
         let selector = Selector(self.sysret().0.wrapping_add(8));
         match vendor {

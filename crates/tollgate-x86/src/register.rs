@@ -7,7 +7,7 @@ pub struct Bit {
     pub number: u32,
     /// Its name in the manuals.
     pub name: &'static str,
-    /// What it does where kernel entry is concerned.
+    /// Its effect on kernel entry.
     pub about: &'static str,
 }
 

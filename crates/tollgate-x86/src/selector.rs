@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// What a segment register holds besides its hidden part: which descriptor of which table, and a requested
-/// privilege level. SDM 3A, "Segment selectors".
+/// The visible part of a segment register: the index of a descriptor, its table, and a requested privilege level. SDM
+/// 3A, "Segment selectors".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Selector(
     /// Index in bits 15 to 3, table in bit 2, privilege level in bits 1 and 0.

@@ -31,7 +31,7 @@ impl Field {
 /// The bytes of a TSS of either width up to the I/O map base, which is the least that a TSS has.
 const SIZE: usize = 104;
 
-/// A structure of fields in memory, each of them listed, and so decoded and encoded, in one place.
+/// A structure of fields in memory, each of them listed once, for decoding and encoding.
 macro_rules! structure {
     ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $field:ident: $kind:ty = $offset:literal;)* }) => {
         $(#[$outer])*

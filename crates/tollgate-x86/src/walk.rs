@@ -1,22 +1,21 @@
-//! The walk: what the processor does, one step after the other, where it crosses from one ring to another or comes
-//! back.
+//! The walk: the processor's steps in a crossing from one ring to another, or back.
 //!
-//! [`walk`] takes a [`Machine`], which answers for registers and memory, and a [`Crossing`]. It does what the manuals'
-//! pseudo-code does, in that order: each check that is made, each value that is loaded and each that is pushed is a
-//! [`Step`], which the machine may watch and which reads as a sentence. Registers are written when nothing can fault
-//! any more, so that after a fault the machine is as it was (but for what was already pushed onto the new stack, as
-//! on the processor).
+//! [`walk`] takes a [`Machine`], which answers for registers and memory, and a [`Crossing`]. It does what the
+//! manuals' pseudo-code does, in that order: each check that is made, each value that is loaded and each that is
+//! pushed is a [`Step`], which the machine may watch and which reads as a sentence. Registers are written when
+//! nothing can fault any more, so that after a fault the machine is as it was (but for what was already pushed onto
+//! the new stack, as on the processor).
 //!
-//! A machine need not know everything. What it does not know stays unknown: it is pushed and loaded as "not told"; a
-//! check that needs it is taken as passed and said to be unchecked; and where the walk cannot go on without it, it
-//! ends as [`Outcome::Untold`].
+//! A machine need not know everything. An unknown value is pushed and loaded as "not known"; a check that needs it is
+//! taken as passed and shown as unchecked; and where the walk cannot go on without it, it ends as
+//! [`Outcome::Unknown`].
 //!
-//! What is followed: SDM volume 2, the operation of INT n, IRET, CALL, JMP, RET, SYSENTER, SYSEXIT, SYSCALL, SYSRET
-//! and SWAPGS; SDM 3A, the chapters "Protection" and "Interrupt and exception handling"; APM volume 3, the same
-//! instructions, where the two makers differ. Not walked, and said so by [`NotModelled`]: real-address and
+//! Sources: SDM volume 2, the operation of INT n, IRET, CALL, JMP, RET, SYSENTER, SYSEXIT, SYSCALL, SYSRET and
+//! SWAPGS; SDM 3A, the chapters "Protection" and "Interrupt and exception handling"; APM volume 3, the same
+//! instructions, where the two vendors differ. Not walked, and said so by [`NotModelled`]: real-address and
 //! virtual-8086 mode, the exchange of two tasks' registers, event delivery by FRED. Shadow stacks and branch tracking
-//! (CR4.CET) are left out, and a step says so. Left out without a word are alignment checks (#AC) and the debug traps that
-//! TF and a TSS ask for after the crossing.
+//! (CR4.CET) are left out, and a step says so. Left out without a step are alignment checks (#AC) and the debug traps
+//! that TF and a TSS ask for after the crossing.
 //!
 //! ```
 //! use tollgate_x86::walk::{Crossing, Mode, Outcome, Sketch, walk_watched};
@@ -31,7 +30,7 @@
 //! assert_eq!(outcome, Outcome::Done);
 //! assert_eq!(last, "EIP 80865710 from MSR 176, SYSENTER_EIP");
 //! assert_eq!(machine.rip, Some(0x8086_5710));
-//! assert_eq!(machine.rsp, None, "SYSENTER_ESP is not told");
+//! assert_eq!(machine.rsp, None, "SYSENTER_ESP is not known");
 //! ```
 
 mod call;
@@ -64,7 +63,7 @@ pub use machine::{
     Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, TableRegister,
 };
 pub use number::Number;
-pub use outcome::{Exception, Fault, NotModelled, Outcome, Severity, Untold};
+pub use outcome::{Exception, Fault, NotModelled, Outcome, Severity, Unknown};
 pub use rule::Rule;
 pub use sketch::{Piece, Sketch};
 pub use step::{Directory, FlagsBy, Item, Origin, Role, Step};
@@ -93,7 +92,7 @@ impl Size {
         }
     }
 
-    /// The bits of `value` that there is room for.
+    /// The bits of `value` that fit.
     pub const fn cut(self, value: u64) -> u64 {
         match self {
             Self::Word => value & 0xffff,
@@ -105,8 +104,8 @@ impl Size {
 
 /// One way from one ring to another, or back.
 ///
-/// RIP is what the processor would save: of an instruction the address of the next one, of a fault that of the
-/// instruction which faulted.
+/// RIP is the value that the processor would save: of an instruction the address of the next one, of a fault that of
+/// the instruction which faulted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Crossing {
     /// Through the interrupt descriptor table.
@@ -194,8 +193,8 @@ fn cross<M: Machine + ?Sized>(machine: &mut M, crossing: Crossing) -> Walked<()>
     }
 }
 
-/// Ends the walk in a mode that it does not know. What is not told is taken for protected mode: the machine's width
-/// says as much.
+/// Ends the walk in a mode that it does not know. An unknown mode is taken for protected mode, as the machine's width
+/// says.
 fn refuse_other_modes<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
     if machine.register(Register::Cr0).is_some_and(|bits| !Cr0(bits).has(Cr0::PE)) {
         return Err(Outcome::NotModelled(NotModelled::RealMode));
@@ -210,7 +209,7 @@ fn refuse_other_modes<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
     Ok(())
 }
 
-/// Whether a bit of CR4 is told to be set.
+/// Whether a bit of CR4 is known to be set.
 fn cr4_has<M: Machine + ?Sized>(machine: &M, bit: Cr4) -> bool {
     machine.register(Register::Cr4).is_some_and(|bits| Cr4(bits).has(bit))
 }

@@ -9,8 +9,8 @@ use tollgate_x86::walk::walk_generated;
 
 #[test]
 fn every_machine_is_walked() {
-    let told = std::env::var("TOLLGATE_FUZZ_INPUTS").ok().map(|count| count.parse::<u64>().unwrap());
-    let count = told.unwrap_or(20_000);
+    let given = std::env::var("TOLLGATE_FUZZ_INPUTS").ok().map(|count| count.parse::<u64>().unwrap());
+    let count = given.unwrap_or(20_000);
     // Marsaglia, "Xorshift RNGs", 2003.
     let mut state = 0x9e37_79b9_7f4a_7c15 ^ count;
     let mut next = move || {

@@ -1,7 +1,7 @@
 //! Descriptors, gates, TSSs and MSRs that others published, decoded field by field and encoded again.
 //!
-//! `published.json` names the source of each. Where a source prints only a macro or the fields, a note says that the bytes
-//! were put together from them; what they mean is then the source's word all the same.
+//! `published.json` names the source of each. Where a source prints only a macro or the fields, a note says that the
+//! bytes were put together from them; their meaning is the source's all the same.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -125,7 +125,7 @@ fn task_state(vector: &Vector, fields: &[Field]) {
         match field.read(&bytes) {
             Some(read) => assert_eq!(read, number(value), "{}: {name}", vector.id),
             None => {
-                // The one field that is told though its bytes are not shown, and what follows from it.
+                // The one field that is known though its bytes are not shown, and what follows from it.
                 assert_eq!(
                     (vector.id.as_str(), name.as_str(), number(value)),
                     ("w2k-tss32", "iomap", 0x20ac)

@@ -1,4 +1,4 @@
-//! Warnings: what makes a run's prices less sure, and what to do about it.
+//! Warnings: what makes a run's figures noisy, and the remedy.
 
 use serde::Serialize;
 use tollgate_model::Run;
@@ -9,13 +9,13 @@ use crate::health::{self, State};
 /// A warning and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Advice {
-    /// What is the matter, as a clause.
+    /// The cause, as a clause.
     pub warning: String,
-    /// What would help, as a sentence.
+    /// The remedy, as a sentence.
     pub remedy: String,
 }
 
-/// The warnings of a run, from its facts and its prices.
+/// The warnings of a run, from its facts and its figures.
 pub fn of(run: &Run, estimates: &Estimates) -> Vec<Advice> {
     let poor = health::of_moment(run).into_iter().filter(|check| check.state == State::Poor);
     let mut advice: Vec<Advice> = poor
@@ -24,16 +24,16 @@ pub fn of(run: &Run, estimates: &Estimates) -> Vec<Advice> {
             remedy: check.remedy.unwrap_or_default(),
         })
         .collect();
-    advice.extend(many_dropped(estimates));
+    advice.extend(many_discarded(estimates));
     advice.extend(wide(estimates));
     advice.extend(few_processes(estimates));
     advice
 }
 
-fn many_dropped(estimates: &Estimates) -> Option<Advice> {
-    let rows = doubted(estimates, |doubt| matches!(doubt, Doubt::ManyDropped(_)));
+fn many_discarded(estimates: &Estimates) -> Option<Advice> {
+    let rows = doubted(estimates, |doubt| matches!(doubt, Doubt::ManyDiscarded(_)));
     (rows > 0).then(|| Advice {
-        warning: format!("{} lost more than 5 % of blocks to other work on the processor", counted(rows)),
+        warning: format!("{} lost more than 5 % of samples (preempted)", counted(rows)),
         remedy: "Stop what else runs, or choose a quieter processor with --cpu.".to_owned(),
     })
 }
@@ -41,7 +41,7 @@ fn many_dropped(estimates: &Estimates) -> Option<Advice> {
 fn wide(estimates: &Estimates) -> Option<Advice> {
     let rows = doubted(estimates, |doubt| matches!(doubt, Doubt::Wide(_)));
     (rows > 0).then(|| Advice {
-        warning: format!("the interval of {} is wider than ±10 %", counted(rows)),
+        warning: format!("the CI of {} is wider than ±10 %", counted(rows)),
         remedy: "Give the run more --time, or the machine less to do.".to_owned(),
     })
 }
@@ -49,7 +49,7 @@ fn wide(estimates: &Estimates) -> Option<Advice> {
 fn few_processes(estimates: &Estimates) -> Option<Advice> {
     let rows = doubted(estimates, |doubt| matches!(doubt, Doubt::FewProcesses(_)));
     (rows > 0).then(|| Advice {
-        warning: format!("{} measured by so few processes that others may differ", were(rows)),
+        warning: format!("{} measured by too few processes to show the range across processes", were(rows)),
         remedy: "Give the run more --time, or the machine less to do.".to_owned(),
     })
 }

@@ -12,59 +12,60 @@ use tollgate_x86::Width;
 
 use crate::decode::Entry;
 use crate::failure::Failure;
-use crate::{figures, out};
+use crate::{examples, figures, out};
 
 /// Measures, explains and compares what it costs to cross the boundaries of a machine.
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, about, subcommand_required = true, arg_required_else_help = true)]
-#[command(disable_help_subcommand = true, after_help = AFTER)]
+#[command(after_help = examples::help("tollgate", AFTER))]
 pub struct Arguments {
-    /// What to do.
+    /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
 const AFTER: &str = "\
-Exit status: 0 done, 1 a condition that was asked for failed (--fail-on), 2 wrong usage or input, 4 the run was made and could not be kept. A signal that interrupts the program ends it by that signal.
+Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input, 4 the run was made and could not be kept. A signal that interrupts the program ends it by that signal.
 Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.";
 
-/// What the program can do; one file each.
+/// The verbs; one file each.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Measure here, show the prices and keep the run
+    /// Measure this machine, show the latencies and keep the run
     Run(RunArgs),
-    /// Show what can be measured, or the kept runs
+    /// Show the benchmarks, or the kept runs
     List(ListArgs),
-    /// Show a kept run again
+    /// Show a kept run
     Show(ShowArgs),
-    /// Hold prices side by side, with verdicts and what differs between the places
+    /// Compare runs: verdicts, and the facts that differ between the environments
     Compare(CompareArgs),
-    /// Run a command, follow all that it starts, and say where the time went
+    /// Run a command, trace it and its children, and show where the time went
     Trace(TraceArgs),
-    /// Try every interleaving of a lock on a small machine: proof or counter-example
+    /// Check every interleaving of a lock on a model of a machine: proof or counterexample
     Schedules(SchedulesArgs),
-    /// Show the state that sets the prices: every fact of this place, with its source
+    /// Show the facts of this environment that affect latencies, each with its source
     Inspect(InspectArgs),
-    /// Decode descriptors, gates, TSS and MSRs out of bytes or a debugger's text, and walk a kernel entry
+    /// Decode descriptors, gates, TSS and MSRs from bytes or a debugger's text, and walk a kernel entry
     Decode(DecodeArgs),
-    /// Cross the rings in a small kernel of our own, without an operating system
+    /// Measure ring crossings in the lab's own kernel, without an operating system
     Lab(LabArgs),
-    /// Make one self-contained page of runs
+    /// Make a self-contained HTML page of runs
     Report(ReportArgs),
-    /// Hand runs to other systems, in their formats
+    /// Export runs to other systems, in their formats
     Export(ExportArgs),
     /// List, check or prune a directory of stored runs
     Store(StoreArgs),
-    /// Say whether this machine is fit for measuring, and what would help
+    /// Check whether this machine is fit for measuring, and say what would help
     Doctor(DoctorArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
-    /// Print the manual page, or write one page a verb
+    /// Print the manual page, or write one page per verb
     Man(ManArgs),
 }
 
 /// `tollgate run`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("run", ""))]
 pub struct RunArgs {
     /// A suite, a benchmark, a case, or either with `*`; none for everything but workloads
     pub pattern: Vec<String>,
@@ -78,7 +79,7 @@ pub struct RunArgs {
     /// Spend up to 10 minutes: narrower intervals, and more sizes and pairs of processors
     #[arg(long)]
     pub thorough: bool,
-    /// Give the run a name by which show and compare find it
+    /// Give the run a label by which show and compare find it
     #[arg(long, value_name = "LABEL")]
     pub label: Option<Label>,
     /// Measure on this processor [default: the last one allowed, of the fast cores]
@@ -87,10 +88,10 @@ pub struct RunArgs {
     /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Keep the run in this directory instead, in the layout of docs/fleet.md; many machines may share it
+    /// Keep the run in this directory instead, in the layout of docs/fleet.md; several machines can share it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
     pub store: Option<PathBuf>,
-    /// Say in the run which machine it was made on; without it nothing does
+    /// Record this name as the machine's; without it the run names no machine
     #[arg(long, value_name = "NAME", value_parser = parse_machine)]
     pub machine: Option<String>,
     /// Measure files in a private directory under this one [default: the current one]
@@ -102,10 +103,10 @@ pub struct RunArgs {
     /// The source tree of `workloads`
     #[arg(long, value_enum, default_value_t)]
     pub size: Size,
-    /// How to print the prices
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// No progress bar, no warnings on standard error
+    /// Print no progress bar and no warnings on standard error
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -122,6 +123,7 @@ pub enum Size {
 
 /// `tollgate list`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("list", ""))]
 pub struct ListArgs {
     /// Only what these match: a suite, a benchmark, a case, or either with `*`
     #[arg(conflicts_with = "runs")]
@@ -136,28 +138,30 @@ pub struct ListArgs {
 
 /// `tollgate show`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("show", ""))]
 pub struct ShowArgs {
     /// A file, a label (the newest run that has it), an id or its beginning, `last`, or a directory of stored runs for the newest in
     /// it; DIR:RUN is one of those
     pub run: String,
-    /// Of a followed command: how to look at it
+    /// Of a traced command: how to show it
     #[command(flatten)]
     pub view: ViewArgs,
-    /// How to print the prices
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: ShowFormat,
 }
 
 /// `tollgate compare`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("compare", ""))]
 pub struct CompareArgs {
-    /// The run that the others are held against: a file, a label (the newest run that has it), an id or
+    /// The baseline: a file, a label (the newest run that has it), an id or
     /// its beginning, `last`, or a directory of stored runs for the newest in it; DIR:RUN is one of those
     pub base: String,
-    /// The runs that are held against it
+    /// The runs that are compared with it
     #[arg(required = true)]
     pub other: Vec<String>,
-    /// Exit with status 1 where any price has this verdict
+    /// Exit with status 1 where any benchmark has this verdict
     #[arg(long, value_name = "VERDICT", value_enum)]
     pub fail_on: Option<FailOn>,
     /// How to print
@@ -167,56 +171,56 @@ pub struct CompareArgs {
 
 /// `tollgate trace`.
 #[derive(Debug, Args)]
-#[command(after_help = TRACE_AFTER)]
+#[command(after_help = examples::help("trace", TRACE_AFTER))]
 pub struct TraceArgs {
     /// The command and its arguments, after `--`
     #[arg(required_unless_present = "calibrate", trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
-    /// How to look at it
+    /// How to show it
     #[command(flatten)]
     pub view: ViewArgs,
-    /// Follow these system calls only, by name, separated by commas
+    /// Trace these system calls only, by name, separated by commas
     #[arg(long, value_name = "CALL,…", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Who follows
+    /// How to trace
     #[arg(long, value_enum, default_value_t)]
     pub backend: Follow,
     /// Write single calls to this file as Chrome trace JSON, for a viewer of timelines
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,
-    /// When the command has ended, wait so long for processes that it left [default: 2s]
+    /// When the command has ended, wait this long for processes that it left [default: 2s]
     #[arg(long, value_name = "DURATION", value_parser = figures::parse_wait, allow_negative_numbers = true)]
     pub linger: Option<Duration>,
-    /// Measure what following adds to each call here, by each way of doing it; with a command, before it
+    /// Measure what tracing adds to each call here, by each backend; with a command, before it
     #[arg(long)]
     pub calibrate: bool,
-    /// Give the run a name by which show and compare find it
+    /// Give the run a label by which show and compare find it
     #[arg(long, value_name = "LABEL")]
     pub label: Option<Label>,
     /// Write the run to this file instead of keeping it among the others
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// How to print: a table on standard error, or one line of JSON on standard output after all that the command printed
+    /// How to print: text on standard error, or one line of JSON on standard output after the command's own output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Print nothing on standard error but what went wrong
+    /// Print only errors on standard error
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// How a followed command is looked at, by `tollgate trace` and by `tollgate show`.
+/// How a traced command is shown, by `tollgate trace` and by `tollgate show`.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ViewArgs {
-    /// Show so many rows of each kind
+    /// Show at most this many rows of each kind
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub top: usize,
-    /// Add the time of a followed command up by system call, by process, or by file [default: by call; of a kept one as it was kept]
+    /// Sum the time of a traced command by system call, by process, or by file [default: by call; of a kept run as it was kept]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<By>,
     /// Show its processes as a tree
     #[arg(long)]
     pub tree: bool,
-    /// Draw how long its single calls took
+    /// Draw a histogram of its calls' latencies
     #[arg(long)]
     pub histogram: bool,
 }
@@ -225,7 +229,7 @@ const TRACE_AFTER: &str = "\
 Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage. A command that is killed by a \
 signal ends tollgate by the same signal.";
 
-/// By what the time of a followed command is added up.
+/// By what the time of a traced command is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// By system call
@@ -236,13 +240,13 @@ pub enum By {
     File,
 }
 
-/// Who follows a command.
+/// The backend that traces a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Follow {
-    /// The best that there is here
+    /// The best backend that this machine has
     #[default]
     Auto,
-    /// Programs at the kernel's tracepoints; needs CAP_BPF and CAP_PERFMON, or root
+    /// BPF programs at the kernel's tracepoints; needs CAP_BPF and CAP_PERFMON, or root
     Bpf,
     /// ptrace(2)
     Ptrace,
@@ -250,26 +254,27 @@ pub enum Follow {
 
 /// `tollgate schedules`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("schedules", ""))]
 pub struct SchedulesArgs {
-    /// A program by its name, or a file with one of your own; none for a table of all that there are
+    /// A program by its name, or a file with one of your own; none for a table of all
     pub program: Vec<String>,
-    /// So many processes run it [default: the program's own number]
+    /// This many processes run it [default: the program's own number]
     #[arg(long, value_name = "N")]
     pub processes: Option<u8>,
-    /// So often each of them takes the lock and gives it back [default: the program's own number]
+    /// Each process takes and releases the lock this often [default: the program's own number]
     #[arg(long, value_name = "N")]
     pub rounds: Option<u8>,
-    /// So many processors they share [default: the program's own number]
+    /// The processes share this many processors [default: the program's own number]
     #[arg(long, value_name = "N")]
     pub processors: Option<u8>,
-    /// Give up, undecided, when there are more states than this [default: 20000000]
+    /// Stop, undecided, after this many states [default: 20000000]
     #[arg(long, value_name = "N", value_parser = parse_states, allow_negative_numbers = true)]
     pub max_states: Option<usize>,
     /// Play one schedule instead: A is preempted before its instruction N, from 0, and B takes the lock; or `all`
     #[arg(long, value_name = "N|all", value_parser = parse_preempt, requires = "program")]
     #[arg(conflicts_with_all = ["processes", "rounds", "processors", "max_states"], allow_negative_numbers = true)]
     pub preempt: Option<Preempt>,
-    /// Exit with status 1 where one of them does not hold, or is not decided
+    /// Exit with status 1 where a property is violated or undecided
     #[arg(long, value_name = "VERDICT", value_enum)]
     pub fail_on: Option<FailOnLock>,
     /// How to print
@@ -279,21 +284,22 @@ pub struct SchedulesArgs {
 
 /// `tollgate inspect`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("inspect", ""))]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct InspectArgs {
-    /// A question that has an answer of its own
+    /// A question with its own answer
     #[command(subcommand)]
     pub question: Option<Question>,
     /// Only the facts with these names or of these subjects: `cpu`, `mitigation.meltdown`, or with `*`
     #[arg(long, value_name = "NAME", conflicts_with = "capture")]
     pub only: Vec<String>,
-    /// Look at what lies under this directory, as --dir of `run` does [default: the current one]
+    /// Read the facts of the file system under this directory, as --dir of `run` does [default: the current one]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
     /// Read another machine's captured tree instead of this machine
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub from: Option<PathBuf>,
-    /// Capture what the facts are read from into this new directory, for --from
+    /// Copy the files that the facts are read from into this new directory, for --from
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "from")]
     pub capture: Option<PathBuf>,
     /// How to print
@@ -301,18 +307,18 @@ pub struct InspectArgs {
     pub format: Format,
 }
 
-/// The questions of `tollgate inspect` that have answers of their own.
+/// The questions of `tollgate inspect` with their own answers.
 #[derive(Debug, Subcommand)]
 pub enum Question {
-    /// Measure how many bits address-space randomization really moves each region of a program
+    /// Measure how many bits address-space randomization gives each region of a program
     ///
     /// Each start runs the program's loader, and the loader runs the constructors of the program's libraries (DT_INIT and
     /// DT_INIT_ARRAY, ld.so(8)) with your rights before the program ends at its entry point. Nothing of the program itself runs.
     /// Do not start a program whose libraries you do not trust.
     Aslr(AslrArgs),
-    /// Say whether the kernel itself was moved, and by what evidence
+    /// Say whether the kernel's own address is randomized, and by what evidence
     Kernel(KernelArgs),
-    /// Count a kernel configuration, or hold several side by side
+    /// Count the options of a kernel configuration, or compare several
     Config(ConfigArgs),
 }
 
@@ -322,7 +328,7 @@ pub struct AslrArgs {
     /// The program to start [default: true(1), or tollgate itself]; the constructors of its libraries run
     #[arg(value_hint = ValueHint::ExecutablePath)]
     pub program: Option<PathBuf>,
-    /// Start it so many times, at most 100000
+    /// Start it this many times, at most 100000
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_starts, allow_negative_numbers = true)]
     pub runs: u32,
     /// How to print
@@ -348,13 +354,13 @@ pub struct ConfigArgs {
     /// standard input [default: the running kernel's]
     #[arg(value_hint = ValueHint::AnyPath)]
     pub config: Vec<PathBuf>,
-    /// Only the options of this area, one by one: `entry`, `memory`, `file-systems`; may be given several times
+    /// Only the options of this area, one by one: `entry`, `memory`, `file-systems`; can be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub area: Vec<String>,
     /// Every option, not only those that affect latencies
     #[arg(long)]
     pub all: bool,
-    /// Say of each option which boundaries it affects and how
+    /// Say which boundaries each option affects, and how
     #[arg(long)]
     pub explain: bool,
     /// How to print
@@ -364,30 +370,30 @@ pub struct ConfigArgs {
 
 /// `tollgate decode`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = crate::decode::kinds_for_help())]
+#[command(after_help = examples::help("decode", &crate::decode::kinds_for_help()))]
 pub struct DecodeArgs {
-    /// Bytes in hexadecimal, files, or `-` for standard input, which is also read where nothing is named
+    /// Bytes in hexadecimal, files, or `-` for standard input, which is also the default
     pub input: Vec<String>,
-    /// What it is [default: recognised]
+    /// The kind of input [default: recognised]
     #[arg(long = "as", value_name = "KIND", value_parser = crate::decode::parse_kind)]
     pub kind: Option<Kind>,
-    /// The width of the tables, where the input does not tell: 32 or 64; without it both readings are shown
+    /// The width of the tables, where the input does not say it: 32 or 64; without it both readings are shown
     #[arg(long, value_name = "32|64", value_parser = parse_width)]
     pub mode: Option<Width>,
-    /// Walk this: int:VECTOR, call:SELECTOR, sysenter, syscall, iret, sysexit, sysret; with `:32` behind from or to
-    /// compatibility mode; `none` [default: the entries that the input tells of]
+    /// Walk this: int:VECTOR, call:SELECTOR, sysenter, syscall, iret, sysexit, sysret; with `:32` appended from or to
+    /// compatibility mode; `none` [default: the entries that the input names]
     #[arg(long, value_name = "ENTRY")]
     pub walk: Vec<Entry>,
-    /// The ring that is walked from
+    /// The ring that the walk starts from
     #[arg(long, value_name = "0..3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
     pub cpl: u8,
-    /// Whose processor, where the two makers differ [default: both, where they do]
+    /// The processor's maker, where the two differ [default: both]
     #[arg(long, value_enum)]
     pub vendor: Option<Maker>,
-    /// Decode what this machine shows of its own tables; as root more
+    /// Decode this machine's own tables, as far as it shows them; root sees more
     #[arg(long, conflicts_with_all = ["input", "kind", "mode"])]
     pub live: bool,
-    /// Say in sentences which bits say what
+    /// Explain the bits in sentences
     #[arg(long)]
     pub explain: bool,
     /// How to print
@@ -397,39 +403,40 @@ pub struct DecodeArgs {
 
 /// `tollgate lab`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("lab", ""))]
 pub struct LabArgs {
-    /// An experiment by its name, or several with `*`; none for all that are priced
+    /// An experiment by its name, or several with `*`; none for all that are measured
     pub experiment: Vec<String>,
-    /// What runs the guest [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
-    /// --read what ran it, so that it is kept as a run
+    /// Run the guest on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
+    /// --read the engine that ran it, so that it is kept as a run
     #[arg(long, value_enum, default_value_t)]
     pub on: On,
-    /// Whose processor the guest finds, where that can be chosen [default: Intel's; of KVM the one that there is]
+    /// The processor's maker that the guest finds, where that can be chosen [default: Intel's; under KVM the host's]
     #[arg(long, value_enum)]
     pub vendor: Option<Maker>,
-    /// Follow one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
+    /// Step one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
     /// and loads
     #[arg(long, requires = "experiment", conflicts_with_all = ["dump", "image", "read"])]
     pub explain: bool,
     /// Stop the explanation at this address
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address, requires = "explain")]
     pub until: Option<u64>,
-    /// Stop the explanation after so many instructions
+    /// Stop the explanation after this many instructions
     #[arg(long, value_name = "N", default_value_t = 200, requires = "explain")]
     pub steps: u64,
     /// Show the guest's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
     #[arg(long, conflicts_with_all = ["experiment", "image", "read"])]
     pub dump: bool,
-    /// Write the guest to this file instead, to be started by a multiboot loader elsewhere
+    /// Write the guest to this file instead, for a multiboot loader on another machine
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "read")]
     pub image: Option<PathBuf>,
-    /// Give the run a name by which show and compare find it
+    /// Give the run a label by which show and compare find it
     #[arg(long, value_name = "LABEL")]
     pub label: Option<Label>,
     /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Show what the guest said elsewhere, out of a file with its serial port's output; `-` is standard input
+    /// Show the results of a guest that ran elsewhere, from a file with its serial port's output; `-` is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "experiment")]
     pub read: Option<PathBuf>,
     /// How to print
@@ -437,10 +444,10 @@ pub struct LabArgs {
     pub format: Format,
 }
 
-/// What runs the guest of the lab.
+/// The engine that runs the guest of the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum On {
-    /// What shows most
+    /// The engine that shows most
     #[default]
     Auto,
     /// KVM
@@ -449,14 +456,15 @@ pub enum On {
     Qemu,
     /// QEMU with KVM
     QemuKvm,
-    /// Our own interpreter, which counts instructions too
+    /// The built-in interpreter, which counts instructions too
     Interpreter,
-    /// A machine of its own, elsewhere: with --read
+    /// Another machine: with --read
     Hardware,
 }
 
 /// `tollgate report`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("report", ""))]
 pub struct ReportArgs {
     /// The runs: files, labels, ids or their beginnings, or `last`
     #[arg(required = true)]
@@ -468,6 +476,7 @@ pub struct ReportArgs {
 
 /// `tollgate export`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("export", ""))]
 pub struct ExportArgs {
     /// The runs: files, labels, ids or their beginnings, `last`, or directories of stored runs
     #[arg(required = true)]
@@ -480,37 +489,38 @@ pub struct ExportArgs {
     pub out: PathBuf,
 }
 
-/// What other systems read.
+/// The formats of other systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// Gauges for Prometheus and whatever collects text files as it does
+    /// Gauges for Prometheus and other collectors of its text files
     Openmetrics,
     /// Bencher Metric Format, of one run
     Bmf,
-    /// For spreadsheets: a record for each measurement
+    /// For spreadsheets: one record per measurement
     Csv,
-    /// For engines: a line of JSON for each metric, with facts and histogram
+    /// For query engines: one line of JSON per metric, with facts and histogram
     Ndjson,
 }
 
 /// `tollgate store`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("store", ""))]
 pub struct StoreArgs {
-    /// What to do with it
+    /// The verb
     #[command(subcommand)]
     pub verb: StoreVerb,
 }
 
-/// What can be done with a directory of stored runs.
+/// The verbs for a directory of stored runs.
 #[derive(Debug, Subcommand)]
 pub enum StoreVerb {
-    /// List the runs that are there
+    /// List the stored runs
     List(StoreListArgs),
-    /// Read every file and name what is wrong
+    /// Read every file and report faults
     Check(StoreCheckArgs),
-    /// Remove runs that are old, facts that no run has any more, and what was left half-written
+    /// Remove old runs, facts that no run refers to, and half-written files
     Prune(StorePruneArgs),
-    /// Store runs that were made before
+    /// Add existing runs
     Add(StoreAddArgs),
 }
 
@@ -531,7 +541,7 @@ pub struct StoreCheckArgs {
     /// The directory that `run --store` writes to
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// Exit with status 1 where something is wrong
+    /// Exit with status 1 where there are faults
     #[arg(long, value_name = "WHAT", value_enum)]
     pub fail_on: Option<FailOnStore>,
     /// How to print
@@ -545,10 +555,10 @@ pub struct StorePruneArgs {
     /// The directory that `run --store` writes to
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// Keep the runs of today and of so many days before it [default: all]
+    /// Keep the runs of today and of this many days before it [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=36_500))]
     pub keep_days: Option<u32>,
-    /// Say what would be removed, and remove nothing
+    /// List what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
     /// How to print
@@ -569,6 +579,7 @@ pub struct StoreAddArgs {
 
 /// `tollgate doctor`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("doctor", ""))]
 pub struct DoctorArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t)]
@@ -577,6 +588,7 @@ pub struct DoctorArgs {
 
 /// `tollgate completions`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("completions", ""))]
 pub struct CompletionsArgs {
     /// The shell
     pub shell: clap_complete::Shell,
@@ -584,8 +596,9 @@ pub struct CompletionsArgs {
 
 /// `tollgate man`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::help("man", ""))]
 pub struct ManArgs {
-    /// Write tollgate.1 and one page a verb into this directory
+    /// Write tollgate.1 and one page per verb into this directory
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
 }
@@ -593,51 +606,53 @@ pub struct ManArgs {
 /// How a result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
-    /// For eyes
+    /// Tables and sentences
     #[default]
+    #[value(name = "text", alias = "table")]
     Table,
-    /// For programs; docs/json.md has the fields
+    /// JSON, with the fields of docs/json.md
     Json,
 }
 
 /// How a kept run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ShowFormat {
-    /// For eyes
+    /// Tables and sentences
     #[default]
+    #[value(name = "text", alias = "table")]
     Table,
-    /// For programs; docs/json.md has the fields
+    /// JSON, with the fields of docs/json.md
     Json,
-    /// For spreadsheets: one line a case
+    /// CSV, one line per case
     Csv,
 }
 
 /// The verdict that makes a comparison fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A price went up
+    /// A benchmark is slower
     Slower,
-    /// A price went down
+    /// A benchmark is faster
     Faster,
-    /// A price went up or down
+    /// A benchmark is slower or faster
     Different,
 }
 
-/// What makes a check of stored runs fail.
+/// The condition that makes a check of stored runs fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOnStore {
-    /// Anything that is wrong
+    /// Any fault
     Faults,
 }
 
 /// The verdict that makes a check of locks fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOnLock {
-    /// It does not hold, or nobody knows
+    /// A property is violated or undecided
     Violated,
 }
 
-/// What `--as` says that the input is.
+/// The input's kind by `--as`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Items of one kind, by its name.
@@ -648,7 +663,7 @@ pub enum Kind {
     Reader(tollgate_dump::Format),
 }
 
-/// Whose processor.
+/// A processor's maker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Maker {
     /// By the SDM
@@ -657,7 +672,7 @@ pub enum Maker {
     Amd,
 }
 
-/// Where a process is preempted.
+/// The instruction before which a process is preempted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preempt {
     /// Before the instruction with this number.
@@ -671,7 +686,7 @@ pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// What this process was asked to do.
+/// Parses this process's arguments.
 ///
 /// # Errors
 /// Wrong usage; and help or version that could not be printed.
@@ -695,22 +710,29 @@ pub fn parse() -> Result<Verb, Failure> {
 
 /// clap's message in one line: what was wrong, and its tips, without the usage that `--help` has.
 fn one_line(message: &str) -> String {
-    let told =
+    let lines =
         message.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let words: Vec<&str> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
-    let mut line = String::new();
-    for word in words {
-        let word = word.strip_prefix("error: ").unwrap_or(word);
-        let (joint, word) = match word.strip_prefix("tip: ") {
-            Some(tip) => ("; ", tip),
-            None => (" ", word),
+    let mut text = String::new();
+    for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        let (joint, line) = match line.strip_prefix("tip: ") {
+            Some(tip) => ("; ", question(tip)),
+            None => (" ", line.to_owned()),
         };
-        if !line.is_empty() {
-            line.push_str(joint);
+        if !text.is_empty() {
+            text.push_str(joint);
         }
-        line.push_str(word);
+        text.push_str(&line);
     }
-    line
+    text
+}
+
+/// `did you mean 'list'?` of clap's `a similar subcommand exists: 'list'`; other tips as they are.
+fn question(tip: &str) -> String {
+    match tip.split_once(": ") {
+        Some((similar, names)) if similar.contains("similar") => format!("did you mean {names}?"),
+        _ => tip.to_owned(),
+    }
 }
 
 /// A file system in memory, by its name.
@@ -851,7 +873,10 @@ mod tests {
     fn the_message_of_wrong_usage_is_one_line() {
         let error = Arguments::try_parse_from(["tollgate", "lst"]).expect_err("no such verb");
         let line = one_line(&error.render().to_string());
-        assert!(line.contains("'lst'") && line.contains("'list'") && !line.contains("Usage"), "{line}");
+        assert!(
+            line.contains("'lst'") && line.contains("; did you mean 'list'?") && !line.contains("Usage"),
+            "{line}"
+        );
         let error = Arguments::try_parse_from(["tollgate", "run", "--label", "../x"]).expect_err("a path");
         let line = one_line(&error.render().to_string());
         assert!(line.contains("would be a path") && !line.contains('\n'), "{line}");

@@ -58,7 +58,7 @@ mod tests {
         tollgate_inspect::effect(fact).is_some_and(|effect| reaches(effect, case))
     }
 
-    /// What a release registers, without what tests alone have.
+    /// The benchmarks of a release, without those of tests.
     fn benchmarks(suite: &Suite) -> impl Iterator<Item = &'static Benchmark> + Clone {
         suite.benchmarks.iter().copied().filter(|benchmark| !benchmark.name.contains("/test-"))
     }

@@ -1,4 +1,4 @@
-//! `tollgate compare`: prices of places side by side, and what differs between the places.
+//! `tollgate compare`: medians of several runs, verdicts, and the facts that differ between the environments.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use crate::table::{Look, Table, heading, paragraph};
 use crate::trace::blame::Held;
 use crate::{causes, estimates, facts, figures, out, store, trace};
 
-const UNPAIRED: &str = "Two runs cannot share rounds: this is an unpaired comparison of the medians of their \
-    processes. Intervals are at 95 %, corrected for the number of rows.";
+const UNPAIRED: &str = "Runs share no rounds: this is an unpaired comparison of the medians of their processes. \
+    95 % CIs, corrected for the number of rows.";
 
 /// Compares each other run with the base.
 ///
@@ -32,19 +32,19 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     args.fail_on.map_or(Ok(()), |condition| check(condition, &compared))
 }
 
-/// One other run beside the base.
+/// A run compared with the base.
 pub struct Compared<'a> {
-    /// It.
+    /// The run.
     pub other: &'a Run,
-    /// What is held against what.
+    /// Its rows and facts.
     pub comparison: Comparison,
-    /// What each row was made from, on either side.
+    /// The measurements behind each row, in both runs.
     sides: Vec<Sides<'a>>,
-    /// Where the time of commands went that were followed on both sides.
+    /// The commands that both runs traced.
     traces: Vec<Held<'a>>,
 }
 
-/// What was measured of a case in the base and in the other run.
+/// The measurements of a case in the base and in the other run.
 #[derive(Clone, Copy)]
 pub struct Sides<'a> {
     /// In the base.
@@ -54,7 +54,7 @@ pub struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Whether the two can be held together at all.
+    /// Whether the two have the same unit and provenance.
     fn are_comparable(self) -> bool {
         self.base.unit == self.other.unit && self.base.provenance == self.other.provenance
     }
@@ -65,7 +65,7 @@ impl Sides<'_> {
         Some(row.ratio).filter(|ratio| known && ratio.is_finite())
     }
 
-    /// Takes an emulator's times out of a row: they are no prices.
+    /// Takes an emulator's times out of a row: they are no latencies.
     fn without_emulated(self, row: &mut Row) {
         let [base, other] = [self.base, self.other].map(estimates::is_estimate);
         row.base = row.base.filter(|_| base);
@@ -73,7 +73,7 @@ impl Sides<'_> {
         if !(base && other) {
             row.interval = None;
             row.verdict = Verdict::Inconclusive;
-            row.why = Some("not executed by hardware: an emulator's times are no prices".to_owned());
+            row.why = Some("times are an emulator's".to_owned());
         }
     }
 }
@@ -89,10 +89,10 @@ fn measured(run: &Run) -> HashMap<&Case, &Measured> {
 }
 
 impl<'a> Compared<'a> {
-    /// Holds a run against the base.
+    /// Compares a run with the base.
     pub fn of(base: &'a Run, other: &'a Run) -> Self {
         let mut comparison = tollgate_model::compare::compare(base, other);
-        // How it was measured is no fact of the place, but may be why prices differ.
+        // The clock and the isolation of processes are no facts of the environment, but can be causes.
         comparison
             .facts
             .extend([facts::CLOCK, facts::ISOLATION].iter().filter_map(|name| differing(name, base, other)));
@@ -129,7 +129,7 @@ fn differing(name: &str, base: &Run, other: &Run) -> Option<FactDifference> {
     differ.then(|| FactDifference { name: name.to_owned(), base: base.cloned(), other: other.cloned() })
 }
 
-/// What a run is called: by its label where it has one.
+/// A run's label, or its id.
 pub fn name(run: &Run) -> String {
     run.label.as_ref().map_or_else(|| run.id.to_string(), ToString::to_string)
 }
@@ -155,25 +155,28 @@ fn text(base: &Run, compared: &[Compared], width: usize) -> String {
         if at > 0 {
             text.push('\n');
         }
-        text.push_str(&heading(&format!("{} against {}", described(compared.other), described(base)), width));
+        text.push_str(&heading(
+            &format!("{} compared with {}", described(compared.other), described(base)),
+            width,
+        ));
         text.push_str(&facts_text(&compared.comparison.facts, width));
         if let Some(pace) = compared.comparison.pace.and_then(pace_text) {
             text.push_str(&paragraph(&pace, width, ""));
         }
         if base.id == compared.other.id {
             text.push_str(&paragraph(
-                "Both are the same run: this says only how sure it is of itself.",
+                "Both are the same run: its differences show the noise of one run.",
                 width,
                 "",
             ));
         }
         text.push('\n');
         text.push_str(&rows_table(compared).render(width));
-        text.push_str(&only_text("only the base", &compared.comparison.only_base, width));
-        text.push_str(&only_text("only the other", &compared.comparison.only_other, width));
-        text.push_str(&paragraph(&counter(&compared.comparison.rows), width, ""));
-        for held in &compared.traces {
-            text.push_str(&held.text(width));
+        text.push_str(&only_text("the base only", &compared.comparison.only_base, width));
+        text.push_str(&only_text("the other only", &compared.comparison.only_other, width));
+        text.push_str(&paragraph(&counts(&compared.comparison.rows), width, ""));
+        for traced in &compared.traces {
+            text.push_str(&traced.text(width));
         }
     }
     text.push_str(&paragraph(UNPAIRED, width, ""));
@@ -186,7 +189,7 @@ fn described(run: &Run) -> String {
 
 fn facts_text(facts: &[FactDifference], width: usize) -> String {
     if facts.is_empty() {
-        return paragraph("No fact differs between the places.", width, "");
+        return paragraph("No fact differs between the environments.", width, "");
     }
     let value = |fact: &Option<Fact>| fact.as_ref().is_some_and(|fact| fact.value().is_some());
     let of_kind = |base: bool, other: bool| {
@@ -194,7 +197,7 @@ fn facts_text(facts: &[FactDifference], width: usize) -> String {
     };
     let mut text = String::new();
     if of_kind(true, true).next().is_some() {
-        let heading = "Facts that differ, base → other; those known to affect what differs first:";
+        let heading = "Facts that differ, base → other; likely causes first:";
         text.push_str(&paragraph(heading, width, ""));
     }
     for fact in of_kind(true, true) {
@@ -205,13 +208,13 @@ fn facts_text(facts: &[FactDifference], width: usize) -> String {
             text.push_str(&paragraph(&format!("affects {effect}"), width, "      "));
         }
     }
-    // What one place hides is worth its name; why it does so, `show --format json` tells.
+    // Facts that one run lacks are named only; `show --format json` has the reasons.
     for (base, other, heading) in [
         (true, false, "Known in the base only"),
         (false, true, "Known in the other only"),
         (false, false, "Unknown in both, for different reasons"),
     ] {
-        /// So many are worth their values too.
+        /// Up to this many are shown with their values.
         const FEW: usize = 8;
         let few = of_kind(base, other).count() <= FEW;
         let named = |fact: &FactDifference| {
@@ -226,15 +229,15 @@ fn facts_text(facts: &[FactDifference], width: usize) -> String {
     text
 }
 
-/// That the processor itself ran faster or slower, where it did: every floor rises by that.
+/// How the processor's pace differed, where it did: every threshold rises by that.
 fn pace_text((base, other): (f64, f64)) -> Option<String> {
-    /// Nearer paces are one.
+    /// A smaller ratio is the same pace.
     const APART: f64 = 1.01;
     (base.max(other) / base.min(other) > APART).then(|| {
         let [base, other] = [base, other].map(|turn| figures::estimate(turn, Unit::Nanoseconds));
         format!(
-            "The processor ran at another pace: a turn of the empty loop took {base} in the base and {other} in \
-             the other. Verdicts allow for that."
+            "Loop overhead {base} in the base, {other} in the other: the processor's frequency differed. The \
+             thresholds include that."
         )
     })
 }
@@ -255,7 +258,7 @@ fn in_words(fact: Option<&Fact>) -> String {
 
 fn rows_table(compared: &Compared) -> Table {
     let mut table =
-        Table::new(&["benchmark", "base", "other", "ratio", "95 %", "verdict"]).with_words(&["verdict"]);
+        Table::new(&["benchmark", "base", "other", "ratio", "95 % CI", "verdict"]).with_words(&["verdict"]);
     for (row, sides) in compared.rows() {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
         let estimate = |estimate: Option<f64>, unit: Unit| {
@@ -281,18 +284,18 @@ fn rows_table(compared: &Compared) -> Table {
 
 fn only_text(where_from: &str, only: &[(Case, String)], width: usize) -> String {
     let line = |(case, why): &(Case, String)| {
-        paragraph(&format!("{case}: {where_from} has a price; {why}"), width, "  ")
+        paragraph(&format!("{case}: measured in {where_from}; {why}"), width, "  ")
     };
     only.iter().map(line).collect()
 }
 
-fn counter(rows: &[Row]) -> String {
+fn counts(rows: &[Row]) -> String {
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let of = |verdict: Verdict| format!("{} {verdict}", count(verdict));
     [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(of).join(", ")
 }
 
-/// A comparison as programs get it; with several others the lists hold them all, each with its run.
+/// A comparison as JSON; with several others the lists hold them all, each with its run.
 #[derive(Serialize)]
 struct Document<'a> {
     base: Heading<'a>,
@@ -336,7 +339,7 @@ struct RowRecord<'a> {
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
     verdict: Verdict,
-    floor: f64,
+    threshold: f64,
     why: Option<&'a str>,
 }
 
@@ -354,7 +357,7 @@ struct FactRecord<'a> {
     name: &'a str,
     base: Option<&'a Fact>,
     other: Option<&'a Fact>,
-    moves: Option<String>,
+    affects: Option<String>,
 }
 
 impl<'a> Document<'a> {
@@ -387,7 +390,7 @@ impl<'a> Section<'a> {
 }
 
 fn traces_of<'a>(compared: &'a Compared<'a>) -> impl Iterator<Item = trace::blame::Record<'a>> {
-    compared.traces.iter().map(|held| held.record(&compared.other.id))
+    compared.traces.iter().map(|traced| traced.record(&compared.other.id))
 }
 
 impl<'a> Heading<'a> {
@@ -409,7 +412,7 @@ impl<'a> RowRecord<'a> {
             ratio_low: row.interval.map(|interval| interval.low),
             ratio_high: row.interval.map(|interval| interval.high),
             verdict: row.verdict,
-            floor: row.threshold,
+            threshold: row.threshold,
             why: row.why.as_deref(),
         })
     }
@@ -434,7 +437,7 @@ impl<'a> FactRecord<'a> {
             name: &fact.name,
             base: fact.base.as_ref(),
             other: fact.other.as_ref(),
-            moves: tollgate_inspect::effect(&fact.name).map(Effect::to_string),
+            affects: tollgate_inspect::effect(&fact.name).map(Effect::to_string),
         })
     }
 }

@@ -1,19 +1,19 @@
-//! `tollgate decode`: the tables that a processor enters its kernel by, out of bytes, of what a debugger printed, or of this
+//! `tollgate decode`: the tables by which a processor enters its kernel, from bytes, from the output of a debugger, or from this
 //! machine, and the walk that an entry makes through them.
 
-mod document;
 mod entry;
 mod given;
 mod input;
 mod item;
+mod json;
 mod live;
 mod page;
-mod place;
 mod remarks;
 mod state;
 mod tables;
+mod text;
+mod walk_state;
 mod walks;
-mod words;
 
 use serde::Serialize;
 use tollgate_dump::{self as dump, Dump, Format as Reader, Session, What};
@@ -22,15 +22,15 @@ use tollgate_x86::Width;
 use crate::args::{DecodeArgs, Format, Kind};
 use crate::failure::Failure;
 use crate::{figures, out, say};
-use document::Document;
 pub use entry::Entry;
 pub use given::KINDS;
 use item::{Item, Record};
+use json::Document;
 
-/// Decodes what was given, and prints it.
+/// Decodes the input, and prints it.
 ///
 /// # Errors
-/// Input that is nothing that can be decoded.
+/// Input that cannot be decoded.
 pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
     if args.live {
         return show_live(args);
@@ -56,7 +56,7 @@ pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
     }
 }
 
-/// Items of one kind, which must be all that the input is.
+/// Items of one kind: the input must have no others.
 fn items_of(kind: &'static str, input: &[u8]) -> Result<Vec<Item>, Failure> {
     let text = String::from_utf8_lossy(input);
     match kind {
@@ -94,8 +94,8 @@ fn refuse_what_went_wrong(dump: &Dump) -> Result<(), Failure> {
     }
 }
 
-/// The bytes, where there is nothing but digits: they have no address, and nothing tells what they are. Words that are no
-/// entries, such as the limit that stands in front of a table in a program's source, are apart from those behind them.
+/// The bytes, where the input has only digits: they have no address and no meaning of their own. Words that are no
+/// entries, such as the limit in front of a table in a program's source, are separated from those behind them.
 fn loose(dump: &Dump) -> Option<Vec<Vec<u8>>> {
     const ENTRY: usize = 8;
     let is_loose = |what: &What| matches!(what, What::Bytes { address: None, .. });
@@ -127,7 +127,7 @@ fn print_items(items: &[Item]) -> Result<(), Failure> {
 struct Readings {
     kind: &'static str,
     readings: Vec<Reading>,
-    complaints: Vec<document::Complaint>,
+    complaints: Vec<json::Complaint>,
 }
 
 #[derive(Serialize)]
@@ -137,7 +137,7 @@ struct Reading {
     bytes_left: usize,
 }
 
-/// Prints bytes that nothing tells the meaning of, in the width that was asked for or in both.
+/// Prints bytes of unknown meaning, in the width that was asked for or in both.
 fn readings(all: &[Vec<u8>], dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
     let is_told = args.mode.is_none() && all.iter().any(|bytes| given::has_64_bit_code(bytes));
     let widths = match args.mode {
@@ -158,11 +158,11 @@ fn readings(all: &[Vec<u8>], dump: &Dump, args: &DecodeArgs) -> Result<(), Failu
     }
     if args.format == Format::Json {
         let readings = read.iter().flatten().map(|(width, (items, left))| Reading {
-            mode: document::mode(*width),
+            mode: json::mode(*width),
             items: items.iter().map(Item::record).collect(),
             bytes_left: *left,
         });
-        let complaints = document::complaints(dump);
+        let complaints = json::complaints(dump);
         return out::print_json(&Readings { kind: "bytes", readings: readings.collect(), complaints });
     }
     let columns = out::width();
@@ -176,7 +176,7 @@ fn readings(all: &[Vec<u8>], dump: &Dump, args: &DecodeArgs) -> Result<(), Failu
     out::print(&parts.join("\n"))
 }
 
-/// Prints what a text tells that this program made itself: all of it, and no walk.
+/// Prints the state in a text of this program's own: all of it, and no walk.
 ///
 /// # Errors
 /// As of [`decode`].
@@ -195,7 +195,7 @@ pub fn print_text(input: &[u8], format: Format) -> Result<(), Failure> {
     text(&dump::read(input, None), &args)
 }
 
-/// Prints what a text tells of one or more machines.
+/// Prints the states of one or more machines in a text.
 fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
     let session = dump::join(dump, args.mode);
     if dump.pieces.iter().all(|piece| matches!(piece.what, What::Form(_))) {
@@ -206,7 +206,7 @@ fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
         return Err(Failure::input(format!(
             "nothing to decode in {}: no bytes, tables, registers or MSRs in a form that is known (`--as` with \
              `--help` has the forms)",
-            figures::count(dump.lines.total, "line", "memory")
+            figures::count(dump.lines.total, "line", "lines")
         )));
     }
     show(dump, &session, args)
@@ -227,9 +227,9 @@ fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     if args.format == Format::Json {
         let mut record = live.record();
         if let serde_json::Value::Object(map) = &mut record
-            && let Ok(told) = serde_json::to_value(Document::of(&own, &session, args))
+            && let Ok(shown) = serde_json::to_value(Document::of(&own, &session, args))
         {
-            map.insert("kernel".to_owned(), told);
+            map.insert("kernel".to_owned(), shown);
         }
         return out::print_json(&record);
     }
@@ -242,7 +242,7 @@ fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     out::print(&text)
 }
 
-/// What `--as` takes: the kinds of items, a whole text, or the form that it is printed in.
+/// The values of `--as`: the kinds of items, a whole text, or its form.
 pub fn parse_kind(text: &str) -> Result<Kind, String> {
     if text == "session" {
         return Ok(Kind::Session);
@@ -261,9 +261,9 @@ pub fn parse_kind(text: &str) -> Result<Kind, String> {
 
 /// The kinds and forms, a line each, for the help.
 pub fn kinds_for_help() -> String {
-    let mut text = String::from("What --as takes:\n");
+    let mut text = String::from("Values of --as:\n");
     let items = KINDS.iter().map(|(name, about)| (*name, (*about).to_owned()));
-    let whole = [("session", "a pasted text with any of the following in it".to_owned())];
+    let whole = [("session", "a pasted text with any of these in it".to_owned())];
     let readers = dump::FORMATS.iter().map(|spec| (spec.name, spec.about.trim_end_matches('.').to_owned()));
     for (name, about) in items.chain(whole).chain(readers) {
         text.push_str(&format!("  {name:13} {about}\n"));

@@ -1,4 +1,4 @@
-//! `tollgate doctor`: what makes this machine a poor instrument, and what would help.
+//! `tollgate doctor`: what disturbs measurements on this machine, and the remedies.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use tollgate_engine::{Plan, interrupt};
 use tollgate_suites::{Extent, Size};
 
 use crate::args::{DoctorArgs, Format};
-use crate::estimates::{Estimates, GROUND};
+use crate::estimates::{BASELINE, Estimates};
 use crate::failure::{Failure, go_on};
 use crate::health::{self, Check, State};
 use crate::table::{Look, Table, paragraph};
 use crate::{out, run};
 
-/// Long enough to tell emulated traps from others, and to see whether somebody takes time away.
+/// Long enough to recognize emulated traps and stolen time.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What doctor shows, as programs get it.
+/// The result as JSON.
 #[derive(Serialize)]
 struct Diagnosis {
     fit: bool,
@@ -28,8 +28,8 @@ struct Diagnosis {
 /// # Errors
 /// When it is interrupted, or no process can be measured at all.
 pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
-    let telling = [GROUND, "entry/int80", "entry/vm-exit"].map(str::to_owned);
-    let selection = tollgate_suites::select(&telling, Extent::Usual, Size::Small)
+    let cases = [BASELINE, "entry/int80", "entry/vm-exit"].map(str::to_owned);
+    let selection = tollgate_suites::select(&cases, Extent::Usual, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     interrupt::install();
     let run = run::make(&selection, &Plan::within(LOOK), None, true)?;
@@ -43,14 +43,14 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
 }
 
 fn text(fit: bool, checks: &[Check], width: usize) -> String {
-    let mut table = Table::new(&["what", "state"]).with_words(&["state"]);
+    let mut table = Table::new(&["check", "state"]).with_words(&["state"]);
     for check in checks {
         let look = match check.state {
             State::Good | State::Fair => Look::Plain,
             State::Poor => Look::Flagged,
             State::Absent | State::Refused | State::Unreadable => Look::Faint,
         };
-        // What was found is a clause, what helps are sentences.
+        // The finding is a clause, the remedies are sentences.
         let mut words = check.found.clone();
         for (joint, advice) in [". ", " "].iter().zip([&check.remedy, &check.root].into_iter().flatten()) {
             words.push_str(joint);
@@ -59,9 +59,9 @@ fn text(fit: bool, checks: &[Check], width: usize) -> String {
         table.row(look, &[check.name.to_owned(), check.state.word().to_owned()], &[words]);
     }
     let verdict = match fit {
-        true => "Fit for measuring. What is fair costs some precision or is part of the prices.",
+        true => "Fit for measuring. Checks that are fair lower the precision or add to the latencies.",
         false => {
-            "Not fit as it is: deal with what is poor, or read the prices as those of a place like this."
+            "Not fit for measuring: fix the checks that are poor, or compare only with runs of such an environment."
         }
     };
     format!("{}\n{}", table.render(width), paragraph(verdict, width, ""))

@@ -1,11 +1,10 @@
-//! What the samples of a run say, put together once for every way of showing it: the table, JSON and
-//! CSV of `run` and `show`, and the warnings.
+//! The figures of a run, computed once from its samples for the table, JSON and CSV of `run` and `show`, and for the warnings.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict, paired_rows};
-use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, reading, resolution};
+use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, detection_limit, reading};
 use tollgate_model::stats::Mode;
 use tollgate_model::{
     Case, Counted, Counter, Measured, Measurement, Outcome, Params, Provenance, Run, Unit, own,
@@ -13,33 +12,33 @@ use tollgate_model::{
 
 use crate::{facts, trace};
 
-/// The price of which the others are multiples.
-pub const GROUND: &str = "entry/syscall";
+/// The benchmark whose median the others are multiples of.
+pub const BASELINE: &str = "entry/syscall";
 
-/// A row with more of its blocks dropped than this is flagged.
-const MANY_DROPPED: f64 = 0.05;
-/// A row whose interval reaches further than this share of its median is flagged.
+/// A row with a larger share of its samples discarded is noisy.
+const MANY_DISCARDED: f64 = 0.05;
+/// A row whose interval reaches further than this share of its median is noisy.
 const WIDE: f64 = 0.10;
 
-/// A run, looked at.
+/// The figures of a run.
 pub struct Estimates<'a> {
     /// Every case that was asked for, in the document's order.
     pub rows: Vec<Row<'a>>,
-    /// What the bench measured of itself.
+    /// The engine's own measurements.
     pub own: Vec<Row<'a>>,
 }
 
 /// A case and what became of it.
 pub struct Row<'a> {
-    /// What was asked.
+    /// The case that was asked for.
     pub case: &'a Case,
-    /// What became of it.
+    /// Its outcome.
     pub state: State<'a>,
 }
 
-/// What became of a case.
+/// The outcome of a case.
 pub enum State<'a> {
-    /// It has a price, or is below one.
+    /// It has a median, or is below the detection limit.
     Measured(Box<Figures<'a>>),
     /// It cannot exist here.
     Skipped(&'a str),
@@ -51,21 +50,21 @@ pub enum State<'a> {
 pub struct Figures<'a> {
     /// The samples.
     pub measured: &'a Measured,
-    /// What they say.
+    /// Its median, interval and the rest.
     pub estimate: Estimate,
-    /// It cannot be told from nothing; it is below this.
+    /// The detection limit, in the unit of the samples, where the median is below it.
     pub below: Option<f64>,
-    /// How many times [`GROUND`].
+    /// Its median as a multiple of [`BASELINE`]'s.
     pub multiple: Option<f64>,
-    /// Against the case that it is held against, round by round.
+    /// Compared with its baseline, round by round.
     pub paired: Option<Paired>,
 }
 
 impl<'a> Estimates<'a> {
-    /// Looks at a run.
+    /// Summarizes the samples of a run.
     pub fn of(run: &'a Run) -> Self {
         let mut paired: HashMap<Case, Paired> = paired_rows(run).into_iter().collect();
-        let ground = run.measurement(&Case::plain(GROUND)).and_then(|ground| estimate_in_time(ground, run));
+        let baseline = run.measurement(&Case::plain(BASELINE)).and_then(|plain| estimate_in_time(plain, run));
         let look = |measurement: &'a Measurement| {
             let case = &measurement.case;
             let state = match &measurement.outcome {
@@ -75,7 +74,7 @@ impl<'a> Estimates<'a> {
                     None => State::Failed("it has no samples"),
                     Some(mut figures) => {
                         figures.paired = paired.remove(case);
-                        figures.multiple = ground.and_then(|ground| figures.multiple_of(ground));
+                        figures.multiple = baseline.and_then(|baseline| figures.multiple_of(baseline));
                         State::Measured(Box::new(figures))
                     }
                 },
@@ -95,7 +94,7 @@ impl<'a> Estimates<'a> {
         self.rows.iter().filter_map(|row| Some((row.case, row.figures()?)))
     }
 
-    /// Why a benchmark that was asked for has no price, where it has none.
+    /// Why a benchmark that was asked for was not measured.
     pub fn reason(&self, benchmark: &str) -> Option<&'a str> {
         self.rows.iter().filter(|row| row.case.benchmark == benchmark).find_map(|row| match row.state {
             State::Skipped(why) => Some(why),
@@ -104,7 +103,7 @@ impl<'a> Estimates<'a> {
         })
     }
 
-    /// What the bench measured of itself under `benchmark` in `group`.
+    /// The engine's own measurement `benchmark` in `group`.
     pub fn own(&self, benchmark: &str, group: &str) -> Option<&Figures<'a>> {
         let of_group = |figures: &&Figures| figures.measured.group == group;
         self.own.iter().filter(|row| row.case.benchmark == benchmark).filter_map(Row::figures).find(of_group)
@@ -121,18 +120,18 @@ impl<'a> Estimates<'a> {
         groups
     }
 
-    /// The least prices of a group's rows that could be told from nothing: the smallest and the largest.
-    pub fn resolution(&self, group: &str) -> Option<(f64, f64)> {
+    /// The detection limits of a group's rows: the smallest and the largest.
+    pub fn detection_limits(&self, group: &str) -> Option<(f64, f64)> {
         let null = self.own(own::EMPTY_LOOP, group)?.measured;
         let of_group = self.measured().filter(|(_, figures)| figures.measured.group == group);
-        let limits: Vec<f64> = of_group.map(|(_, figures)| resolution(null, figures.measured)).collect();
+        let limits: Vec<f64> = of_group.map(|(_, figures)| detection_limit(null, figures.measured)).collect();
         let smallest = limits.iter().copied().min_by(f64::total_cmp)?;
         Some((smallest, limits.into_iter().max_by(f64::total_cmp)?))
     }
 }
 
 impl<'a> Row<'a> {
-    /// What the samples say, where there are any.
+    /// Its figures, where it was measured.
     pub fn figures(&self) -> Option<&Figures<'a>> {
         match &self.state {
             State::Measured(figures) => Some(figures),
@@ -145,22 +144,22 @@ impl<'a> Figures<'a> {
     fn of(measured: &'a Measured, run: &Run) -> Option<Self> {
         let (estimate, below) = match reading(measured, run)? {
             Reading::Estimate(estimate) => (estimate, None),
-            Reading::Below(limit) => (Estimate::of(measured)?, Some(limit)),
+            Reading::BelowLimit(limit) => (Estimate::of(measured)?, Some(limit)),
         };
         Some(Self { measured, estimate, below, multiple: None, paired: None })
     }
 
-    fn multiple_of(&self, ground: f64) -> Option<f64> {
+    fn multiple_of(&self, baseline: f64) -> Option<f64> {
         // A whole command is no multiple of a call.
         let is_command = !self.measured.traced.is_empty();
         let comparable = self.measured.unit == Unit::Nanoseconds
             && self.below.is_none()
             && self.is_estimate()
             && !is_command;
-        comparable.then_some(self.estimate.median / ground).filter(|multiple| multiple.is_finite())
+        comparable.then_some(self.estimate.median / baseline).filter(|multiple| multiple.is_finite())
     }
 
-    /// Bytes that operations of this price move in a second.
+    /// The throughput in bytes per second.
     pub fn bytes_per_second(&self) -> Option<f64> {
         let nanoseconds = match self.measured.unit {
             Unit::Nanoseconds if self.below.is_none() => self.estimate.median,
@@ -170,16 +169,16 @@ impl<'a> Figures<'a> {
         Some(bytes * 1e9 / nanoseconds).filter(|rate| rate.is_finite() && *rate > 0.0)
     }
 
-    /// [`is_price`] of what was measured.
+    /// [`is_estimate`] of what was measured.
     pub fn is_estimate(&self) -> bool {
         is_estimate(self.measured)
     }
 
-    /// What makes this figure one not to build on, in words.
+    /// The reasons why this figure is noisy.
     pub fn doubts(&self) -> Vec<Doubt> {
         let mut doubts = Vec::new();
-        if self.estimate.discarded_share > MANY_DROPPED {
-            doubts.push(Doubt::ManyDropped(self.estimate.discarded_share));
+        if self.estimate.discarded_share > MANY_DISCARDED {
+            doubts.push(Doubt::ManyDiscarded(self.estimate.discarded_share));
         }
         if self.below.is_none() && self.estimate.relative_half_width() > WIDE {
             doubts.push(Doubt::Wide(self.estimate.relative_half_width()));
@@ -192,18 +191,18 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// Why a row is flagged.
+/// Why a row is noisy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Doubt {
-    /// So large a share of its blocks was disturbed.
-    ManyDropped(f64),
+    /// This share of its samples was discarded.
+    ManyDiscarded(f64),
     /// Its interval reaches this share of the median to either side.
     Wide(f64),
-    /// Only so many processes measured it: what differs between them is not in its interval.
+    /// Only this many processes measured it: its interval does not cover the range across processes.
     FewProcesses(usize),
 }
 
-/// Whether hardware executed what was timed: an emulator's times are nobody's prices.
+/// Whether hardware executed what was timed: an emulator's times are no latencies.
 pub fn is_estimate(measured: &Measured) -> bool {
     matches!(measured.provenance, Provenance::Hardware | Provenance::Kvm)
         || !matches!(measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine)
@@ -235,13 +234,13 @@ pub struct Record<'a> {
     max: Option<f64>,
     samples: u64,
     discarded: u64,
-    below: Option<f64>,
+    detection_limit: Option<f64>,
     multiple_of_syscall: Option<f64>,
     modes: Vec<Mode>,
     processes: Vec<f64>,
     spread: Option<f64>,
-    baseline: Option<Against>,
-    flagged: bool,
+    baseline: Option<Baseline>,
+    noisy: bool,
     why: Option<&'a str>,
     error: Option<&'a str>,
     counted: Option<&'a Counted>,
@@ -255,9 +254,9 @@ pub struct Record<'a> {
     traced: Option<Vec<trace::Record<'a>>>,
 }
 
-/// The paired comparison of a [`Record`].
+/// The paired comparison of a [`Record`] with its baseline.
 #[derive(Debug, Serialize)]
-struct Against {
+struct Baseline {
     benchmark: String,
     params: Params,
     ratio: f64,
@@ -267,7 +266,7 @@ struct Against {
     adds_low: Option<f64>,
     adds_high: Option<f64>,
     verdict: Verdict,
-    floor: f64,
+    threshold: f64,
     why: Option<String>,
 }
 
@@ -295,13 +294,13 @@ impl<'a> Record<'a> {
                     max: Some(estimate.max),
                     samples: measured.samples.len() as u64,
                     discarded: measured.discarded,
-                    below: figures.below,
+                    detection_limit: figures.below,
                     multiple_of_syscall: figures.multiple,
                     modes: estimate.modes.clone(),
                     processes: estimate.process_medians.clone(),
                     spread: Some(estimate.spread),
-                    baseline: figures.paired.as_ref().map(Against::of),
-                    flagged: !figures.doubts().is_empty(),
+                    baseline: figures.paired.as_ref().map(Baseline::of),
+                    noisy: !figures.doubts().is_empty(),
                     counted: measured.counted.as_ref(),
                     counters: &measured.counters,
                     notes: &measured.notes,
@@ -331,14 +330,14 @@ impl<'a> Record<'a> {
         "min",
         "samples",
         "discarded",
-        "below",
+        "detection_limit",
         "multiple_of_syscall",
         "spread",
         "baseline",
         "ratio",
         "adds",
         "verdict",
-        "flagged",
+        "noisy",
         "why",
         "notes",
         "counted",
@@ -364,14 +363,14 @@ impl<'a> Record<'a> {
             number(self.min),
             self.samples.to_string(),
             self.discarded.to_string(),
-            number(self.below),
+            number(self.detection_limit),
             number(self.multiple_of_syscall),
             number(self.spread),
             baseline.map(|baseline| baseline.benchmark.clone()).unwrap_or_default(),
             number(baseline.map(|baseline| baseline.ratio)),
             number(baseline.map(|baseline| baseline.adds)),
             baseline.map(|baseline| baseline.verdict.to_string()).unwrap_or_default(),
-            self.flagged.to_string(),
+            self.noisy.to_string(),
             self.why.or(self.error).unwrap_or_default().to_owned(),
             self.notes.join("; "),
             self.counted.map(|counted| format!("{} {}", counted.events, counted.what)).unwrap_or_default(),
@@ -382,7 +381,7 @@ impl<'a> Record<'a> {
     }
 }
 
-impl Against {
+impl Baseline {
     fn of(paired: &Paired) -> Self {
         Self {
             benchmark: paired.baseline.benchmark.clone(),
@@ -394,7 +393,7 @@ impl Against {
             adds_low: paired.adds_interval.map(|interval| interval.low),
             adds_high: paired.adds_interval.map(|interval| interval.high),
             verdict: paired.verdict,
-            floor: paired.threshold,
+            threshold: paired.threshold,
             why: paired.why.clone(),
         }
     }

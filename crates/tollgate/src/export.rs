@@ -18,7 +18,7 @@ use crate::writing::{self, Existing};
 pub fn export(args: &ExportArgs) -> Result<(), Failure> {
     if args.format == ExportFormat::Bmf && args.run.len() > 1 {
         return Err(Failure::input(
-            "--format bmf: the Bencher Metric Format has one price for each benchmark, so it takes one run; export each by itself",
+            "--format bmf: the Bencher Metric Format has one value per benchmark, so it takes one run; export each by itself",
         ));
     }
     let runs = args.run.iter().map(|meant| store::find(meant)).collect::<Result<Vec<Run>, Failure>>()?;

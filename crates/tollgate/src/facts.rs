@@ -1,17 +1,17 @@
-//! The facts that the command itself looks at, by name: one place to look when one is called otherwise.
+//! The names of the facts that the command itself reads.
 
 use tollgate_model::{Fact, FactValue, Facts};
 
-/// Which clock the blocks were timed with: `tsc`, or the kernel's; its source says why.
+/// The clock that timed the batches: `tsc`, or the kernel's; its source gives the reason.
 pub const CLOCK: &str = "run.clock";
-/// Ticks of that clock a second.
+/// Ticks of that clock per second.
 pub const CLOCK_HZ: &str = "run.clock_hz";
 /// The processor that was measured.
 pub const CPU: &str = "run.cpu";
-/// Whether each bench process began anew.
+/// Whether each measuring process was started anew.
 pub const ISOLATION: &str = "run.isolation";
 
-/// The fact that says which machine it was, in the user's words.
+/// The fact that names the machine, as the user named it.
 pub fn machine(name: &str) -> (String, Fact) {
     (tollgate_view::export::environment::MACHINE.to_owned(), Fact::known(name, "--machine"))
 }
@@ -31,7 +31,7 @@ pub fn flag(facts: &Facts, name: &str) -> Option<bool> {
     facts.get(name)?.value()?.as_flag()
 }
 
-/// Where a known fact comes from.
+/// The source of a known fact.
 pub fn source<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
     match facts.get(name)? {
         Fact::Known { source, .. } => Some(source),
@@ -39,12 +39,12 @@ pub fn source<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
     }
 }
 
-/// Whether blocks were timed with the time stamp counter, so that ticks are its cycles.
+/// Whether the time stamp counter timed the batches, so that ticks are its cycles.
 pub fn clock_is_tsc(facts: &Facts) -> bool {
     text(facts, CLOCK) == Some("tsc")
 }
 
-/// Whether QEMU's translator executes everything here: then no time is a price.
+/// Whether QEMU TCG executes everything here: then no time is a latency.
 pub fn emulated(facts: &Facts) -> bool {
     const LAYER: &str = "QEMU TCG";
     const SIGNATURE: &str = "TCGTCGTCGTCG";

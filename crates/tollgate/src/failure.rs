@@ -9,12 +9,12 @@ use tollgate_model::traced::Ended;
 
 use crate::say;
 
-/// Why a verb did not do what it was asked to.
+/// The reason why a verb failed.
 #[derive(Debug)]
 pub enum Failure {
     /// Wrong usage or input, or something that could not be written: one sentence. Exit status 2.
     Input(String),
-    /// What was asked for was done, and a condition that was asked for failed. Exit status 1.
+    /// The verb is done, and the condition of --fail-on is met. Exit status 1.
     Condition(String),
     /// The run was made and could not be kept: one sentence. Exit status 4.
     NotKept(String),
@@ -24,7 +24,7 @@ pub enum Failure {
     NotExecutable(String),
     /// A command that was to be run is not there: one sentence. Exit status 127, as shells have it.
     NotFound(String),
-    /// Nobody reads the output any more, which is no error. Exit status 0.
+    /// The reader of the output closed it, which is no error. Exit status 0.
     ClosedPipe,
 }
 
@@ -34,7 +34,7 @@ impl Failure {
         Self::Input(sentence.into())
     }
 
-    /// What writing to standard output ran into.
+    /// The failure of a write to standard output.
     pub fn of_output(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,
@@ -43,7 +43,7 @@ impl Failure {
     }
 }
 
-/// That no signal has asked to stop. A verb that makes processes or directories asks after each of its phases.
+/// Checks that no signal has asked to stop. A verb that makes processes or directories calls this after each of its phases.
 ///
 /// # Errors
 /// [`Failure::Interrupted`].
@@ -52,7 +52,7 @@ pub fn go_on() -> Result<(), Failure> {
 }
 
 /// Says what went wrong, where there is something to say, and with which status the program ends. Where a signal has asked to
-/// stop, the program ends by that signal, whatever came of the verb.
+/// stop, the program ends by that signal.
 pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
     let requested = interrupt::conclude();
     let (status, signal) = match outcome {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_closed_pipe_is_told_from_a_full_disk() {
+    fn a_closed_pipe_is_no_full_disk() {
         assert!(matches!(Failure::of_output(&io::ErrorKind::BrokenPipe.into()), Failure::ClosedPipe));
         assert!(matches!(Failure::of_output(&io::Error::from_raw_os_error(28)), Failure::Input(_)));
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tollgate_model::Unit;
 
-/// Digits that a price is shown with.
+/// Digits of a figure.
 const DIGITS: i32 = 3;
-/// Where both ends of an interval would read the same, more; but not endlessly.
+/// Digits at most, where both ends of an interval would read the same.
 const MOST_DIGITS: i32 = 6;
 
-/// A price with its unit: `87.1 ns`, `1.85 µs`.
+/// A figure with its unit: `87.1 ns`, `1.85 µs`.
 pub fn estimate(value: f64, unit: Unit) -> String {
     let scale = Scale::of(value, unit);
     format!("{} {}", significant(value / scale.divisor, DIGITS), scale.name)
@@ -26,7 +26,7 @@ pub fn difference(value: f64, unit: Unit) -> String {
     format!("{sign}{}", estimate(value.abs(), unit))
 }
 
-/// An interval in the unit that its price is shown in: `86.9–87.3`.
+/// An interval in the unit of its median: `86.9–87.3`.
 pub fn range(low: f64, high: f64, estimate: f64, unit: Unit) -> String {
     let scale = Scale::of(estimate, unit);
     span(low / scale.divisor, high / scale.divisor)
@@ -47,15 +47,15 @@ pub fn span(low: f64, high: f64) -> String {
     format!("{low_text}–{high_text}")
 }
 
-/// How many times something is of something else: `×12.3`.
+/// A multiple: `×12.3`.
 pub fn multiple(value: f64) -> String {
     format!("×{}", significant(value, DIGITS))
 }
 
-/// A ratio near one needs its thousandths: `1.034`, `0.966`, `12.3`.
+/// A ratio around 1 shows thousandths: `1.034`, `0.966`, `12.3`.
 pub fn ratio(value: f64) -> String {
     match value.abs() {
-        near if (0.1..9.9995).contains(&near) => format!("{value:.3}"),
+        size if (0.1..9.9995).contains(&size) => format!("{value:.3}"),
         _ => significant(value, DIGITS),
     }
 }
@@ -118,7 +118,7 @@ pub fn time_left(left: Duration) -> String {
 /// `--time`: seconds, or a number with `s`, `m` or `h`; from one second to a day.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// The fault, and a correct value.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
     const LEAST: f64 = 1.0;
     match parse_seconds(text)? {
@@ -131,7 +131,7 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
 /// `--linger`: the same, from nothing to a day.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// The fault, and a correct value.
 pub fn parse_wait(text: &str) -> Result<Duration, String> {
     match parse_seconds(text)? {
         seconds if seconds > MOST_SECONDS => Err("it is more than 24 h".to_owned()),
@@ -160,7 +160,7 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
     Ok(number * unit)
 }
 
-/// What a figure is divided by before it is shown, and what it is called then.
+/// The divisor of a figure, and the name of its unit.
 struct Scale {
     divisor: f64,
     name: &'static str,
@@ -196,7 +196,7 @@ fn decimals(value: f64, digits: i32) -> usize {
     of_magnitude((value * step).round() / step).clamp(0, MOST).min(first) as usize
 }
 
-/// `0.962 → 4.01 ns/line` for two prices, the unit once where it is the same.
+/// `0.962 → 4.01 ns/line` for two figures, the unit once where it is the same.
 pub fn from_to(one: &str, other: &str) -> String {
     let one = match (one.split_once(' '), other.split_once(' ')) {
         (Some((figure, unit)), Some((_, same))) if unit == same => figure,
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_is_said_once_where_it_is_the_same() {
+    fn a_common_unit_is_shown_once() {
         assert_eq!(from_to("0.962 ns/line", "4.01 ns/line"), "0.962 → 4.01 ns/line");
         assert_eq!(from_to("962 ns", "4.01 µs"), "962 ns → 4.01 µs");
     }

@@ -1,40 +1,40 @@
-//! What makes a place a poor instrument, judged from the facts and prices of a run that was made there:
-//! `doctor` shows every check, a run's warnings are those that came out poor.
+//! Checks of an environment, from the facts and figures of a run that was made there: `doctor` shows every check, a
+//! run's warnings are the poor ones.
 
 use serde::Serialize;
 use tollgate_model::{Fact, FactValue, Facts, Run, Unknown};
 
-use crate::estimates::{Estimates, GROUND};
+use crate::estimates::{BASELINE, Estimates};
 use crate::{facts, figures};
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was looked at.
+    /// Its name.
     pub name: &'static str,
-    /// How that is.
+    /// Its result.
     pub state: State,
-    /// What was found, as a clause.
+    /// The finding, as a clause.
     pub found: String,
-    /// What would help, as a sentence.
+    /// The remedy, as a sentence.
     pub remedy: Option<String>,
-    /// What root would add, as a sentence.
+    /// What root can add, as a sentence.
     pub root: Option<String>,
 }
 
-/// How something is, or why that is not known.
+/// The result of a check, or why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// It does no harm.
     Good,
-    /// It costs some precision, or is part of the prices.
+    /// It lowers the precision, or adds to the latencies.
     Fair,
-    /// Estimates are not to be trusted before it is dealt with.
+    /// Figures are unreliable until it is fixed.
     Poor,
-    /// This place has no such thing.
+    /// This environment has no such thing.
     Absent,
-    /// It exists, and may not be seen.
+    /// It exists, and reading it is not permitted.
     Refused,
     /// Reading it failed.
     Unreadable,
@@ -54,27 +54,27 @@ impl State {
     }
 }
 
-/// A share of the machine's processors that others use, above which they disturb.
+/// The load per processor above which other work disturbs.
 const BUSY: f64 = 0.25;
 /// Percent of the time in which some task waited, above which measuring waits too.
 const PRESSED: f64 = 5.0;
 /// A share of all processors' time that a hypervisor gave to others.
 const STOLEN: f64 = 0.01;
-/// A trap that costs more system calls than this is not taken by the processor alone.
+/// A trap that takes more than this multiple of a system call is emulated.
 const EMULATED_TRAP: f64 = 10.0;
-/// An exit that takes longer, in nanoseconds, goes through more than one hypervisor.
+/// A VM exit that takes longer, in nanoseconds, goes through more than one hypervisor.
 const NESTED_EXIT: f64 = 1000.0;
 /// Ticks a second in /proc/stat: USER_HZ, which x86-64 Linux fixes.
 const TICKS: f64 = 100.0;
 
-/// Every check, in the order in which they are best read.
+/// Every check, in reading order.
 pub fn checks(run: &Run, estimates: &Estimates) -> Vec<Check> {
     let mut checks = of_moment(run);
-    checks.extend(of_place(run, estimates));
+    checks.extend(of_environment(run, estimates));
     checks
 }
 
-/// What disturbs while it is measured, and can be otherwise in a minute.
+/// Disturbances of the moment.
 pub fn of_moment(run: &Run) -> Vec<Check> {
     let facts = &run.facts;
     vec![
@@ -89,8 +89,8 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
     ]
 }
 
-/// What the place is like: part of its prices, whoever measures them.
-fn of_place(run: &Run, estimates: &Estimates) -> Vec<Check> {
+/// Properties of the environment, which are part of its latencies.
+fn of_environment(run: &Run, estimates: &Estimates) -> Vec<Check> {
     let facts = &run.facts;
     vec![
         clocksource(facts),
@@ -132,7 +132,7 @@ impl Check {
         Self { root: Some(root.into()), ..self }
     }
 
-    /// Judges a known value; what is not known is passed on with its reason.
+    /// Judges a known value; an unknown one is passed on with its reason.
     fn of(name: &'static str, facts: &Facts, fact: &str, judge: impl FnOnce(&FactValue) -> Self) -> Self {
         match facts.get(fact) {
             None => Self::new(name, State::Unreadable, format!("{fact} was not recorded")),
@@ -159,10 +159,8 @@ impl Check {
 fn processors(facts: &Facts) -> Check {
     const NAME: &str = "processors";
     Check::of_number(NAME, facts, "cpu.allowed", |allowed| match allowed {
-        one if one < 2.0 => {
-            Check::poor(NAME, "only one processor is allowed, and everything else runs there too")
-                .remedy("Allow a second one (taskset, cpuset, the virtual machine's size).")
-        }
+        one if one < 2.0 => Check::poor(NAME, "only one processor is allowed, which other work shares")
+            .remedy("Allow a second one (taskset, cpuset, the virtual machine's size)."),
         several => Check::good(NAME, format!("{several} allowed")),
     })
 }
@@ -180,7 +178,7 @@ fn load(facts: &Facts) -> Check {
             Some(processors) => format!("{load:.2} tasks on average, processors {processors}"),
             None => format!("{load:.2} tasks on average"),
         };
-        // The average remembers for minutes, also our own last run: what counts is whether anything runs now.
+        // The average includes the last minutes, and our own last run: it counts only where other tasks run now.
         let others = facts::number(facts, "running.before").is_none_or(|running| running > 1.0);
         match others && load > BUSY * processors.unwrap_or(1.0) {
             false => Check::good(NAME, found),
@@ -189,7 +187,7 @@ fn load(facts: &Facts) -> Check {
     })
 }
 
-/// How many processors there are; where that is hidden, those that are allowed are some of them.
+/// The number of processors; where that is hidden, the number of allowed ones.
 fn online(facts: &Facts) -> Option<f64> {
     facts::number(facts, "cpu.online").or_else(|| facts::number(facts, "cpu.allowed"))
 }
@@ -243,7 +241,7 @@ fn processor_ticks(run: &Run) -> Option<f64> {
     Some(seconds.max(1.0) * TICKS * online(&run.facts)?.max(1.0))
 }
 
-/// How far a count went up during a run.
+/// The increase of a count during a run.
 fn grown(facts: &Facts, count: &str) -> Option<f64> {
     let at = |when: &str| facts::number(facts, &format!("{count}.{when}"));
     Some(at("after")? - at("before")?)
@@ -254,7 +252,7 @@ fn clock(facts: &Facts) -> Check {
     let source = facts::source(facts, facts::CLOCK).unwrap_or_default().to_owned();
     Check::of(NAME, facts, facts::CLOCK, |_| match facts::clock_is_tsc(facts) {
         false => Check::poor(NAME, format!("the kernel's clock; {source}"))
-            .remedy("Small prices are told less finely; measure where the TSC can be read."),
+            .remedy("The detection limit is higher; measure where the TSC can be read."),
         true if facts::flag(facts, "hypervisor.present") == Some(true) => {
             Check::fair(NAME, format!("a virtual TSC ({source}): the hypervisor may scale or shift it"))
                 .remedy("Do not let the virtual machine be moved while it is measured.")
@@ -269,8 +267,8 @@ fn clocksource(facts: &Facts) -> Check {
     Check::of(NAME, facts, "clocksource.current", |source| {
         match source.as_text().is_some_and(|source| IN_USER_MODE.contains(&source)) {
             true => Check::good(NAME, source.to_string()),
-            false => Check::fair(NAME, format!("{source}: every reading of a clock enters the kernel"))
-                .remedy("It is part of the price of clocks here; see clocksource.available for others.")
+            false => Check::fair(NAME, format!("{source}: every clock reading enters the kernel"))
+                .remedy("It adds to the latency of clocks here; clocksource.available lists others.")
                 .root("Root can write another to current_clocksource."),
         }
     })
@@ -281,7 +279,7 @@ fn governor(facts: &Facts) -> Check {
     Check::of(NAME, facts, "power.governor", |governor| match governor.as_text() {
         Some("performance") => Check::good(NAME, "performance"),
         _ => Check::fair(NAME, format!("{governor}: the frequency follows the load"))
-            .remedy("Take the governor performance.")
+            .remedy("Use the governor performance.")
             .root("Root can set it: cpupower frequency-set -g performance."),
     })
 }
@@ -311,28 +309,23 @@ fn siblings(facts: &Facts) -> Check {
 fn isolation(facts: &Facts) -> Check {
     const NAME: &str = "isolation";
     Check::of(NAME, facts, "cpu.isolated", |isolated| match isolated.as_text() {
-        Some("" | "none") | None => Check::fair(NAME, "the scheduler leaves no processor alone")
+        Some("" | "none") | None => Check::fair(NAME, "no processor is isolated from the scheduler")
             .remedy("Start the kernel with isolcpus=N nohz_full=N and measure with --cpu N.")
             .root("Root can change the kernel's command line."),
-        Some(list) => {
-            Check::good(NAME, format!("processors {list} are left alone: measure there with --cpu"))
-        }
+        Some(list) => Check::good(NAME, format!("processors {list} are isolated: measure there with --cpu")),
     })
 }
 
 fn hypervisor(facts: &Facts) -> Check {
     const NAME: &str = "hypervisor";
     if facts::emulated(facts) {
-        return Check::poor(
-            NAME,
-            "QEMU TCG emulates this processor: its times are the emulator's, not prices",
-        )
-        .remedy("Measure under KVM or on the machine itself.");
+        return Check::poor(NAME, "QEMU TCG emulates this processor: times are the emulator's")
+            .remedy("Measure under KVM or on the machine itself.");
     }
     Check::of(NAME, facts, "hypervisor.layers", |layers| match layers {
-        FactValue::List(layers) if layers.is_empty() => Check::good(NAME, "none that shows itself"),
-        layers => Check::fair(NAME, format!("{layers}: what it intercepts costs an exit"))
-            .remedy("It is part of every price here; compare with a run made outside."),
+        FactValue::List(layers) if layers.is_empty() => Check::good(NAME, "none visible"),
+        layers => Check::fair(NAME, format!("{layers}: intercepted instructions cause a VM exit"))
+            .remedy("It is part of every latency here; compare with a run made outside."),
     })
 }
 
@@ -342,8 +335,8 @@ fn nesting(facts: &Facts) -> Check {
         FactValue::List(hints) if hints.is_empty() => {
             Check::good(NAME, "no hint of a hypervisor in a virtual machine")
         }
-        hints => Check::fair(NAME, format!("{hints}: an exit goes through two hypervisors"))
-            .remedy("It is part of every price here; compare with a run made one layer further out."),
+        hints => Check::fair(NAME, format!("{hints}: a VM exit goes through two hypervisors"))
+            .remedy("It is part of every latency here; compare with a run made one layer further out."),
     })
 }
 
@@ -357,11 +350,11 @@ fn traps(estimates: &Estimates) -> Check {
         None => Check::new(NAME, State::Absent, reason(estimates, "entry/int80")),
         Some(multiple) if multiple > EMULATED_TRAP => Check::poor(
             NAME,
-            format!("int 0x80 costs {} system calls: software delivers interrupts here", figures::significant(multiple, 2)),
+            format!("int 0x80 takes {} × syscall: software delivers interrupts here", figures::significant(multiple, 2)),
         )
-        .remedy("Estimates of traps and interrupts are this hypervisor's, not the processor's; compare them only with such."),
+        .remedy("Latencies of traps and interrupts are this hypervisor's, not the processor's; compare only with such."),
         Some(multiple) => {
-            Check::good(NAME, format!("int 0x80 costs {} system calls", figures::significant(multiple, 2)))
+            Check::good(NAME, format!("int 0x80 takes {} × syscall", figures::significant(multiple, 2)))
         }
     }
 }
@@ -375,26 +368,27 @@ fn exits(estimates: &Estimates) -> Check {
                 format!("cpuid takes {}", figures::estimate(exit.estimate.median, exit.measured.unit));
             match exit.estimate.median > NESTED_EXIT {
                 false => Check::good(NAME, found),
-                true => {
-                    Check::poor(NAME, format!("{found}: it is emulated, or handed on by a nested hypervisor"))
-                        .remedy("Whatever traps costs that much here: page faults, devices, timers.")
-                }
+                true => Check::poor(
+                    NAME,
+                    format!("{found}, a slow VM exit: emulated, or forwarded by a nested hypervisor"),
+                )
+                .remedy("Page faults, devices and timers that trap are as slow here."),
             }
         }
     }
 }
 
-/// Why a benchmark has no price.
+/// Why a benchmark was not measured.
 fn reason(estimates: &Estimates, benchmark: &str) -> String {
     estimates
         .reason(benchmark)
-        .map_or_else(|| format!("{benchmark} and {GROUND} were not measured"), str::to_owned)
+        .map_or_else(|| format!("{benchmark} and {BASELINE} were not measured"), str::to_owned)
 }
 
 fn tracer(facts: &Facts) -> Check {
     const NAME: &str = "tracer";
     Check::of_number(NAME, facts, "process.tracer", |tracer| match tracer {
-        0.0 => Check::good(NAME, "nobody traces this process"),
+        0.0 => Check::good(NAME, "no process traces this one"),
         tracer => {
             Check::poor(NAME, format!("process {tracer} traces this one and may stop each system call"))
                 .remedy("Run without strace or a debugger.")
@@ -409,13 +403,16 @@ fn filters(facts: &Facts) -> Check {
         _ => {
             let filters = facts.get("seccomp.filters").and_then(Fact::value);
             let count = filters.map(|filters| format!(", {filters} of them")).unwrap_or_default();
-            Check::fair(NAME, format!("system calls run filters{count}: part of every crossing's price"))
-                .remedy("Measure outside of the container or sandbox as well, and compare.")
+            Check::fair(
+                NAME,
+                format!("system calls run filters{count}: part of the latency of every system call"),
+            )
+            .remedy("Measure outside of the container or sandbox as well, and compare.")
         }
     })
 }
 
-/// Facts that may not be seen: what root would add.
+/// Facts that were refused: root can read them.
 fn privilege(facts: &Facts) -> Check {
     const NAME: &str = "privilege";
     let is_refused = |fact: &Fact| matches!(fact, Fact::Unknown { why: Unknown::Refused(_) });
@@ -451,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_refused_and_unreadable_are_told_apart() {
+    fn absent_refused_and_unreadable_differ() {
         let state = |fact: Fact| governor(&with(&[("power.governor", fact)]));
         assert_eq!(state(Fact::absent("no cpufreq")).state, State::Absent);
         assert_eq!(state(Fact::unreadable("garbage")).state, State::Unreadable);
@@ -488,7 +485,7 @@ mod tests {
     #[test]
     fn time_that_was_taken_away_counts_against_what_there_was() {
         let run = |stolen: i64| Run {
-            schema: 1,
+            schema: 2,
             tool: tollgate_model::run::Tool { name: "tollgate".into(), version: "0".into() },
             id: "one".parse().expect("an id"),
             label: None,

@@ -1,4 +1,4 @@
-//! `tollgate inspect`: the state that sets the prices.
+//! `tollgate inspect`: the state that determines latencies.
 
 mod aslr;
 mod config;
@@ -12,7 +12,7 @@ use tollgate_inspect::Machine;
 use crate::args::{InspectArgs, Question};
 use crate::failure::Failure;
 
-/// Looks, and prints what was seen.
+/// Reads the chosen subject, and prints it.
 ///
 /// # Errors
 /// Those of the question.

@@ -1,11 +1,11 @@
-//! `tollgate lab`: the rings crossed by a small kernel of our own, and what each crossing takes.
+//! `tollgate lab`: the rings crossed by a small kernel of our own, and the latency of each crossing.
 
 mod chosen;
-mod document;
 mod entry;
 mod explain;
+mod json;
 mod kept;
-mod words;
+mod text;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,14 +27,14 @@ use crate::{decode, out, run};
 
 /// The longest text of a serial port that is read.
 const MOST: u64 = 16 << 20;
-/// So often an operation is repeated in an image that is started elsewhere, where a clock is to tell it.
+/// Repetitions of an operation in an image that is started elsewhere, enough for a clock.
 const OPERATIONS: u32 = 1000;
 const ROUNDS: u32 = 11;
 
-/// Runs the experiments, or what else was asked for.
+/// Runs the experiments, or does the other task of the arguments.
 ///
 /// # Errors
-/// An experiment that there is not; an engine that is not there; a file that cannot be read or written.
+/// An unknown experiment; a missing engine; a file that cannot be read or written.
 pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     let chosen = chosen::chosen(&args.experiment)?;
     if let Some(path) = &args.image {
@@ -76,19 +76,19 @@ fn keep(
         return kept.map(|_| ());
     }
     let shown = show(results, shares, args);
-    // Last and gravest: that it was not kept.
+    // The gravest error comes last.
     let path = kept?;
     run::expect_seen(shown, path.as_deref())
 }
 
-/// Shows what a guest said elsewhere. Kept as a run it is where somebody says what executed it: the guest cannot know.
+/// Shows the records of a guest that ran elsewhere. They are kept as a run where `--on` names the engine: the guest cannot know it.
 fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
     let began = SystemTime::now();
     let results = read(path)?;
     if args.on == On::Auto {
         return match args.label.is_some() || args.out.is_some() {
             true => Err(Failure::input(
-                "--read: what executed the guest is not said, without which its ticks are no measure; name it with --on",
+                "--read: the ticks of a guest mean nothing without its engine; name it with --on",
             )),
             false => show(&results, Vec::new(), args),
         };
@@ -101,11 +101,11 @@ fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
 
 /// Shows the results, with the remarks on them, and then the shares.
 fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Failure> {
-    let mut remarks: Vec<String> = results.notes.iter().map(words::note).collect();
+    let mut remarks: Vec<String> = results.notes.iter().map(text::note).collect();
     remarks.extend(shares);
     match args.format {
-        Format::Json => out::print_json(&document::Document::of(results, &remarks)),
-        Format::Table => out::print(&words::page(results, &remarks, out::width())),
+        Format::Json => out::print_json(&json::Document::of(results, &remarks)),
+        Format::Table => out::print(&text::page(results, &remarks, out::width())),
     }
 }
 
@@ -114,16 +114,16 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
     let image = Image::new(parameters);
     write_whole(path, image.bytes(), Existing::Replace)
         .map_err(|error| Failure::input(format!("--image: {}: {}", path.display(), plainly(&error))))?;
-    let told = format!(
+    let output = format!(
         "{} has {} bytes for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel. It writes its records to the \
          first serial port (0x3f8); `tollgate lab --read FILE` shows them.",
         path.display(),
         image.bytes().len()
     );
-    out::print(&paragraph(&told, out::width(), ""))
+    out::print(&paragraph(&output, out::width(), ""))
 }
 
-/// What was written to a serial port elsewhere.
+/// The output of a serial port elsewhere.
 fn read(path: &Path) -> Result<Results, Failure> {
     let name = path.display();
     let refused = |error: &io::Error| Failure::input(format!("--read: {name}: {}", plainly(error)));
@@ -172,7 +172,7 @@ fn engine(on: On) -> Result<EngineChoice, Failure> {
         On::Interpreter => Ok(EngineChoice::Interpreter),
         On::Hardware => Err(Failure::input(
             "--on hardware: a machine of its own is not started from here; write an image with --image, start it there, \
-             and show what it said with --read",
+             and show its output with --read",
         )),
     }
 }

@@ -40,21 +40,21 @@ struct BenchmarkRecord {
     crosses: Vec<&'static str>,
     /// The instruction that makes the crossing; several where cases differ.
     instruction: Option<String>,
-    /// What is called instead, where it is no loop of instructions.
+    /// The interface that it calls, where it is no loop of instructions.
     interface: Option<String>,
     unit: Unit,
     /// Events that are counted beside the time.
     counts: Option<&'static str>,
-    /// What a share of the operations is counted for.
+    /// Events that are counted for a share of the operations.
     share: Option<&'static str>,
-    /// What else is counted.
+    /// Further counters.
     counters: &'static [&'static str],
-    /// One object a case; a benchmark without parameters has one case, an empty object.
+    /// One object per case; a benchmark without parameters has one case, an empty object.
     params: Vec<Params>,
     /// The cases that --thorough adds.
     thorough_params: Vec<Params>,
     baseline: Option<&'static str>,
-    /// What is different in the case of the same benchmark that the others are held against.
+    /// The parameters of the baseline case of the same benchmark that differ from the others'.
     over: Option<Params>,
 }
 
@@ -64,7 +64,7 @@ struct Benchmarks {
 }
 
 fn list_benchmarks(patterns: &[String], format: Format) -> Result<(), Failure> {
-    // Also what is only measured where it is asked for.
+    // Includes suites that are measured on request only.
     let everything = ["*".to_owned()];
     let patterns = if patterns.is_empty() { &everything } else { patterns };
     let selection = tollgate_suites::select(patterns, Extent::Usual, Size::Small)
@@ -98,7 +98,7 @@ fn list_benchmarks(patterns: &[String], format: Format) -> Result<(), Failure> {
     }
 }
 
-/// What a benchmark prices, with what, in which cases, and against what.
+/// What a benchmark measures, with which instruction, in which cases, and its baseline.
 fn about(benchmark: &Benchmark) -> String {
     let mut about = benchmark.operation.to_owned();
     if let Some(instruction) = instruction(benchmark) {
@@ -118,20 +118,20 @@ fn about(benchmark: &Benchmark) -> String {
     }
     about.push_str(&format!(" Crosses {}.", Reach::Boundaries(benchmark.crosses)));
     about.push_str(&in_words(" Cases: ", &(benchmark.cases)()));
-    about.push_str(&in_words(" With --thorough also: ", &(benchmark.more)()));
+    about.push_str(&in_words(" With --thorough also: ", &(benchmark.thorough_cases)()));
     if let Some(baseline) = benchmark.baseline {
-        about.push_str(&format!(" Held against {baseline}."));
+        about.push_str(&format!(" Baseline: {baseline}."));
     }
     if let Some(over) = over(benchmark) {
-        about.push_str(&format!(" Held against {}.", pairs(&over)));
+        about.push_str(&format!(" Baseline: {}.", pairs(&over)));
     }
     about
 }
 
-/// What is different in the case that the others of a benchmark are held against.
+/// The parameters of a benchmark's baseline case that differ from the others'.
 fn over(benchmark: &Benchmark) -> Option<Params> {
     (benchmark.cases)().iter().find_map(|params| {
-        let mut over = (benchmark.over)(params)?;
+        let mut over = (benchmark.baseline_params)(params)?;
         over.retain(|name, value| params.get(name) != Some(value));
         (!over.is_empty()).then_some(over)
     })
@@ -155,7 +155,7 @@ fn in_words(what: &str, cases: &[Params]) -> String {
     if of_each.is_empty() { String::new() } else { format!("{what}{}{number}.", of_each.join("; ")) }
 }
 
-/// All of them; of many the first, the last and how many.
+/// All values; of many the first, the last and the number.
 fn enumerated(values: &[String]) -> String {
     const MANY: usize = 20;
     match values {
@@ -182,7 +182,7 @@ fn instruction(benchmark: &Benchmark) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// What its cases call, each once.
+/// The interfaces that its cases call, each once.
 fn interface(benchmark: &Benchmark) -> Option<String> {
     let mut names = Vec::new();
     for params in (benchmark.cases)() {
@@ -208,7 +208,7 @@ impl BenchmarkRecord {
             share: benchmark.share.map(|share| share.what),
             counters: benchmark.counters,
             params: (benchmark.cases)(),
-            thorough_params: (benchmark.more)(),
+            thorough_params: (benchmark.thorough_cases)(),
             baseline: benchmark.baseline,
             over: over(benchmark),
         }
@@ -244,7 +244,7 @@ struct Outline {
     measurements: Vec<OutlineRow>,
 }
 
-/// Of a document of another schema nothing else is known.
+/// A document of another schema.
 #[derive(Deserialize)]
 struct SchemaOnly {
     schema: u64,

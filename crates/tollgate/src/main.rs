@@ -1,10 +1,9 @@
 //! tollgate: measures, explains and compares what it costs to cross the boundaries of a machine.
 //!
 //! The command knows every other part and does none of their work: it parses ([`args`]), calls one
-//! function per verb, and prints ([`out`], [`say`], [`table`]). What a run's samples say is put together in one
-//! place ([`estimates`]), whichever verb shows it, and whether they are to be trusted in another
-//! ([`health`]); kept runs are the business of [`store`] alone; and how a program ends is decided in
-//! [`failure`] alone.
+//! function per verb, and prints ([`out`], [`say`], [`table`]). [`estimates`] computes what a run's samples say for
+//! every verb that shows it, [`health`] judges the environment, [`store`] keeps and finds runs, and [`failure`] decides
+//! every exit status.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +15,7 @@ mod complete;
 mod decode;
 mod doctor;
 mod estimates;
+mod examples;
 mod export;
 mod facts;
 mod failure;
@@ -46,9 +46,9 @@ use args::Verb;
 use rustix::process::{Resource, getrlimit};
 
 fn main() -> ExitCode {
-    // First of all: a bench process is this program too, and must not even parse.
-    tollgate_engine::enter_if_told(tollgate_suites::find);
-    tollgate_inspect::aslr::enter_if_told();
+    // First: a measuring process is this program too, and parses no arguments.
+    tollgate_engine::serve_if_worker(tollgate_suites::find);
+    tollgate_inspect::aslr::serve_if_worker();
     tollgate_engine::interrupt::ignore_file_size_signal();
     if let Err(failure) = expect_stack() {
         return failure::conclude(Err(failure));
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 /// Less than this is not enough for the arguments alone.
 const LEAST_STACK: u64 = 256 << 10;
 
-/// That there is room for the calls of this program: where there is not, the kernel would end it by SIGSEGV.
+/// Checks that the stack suffices: without it the kernel ends the program by SIGSEGV.
 fn expect_stack() -> Result<(), failure::Failure> {
     match getrlimit(Resource::Stack).current {
         Some(bytes) if bytes < LEAST_STACK => Err(failure::Failure::input(format!(

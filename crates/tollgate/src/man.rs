@@ -2,42 +2,84 @@
 
 use std::path::Path;
 
+use clap::Command;
+use clap::builder::Resettable;
 use clap_mangen::Man;
 
 use crate::args::{ManArgs, command};
 use crate::failure::{Failure, plainly};
-use crate::out;
 use crate::writing::{self, Existing};
+use crate::{examples, out};
 
-/// Prints the main page, or writes one page for the program and one a verb.
+/// Prints the main page, or writes one page for the program and one per verb.
 ///
 /// # Errors
 /// When they cannot be written.
 pub fn man(args: &ManArgs) -> Result<(), Failure> {
     match &args.dir {
-        None => out::print_raw(&page(command())?),
+        None => out::print_raw(&page("tollgate", built())?),
         Some(directory) => write_all(directory),
     }
 }
 
 fn write_all(directory: &Path) -> Result<(), Failure> {
-    let mut main = command();
-    // Building gives the verbs the names that their pages have: tollgate-run(1) is of `tollgate run`.
-    main.build();
-    let verbs: Vec<clap::Command> = main.get_subcommands().cloned().collect();
-    for command in std::iter::once(main).chain(verbs) {
+    let main = built();
+    let verbs = main.get_subcommands().filter(|verb| !verb.is_hide_set());
+    let verbs = verbs.map(|verb| (verb.get_name().to_owned(), verb.clone()));
+    for (verb, command) in verbs.chain([("tollgate".to_owned(), main.clone())]) {
         let file = directory.join(Man::new(command.clone()).get_filename());
-        writing::write_whole(&file, &page(command)?, Existing::Replace).map_err(|error| {
+        writing::write_whole(&file, &page(&verb, command)?, Existing::Replace).map_err(|error| {
             Failure::input(format!("{} cannot be written: {}", file.display(), plainly(&error)))
         })?;
     }
     Ok(())
 }
 
-fn page(command: clap::Command) -> Result<Vec<u8>, Failure> {
+/// Building gives the verbs the names that their pages have, tollgate-run(1) for `tollgate run`, and adds the verb `help`, which has
+/// no page.
+fn built() -> Command {
+    fn without_help(command: Command) -> Command {
+        let command = command.mut_subcommands(without_help);
+        let is_help = command.get_name() == "help";
+        command.hide(is_help)
+    }
+    let mut main = command();
+    main.build();
+    without_help(main)
+}
+
+fn page(verb: &str, command: Command) -> Result<Vec<u8>, Failure> {
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let mut page = Vec::new();
-    let rendered = Man::new(command).render(&mut page);
+    // Its text would be filled like a paragraph; the sections below keep its lines.
+    let rendered = Man::new(command.after_help(Resettable::Reset)).render(&mut page);
     rendered
         .map_err(|error| Failure::input(format!("the manual page cannot be made: {}", plainly(&error))))?;
+    page.extend(sections(verb, &after).into_bytes());
     Ok(page)
+}
+
+/// The examples of a verb, and what follows them in its help.
+fn sections(verb: &str, after: &str) -> String {
+    let mut text = ".SH EXAMPLES\n".to_owned();
+    for (line, purpose) in examples::of(verb) {
+        text.push_str(&format!(".TP\n\\fB{}\\fR\n{}.\n", escaped(line), escaped(purpose)));
+    }
+    if let Some((_, notes)) = after.split_once("\n\n") {
+        text.push_str(".SH NOTES\n");
+        for line in notes.lines() {
+            let request = if line.starts_with(' ') { ".br" } else { ".PP" };
+            text.push_str(&format!("{request}\n{}\n", escaped(line)));
+        }
+    }
+    text
+}
+
+/// A line of text in roff(7), which takes a backslash for an escape and `-` for a hyphen.
+fn escaped(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-");
+    match line.starts_with(['.', '\'']) {
+        true => format!("\\&{line}"),
+        false => line,
+    }
 }

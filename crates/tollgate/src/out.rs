@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::say::{clean, commands_a_terminal};
 
-/// Columns where nobody says how many there are.
+/// Columns where neither COLUMNS nor a terminal gives the number.
 const USUAL_WIDTH: usize = 80;
 
 /// Writes a result, whole.
@@ -21,7 +21,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::of_output(&error))
 }
 
-/// Writes bytes that are not for eyes: completions, manual pages.
+/// Writes bytes as they are: completions, manual pages.
 ///
 /// # Errors
 /// When standard output is closed or full.

@@ -1,13 +1,13 @@
-//! `tollgate report`: one page of runs. What is on it is decided here; how it looks, in `tollgate_view::page`.
+//! `tollgate report`: one page of runs. Its content is made here; its form, in `tollgate_view::page`.
 
 mod bars;
 mod curves;
 mod differences;
 mod dots;
+mod environment;
 mod known;
 mod levels;
 mod matrix;
-mod place;
 mod rows;
 mod ruler;
 mod sections;
@@ -16,7 +16,7 @@ mod subject;
 use std::path::Path;
 
 use tollgate_model::Run;
-use tollgate_view::page::{MOST_PLACES, Page, Text};
+use tollgate_view::page::{MAX_ENVIRONMENTS, Page, Text};
 
 use crate::args::ReportArgs;
 use crate::failure::{Failure, plainly};
@@ -25,7 +25,7 @@ use crate::{out, store};
 use differences::Difference;
 use subject::Subject;
 
-/// What standard output is called where a file is expected.
+/// The name of standard output where a file is expected.
 const STANDARD_OUTPUT: &str = "-";
 
 /// Makes a page of runs.
@@ -33,9 +33,9 @@ const STANDARD_OUTPUT: &str = "-";
 /// # Errors
 /// When a run cannot be read, or the page not be written.
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
-    if args.run.len() > MOST_PLACES {
+    if args.run.len() > MAX_ENVIRONMENTS {
         return Err(Failure::input(format!(
-            "{} runs are more than a page holds side by side; name at most {MOST_PLACES}",
+            "{} runs are more than a page can compare; name at most {MAX_ENVIRONMENTS}",
             args.run.len()
         )));
     }
@@ -71,12 +71,12 @@ fn page_of(runs: &[Run]) -> Page {
     };
     Page {
         title: Text::new(&match names.as_slice() {
-            [base, others @ ..] if is_comparison => format!("{} against {base}", others.join(", ")),
+            [base, others @ ..] if is_comparison => format!("{} compared with {base}", others.join(", ")),
             names => names.concat(),
         }),
         maker: Text::new(&format!("tollgate {}", env!("CARGO_PKG_VERSION"))),
-        places: subjects.iter().map(|subject| place::of(subject, is_comparison)).collect(),
-        warnings: subjects.iter().flat_map(|subject| place::warnings(subject, is_comparison)).collect(),
+        environments: subjects.iter().map(|subject| environment::of(subject, is_comparison)).collect(),
+        warnings: subjects.iter().flat_map(|subject| environment::warnings(subject, is_comparison)).collect(),
         findings,
         differing: differences::facts(&subjects, &differences),
         ruler: ruler::of(&subjects),

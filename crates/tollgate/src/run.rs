@@ -14,14 +14,14 @@ use tollgate_suites::Extent;
 use crate::args::{Format, RunArgs, Size};
 use crate::estimates::Estimates;
 use crate::failure::{Failure, go_on};
-use crate::storage::Place;
+use crate::storage::Workplace;
 use crate::store::{self, Destination};
 use crate::{facts, figures, out, say, show};
 
-/// Measures what was chosen, keeps the run, and shows its prices.
+/// Measures the chosen cases, keeps the run, and shows it.
 ///
 /// # Errors
-/// Wrong input, before anything is measured; a run that could not be kept, after its prices were shown.
+/// Wrong input, before anything is measured; a run that could not be kept, after it was shown.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let extent = if args.thorough { Extent::Thorough } else { Extent::Usual };
     let size = match args.size {
@@ -36,17 +36,17 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         Some(directory) => Destination::stored(directory)?,
         None => Destination::choose(args.out.as_deref())?,
     };
-    // Before any warning: what is refused is refused in one line.
-    let place = Place::choose(&selection, args)?;
+    // Before any warning: a refusal is one line.
+    let workplace = Workplace::choose(&selection, args)?;
     go_on()?;
     if !args.quiet {
         say_doubt(&destination);
     }
-    let plan = Plan { storage: place.storage(), ..plan(args, &selection) };
+    let plan = Plan { storage: workplace.storage(), ..plan(args, &selection) };
     let mut run = make(&selection, &plan, args.label.clone(), !args.quiet)?;
-    run.facts.extend(place.facts());
+    run.facts.extend(workplace.facts());
     run.facts.extend(args.machine.as_deref().map(facts::machine));
-    drop(place);
+    drop(workplace);
     go_on()?;
     let kept = destination.keep(&run);
     if matches!(destination, Destination::Output) {
@@ -61,15 +61,15 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.format == Format::Table && !args.quiet {
         show::print_warnings(&run, &estimates);
     }
-    // Last and gravest: that it was not kept.
+    // The failure to keep the run is reported last.
     let path = kept?;
     expect_seen(shown, path.as_deref())
 }
 
-/// What is to be said where nobody saw what was shown: where the run is kept.
+/// Names the file that keeps the run, where standard output was closed.
 ///
 /// # Errors
-/// When it is kept nowhere and was not seen either; and why else it could not be shown.
+/// When the run is neither kept nor shown; other failures of output.
 pub fn expect_seen(shown: Result<(), Failure>, kept: Option<&Path>) -> Result<(), Failure> {
     match (shown, kept) {
         (Ok(()), _) if !out::is_closed() => Ok(()),
@@ -84,7 +84,7 @@ pub fn expect_seen(shown: Result<(), Failure>, kept: Option<&Path>) -> Result<()
     }
 }
 
-/// That no option was given for nothing.
+/// Refuses options that no chosen case uses.
 fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let are_workloads =
         |any: bool| selection.cases().any(|case| case.benchmark.starts_with("workloads/") == any);
@@ -102,14 +102,14 @@ fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That a run will not be kept, where the user named no place for it.
+/// Warns that a run will not be kept, where the user named no file for it.
 pub fn say_doubt(destination: &Destination) {
     if let Destination::Nowhere(why) = destination {
         say::say(&format!("warning: this run will not be kept: {why}; name a file with --out to keep it"));
     }
 }
 
-/// The facts of the place and the measurements made there.
+/// The facts of the environment and the measurements made there.
 ///
 /// # Errors
 /// When nothing could be measured at all, or the user stopped it.
@@ -152,7 +152,7 @@ pub fn document(
     })
 }
 
-/// What may be taken here, in the bench's words.
+/// The limits of this environment, for the engine.
 fn limits(machine: &Machine) -> Limits {
     let allowed = |limit: tollgate_inspect::Limit| Allowed { amount: limit.amount, by: limit.source };
     let allowance = tollgate_inspect::allowance(machine);
@@ -171,12 +171,12 @@ fn plan(args: &RunArgs, selection: &Selection) -> Plan {
 
 /// Every chosen case, skipped.
 fn not_measured(selection: &Selection) -> Findings {
-    let why = "this processor is emulated by QEMU TCG: times here are the emulator's, not prices";
+    let why = "QEMU TCG emulates this processor: times are the emulator's";
     let skipped = |case| Measurement { case, outcome: Outcome::Skipped { why: why.to_owned() } };
     Findings { measurements: selection.cases().map(skipped).collect(), facts: Vec::new() }
 }
 
-/// Calls the bench and shows how far it is.
+/// Runs the engine and shows its progress.
 fn measure(selection: &Selection, plan: &Plan, visible: bool) -> Result<Findings, Failure> {
     let bar = progress_bar(plan.budget, visible);
     let findings = tollgate_engine::measure(selection, plan, &mut |progress| show_progress(&bar, progress));
@@ -193,8 +193,8 @@ fn measure(selection: &Selection, plan: &Plan, visible: bool) -> Result<Findings
 /// A terminal of fewer columns has no room for a bar beside what is being measured.
 const NARROW: usize = 54;
 
-/// On a terminal; elsewhere indicatif draws nothing. It is drawn only when the bench says how far it is:
-/// a thread that draws would disturb what is measured.
+/// On a terminal; elsewhere indicatif draws nothing. It is drawn only when the engine reports progress: a
+/// drawing thread would disturb the measurement.
 fn progress_bar(budget: Duration, visible: bool) -> ProgressBar {
     let target = if visible { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
     // A line that is broken cannot be drawn over.

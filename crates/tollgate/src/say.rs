@@ -5,7 +5,7 @@ use std::io::Write;
 
 pub use tollgate_model::text::{clean, commands_a_reader as commands_a_terminal};
 
-/// One line to standard error, in the program's name. Nobody can be told when that fails.
+/// One line to standard error, in the program's name. A failure to write it cannot be reported.
 pub fn say(sentence: &str) {
     let mut stream = anstream::stderr();
     let _ = writeln!(stream, "tollgate: {}", clean(sentence));

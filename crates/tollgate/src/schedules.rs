@@ -1,11 +1,11 @@
-//! `tollgate schedules`: every interleaving of a lock on a small machine, and what goes wrong in it.
+//! `tollgate schedules`: every interleaving of a lock on a small machine, and its violations.
 
 mod checks;
 mod chosen;
-mod document;
 mod figure;
+mod json;
 mod plays;
-mod words;
+mod text;
 
 use tollgate_schedules::subject::{Group, Wish};
 use tollgate_schedules::{Harm, Limits, Subject, Verdict};
@@ -15,15 +15,15 @@ use crate::failure::Failure;
 use crate::table::{Look, Table, heading, paragraph};
 use crate::{figures, out, say};
 use checks::Outcome;
-use document::{Document, Record};
+use json::{Document, Record};
 
 /// In front of a program's lines.
 const LISTING: &str = "    ";
 
-/// Checks what was asked for, or plays it forward, and prints it.
+/// Checks the chosen programs, or plays one forward, and prints the result.
 ///
 /// # Errors
-/// A program or setting that there is not; and the condition of `--fail-on`.
+/// An unknown program or an impossible setting; and the condition of `--fail-on`.
 pub fn schedules(args: &SchedulesArgs) -> Result<(), Failure> {
     let subjects = chosen::chosen(&args.program)?;
     if let Some(preempt) = args.preempt {
@@ -44,11 +44,11 @@ pub fn schedules(args: &SchedulesArgs) -> Result<(), Failure> {
         }
     }
     let failed = outcomes.iter().filter(|outcome| outcome.checked.verdict != Verdict::Holds);
-    let failed: Vec<String> = failed.map(words::fault).collect();
+    let failed: Vec<String> = failed.map(text::fault).collect();
     args.fail_on.map_or(Ok(()), |FailOnLock::Violated| conclude(&failed))
 }
 
-/// The condition of `--fail-on violated`, with what does not hold.
+/// The condition of `--fail-on violated`, with the programs that do not hold.
 fn conclude(failed: &[String]) -> Result<(), Failure> {
     match failed {
         [] => Ok(()),
@@ -62,46 +62,46 @@ fn conclude(failed: &[String]) -> Result<(), Failure> {
 
 /// All of them, a line each.
 fn table(outcomes: &[Outcome], width: usize) -> String {
-    let mut table = Table::new(&["program", "who", "verdict", "states", "time"])
-        .with_words(&["who", "verdict"])
+    let mut table = Table::new(&["program", "setting", "verdict", "states", "time"])
+        .with_words(&["setting", "verdict"])
         .with_dispensable(2);
     let mut headed: Option<Group> = None;
     for outcome in outcomes {
         let (subject, checked) = (outcome.subject, &outcome.checked);
         if headed.replace(subject.group()) != Some(subject.group()) {
-            table.heading(words::group(subject.group()));
+            table.heading(text::group(subject.group()));
         }
         let setting = checked.setting;
         let cells = [
             format!("  {}", subject.name()),
             format!("{}×{}×{}", setting.processes, setting.rounds, setting.processors),
-            words::verdict(checked.verdict).to_owned(),
+            text::verdict(checked.verdict).to_owned(),
             checked.states.to_string(),
-            words::time(outcome.seconds),
+            text::time(outcome.seconds),
         ];
         match outcome.surprise() {
             Some(expected) => {
-                table.row(Look::Flagged, &cells, &[format!("expected: {}", words::verdict(expected))]);
+                table.row(Look::Flagged, &cells, &[format!("expected: {}", text::verdict(expected))]);
             }
             None => table.row(Look::Plain, &cells, &[]),
         }
     }
     let mut text = table.render(width);
     text.push('\n');
-    text.push_str(&paragraph("who: processes × rounds of each × processors", width, ""));
-    text.push_str(&paragraph(&words::counter(outcomes), width, ""));
+    text.push_str(&paragraph("setting: processes × rounds of each × processors", width, ""));
+    text.push_str(&paragraph(&text::counter(outcomes), width, ""));
     text
 }
 
-/// One of them, with its program, and the schedule in which it goes wrong.
+/// One of them, with its program and its counterexample.
 fn detail(outcome: &Outcome, width: usize) -> String {
     let checked = &outcome.checked;
     let mut text = introduction(outcome.subject, width);
-    text.push_str(&paragraph(&words::answer(outcome), width, ""));
+    text.push_str(&paragraph(&text::answer(outcome), width, ""));
     if let Some(expected) = outcome.surprise() {
-        text.push_str(&paragraph(&format!("expected: {}", words::verdict(expected)), width, "! "));
+        text.push_str(&paragraph(&format!("expected: {}", text::verdict(expected)), width, "! "));
     }
-    let Some((worst, others)) = checked.witnesses.split_first() else { return text };
+    let Some((worst, others)) = checked.counterexamples.split_first() else { return text };
     text.push('\n');
     text.push_str(&figure::draw(worst, checked.setting.processors, width));
     for other in others {
@@ -109,7 +109,7 @@ fn detail(outcome: &Outcome, width: usize) -> String {
         let steps = figures::count(other.steps.len(), "step", "steps");
         text.push_str(&paragraph(&format!("Also: {harm}, after {steps}."), width, ""));
     }
-    // That one thing goes wrong does not mean that all do.
+    // The other harms may still be impossible.
     let never: Vec<String> =
         Harm::ALL.into_iter().filter(|&harm| checked.never(harm)).map(|harm| harm.to_string()).collect();
     if !never.is_empty() {
@@ -118,14 +118,14 @@ fn detail(outcome: &Outcome, width: usize) -> String {
     text
 }
 
-/// What a program is, and its listing.
+/// The description of a program, and its listing.
 fn introduction(subject: &dyn Subject, width: usize) -> String {
     let mut text = heading(subject.name(), width);
     text.push_str(&paragraph(subject.about(), width, ""));
     text.push('\n');
     for line in subject.listing().lines() {
         let line: Vec<char> = say::clean(line).chars().collect();
-        // A line that is too long is broken where it must be.
+        // A line that is too long is broken anywhere.
         for piece in line.chunks(width.saturating_sub(LISTING.len()).max(1)) {
             text.push_str(&format!("{LISTING}{}\n", piece.iter().collect::<String>()));
         }

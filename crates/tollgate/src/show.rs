@@ -1,4 +1,4 @@
-//! `tollgate show`: a kept run's prices, as `run` shows them too.
+//! `tollgate show`: the tables of a kept run, which `run` shows too.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -11,16 +11,16 @@ use tollgate_model::{Counted, Counter, Environment, Facts, Label, Run, RunId, Tr
 
 use crate::advice::{self, Advice};
 use crate::args::{ShowArgs, ShowFormat, ViewArgs};
-use crate::estimates::{Doubt, Estimates, Figures, GROUND, Record, Row, State};
+use crate::estimates::{BASELINE, Doubt, Estimates, Figures, Record, Row, State};
 use crate::failure::Failure;
-use crate::findings::{self, Observation};
+use crate::findings::{self, Finding};
 use crate::table::{Look, Table, paragraph};
 use crate::{facts, figures, out, pictures, say, store, trace};
 
-/// A dropped share above this is remarked upon.
-const REMARKABLE_DROPS: f64 = 0.01;
-/// Processes that differ by more than this share are remarked upon.
-const REMARKABLE_SPREAD: f64 = 0.10;
+/// A larger share of discarded samples gets a note.
+const NOTABLE_DISCARDS: f64 = 0.01;
+/// A larger range across processes gets a note.
+const NOTABLE_RANGE: f64 = 0.10;
 
 /// Shows a kept run.
 ///
@@ -50,7 +50,7 @@ fn print_traced(run: &Run, traced: &Traced, view: &ViewArgs) -> Result<(), Failu
     out::print(&format!("{page}{}", paragraph(&whereabouts(run, None), width, "")))
 }
 
-/// Prints a run for eyes.
+/// Prints a run as tables and sentences.
 ///
 /// # Errors
 /// When standard output is closed or full.
@@ -62,38 +62,38 @@ pub fn print_table(run: &Run, estimates: &Estimates, kept: Option<&Path>) -> Res
         text.push('\n');
     }
     text.push_str(&pictures::of(run, estimates, width));
-    for observation in findings::of(run, estimates) {
-        text.push_str(&paragraph(&observation.sentence, width, ""));
+    for finding in findings::of(run, estimates) {
+        text.push_str(&paragraph(&finding.sentence, width, ""));
     }
     text.push_str(&summary(run, estimates, width));
     text.push_str(&paragraph(&whereabouts(run, kept), width, ""));
     out::print(&text)
 }
 
-/// The warnings of a run, last and to standard error: they are no result.
+/// Prints the warnings of a run, last and to standard error: they are no result.
 pub fn print_warnings(run: &Run, estimates: &Estimates) {
     for Advice { warning, remedy } in advice::of(run, estimates) {
         say::warn(&paragraph(&format!("{warning}. {remedy}"), out::width(), "warning: "));
     }
 }
 
-/// A table for each suite: what it takes to show one should not make the others narrower.
+/// A table for each suite, so that the columns of one do not narrow those of another.
 fn estimate_tables(estimates: &Estimates) -> Vec<Table> {
     let suite = |row: &Row| row.case.benchmark.split('/').next().unwrap_or_default().to_owned();
     estimates.rows.chunk_by(|a, b| suite(a) == suite(b)).map(estimate_table).collect()
 }
 
-/// What stands beside a price in a table.
+/// The columns beside the median in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Columns {
-    /// The interval and the floor; and how many times the plain call, where that was measured.
+    /// The interval and the minimum; and the multiple of the plain call, where that was measured.
     Level { has_multiples: bool },
-    /// How the single operations are distributed: of a suite whose operations wait for storage.
+    /// The distribution of single operations, for suites whose operations wait for storage.
     Distribution,
 }
 
 impl Columns {
-    /// What suits a suite's rows.
+    /// The columns for a suite's rows.
     pub fn of<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>> + Clone) -> Self {
         let measured = || rows.clone().into_iter().filter_map(Row::figures);
         if measured().any(|figures| figures.measured.bytes_per_op.is_some()) {
@@ -106,13 +106,13 @@ impl Columns {
     fn table(self) -> Table {
         match self {
             Self::Level { has_multiples: true } => {
-                Table::new(&["benchmark", "price", "95 % interval", "floor", "×syscall"]).with_dispensable(2)
+                Table::new(&["benchmark", "median", "95 % CI", "min", "× syscall"]).with_dispensable(2)
             }
             Self::Level { has_multiples: false } => {
-                Table::new(&["benchmark", "price", "95 % interval", "floor"]).with_dispensable(1)
+                Table::new(&["benchmark", "median", "95 % CI", "min"]).with_dispensable(1)
             }
             Self::Distribution => {
-                Table::new(&["benchmark", "price", "95 % interval", "p99", "max"]).with_dispensable(1)
+                Table::new(&["benchmark", "median", "95 % CI", "p99", "max"]).with_dispensable(1)
             }
         }
     }
@@ -146,7 +146,7 @@ fn estimate_table(rows: &[Row]) -> Table {
     table
 }
 
-/// The benchmarks of several rows whose names take much room: they get a heading, and their rows the parameters.
+/// Benchmarks of several rows with long names: each gets a heading, and its rows show the parameters only.
 fn long_names<'a>(all: &'a [Row]) -> HashSet<&'a str> {
     const LONG: usize = 33;
     let mut rows: HashMap<&'a str, (usize, usize)> = HashMap::new();
@@ -159,14 +159,14 @@ fn long_names<'a>(all: &'a [Row]) -> HashSet<&'a str> {
     long.map(|(benchmark, _)| benchmark).collect()
 }
 
-/// What a row holds after its name's, by the columns.
+/// The cells of a row, its name first.
 pub fn estimate_cells(name: String, figures: &Figures, columns: Columns) -> Vec<String> {
     let (estimate, unit) = (&figures.estimate, figures.measured.unit);
     if !figures.is_estimate() {
-        return vec![name, "no price".into()];
+        return vec![name, "emulated".into()];
     }
     if let Some(limit) = figures.below {
-        return vec![name, format!("below {}", figures::estimate(limit, unit))];
+        return vec![name, format!("< {}", figures::estimate(limit, unit))];
     }
     let mut cells = vec![
         name,
@@ -175,7 +175,7 @@ pub fn estimate_cells(name: String, figures: &Figures, columns: Columns) -> Vec<
     ];
     match columns {
         Columns::Level { .. } => {
-            // A floor of nothing is one that could not be told either.
+            // A minimum of zero is below the detection limit.
             cells.push(if estimate.min > 0.0 {
                 figures::estimate(estimate.min, unit)
             } else {
@@ -184,7 +184,7 @@ pub fn estimate_cells(name: String, figures: &Figures, columns: Columns) -> Vec<
             cells.push(figures.multiple.map(figures::multiple).unwrap_or_default());
         }
         Columns::Distribution => {
-            // Where a sample is the mean of several operations, it says nothing of a single one.
+            // A sample that is the mean of several operations says nothing about a single one.
             let single = figures.measured.ops_per_sample == 1;
             let of_single = |value: f64| if single { figures::estimate(value, unit) } else { String::new() };
             cells.extend([of_single(estimate.p99), of_single(estimate.max)]);
@@ -193,77 +193,79 @@ pub fn estimate_cells(name: String, figures: &Figures, columns: Columns) -> Vec<
     cells
 }
 
-/// What is to be known of a price beside its figures.
+/// The notes beside a row's figures.
 pub fn remarks(row: &Row, figures: &Figures) -> Vec<String> {
     let (estimate, measured) = (&figures.estimate, figures.measured);
     let mut remarks: Vec<String> = figures.doubts().into_iter().map(in_words).collect();
     if !figures.is_estimate() {
-        remarks.push("not executed by hardware: its times are an emulator's".to_owned());
+        remarks.push("times are an emulator's".to_owned());
         return remarks;
     }
+    if figures.below.is_some() {
+        remarks.push("detection limit".to_owned());
+    }
     if let Some(rate) = figures.bytes_per_second() {
-        remarks.push(format!("{} a second", figures::bytes(rate)));
+        remarks.push(format!("{}/s", figures::bytes(rate)));
     }
     if let Some(paired) = &figures.paired {
         remarks.push(paired_in_words(paired, row, figures));
     }
     if let ([low, high], None) = (estimate.modes.as_slice(), figures.below) {
         remarks.push(format!(
-            "two levels: {} ({}) and {} ({})",
+            "bimodal: {} ({}), {} ({})",
             figures::estimate(low.at, measured.unit),
             figures::percent(low.share),
             figures::estimate(high.at, measured.unit),
             figures::percent(high.share)
         ));
     }
-    if estimate.spread > REMARKABLE_SPREAD && figures.below.is_none() {
-        remarks.push(spread_in_words(figures));
+    if estimate.spread > NOTABLE_RANGE && figures.below.is_none() {
+        remarks.push(range_text(figures));
     }
-    let flagged = figures.doubts().iter().any(|doubt| matches!(doubt, Doubt::ManyDropped(_)));
-    if estimate.discarded_share > REMARKABLE_DROPS && !flagged {
-        remarks.push(format!("{} of blocks dropped", figures::percent(estimate.discarded_share)));
+    let is_noted = figures.doubts().iter().any(|doubt| matches!(doubt, Doubt::ManyDiscarded(_)));
+    if estimate.discarded_share > NOTABLE_DISCARDS && !is_noted {
+        remarks.push(discarded_text(estimate.discarded_share));
     }
     if let Some(counted) = &measured.counted {
-        remarks.push(in_words_counted(counted));
+        remarks.push(counted_text(counted));
     }
     let operations = (measured.samples.len() as u64).saturating_mul(measured.ops_per_sample);
-    remarks.extend(tallies_in_words(&measured.counters, operations));
+    remarks.extend(counters_text(&measured.counters, operations));
     remarks.extend(measured.notes.iter().cloned());
     remarks
 }
 
-/// `processes differ by 60 %, from 5.1 to 9.3 ns`: of prices with levels that last for a process's life.
-fn spread_in_words(figures: &Figures) -> String {
+/// `range across processes 60 %, 5.1 ns to 9.3 ns`: for latencies that last for a process's life.
+fn range_text(figures: &Figures) -> String {
     let (estimate, unit) = (&figures.estimate, figures.measured.unit);
     let medians = || estimate.process_medians.iter().copied();
     let (least, most) = (medians().min_by(f64::total_cmp), medians().max_by(f64::total_cmp));
-    let levels = match (least, most) {
+    let ends = match (least, most) {
         (Some(least), Some(most)) => {
-            format!(", from {} to {}", figures::estimate(least, unit), figures::estimate(most, unit))
+            format!(", {} to {}", figures::estimate(least, unit), figures::estimate(most, unit))
         }
         _ => String::new(),
     };
-    format!("processes differ by {}{levels}", figures::percent(estimate.spread))
+    format!("range across processes {}{ends}", figures::percent(estimate.spread))
 }
 
 fn in_words(doubt: Doubt) -> String {
     match doubt {
-        Doubt::ManyDropped(share) => {
-            format!("unsure: {} of blocks were disturbed and dropped", figures::percent(share))
-        }
-        Doubt::Wide(share) => format!("unsure: the interval is ±{}", figures::percent(share)),
+        Doubt::ManyDiscarded(share) => format!("noisy: {}", discarded_text(share)),
+        Doubt::Wide(share) => format!("noisy: CI ±{}", figures::percent(share)),
         Doubt::FewProcesses(processes) => {
-            format!(
-                "unsure: {} only, and others may differ",
-                figures::count(processes, "process", "processes")
-            )
+            format!("noisy: {} only", figures::count(processes, "process", "processes"))
         }
     }
 }
 
-/// `per operation 0.125 context switches; per million 12 takes restarted`: what is often for one, what is rare among
-/// many, what never was not at all.
-fn tallies_in_words(counters: &[Counter], operations: u64) -> Vec<String> {
+fn discarded_text(share: f64) -> String {
+    format!("{} of samples discarded (preempted)", figures::percent(share))
+}
+
+/// `per operation 0.125 context switches; per million operations 12 takes restarted`: frequent events per operation, rare ones per
+/// million, and none that did not occur.
+fn counters_text(counters: &[Counter], operations: u64) -> Vec<String> {
     const OFTEN: f64 = 0.01;
     let rate = |counter: &Counter| counter.number as f64 / operations.max(1) as f64;
     let words = |scale: f64| {
@@ -280,7 +282,7 @@ fn tallies_in_words(counters: &[Counter], operations: u64) -> Vec<String> {
     lists.map(|(per, words)| format!("{per} {}", words.join(", "))).collect()
 }
 
-fn in_words_counted(counted: &Counted) -> String {
+fn counted_text(counted: &Counted) -> String {
     let Counted { what, events, operations, is_share } = counted;
     if *is_share {
         let share = figures::percent(*events as f64 / (*operations).max(1) as f64);
@@ -288,7 +290,7 @@ fn in_words_counted(counted: &Counted) -> String {
         return format!("{share} of {operations} {what}");
     }
     match events == operations {
-        true => format!("{events} {what} counted, one an operation"),
+        true => format!("{what} counted: 1 per operation"),
         false => format!("{events} {what} counted in {operations} operations"),
     }
 }
@@ -299,49 +301,54 @@ fn paired_in_words(paired: &Paired, row: &Row, figures: &Figures) -> String {
     }
     let baseline = &paired.baseline.benchmark;
     let adds = figures::difference(paired.adds, figures.measured.unit);
-    match (paired.verdict, &paired.why) {
-        (Verdict::Slower | Verdict::Faster, _) => format!("{adds}, {} than {baseline}", paired.verdict),
-        (Verdict::Same, _) => format!("same as {baseline}"),
-        (Verdict::Inconclusive, Some(why)) => format!("cannot be told from {baseline}: {why}"),
-        (Verdict::Inconclusive, None) => format!("cannot be told from {baseline}"),
+    match paired.verdict {
+        Verdict::Slower | Verdict::Faster => format!("{adds}, {} than {baseline}", paired.verdict),
+        Verdict::Same => same_text(baseline, paired),
+        Verdict::Inconclusive => inconclusive_text(baseline, paired),
     }
 }
 
-/// How many times another case of the same benchmark, named by what is different there.
+/// The multiple of another case of the same benchmark, which is named by the parameters that differ.
 fn times_in_words(paired: &Paired, row: &Row) -> String {
     let mut different = paired.baseline.params.clone();
     different.retain(|name, value| row.case.params.get(name) != Some(value));
     let other = pairs(&different);
-    match (paired.verdict, &paired.why) {
-        (Verdict::Inconclusive, Some(why)) => format!("cannot be told from {other}: {why}"),
-        (Verdict::Inconclusive, None) => format!("cannot be told from {other}"),
-        (Verdict::Same, _) => format!("same as {other}"),
-        (Verdict::Slower | Verdict::Faster, _) => {
+    match paired.verdict {
+        Verdict::Inconclusive => inconclusive_text(&other, paired),
+        Verdict::Same => same_text(&other, paired),
+        Verdict::Slower | Verdict::Faster => {
             format!("{} {other}, {}", figures::multiple(paired.ratio), paired.verdict)
         }
     }
 }
 
-/// What the bench measured of itself, and with what: a line a group.
+/// `same as entry/syscall within 0.5 %`.
+fn same_text(baseline: &str, paired: &Paired) -> String {
+    format!("same as {baseline} within {}", figures::percent(paired.threshold))
+}
+
+fn inconclusive_text(baseline: &str, paired: &Paired) -> String {
+    let why = paired.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("no significant difference from {baseline}{why}")
+}
+
+/// The clock of the run, its storage, and the engine's own measurements, one line per group.
 fn summary(run: &Run, estimates: &Estimates, width: usize) -> String {
     let facts = &run.facts;
     let mut with = Vec::new();
     if let Some(clock) = facts::text(facts, facts::CLOCK) {
         let clock = if facts::clock_is_tsc(facts) { "the TSC" } else { clock };
         let pace = facts::number(facts, facts::CLOCK_HZ).map(figures::frequency);
-        with.push(format!(
-            "timed with {clock}{}",
-            pace.map(|pace| format!(" at {pace}")).unwrap_or_default()
-        ));
+        with.push(format!("{clock}{}", pace.map(|pace| format!(" at {pace}")).unwrap_or_default()));
     }
     if let Some(cpu) = facts::number(facts, facts::CPU) {
         with.push(format!("on processor {cpu}"));
     }
     let mut text = match with.is_empty() {
         true => String::new(),
-        false => paragraph(&with.join(" "), width, "bench: "),
+        false => paragraph(&with.join(" "), width, "clock: "),
     };
-    if let Some(storage) = storage_in_words(facts) {
+    if let Some(storage) = storage_text(facts) {
         text.push_str(&paragraph(&storage, width, "storage: "));
     }
     for group in estimates.groups() {
@@ -353,8 +360,8 @@ fn summary(run: &Run, estimates: &Estimates, width: usize) -> String {
     text
 }
 
-/// `ext4 on vda (mq-deadline), mounted rw,relatime`; of a device in memory what it takes.
-fn storage_in_words(facts: &Facts) -> Option<String> {
+/// `ext4 on vda (mq-deadline), mounted rw,relatime`; for a device in memory also its memory use.
+fn storage_text(facts: &Facts) -> Option<String> {
     let text = |name: &str| facts::text(facts, name);
     let mut words = text("files.fs")?.to_owned();
     if let Some(device) = text("files.device") {
@@ -370,16 +377,16 @@ fn storage_in_words(facts: &Facts) -> Option<String> {
         let bytes = |name: &str| facts::number(facts, name).map(figures::bytes);
         words.push_str(&format!("; in memory ({device})"));
         if let Some(size) = bytes("ram.size") {
-            words.push_str(&format!(", {size} large"));
+            words.push_str(&format!(", {size}"));
         }
         if let (Some(before), Some(after)) = (bytes("ram.taken.before"), bytes("ram.taken.after")) {
-            words.push_str(&format!(", took {before} of memory before and {after} after"));
+            words.push_str(&format!(", memory used {before} before, {after} after"));
         }
     }
     Some(words)
 }
 
-/// What the bench measured of itself in a group, in words.
+/// The engine's own measurements in a group.
 pub fn own_in_words(estimates: &Estimates, group: &str) -> Vec<String> {
     let mut words = Vec::new();
     let estimate = |benchmark: &str| {
@@ -391,22 +398,22 @@ pub fn own_in_words(estimates: &Estimates, group: &str) -> Vec<String> {
         words.push(figures::count(processes, "process", "processes"));
     }
     if let Some(pair) = estimate(own::CLOCK_PAIR) {
-        words.push(format!("two readings of the clock {pair}"));
+        words.push(format!("timer overhead {pair}"));
     }
-    if let Some(turn) = estimate(own::RAW_LOOP) {
-        words.push(format!("a turn of the empty loop {turn}, subtracted"));
+    if let Some(overhead) = estimate(own::RAW_LOOP) {
+        words.push(format!("loop overhead {overhead}, subtracted"));
     }
-    if let Some((least, most)) = estimates.resolution(group) {
+    if let Some((least, most)) = estimates.detection_limits(group) {
         let ns = |limit| figures::estimate(limit, tollgate_model::Unit::Nanoseconds);
         words.push(match ns(least) == ns(most) {
-            true => format!("least price that can be told from nothing {}", ns(most)),
+            true => format!("detection limit {}", ns(most)),
             false => {
-                format!("least price that can be told from nothing {} to {}, by row", ns(least), ns(most))
+                format!("detection limit {} to {}, by row", ns(least), ns(most))
             }
         });
     }
     if let Some(control) = estimates.own(own::CONTROL, group).and_then(|control| control.paired.as_ref()) {
-        words.push(format!("two equal arms differ by {}", figures::percent((control.ratio - 1.0).abs())));
+        words.push(format!("A/A difference {}", figures::percent((control.ratio - 1.0).abs())));
     }
     words
 }
@@ -422,7 +429,7 @@ fn with_article(environment: Environment) -> String {
     format!("a {environment}")
 }
 
-/// A run as programs get it.
+/// A run as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
@@ -433,15 +440,15 @@ struct Document<'a> {
     started: &'a str,
     finished: &'a str,
     kept: Option<String>,
-    ground: &'static str,
+    baseline: &'static str,
     measurements: Vec<Record<'a>>,
     bench: Vec<Record<'a>>,
-    findings: Vec<Observation>,
+    findings: Vec<Finding>,
     facts: &'a Facts,
     warnings: Vec<Advice>,
 }
 
-/// Prints a run for programs.
+/// Prints a run as JSON.
 ///
 /// # Errors
 /// When standard output is closed or full.
@@ -455,7 +462,7 @@ pub fn print_json(run: &Run, estimates: &Estimates, kept: Option<&Path>) -> Resu
         started: &run.started,
         finished: &run.finished,
         kept: kept.map(|path| path.display().to_string()),
-        ground: GROUND,
+        baseline: BASELINE,
         measurements: estimates.rows.iter().map(|row| Record::of(row, run)).collect(),
         bench: estimates.own.iter().map(|row| Record::of(row, run)).collect(),
         findings: findings::of(run, estimates),
@@ -464,7 +471,7 @@ pub fn print_json(run: &Run, estimates: &Estimates, kept: Option<&Path>) -> Resu
     })
 }
 
-/// One line a case, by RFC 4180 but for the line ends.
+/// One line per case, by RFC 4180 but for the line ends.
 fn csv(run: &Run, estimates: &Estimates) -> String {
     let mut text = Record::CSV_HEADER.join(",");
     text.push('\n');

@@ -1,5 +1,5 @@
-//! Where files are measured: under the directory that the user named or the current one, or on a file system in
-//! memory. It is made before anything is measured and gone when this is dropped.
+//! The directory in which files are measured: under the one that the user named or the current one, or on a file system in
+//! memory. It is created before anything is measured and removed when this is dropped.
 
 use std::path::Path;
 
@@ -12,32 +12,32 @@ use tollgate_model::Fact;
 use crate::args::{OnRam, RunArgs};
 use crate::failure::Failure;
 
-/// Where files are measured, or why they are not.
+/// The directory in which files are measured, or why there is none.
 #[derive(Debug)]
-pub enum Place {
-    /// A private directory under one that was there.
+pub enum Workplace {
+    /// A private directory under an existing one.
     Directory {
-        /// In the bench's words.
+        /// For the engine.
         storage: Storage,
         /// Removed when it is dropped.
         _private: Private,
     },
     /// A file system in memory.
     Memory {
-        /// In the bench's words.
+        /// For the engine.
         storage: Storage,
-        /// Gone when it is dropped.
+        /// Removed when it is dropped.
         disk: RamDisk,
     },
-    /// There is none, for this reason; what measures no files does without.
+    /// None, for this reason; cases that use files are skipped.
     Nowhere(String),
 }
 
-impl Place {
-    /// Makes the place that the arguments ask for, where files are to be measured.
+impl Workplace {
+    /// Creates the directory that the arguments ask for, where a chosen case uses files.
     ///
     /// # Errors
-    /// A place that the user named and that cannot be used; a place that was named for nothing.
+    /// A directory that the user named and that cannot be used; one that no chosen case uses.
     pub fn choose(selection: &Selection, args: &RunArgs) -> Result<Self, Failure> {
         if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
             return match (&args.dir, &args.on) {
@@ -46,7 +46,7 @@ impl Place {
                 (None, Some(_)) => Err(unneeded("--on")),
             };
         }
-        // What a killed run left in the open, wherever this one measures.
+        // Files that a killed run left.
         tollgate_environments::clean();
         match (&args.dir, &args.on) {
             (_, Some(OnRam(file_system))) => on_ram(file_system),
@@ -59,7 +59,7 @@ impl Place {
         }
     }
 
-    /// In the bench's words.
+    /// For the engine.
     pub fn storage(&self) -> Result<Storage, String> {
         match self {
             Self::Directory { storage, .. } | Self::Memory { storage, .. } => Ok(storage.clone()),
@@ -67,11 +67,11 @@ impl Place {
         }
     }
 
-    /// What is known of it: read before it is gone.
+    /// Its facts, read before it is removed.
     pub fn facts(&self) -> Vec<(String, Fact)> {
         let facts = |directory: &Path| tollgate_inspect::storage(&Machine::here(), directory);
         match self {
-            // The one that was there before: its name says more than that of a directory that is gone.
+            // The facts name the existing directory, since the private one is removed.
             Self::Directory { storage, .. } => {
                 let directory = storage.directory.path();
                 match storage.directory.enter() {
@@ -93,14 +93,14 @@ fn unneeded(option: &str) -> Failure {
     ))
 }
 
-fn beneath(directory: &Path) -> Result<Place, PlaceError> {
+fn beneath(directory: &Path) -> Result<Workplace, PlaceError> {
     let private = Private::make(directory)?;
     let (limits, by) = private.room()?;
-    let storage = Storage { directory: private.workdir().clone(), limits, by };
-    Ok(Place::Directory { storage, _private: private })
+    let storage = Storage { directory: private.workdir().clone(), limit: limits, by };
+    Ok(Workplace::Directory { storage, _private: private })
 }
 
-/// Why files are skipped where nobody named a directory.
+/// Why files are skipped where the user named no directory.
 fn unusable(error: &PlaceError) -> String {
     let what = error.to_string();
     if matches!(error, PlaceError::Unsafe(_)) {
@@ -111,10 +111,11 @@ fn unusable(error: &PlaceError) -> String {
     format!("{what}; name another with --dir")
 }
 
-fn on_ram(file_system: &str) -> Result<Place, Failure> {
+fn on_ram(file_system: &str) -> Result<Workplace, Failure> {
     let memory = tollgate_inspect::allowance(&Machine::here()).memory;
-    let memory = memory.map_or(Memory { available: 0, by: "nothing says how much".to_owned() }, |limit| {
-        Memory { available: limit.amount, by: limit.source }
+    let memory = memory.map_or(Memory { available: 0, by: "no known limit".to_owned() }, |limit| Memory {
+        available: limit.amount,
+        by: limit.source,
     });
     let disk = RamDisk::make(file_system, &memory, &|| interrupt::requested().is_some());
     let disk = disk.map_err(|error| match (error, interrupt::requested()) {
@@ -123,8 +124,8 @@ fn on_ram(file_system: &str) -> Result<Place, Failure> {
         (error, _) => Failure::input(format!("--on ram: {error}")),
     })?;
     let (limits, by) = disk.room();
-    let storage = Storage { directory: disk.directory().clone(), limits, by };
-    Ok(Place::Memory { storage, disk })
+    let storage = Storage { directory: disk.directory().clone(), limit: limits, by };
+    Ok(Workplace::Memory { storage, disk })
 }
 
 #[cfg(test)]
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_current_directory_is_named_in_words() {
+    fn the_current_directory_is_named() {
         let error = PlaceError::Unusable(". is on a file system that is read-only".to_owned());
         let why = unusable(&error);
         assert_eq!(

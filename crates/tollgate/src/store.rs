@@ -1,4 +1,4 @@
-//! The runs that are kept: where, and how one is found again by file, label, id or `last`.
+//! Kept runs: their directory, and how one is found by file, label, id or `last`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -23,31 +23,31 @@ use crate::stored;
 use crate::writing::{self, Existing, Until};
 
 const EXTENSION: &str = "json";
-/// What standard output is called where a file is expected.
+/// The name of standard output where a file is expected.
 const STANDARD_OUTPUT: &str = "-";
-/// What the newest run is called.
+/// The name of the newest run.
 const LAST: &str = "last";
 
-/// Where a run that is about to be made will go.
+/// The destination of a run.
 #[derive(Debug)]
 pub enum Destination {
     /// The file that the user named.
     File(PathBuf),
-    /// Standard output, in place of the prices: from a container or sandbox whose files are not seen from outside.
+    /// Standard output, in place of the table: for containers and sandboxes whose files are not visible outside.
     Output,
     /// The directory of kept runs.
     Kept(Directory),
     /// A directory of stored runs that the user named.
     Stored(PathBuf),
-    /// Nowhere, for this reason: a sentence. The user named no place, so the prices are still worth showing.
+    /// Nowhere, for this reason: a sentence. The user named no file, so the run is still shown.
     Nowhere(String),
 }
 
 impl Destination {
-    /// Where a run will go: found out before it is made, so that a minute of measuring is not lost.
+    /// Chosen before the run is made, so that a minute of measuring is not lost.
     ///
     /// # Errors
-    /// When a place that the user named cannot be written to.
+    /// When a file or directory that the user named cannot be written to.
     pub fn choose(out: Option<&Path>) -> Result<Self, Failure> {
         if out == Some(Path::new(STANDARD_OUTPUT)) {
             if out::is_closed() {
@@ -72,7 +72,7 @@ impl Destination {
         match (prepare(directory), &home) {
             (Ok(kept), _) => Ok(Self::Kept(kept)),
             (Err(error), Home::Named(_)) => Err(Failure::input(format!(
-                "runs cannot be kept in {} (XDG_DATA_HOME): {}; name another place with --out FILE",
+                "runs cannot be kept in {} (XDG_DATA_HOME): {}; name another file with --out FILE",
                 directory.display(),
                 plainly(&error)
             ))),
@@ -177,7 +177,7 @@ fn owner_of_another(directory: &Path) -> Option<u32> {
     (is_root && there.uid() != 0).then_some(there.uid())
 }
 
-/// Where kept runs are, by the XDG Base Directory specification: a relative XDG_DATA_HOME is none.
+/// The directory of kept runs by the XDG Base Directory specification, which ignores a relative XDG_DATA_HOME.
 enum Home {
     Named(PathBuf),
     Usual(PathBuf),
@@ -244,7 +244,7 @@ fn entries(directory: &Path) -> Result<Vec<Entry>, Failure> {
 }
 
 impl Entry {
-    /// What is not a run's file, such as one that was being written when the program was killed, is none.
+    /// Other files are skipped, such as those that a killed program left half-written.
     fn of(path: &Path) -> Option<Self> {
         if path.extension()? != EXTENSION {
             return None;
@@ -295,7 +295,7 @@ pub fn find(meant: &str) -> Result<Run, Failure> {
     run.map_err(|why| Failure::input(format!("{} {why}", path.display())))
 }
 
-/// Where a run is.
+/// The file of a run.
 enum Located {
     /// In a file, which may be called anything.
     File(PathBuf),
@@ -379,12 +379,12 @@ fn among(mut entries: Vec<Entry>, meant: &str) -> Result<Option<Entry>, Failure>
     }
 }
 
-/// What is wrong with a kept run whose document has another id: the predicate of a sentence whose subject is the file.
+/// The fault of a kept run whose document has another id: the predicate of a sentence whose subject is the file.
 pub fn another_run(id: &RunId) -> String {
     format!("holds the run {id}, which is not the one that its name says; give it the name {id}.{EXTENSION}")
 }
 
-/// Reads a run document that anybody may have written.
+/// Reads a run document of unknown origin.
 ///
 /// # Errors
 /// The predicate of a sentence whose subject is the file.

@@ -1,8 +1,8 @@
 //! `tollgate store`: a directory of stored runs, in the layout that [`tollgate_view::export::layout`] has.
 //!
 //! - [`write()`]: how a run comes into it, for `run --store` and `store add`.
-//! - `tree`: looking into it without following links.
-//! - `contents`: what is in it, by the layout.
+//! - `tree`: reading it without following links.
+//! - `contents`: its files, by the layout.
 //! - `list`, `check`, `prune`: the other verbs.
 
 mod check;
@@ -29,7 +29,7 @@ use crate::{figures, out, store};
 /// Does what was asked with a directory of stored runs.
 ///
 /// # Errors
-/// A directory that is none; what was to fail.
+/// A directory that is no store; the condition of --fail-on.
 pub fn store(args: &StoreArgs) -> Result<(), Failure> {
     match &args.verb {
         StoreVerb::List(args) => list::list(args),
@@ -45,7 +45,7 @@ fn add(args: &StoreAddArgs) -> Result<(), Failure> {
     prepare(&args.dir)?;
     for run in &runs {
         write(&args.dir, run).map_err(|failure| match failure {
-            // They are kept where they were before.
+            // The originals stay.
             Failure::NotKept(sentence) => Failure::Input(sentence),
             other => other,
         })?;

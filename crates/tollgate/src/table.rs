@@ -8,14 +8,15 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement};
 
 use tollgate_model::text::beginning;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::say::clean;
 
 /// The first column is cut here: a name from elsewhere may be of any length.
 const LONGEST_NAME: usize = 76;
-/// A remark is cut here: what a document says of a case may be of any length.
+/// A remark is cut here: a document's notes may be of any length.
 const LONGEST_REMARK: usize = 2000;
-/// Names that have not even so much room are put on lines of their own, all of them.
+/// With fewer columns for names, all names get lines of their own.
 const ENOUGH_FOR_NAMES: usize = 24;
 /// Remarks narrower than this are put beneath their row.
 const ENOUGH_FOR_REMARKS: usize = 34;
@@ -25,16 +26,16 @@ const HEADER: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();
 const FLAG: Style = AnsiColor::Yellow.on_default();
 
-/// How a row is to be looked at.
+/// The style of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// As it is.
+    /// No style.
     Plain,
-    /// With care: it has a `!` in front.
+    /// Noisy or failed: a `~` before its name.
     Flagged,
-    /// In colour, for its words say why already.
+    /// In colour; its words give the reason.
     Coloured,
-    /// It has no figures.
+    /// Without figures.
     Faint,
 }
 
@@ -43,7 +44,7 @@ pub enum Look {
 pub struct Table {
     header: Vec<&'static str>,
     words: Vec<&'static str>,
-    /// How many of the last columns may go where there is no room for all.
+    /// How many of the last columns may be left out on narrow terminals.
     dispensable: usize,
     rows: Vec<Row>,
 }
@@ -66,7 +67,7 @@ impl Table {
         self
     }
 
-    /// So many of the last columns go, one after the other, where there is no room for all.
+    /// This many of the last columns are left out one after the other on narrow terminals.
     pub fn with_dispensable(mut self, columns: usize) -> Self {
         self.dispensable = columns.min(self.header.len());
         self
@@ -85,16 +86,16 @@ impl Table {
         self.rows.push(Row { look, cells, remarks: remarks.join("; ") });
     }
 
-    /// The table for so many columns of text, each line ended.
+    /// The table for a terminal of this width, each line ended.
     pub fn render(&self, width: usize) -> String {
-        let widest = |lines: &[String]| lines.iter().map(|line| display_width(line)).max().unwrap_or(0);
+        let widest = |lines: &[String]| lines.iter().map(|line| line.width()).max().unwrap_or(0);
         let all = self.header.len();
         let few = all - self.dispensable;
         let layouts = (few..=all).rev().flat_map(|number| [(0..number, 2), (0..number, 1)]);
         let mut whole = layouts.map(|(columns, gap)| self.columns(columns, gap, usize::MAX));
         let mut names: Vec<String> = vec![String::new(); self.rows.len() + 1];
         let lines = whole.find(|lines| widest(lines) <= width).unwrap_or_else(|| {
-            // Names that are too long even so go on a line of their own; where there is no room at all, every name.
+            // Names that are still too long get lines of their own; on very narrow terminals every name does.
             let figures = widest(&self.columns(1..few, 1, usize::MAX));
             let room = width.saturating_sub(figures + 1);
             let fits = |number: &usize| widest(&self.columns(1..*number, 1, usize::MAX)) + 2 <= width;
@@ -154,7 +155,7 @@ impl Table {
         for row in &self.rows {
             let cells = row.cells.iter().enumerate().map(|(at, cell)| match at {
                 0 => Some(self.marked(row.look, cell))
-                    .filter(|name| display_width(name) <= longest)
+                    .filter(|name| name.width() <= longest)
                     .unwrap_or_default(),
                 _ => cell.clone(),
             });
@@ -174,13 +175,13 @@ impl Table {
         let header = self.header.first().map(|name| self.marked(Look::Plain, name));
         let name = |row: &Row| self.marked(row.look, row.cells.first().map_or("", |name| name));
         let names = header.into_iter().chain(self.rows.iter().map(name));
-        names.map(|name| if display_width(&name) > longest { name } else { String::new() }).collect()
+        names.map(|name| if name.width() > longest { name } else { String::new() }).collect()
     }
 
     /// A name with room for the mark that some row has, cut where it is too long.
     fn marked(&self, look: Look, name: &str) -> String {
         let mark = match look {
-            Look::Flagged => "! ",
+            Look::Flagged => "~ ",
             _ if self.rows.iter().any(|row| row.look == Look::Flagged) => "  ",
             _ => "",
         };
@@ -188,14 +189,13 @@ impl Table {
     }
 }
 
-/// The beginning of a text that is longer than so many columns.
+/// The beginning of a text that is longer than this many columns.
 fn cut(text: &str, longest: usize) -> String {
-    let mut shown: String = text.chars().take(longest).collect();
-    if shown.len() < text.len() {
-        shown.pop();
-        shown.push('…');
+    if text.width() <= longest {
+        return text.to_owned();
     }
-    shown
+    let end = end_within(text, longest.saturating_sub(1));
+    format!("{}…", &text[..end])
 }
 
 fn push_line(text: &mut String, style: Style, line: &str) {
@@ -210,7 +210,7 @@ fn push_line(text: &mut String, style: Style, line: &str) {
 
 /// A paragraph of text, wrapped; each line ended. Later lines are indented as far as `hang` is long.
 pub fn paragraph(text: &str, width: usize, hang: &str) -> String {
-    let indent = " ".repeat(display_width(hang));
+    let indent = " ".repeat(hang.width());
     let room = width.saturating_sub(indent.len()).max(20);
     let mut lines = String::new();
     for (at, piece) in wrap(&clean(text), room).iter().enumerate() {
@@ -227,7 +227,7 @@ pub fn heading(text: &str, width: usize) -> String {
     wrap(&clean(text), width).into_iter().map(line).collect()
 }
 
-/// A figure's unit stays on its line.
+/// Units that stay on the line of their figure.
 const UNITS: [&str; 13] =
     ["%", "ns", "µs", "ms", "s", "min", "GHz", "MHz", "cycles", "bytes", "KiB", "MiB", "ns/line"];
 
@@ -248,17 +248,21 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in words {
-        let mut word: Vec<char> = word.chars().collect();
-        if !line.is_empty() && display_width(&line) + 1 + word.len() > width {
+        let mut word = word.as_str();
+        if !line.is_empty() && line.width() + 1 + word.width() > width {
             lines.push(std::mem::take(&mut line));
         }
-        while word.len() > width {
-            lines.push(word.drain(..width).collect());
+        while word.width() > width {
+            // At least one character, so that it ends.
+            let least = word.chars().next().map_or(0, char::len_utf8);
+            let (piece, rest) = word.split_at(end_within(word, width).max(least));
+            lines.push(piece.to_owned());
+            word = rest;
         }
         if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word);
+        line.push_str(word);
     }
     if !line.is_empty() {
         lines.push(line);
@@ -266,8 +270,14 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-fn display_width(line: &str) -> usize {
-    line.chars().count()
+/// Where the beginning of a text ends that fits this many columns.
+fn end_within(text: &str, columns: usize) -> usize {
+    let mut used = 0;
+    let beyond = text.char_indices().find(|(_, c)| {
+        used += c.width().unwrap_or(0);
+        used > columns
+    });
+    beyond.map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -275,7 +285,7 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::new(&["benchmark", "price", "95 %"]);
+        let mut table = Table::new(&["benchmark", "median", "95 % CI"]);
         let cells = |name: &str, estimate: &str| [name.to_owned(), estimate.to_owned(), "1–2".to_owned()];
         table.row(
             Look::Plain,
@@ -334,15 +344,15 @@ mod tests {
 
     #[test]
     fn the_last_column_goes_before_the_names_do() {
-        let mut table = Table::new(&["benchmark", "price", "×syscall"]).with_dispensable(1);
+        let mut table = Table::new(&["benchmark", "median", "× syscall"]).with_dispensable(1);
         table.heading("processes/fork");
         table.row(Look::Plain, &["  a=1".into(), "1.02 ns".into(), "×12345".into()], &[]);
         let lines = |width| plain(&table.render(width)).lines().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(
             lines(40),
-            ["benchmark             price  ×syscall", "processes/fork", "  a=1           1.02 ns    ×12345"]
+            ["benchmark        median  × syscall", "processes/fork", "  a=1           1.02 ns     ×12345"]
         );
-        assert_eq!(lines(26), ["benchmark             price", "processes/fork", "  a=1           1.02 ns"]);
+        assert_eq!(lines(26), ["benchmark        median", "processes/fork", "  a=1           1.02 ns"]);
     }
 
     #[test]
@@ -359,7 +369,7 @@ mod tests {
     #[test]
     fn a_flag_is_a_sign_and_not_only_a_colour() {
         let text = plain(&table().render(80));
-        assert!(text.lines().any(|line| line.starts_with("! entry/syscall")), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("~ entry/syscall")), "{text}");
     }
 
     #[test]
@@ -382,6 +392,9 @@ mod tests {
     fn words_are_kept_whole_where_they_fit() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("漢字漢字", 5), ["漢字", "漢字"]);
+        assert_eq!(wrap("漢字", 1), ["漢", "字"]);
+        assert_eq!((cut("漢字漢字", 6).as_str(), cut("abc", 3).as_str()), ("漢字…", "abc"));
         assert_eq!(wrap("it adds 12.3 ns; to", 12), ["it adds", "12.3 ns; to"]);
         assert!(wrap("", 10).is_empty());
     }

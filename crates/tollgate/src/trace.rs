@@ -1,23 +1,23 @@
 //! `tollgate trace`: where a command's time went. The tracer is `tollgate-trace`; here its answer is shown and kept.
 //!
-//! Before the command is let go nothing is done that takes time, and after it has ended nothing that waits: what this verb
-//! does around a command is part of what people see it cost.
+//! Slow work is done neither before the command starts nor while its caller waits for its end: what this verb
+//! does around a command is part of the time that its user sees.
 
 pub mod blame;
 mod calibration;
 mod calls;
 pub mod division;
-mod document;
 mod files;
 mod histogram;
+mod json;
 mod kept;
 mod page;
 mod processes;
 mod rule;
+pub mod text;
 mod timeline;
 mod tree;
 mod view;
-pub mod words;
 
 #[cfg(test)]
 mod examples;
@@ -40,21 +40,21 @@ use crate::writing::{self, Existing};
 use crate::{facts, out, run, say, show};
 
 pub use calls::ranked;
-pub use document::Record;
+pub use json::Record;
 pub use kept::command_of;
 pub use page::page;
 pub use view::View;
 
-/// Runs a command, follows it, says where its time went and keeps that as a run. Where the command was started, this does not
-/// come back: the process ends as the command did, whatever else went wrong.
+/// Runs a command, traces it, says where its time went and keeps that as a run. Where the command was started, this does not
+/// come back: the process ends as the command did, even after other errors.
 ///
 /// # Errors
-/// Wrong input; a command that cannot be started, or not be followed as was asked.
+/// Wrong input; a command that cannot be started, or not be traced as was asked.
 pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     if args.command.is_empty() {
         return calibration::print(&calibrate()?, args.format);
     }
-    // What somebody named is tried before the command runs; where runs are kept usually, after it.
+    // A named file is tried before the command runs; the usual store, after it.
     let named = args.out.as_deref().map(|file| Destination::choose(Some(file))).transpose()?;
     if let Some(file) = &args.timeline {
         check_timeline(file)?;
@@ -63,8 +63,8 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     let calibration = if args.calibrate { Some(calibrate()?) } else { None };
     let began = SystemTime::now();
     let trace = tollgate_trace::trace(&request).map_err(failure)?;
-    let told = Told { args, began, named, calibration };
-    tollgate_trace::end_like(told.tell(trace))
+    let report = Report { args, began, named, calibration };
+    tollgate_trace::end_like(report.show(trace))
 }
 
 fn request(args: &TraceArgs) -> Result<Request, Failure> {
@@ -90,15 +90,15 @@ fn request(args: &TraceArgs) -> Result<Request, Failure> {
     })
 }
 
-/// The calls that are asked for, as they were named.
+/// The names of the calls that are asked for.
 fn only(args: &TraceArgs) -> impl Iterator<Item = &str> {
     args.only.iter().map(|name| name.trim()).filter(|name| !name.is_empty())
 }
 
-/// What is to be known of a selection of calls, where anybody followed.
+/// The note on a selection of calls, where the command was traced.
 fn selection(only: &[&str], by: Backend) -> Option<String> {
-    let told = !only.is_empty() && by != Backend::Rusage;
-    told.then(|| format!("only these calls were followed: {}", only.join(", ")))
+    let is_partial = !only.is_empty() && by != Backend::Rusage;
+    is_partial.then(|| format!("only these calls were traced: {}", only.join(", ")))
 }
 
 fn wants_tree(view: &ViewArgs) -> bool {
@@ -124,24 +124,26 @@ fn check_timeline(file: &Path) -> Result<(), Failure> {
     writing::check(file).map_err(|why| Failure::input(format!("--timeline {}: {why}", file.display())))
 }
 
-/// What is to be told of a command when it has ended.
-struct Told<'a> {
+/// The report of a command that has ended.
+struct Report<'a> {
     args: &'a TraceArgs,
     began: SystemTime,
     named: Option<Destination>,
     calibration: Option<Calibration>,
 }
 
-impl Told<'_> {
-    /// Shows and keeps what came of it. What goes wrong from here on is said, and changes nothing: the command's own end is
+impl Report<'_> {
+    /// Shows and keeps the trace. Errors from here on are reported and change nothing: the command's own end is
     /// what counts.
-    fn tell(&self, trace: Trace) -> Ended {
+    fn show(&self, trace: Trace) -> Ended {
         let Trace { mut traced, events, ended } = trace;
         traced.notes.extend(selection(&only(self.args).collect::<Vec<_>>(), traced.backend));
-        // The facts are read now, when nobody waits for the command to begin.
+        // The facts are read now: before the start they would delay the command.
         let facts = tollgate_inspect::read_facts(&Machine::here());
         if facts::emulated(&facts) {
-            traced.notes.push("an emulator executes everything here: its times are no machine's".to_owned());
+            traced.notes.push(
+                "an emulator executes everything here: its times are not those of a machine".to_owned(),
+            );
         }
         if let Some(file) = &self.args.timeline {
             self.write_timeline(file, &traced, &events);
@@ -159,7 +161,7 @@ impl Told<'_> {
         if let Err(Failure::Input(sentence) | Failure::NotKept(sentence)) = self.keep(facts, traced) {
             say::say(&sentence);
         }
-        // The process is about to end: nobody waits until a million events are given back.
+        // The process is about to end: freeing a million events would only delay it.
         std::mem::forget(events);
         ended
     }
@@ -185,7 +187,7 @@ impl Told<'_> {
                 Ok(())
             }
         };
-        // Last and gravest: that it was not kept.
+        // The gravest error comes last.
         kept?;
         shown
     }
@@ -217,14 +219,14 @@ impl Told<'_> {
             }
             Ok(()) if events.len() >= timeline::MOST_EVENTS && !self.args.quiet => say::say(&format!(
                 "warning: the timeline ends after {} calls; later ones are only counted",
-                words::grouped(events.len() as u64)
+                text::grouped(events.len() as u64)
             )),
             Ok(()) => {}
         }
     }
 }
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 #[derive(Serialize)]
 struct Document<'a> {
     id: &'a RunId,
@@ -240,9 +242,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_selection_is_told_where_somebody_followed() {
-        let told = selection(&["read", "openat"], Backend::Ptrace);
-        assert_eq!(told.as_deref(), Some("only these calls were followed: read, openat"));
+    fn a_selection_is_noted_where_calls_were_traced() {
+        let note = selection(&["read", "openat"], Backend::Ptrace);
+        assert_eq!(note.as_deref(), Some("only these calls were traced: read, openat"));
         assert_eq!(selection(&["read"], Backend::Rusage), None);
         assert_eq!(selection(&[], Backend::Bpf), None);
     }

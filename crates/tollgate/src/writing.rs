@@ -31,7 +31,7 @@ pub enum Existing {
 /// Whether files can be made in `directory`, and whether there is some room. Leaves nothing behind.
 ///
 /// # Errors
-/// Whatever a later [`write_in`] would run into.
+/// The errors of a later [`write_in`].
 pub fn try_out(directory: &Directory) -> io::Result<()> {
     let mut staged = Staged::begin(directory, OsStr::new("try"), PRIVATE)?;
     staged.file.write_all(&vec![0; ROOM])
@@ -96,7 +96,7 @@ pub fn write_soon(
     write_as(path, existing, Until::Written, write)
 }
 
-/// Writes a file with this mode, less the umask, in a directory that is held. What has the name is replaced and never followed.
+/// Writes a file with this mode, less the umask, in an open directory. A file or link of that name is replaced and never followed.
 ///
 /// # Errors
 /// As [`write_whole`].
@@ -114,7 +114,7 @@ pub fn write_in(
 /// The mode of a file in a store, which others may read.
 pub const SHARED: Mode = MODE;
 
-/// How far a file has come when its writer goes on.
+/// The state of a file when its writer goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// In the kernel's hands.
@@ -172,11 +172,11 @@ pub fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A file that does not have its name yet. Dropped without one, it is gone.
+/// A file without its final name. Dropped before it has one, it is removed.
 struct Staged<'a> {
     directory: &'a Directory,
     file: File,
-    /// Where the file system has no unnamed files.
+    /// For file systems without unnamed files.
     temporary: Option<OsString>,
 }
 
@@ -197,7 +197,7 @@ impl<'a> Staged<'a> {
         Ok(staged)
     }
 
-    /// Held while the file has its temporary name: where the lock can be had the writer is gone.
+    /// Locked while the file has its temporary name: a free lock means that the writer has exited.
     fn lock(&self) {
         let _ = rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive);
     }
@@ -321,7 +321,7 @@ mod tests {
         names
     }
 
-    fn held(directory: &tempfile::TempDir) -> Directory {
+    fn opened(directory: &tempfile::TempDir) -> Directory {
         Directory::open(directory.path()).expect("open")
     }
 
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn a_named_temporary_is_gone_either_way() {
         let directory = tempfile::tempdir().expect("a directory");
-        let descriptor = held(&directory);
+        let descriptor = opened(&directory);
         let stage = |bytes: &[u8]| {
             let temporary = temporary_name(OsStr::new("run.json"));
             let mut file = File::create_new(directory.path().join(&temporary)).expect("made");
@@ -375,7 +375,7 @@ mod tests {
         }
         let used = File::create(directory.path().join(".run.json.89abcdef.tmp")).expect("made");
         rustix::fs::flock(&used, FlockOperation::NonBlockingLockExclusive).expect("locked");
-        sweep(&held(&directory), OsStr::new("run.json"));
+        sweep(&opened(&directory), OsStr::new("run.json"));
         let mut kept = vec![left[1], left[2], ".run.json.89abcdef.tmp"];
         kept.sort_unstable();
         assert_eq!(names(directory.path()), kept);
@@ -498,7 +498,7 @@ mod tests {
     #[test]
     fn trying_out_leaves_nothing() {
         let directory = tempfile::tempdir().expect("a directory");
-        try_out(&held(&directory)).expect("writable");
+        try_out(&opened(&directory)).expect("writable");
         check(&directory.path().join("new")).expect("writable");
         assert!(names(directory.path()).is_empty());
         let why = check(&directory.path().join("absent/new")).expect_err("no directory");

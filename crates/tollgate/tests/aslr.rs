@@ -1,4 +1,4 @@
-//! `tollgate inspect aslr`: real programs, programs made up byte by byte, and places where tracing is refused.
+//! `tollgate inspect aslr`: real programs, programs made byte by byte, and environments where tracing is refused.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn region<'a>(document: &'a Value, name: &str) -> &'a Value {
     regions.iter().find(|region| region["name"] == name).expect(name)
 }
 
-/// What it says, or nothing where this place lets nobody be traced.
+/// Its output, or None where tracing is not permitted.
 fn traced(home: &Home, program: &str, runs: &str) -> Option<Value> {
     let output = home
         .tollgate(["inspect", "aslr", program, "--runs", runs, "--format", "json"])
@@ -86,7 +86,7 @@ fn executable(home: &Home, name: &str, content: &[u8]) -> String {
     path
 }
 
-/// What every region that was seen must be: as many bits as allowed, or a reason why not.
+/// Every region that was seen has as many bits as allowed, or a reason why not.
 fn expect_what_is_allowed(document: &Value) {
     for region in document["regions"].as_array().expect("a list") {
         let (Some(bits), Some(allowed)) = (region["bits"].as_f64(), region["allowed"].as_f64()) else {
@@ -184,9 +184,9 @@ fn a_32_bit_program_has_fewer_bits() {
 }
 
 #[test]
-fn few_starts_tell_little_and_say_so() {
+fn few_starts_are_inconclusive_and_say_so() {
     let home = Home::new();
-    for (runs, said) in [("1", "cannot tell"), ("2", "too few"), ("5", "too few")] {
+    for (runs, said) in [("1", "inconclusive"), ("2", "too few"), ("5", "too few")] {
         let text = home.output(["inspect", "aslr", "--runs", runs]);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(said), "{runs}: {text}");
@@ -204,9 +204,9 @@ fn what_is_no_program_is_refused_in_one_line() {
     let script = executable(&home, "script", b"#!/bin/sh -e\nexit 0\n");
     assert!(refused(&script).contains("a script") && refused(&script).contains("\"/bin/sh\""));
     assert!(refused(&executable(&home, "text", b"hello\n")).contains("neither an ELF file nor a script"));
-    let mut arm = program(false, 3, true);
-    arm[18] = 183;
-    assert!(refused(&executable(&home, "arm", &arm)).contains("machine 183"));
+    let mut aarch64 = program(false, 3, true);
+    aarch64[18] = 183;
+    assert!(refused(&executable(&home, "aarch64", &aarch64)).contains("machine 183"));
     let mut lying = program(false, 3, true);
     lying[32..40].copy_from_slice(&[0xff; 8]);
     assert!(refused(&executable(&home, "lying", &lying)).contains("headers are wrong"));
@@ -247,20 +247,20 @@ fn without_ptrace(arguments: &[&str]) -> Option<Output> {
 }
 
 #[test]
-fn where_tracing_is_refused_it_tells_of_itself() {
+fn where_tracing_is_refused_it_reports_its_own_addresses() {
     let Some(output) = without_ptrace(&["--runs", "60"]) else { return };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(document["method"], "told");
+    assert_eq!(document["method"], "self-reported");
     assert!(document["not_traced"].as_str().expect("why").contains("ptrace"));
     assert!(region(&document, "stack")["bits"].is_f64());
-    // A program that was named cannot tell.
+    // A named program cannot report its addresses.
     let home = Home::new();
     let path = executable(&home, "fixed", &program(false, 2, false));
     let Some(output) = without_ptrace(&[&path]) else { return };
     assert_eq!(output.status.code(), Some(2));
     let why = one_line(&output.stderr);
-    assert!(why.contains("nobody may be traced here"), "{why}");
+    assert!(why.contains("ptrace(2)"), "{why}");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn stopped_it_leaves_nothing() {
     }
 }
 
-/// Whether a process executes this file; a dead one that nobody has waited for does not.
+/// Whether a process executes this file; a zombie does not.
 fn runs(path: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
     processes.into_iter().any(|process| {

@@ -1,4 +1,4 @@
-//! How much a document that anybody may have written can cost, and how little of it a message repeats.
+//! Bounds on the resources that a hostile document takes, and on the part of it that a message repeats.
 
 mod common;
 
@@ -11,10 +11,10 @@ use common::Home;
 
 /// Bytes of the larger documents.
 const SIZE: usize = 8 << 20;
-/// What the program takes whatever it reads, with a margin for a build that is not optimized.
+/// The program's own memory, with a margin for an unoptimized build.
 const BASE: u64 = 64 << 20;
 
-/// What came of a command: its status, what it said, and the most memory that it had, in bytes.
+/// The outcome of a command: its status, its messages, and its peak memory in bytes.
 struct Cost {
     status: i32,
     stderr: String,
@@ -188,7 +188,7 @@ fn a_document_takes_at_most_four_times_its_size() {
             .chain([after.as_str()]);
         let size = write(&path, &mut pieces);
         let ways = [&["show", name][..], &["show", "--format", "json", name]];
-        // What is refused is refused before it is known how it is to be shown.
+        // A refusal comes before the choice of a format.
         for arguments in &ways[..if said.is_empty() { 2 } else { 1 }] {
             let Cost { status, stderr, memory } = cost(&home, arguments);
             assert!(memory <= BASE + 4 * size && memory < 1 << 30, "{what}: {memory} bytes for {size}");
@@ -235,9 +235,9 @@ fn a_message_quotes_200_characters_of_a_document() {
     let long = "x".repeat(100_000);
     let escapes = "\\u001b[2J\\u009b".repeat(10_000);
     for (from, to) in [
-        ("\"place\":\"vm\"", format!("\"place\":\"{long}\"")),
-        ("\"place\":\"vm\"", format!("\"place\":\"{escapes}\"")),
-        ("\"schema\":1", format!("\"schema\":\"{long}\"")),
+        ("\"environment\":\"vm\"", format!("\"environment\":\"{long}\"")),
+        ("\"environment\":\"vm\"", format!("\"environment\":\"{escapes}\"")),
+        ("\"schema\":2", format!("\"schema\":\"{long}\"")),
         ("\"id\":\"2026", format!("\"id\":\"{long}")),
         ("\"measurements\":[", format!("\"measurements\":[\"{long}\",")),
     ] {

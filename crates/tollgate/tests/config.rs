@@ -1,4 +1,4 @@
-//! `tollgate inspect config`: counts, differences, and what is no configuration.
+//! `tollgate inspect config`: counts, differences, and files that are no configuration.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn one_is_counted_and_explained() {
     assert!(text.contains("5 built in, 1 module, 3 off; 2 numbers and texts"), "{text}");
     assert!(text.contains("MITIGATION_PAGE_TABLE_ISOLATION") && text.contains("CR3"), "{text}");
     assert!(text.contains("\noff: PREEMPT, KASAN\n"), "{text}");
-    assert!(text.contains("not what is in force"), "{text}");
+    assert!(text.contains("not its state"), "{text}");
     let document = home.json(["inspect", "config", &old, "--format", "json"]);
     let record = &document["configurations"][0];
     assert_eq!((&record["source"], &record["version"]), (&"plain".into(), &"6.1.99".into()));
@@ -49,14 +49,14 @@ fn one_is_counted_and_explained() {
     assert_eq!(document["differences"], Value::Array(Vec::new()));
 }
 
-/// Whatever a kernel has on, the page stays one that is read.
+/// A kernel with many options on still has a short page.
 #[test]
 fn the_page_is_short_and_its_reasons_are_asked_for() {
     let home = Home::new();
     let (old, _) = two(&home);
     let document = home.json(["inspect", "config", &old, "--format", "json"]);
-    let moving = document["configurations"][0]["moving"].as_array().expect("a list");
-    let (off, on): (Vec<&Value>, Vec<&Value>) = moving.iter().partition(|it| it["area"] == "debugging");
+    let affecting = document["configurations"][0]["affecting"].as_array().expect("a list");
+    let (off, on): (Vec<&Value>, Vec<&Value>) = affecting.iter().partition(|it| it["area"] == "debugging");
     assert!(on.len() > 150 && off.len() > 30, "{} {}", on.len(), off.len());
     let name = |it: &Value| it["option"].as_str().expect("a name").to_owned();
     let on: String = on.iter().map(|it| format!("CONFIG_{}=y\n", name(it))).collect();
@@ -69,7 +69,7 @@ fn the_page_is_short_and_its_reasons_are_asked_for() {
     assert!(flat(&page).contains("MITIGATION_PAGE_TABLE_ISOLATION") && !page.contains("CR3"), "{page}");
     let explained = home.output(["inspect", "config", &full, "--explain"]);
     assert!(explained.contains("CR3") && explained.contains("KASAN"), "{explained}");
-    // What differs in much has no reasons either, what differs in little has.
+    // Configurations that differ much have no reasons either; those that differ little have.
     let many = flat(&home.output(["inspect", "config", &full, &old]));
     assert!(many.contains("MITIGATION_SPECTRE_BHI") && !many.contains("history of branches"), "{many}");
     let many = flat(&home.output(["inspect", "config", &full, &old, "--explain"]));
@@ -101,7 +101,7 @@ fn two_are_compared_under_the_names_of_today() {
     let retpoline = difference(&document, "MITIGATION_RETPOLINE").expect("a difference");
     assert_eq!(retpoline["values"], serde_json::json!(["y", "n"]));
     assert_eq!(retpoline["formerly"], serde_json::json!(["RETPOLINE", null]));
-    assert!(retpoline["moves"]["why"].as_str().is_some_and(|why| !why.is_empty()));
+    assert!(retpoline["affects"]["why"].as_str().is_some_and(|why| !why.is_empty()));
     let mds = difference(&document, "MITIGATION_MDS").expect("a difference");
     assert_eq!(mds["values"], serde_json::json!([null, "y"]));
     assert!(mds["without"].as_str().is_some_and(|without| without.contains("older kernels")));
@@ -111,7 +111,7 @@ fn two_are_compared_under_the_names_of_today() {
     assert!(text.contains("off or not offered: KASAN"), "{text}");
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
     assert!(
-        at("What of it affects latencies") < at("MITIGATION_RETPOLINE")
+        at("Options that affect latencies") < at("MITIGATION_RETPOLINE")
             && at("  HZ ") < at("What else differs")
     );
     assert!(at("What else differs") < at("EXT4_FS"));
@@ -133,8 +133,8 @@ fn an_area_is_shown_option_by_option() {
     let document = home.json(["inspect", "config", &old, "--area", "scheduling", "--format", "json"]);
     let options = &document["configurations"][0]["options"];
     assert_eq!(options, &serde_json::json!({"HZ": "250", "PREEMPT": "n"}));
-    let told = home.refusal(["inspect", "config", &old, "--area", "nowhere"]);
-    assert!(told.starts_with("no area is called \"nowhere\"; they are entry, mitigations,"), "{told}");
+    let shown = home.refusal(["inspect", "config", &old, "--area", "nowhere"]);
+    assert!(shown.starts_with("no area is called \"nowhere\"; they are entry, mitigations,"), "{shown}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn what_is_no_configuration_is_refused_in_one_line() {
     let cut = home.file("cut.gz", b"\x1f\x8b\x08\0");
     let elf = home.file("program", b"\x7fELF and so on");
     let missing = format!("{prose}-missing");
-    for (path, told) in [
+    for (path, shown) in [
         (prose.as_str(), "line 2 is \"Nothing but prose\""),
         (&empty, "is empty"),
         (&zip, "compressed with bzip2"),
@@ -168,7 +168,7 @@ fn what_is_no_configuration_is_refused_in_one_line() {
         ("/dev/zero", "is a device"),
     ] {
         let line = home.refusal(["inspect", "config", path]);
-        assert!(line.starts_with(path) && line.contains(told), "{line}");
+        assert!(line.starts_with(path) && line.contains(shown), "{line}");
     }
     let line = home.refusal(["inspect", "config", "-", "-"]);
     assert!(line.contains("read once"), "{line}");
@@ -187,9 +187,9 @@ fn a_directory_is_a_captured_machine() {
     assert!(text.contains("machine/boot/config-6.1.99"), "{text}");
     assert!(text.contains("Its command line overrides some: preempt=full."), "{text}");
     home.file("bare/proc/sys/kernel/osrelease", "5.0\n");
-    let told = home.refusal(["inspect", "config", "bare"]);
+    let shown = home.refusal(["inspect", "config", "bare"]);
     for part in ["/proc/config.gz", "/boot/config-5.0", "/boot/vmlinuz-5.0", "absent"] {
-        assert!(told.contains(part), "{told}");
+        assert!(shown.contains(part), "{shown}");
     }
 }
 
@@ -200,8 +200,8 @@ fn standard_input_is_read() {
     let output = command.write_stdin(OLD).assert().success().get_output().stdout.clone();
     assert!(String::from_utf8(output).expect("text").contains("\nstandard input\n"));
     let mut command = home.tollgate(["inspect", "config", "-"]);
-    let told = one_line(&command.write_stdin("").assert().code(2).stdout("").get_output().stderr.clone());
-    assert_eq!(told, "standard input is empty; a configuration has lines such as CONFIG_SMP=y");
+    let shown = one_line(&command.write_stdin("").assert().code(2).stdout("").get_output().stderr.clone());
+    assert_eq!(shown, "standard input is empty; a configuration has lines such as CONFIG_SMP=y");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use common::Home;
 use serde_json::Value;
 
-/// What kernels, debuggers and manuals have published, with what each means: the same file that the library's own test reads.
+/// Published examples of kernels, debuggers and manuals, with their meaning: the same file that the library's own test reads.
 const PUBLISHED: &str = include_str!("../../tollgate-x86/tests/published.json");
 
 /// The session of the article on Windows' system calls, all three systems of it.
@@ -100,7 +100,7 @@ fn the_published_session_gives_the_walk_of_int_2e() {
     in_order(&syscall, &["fffff80001024040"]);
 }
 
-/// The texts stand in the steps of a walk one after the other.
+/// The steps of a walk contain the texts one after the other.
 fn in_order(walk: &Value, texts: &[&str]) {
     let steps: Vec<&str> =
         walk["steps"].as_array().expect("a list").iter().map(|step| step.as_str().expect("a text")).collect();
@@ -158,7 +158,7 @@ fn what_the_article_has_wrong_is_put_right() {
     let text = home.output(["decode", &file]).replace('\n', " ");
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ");
-    for told in [
+    for shown in [
         "Selector 0028 is entry 5 of the GDT and not the 28th",
         "INT copies no parameters",
         "go to the new ring's stack",
@@ -166,12 +166,12 @@ fn what_the_article_has_wrong_is_put_right() {
         "L=1 is 64-bit mode. Compatibility mode is long mode with L=0",
         "SYSENTER loads the stack pointer from an MSR and saves nothing",
     ] {
-        assert!(text.contains(told), "{told}\n{text}");
+        assert!(text.contains(shown), "{shown}\n{text}");
     }
 }
 
 #[test]
-fn both_readings_are_shown_where_nothing_tells_the_width() {
+fn both_readings_are_shown_where_the_width_is_unknown() {
     let home = Home::new();
     let tss = "67008020d58b000100f8ffff00000000";
     let document = home.json(["decode", "--format", "json", tss]);
@@ -193,7 +193,7 @@ fn both_readings_are_shown_where_nothing_tells_the_width() {
 }
 
 #[test]
-fn bytes_that_nothing_tells_the_meaning_of_are_read_as_entries() {
+fn bytes_of_unknown_meaning_are_read_as_entries() {
     let home = Home::new();
     let file = home.file("db.txt", "kd> db 8003f570 L18\n8003f570  cd 55 08 00 00 ee 86 80-8f 8c 08 00 00 8e 86 80  .U..............\n8003f580  10 4c 08 00 00 8e 86 80                          .L......\n");
     let document = home.json(["decode", "--format", "json", &file]);
@@ -228,10 +228,10 @@ fn standard_input_is_read_where_nothing_is_named() {
 }
 
 #[test]
-fn wrong_input_is_one_sentence_that_names_the_place() {
+fn wrong_input_is_one_sentence_with_its_position() {
     let home = Home::new();
     let nothing = home.file("nothing.txt", "これは何でもない\n");
-    for (arguments, told) in [
+    for (arguments, shown) in [
         (vec!["decode", "--as", "gdt8", "ffff0000009bcf"], "7 bytes"),
         (vec!["decode", "--as", "gdt8", "ffff0000009bcf0"], "digits"),
         (vec!["decode", "--as", "gate64", "cd55080000ee8680"], "one takes 16"),
@@ -245,7 +245,7 @@ fn wrong_input_is_one_sentence_that_names_the_place() {
         (vec!["decode", "--live", "00"], "cannot be used with"),
     ] {
         let refusal = home.refusal(arguments.iter().copied());
-        assert!(refusal.contains(told), "{arguments:?}: {refusal}");
+        assert!(refusal.contains(shown), "{arguments:?}: {refusal}");
     }
 }
 
@@ -284,7 +284,7 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
-/// What a debugger printed once is not trusted: nothing of it reaches the terminal as a command.
+/// A debugger's output is not trusted: no part of it reaches the terminal as a command.
 #[test]
 fn what_a_text_says_cannot_command_the_terminal() {
     let home = Home::new();

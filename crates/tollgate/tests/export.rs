@@ -1,4 +1,4 @@
-//! `tollgate export`: what is written where, and what is refused.
+//! `tollgate export`: its formats, its files and its refusals.
 
 mod common;
 
@@ -20,15 +20,17 @@ fn each_format_has_the_estimates() {
     let metrics = export("openmetrics");
     let estimate = metrics
         .lines()
-        .find(|line| line.starts_with("tollgate_price_seconds{") && line.contains("entry/syscall"));
-    let value: f64 = estimate.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("a price");
+        .find(|line| line.starts_with("tollgate_latency_seconds{") && line.contains("entry/syscall"));
+    let value: f64 = estimate.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("a median");
     assert!((80e-9..81e-9).contains(&value), "{value}");
     assert!(
         !metrics.contains("run=\"20261121-015427-0001\",suite"),
         "series keep their names from run to run"
     );
     assert!(
-        metrics.contains("tollgate_cases{status=\"skipped\",place=\"vm\",label=\"native\",machine=\"\"} 1\n"),
+        metrics.contains(
+            "tollgate_cases{status=\"skipped\",environment=\"vm\",label=\"native\",machine=\"\"} 1\n"
+        ),
         "{metrics}"
     );
 
@@ -36,13 +38,13 @@ fn each_format_has_the_estimates() {
     let latency = &bmf["entry/syscall"]["latency"];
     let figure = |name: &str| latency[name].as_f64().expect("a number");
     assert!(figure("lower_value") <= figure("value") && figure("value") <= figure("upper_value"));
-    assert!(bmf.get("entry/int80").is_none(), "what was skipped has no price");
+    assert!(bmf.get("entry/int80").is_none(), "a skipped case has no value");
 
     let csv = home.output(["export", "native", "vm", "--format", "csv"]);
     assert_eq!(csv.matches("\r\n").count(), 1 + 2 * 5);
     assert!(
         csv.contains(
-            "20261121-015428-0002,vm,,vm,2026-11-21T01:54:27Z,6.1.1.5,,gates,entry/int80,,price,skipped,"
+            "20261121-015428-0002,vm,,vm,2026-11-21T01:54:27Z,6.1.1.5,,entry,entry/int80,,latency,skipped,"
         ),
         "{csv}"
     );
@@ -55,11 +57,11 @@ fn each_format_has_the_estimates() {
 }
 
 #[test]
-fn several_runs_are_told_apart() {
+fn several_runs_have_different_labels() {
     let home = home();
     let metrics = home.output(["export", "native", "vm", "--format", "openmetrics"]);
     let is_estimate =
-        |line: &&str| line.starts_with("tollgate_price_seconds{") && line.contains("entry/syscall\"");
+        |line: &&str| line.starts_with("tollgate_latency_seconds{") && line.contains("entry/syscall\"");
     let of = |run: &str| metrics.lines().filter(is_estimate).filter(|line| line.contains(run)).count();
     assert_eq!((of("run=\"20261121-015427-0001\""), of("run=\"20261121-015428-0002\"")), (1, 1));
     let refusal = home.refusal(["export", "native", "vm", "--format", "bmf"]);
@@ -77,16 +79,16 @@ fn a_file_is_replaced_whole_or_left_alone() {
     let refusal = home.refusal(["export", "unheard-of", "--format", "csv", "-o", &file]);
     assert!(refusal.contains("unheard-of"), "{refusal}");
     assert_eq!(std::fs::read_to_string(&file).expect("read"), text);
-    for place in ["/proc/nowhere/out.csv", "out"] {
-        let refusal = home.refusal(["export", "native", "--format", "csv", "--out", place]);
-        assert!(refusal.starts_with(&format!("--out {place}: ")), "{refusal}");
+    for path in ["/proc/nowhere/out.csv", "out"] {
+        let refusal = home.refusal(["export", "native", "--format", "csv", "--out", path]);
+        assert!(refusal.starts_with(&format!("--out {path}: ")), "{refusal}");
     }
     assert!(home.refusal(["export", "native", "--format", "xml"]).contains("openmetrics"));
     assert!(home.refusal(["export", "native"]).contains("--format"));
 }
 
 #[test]
-fn a_full_disk_is_said() {
+fn a_full_disk_is_reported() {
     let home = home();
     if !std::path::Path::new("/dev/full").exists() {
         println!("skipped: no /dev/full");

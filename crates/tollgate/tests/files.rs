@@ -40,9 +40,9 @@ fn every_row_is_answered_in_time_and_nothing_is_left() {
             if rows.estimate("files/read", params.clone()).is_some() {
                 let row = rows.find("files/read", &params);
                 assert_eq!(row["counted"]["events"], row["counted"]["operations"], "{row}");
-                // A price that cannot be told from nothing has no rate.
-                let told = row["below"].is_null();
-                assert_eq!(row["bytes_per_second"].as_f64() > Some(0.0), told, "{row}");
+                // Below the detection limit there is no rate.
+                let is_above = row["detection_limit"].is_null();
+                assert_eq!(row["bytes_per_second"].as_f64() > Some(0.0), is_above, "{row}");
             }
         }
     }
@@ -59,7 +59,7 @@ fn bill_adds_up(rows: &Rows) {
         rows.0.iter().filter(|row| row["benchmark"] == "files/small-file" && row["status"] == "measured");
     let (all, calls): (Vec<&Value>, Vec<&Value>) = calls.partition(|row| row["params"]["call"] == "all");
     let Some(all) = all.first().and_then(|row| row["median"].as_f64()) else {
-        return println!("skipped: the bill has no price here");
+        return println!("skipped: the small file was not measured here");
     };
     let sum: f64 = calls.iter().filter_map(|row| row["median"].as_f64()).sum();
     assert!(calls.len() >= 6, "{} calls", calls.len());
@@ -84,7 +84,7 @@ fn in_memory_there_is_nothing_to_read_from_beneath() {
 fn interrupted_it_leaves_no_file() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let mut marked = Marked::of(Command::new(PROGRAM), &["files"], 20);
-    // Nobody reads what an interrupted run still says, so it must not wait for a reader.
+    // Standard error has no reader, so the interrupted run must not wait for one.
     marked.command.arg("--dir").arg(directory.path()).stdout(Stdio::null()).stderr(Stdio::null());
     for after in [300, 1500] {
         let mut run = marked.command.spawn().expect("the program starts");

@@ -109,7 +109,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What became of each case of a run that went well.
+/// The outcome of each case of a successful run.
 fn statuses(output: &Output) -> Vec<(String, String)> {
     assert!(output.status.success(), "{}", said(output));
     let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
@@ -123,7 +123,7 @@ fn statuses(output: &Output) -> Vec<(String, String)> {
 /// Seconds that a run gets, one after the other, until it comes to an end of what is asked: other programs may have the processors.
 const TRIES: [&str; 4] = ["1", "3", "9", "27"];
 
-/// That a run measures cases, and that only the time ends others.
+/// Checks that a run measures cases, and that the rest ran out of time.
 fn expect_measured(run: impl Fn(&str) -> Command) {
     let is_late = |status: &str| status.contains(" time ") || status.contains("progress");
     let is_measured = |status: &str| status == "measured";
@@ -158,9 +158,9 @@ fn names(directory: &Path) -> Vec<String> {
 fn owners(directory: &Path, owners: &mut BTreeSet<(u32, u32)>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
-        if let Ok(told) = path.symlink_metadata() {
-            owners.insert((told.uid(), told.gid()));
-            if told.is_dir() {
+        if let Ok(stat) = path.symlink_metadata() {
+            owners.insert((stat.uid(), stat.gid()));
+            if stat.is_dir() {
                 self::owners(&path, owners);
             }
         }
@@ -184,7 +184,7 @@ fn while_running<T>(beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T 
     })
 }
 
-/// That each line of a log has `PROGRAM 54321 54321`, and that there is one.
+/// Checks that a log has lines, each `PROGRAM 54321 54321`.
 fn expect_only_the_other(log: &Path) {
     let log = fs::read_to_string(log).expect("text");
     assert!(!log.is_empty(), "no program was run");
@@ -217,12 +217,12 @@ fn in_another_users_directory_all_is_done_as_that_user() {
     assert_eq!(seen, BTreeSet::from([(OTHER.uid, OTHER.gid)]));
     expect_only_the_other(&log);
     assert_eq!(names(&theirs), [""; 0]);
-    // What is measured beside them does not lose the rights of root.
+    // Other cases of the run keep the rights of root.
     expect_measured(|seconds| scene.run(&["entry/syscall", "files/stat"], seconds, &theirs));
 }
 
 #[test]
-fn what_a_killed_run_left_in_another_users_directory_goes() {
+fn the_files_of_a_killed_run_in_another_users_directory_are_removed() {
     if !is_root() {
         return;
     }
@@ -238,7 +238,7 @@ fn what_a_killed_run_left_in_another_users_directory_goes() {
     let began = Instant::now();
     let own = |name: &String| name.starts_with(&format!(".tollgate-{}-", killed.id()));
     let left = loop {
-        // A file in it: a bench process works there.
+        // A file in it: a measuring process works there.
         let left = names(&theirs).into_iter().find(own).map(|name| theirs.join(name));
         match left.filter(|left| !names(left).is_empty()) {
             Some(left) => break left,
@@ -250,7 +250,7 @@ fn what_a_killed_run_left_in_another_users_directory_goes() {
     killed.wait().expect("our child");
     assert!(left.exists());
     while is_used(&left) {
-        assert!(began.elapsed() < Duration::from_secs(25), "a bench process did not end with its parent");
+        assert!(began.elapsed() < Duration::from_secs(25), "a measuring process did not end with its parent");
         std::thread::sleep(Duration::from_millis(10));
     }
     symlink(&precious, left.join("link")).expect("a new link");
@@ -265,15 +265,15 @@ fn is_used(directory: &Path) -> bool {
     let descriptors = processes.filter_map(|process| fs::read_dir(process.path().join("fd")).ok());
     descriptors
         .flat_map(|descriptors| descriptors.flatten())
-        .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|held| held.starts_with(directory)))
+        .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|target| target.starts_with(directory)))
 }
 
 /// Exchanges private directories, as the user who owns the directory that they are in.
 struct Exchanger<'a> {
     within: &'a Path,
-    /// What a link in their place leads to.
+    /// The target of the links that replace them.
     treasure: &'a Path,
-    /// Is written by a build of the tree in their place.
+    /// The log of a build in the tree that replaces them.
     log: &'a Path,
     done: &'a AtomicUsize,
 }
@@ -444,7 +444,7 @@ fn a_link_of_another_user_is_not_followed() {
 
 #[test]
 fn a_device_in_memory_is_mounted_where_no_other_user_can_exchange_it() {
-    /// What the script ends with where it may not mount.
+    /// The script's exit status where mounting is not permitted.
     const NOT_HERE: i32 = 77;
     if !is_root() {
         return;

@@ -1,5 +1,5 @@
-//! Outputs in directories of another user: whatever that user has put there, no file elsewhere changes, and no new file gives that
-//! user anything. Each verb that writes is tried against each preparation, as root and as a third user.
+//! Outputs in directories of another user: with any files and links of that user there, no file elsewhere changes, and no new file
+//! belongs to that user. Each verb that writes meets each preparation, as root and as a third user.
 //!
 //! These tests need root: only root can make what another user owns.
 
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, FileType, Mode, RenameFlags};
 
-/// Who owns the directory, and who runs the program where root does not.
+/// The owner of the directory, and the third user that runs the program.
 const OWNER: u32 = 54_321;
 const THIRD: u32 = 54_323;
-/// What only root may change.
+/// The content of a file that only root may change.
 const SECRET: &str = "only root writes this";
 
-/// A verb that writes, with the place for its output in the form `{}`.
+/// A verb that writes, with `{}` for its output.
 const WRITERS: [(&str, &[&str]); 9] = [
     ("lab --out", &["lab", "int", "--on", "interpreter", "--out", "{}"]),
     ("lab --image", &["lab", "--image", "{}"]),
@@ -42,7 +42,7 @@ const CAPTURE: &str = "inspect --capture";
 /// A run takes a second, so that it is tried with one mode of the directory only.
 const SLOW: &str = "run --out";
 
-/// What the owner of the directory has prepared; the path that is given to the program, below the directory.
+/// The owner's preparation of the directory; the path below it that the program gets.
 type Preparation = (&'static str, fn(&Stage) -> PathBuf);
 
 const PREPARATIONS: [Preparation; 10] = [
@@ -87,13 +87,13 @@ const PREPARATIONS: [Preparation; 10] = [
 
 /// A directory of the owner's, and one of root's that must not change.
 struct Stage {
-    place: tempfile::TempDir,
+    temporary: tempfile::TempDir,
 }
 
 impl Stage {
     fn new(mode: u32) -> Self {
-        let stage = Self { place: tempfile::tempdir().expect("a directory") };
-        fs::set_permissions(stage.place.path(), fs::Permissions::from_mode(0o755)).expect("set");
+        let stage = Self { temporary: tempfile::tempdir().expect("a directory") };
+        fs::set_permissions(stage.temporary.path(), fs::Permissions::from_mode(0o755)).expect("set");
         fs::create_dir(stage.precious()).expect("made");
         fs::write(stage.precious().join("file"), SECRET).expect("written");
         fs::create_dir(stage.theirs()).expect("made");
@@ -103,11 +103,11 @@ impl Stage {
     }
 
     fn theirs(&self) -> PathBuf {
-        self.place.path().join("theirs")
+        self.temporary.path().join("theirs")
     }
 
     fn precious(&self) -> PathBuf {
-        self.place.path().join("precious")
+        self.temporary.path().join("precious")
     }
 
     fn link(&self, name: &str, target: &Path) -> PathBuf {
@@ -117,7 +117,7 @@ impl Stage {
         link
     }
 
-    /// That nothing of root's has changed, and that nothing in the owner's directory has a right of somebody else.
+    /// Checks that no file of root's has changed, and that no file in the owner's directory has rights of other users.
     fn expect_safe(&self, what: &str) {
         let names: Vec<_> = fs::read_dir(self.precious())
             .expect("read")
@@ -154,11 +154,11 @@ fn program() -> &'static Path {
     use std::sync::OnceLock;
     static PROGRAM: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = PROGRAM.get_or_init(|| {
-        let place = tempfile::tempdir().expect("a directory");
-        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("set");
-        let path = place.path().join("tollgate");
+        let temporary = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(temporary.path(), fs::Permissions::from_mode(0o755)).expect("set");
+        let path = temporary.path().join("tollgate");
         fs::copy(env!("CARGO_BIN_EXE_tollgate"), &path).expect("copied");
-        (place, path)
+        (temporary, path)
     });
     path
 }
@@ -372,7 +372,7 @@ fn root_keeps_nothing_under_another_users_home_and_follows_no_link_there() {
     );
     // A home of root's whose .local is a link that another user made.
     let stage = Stage::new(0o755);
-    let home = stage.place.path().join("home");
+    let home = stage.temporary.path().join("home");
     fs::create_dir(&home).expect("made");
     symlink(stage.precious(), home.join(".local")).expect("linked");
     lchown(home.join(".local"), Some(OWNER), Some(OWNER)).expect("given away");

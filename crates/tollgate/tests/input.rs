@@ -7,7 +7,7 @@ use std::process::Stdio;
 use common::{Home, document, one_line};
 
 #[test]
-fn an_unknown_pattern_names_what_is_near() {
+fn an_unknown_pattern_suggests_a_similar_name() {
     let home = Home::new();
     let line = home.refusal(["run", "entry/sysall", "--time", "1"]);
     assert!(line.contains("\"entry/sysall\"") && line.contains("entry/syscall"), "{line}");
@@ -88,10 +88,11 @@ fn a_file_that_is_no_run_is_refused_with_the_reason() {
     let cases = [
         (home.file("cut.json", &whole[..whole.len() / 2]), "cut off"),
         (home.file("empty.json", ""), "cut off"),
-        (home.file("newer.json", r#"{"schema": 2, "all": "else"}"#), "schema 2"),
+        (home.file("older.json", r#"{"schema": 1, "all": "else"}"#), "schema 1"),
+        (home.file("newer.json", r#"{"schema": 3, "all": "else"}"#), "schema 3"),
         (home.file("nan.json", &nan), "not a run document"),
         (home.file("huge.json", &huge), "not a run document"),
-        (home.file("text.json", "dear diary"), "not a run document"),
+        (home.file("text.json", "some text"), "not a run document"),
         (home.file("bytes.json", [0xff, 0xfe, 0x00]), "not a run document"),
         (home.path().join("absent.json").display().to_string(), "does not exist"),
         (home.path().display().to_string() + "/", "is a directory"),
@@ -119,7 +120,7 @@ fn a_run_that_is_not_kept_is_refused() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
+fn a_file_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let home = Home::new();
     let file = home.file("file", "");
     let directory = home.path().display().to_string();
@@ -163,7 +164,7 @@ fn a_full_disk_is_noticed_before_anything_is_measured() {
 }
 
 #[test]
-fn without_a_place_to_keep_it_a_run_is_shown_all_the_same() {
+fn a_run_that_cannot_be_kept_is_shown_all_the_same() {
     let home = Home::new();
     let file = home.file("file", "");
     let run = || {
@@ -239,5 +240,11 @@ fn wrong_usage_is_one_line_too() {
         [vec![], vec!["rnu"], vec!["run", "--tmie=3"], vec!["show"], vec!["show", "x", "--format", "yaml"]]
     {
         assert!(!home.refusal(arguments).is_empty());
+    }
+    let typos: [(&[&str], _); 3] =
+        [(&["lst"], "list"), (&["list", "--fromat"], "--format"), (&["run", "--format", "jsn"], "json")];
+    for (typo, meant) in typos {
+        let line = home.refusal(typo.iter().copied());
+        assert!(line.contains(&format!("did you mean '{meant}'?")), "{line}");
     }
 }

@@ -1,4 +1,4 @@
-//! `tollgate inspect`: facts for eyes and for programs, captures, and trees from elsewhere.
+//! `tollgate inspect`: facts as text and JSON, captures, and trees from elsewhere.
 
 mod common;
 
@@ -43,7 +43,7 @@ fn every_fact_is_on_the_page_with_its_source_or_its_reason() {
             other => panic!("{name}: {other:?}"),
         }
         assert!(fact["about"].as_str().is_some_and(|about| about.ends_with('.')), "{name}");
-        assert!(fact["subject"].is_string() && (fact["moves"].is_null() || fact["moves"].is_string()));
+        assert!(fact["subject"].is_string() && (fact["affects"].is_null() || fact["affects"].is_string()));
     }
     assert!(
         text.starts_with("Linux ") || text.starts_with("gVisor") || text.starts_with("A kernel"),
@@ -79,7 +79,7 @@ fn only_what_is_asked_for() {
     let text = home.output(["inspect", "--only", "kernel.release"]);
     assert!(text.starts_with("kernel\n  kernel.release"), "{text}");
     let refusal = home.refusal(["inspect", "--only", "kernel.relaese"]);
-    assert!(refusal.contains("near is kernel.release"), "{refusal}");
+    assert!(refusal.contains("did you mean kernel.release?"), "{refusal}");
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn a_capture_says_the_same_elsewhere() {
     let home = Home::new();
     let tree = home.path().join("tree");
     let named = tree.to_str().expect("text");
-    let told = home.output(["inspect", "--capture", named]);
-    assert!(told.contains("No host name") && told.contains("--from"), "{told}");
+    let shown = home.output(["inspect", "--capture", named]);
+    assert!(shown.contains("No host name") && shown.contains("--from"), "{shown}");
     let here = home.json(["inspect", "--format", "json"]);
     let there = home.json(["inspect", "--format", "json", "--from", named]);
     assert_eq!(here["environment"], there["environment"]);

@@ -12,7 +12,7 @@ use common::{Home, document};
 /// Gives a kept run the time at which its file was written: so many seconds and nanoseconds ago.
 fn written(home: &Home, id: &str, ago: Duration) {
     let file = File::options().append(true).open(home.runs().join(format!("{id}.json"))).expect("kept");
-    // A whole second, so that parts of it can be told.
+    // A whole second, so that a changed part shows.
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
     file.set_modified(now - ago).expect("a time");
 }
@@ -30,7 +30,7 @@ fn the_last_run_is_the_one_that_was_kept_last() {
     for id in [OLD, NEW, FUTURE] {
         home.keep(&document(id, Some("label"), 1.0));
     }
-    // What an id says of a clock counts for nothing against the files.
+    // The order of files counts, not the time in an id.
     for (id, ago) in [(FUTURE, 30), (NEW, 20), (OLD, 10)] {
         written(&home, id, Duration::from_secs(ago));
     }
@@ -119,7 +119,7 @@ fn no_run_is_lost_to_a_closed_output() {
     assert!(said(&refused).contains("--out -: standard output is closed"), "{}", said(&refused));
     assert_eq!(kept(&home), 3);
 
-    // The reader is gone before the run is: it is kept as usual, and the message names its file.
+    // The reader closes before the run ends: the run is kept as usual, and the message names its file.
     let broken = by_shell(&home, "{ \"$TOLLGATE\" lab --on interpreter --out -; echo $? >status; } | true");
     assert!(said(&broken).contains("; the run is kept in "), "{}", said(&broken));
     assert_eq!(std::fs::read_to_string(home.path().join("status")).expect("a status"), "2\n");
@@ -132,7 +132,7 @@ fn no_run_is_lost_to_a_closed_output() {
     // Nothing is closed: nothing is said.
     let open = by_shell(&home, "\"$TOLLGATE\" lab --on interpreter >/dev/null");
     assert!(open.status.success() && !said(&open).contains("closed"), "{}", said(&open));
-    // What is asked of a comparison is answered by its status, whoever reads the table.
+    // The exit status answers the condition, also without a reader.
     let home = Home::new();
     home.keep(&document("20261121-015427-00000001", Some("base"), 1.0));
     home.keep(&document("20261121-015427-00000002", Some("slow"), 2.0));
@@ -160,7 +160,7 @@ fn a_document_does_not_command_a_terminal() {
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    // The terminal has no reader's end of file: reading it fails when its last writer is gone.
+    // The terminal has no reader's end of file: reading it fails when its last writer has closed it.
     let mut shown = Vec::new();
     let _ = std::io::Read::read_to_end(&mut File::from(ours), &mut shown);
     traced.wait().expect("ended");

@@ -66,7 +66,7 @@ fn qemu_and_the_interpreter_count_the_same() {
         let mut agreed = 0;
         for (theirs, ours) in experiments(&qemu).iter().zip(experiments(&own)) {
             let status = theirs["status"].as_str().expect("a status");
-            // What QEMU's processor does not offer, and what it is known to do otherwise, is named.
+            // Features that QEMU's processor lacks, and its known defects, are named.
             if ["lacking", "defect"].contains(&status) {
                 assert!(theirs["why"].as_str().is_some_and(|why| !why.is_empty()), "{theirs}");
                 continue;
@@ -122,7 +122,7 @@ fn kvm_gives_a_estimate_or_says_why_not() {
             }
         }
         let text = home.output(["lab", "syscall", "--on", "kvm"]);
-        assert!(text.contains("its times are no prices"), "{text}");
+        assert!(text.contains("its times are no latencies"), "{text}");
     } else {
         assert!(named(&document, "syscall")["per_operation"].as_f64().is_some_and(|it| it > 1.0));
     }
@@ -150,8 +150,8 @@ fn a_crossing_is_explained_step_by_step() {
     let rings: Vec<u64> = instructions.iter().map(|it| it["ring"].as_u64().expect("a ring")).collect();
     assert_eq!(rings[..4], [3, 0, 0, 3]);
     let steps = instructions[0]["steps"].to_string();
-    for told in ["DPL 3 >= CPL 3", "RSP0", "push SS", "push RIP", "IF"] {
-        assert!(steps.contains(told), "{told} in {steps}");
+    for message in ["DPL 3 >= CPL 3", "RSP0", "push SS", "push RIP", "IF"] {
+        assert!(steps.contains(message), "{message} in {steps}");
     }
     let changed = instructions[0]["changes"].to_string();
     assert!(changed.contains("\"cs\"") && changed.contains("\"rsp\""), "{changed}");
@@ -212,13 +212,13 @@ fn an_image_is_written_and_its_records_are_read() {
     assert_eq!(experiments(&document).len(), 1);
     assert_eq!(named(&document, "int")["status"], "done");
     assert!(document["provenance"].is_null());
-    // What executed it has to be said before it is a run.
+    // Its engine must be named before it is a run.
     assert!(home.refusal(["lab", "--read", "serial.txt", "--label", "there"]).contains("--on"));
     home.output(["lab", "--read", "serial.txt", "--on", "hardware", "--label", "there"]);
     let kept = home.json(["show", "there", "--format", "json"]);
     assert_eq!(kept["measurements"][0]["unit"], "cycles");
     assert_eq!(kept["measurements"][0]["provenance"], "hardware");
-    assert!(kept["facts"].get("cpu.model").is_none(), "nothing is known of that place");
+    assert!(kept["facts"].get("cpu.model").is_none(), "nothing is known of that machine");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn wrong_usage_is_one_sentence() {
     assert!(home.refusal(["lab", "--explain"]).contains("EXPERIMENT"));
     assert!(home.refusal(["lab", "--read", "no-such-file"]).contains("No such file"));
     assert!(home.refusal(["lab", "int", "--explain", "--until", "x"]).contains("no address"));
-    assert!(home.refusal(["lab", "--image", "no/such/place"]).contains("No such file"));
+    assert!(home.refusal(["lab", "--image", "no/such/file"]).contains("No such file"));
 }
 
 #[test]

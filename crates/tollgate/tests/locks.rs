@@ -49,15 +49,15 @@ fn a_restartable_sequence_needs_no_library_that_registers_it() {
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
 fn uncontended(rows: &Rows) {
-    // Those that cost less than can be told are counted at what can.
+    // Below the detection limit the limit counts.
     let estimate = |by: &str| {
         let row = rows.find("locks/uncontended", &json!({"by": by}));
-        row["below"].as_f64().or(row["median"].as_f64())
+        row["detection_limit"].as_f64().or(row["median"].as_f64())
     };
     let (Some(call), Some(rseq), Some(cmpxchg)) =
         (estimate(SYSTEM_CALL), estimate("rseq"), estimate("cmpxchg"))
     else {
-        return println!("skipped: one of them has no price here");
+        return println!("skipped: one of them was not measured here");
     };
     println!("{call} ns by system call, {cmpxchg} by lock cmpxchg, {rseq} by a restartable sequence");
     assert!(call > 7.0 * rseq, "{call} ns by system call, {rseq} ns by a restartable sequence");
@@ -85,7 +85,7 @@ fn trade(rows: &Rows) {
         let counter = |which: usize| row["counters"][which]["number"].as_u64().expect("a count");
         let items =
             row["samples"].as_u64().expect("samples") * row["ops_per_sample"].as_u64().expect("items");
-        assert!(counter(0) > 0, "nobody was switched out: {row}");
+        assert!(counter(0) > 0, "no thread was switched out: {row}");
         let (least, most) = (counter(2), counter(3));
         assert!(least <= most && most <= items && most * threads >= items, "{row}");
         compared += 1;
@@ -97,7 +97,7 @@ fn has_estimate(rows: &Rows, benchmark: &str) -> bool {
     rows.0.iter().any(|row| row["benchmark"] == benchmark && row["status"] == "measured")
 }
 
-/// What is unsafe across processors is refused there, with the reason.
+/// A lock that is unsafe across processors is refused there, with the reason.
 fn one_processor_only(rows: &Rows) {
     for row in &rows.0 {
         let (by, cpus) =

@@ -61,17 +61,21 @@ fn sharing(rows: &Rows) {
         };
         let (theirs, looked) = taken(rows.find("memory/thrash", &params));
         let share = theirs as f64 / looked as f64;
-        assert_eq!(taken(rows.find("memory/thrash", &apart)).0, 0, "nobody else stores there: {apart}");
+        assert_eq!(
+            taken(rows.find("memory/thrash", &apart)).0,
+            0,
+            "no other processor stores there: {apart}"
+        );
         assert!(looked > 0 && theirs > 0, "{params}");
         let ratio = shared / alone;
-        println!("{params}: {shared:.2} against {alone:.2} ns a line, {:.0} % taken", share * 100.0);
+        println!("{params}: {shared:.2} and {alone:.2} ns/line, {:.0} % taken", share * 100.0);
         // Hardware threads of one core share the first level: there is nothing to take from each other.
         if params["kib"] == sizes[0] && params["pair"] != "smt" {
-            assert!(ratio > 2.0, "{params}: {shared} against {alone} ns a line");
+            assert!(ratio > 2.0, "{params}: {shared} and {alone} ns/line");
             assert!(share > 0.3, "{params}: {theirs} of {looked} lines were the peer's");
         }
         if params["kib"] == sizes[last] && params["order"] == "random" {
-            assert!(ratio < 2.0, "{params}: {shared} against {alone} ns a line");
+            assert!(ratio < 2.0, "{params}: {shared} and {alone} ns/line");
         }
     }
 }
@@ -80,10 +84,10 @@ fn latency(rows: &Rows) {
     let sizes = sizes("memory/latency");
     let estimate = |kib: u64| rows.estimate("memory/latency", json!({"kib": kib, "page": "4k"}));
     let (first, last) = (sizes[0], sizes[sizes.len() - 1]);
-    if let (Some(near), Some(far)) = (estimate(first), estimate(last)) {
-        assert!(far > 5.0 * near, "{near} ns in {first} KiB, {far} ns in {last} KiB");
+    if let (Some(small), Some(large)) = (estimate(first), estimate(last)) {
+        assert!(large > 5.0 * small, "{small} ns in {first} KiB, {large} ns in {last} KiB");
     }
-    // What does not fit into a cache takes longer than what does, for each cache that the kernel tells of. The last
+    // Loads beyond a cache's size take longer than loads within it, for each cache that the kernel reports. The last
     // one may be shared with others, who leave only a part of it: there both sides keep away from its end.
     for (index, name) in [(0, "L1d"), (2, "L2"), (3, "L3")] {
         let Some(end) = cache_kib(index) else {
@@ -163,9 +167,9 @@ fn on_one_processor_what_needs_two_says_so() {
 fn the_curve_and_the_matrix_are_drawn_from_what_was_measured() {
     let home = Home::new();
     let text = home.output(["run", "memory/latency{page=4k}", "memory/pingpong", "--time", "4", "--quiet"]);
-    assert!(text.contains("memory/latency: ns for a load") && text.contains('●'), "{text}");
+    assert!(text.contains("memory/latency: ns per dependent load") && text.contains('●'), "{text}");
     if !cases("memory/pingpong", &[]).is_empty() {
-        assert!(text.contains("memory/pingpong: ns to hand a line"), "{text}");
+        assert!(text.contains("memory/pingpong: ns per cache-line transfer"), "{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

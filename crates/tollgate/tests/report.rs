@@ -117,7 +117,7 @@ fn expect_harmless(page: &str) {
         "patternUnits",
         "data-run",
         "data-section",
-        "data-place",
+        "data-environment",
         "data-least",
         "data-most",
         "html",
@@ -174,11 +174,11 @@ fn telling(text: &str) -> Value {
     }
     rows.push(json!({"benchmark": "entry/rdtsc", "params": {}, "status": "skipped", "why": text}));
     rows.push(json!({"benchmark": "entry/vm-exit", "params": {}, "status": "failed", "error": text}));
-    let mut followed = measured("workloads/make", 2e9, &[]);
+    let mut traced_rows = measured("workloads/make", 2e9, &[]);
     let traced = traced(text);
-    let number = followed["samples"].as_array().expect("samples").len();
-    followed["traced"] = json!(vec![traced; number]);
-    rows.push(followed);
+    let number = traced_rows["samples"].as_array().expect("samples").len();
+    traced_rows["traced"] = json!(vec![traced; number]);
+    rows.push(traced_rows);
     run
 }
 
@@ -216,27 +216,29 @@ fn a_page_holds_what_was_measured_and_how() {
 }
 
 #[test]
-fn several_places_stand_side_by_side_with_verdicts() {
+fn several_environments_are_compared_with_verdicts() {
     let native = document("20261121-015427-0001", Some("native"), 1.0);
     let vm = document("20261121-015428-0002", Some("vm"), 1.5);
     let page = page(&[native, vm]);
     expect_harmless(&page);
     for text in [
-        "<h1>vm against native</h1>",
-        "entry/syscall takes 1.50 times as long in vm as in native: 120 ns against 80.2 ns",
+        "<h1>vm compared with native</h1>",
+        "entry/syscall takes 1.50 times as long in vm as in native: 120 ns compared with 80.2 ns",
         "kernel.release differs, which is known to affect it.",
-        "Of 3 prices that both have, in vm 2 are slower than in native, 0 faster, 1 the same; 0 cannot be told.",
+        "Of 3 cases in both, in vm 2 are slower than in native, 0 faster, 1 the same, 0 inconclusive.",
         "2 of 2 such cases differ.",
         "<td class=vs>120 ns ×1.50 slower",
         "<td class=vn>1.00 ns same",
     ] {
         assert!(page.contains(text), "{text}");
     }
-    // Twice the same run is told apart, and nothing differs.
+    // Ids distinguish two of the same run, and nothing differs.
     let same = document("20261121-015427-0001", None, 1.0);
     let page = self::page(&[same.clone(), same]);
     assert!(
-        page.contains("(1)") && page.contains("(2)") && page.contains("No fact differs between the places")
+        page.contains("(1)")
+            && page.contains("(2)")
+            && page.contains("No fact differs between the environments")
     );
 }
 
@@ -260,8 +262,8 @@ fn run_of(id: &str, label: Option<&str>, rows: &[Value]) -> Value {
     run
 }
 
-/// A command that was followed, under the name of a case.
-fn followed(benchmark: &str, params: Value) -> Value {
+/// A traced command, under the name of a case.
+fn traced_case(benchmark: &str, params: Value) -> Value {
     let mut row = measured(benchmark, 2e9, &[]);
     row["params"] = params;
     row["samples"] = json!([2e9]);
@@ -272,23 +274,23 @@ fn followed(benchmark: &str, params: Value) -> Value {
 }
 
 #[test]
-fn what_was_followed_has_a_section_of_its_own_and_its_own_name() {
-    let mut run = run_of("20261121-015427-0001", None, &[followed("trace/command", json!({}))]);
+fn a_traced_command_has_a_section_of_its_own_and_its_own_name() {
+    let mut run = run_of("20261121-015427-0001", None, &[traced_case("trace/command", json!({}))]);
     run["facts"].as_object_mut().expect("facts").remove("run.clock");
     let page = page(&[run]);
     expect_harmless(&page);
-    assert!(page.contains("A command and all that it started, followed."), "no section");
+    assert!(page.contains("A command and all that it started, traced."), "no section");
     assert!(!page.contains("What this program does not know."), "a stranger");
     // The bar is named by the command; a single time is no ruler, and nothing differs from it.
     assert!(page.contains(">openat</text>"), "no command");
     assert!(!page.contains("id=\"ruler\"") && !page.contains("href=\"#ruler\""), "a ruler of one command");
-    assert!(!page.contains("price by price"), "one dot");
+    assert!(!page.contains("case by case"), "one dot");
     assert!(!page.contains("less than 0.01 %"), "one process differs");
     assert!(!page.contains("unknown clock"), "a clock");
 }
 
 #[test]
-fn experiments_of_the_lab_are_told_in_their_own_words() {
+fn experiments_of_the_lab_have_their_own_descriptions() {
     let page = page(&[run_of("20261121-015427-0001", None, &[measured("lab/syscall", 50.0, &[])])]);
     expect_harmless(&page);
     assert!(page.contains("crossed in a small kernel of our own"), "no section");
@@ -298,8 +300,8 @@ fn experiments_of_the_lab_are_told_in_their_own_words() {
 #[test]
 fn every_part_of_a_page_has_a_name_that_no_other_has() {
     let rows = [
-        followed("workloads/grep", json!({"cache": "warm", "size": "small"})),
-        followed("trace/command", json!({})),
+        traced_case("workloads/grep", json!({"cache": "warm", "size": "small"})),
+        traced_case("trace/command", json!({})),
     ];
     let page = page(&[run_of("20261121-015427-0001", None, &rows)]);
     expect_harmless(&page);
@@ -314,16 +316,16 @@ fn every_part_of_a_page_has_a_name_that_no_other_has() {
 }
 
 #[test]
-fn the_same_run_twice_is_told_apart_in_few_words() {
-    let run = run_of("20261121-015427-0001", None, &[followed("trace/command", json!({}))]);
+fn ids_distinguish_the_same_run_twice() {
+    let run = run_of("20261121-015427-0001", None, &[traced_case("trace/command", json!({}))]);
     let page = page(&[run.clone(), run]);
     expect_harmless(&page);
-    assert!(page.contains("<h1>20261121-015427-0001 (2) against 20261121-015427-0001 (1)</h1>"), "no title");
     assert!(
-        page.contains("Of 1 price that both have, in 20261121-015427-0001 (2) 0 are slower"),
-        "no counter"
+        page.contains("<h1>20261121-015427-0001 (2) compared with 20261121-015427-0001 (1)</h1>"),
+        "no title"
     );
-    assert!(page.contains("<p>No fact differs between the places.</p>"), "an empty table");
+    assert!(page.contains("Of 1 case in both, in 20261121-015427-0001 (2) 0 are slower"), "no counter");
+    assert!(page.contains("<p>No fact differs between the environments.</p>"), "an empty table");
 }
 
 #[test]
@@ -366,7 +368,7 @@ fn a_hostile_run_changes_nothing_outside_its_own_text() {
 
 #[test]
 fn what_is_huge_is_cut() {
-    // The text is in some thirty places of the document.
+    // The text is at some thirty positions of the document.
     let mut run = telling(&"x".repeat(1 << 16));
     run["facts"]["cpu.model"]["value"] = json!("x".repeat(1 << 20));
     let page = page(std::slice::from_ref(&run));
@@ -439,7 +441,7 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
     let refusal = home.refusal(["report", "native", "-o", "/dev/full"]);
     assert_eq!(refusal, "the page was not written: /dev/full: No space left on device");
     let many = ["report"].into_iter().chain(["native"; 21]).chain(["-o", "page.html"]);
-    assert_eq!(home.refusal(many), "21 runs are more than a page holds side by side; name at most 20");
+    assert_eq!(home.refusal(many), "21 runs are more than a page can compare; name at most 20");
     let broken = home.file("broken.json", "{\"schema\": 1, \"id\": \"\\ud800\"}");
     assert!(home.refusal(["report", &broken, "-o", "page.html"]).contains("broken.json"));
     assert_eq!(home.files(), ["broken.json", "tollgate/runs/20261121-015427-0001.json"]);

@@ -1,4 +1,4 @@
-//! What the verbs print: for eyes, for programs, and for terminals of every width.
+//! The output of the verbs: text, JSON, and terminals of every width.
 
 mod common;
 
@@ -24,13 +24,13 @@ const MEASUREMENT: [&str; 31] = [
     "min",
     "samples",
     "discarded",
-    "below",
+    "detection_limit",
     "multiple_of_syscall",
     "modes",
     "processes",
     "spread",
     "baseline",
-    "flagged",
+    "noisy",
     "why",
     "error",
     "notes",
@@ -49,7 +49,7 @@ const ROW: [&str; 12] = [
     "ratio_low",
     "ratio_high",
     "verdict",
-    "floor",
+    "threshold",
     "why",
 ];
 
@@ -100,7 +100,7 @@ fn a_run_measures_keeps_and_can_be_shown_again() {
         assert_eq!(syscall["multiple_of_syscall"], 1.0);
         assert_eq!(syscall["unit"], "ns");
     } else {
-        eprintln!("skipped: entry/syscall has no price here: {syscall}");
+        eprintln!("skipped: entry/syscall was not measured here: {syscall}");
     }
     assert_eq!(ran["label"], "mine");
     assert_eq!(home.files(), [format!("tollgate/runs/{}.json", ran["id"].as_str().expect("an id"))]);
@@ -111,7 +111,7 @@ fn a_run_measures_keeps_and_can_be_shown_again() {
     assert_eq!(shown, ran);
     let verdicts = home.json(["compare", "mine", "last", "--format=json"]);
     for row in verdicts["rows"].as_array().expect("rows") {
-        assert!(["same", "cannot tell"].contains(&row["verdict"].as_str().expect("a verdict")), "{row}");
+        assert!(["same", "inconclusive"].contains(&row["verdict"].as_str().expect("a verdict")), "{row}");
     }
 }
 
@@ -176,8 +176,25 @@ fn a_table_has_a_row_for_every_case_and_a_reason_for_every_gap() {
     assert!(!table.contains('\u{1b}'), "colour where there is no terminal");
 }
 
+/// The tables of three runs and of a comparison, frozen: a change of their words shows in review.
 #[test]
-fn an_unsure_row_is_flagged_in_words() {
+fn the_tables_are_as_reviewed() {
+    let home = kept();
+    let text = |arguments: &[&str]| {
+        let mut command = home.tollgate(arguments.iter().copied());
+        let output = command.env("COLUMNS", "100").assert().success().get_output().stdout.clone();
+        String::from_utf8(output).expect("text")
+    };
+    insta::assert_snapshot!("entry", text(&["show", "native"]));
+    insta::assert_snapshot!("compare", text(&["compare", "native", "vm"]));
+    home.keep(&processes());
+    insta::assert_snapshot!("processes", text(&["show", "20261121-015427-0001"]));
+    home.keep(&memory_and_files());
+    insta::assert_snapshot!("memory-and-files", text(&["show", "storage"]));
+}
+
+#[test]
+fn a_noisy_row_is_marked_with_the_reason() {
     let home = Home::new();
     let mut document = document("20261121-015427-0001", None, 1.0);
     let syscall = &mut document["measurements"][1];
@@ -188,9 +205,9 @@ fn an_unsure_row_is_flagged_in_words() {
     syscall["discarded"] = 80.into();
     home.keep(&document);
     let table = home.output(["show", "last"]);
-    assert!(table.lines().any(|line| line.starts_with("! entry/syscall")), "{table}");
-    assert!(table.contains("14 % of blocks were disturbed and dropped"), "{table}");
-    assert_eq!(of(&home.json(["show", "last", "--format=json"]), "entry/syscall")["flagged"], true);
+    assert!(table.lines().any(|line| line.starts_with("~ entry/syscall")), "{table}");
+    assert!(table.contains("14 % of samples discarded (preempted)"), "{table}");
+    assert_eq!(of(&home.json(["show", "last", "--format=json"]), "entry/syscall")["noisy"], true);
 }
 
 /// A run with the rows of suites whose cases have several parameters.
@@ -204,8 +221,8 @@ fn processes() -> Value {
         rows.push(row);
     };
     let small = |mib: u64| match mib {
-        0 => serde_json::json!({"dirty_mib": 0, "until": "gone"}),
-        mib => serde_json::json!({"dirty_mib": mib, "page": "4k", "until": "gone"}),
+        0 => serde_json::json!({"dirty_mib": 0, "until": "exited"}),
+        mib => serde_json::json!({"dirty_mib": mib, "page": "4k", "until": "exited"}),
     };
     for (mib, fork, fork_exec) in [(0, 100e3, 200e3), (64, 12e6, 12.1e6), (256, 48e6, 48.1e6)] {
         add("processes/fork", small(mib), fork);
@@ -214,7 +231,7 @@ fn processes() -> Value {
         add("processes/fork-exec", image.clone(), fork_exec);
         add("processes/posix-spawn", image, 300e3);
     }
-    add("processes/fork", serde_json::json!({"mapped_mib": 256, "until": "gone"}), 100e3);
+    add("processes/fork", serde_json::json!({"mapped_mib": 256, "until": "exited"}), 100e3);
     add("traps/imul", serde_json::json!({}), 0.4);
     add("traps/invalid-opcode", serde_json::json!({}), 800.0);
     let counted = serde_json::json!({"what": "signals", "events": 480_000, "operations": 480_000});
@@ -224,31 +241,31 @@ fn processes() -> Value {
 }
 
 #[test]
-fn what_several_rows_say_together_is_said_in_a_sentence() {
+fn findings_are_sentences_of_several_rows() {
     let home = Home::new();
     home.keep(&processes());
     let table = home.output(["show", "last"]);
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
-        "An invalid opcode that a signal handler emulates costs 2000 times a multiplication.",
+        "An invalid opcode that a signal handler emulates takes 2000 times as long as a multiplication.",
         "fork takes 188 µs more for each MiB that its caller has written in small pages; memory that is only mapped \
-         adds nothing that can be told.",
-        "posix_spawn beats fork and exec here from less than 1 MiB of written memory on; with 256 MiB it is 160 times \
+         adds no significant difference.",
+        "posix_spawn is faster than fork and exec here from less than 1 MiB of written memory on; with 256 MiB it is 160 times \
          as fast.",
-        "480000 signals counted, one an operation",
+        "signals counted: 1 per operation",
     ] {
         assert!(words.contains(sentence), "{sentence:?} is not in\n{table}");
     }
     let shown = home.json(["show", "last", "--format=json"]);
-    let observations = shown["observations"].as_array().expect("observations");
-    assert_eq!(observations.len(), 3);
-    assert_eq!(observations[0]["from"], serde_json::json!(["traps/invalid-opcode", "traps/imul"]));
+    let findings = shown["findings"].as_array().expect("findings");
+    assert_eq!(findings.len(), 3);
+    assert_eq!(findings[0]["from"], serde_json::json!(["traps/invalid-opcode", "traps/imul"]));
     // Without the rows there is nothing to say.
-    assert_eq!(kept().json(["show", "native", "--format=json"])["observations"], serde_json::json!([]));
+    assert_eq!(kept().json(["show", "native", "--format=json"])["findings"], serde_json::json!([]));
 }
 
-/// A run of lines and files.
-fn lines_and_files() -> Value {
+/// A run of the suites memory and files.
+fn memory_and_files() -> Value {
     let mut document = document("20261121-015440-0008", Some("storage"), 1.0);
     let fact = |value: Value| serde_json::json!({"status": "known", "value": value, "source": "a test"});
     let facts = document["facts"].as_object_mut().expect("facts");
@@ -300,28 +317,28 @@ fn lines_and_files() -> Value {
 }
 
 #[test]
-fn lines_and_files_are_shown_with_what_they_are_asked_for() {
+fn memory_and_files_have_their_pictures_and_findings() {
     let home = Home::new();
-    home.keep(&lines_and_files());
+    home.keep(&memory_and_files());
     let table = home.output(["show", "storage"]);
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
-        // Beside the prices of files stands how the single operations are distributed.
-        "benchmark price 95 % interval p99 max",
-        "7.61 GiB a second",
+        // The suite of files shows the distribution of single operations.
+        "benchmark median 95 % CI p99 max",
+        "7.61 GiB/s",
         "none of 500 lines looked at came from the other processor",
         "90 % of 500 lines looked at came from the other processor",
-        "(llc pair, random order, 2m pages) costs 20 times at 8 KiB.",
-        "Beyond the 48.0 KiB that the kernel gives for L1d a load takes 3.0 times as long: from 1.40 ns at 32 KiB to \
+        "(llc pair, random order, 2m pages) takes 20 times as long at 8 KiB.",
+        "Beyond L1d (48.0 KiB as the kernel reports it) a load takes 3.0 times as long: from 1.40 ns at 32 KiB to \
          4.21 ns at 64 KiB (2 MiB pages).",
-        "A read that goes to storage costs more than one from the page cache: 100 times for 4k.",
-        "Of what one small file costs, fsync is 90 %.",
-        "storage: ext4 on loop0; in memory (loop over tmpfs, direct I/O), took 4.00 MiB of memory before and \
+        "A read from storage takes longer than one from the page cache: 100 × for 4k.",
+        "fsync is 90 % of the latency of one small file's life.",
+        "storage: ext4 on loop0; in memory (loop over tmpfs, direct I/O), memory used 4.00 MiB before, \
          6.00 MiB after",
         "L1d 48K",
-        "memory/pingpong: ns to hand a line to another processor, by cas",
+        "memory/pingpong: ns per cache-line transfer between processors, by cas",
         "█130",
-        "files/small-file: the bill of one small file, call by call",
+        "files/small-file: latency of one small file's life, by call",
     ] {
         assert!(words.contains(sentence), "{sentence:?} is not in\n{table}");
     }
@@ -348,46 +365,46 @@ fn rows_of_long_names_stand_beneath_their_benchmark() {
     let at = table.lines().position(|line| line.trim() == "processes/fork").expect("a heading");
     let beneath = table.lines().nth(at + 1).expect("a row");
     assert!(
-        beneath.starts_with("    dirty_mib=0, until=gone ")
-            || beneath.starts_with("  dirty_mib=0, until=gone ")
+        beneath.starts_with("    dirty_mib=0, until=exited ")
+            || beneath.starts_with("  dirty_mib=0, until=exited ")
     );
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
     // A reader of JSON and CSV finds the whole name.
     assert!(
         home.output(["show", "last", "--format=csv"])
-            .contains("processes/fork,dirty_mib=64 page=4k until=gone,")
+            .contains("processes/fork,dirty_mib=64 page=4k until=exited,")
     );
 }
 
 #[test]
-fn an_emulators_time_is_not_shown_as_a_estimate() {
+fn an_emulators_time_is_not_shown_as_a_latency() {
     let home = Home::new();
     let mut document = document("20261121-015427-0001", None, 1.0);
     document["measurements"][1]["provenance"] = "qemu-tcg".into();
     home.keep(&document);
     let table = home.output(["show", "last"]);
-    assert!(!table.contains("80.2 ns") && table.contains("not executed by hardware"), "{table}");
-    // Nor beside another, be it as good as the same.
+    assert!(!table.contains("80.2 ns") && table.contains("an emulator's"), "{table}");
+    // Nor in a comparison.
     let table = home.output(["compare", "last", "last"]);
-    assert!(!table.contains("80.2 ns") && table.contains("no prices"), "{table}");
+    assert!(!table.contains("80.2 ns") && table.contains("an emulator's"), "{table}");
     let comparison = home.json(["compare", "last", "last", "--format=json"]);
     let row = &comparison["rows"][1];
     assert_eq!(
         (&row["base"], &row["ratio"], &row["verdict"]),
-        (&Value::Null, &Value::Null, &"cannot tell".into())
+        (&Value::Null, &Value::Null, &"inconclusive".into())
     );
 }
 
 #[test]
-fn a_estimate_of_few_processes_is_flagged() {
+fn a_row_of_few_processes_is_noisy() {
     let home = Home::new();
     let mut document = document("20261121-015427-0001", None, 1.0);
     document["measurements"][1]["processes"] =
         serde_json::json!([{"rounds": 488, "discarded": (480..488).collect::<Vec<_>>()}]);
     home.keep(&document);
     let table = home.output(["show", "last"]);
-    assert!(table.lines().any(|line| line.starts_with("! entry/syscall")), "{table}");
-    assert!(table.contains("unsure: 1 process only"), "{table}");
+    assert!(table.lines().any(|line| line.starts_with("~ entry/syscall")), "{table}");
+    assert!(table.contains("noisy: 1 process only"), "{table}");
 }
 
 #[test]
@@ -431,7 +448,7 @@ fn a_document_cannot_command_the_terminal() {
 }
 
 #[test]
-fn csv_has_one_line_a_case() {
+fn csv_has_one_line_per_case() {
     let csv = kept().output(["show", "native", "--format=csv"]);
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 1 + 5);
@@ -473,7 +490,7 @@ fn rows_of_one_side_are_named_with_the_reason() {
     let syscall = only.iter().find(|only| only["benchmark"] == "entry/syscall").expect("named");
     assert!(syscall["why"].as_str().expect("a reason").contains("killed by SIGSYS"), "{syscall}");
     let table = home.output(["compare", "native", "less"]);
-    assert!(table.contains("only the base has a price") && table.contains("killed by SIGSYS"), "{table}");
+    assert!(table.contains("measured in the base only") && table.contains("killed by SIGSYS"), "{table}");
 }
 
 #[test]
@@ -533,6 +550,7 @@ fn the_list_is_made_from_the_registry() {
     for (listed, benchmark) in listed.iter().zip(registered) {
         let fields = [
             "baseline",
+            "counters",
             "counts",
             "crosses",
             "instruction",
@@ -543,7 +561,6 @@ fn the_list_is_made_from_the_registry() {
             "params",
             "share",
             "suite",
-            "counters",
             "thorough_params",
             "unit",
         ];
@@ -566,14 +583,14 @@ fn kept_runs_are_listed() {
     let home = kept();
     home.file("tollgate/runs/20261121-015430-0004.json", "{");
     let mut newer = document("20261121-015431-0005", None, 1.0);
-    newer["schema"] = 2.into();
+    newer["schema"] = 3.into();
     home.keep(&newer);
     let runs = home.json(["list", "--runs", "--format=json"]);
     let runs = runs["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 4);
     assert_eq!((&runs[0]["label"], &runs[0]["rows"]), (&"native".into(), &5.into()));
     assert!(runs[2]["fault"].is_string(), "a broken one is named, not hidden");
-    assert!(runs[3]["fault"].as_str().is_some_and(|fault| fault.contains("schema 2")), "{}", runs[3]);
+    assert!(runs[3]["fault"].as_str().is_some_and(|fault| fault.contains("schema 3")), "{}", runs[3]);
     assert!(home.output(["list", "--runs"]).contains("native"));
 }
 
@@ -587,8 +604,8 @@ fn completions_and_manual_pages_know_every_verb() {
     let pages = home.path().join("pages");
     std::fs::create_dir(&pages).expect("made");
     home.output(["man", pages.to_str().expect("text")]);
-    let run = std::fs::read_to_string(pages.join("tollgate-run.1")).expect("a page a verb");
-    assert!(run.contains("\\-\\-thorough"), "{run}");
+    let run = std::fs::read_to_string(pages.join("tollgate-run.1")).expect("a page per verb");
+    assert!(run.contains("\\-\\-thorough") && run.contains(".SH EXAMPLES"), "{run}");
     assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 16);
 }
 
@@ -607,7 +624,7 @@ fn the_doctor_judges_every_check_and_says_what_would_help() {
         assert_eq!(keys(check), ["found", "name", "remedy", "root", "state"]);
         assert!(states.contains(&check["state"].as_str().expect("a state")), "{check}");
         assert!(!check["found"].as_str().expect("words").is_empty(), "{check}");
-        assert!(check["state"] != "poor" || check["remedy"].is_string(), "nothing would help: {check}");
+        assert!(check["state"] != "poor" || check["remedy"].is_string(), "no remedy: {check}");
     }
     let poor = checks.iter().filter(|check| check["state"] == "poor").count();
     assert_eq!(diagnosis["fit"], poor == 0);
@@ -616,7 +633,7 @@ fn the_doctor_judges_every_check_and_says_what_would_help() {
         check["state"].as_str().expect("a state")
     };
     for name in ["load", "pressure", "governor", "turbo", "smt", "steal", "isolation", "hypervisor"] {
-        // What was not read at all is not to be taken for what could not be read.
+        // A fact that is not recorded is a fault of the program.
         let check = checks.iter().find(|check| check["name"] == name).expect(name);
         assert!(!check["found"].as_str().expect("words").contains("not recorded"), "{check}");
     }

@@ -38,7 +38,7 @@ fn children(of: u32) -> Vec<u32> {
     .collect()
 }
 
-/// Whether a process that was a bench process of ours, or the 32-bit program of one, still runs.
+/// Whether a measuring process of this test, or its 32-bit program, still runs.
 fn still_runs(pid: u32) -> bool {
     let names: [&[u8]; 2] = [b"tollgate-bench", b"tollgate-compat"];
     std::fs::read(format!("/proc/{pid}/cmdline"))
@@ -56,18 +56,22 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Stops a run when a bench process of it is at work; returns the signal that ended it.
+/// Stops a run while a measuring process is at work; returns the signal that ended it.
 fn stop(home: &Home, signal: Signal, after: Duration) -> Option<i32> {
     let mut run = long_run(home);
-    let bench = wait_for("measuring", || Some(children(run.id())).filter(|bench| !bench.is_empty()));
+    let measuring =
+        wait_for("measuring", || Some(children(run.id())).filter(|measuring| !measuring.is_empty()));
     std::thread::sleep(after);
-    let bench: Vec<u32> = bench.into_iter().chain(children(run.id())).collect();
-    let bench: Vec<u32> = bench.iter().copied().chain(bench.iter().flat_map(|&pid| children(pid))).collect();
+    let measuring: Vec<u32> = measuring.into_iter().chain(children(run.id())).collect();
+    let measuring: Vec<u32> =
+        measuring.iter().copied().chain(measuring.iter().flat_map(|&pid| children(pid))).collect();
     kill_process(Pid::from_child(&run), signal).expect("our own child");
     let began = Instant::now();
     let status = run.wait().expect("waited");
     assert!(began.elapsed() < Duration::from_secs(2), "it went on for {:?}", began.elapsed());
-    wait_for("the end of the bench processes", || (!bench.iter().any(|&pid| still_runs(pid))).then_some(()));
+    wait_for("the end of the measuring processes", || {
+        (!measuring.iter().any(|&pid| still_runs(pid))).then_some(())
+    });
     assert!(home.files().is_empty(), "{:?} was left behind", home.files());
     status.signal()
 }
@@ -172,19 +176,21 @@ fn each_verb_ends_by_the_signal_that_stops_it() {
 fn a_signal_that_comes_twice_at_once_stops_it_once() {
     // timeout(1) sends to its child and to the child's group.
     let home = Home::new();
-    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
-    let directory = place.path().display().to_string();
+    let temporary = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let directory = temporary.path().display().to_string();
     for after in [300, 900] {
         let mut command = tollgate(&home, &["run", "files/create", "--time", "30", "--dir", &directory]);
         let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-        wait_for("the private directory", || std::fs::read_dir(place.path()).expect("ours").next().map(drop));
+        wait_for("the private directory", || {
+            std::fs::read_dir(temporary.path()).expect("ours").next().map(drop)
+        });
         std::thread::sleep(Duration::from_millis(after));
         for signal in [Signal::TERM, Signal::HUP] {
             kill_process(Pid::from_child(&run), signal).expect("our own child");
         }
         let status = run.wait().expect("waited");
         assert!(matches!(status.signal(), Some(libc::SIGTERM | libc::SIGHUP)), "{status}");
-        assert!(std::fs::read_dir(place.path()).expect("ours").next().is_none());
+        assert!(std::fs::read_dir(temporary.path()).expect("ours").next().is_none());
     }
 }
 
@@ -203,23 +209,23 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     assert!(status.is_none_or(|status| status.success()), "{status:?}");
 }
 
-/// What a shell sets before it becomes the program, and what the program says then.
+/// A setting of the shell before it becomes the program, and the program's message.
 fn limited(limit: &str, rest: &str) -> std::process::Output {
     let script = format!("{limit}; exec '{}' {rest}", env!("CARGO_BIN_EXE_tollgate"));
     Command::new("bash").args(["-c", &script]).output().expect("started")
 }
 
 #[test]
-fn a_file_that_may_not_grow_is_told() {
-    let place = tempfile::tempdir().expect("a directory");
-    let file = place.path().join("out").display().to_string();
+fn a_file_size_limit_is_reported() {
+    let temporary = tempfile::tempdir().expect("a directory");
+    let file = temporary.path().join("out").display().to_string();
     let output = limited("ulimit -f 0", &format!("list > {file}"));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(one_line(&output.stderr).contains("standard output cannot be written: File too large"));
 }
 
 #[test]
-fn a_stack_that_is_too_small_is_told() {
+fn a_stack_that_is_too_small_is_reported() {
     let output = limited("ulimit -s 96", "list");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(one_line(&output.stderr).contains("`ulimit -s 256`"), "{output:?}");

@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
-/// A case of the suite files that any place can have.
+/// A case of the suite files that every environment has.
 const CASE: &str = "files/stat";
 
 #[test]
@@ -38,7 +38,7 @@ fn a_directory_that_cannot_be_used_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn a_place_that_no_case_needs_is_refused() {
+fn a_directory_that_no_case_uses_is_refused() {
     let home = Home::new();
     for option in ["--dir=.", "--on=ram"] {
         let line = home.refusal(["run", "entry/call", "--time", "1", option]);
@@ -55,13 +55,13 @@ fn a_place_that_no_case_needs_is_refused() {
 #[test]
 fn a_directory_is_known_and_left_as_it_was() {
     let home = Home::new();
-    let place = tempfile::tempdir().expect("a directory");
-    let directory = place.path().to_str().expect("text");
+    let temporary = tempfile::tempdir().expect("a directory");
+    let directory = temporary.path().to_str().expect("text");
     let run = home.json(["run", CASE, "--time", "1", "--format", "json", "--quiet", "--dir", directory]);
     expect_answer(row(&run, CASE));
     assert_eq!(row(&run, CASE)["status"], "measured");
-    assert!(entries(place.path()).is_empty(), "{:?}", entries(place.path()));
-    let canonical = place.path().canonicalize().expect("a path");
+    assert!(entries(temporary.path()).is_empty(), "{:?}", entries(temporary.path()));
+    let canonical = temporary.path().canonicalize().expect("a path");
     assert_eq!(run["facts"]["files.dir"]["value"], canonical.to_str().expect("text"));
     assert!(run["facts"]["files.free"]["value"].as_f64().is_some_and(|free| free > 0.0));
     if Path::new("/proc/self/mountinfo").exists() {
@@ -90,7 +90,7 @@ fn a_file_system_that_is_read_only_is_named() {
         Ok(output) if output.status.success() => panic!("it was not noticed: {output:?}"),
         other => return println!("skipped: nothing can be mounted here: {other:?}"),
     }
-    // Where nobody named it, the rest is measured all the same.
+    // Without a named directory the rest is measured all the same.
     let usual = run(&format!(
         "cd \"$1\" && exec \"$2\" run entry/call {CASE} --time 1 --quiet --format json --out /dev/null"
     ));
@@ -103,41 +103,41 @@ fn a_file_system_that_is_read_only_is_named() {
 }
 
 #[test]
-fn what_a_killed_run_left_the_next_one_takes_away() {
+fn the_next_run_removes_the_files_of_a_killed_one() {
     let home = Home::new();
-    let place = tempfile::tempdir().expect("a directory");
-    let directory = place.path().to_str().expect("text");
-    let precious = place.path().join("precious");
+    let temporary = tempfile::tempdir().expect("a directory");
+    let directory = temporary.path().to_str().expect("text");
+    let precious = temporary.path().join("precious");
     fs::write(&precious, "x").expect("written");
     for after in [60, 250] {
         let mut run = start(&home, &["--dir", directory]);
-        wait_for("the private directory", || (entries(place.path()).len() > 1).then_some(()));
+        wait_for("the private directory", || (entries(temporary.path()).len() > 1).then_some(()));
         std::thread::sleep(Duration::from_millis(after));
         end(&mut run, Signal::KILL);
-        assert_eq!(entries(place.path()).len(), 2, "what it made is there until the next run");
+        assert_eq!(entries(temporary.path()).len(), 2, "what it made is there until the next run");
         home.output(["run", CASE, "--time", "1", "--quiet", "--dir", directory]);
-        assert_eq!(entries(place.path()), std::slice::from_ref(&precious));
+        assert_eq!(entries(temporary.path()), std::slice::from_ref(&precious));
     }
     let mut run = start(&home, &["--dir", directory]);
-    wait_for("the private directory", || (entries(place.path()).len() > 1).then_some(()));
+    wait_for("the private directory", || (entries(temporary.path()).len() > 1).then_some(()));
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(end(&mut run, Signal::INT), Some(Signal::INT.as_raw()));
-    assert_eq!(entries(place.path()), [precious]);
+    assert_eq!(entries(temporary.path()), [precious]);
 }
 
 #[test]
 fn memory_for_others_than_root_is_one_line() {
-    let place = tempfile::tempdir().expect("a directory");
-    let program = place.path().join("tollgate");
+    let temporary = tempfile::tempdir().expect("a directory");
+    let program = temporary.path().join("tollgate");
     fs::copy(PROGRAM, &program).expect("a copy of the program");
-    for path in [place.path(), &program] {
+    for path in [temporary.path(), &program] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");
     }
     let mut command = Command::new(&program);
     command
         .args(["run", CASE, "--on", "ram", "--time", "20"])
         .current_dir("/")
-        .env("XDG_DATA_HOME", place.path());
+        .env("XDG_DATA_HOME", temporary.path());
     if rustix::process::geteuid().is_root() {
         command.uid(65534).gid(65534).env_remove("XDG_DATA_HOME").env("HOME", "/nonexistent");
     }
@@ -147,7 +147,7 @@ fn memory_for_others_than_root_is_one_line() {
 }
 
 #[test]
-fn a_file_system_that_nobody_can_make_is_refused() {
+fn an_unknown_file_system_is_refused() {
     let Some(_memory) = Memory::take() else { return };
     let home = Home::new();
     let line = home.refusal(["run", CASE, "--time", "20", "--on", "ram:nosuch"]);
@@ -230,7 +230,7 @@ fn without_a_namespace_the_next_run_takes_away_what_a_killed_one_left() {
         if after == 400 {
             assert_eq!(Memory::mounts().len(), 2, "they were not in the open: this tests nothing");
         }
-        // What a child of the killed run still has in use, such as mkfs, the first of them leaves to the next.
+        // The first run leaves files that a child of the killed run, such as mkfs, still uses.
         for _ in 0..3 {
             home.output(["run", CASE, "--time", "1", "--quiet", next]);
             if Memory::mounts().is_empty() && Memory::devices().is_empty() {
@@ -280,17 +280,17 @@ impl Memory {
         let home = Home::new();
         let output =
             home.tollgate(["run", CASE, "--time", "1", "--quiet", "--on", "ram"]).output().expect("started");
-        let told = String::from_utf8_lossy(&output.stderr);
-        let places_without = ["needs root", "loop", "mkfs.ext4", "no file system"];
-        if output.status.code() == Some(2) && places_without.iter().any(|word| told.contains(word)) {
-            println!("skipped: no device in memory can be made here: {told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let without = ["needs root", "loop", "mkfs.ext4", "no file system"];
+        if output.status.code() == Some(2) && without.iter().any(|word| stderr.contains(word)) {
+            println!("skipped: no device in memory can be made here: {stderr}");
             return None;
         }
         assert!(output.status.success(), "{output:?}");
         Some(Self { _alone: alone })
     }
 
-    /// The kernel frees what a killed process held a moment after it is gone.
+    /// The kernel frees a killed process's resources a moment after its end.
     fn expect_nothing(&self) {
         let began = Instant::now();
         loop {
@@ -307,7 +307,7 @@ impl Memory {
         assert!(Self::directories().is_empty(), "{:?}", Self::directories());
     }
 
-    /// Loop devices over a file of ours, whatever else is on this machine.
+    /// Loop devices over a file of this test.
     fn devices() -> Vec<String> {
         let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
         let backing = entries.filter_map(|entry| {
@@ -337,17 +337,17 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// A run that takes longer than any test waits.
-fn command(home: &Home, place: &[&str]) -> Command {
+fn command(home: &Home, options: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    command.args(["run", CASE, "--time", "30", "--quiet"]).args(place);
+    command.args(["run", CASE, "--time", "30", "--quiet"]).args(options);
     command.env("XDG_DATA_HOME", home.path()).current_dir(home.path());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     hear_interrupts(&mut command);
     command
 }
 
-fn start(home: &Home, place: &[&str]) -> Child {
-    command(home, place).spawn().expect("started")
+fn start(home: &Home, options: &[&str]) -> Child {
+    command(home, options).spawn().expect("started")
 }
 
 /// Sends it a signal and waits for it; the signal that ended it.

@@ -1,5 +1,5 @@
 //! The suites of traps and processes as a whole: orders, ratios of one run, counts; what they leave behind;
-//! and places that allow little.
+//! and environments with low limits.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -25,21 +25,21 @@ fn both_suites_answer_for_every_row_in_time_and_in_the_order_that_is_known() {
         rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
     assert_eq!(answered, listed(&patterns));
 
-    // Trap and emulate is dearer than the instruction by two orders or so, on any machine.
+    // Trap and emulate is slower than the instruction by about two orders of magnitude on any machine.
     let imul = rows.estimate("traps/imul", json!({}));
     for opcode in [json!({}), json!({"opcode": "ud1"})] {
         if let (Some(trap), Some(imul)) = (rows.estimate("traps/invalid-opcode", opcode), imul) {
-            assert!(trap > 50.0 * imul, "{trap} against {imul} ns");
+            assert!(trap > 50.0 * imul, "{trap} and {imul} ns");
         }
     }
     let branch = rows.estimate("traps/branch", json!({}));
     if let (Some(trap), Some(branch)) =
         (rows.estimate("traps/invalid-opcode", json!({"opcode": "ud1"})), branch)
     {
-        assert!(trap > 5.0 * branch, "{trap} against {branch} ns");
+        assert!(trap > 5.0 * branch, "{trap} and {branch} ns");
     }
 
-    // What is counted is exactly what was asked for.
+    // The count is exactly the number of operations.
     let counted = rows.0.iter().filter(|row| !row["counted"].is_null());
     let counted: Vec<&Value> = counted.collect();
     assert!(counted.len() > 5, "{} rows are counted", counted.len());
@@ -58,11 +58,11 @@ fn both_suites_answer_for_every_row_in_time_and_in_the_order_that_is_known() {
 
     // fork pays for what is written and not for what is mapped; the others pay for neither.
     let gone = |benchmark: &str, dirty: u64| match dirty {
-        0 => rows.estimate(benchmark, json!({"dirty_mib": 0, "until": "gone"})),
-        mib => rows.estimate(benchmark, json!({"dirty_mib": mib, "page": "4k", "until": "gone"})),
+        0 => rows.estimate(benchmark, json!({"dirty_mib": 0, "until": "exited"})),
+        mib => rows.estimate(benchmark, json!({"dirty_mib": mib, "page": "4k", "until": "exited"})),
     };
     for benchmark in ["processes/fork", "processes/clone3"] {
-        let mapped = rows.estimate(benchmark, json!({"mapped_mib": 256, "until": "gone"}));
+        let mapped = rows.estimate(benchmark, json!({"mapped_mib": 256, "until": "exited"}));
         if let [Some(none), Some(some), Some(much)] = [0, 64, 256].map(|mib| gone(benchmark, mib)) {
             assert!(some > 2.0 * none && much > 1.5 * some, "{benchmark}: {none}, {some}, {much} ns");
             if let Some(mapped) = mapped {
@@ -91,7 +91,7 @@ fn killed_in_the_middle_of_the_population_it_leaves_nothing() {
     let began = Instant::now();
     while marked.alive().len() < 100 {
         if run.try_wait().expect("our own child").is_some() || began.elapsed() > Duration::from_secs(15) {
-            println!("skipped: this place has no room for a population");
+            println!("skipped: the limits of this environment allow no population");
             let _ = run.kill();
             let _ = run.wait();
             return;
@@ -127,11 +127,14 @@ fn where_little_memory_is_allowed_much_is_skipped_with_the_limit_named() {
     let (rows, took) = Marked::of(command, &["traps", "processes"], 5).rows();
     assert!(took < Duration::from_millis(5800), "took {took:?}");
     for mib in [64, 256] {
-        let row = rows.find("processes/fork", &json!({"dirty_mib": mib, "page": "4k", "until": "gone"}));
+        let row = rows.find("processes/fork", &json!({"dirty_mib": mib, "page": "4k", "until": "exited"}));
         assert_eq!(row["status"], "skipped", "{row}");
         assert!(row["why"].as_str().is_some_and(|why| why.contains("RLIMIT_AS")), "{row}");
     }
-    assert_eq!(rows.find("processes/fork", &json!({"dirty_mib": 0, "until": "gone"}))["status"], "measured");
+    assert_eq!(
+        rows.find("processes/fork", &json!({"dirty_mib": 0, "until": "exited"}))["status"],
+        "measured"
+    );
     assert_eq!(rows.find("traps/breakpoint", &json!({}))["status"], "measured");
 }
 
@@ -141,10 +144,10 @@ fn where_few_processes_are_allowed_no_population_is_made() {
     if unsafe { libc::geteuid() } != 0 {
         return println!("skipped: only root may become a user that has no other processes");
     }
-    let place = tempfile::tempdir().expect("a directory");
-    let program = place.path().join("tollgate");
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("tollgate");
     fs::copy(PROGRAM, &program).expect("a copy of the program");
-    for path in [place.path(), program.as_path()] {
+    for path in [directory.path(), program.as_path()] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");
     }
     let mut command = limited(&program, &[(libc::RLIMIT_NPROC, 5)]);

@@ -1,4 +1,4 @@
-//! `tollgate trace`, and what `show` and `compare` make of a command that was followed.
+//! `tollgate trace`, and `show` and `compare` of a traced command.
 
 mod common;
 
@@ -78,9 +78,9 @@ fn a_kept_command_is_shown_as_when_it_was_made() {
     );
     assert!(table.contains("rm -r tree: exit status 0"), "{table}");
     assert!(table.lines().any(|line| line.starts_with("unlinkat ") && line.contains("4,000")), "{table}");
-    let beneath = table.split("wait by nature").nth(1).expect("a section");
+    let beneath = table.split("blocking calls").nth(1).expect("a section");
     assert!(beneath.contains("futex") && !beneath.contains("unlinkat"), "{table}");
-    assert!(!table.contains("price"), "{table}");
+    assert!(!table.contains("95 % CI"), "{table}");
     let histogram = kept().output(["show", "slow", "--histogram", "--top=1"]);
     assert!(histogram.contains("how long single calls took") && histogram.contains('▇'), "{histogram}");
     assert!(words(&kept().output(["show", "slow", "--by=file"])).contains("No files were added up"));
@@ -115,6 +115,7 @@ fn programs_get_the_parts_of_every_call() {
     assert_eq!(traced.as_object().expect("an object").keys().collect::<Vec<_>>(), fields);
     let call = &traced["calls"][0];
     let fields = [
+        "blocking",
         "count",
         "disk_s",
         "errors",
@@ -128,12 +129,11 @@ fn programs_get_the_parts_of_every_call() {
         "sleep_s",
         "total_s",
         "unfinished",
-        "untold_s",
-        "waits_by_nature",
+        "unknown_s",
     ];
     assert_eq!(call.as_object().expect("an object").keys().collect::<Vec<_>>(), fields);
-    assert_eq!((&call["name"], &call["waits_by_nature"]), (&"unlinkat".into(), &false.into()));
-    let sum: f64 = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "untold_s"]
+    assert_eq!((&call["name"], &call["blocking"]), (&"unlinkat".into(), &false.into()));
+    let sum: f64 = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "unknown_s"]
         .iter()
         .map(|part| seconds(&call[*part]))
         .sum();
@@ -141,50 +141,50 @@ fn programs_get_the_parts_of_every_call() {
     assert_eq!(seconds(&traced["wait_s"]), 0.32);
     assert_eq!((&traced["tree"], &traced["files"]), (&Value::Null, &Value::Null));
     assert!((seconds(&traced["rule"]["all_cores_s"]) - 0.66).abs() < 1e-9);
-    // What was not followed says so.
+    // A trace by ptrace(2) says what is unknown.
     let home = Home::new();
     home.keep(&common::document("20261121-015429-0003", None, 1.0));
     assert_eq!(home.json(["show", "last", "--format=json"])["measurements"][0]["traced"], Value::Null);
 }
 
 #[test]
-fn kinds_of_waiting_that_ptrace_inconclusive_are_null() {
-    let mut untold = traced(300);
-    untold["backend"] = "ptrace".into();
-    for call in untold["calls"].as_array_mut().expect("calls") {
+fn kinds_of_waiting_that_ptrace_does_not_know_are_null() {
+    let mut unknown = traced(300);
+    unknown["backend"] = "ptrace".into();
+    for call in unknown["calls"].as_array_mut().expect("calls") {
         let total =
             call["total_ns"].as_u64().expect("a number") - call["on_cpu_ns"].as_u64().expect("a number");
         for kind in ["sleep_ns", "disk_ns", "runqueue_ns"] {
             call[kind] = 0.into();
         }
-        call["untold_ns"] = total.into();
+        call["unknown_ns"] = total.into();
     }
-    for unknown in ["idle", "outside"] {
-        untold.as_object_mut().expect("fields").remove(unknown);
+    for absent in ["idle", "outside"] {
+        unknown.as_object_mut().expect("fields").remove(absent);
     }
     let home = kept();
-    home.keep(&document("20261121-015430-0003", "unsure", "trace/command", &[untold]));
-    let shown = home.json(["show", "unsure", "--format=json"]);
+    home.keep(&document("20261121-015430-0003", "ptraced", "trace/command", &[unknown]));
+    let shown = home.json(["show", "ptraced", "--format=json"]);
     let traced = &shown["measurements"][0]["traced"][0];
     assert_eq!((&traced["wait_s"], &traced["outside"]), (&Value::Null, &Value::Null));
     assert_eq!(traced["calls"][0]["disk_s"], Value::Null);
-    assert_eq!(seconds(&traced["calls"][0]["untold_s"]), 0.31);
-    assert!(home.output(["show", "unsure"]).contains("waiting unknown\n"));
-    let compared = home.output(["compare", "slow", "unsure"]);
-    let told = words(&compared);
-    assert!(told.contains("Followed by BPF in the base and by ptrace(2) in the other"), "{compared}");
-    assert!(told.contains("waiting, or stopped by ptrace(2) 0 320 ms"), "{compared}");
+    assert_eq!(seconds(&traced["calls"][0]["unknown_s"]), 0.31);
+    assert!(home.output(["show", "ptraced"]).contains("waiting unknown\n"));
+    let compared = home.output(["compare", "slow", "ptraced"]);
+    let message = words(&compared);
+    assert!(message.contains("Traced with BPF in the base and with ptrace(2) in the other"), "{compared}");
+    assert!(message.contains("waiting, or stopped by ptrace(2) 0 320 ms"), "{compared}");
 }
 
 #[test]
 fn a_difference_is_taken_apart_and_its_calls_are_ranked() {
     let home = kept();
     let table = home.output(["compare", "fast", "slow"]);
-    let told = words(&table);
-    assert!(told.contains("trace/command: real 710 ms → 1.00 s (+290 ms, ×1.41)"), "{table}");
-    assert!(told.contains("waiting for a disk 10.0 ms 300 ms +290 ms 100 %"), "{table}");
-    assert!(told.contains("unlinkat 90.0 ms 380 ms +290 ms 100 %"), "{table}");
-    assert!(told.contains("Each had one thread"), "{table}");
+    let message = words(&table);
+    assert!(message.contains("trace/command: real 710 ms → 1.00 s (+290 ms, ×1.41)"), "{table}");
+    assert!(message.contains("waiting for a disk 10.0 ms 300 ms +290 ms 100 %"), "{table}");
+    assert!(message.contains("unlinkat 90.0 ms 380 ms +290 ms 100 %"), "{table}");
+    assert!(message.contains("Each had one thread"), "{table}");
     let document = home.json(["compare", "fast", "slow", "--format=json"]);
     let held = &document["traces"][0];
     assert_eq!((&held["benchmark"], &held["exact"]), (&"trace/command".into(), &true.into()));
@@ -198,9 +198,9 @@ fn a_difference_is_taken_apart_and_its_calls_are_ranked() {
     assert!((sum("calls") + seconds(&held["outside"]["difference_s"]) - difference).abs() < 1e-9);
     assert_eq!(held["calls"][0]["name"], "unlinkat");
     assert_eq!(seconds(&held["calls"][0]["disk_s"]), 0.29);
-    // Runs of which nothing was followed have no such section.
-    home.keep(&common::document("20261121-015431-0004", Some("prices"), 1.0));
-    assert_eq!(home.json(["compare", "prices", "prices", "--format=json"])["traces"], json!([]));
+    // Runs without traces have no such section.
+    home.keep(&common::document("20261121-015431-0004", Some("plain"), 1.0));
+    assert_eq!(home.json(["compare", "plain", "plain", "--format=json"])["traces"], json!([]));
 }
 
 #[test]
@@ -210,9 +210,12 @@ fn different_commands_are_not_silently_compared() {
     other["command"] = json!(["make", "-j2"]);
     other["ended"] = json!({"signal": 9});
     home.keep(&document("20261121-015432-0005", "other", "trace/command", &[other]));
-    let told = words(&home.output(["compare", "fast", "other"]));
-    assert!(told.contains("Different commands: rm -r tree in the base, make -j2 in the other"), "{told}");
-    assert!(told.contains("killed by SIGKILL in the other"), "{told}");
+    let message = words(&home.output(["compare", "fast", "other"]));
+    assert!(
+        message.contains("Different commands: rm -r tree in the base, make -j2 in the other"),
+        "{message}"
+    );
+    assert!(message.contains("killed by SIGKILL in the other"), "{message}");
 }
 
 #[test]
@@ -227,10 +230,10 @@ fn of_several_repetitions_the_median_is_taken_apart() {
     let held = &home.json(["compare", "warm", "cold", "--format=json"])["traces"][0];
     assert_eq!((&held["base"]["repetitions"], seconds(&held["base"]["wall_s"])), (&3.into(), 0.72));
     assert_eq!(seconds(&held["other"]["wall_s"]), 1.0);
-    let told = words(&home.output(["compare", "warm", "cold"]));
+    let message = words(&home.output(["compare", "warm", "cold"]));
     assert!(
-        told.contains("The median repetitions by real time, of 3 in the base and 3 in the other"),
-        "{told}"
+        message.contains("The median repetitions by real time, of 3 in the base and 3 in the other"),
+        "{message}"
     );
 }
 
@@ -283,8 +286,8 @@ fn wrong_usage_is_refused_in_one_line() {
     assert!(absent.contains("--out /absent/run.json"), "{absent}");
 }
 
-/// What `tollgate trace` comes to with these arguments; None, with the reason said, where nothing can be followed here.
-fn followed(home: &Home, arguments: &[&str]) -> Option<Output> {
+/// The output of `tollgate trace` with these arguments; None, with the reason printed, where it cannot trace here.
+fn traced_by(home: &Home, arguments: &[&str]) -> Option<Output> {
     let output = |arguments: &[&str]| {
         let all = ["trace"].iter().chain(arguments).copied();
         home.tollgate(all).env("COLUMNS", "100").output().expect("started")
@@ -305,22 +308,22 @@ fn text(bytes: &[u8]) -> String {
 fn the_commands_output_and_status_are_its_own_and_the_table_is_beside_them() {
     let home = Home::new();
     let script = "echo out; echo err >&2; exit 7";
-    let Some(output) = followed(&home, &["--label=mine", "--", "sh", "-c", script]) else { return };
+    let Some(output) = traced_by(&home, &["--label=mine", "--", "sh", "-c", script]) else { return };
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "out\n"));
-    let beside = text(&output.stderr);
-    assert!(beside.starts_with("err\nreal "), "{beside}");
-    assert!(beside.contains("exit status 7") && beside.contains("kept as"), "{beside}");
+    let printed = text(&output.stderr);
+    assert!(printed.starts_with("err\nreal "), "{printed}");
+    assert!(printed.contains("exit status 7") && printed.contains("kept as"), "{printed}");
     // The kept one is the same table, but for where it is kept.
     let shown = home.tollgate(["show", "mine"]).env("COLUMNS", "100").output().expect("started").stdout;
     let shown = text(&shown);
     let page = shown.split("run mine ").next().expect("a page");
-    assert!(page.len() > 200 && beside.contains(page), "{beside}\n-----\n{shown}");
+    assert!(page.len() > 200 && printed.contains(page), "{printed}\n-----\n{shown}");
 }
 
 #[test]
 fn json_is_one_line_behind_what_the_command_printed() {
     let home = Home::new();
-    let Some(output) = followed(&home, &["--format=json", "--", "sh", "-c", "echo '{'; true | true"]) else {
+    let Some(output) = traced_by(&home, &["--format=json", "--", "sh", "-c", "echo '{'; true | true"]) else {
         return;
     };
     let printed = text(&output.stdout);
@@ -333,25 +336,25 @@ fn json_is_one_line_behind_what_the_command_printed() {
     assert_eq!(document["kept"].as_str().map(|path| std::path::Path::new(path).exists()), Some(true));
     assert_eq!(text(&output.stderr), "");
     if document["backend"] == "rusage" {
-        eprintln!("skipped: nobody follows here: {}", document["notes"]);
+        eprintln!("skipped: cannot trace here: {}", document["notes"]);
         return;
     }
     assert_eq!(document["processes"], 3);
     let calls = document["calls"].as_array().expect("calls");
     for call in calls {
         let part = |name: &str| call[name].as_f64().unwrap_or(0.0);
-        let parts = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "untold_s"];
+        let parts = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "unknown_s"];
         let sum: f64 = parts.iter().map(|name| part(name)).sum();
         assert!((sum - part("total_s")).abs() <= 0.01 * part("total_s") + 1e-9, "{call}");
     }
-    let waits = calls.iter().find(|call| call["name"] == "wait4").expect("the shell waits for its children");
-    assert_eq!(waits["waits_by_nature"], true);
+    let wait4 = calls.iter().find(|call| call["name"] == "wait4").expect("the shell waits for its children");
+    assert_eq!(wait4["blocking"], true);
 }
 
 #[test]
 fn a_command_that_cannot_start_says_why_with_the_shells_status() {
     let home = Home::new();
-    if followed(&home, &["--", "true"]).is_none() {
+    if traced_by(&home, &["--", "true"]).is_none() {
         return;
     }
     let refusal = |command: &str, status: i32| {
@@ -369,7 +372,7 @@ fn a_command_that_cannot_start_says_why_with_the_shells_status() {
 #[test]
 fn a_signal_that_ends_the_command_ends_tollgate() {
     let home = Home::new();
-    let Some(output) = followed(&home, &["--", "sh", "-c", "kill -TERM $$"]) else { return };
+    let Some(output) = traced_by(&home, &["--", "sh", "-c", "kill -TERM $$"]) else { return };
     assert_eq!(output.status.signal(), Some(15));
     assert!(text(&output.stderr).contains("killed by SIGTERM"));
     assert_eq!(
@@ -381,10 +384,13 @@ fn a_signal_that_ends_the_command_ends_tollgate() {
 #[test]
 fn a_run_that_cannot_be_kept_is_said_and_changes_nothing() {
     let home = Home::new();
-    let Some(output) = followed(&home, &["--out=/dev/full", "--", "sh", "-c", "exit 3"]) else { return };
+    let Some(output) = traced_by(&home, &["--out=/dev/full", "--", "sh", "-c", "exit 3"]) else { return };
     assert_eq!(output.status.code(), Some(3));
-    let beside = text(&output.stderr);
-    assert!(beside.starts_with("real ") && beside.contains("not kept: /dev/full: No space left"), "{beside}");
+    let printed = text(&output.stderr);
+    assert!(
+        printed.starts_with("real ") && printed.contains("not kept: /dev/full: No space left"),
+        "{printed}"
+    );
     let mut homeless = home.tollgate(["trace", "--", "sh", "-c", "exit 4"]);
     let output = homeless.env_remove("XDG_DATA_HOME").env_remove("HOME").output().expect("started");
     assert_eq!(output.status.code(), Some(4));
@@ -400,13 +406,13 @@ fn a_timeline_has_the_calls_of_every_process() {
     let home = Home::new();
     let file = home.path().join("timeline.json").display().to_string();
     let arguments = ["--quiet", "--timeline", &file, "--", "sh", "-c", "sleep 0.02; true | true"];
-    let Some(output) = followed(&home, &arguments) else { return };
+    let Some(output) = traced_by(&home, &arguments) else { return };
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
     let shown = home.json(["show", "last", "--format=json"]);
     let traced = &shown["measurements"][0]["traced"][0];
     assert_eq!(traced["tree"], Value::Null, "it was not asked for");
     if traced["backend"] == "rusage" {
-        eprintln!("skipped: nobody follows here: {}", traced["notes"]);
+        eprintln!("skipped: cannot trace here: {}", traced["notes"]);
         return;
     }
     let timeline: Value = serde_json::from_slice(&std::fs::read(&file).expect("written")).expect("JSON");
@@ -432,8 +438,8 @@ fn files_and_processes_are_added_up_where_they_are_asked_for() {
             eprintln!("skipped: {}", text(&output.stderr));
             continue;
         }
-        let beside = text(&output.stderr);
-        assert!(beside.contains("└ ") && beside.contains("dearest call"), "{beside}");
+        let printed = text(&output.stderr);
+        assert!(printed.contains("└ ") && printed.contains("top call"), "{printed}");
         let shown = home.json(["show", "last", "--format=json"]);
         let traced = &shown["measurements"][0]["traced"][0];
         assert_eq!(traced["tree"].as_array().map(Vec::len), Some(4));
@@ -468,6 +474,6 @@ fn only_the_calls_that_are_asked_for_are_counted() {
         names.sort_unstable();
         assert_eq!(names, ["close", "openat"], "{backend}");
         assert!(calls.iter().all(|call| call["count"].as_u64() >= Some(1)), "{backend}: {calls:?}");
-        assert!(document["notes"].to_string().contains("only these calls were followed: openat, close"));
+        assert!(document["notes"].to_string().contains("only these calls were traced: openat, close"));
     }
 }

@@ -89,11 +89,11 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 #[test]
 fn every_case_is_answered_in_time_and_nothing_is_left() {
     let _alone = alone();
-    let place = directory();
-    let (run, took) = document(program(&["workloads"], 25, place.path()));
+    let temporary = directory();
+    let (run, took) = document(program(&["workloads"], 25, temporary.path()));
     assert!(took < Duration::from_secs(28), "took {took:?}");
-    expect_empty(place.path());
-    assert!(within(place.path()).is_empty());
+    expect_empty(temporary.path());
+    assert!(within(temporary.path()).is_empty());
     let small = |(_, params): &(Value, Value)| params["size"] == "small";
     let answered: Vec<(Value, Value)> =
         rows(&run).iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
@@ -105,9 +105,9 @@ fn every_case_is_answered_in_time_and_nothing_is_left() {
             Some("measured") => is_whole(row),
             Some("skipped") => {
                 let why = reason(row);
-                assert!(why.contains("install") || why.starts_with("nothing is cold"), "{row}");
+                assert!(why.contains("install") || why.starts_with("a cold cache is not possible"), "{row}");
             }
-            // A slow place has not the time for each of the builds.
+            // A slow machine has no time for each of the builds.
             _ => assert!(row["benchmark"] == "workloads/build" && reason(row).contains("time"), "{row}"),
         }
     }
@@ -115,7 +115,7 @@ fn every_case_is_answered_in_time_and_nothing_is_left() {
     assert!(versions.filter(|name| name.starts_with("workloads.")).count() >= 3, "{}", run["facts"]);
 }
 
-/// That each sample says where its time went, and is a repetition of its own.
+/// Checks that each sample is a repetition with its own account of time.
 fn is_whole(row: &Value) {
     let samples = row["samples"].as_array().expect("samples");
     let traced = row["traced"].as_array().expect("executions");
@@ -137,19 +137,19 @@ fn is_whole(row: &Value) {
 }
 
 #[test]
-fn they_are_not_part_of_a_run_that_nobody_asked_them_of() {
+fn they_run_on_request_only() {
     let home = Home::new();
     let line = home.refusal(["run", "entry/call", "--time", "1", "--size", "large"]);
     assert!(line.starts_with("--size ") && line.contains("no case of the suite workloads"), "{line}");
     let line = home.refusal(["run", "workloads", "--time", "1", "--cpu", "0"]);
     assert!(line.starts_with("--cpu ") && line.contains("only workloads"), "{line}");
     let line = home.refusal(["run", "workloads/chekout", "--time", "1"]);
-    assert!(line.contains("near is workloads/checkout"), "{line}");
+    assert!(line.contains("did you mean workloads/checkout?"), "{line}");
     let list = home.output(["list"]);
-    assert!(list.contains("workloads: ") && list.contains("only where they are asked for"), "{list}");
+    assert!(list.lines().any(|line| line.starts_with("workloads: ") && line.contains("only")), "{list}");
 }
 
-/// A run that somebody made up: six repetitions of each of these, about so many milliseconds long.
+/// A made-up run: six repetitions of each of these, about this many milliseconds long.
 fn made_up(estimates: &[(&str, Value, f64)]) -> Value {
     let measurement = |(benchmark, params, ms): &(&str, Value, f64)| {
         let samples: Vec<f64> = (0..6).map(|n| ms * 1e6 * (1.0 + f64::from(n) / 100.0)).collect();
@@ -166,7 +166,7 @@ fn made_up(estimates: &[(&str, Value, f64)]) -> Value {
 }
 
 #[test]
-fn what_several_rows_say_together_is_said_where_it_is_beyond_doubt() {
+fn findings_need_disjoint_intervals() {
     let home = Home::new();
     let build = |cache: &str, jobs: Value| json!({"size": "small", "cache": cache, "jobs": jobs});
     let grep = |cache: &str| json!({"size": "small", "cache": cache});
@@ -180,7 +180,7 @@ fn what_several_rows_say_together_is_said_where_it_is_beyond_doubt() {
     let file = home.file("run.json", run.to_string());
     let shown = home.output(["show", &file]);
     let sentences = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cold = "Of the small tree, what is not in the page cache takes longer: grep 3.0 times.";
+    let cold = "With a cold page cache commands on the small tree take longer: grep 3.0 times.";
     assert!(sentences.contains(cold), "{shown}");
     let jobs =
         "Building the small tree with a job for each processor takes 50 % of the time that one job takes.";
@@ -190,20 +190,20 @@ fn what_several_rows_say_together_is_said_where_it_is_beyond_doubt() {
 #[test]
 fn in_memory_nothing_is_cold() {
     let _alone = alone();
-    let Ok(place) = tempfile::tempdir_in("/dev/shm") else {
+    let Ok(temporary) = tempfile::tempdir_in("/dev/shm") else {
         return println!("skipped: no directory can be made in /dev/shm");
     };
-    let (run, _) = document(program(&["workloads/grep"], 5, place.path()));
+    let (run, _) = document(program(&["workloads/grep"], 5, temporary.path()));
     for row in rows(&run) {
         match row["params"]["cache"] == "cold" {
             true => assert!(
-                row["status"] == "skipped" && reason(row).starts_with("nothing is cold here"),
+                row["status"] == "skipped" && reason(row).starts_with("a cold cache is not possible here"),
                 "{row}"
             ),
             false => assert_ne!(row["status"], "failed", "{row}"),
         }
     }
-    expect_empty(place.path());
+    expect_empty(temporary.path());
 }
 
 /// A directory of programs, to be the only one that is looked into.
@@ -232,10 +232,10 @@ impl Programs {
 }
 
 #[test]
-fn what_is_missing_is_named_with_its_package() {
+fn a_missing_program_is_named_with_its_package() {
     let _alone = alone();
-    let (place, none) = (directory(), Programs::new());
-    let mut command = program(&["workloads"], 5, place.path());
+    let (temporary, none) = (directory(), Programs::new());
+    let mut command = program(&["workloads"], 5, temporary.path());
     command.env("PATH", none.0.path());
     let (run, _) = document(command);
     let package = |benchmark: &str| match benchmark {
@@ -251,17 +251,18 @@ fn what_is_missing_is_named_with_its_package() {
         assert_eq!(row["status"], "skipped", "{row}");
         let package = package(row["benchmark"].as_str().expect("a name"));
         assert!(
-            why.starts_with("nothing is cold") || (why.contains("install") && why.contains(package)),
+            why.starts_with("a cold cache is not possible")
+                || (why.contains("install") && why.contains(package)),
             "{row}"
         );
     }
-    expect_empty(place.path());
+    expect_empty(temporary.path());
 }
 
 #[test]
 fn a_program_that_does_not_do_its_work_fails() {
     let _alone = alone();
-    let place = directory();
+    let temporary = directory();
     let programs = Programs::new()
         .fake("git", "exit 0")
         .fake("tar", "exit 0")
@@ -272,56 +273,56 @@ fn a_program_that_does_not_do_its_work_fails() {
             "while [ $# -gt 1 ]; do [ \"$1\" = -o ] && { : > \"$2\"; chmod 755 \"$2\"; }; shift; done",
         );
     let builds = ["make", "sh", "mkdir", "chmod"].iter().all(|name| programs.real(name));
-    let mut command = program(&["workloads"], 20, place.path());
+    let mut command = program(&["workloads"], 20, temporary.path());
     command.env("PATH", programs.0.path());
     let (run, _) = document(command);
     for row in rows(&run) {
         let why = reason(row);
         println!("{} {}: {} {why}", row["benchmark"], row["params"], row["status"]);
         if row["status"] == "skipped" {
-            assert!(why.starts_with("nothing is cold") || !builds, "{row}");
+            assert!(why.starts_with("a cold cache is not possible") || !builds, "{row}");
             continue;
         }
         let expected = match row["benchmark"].as_str() {
-            Some("workloads/checkout" | "workloads/unpack") => "ended well, but there are 0 files",
-            Some("workloads/tags") => "its table has 0 functions",
-            Some("workloads/grep") => "it found 1 lines",
+            Some("workloads/checkout" | "workloads/unpack") => "exited with status 0, but there are 0 files",
+            Some("workloads/tags") => "its index has 0 functions",
+            Some("workloads/grep") => "found 1 lines",
             _ => "printed nothing",
         };
         assert!(row["status"] == "failed" && why.contains(expected), "{row}");
     }
-    expect_empty(place.path());
+    expect_empty(temporary.path());
 }
 
 #[test]
 fn a_program_that_hangs_takes_no_more_than_its_time() {
     let _alone = alone();
-    let place = directory();
+    let temporary = directory();
     let programs = Programs::new().fake("tar", "[ \"$1\" = --version ] || exec sleep 1000");
     if !programs.real("sleep") || !programs.real("grep") {
         return println!("skipped: no sleep, or no grep");
     }
     let mut command =
-        program(&["workloads/unpack{cache=warm}", "workloads/grep{cache=warm}"], 6, place.path());
+        program(&["workloads/unpack{cache=warm}", "workloads/grep{cache=warm}"], 6, temporary.path());
     command.env("PATH", programs.0.path());
     let (run, took) = document(command);
     assert!(took < Duration::from_secs(9), "took {took:?}");
     let find = |benchmark| rows(&run).iter().find(|row| row["benchmark"] == benchmark).expect("a row");
     assert_eq!(find("workloads/grep")["status"], "measured");
     assert!(reason(find("workloads/unpack")).contains("longer than the run had time"), "{run}");
-    expect_empty(place.path());
-    assert!(within(place.path()).is_empty());
+    expect_empty(temporary.path());
+    assert!(within(temporary.path()).is_empty());
 }
 
 /// A run in the middle of its work.
-fn begun(place: &Path, after: Duration) -> Child {
-    let mut command = program(&["workloads"], 60, place);
+fn begun(temporary: &Path, after: Duration) -> Child {
+    let mut command = program(&["workloads"], 60, temporary);
     command.args(["--out", "/dev/null"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut run = command.spawn().expect("the program starts");
     wait_for("the source tree", || {
         assert!(run.try_wait().expect("ours").is_none(), "it ended by itself");
-        fs::read_dir(place).expect("ours").next().map(drop)
+        fs::read_dir(temporary).expect("ours").next().map(drop)
     });
     std::thread::sleep(after);
     run
@@ -330,30 +331,30 @@ fn begun(place: &Path, after: Duration) -> Child {
 #[test]
 fn interrupted_it_ends_at_once_and_leaves_nothing() {
     let _alone = alone();
-    let place = directory();
+    let temporary = directory();
     for (signal, after) in [(Signal::INT, 50), (Signal::TERM, 1500), (Signal::INT, 5000)] {
-        let mut run = begun(place.path(), Duration::from_millis(after));
+        let mut run = begun(temporary.path(), Duration::from_millis(after));
         kill_process(Pid::from_child(&run), signal).expect("ours");
         let began = Instant::now();
         let ended = run.wait().expect("waited");
         assert_eq!(ended.signal(), Some(signal.as_raw()));
         assert!(began.elapsed() < Duration::from_secs(3), "it went on for {:?}", began.elapsed());
-        expect_empty(place.path());
-        assert!(within(place.path()).is_empty(), "{:?}", within(place.path()));
+        expect_empty(temporary.path());
+        assert!(within(temporary.path()).is_empty(), "{:?}", within(temporary.path()));
     }
 }
 
 #[test]
 fn killed_its_programs_end_and_the_next_run_takes_its_files_away() {
     let _alone = alone();
-    let place = directory();
+    let temporary = directory();
     for after in [1500, 5000] {
-        let mut run = begun(place.path(), Duration::from_millis(after));
+        let mut run = begun(temporary.path(), Duration::from_millis(after));
         run.kill().expect("ours");
         run.wait().expect("waited");
-        wait_for("the end of its programs", || within(place.path()).is_empty().then_some(()));
+        wait_for("the end of its programs", || within(temporary.path()).is_empty().then_some(()));
     }
-    let left: Vec<_> = fs::read_dir(place.path()).expect("ours").flatten().collect();
+    let left: Vec<_> = fs::read_dir(temporary.path()).expect("ours").flatten().collect();
     assert!(!left.is_empty());
     // A process that ends has no descriptors to be seen some time before the kernel lets its locks go.
     for directory in left {
@@ -362,22 +363,22 @@ fn killed_its_programs_end_and_the_next_run_takes_its_files_away() {
             rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockShared).ok()
         });
     }
-    let (run, _) = document(program(&["workloads/grep{cache=warm}"], 3, place.path()));
+    let (run, _) = document(program(&["workloads/grep{cache=warm}"], 3, temporary.path()));
     assert_ne!(rows(&run)[0]["status"], "failed", "{run}");
-    expect_empty(place.path());
+    expect_empty(temporary.path());
 }
 
 #[test]
 fn a_child_that_was_there_before_is_left_alone() {
     let _alone = alone();
-    let place = directory();
+    let temporary = directory();
     let pids = tempfile::tempdir().expect("a directory");
     let pid = pids.path().join("pid");
-    let command = program(&["workloads/grep{cache=warm}", "workloads/tags"], 3, place.path());
+    let command = program(&["workloads/grep{cache=warm}", "workloads/tags"], 3, temporary.path());
     let mut shell = Command::new("bash");
     let script = format!("sleep 300 & echo $! > {}; exec \"$@\"", pid.display());
     shell.args(["-c", &script, "bash"]).arg(command.get_program()).args(command.get_args());
-    shell.args(["--out", "/dev/null"]).env("HOME", place.path()).env_remove("XDG_DATA_HOME");
+    shell.args(["--out", "/dev/null"]).env("HOME", temporary.path()).env_remove("XDG_DATA_HOME");
     let status = shell.stdin(Stdio::null()).stdout(Stdio::null()).status().expect("it starts");
     let pid: i32 = fs::read_to_string(&pid).expect("its number").trim().parse().expect("a number");
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -385,5 +386,5 @@ fn a_child_that_was_there_before_is_left_alone() {
     assert!(stat.contains("(sleep) S"), "{stat}");
     kill_process(Pid::from_raw(pid).expect("a number"), Signal::KILL).expect("our sleep");
     assert!(status.success());
-    expect_empty(place.path());
+    expect_empty(temporary.path());
 }

@@ -1,5 +1,5 @@
-//! What the kernel's settings leave to be random: the most bits that each region can have, by the code that places it.
-//! Pure but for [`Settings::of`].
+//! The most random bits that each region can have under the kernel's settings, by the code that places it. Pure but
+//! for [`Settings::of`].
 
 use super::{Elf, Kind, Region, own};
 use crate::machine::Machine;
@@ -14,7 +14,7 @@ const PAGE: u32 = 12;
 /// log2 of the bytes in a huge page.
 const HUGE: u32 = 21;
 
-/// What decides how much is random, as far as it can be read.
+/// The settings that decide how much is random, as far as they can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
     /// `kernel.randomize_va_space`: 0 nothing, 1 all but the heap, 2 all.
@@ -29,7 +29,7 @@ pub struct Settings {
     pub personality: Option<u32>,
     /// Major and minor number of the kernel's release.
     pub release: Option<(u32, u32)>,
-    /// A kernel that plays Linux's part.
+    /// A kernel that stands in for Linux.
     pub sandbox: Option<String>,
     /// Whether the kernel has transparent huge pages.
     pub huge_pages: bool,
@@ -38,16 +38,16 @@ pub struct Settings {
 /// The most bits that a region can have here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allowed {
-    /// Nothing where it cannot be told.
+    /// None where it is not known.
     pub bits: Option<f64>,
     /// The kernel's source that says so.
     pub source: &'static str,
-    /// Why it is so many, where that is not the usual number; or why it cannot be told.
+    /// The reason for an unusual number; or why it is not known.
     pub why: Option<String>,
 }
 
 impl Settings {
-    /// Those of the machine at hand.
+    /// Those of this machine.
     pub fn of(machine: &Machine) -> Self {
         let number = |name: &str| machine.number(&format!("/proc/sys/{name}")).ok().map(|found| found.value);
         Self {
@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// Why nothing at all is random, where something says so.
+    /// Why nothing is random, where a setting says so.
     pub fn switched_off(&self) -> Option<&'static str> {
         if self.personality.is_some_and(|bits| bits & ADDR_NO_RANDOMIZE != 0) {
             Some("personality(2) has ADDR_NO_RANDOMIZE, as under setarch -R or a debugger")
@@ -130,7 +130,7 @@ fn mapping(settings: &Settings, elf: &Elf) -> Allowed {
     Allowed { bits, source: MMAP, why }
 }
 
-/// A spread of 2^a places and one of 2^b, added.
+/// A spread of 2^a positions and one of 2^b, added.
 fn sum(a: f64, b: f64) -> f64 {
     (a.exp2() + b.exp2()).log2()
 }

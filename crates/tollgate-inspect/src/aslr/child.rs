@@ -19,7 +19,7 @@ unsafe extern "C" {
 /// Seconds that a loader may take to come to the program's entry point. It takes milliseconds.
 const LIMIT: libc::c_uint = 10;
 
-/// What a child could not do.
+/// The call that failed in a child.
 const TRACE: i32 = 1;
 const EXECUTE: i32 = 2;
 
@@ -27,7 +27,7 @@ const EXECUTE: i32 = 2;
 pub(super) struct Program {
     path: CString,
     argument: CString,
-    /// What it reads and writes goes nowhere.
+    /// Its standard input and output.
     nowhere: OwnedFd,
     note: Note,
 }
@@ -70,7 +70,7 @@ impl Program {
             if libc::getppid() != parent {
                 libc::_exit(1);
             }
-            // No terminal of ours, no group that a Ctrl-C goes to: whoever started us ends it.
+            // A session of its own: no terminal, no group that Ctrl-C reaches. This process ends it.
             libc::setsid();
             libc::alarm(LIMIT);
             libc::signal(libc::SIGALRM, libc::SIG_DFL);
@@ -89,7 +89,7 @@ impl Program {
         }
     }
 
-    /// What a start that has ended could not do, where that was said: the call and its error.
+    /// The call that failed in a start that has ended, and its error.
     pub fn refused(&self) -> Option<(&'static str, io::Error)> {
         let error = io::Error::from_raw_os_error(self.note.error().load(Relaxed));
         match self.note.stage().load(Relaxed) {
@@ -100,7 +100,7 @@ impl Program {
     }
 }
 
-/// `/dev/null`, or where there is none a file in memory that nobody looks at.
+/// `/dev/null`, or where there is none an empty file in memory.
 fn nowhere() -> io::Result<OwnedFd> {
     if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
         return Ok(null.into());
@@ -108,7 +108,7 @@ fn nowhere() -> io::Result<OwnedFd> {
     // SAFETY: the name ends in NUL.
     let memory = unsafe { libc::syscall(libc::SYS_memfd_create, c"nowhere".as_ptr(), libc::MFD_CLOEXEC) };
     match libc::c_int::try_from(memory) {
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor that nothing else owns.
         Ok(descriptor) if descriptor >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
         _ => Err(io::Error::last_os_error()),
     }
@@ -161,7 +161,7 @@ impl Note {
 
 impl Drop for Note {
     fn drop(&mut self) {
-        // SAFETY: it was mapped so, and nobody refers to it any more.
+        // SAFETY: it was mapped so, and no reference to it is left.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<[AtomicI32; 2]>()) };
     }
 }

@@ -1,4 +1,4 @@
-//! Which kind of ELF file a program is, as far as it decides where the kernel puts it: elf(5), the generic ABI and
+//! The kind of a program's ELF file, as far as it decides where the kernel puts it: elf(5), the generic ABI and
 //! `load_elf_binary` in fs/binfmt_elf.c. Bounded reads of a file that may say anything.
 
 use std::fs::File;
@@ -8,10 +8,10 @@ use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::{BigEndian, LittleEndian as LE, pod};
 
-/// What the file says of itself.
+/// The properties of an ELF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elf {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// A program for the 32-bit instruction set (`EM_386`).
     pub is_32_bit: bool,
@@ -30,7 +30,7 @@ pub struct Elf {
     pub alignment: u64,
 }
 
-/// What an ELF file is, and so where it goes.
+/// The kind of an ELF file, which decides where it is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Position independent, with a dynamic loader.
@@ -73,7 +73,7 @@ pub enum NotElf {
     /// `ET_REL`, `ET_CORE` and others.
     #[error("is an ELF file of type {0}, and neither a program (2) nor a shared object (3)")]
     Type(u16),
-    /// What its headers say cannot be.
+    /// Its headers are contradictory.
     #[error("is an ELF file whose headers are wrong: {0}")]
     Lies(String),
     /// Reading failed.
@@ -88,9 +88,9 @@ const LONGEST_NAME: u64 = 4096;
 /// A dynamic section has some dozens of entries of 16 bytes.
 const LONGEST_DYNAMIC: u64 = 1 << 16;
 
-/// Bytes that are read at a place.
+/// Bytes that are read at an offset.
 pub(crate) trait Bytes {
-    /// At most so many, fewer only where they end.
+    /// Fills the buffer, or less where the bytes end.
     ///
     /// # Errors
     /// [`NotElf::Unreadable`].
@@ -101,8 +101,8 @@ impl Bytes for File {
     fn at(&self, offset: u64, length: u64) -> Result<Vec<u8>, NotElf> {
         let mut bytes = vec![0; length as usize];
         let mut filled = 0;
-        while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
-            match self.read_at(room, offset.saturating_add(filled as u64)) {
+        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.read_at(rest, offset.saturating_add(filled as u64)) {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -136,7 +136,7 @@ pub(crate) fn read(file: &impl Bytes) -> Result<Elf, NotElf> {
     if !start.starts_with(&elf::ELFMAG) {
         return Err(NotElf::Other);
     }
-    // Both classes have the identification and the machine at the same places.
+    // Both classes have the identification and the machine at the same offsets.
     let short: &FileHeader32<LE> = header(&start)?;
     let ident = short.e_ident;
     let machine = match ident.data {
@@ -268,7 +268,7 @@ struct Flags {
     is_library: bool,
 }
 
-/// What the dynamic section says of the whole file.
+/// The flags of the dynamic section.
 fn flags_of<D: Dyn<Endian = LE>>(entries: &[D]) -> Flags {
     let mut flags = Flags::default();
     for entry in entries {
@@ -360,9 +360,9 @@ mod tests {
         assert!(why(b"\x7fELF").contains("ends within its header"));
         assert!(why(&file(1, &[LOAD], b"")).contains("type 1"));
         assert!(why(&file(4, &[LOAD], b"")).contains("type 4"));
-        let mut arm = file(ET_DYN, &[LOAD], b"");
-        arm[18] = 183;
-        assert!(why(&arm).contains("machine 183"));
+        let mut aarch64 = file(ET_DYN, &[LOAD], b"");
+        aarch64[18] = 183;
+        assert!(why(&aarch64).contains("machine 183"));
         let mut sparc = file(ET_DYN, &[LOAD], b"");
         (sparc[5], sparc[18], sparc[19]) = (2, 0, 43);
         assert!(why(&sparc).contains("machine 43"));

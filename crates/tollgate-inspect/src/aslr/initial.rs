@@ -1,5 +1,5 @@
-//! What the kernel lays on a new program's stack: argument count, pointers to arguments and environment, and the
-//! auxiliary vector (`create_elf_tables` in fs/binfmt_elf.c; getauxval(3)). Pure.
+//! The initial stack of a program, as the kernel lays it out: argument count, pointers to arguments and environment,
+//! and the auxiliary vector (`create_elf_tables` in fs/binfmt_elf.c; getauxval(3)). Pure.
 
 /// More words than the kernel ever writes: a quarter of the largest stack for arguments, `_STK_LIM` in fs/exec.c, full of
 /// pointers to empty strings.
@@ -10,7 +10,7 @@ const AT_BASE: u64 = 7;
 const AT_ENTRY: u64 = 9;
 const AT_SYSINFO_EHDR: u64 = 33;
 
-/// Out of it, what is looked for.
+/// The values that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Initial {
     /// The address of the first argument's text.

@@ -1,10 +1,9 @@
-//! Address-space layout randomization, measured: a program is started many times, let run to its entry point, and what was
-//! put where is compared from start to start.
+//! Address-space layout randomization, measured: a program is started many times and stopped at its entry point, and
+//! the addresses of its regions are compared.
 //!
-//! From the ground up: `spread` tells out of a sample of addresses how many bits are random, with `uniform` as its
-//! conscience, and `together` what moves as one. `elf` reads what kind of file the program is, `allowed` what the
-//! kernel's settings leave to be random. `child`, `traced` and `observed` make one start; `own` is for a place where nobody
-//! may be traced.
+//! `spread` estimates the random bits in a sample of addresses, `uniform` tests that the sample is uniform, and
+//! `together` finds regions that move together. `elf` reads the program's file, `allowed` the bits that the kernel's
+//! settings allow. `child`, `traced` and `observed` make one start; `own` measures where ptrace(2) is refused.
 
 pub mod allowed;
 mod child;
@@ -28,7 +27,7 @@ use tollgate_model::text::{plainly, said_by};
 
 pub(crate) use elf::read as elf_of;
 pub use elf::{Elf, Kind, NotElf};
-pub use own::enter_if_told;
+pub use own::serve_if_worker;
 pub use region::{Region, Sighting};
 pub use study::{Found, How, NoStudy, Study, Subject, study};
 
@@ -44,7 +43,7 @@ pub const MOST_STARTS: u32 = 100_000;
 #[derive(Debug, thiserror::Error)]
 pub enum NoStart {
     /// Tracing is refused here.
-    #[error("nobody may be traced here: ptrace(2): {}", plainly(.0))]
+    #[error("tracing is refused here: ptrace(2): {}", plainly(.0))]
     NotTraced(io::Error),
     /// A call failed.
     #[error("{call}: {}", said_by(.call, .error))]
@@ -63,13 +62,13 @@ pub enum NoStart {
     /// A signal ended it.
     #[error("signal {0} ended it before its entry point")]
     Killed(i32),
-    /// Its loader, or a library, takes its time.
+    /// Its loader, or a library, takes too long.
     #[error("it did not come to its entry point within 10 s")]
     TookTooLong,
-    /// What the kernel told was not to be understood.
+    /// The kernel's answer could not be understood.
     #[error("{0}")]
     Unclear(&'static str),
-    /// Somebody asked to stop.
+    /// The caller asked to stop.
     #[error("stopped")]
     Stopped,
 }

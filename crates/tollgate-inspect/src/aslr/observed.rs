@@ -35,7 +35,7 @@ pub(super) fn observe(
     let pid = program.start().map_err(|error| NoStart::Failed { call: "fork", error })?;
     match Traced::executed(pid, stop) {
         Ok(traced) => look(traced),
-        // Before the program was executed: who asked for that says what stood in the way.
+        // Before the program was executed: the child recorded what failed.
         Err(why) => Err(match program.refused() {
             Some(("ptrace", error)) => NoStart::NotTraced(error),
             Some((call, error)) => NoStart::Failed { call, error },
@@ -73,7 +73,7 @@ fn look(mut traced: Traced) -> Result<(Sighting, Option<String>), NoStart> {
     Ok((sighting, library))
 }
 
-/// What the kernel laid on the stack.
+/// The initial stack.
 fn initial(traced: &Traced, stack: u64, is_32_bit: bool) -> Result<Initial, NoStart> {
     let size = if is_32_bit { 4 } else { 8 };
     let mut words = 512;
@@ -113,13 +113,13 @@ struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Where its heap ends, which nobody has moved yet.
+    /// Where its heap ends, which is still its beginning.
     fn brk(&mut self) -> Result<Option<u64>, NoStart> {
         let number = if self.is_32_bit { BRK_32 } else { libc::SYS_brk as u64 };
         self.call(number, [0; 6])
     }
 
-    /// Memory of so many bytes, wherever the kernel puts it.
+    /// Maps memory of `bytes` bytes at the kernel's choice of address.
     fn map(&mut self, bytes: u64) -> Result<Option<u64>, NoStart> {
         let number = if self.is_32_bit { MMAP2_32 } else { libc::SYS_mmap as u64 };
         let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
@@ -127,7 +127,7 @@ impl Caller<'_> {
         self.call(number, [0, bytes, protection, flags, u64::MAX, 0])
     }
 
-    /// What a system call returns; nothing where that is an error.
+    /// The result of a system call; none where it is an error.
     fn call(&mut self, number: u64, arguments: [u64; 6]) -> Result<Option<u64>, NoStart> {
         let mut registers = self.registers;
         let [a, b, c, d, e, f] = arguments;

@@ -1,5 +1,4 @@
-//! Where nobody may be traced, this program can still start itself anew and be told by each copy where it was put; and
-//! what a process can ask of itself.
+//! Where tracing is refused, this program starts copies of itself, and each copy prints its addresses.
 
 #![allow(unsafe_code)]
 
@@ -12,10 +11,10 @@ use std::process::{Command, Stdio};
 
 use super::{LARGE, NoStart, Region, SMALL, Sighting};
 
-/// By its first argument a copy knows what it was started for.
+/// The first argument of a copy.
 const NAME: &str = "tollgate-aslr";
-/// What a copy tells of, in this order.
-const TOLD: [Region; 8] = [
+/// The regions that a copy prints, in this order.
+const PRINTED: [Region; 8] = [
     Region::Code,
     Region::Heap,
     Region::Stack,
@@ -28,40 +27,39 @@ const TOLD: [Region; 8] = [
 /// `ARCH_GET_FS` of arch_prctl(2).
 const ARCH_GET_FS: libc::c_int = 0x1003;
 
-/// First of all in a program that measures its own address space: a copy that was started to tell where it is tells, and
-/// ends.
-pub fn enter_if_told() {
+/// To be called first in a program that measures its own address space: a copy prints its addresses and exits.
+pub fn serve_if_worker() {
     if std::env::args_os().next().as_deref() == Some(OsStr::new(NAME)) {
         let words = where_we_are().map(|address| format!("{address:x}\n")).concat();
-        let told = std::io::stdout().write_all(words.as_bytes());
-        std::process::exit(if told.is_ok() { 0 } else { 1 });
+        let written = std::io::stdout().write_all(words.as_bytes());
+        std::process::exit(if written.is_ok() { 0 } else { 1 });
     }
 }
 
-fn where_we_are() -> [u64; TOLD.len()] {
+fn where_we_are() -> [u64; PRINTED.len()] {
     // SAFETY: getauxval(3) takes any number; 0 is "no such entry".
-    let told = |kind| unsafe { libc::getauxval(kind) };
+    let auxv = |kind| unsafe { libc::getauxval(kind) };
     let mut thread: u64 = 0;
     // SAFETY: writes one word, which is there; brk(2) of 0 moves nothing.
     let heap = unsafe {
         libc::syscall(libc::SYS_arch_prctl, ARCH_GET_FS, &raw mut thread);
         libc::syscall(libc::SYS_brk, 0)
     };
-    let random = told(libc::AT_RANDOM);
+    let random = auxv(libc::AT_RANDOM);
     let (small, large) = (map(SMALL), map(LARGE));
     [
-        told(libc::AT_ENTRY),
+        auxv(libc::AT_ENTRY),
         heap.cast_unsigned(),
         random,
-        told(libc::AT_EXECFN),
-        told(libc::AT_SYSINFO_EHDR),
+        auxv(libc::AT_EXECFN),
+        auxv(libc::AT_SYSINFO_EHDR),
         thread,
         small,
         large,
     ]
 }
 
-/// Where the kernel puts so many bytes; 0 where it does not. They are left there: the process ends at once.
+/// The address of new memory; 0 where the kernel refuses. It is not unmapped: the process ends at once.
 fn map(bytes: u64) -> u64 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -82,27 +80,27 @@ pub(super) fn path() -> Option<PathBuf> {
     })
 }
 
-/// Starts this program anew and lets it tell.
+/// Starts a copy of this program and reads its addresses.
 ///
 /// # Errors
-/// Where it cannot be started, or is a program that does not tell.
+/// Where it cannot be started, or prints no addresses.
 pub(super) fn observe(own: &Path) -> Result<Sighting, NoStart> {
     let mut command = Command::new(own);
     command.arg0(NAME).stdin(Stdio::inherit()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let output = command.output().map_err(|error| NoStart::Failed { call: "execve", error })?;
     let text = String::from_utf8_lossy(&output.stdout);
     let words: Vec<u64> = text.lines().map_while(|line| u64::from_str_radix(line, 16).ok()).collect();
-    if !output.status.success() || words.len() != TOLD.len() {
-        return Err(NoStart::Unclear("the copy of this program did not tell where it is"));
+    if !output.status.success() || words.len() != PRINTED.len() {
+        return Err(NoStart::Unclear("the copy of this program did not print its addresses"));
     }
     let mut sighting = Sighting::default();
-    for (region, address) in TOLD.into_iter().zip(words) {
+    for (region, address) in PRINTED.into_iter().zip(words) {
         sighting.note(region, Some(address));
     }
     Ok(sighting)
 }
 
-/// What personality(2) says of this process, and so of its children.
+/// The personality(2) of this process, which its children inherit.
 pub(super) fn personality() -> Option<u32> {
     /// "Do not set": linux/personality.h.
     const ASK: libc::c_ulong = 0xffff_ffff;
@@ -122,7 +120,7 @@ mod tests {
         assert!(words[0].abs_diff(function) < 1 << 30, "the code is in one piece");
         assert!(words[3] > words[2], "arguments lie above the stack");
         assert!(local != 0 && words[6].is_multiple_of(SMALL) && words[7].is_multiple_of(SMALL));
-        // SAFETY: what was mapped above and nobody uses.
+        // SAFETY: mapped above, and no reference to it is left.
         unsafe {
             libc::munmap(words[6] as *mut libc::c_void, SMALL as usize);
             libc::munmap(words[7] as *mut libc::c_void, LARGE as usize);

@@ -1,4 +1,4 @@
-//! What is laid out in an address space, and where each was seen.
+//! The regions of an address space, and where each was seen.
 
 /// A part of an address space that is placed by itself or with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

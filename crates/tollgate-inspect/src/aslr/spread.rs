@@ -1,7 +1,7 @@
-//! How far an address spreads, out of a sample of it: the one room of the estimator. Pure.
+//! The estimator of an address's random bits from a sample of it. Pure.
 //!
 //! An address that is placed uniformly at random takes each of `m` positions, an alignment apart, equally often. The
-//! range of a sample tells `m`: it is the largest position seen less the smallest, and its distribution is known
+//! range of a sample gives `m`: it is the largest position seen less the smallest, and its distribution is known
 //! exactly, so that the estimate has a confidence interval. It is used only where the sample passes for uniform
 //! (`uniform`); where not, another estimate is used and named.
 
@@ -9,15 +9,15 @@ use std::f64::consts::LOG2_E;
 
 use super::uniform;
 
-/// Fewer starts than this tell neither an alignment nor a number of bits: each further start halves the chance that an
-/// alignment is found by accident, which is then less than 1 in 1000.
+/// Fewer starts than this give neither an alignment nor a number of bits: each further start halves the chance that
+/// an alignment is found by accident, which is then less than 1 in 1000.
 pub const FEWEST: usize = 11;
-/// What lies outside a confidence interval, on each side: the interval is one of 95 %.
+/// The probability outside a confidence interval on each side: the interval is one of 95 %.
 const TAIL: f64 = 0.025;
 /// Twenty is one over what a one-sided bound of 95 % leaves out.
 const ONE_IN: f64 = 20.0;
 
-/// What a sample of an address says.
+/// The statistics of a sample of an address.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
     /// The lowest and the highest value seen.
@@ -51,8 +51,8 @@ pub enum Bits {
     Counted(f64),
     /// Not uniform but smooth: the Shannon entropy out of the distances between values (Vasicek 1976).
     Smooth(f64),
-    /// Not uniform, and with a structure that no estimator here knows: no fewer than by how often two starts met, and no
-    /// more than what was seen has room for.
+    /// Not uniform, and with a structure that no estimator here knows: at least the collision entropy, and at most
+    /// the bits of the range that was seen.
     Between {
         /// Collision entropy, its bound of 95 %.
         at_least: f64,
@@ -61,7 +61,7 @@ pub enum Bits {
     },
 }
 
-/// An estimate and its 95 % interval, in bits.
+/// An estimate and its 95 % CI, in bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The estimate.
@@ -89,7 +89,7 @@ impl Bits {
 }
 
 impl Spread {
-    /// What these values say; nothing where there are none.
+    /// The spread of these values; None where there are none.
     pub fn of(values: &[u64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
@@ -108,9 +108,9 @@ impl Spread {
         spread(Some(1 << shift), bits_of(&positions, low >> shift))
     }
 
-    /// What the differences between two addresses say, start by start.
+    /// The spread of the differences between two addresses, start by start.
     pub fn between(one: &[u64], other: &[u64]) -> Option<Self> {
-        // Two addresses may change places: the middle of the numbers stands for no difference.
+        // Two addresses may be in either order: the middle of the numbers stands for no difference.
         const MIDDLE: u64 = 1 << 63;
         let differences: Vec<u64> =
             one.iter().zip(other).map(|(one, other)| one.wrapping_sub(*other).wrapping_add(MIDDLE)).collect();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn two_places_are_one_bit_and_a_biased_pair_is_less() {
+    fn two_positions_are_one_bit_and_a_biased_pair_is_less() {
         let mut source = Source::new(6);
         let even: Vec<u64> = (0..1000).map(|_| source.below(2) * 4096).collect();
         let figure = Spread::of(&even).unwrap().bits.figure().unwrap();
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn lumps_are_not_overcounted() {
-        // Sixteen places a gigabyte apart, 13 bits within each: 17 bits, not the 31 that lie between the ends.
+        // Sixteen positions a gigabyte apart, 13 bits within each: 17 bits, not the 31 that lie between the ends.
         let mut source = Source::new(7);
         let values: Vec<u64> =
             (0..1000).map(|_| (source.below(16) << 34) + source.below(1 << 13) * 4096).collect();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is promised: within 0.3 bit from 8 to 30 bits, whatever the alignment.
+        /// The promised accuracy: within 0.3 bit from 8 to 30 bits, at every alignment.
         #[test]
         fn within_a_third_of_a_bit(
             seed in any::<u64>(),

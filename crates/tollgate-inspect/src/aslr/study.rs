@@ -1,4 +1,4 @@
-//! The whole question: which program, so many starts of it, and what they say.
+//! A study: a program, a number of starts, and their evaluation.
 
 use std::fs::File;
 use std::io;
@@ -24,17 +24,17 @@ const AGREES: f64 = 0.3;
 pub struct Subject {
     /// As it is started.
     pub path: PathBuf,
-    /// What its file says.
+    /// The properties of its file.
     pub elf: Elf,
     /// Whether it gets another user's or group's rights; traced, it does without.
     pub changes_user: bool,
-    /// Whether it is this program, which can tell by itself where it is.
+    /// Whether it is this program, whose copies can print their addresses.
     is_own: bool,
-    /// Whether nobody named it.
+    /// Whether it is the default.
     is_default: bool,
 }
 
-/// Why there is no study: one sentence, with what would be right.
+/// Why there is no study: one sentence, with the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum NoStudy {
     /// A name without a slash that no directory of PATH has.
@@ -56,7 +56,7 @@ pub enum NoStudy {
     NotElf {
         /// The program.
         path: PathBuf,
-        /// What it is instead.
+        /// The reason.
         why: NotElf,
     },
     /// A start showed nothing.
@@ -70,7 +70,7 @@ pub enum NoStudy {
     /// Neither a program that does nothing nor this one is to be found.
     #[error("neither /bin/true nor this program's own file is here; name a program to start")]
     NoDefault,
-    /// Somebody asked to stop.
+    /// The caller asked to stop.
     #[error("stopped")]
     Stopped,
 }
@@ -82,29 +82,29 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// How it was found out.
+/// The method of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
     /// By tracing each start to its entry point.
     Traced,
-    /// By copies of this program that told where they are, for tracing is refused with these words.
+    /// By copies of this program that print their addresses; tracing is refused with this error.
     Told(String),
 }
 
-/// What is known of a region.
+/// The result for a region.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Which.
     pub region: Region,
-    /// What the starts say; or why it is not there.
+    /// The measured spread; or why there is none.
     pub seen: Result<Spread, &'static str>,
-    /// What the settings allow.
+    /// The bits that the settings allow.
     pub allowed: Allowed,
     /// Where that differs: why.
     pub differs: Option<String>,
 }
 
-/// What so many starts of a program say.
+/// The result of a study.
 #[derive(Debug)]
 pub struct Study {
     /// The program.
@@ -117,9 +117,9 @@ pub struct Study {
     pub library: Option<String>,
     /// All regions.
     pub regions: Vec<Found>,
-    /// Which of them move together.
+    /// The regions that move together.
     pub together: Together,
-    /// What decides how much is random.
+    /// The settings that decide how much is random.
     pub settings: Settings,
 }
 
@@ -167,11 +167,11 @@ fn in_path(name: &Path) -> Result<PathBuf, NoStudy> {
     files.into_iter().find(executable).ok_or_else(|| NoStudy::NotInPath(text.into_owned()))
 }
 
-/// Starts a program so often and says what was where. `progress` is told how many starts are done; `stop` is asked before
-/// each, and while one is waited for.
+/// Starts a program `starts` times and evaluates its addresses. `progress` gets the number of starts that are done;
+/// `stop` is asked before each, and during each.
 ///
 /// # Errors
-/// Where starts of this program show nothing, or somebody wants to stop.
+/// Where starts of this program show nothing, or the caller asked to stop.
 pub fn study(
     subject: Subject,
     starts: u32,
@@ -185,7 +185,7 @@ pub fn study(
         Err(NoStart::Stopped) => Err(NoStudy::Stopped),
         Err(why) if is_refusal(&why) && (subject.is_default || subject.is_own) => {
             let own = if subject.is_own { Ok(subject) } else { own_program() }?;
-            let sightings = told(&own, starts, progress, stop)?;
+            let sightings = by_copies(&own, starts, progress, stop)?;
             Ok(put_together(own, How::Told(why.to_string()), &sightings, None, settings))
         }
         Err(why) => Err(NoStudy::NoStart { why: or_no_loader(why, &subject.elf), path: subject.path }),
@@ -204,12 +204,12 @@ fn or_no_loader(why: NoStart, elf: &Elf) -> NoStart {
     }
 }
 
-/// Tracing itself was refused, by whichever call met the refusal first.
+/// Whether tracing itself was refused, by any of its calls.
 fn is_refusal(why: &NoStart) -> bool {
     match why {
         NoStart::NotTraced(_) => true,
         NoStart::Failed { call, .. } => call.starts_with("PTRACE_"),
-        // A filter of system calls may kill whoever makes one.
+        // A seccomp filter may kill the process that makes one.
         NoStart::Killed(signal) => *signal == libc::SIGSYS,
         _ => false,
     }
@@ -244,7 +244,7 @@ fn traced(
     Ok((sightings, library))
 }
 
-fn told(
+fn by_copies(
     own: &Subject,
     starts: u32,
     progress: &mut dyn FnMut(u32),
@@ -260,7 +260,7 @@ fn told(
     (0..starts).map(one).collect()
 }
 
-/// From where everything was to what it says.
+/// Evaluates the addresses of all starts.
 fn put_together(
     subject: Subject,
     how: How,
@@ -299,23 +299,23 @@ fn missing(region: Region, elf: &Elf) -> &'static str {
     }
 }
 
-/// What a measurement has to say against what is allowed.
+/// How a measurement differs from the allowed bits.
 fn differs(spread: &Spread, allowed: &Allowed, region: Region) -> Option<String> {
     let most = allowed.bits?;
-    let (measured, unsure) = match spread.bits {
+    let (measured, error) = match spread.bits {
         Bits::Uniform(interval) => (interval.bits, (interval.high - interval.low) / 2.0),
         Bits::Constant { at_most } if spread.bits.stays() => (0.0, at_most),
         _ => (spread.bits.figure()?, 0.0),
     };
     let less = most - measured;
-    if less.abs() <= AGREES.max(unsure) {
+    if less.abs() <= AGREES.max(error) {
         return None;
     }
     if less < 0.0 {
         return Some(format!("{:.1} bits more than {} allows", -less, allowed.source));
     }
     let lost = spread.alignment.map_or(0.0, |alignment| (alignment.max(4096) / 4096) as f64).log2();
-    if lost > 0.0 && (less - lost).abs() <= AGREES.max(unsure) {
+    if lost > 0.0 && (less - lost).abs() <= AGREES.max(error) {
         let why = match region {
             Region::Code | Region::Libraries | Region::Loader => {
                 ": so large a file is mapped where huge pages fit (thp_get_unmapped_area)"
@@ -328,12 +328,12 @@ fn differs(spread: &Spread, allowed: &Allowed, region: Region) -> Option<String>
 }
 
 impl Study {
-    /// What was seen of each region that was seen.
+    /// The spread of each region that was seen.
     pub fn seen(&self) -> impl Iterator<Item = (Region, &Spread)> {
         self.regions.iter().filter_map(|found| Some((found.region, found.seen.as_ref().ok()?)))
     }
 
-    /// Whether nothing moves that was seen.
+    /// Whether no region moves.
     pub fn stands_still(&self) -> bool {
         self.seen().all(|(_, spread)| spread.bits.stays())
     }

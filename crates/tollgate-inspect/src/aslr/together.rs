@@ -33,8 +33,8 @@ pub struct Link {
     pub bits: f64,
 }
 
-/// A distance of so many bits less than either has is no accident: two that know nothing of each other are at least as far
-/// apart as the wider of them spreads.
+/// A distance of so many bits less than either has is no accident: the distance of two independent ones spreads at
+/// least as far as the wider of them.
 const NEARER: f64 = 1.0;
 
 impl Together {
@@ -60,7 +60,7 @@ impl Together {
     }
 }
 
-/// The nearest pairs first; what is linked by others already needs no link of its own.
+/// The nearest pairs first; regions that are linked by others need no link of their own.
 fn links(firsts: &[&Track]) -> Vec<Link> {
     let mut near: Vec<(usize, usize, f64)> = Vec::new();
     for (later, track) in firsts.iter().enumerate() {
@@ -91,7 +91,7 @@ fn links(firsts: &[&Track]) -> Vec<Link> {
     links
 }
 
-/// Where nobody knows the entropy, what it is at least will do.
+/// Where the entropy is not known, its lower bound stands for it.
 fn figure(bits: &Bits) -> Option<f64> {
     match bits {
         Bits::Between { at_least, .. } => Some(*at_least),
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_as_one_is_told_from_what_follows_and_from_what_does_not() {
+    fn groups_followers_and_independent_regions_differ() {
         let mut source = Source::new(11);
         let mut starts: Vec<[u64; 6]> = Vec::new();
         for _ in 0..1000 {

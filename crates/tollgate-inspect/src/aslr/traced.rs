@@ -1,4 +1,7 @@
-//! A process that is traced: what ptrace(2) lets one do with it.
+//! A traced process, by ptrace(2).
+//!
+//! A start is observed at the entry point: the loader has finished and no instruction of the program has
+//! run. The first instructions are replaced by exit(2).
 
 #![allow(unsafe_code)]
 
@@ -14,11 +17,11 @@ pub(super) struct Traced<'a> {
     ended: bool,
     /// Processes that it made, and that were killed at once: with it gone they are ours to wait for ([`Heir`]).
     orphans: Vec<libc::pid_t>,
-    /// Whether somebody wants to stop.
+    /// Whether the caller asked to stop.
     stop: &'a dyn Fn() -> bool,
 }
 
-/// What waiting for it told.
+/// The result of waiting for it.
 enum Wait {
     /// It stopped by a signal, and by an event of ptrace(2) or none.
     Stopped {
@@ -78,7 +81,7 @@ impl<'a> Traced<'a> {
         let mut bytes = vec![0u8; length];
         let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
         let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: length };
-        // SAFETY: the local buffer is writable for its length; what the remote one is, the kernel checks.
+        // SAFETY: the local buffer is writable for its length; the kernel checks the remote one.
         let read = unsafe { libc::syscall(libc::SYS_process_vm_readv, self.pid, &local, 1, &remote, 1, 0) };
         if let Ok(read @ 1..) = usize::try_from(read) {
             bytes.truncate(read);
@@ -98,8 +101,8 @@ impl<'a> Traced<'a> {
 
     fn peek(&self, address: u64) -> Result<usize, NoStart> {
         let mut word: usize = 0;
-        // The system call itself, which writes the word; the C library's function returns it instead.
-        // SAFETY: the word is writable; what is at the address, the kernel checks.
+        // The system call itself, which writes the word; the C library's function returns it instead. SAFETY: the
+        // word is writable; the kernel checks the address.
         let status = unsafe {
             libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKTEXT, self.pid, address, &raw mut word)
         };
@@ -217,11 +220,11 @@ fn name(request: libc::c_uint) -> &'static str {
 impl Drop for Traced<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            // SAFETY: our own child, for which nobody has waited yet.
+            // SAFETY: our own child, which was not waited for yet.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
             wait_for_end(self.pid);
         }
-        // Those for which it had waited itself are not there any more, and nobody is waited for.
+        // Those that it had waited for itself are gone, and this call waits for none.
         self.orphans.iter().for_each(|&pid| wait_for_end(pid));
     }
 }

@@ -1,15 +1,15 @@
 //! Whether a sample passes for one of a uniform spread. Pure.
 //!
-//! Three looks, each of which sees what the others miss: whether values crowd somewhere (Kolmogorov and Smirnov), whether
-//! a bit within is more often one than the other, and whether two values are the same more often than they should be. A
-//! uniform sample fails any of them in fewer than one case in a thousand.
+//! Three tests, each of which sees what the others miss: whether values crowd somewhere (Kolmogorov and Smirnov),
+//! whether a bit within is more often one than the other, and whether two values are the same more often than they
+//! should be. A uniform sample fails any of them in fewer than one case in a thousand.
 
 /// The statistic of Kolmogorov and Smirnov is exceeded by 2 exp(-2 x²) of uniform samples: here 4.5 in 10 000.
 const CROWDED: f64 = 2.05;
 /// So many standard deviations are exceeded by 7 in a million; there are at most some thirty bits.
 const UNEVEN: f64 = 4.5;
 
-/// What was seen of a sample.
+/// The results of the tests of a sample.
 pub(super) struct Look {
     crowded: bool,
     bits_even: bool,

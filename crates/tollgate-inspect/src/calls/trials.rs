@@ -1,8 +1,8 @@
-//! Whether a call is allowed, found out by making it in such a way that it does nothing.
+//! Whether a call is allowed, tested by a call that does nothing.
 
 use super::errno;
 
-/// Whether `io_uring_setup(2)` is allowed: with no room for its parameters it fails either way.
+/// Whether `io_uring_setup(2)` is allowed: without memory for its parameters it fails either way.
 pub(crate) fn may_use_io_uring() -> Result<bool, i32> {
     const NO_PARAMETERS: libc::c_ulong = 0;
     // SAFETY: a null pointer is refused with EFAULT by the call.

@@ -1,4 +1,4 @@
-//! What there is to read of where the kernel is, each with its source or the reason why it cannot be read.
+//! The evidence of where the kernel is, each piece with its source or the reason why it cannot be read.
 
 use tollgate_kconfig::parameters;
 use tollgate_model::Unknown;
@@ -23,7 +23,7 @@ const START_OF_CORE: u64 = 64 << 10;
 pub(super) const IMAGE: u64 = 0xffff_ffff_8000_0000;
 pub(super) const IMAGE_SIZE: u64 = 1 << 30;
 
-/// What is known of where the kernel is, with where it was read.
+/// A piece of evidence with its source, or the reason why there is none.
 pub type Known<T> = Result<Source<T>, tollgate_model::Unknown>;
 
 /// A value and where it was read.
@@ -58,10 +58,10 @@ pub enum Physical {
     Hidden,
 }
 
-/// What the boot stub left: Documentation/arch/x86/boot.rst.
+/// The notes of the boot stub: Documentation/arch/x86/boot.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Boot {
-    /// `KASLR_FLAG` of `loadflags`: the stub chose a random place.
+    /// `KASLR_FLAG` of `loadflags`: the stub chose a random address.
     pub moved: bool,
     /// Whether there is a header (`HdrS`): without one the kernel was entered directly, and no stub ran.
     pub has_header: bool,
@@ -79,7 +79,7 @@ pub struct DirectMap {
 /// All of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// A kernel that plays Linux's part, and has nothing of all this.
+    /// A kernel that stands in for Linux and has none of this evidence.
     pub sandbox: Option<String>,
     /// Its release, `6.1.0-13-amd64`.
     pub release: Known<String>,
@@ -108,23 +108,23 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
     let core = core(machine);
     Evidence {
         sandbox: sandbox::name(machine).ok().map(|found| found.value),
-        symbols: told(symbols(machine, SYMBOLS, START_OF_SYMBOLS)),
-        core_offset: told(core.clone().and_then(|core| {
+        symbols: known(symbols(machine, SYMBOLS, START_OF_SYMBOLS)),
+        core_offset: known(core.clone().and_then(|core| {
             let missing = || Unknown::Absent(format!("{CORE} has no KERNELOFFSET in its notes"));
             let offset = core.value.offset.ok_or_else(missing)?;
             Ok(Found { value: offset, source: format!("{CORE} VMCOREINFO KERNELOFFSET") })
         })),
-        direct_map: told(core.and_then(|core| {
+        direct_map: known(core.and_then(|core| {
             let missing = || Unknown::Absent(format!("{CORE} shows no memory"));
             let base = core.value.direct_map.ok_or_else(missing)?;
             Ok(core.map(|_| DirectMap { base, is_usual: USUAL_DIRECT_MAPS.contains(&base) }))
         })),
-        physical: told(physical(machine)),
-        boot: told(boot(machine)),
-        told: told(command_line_text(machine).map(|line| line.map(|text| kaslr_parameter(&text)))),
-        options: told(options(machine, name.as_deref())),
-        linked: told(linked(machine, name.as_deref())),
-        release: told(release),
+        physical: known(physical(machine)),
+        boot: known(boot(machine)),
+        told: known(command_line_text(machine).map(|line| line.map(|text| kaslr_parameter(&text)))),
+        options: known(options(machine, name.as_deref())),
+        linked: known(linked(machine, name.as_deref())),
+        release: known(release),
     }
 }
 
@@ -132,7 +132,7 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
 /// Documentation/arch/x86/x86_64/mm.rst.
 const USUAL_DIRECT_MAPS: [u64; 3] = [0xffff_8880_0000_0000, 0xffff_8800_0000_0000, 0xff11_0000_0000_0000];
 
-fn told<T>(answer: Answer<T>) -> Known<T> {
+fn known<T>(answer: Answer<T>) -> Known<T> {
     answer.map(|Found { value, source }| Source { value, source })
 }
 

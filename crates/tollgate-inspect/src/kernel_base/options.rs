@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn options_of_a_configuration() {
-        let told = options(
+        let read = options(
             "# CONFIG_HIBERNATION is not set\nCONFIG_RANDOMIZE_BASE=y\nCONFIG_PHYSICAL_START=0x1000000\n\
              CONFIG_PHYSICAL_ALIGN=0x200000\nCONFIG_RELOCATABLE=m\n",
         );
-        assert!(told.randomize_base && !told.hibernation && !told.relocatable);
-        assert_eq!(told.load_physical(), Some(0x100_0000));
+        assert!(read.randomize_base && !read.hibernation && !read.relocatable);
+        assert_eq!(read.load_physical(), Some(0x100_0000));
         assert_eq!(options("CONFIG_PHYSICAL_ALIGN=0x3\n").physical_align, None);
     }
 

@@ -109,7 +109,7 @@ fn zeros_are_not_an_answer() {
     let conclusion = concluded(&[RELEASE, BUILT, LINE, HIDDEN, iomem]);
     assert_eq!((conclusion.verdict, conclusion.offset), (Verdict::Unknown, None));
     assert!(
-        says(&conclusion, "not visible") && says(&conclusion, "alone does not say"),
+        says(&conclusion, "not visible") && says(&conclusion, "alone does not show"),
         "{:?}",
         conclusion.remarks
     );
@@ -151,7 +151,7 @@ fn physical_memory_tells_that_it_stayed_but_not_that_it_moved() {
     assert!(stayed.because.contains("/proc/iomem"));
     let elsewhere = at("2d000000");
     assert_eq!(elsewhere.verdict, Verdict::Unknown);
-    assert!(says(&elsewhere, "boot loaders do that"));
+    assert!(says(&elsewhere, "boot loaders also move it"));
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn the_core_file_tells_the_offset_and_the_direct_map() {
 }
 
 #[test]
-fn old_kernels_that_hibernate_stay_unless_they_are_told_to_move() {
+fn old_kernels_that_hibernate_stay_without_the_kaslr_parameter() {
     let config = format!("{CONFIG}CONFIG_HIBERNATION=y\n");
     let old = |release: &'static str, line: &'static str| {
         let path = format!("boot/config-{release}");
@@ -195,9 +195,9 @@ fn old_kernels_that_hibernate_stay_unless_they_are_told_to_move() {
 #[test]
 fn nokaslr_is_obeyed_but_an_address_is_better() {
     let line = ("proc/cmdline", &b"quiet nokaslr\n"[..]);
-    let told = concluded(&[RELEASE, BUILT, HIDDEN, line]);
-    assert_eq!(told.verdict, Verdict::NotMoved);
-    assert!(told.because.contains("nokaslr"));
+    let conclusion = concluded(&[RELEASE, BUILT, HIDDEN, line]);
+    assert_eq!(conclusion.verdict, Verdict::NotMoved);
+    assert!(conclusion.because.contains("nokaslr"));
     let moved = symbols(0xffff_ffff_9e00_0000);
     let contradicted = concluded(&[RELEASE, BUILT, line, ("proc/kallsyms", &moved)]);
     assert_eq!(contradicted.verdict, Verdict::Moved);

@@ -1,4 +1,7 @@
 //! From the evidence to the answer. Pure.
+//!
+//! The verdict rests on addresses first, then on what the boot left and on the command line, never on the
+//! configuration alone.
 
 use super::evidence::{Evidence, IMAGE, IMAGE_SIZE, Physical, Symbols};
 use crate::uname::release_numbers;
@@ -15,7 +18,7 @@ pub enum Verdict {
     Moved,
     /// It is where it was linked to.
     NotMoved,
-    /// What can be read does not tell.
+    /// The evidence does not show it.
     Unknown,
 }
 
@@ -30,12 +33,12 @@ impl Verdict {
     }
 }
 
-/// The answer with what it rests on.
+/// The answer with its reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
     /// The answer.
     pub verdict: Verdict,
-    /// What it rests on. No address that was chosen at random: this is kept with runs, which are passed around.
+    /// The reason. It holds no address that was chosen at random, for runs are shared.
     pub because: String,
     /// How far it was moved in virtual memory, in bytes, where that is visible.
     pub offset: Option<u64>,
@@ -43,14 +46,14 @@ pub struct Conclusion {
     pub link_address: u64,
     /// Whether that was read; else it is the usual one.
     pub link_address_is_read: bool,
-    /// Into how many places a kernel that moves itself can come, at most.
+    /// The most addresses that a kernel can move itself to.
     pub slots: u64,
-    /// What bears on the answer beside that, a sentence each: why it was not moved, what contradicts, what would tell.
+    /// Further remarks, a sentence each: why it was not moved, contradictions, sources that would show it.
     pub remarks: Vec<String>,
 }
 
-/// Puts the evidence together: addresses first, then what the boot stub noted, then what it was told, and the build only
-/// beside these.
+/// Puts the evidence together: addresses first, then what the boot stub noted, then the command line, and the build
+/// only with these.
 pub fn conclude(evidence: &Evidence) -> Conclusion {
     let (load, align, is_read) = linkage(evidence);
     let link_address = IMAGE + load;
@@ -69,25 +72,26 @@ pub fn conclude(evidence: &Evidence) -> Conclusion {
 
 /// Where it is linked to, as an offset from [`IMAGE`], its alignment, and whether the former was read.
 fn linkage(evidence: &Evidence) -> (u64, u64, bool) {
-    let options = evidence.options.as_ref().ok().map(|told| &told.value);
+    let options = evidence.options.as_ref().ok().map(|known| &known.value);
     let align = options.and_then(|options| options.physical_align).unwrap_or(USUAL_ALIGN);
-    let by_map = evidence.linked.as_ref().ok().map(|told| told.value.wrapping_sub(IMAGE));
+    let by_map = evidence.linked.as_ref().ok().map(|known| known.value.wrapping_sub(IMAGE));
     let load = by_map.or_else(|| options?.load_physical());
     (load.unwrap_or(USUAL_LOAD), align, load.is_some())
 }
 
-/// How far it was moved, by the best witness there is.
+/// How far it was moved, by the best evidence.
 fn offset(evidence: &Evidence, link_address: u64) -> Option<(u64, &str)> {
-    let by_symbols = evidence.symbols.as_ref().ok().and_then(|told| match told.value {
-        Symbols::At(address) => Some((address.wrapping_sub(link_address), told.source.as_str())),
+    let by_symbols = evidence.symbols.as_ref().ok().and_then(|known| match known.value {
+        Symbols::At(address) => Some((address.wrapping_sub(link_address), known.source.as_str())),
         Symbols::Hidden => None,
     });
-    by_symbols.or_else(|| evidence.core_offset.as_ref().ok().map(|told| (told.value, told.source.as_str())))
+    by_symbols
+        .or_else(|| evidence.core_offset.as_ref().ok().map(|known| (known.value, known.source.as_str())))
 }
 
-/// Places that `find_random_virt_addr` in arch/x86/boot/compressed/kaslr.c chooses from.
+/// Addresses that `find_random_virt_addr` in arch/x86/boot/compressed/kaslr.c chooses from.
 fn slots(evidence: &Evidence, load: u64, align: u64) -> u64 {
-    let size = match evidence.physical.as_ref().map(|told| told.value) {
+    let size = match evidence.physical.as_ref().map(|known| known.value) {
         Ok(Physical::At { start, end }) => (end - start).saturating_add(1),
         _ => 0,
     };
@@ -111,10 +115,10 @@ fn answer(evidence: &Evidence, offset: Option<&(u64, &str)>, load: u64) -> (Verd
     if let Some(answer) = by_traces(evidence, load) {
         return answer;
     }
-    if let Ok(told) = &evidence.told
-        && told.value == Some(false)
+    if let Ok(known) = &evidence.told
+        && known.value == Some(false)
     {
-        return (Verdict::NotMoved, format!("it was told `nokaslr` ({})", told.source));
+        return (Verdict::NotMoved, format!("the command line has `nokaslr` ({})", known.source));
     }
     if let Some(because) = rule_of_hibernation(evidence) {
         return (Verdict::NotMoved, because);
@@ -122,7 +126,7 @@ fn answer(evidence: &Evidence, offset: Option<&(u64, &str)>, load: u64) -> (Verd
     (Verdict::Unknown, "nothing that can be read here shows where it is".to_owned())
 }
 
-/// What is left of a move where the address itself is not visible.
+/// The signs of a move where the address itself is not visible.
 fn by_traces(evidence: &Evidence, load: u64) -> Option<(Verdict, String)> {
     if let Ok(map) = &evidence.direct_map
         && !map.value.is_usual
@@ -136,15 +140,15 @@ fn by_traces(evidence: &Evidence, load: u64) -> Option<(Verdict, String)> {
     {
         return Some((
             Verdict::Moved,
-            format!("the boot stub noted that it chose a random place ({})", boot.source),
+            format!("the boot stub noted that it chose a random address ({})", boot.source),
         ));
     }
-    if let Ok(told) = &evidence.physical
-        && let Physical::At { start, .. } = told.value
+    if let Ok(known) = &evidence.physical
+        && let Physical::At { start, .. } = known.value
         && start == load
     {
         let because =
-            format!("it is at physical {start:#x}, where it is loaded without a move ({})", told.source);
+            format!("it is at physical {start:#x}, where it is loaded without a move ({})", known.source);
         return Some((Verdict::NotMoved, because));
     }
     // Before Linux 4.1 the stub had no such flag, and a kernel that was entered directly left none either way.
@@ -152,20 +156,23 @@ fn by_traces(evidence: &Evidence, load: u64) -> Option<(Verdict, String)> {
         .release
         .as_ref()
         .ok()
-        .and_then(|told| release_numbers(&told.value))
+        .and_then(|known| release_numbers(&known.value))
         .is_some_and(|r| r >= (4, 1));
     let boot = boot.filter(|boot| boot.value.has_header && has_flag)?;
-    Some((Verdict::NotMoved, format!("the boot stub noted that it chose no random place ({})", boot.source)))
+    Some((
+        Verdict::NotMoved,
+        format!("the boot stub noted that it chose no random address ({})", boot.source),
+    ))
 }
 
-/// Before Linux 4.8 a kernel that can hibernate moved only where it was told to; before 3.14 none did.
+/// Before Linux 4.8 a kernel that can hibernate moved only with the parameter `kaslr`; before 3.14 none did.
 fn rule_of_hibernation(evidence: &Evidence) -> Option<String> {
-    let told = evidence.release.as_ref().ok()?;
-    let release = release_numbers(&told.value)?;
+    let known = evidence.release.as_ref().ok()?;
+    let release = release_numbers(&known.value)?;
     if release < (3, 14) {
         return Some(format!(
             "{}: {} is older than 3.14, the first that could move itself",
-            told.source, told.value
+            known.source, known.value
         ));
     }
     let options = evidence.options.as_ref().ok()?;
@@ -175,7 +182,7 @@ fn rule_of_hibernation(evidence: &Evidence) -> Option<String> {
         format!(
             "{} can hibernate (CONFIG_HIBERNATION=y), and before 4.8 such a kernel moves only where the command line \
              has `kaslr`, which it has not ({}, {})",
-            told.value, options.source, line.source
+            known.value, options.source, line.source
         )
     })
 }
@@ -185,18 +192,18 @@ fn remarks(evidence: &Evidence, verdict: Verdict, slots: u64) -> Vec<String> {
         return Vec::new();
     }
     let mut remarks = Vec::new();
-    let options = evidence.options.as_ref().ok().map(|told| &told.value);
-    let boot = evidence.boot.as_ref().ok().map(|told| told.value);
-    let said = evidence.told.as_ref().ok().and_then(|told| told.value);
+    let options = evidence.options.as_ref().ok().map(|known| &known.value);
+    let boot = evidence.boot.as_ref().ok().map(|known| known.value);
+    let said = evidence.told.as_ref().ok().and_then(|known| known.value);
     if verdict == Verdict::NotMoved {
         if options.is_some_and(|options| options.randomize_base) {
             remarks.push(
-                "it was built to move (CONFIG_RANDOMIZE_BASE=y), which is not to say that it did".to_owned(),
+                "it was built to move (CONFIG_RANDOMIZE_BASE=y), which does not show that it did".to_owned(),
             );
         }
         if boot.is_some_and(|boot| boot.moved) {
             remarks.push(format!(
-                "the boot stub did choose at random, and once in {slots} times it chooses this place"
+                "the boot stub did choose at random, and once in {slots} times it chooses this address"
             ));
         } else if boot.is_some_and(|boot| !boot.has_header) {
             remarks.push(
@@ -212,12 +219,11 @@ fn remarks(evidence: &Evidence, verdict: Verdict, slots: u64) -> Vec<String> {
     }
     if verdict == Verdict::Moved {
         if said == Some(false) {
-            remarks
-                .push("although the command line has `nokaslr`: who started it may have moved it".to_owned());
+            remarks.push("although the command line has `nokaslr`: its loader may have moved it".to_owned());
         }
         if options.is_some_and(|options| !options.randomize_base) {
             remarks.push(
-                "although it was built without CONFIG_RANDOMIZE_BASE: who started it may have moved it"
+                "although it was built without CONFIG_RANDOMIZE_BASE: its loader may have moved it"
                     .to_owned(),
             );
         }
@@ -233,7 +239,7 @@ fn remarks(evidence: &Evidence, verdict: Verdict, slots: u64) -> Vec<String> {
         remarks.extend(what_would_tell(evidence));
         if options.is_some_and(|options| options.randomize_base) {
             remarks.push(
-                "it was built to move (CONFIG_RANDOMIZE_BASE=y); that alone does not say that it did"
+                "it was built to move (CONFIG_RANDOMIZE_BASE=y); that alone does not show that it did"
                     .to_owned(),
             );
         } else if options.is_some() {
@@ -245,22 +251,22 @@ fn remarks(evidence: &Evidence, verdict: Verdict, slots: u64) -> Vec<String> {
 
 fn what_would_tell(evidence: &Evidence) -> Vec<String> {
     let mut remarks = Vec::new();
-    if matches!(evidence.symbols.as_ref().map(|told| told.value), Ok(Symbols::Hidden)) {
+    if matches!(evidence.symbols.as_ref().map(|known| known.value), Ok(Symbols::Hidden)) {
         remarks.push(
             "/proc/kallsyms shows zeros, which is \"not visible\" and not \"not moved\": it shows addresses to root where \
              kernel.kptr_restrict is 0 or 1"
                 .to_owned(),
         );
     }
-    if let Ok(told) = &evidence.physical
-        && let Physical::At { start, .. } = told.value
+    if let Ok(known) = &evidence.physical
+        && let Physical::At { start, .. } = known.value
     {
         remarks.push(format!(
-            "it is at physical {start:#x}, elsewhere than by itself ({}); boot loaders do that as well",
-            told.source
+            "it is at physical {start:#x}, not where it is loaded without a move ({}); boot loaders also move it",
+            known.source
         ));
     }
-    if matches!(evidence.physical.as_ref().map(|told| told.value), Ok(Physical::Hidden)) {
+    if matches!(evidence.physical.as_ref().map(|known| known.value), Ok(Physical::Hidden)) {
         remarks.push("/proc/iomem shows zeros: it shows addresses to root".to_owned());
     }
     remarks

@@ -10,7 +10,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     family(
         "cache.*",
         topology::caches,
-        "A cache's size in bytes, the processors that share it, and what CPUID says where that differs.",
+        "The size of a cache in bytes, the processors that share it, and CPUID's answer where it differs.",
     )
     .affects(&[MemoryAccess, CacheLine], "a working set that fits in a level has that level's latency"),
 ];

@@ -1,4 +1,4 @@
-//! What is around the process.
+//! Containers and namespaces.
 
 use tollgate_model::Boundary::{Exec, PathLookup, SystemCall};
 
@@ -6,34 +6,34 @@ use super::{FactSpec, one};
 use crate::container;
 
 pub(super) const FACTS: &[FactSpec] = &[
-    one("container.layers", container::layers, "The containers whose marks are to be believed.")
+    one("container.layers", container::layers, "The container managers with conclusive marks.")
         .affects(&[SystemCall], "container managers add seccomp filters and control groups, see those facts"),
-    one("container.files", container::files, "The files of container managers that are in the root."),
+    one("container.files", container::files, "The container managers that left files in the root directory."),
     one(
         "container.groups",
         container::groups,
-        "The container managers that this process's control groups are named after.",
+        "The container managers in the names of this process's control groups.",
     ),
-    one("container.init", container::init, "What the first process was told of its container manager."),
-    one("container.environment", container::facts, "What this process was told of its container manager."),
+    one("container.init", container::init, "The container manager in the environment of process 1."),
+    one(
+        "container.environment",
+        container::facts,
+        "The container manager in the environment of this process.",
+    ),
     one(
         "container.namespaces",
         container::namespaces,
-        "The kinds of namespace in which this process is apart from the machine's first.",
+        "The kinds of namespace that differ from the machine's initial ones.",
     ),
     one("container.root", container::root_file_system, "The kind of file system that the root is on.")
         .affects(&[PathLookup, Exec], "an overlay looks a name up in each of its layers"),
-    one(
-        "container.mounts",
-        container::mounts,
-        "The container managers whose files are mounted over files here.",
-    ),
+    one("container.mounts", container::mounts, "The container managers that mounted files over files here."),
     one(
         "container.unshared",
         container::unshared,
-        "The kinds of namespace in which this process is apart from process 1.",
+        "The kinds of namespace that differ from those of process 1.",
     ),
-    one("container.users", container::users, "How the users of this namespace are numbered outside of it."),
+    one("container.users", container::users, "The user ID map of this user namespace."),
     one(
         "container.root_of_init",
         container::root_of_init,

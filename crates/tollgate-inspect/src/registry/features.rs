@@ -1,4 +1,4 @@
-//! Features of the processor that bear on crossings.
+//! Processor features that affect crossings.
 
 use tollgate_model::Boundary::{
     Call, ClockSource, CompatFastEntry, ContextSwitch, Exception, IdleExit, InterProcessorInterrupt,
@@ -42,7 +42,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     feature(
         "cpu.feature.smap",
         bit(7, 0, Register::Ebx, 20),
-        "The kernel cannot touch user pages unless it says so.",
+        "The kernel cannot access user pages while RFLAGS.AC is clear.",
     )
     .affects(&[KernelEntry, UserCopy], "STAC and CLAC surround each user copy, and each entry runs CLAC"),
     feature(
@@ -78,10 +78,14 @@ pub(super) const FACTS: &[FactSpec] = &[
     feature("cpu.feature.sep", bit(1, 0, Register::Edx, 11), "SYSENTER and SYSEXIT.")
         .affects(&[CompatFastEntry], "without SYSENTER a 32-bit system call on Intel enters by interrupt"),
     feature("cpu.feature.syscall", bit(0x8000_0001, 0, Register::Edx, 11), "SYSCALL and SYSRET."),
-    feature("cpu.feature.erms", bit(7, 0, Register::Ebx, 9), "Fast copying of strings by REP MOVSB.")
+    feature("cpu.feature.erms", bit(7, 0, Register::Ebx, 9), "Fast string copies with REP MOVSB.")
         .affects(&[UserCopy], "the kernel copies with REP MOVSB"),
-    feature("cpu.feature.fsrm", bit(7, 0, Register::Edx, 4), "REP MOVSB that is fast for short strings too.")
-        .affects(&[UserCopy], "the kernel copies short pieces with REP MOVSB too"),
+    feature(
+        "cpu.feature.fsrm",
+        bit(7, 0, Register::Edx, 4),
+        "REP MOVSB that is also fast for short strings.",
+    )
+    .affects(&[UserCopy], "the kernel copies short pieces with REP MOVSB too"),
     feature(
         "cpu.feature.invlpgb",
         bit(0x8000_0008, 0, Register::Ebx, 3),
@@ -98,18 +102,14 @@ pub(super) const FACTS: &[FactSpec] = &[
     feature(
         "cpu.feature.x2apic",
         bit(1, 0, Register::Ecx, 21),
-        "Interrupt controllers that are reached by MSR.",
+        "Interrupt controllers with MSR access (x2APIC).",
     )
     .affects(
         &[InterProcessorInterrupt],
         "the kernel reaches an older controller through memory, which is a VM exit in a guest",
     ),
-    feature(
-        "cpu.feature.tsc_deadline_timer",
-        bit(1, 0, Register::Ecx, 24),
-        "Timers that are set by one MSR.",
-    )
-    .affects(&[Timer], "one MSR write sets a timer"),
+    feature("cpu.feature.tsc_deadline_timer", bit(1, 0, Register::Ecx, 24), "Timers that one MSR sets.")
+        .affects(&[Timer], "one MSR write sets a timer"),
     feature("cpu.feature.pdpe1gb", bit(0x8000_0001, 0, Register::Edx, 26), "Pages of 1 GiB."),
     feature("cpu.feature.rtm", bit(7, 0, Register::Ebx, 11), "Transactions on memory."),
     feature("cpu.feature.pku", bit(7, 0, Register::Ecx, 3), "Protection keys for user pages."),

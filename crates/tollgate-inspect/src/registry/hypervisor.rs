@@ -1,4 +1,4 @@
-//! What is below the kernel.
+//! Hypervisors, sandboxes and firmware below the kernel.
 
 use tollgate_model::Boundary::{
     self, AddressSpaceCopy, BlockRead, BlockWrite, CompatEntry, ContextSwitch, DeviceFlush, Exception, Exec,
@@ -15,23 +15,23 @@ const INTERCEPTED: &[Boundary] =
     &[VmExit, Exception, PageFault, InterProcessorInterrupt, IdleExit, BlockRead, BlockWrite, DeviceFlush];
 
 pub(super) const FACTS: &[FactSpec] = &[
-    one("hypervisor.present", hypervisor::present, "Whether the processor says that a hypervisor is there.")
+    one("hypervisor.present", hypervisor::present, "Whether CPUID reports a hypervisor.")
         .affects(INTERCEPTED, "each event that the hypervisor intercepts is a VM exit"),
-    one("hypervisor.signatures", hypervisor::signatures, "The names that hypervisors sign CPUID with."),
-    one("hypervisor.layers", hypervisor::layers, "Every hypervisor that left a mark.")
+    one("hypervisor.signatures", hypervisor::signatures, "The hypervisor signatures in CPUID."),
+    one("hypervisor.layers", hypervisor::layers, "Every hypervisor with a mark.")
         .affects(INTERCEPTED, "each nested layer multiplies the latency of an exit"),
     one(
         "hypervisor.nesting",
         hypervisor::nesting,
-        "What hints at a hypervisor that is itself in a virtual machine.",
+        "The evidence that the hypervisor itself runs in a virtual machine.",
     )
     .affects(
         INTERCEPTED,
         "an exit goes through the outer hypervisor and back, which often takes ten times as long",
     ),
-    one("machine.vendor", hypervisor::vendor, "Who made the machine, as its firmware says."),
-    one("machine.product", hypervisor::product, "What the machine is, as its firmware says."),
-    one("sandbox.kernel", sandbox::kernel, "The kernel that plays Linux's part in user space.").affects(
+    one("machine.vendor", hypervisor::vendor, "The machine's vendor, from its firmware."),
+    one("machine.product", hypervisor::product, "The machine's product name, from its firmware."),
+    one("sandbox.kernel", sandbox::kernel, "The kernel that stands in for Linux, such as gVisor.").affects(
         &[
             KernelEntry,
             SystemCall,
@@ -60,14 +60,14 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "hypervisor.cpuid",
         timed::execution,
-        "What executing CPUID amounts to, by its time: native, exit, dear exit (nested, \
-         confidential, flushed, or a program answers), translated.",
+        "How CPUID executes, by its time: native, exit, slow exit (nested, confidential, flushed, or a \
+         program answers), translated.",
     )
-    .affects(INTERCEPTED, "the time of CPUID is the least that an exit takes"),
-    one("hypervisor.kvm_features", hypervisor::kvm_features, "What KVM offers to spare its guests exits.")
+    .affects(INTERCEPTED, "an exit takes at least as long as CPUID"),
+    one("hypervisor.kvm_features", hypervisor::kvm_features, "The paravirtual features that KVM offers.")
         .affects(
             &[InterProcessorInterrupt, TlbShootdown, IdleExit],
             "each feature that KVM offers saves an exit",
         ),
-    one("machine.firmware", firmware::tables, "Who made the firmware's tables."),
+    one("machine.firmware", firmware::tables, "The vendor of the firmware's tables."),
 ];

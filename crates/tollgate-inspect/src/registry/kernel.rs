@@ -1,4 +1,4 @@
-//! The kernel: which it is, how it was started, and what it does beside the crossings themselves.
+//! The kernel: its version, its parameters, and its settings.
 
 use tollgate_model::Boundary::{
     CompatEntry, ContextSwitch, IdleExit, KernelAllocation, KernelCode, KernelEntry, KernelImage,
@@ -15,11 +15,10 @@ pub(super) const FACTS: &[FactSpec] = &[
         "releases change entry code, mitigations and defaults",
     ),
     one("kernel.version", kernel::version, "The kernel's build, as uname -v shows it."),
-    one("kernel.command_line", kernel::command_line, "The parameters that the kernel was started with.")
-        .affects(
-            &[KernelEntry, KernelCode, ContextSwitch],
-            "mitigations=, nopti, spectre_v2= and others switch what each crossing does",
-        ),
+    one("kernel.command_line", kernel::command_line, "The kernel's command line.").affects(
+        &[KernelEntry, KernelCode, ContextSwitch],
+        "mitigations=, nopti, spectre_v2= and others switch what each crossing does",
+    ),
     one(
         "kernel.preempt_dynamic",
         kernel::preempt_dynamic,
@@ -28,8 +27,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "kernel.preemption",
         kernel::preemption,
-        "The preemption model: none, voluntary, full, lazy or rt; two of them where only the \
-         build is told.",
+        "The preemption model: none, voluntary, full, lazy or rt; two of them where only the build is known.",
     )
     .affects(
         &[ContextSwitch, KernelCode],
@@ -37,7 +35,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     ),
     FactSpec {
         name: "kernel.entry_features",
-        about: "The processor's features of the cpu.feature facts that this kernel lists among its flags.",
+        about: "The features of the cpu.feature facts that this kernel lists among its flags.",
         effect: None,
         reader: Reader::Features(processor::used_by_kernel),
     }
@@ -45,12 +43,12 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "kernel.randomize_va_space",
         kernel::randomize_va_space,
-        "What is placed at random in address spaces: 0 nothing, 1 all but the heap, 2 all.",
+        "Address space randomization: 0 none, 1 all but the heap, 2 all.",
     ),
     one(
         "kernel.moved",
         kernel_base::moved,
-        "Whether the kernel is elsewhere than it was linked to, by its address or what its boot left.",
+        "Whether the kernel was moved from its link address, by KASLR or its loader.",
     ),
     one(
         "abi.ia32",
@@ -59,15 +57,11 @@ pub(super) const FACTS: &[FactSpec] = &[
     )
     .affects(&[CompatEntry], "where the 32-bit ABI is disabled, its entries fault"),
     one("uptime", moments::uptime, "Seconds since the kernel started."),
-    number(
-        "kernel.tainted",
-        "/proc/sys/kernel/tainted",
-        "What has made this kernel another than its sources: a bit each.",
-    ),
+    number("kernel.tainted", "/proc/sys/kernel/tainted", "The kernel's taint flags."),
     one(
         "kernel.tick_rate",
         clock::tick_rate,
-        "The ticks a second, CONFIG_HZ, as the coarse clock's steps tell.",
+        "The tick rate per second (CONFIG_HZ), from the resolution of the coarse clock.",
     )
     .affects_everything(
         "each tick interrupts, which widens the spread; and the tick bounds how long a task runs",
@@ -77,37 +71,37 @@ pub(super) const FACTS: &[FactSpec] = &[
     parameter(
         "kernel.parameter.nohz_full",
         "nohz_full",
-        "The processors that were asked to run without a tick.",
+        "The processors of the nohz_full= parameter, which run without a tick.",
     ),
     parameter(
         "kernel.parameter.idle",
         "idle",
-        "How idle processors were asked to wait: poll, halt, nomwait.",
+        "The idle= parameter of the command line: poll, halt, nomwait.",
     )
     .affects(&[IdleExit], "a processor that polls needs no wake-up"),
     parameter(
         "kernel.parameter.randomize_kstack_offset",
         "randomize_kstack_offset",
-        "Whether the kernel's stack is moved at random on each system call.",
+        "Whether the kernel randomizes its stack offset on each system call.",
     )
     .affects(&[SystemCall], "each call draws a random number and shifts its stack"),
     parameter(
         "kernel.parameter.init_on_alloc",
         "init_on_alloc",
-        "Whether the kernel zeroes whatever memory it takes for itself.",
+        "Whether the kernel zeroes the memory that it allocates.",
     )
     .affects(&[KernelAllocation], "the kernel zeroes what it allocates, as open, fork and pipe do"),
     parameter("kernel.parameter.threadirqs", "threadirqs", "Whether interrupts are handled by threads."),
     number(
         "kernel.sched_autogroup",
         "/proc/sys/kernel/sched_autogroup_enabled",
-        "Whether sessions share the processor's time, rather than tasks.",
+        "Whether the scheduler divides processor time among sessions instead of tasks.",
     )
     .affects(&[ContextSwitch], "the session of a task sets how much time it gets under load"),
     number(
         "kernel.sched_slice",
         "/sys/kernel/debug/sched/base_slice_ns",
-        "How long a task runs at least before it is switched out, in nanoseconds.",
+        "The shortest time that a task runs before it is preempted, in nanoseconds.",
     )
     .affects(
         &[ContextSwitch, LockContention],
@@ -116,7 +110,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     number(
         "kernel.sched_rr_slice",
         "/proc/sys/kernel/sched_rr_timeslice_ms",
-        "The turn of a real-time task under SCHED_RR in milliseconds.",
+        "The time slice of a SCHED_RR task in milliseconds.",
     ),
     number(
         "kernel.sched_rt_runtime",
@@ -126,35 +120,27 @@ pub(super) const FACTS: &[FactSpec] = &[
     flag(
         "kernel.numa_balancing",
         "/proc/sys/kernel/numa_balancing",
-        "Whether pages are moved to the node that uses them.",
+        "Whether the kernel moves pages to the node that uses them.",
     )
     .affects(&[PageFault, MemoryAccess], "the kernel unmaps pages now and then to see which task faults"),
     flag(
         "kernel.timer_migration",
         "/proc/sys/kernel/timer_migration",
-        "Whether timers of idle processors are moved to busy ones.",
+        "Whether the kernel moves timers of idle processors to busy ones.",
     ),
-    flag(
-        "kernel.watchdog",
-        "/proc/sys/kernel/watchdog",
-        "Whether a timer looks for processors that are stuck.",
-    ),
-    flag(
-        "kernel.nmi_watchdog",
-        "/proc/sys/kernel/nmi_watchdog",
-        "Whether a counter's interrupt looks for processors that are stuck.",
-    )
-    .affects(&[PerformanceCounter], "the watchdog takes one counter away"),
+    flag("kernel.watchdog", "/proc/sys/kernel/watchdog", "Whether the lockup watchdogs are on."),
+    flag("kernel.nmi_watchdog", "/proc/sys/kernel/nmi_watchdog", "Whether the NMI watchdog is on.")
+        .affects(&[PerformanceCounter], "the watchdog takes one counter away"),
     flag(
         "kernel.split_lock_mitigate",
         "/proc/sys/kernel/split_lock_mitigate",
-        "Whether a locked instruction across two lines makes its thread wait.",
+        "Whether the kernel delays a thread that locks across two cache lines.",
     )
     .affects(&[SplitLock], "each split lock that is detected takes milliseconds"),
     flag(
         "kernel.bpf_jit",
         "/proc/sys/net/core/bpf_jit_enable",
-        "Whether BPF programs, and with them seccomp filters, are compiled.",
+        "Whether the kernel compiles BPF programs and seccomp filters (JIT).",
     )
     .affects(&[SeccompFilter], "an interpreted filter takes several times as long as a compiled one"),
     number(
@@ -174,18 +160,16 @@ pub(super) const FACTS: &[FactSpec] = &[
         "/proc/sys/kernel/ftrace_enabled",
         "Whether functions of the kernel can be traced.",
     ),
-    one("kernel.tracer", tracing::tracer, "The tracer that is at work in the kernel; nop is none.")
+    one("kernel.tracer", tracing::tracer, "The active tracer of ftrace; nop is none.")
         .affects(&[KernelEntry, SystemCall, KernelCode], "each kernel function calls the tracer"),
     one("kernel.traced_system_calls", tracing::system_calls, "Whether events of system calls are traced.")
         .affects(&[SystemCall], "each call takes the slow path and writes a record"),
-    one("kernel.kprobes", tracing::benchmarks, "How many benchmarks are in the kernel's code.").affects(
-        &[KernelCode],
-        "each pass of a benchmark is a jump or a breakpoint, and the work of the benchmark",
-    ),
+    one("kernel.kprobes", tracing::kprobes, "The number of kprobes in the kernel.")
+        .affects(&[KernelCode], "each hit of a kprobe takes a jump or a breakpoint, and runs its handler"),
     number(
         "kernel.task_delayacct",
         "/proc/sys/kernel/task_delayacct",
-        "Whether the time that tasks wait is kept account of.",
+        "Whether the kernel accounts the delays of tasks.",
     )
     .affects(&[ContextSwitch, WakeUp], "each wait reads the clock"),
 ];

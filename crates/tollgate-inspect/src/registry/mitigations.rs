@@ -1,5 +1,4 @@
-//! What is done about the processor's vulnerabilities. Those with an entry of their own are known to
-//! affect a boundary.
+//! Mitigations of the processor's vulnerabilities. Those with an entry of their own are known to affect a boundary.
 
 use tollgate_model::Boundary::{
     ContextSwitch, GuestEntry, KernelCode, KernelEntry, Random, SpecialInstruction, StoreForwarding, UserCopy,
@@ -12,7 +11,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "mitigation.parameters",
         kernel::mitigation_parameters,
-        "What the kernel's command line says of mitigations.",
+        "The mitigation parameters of the kernel's command line.",
     )
     .affects(&[KernelEntry, KernelCode, ContextSwitch], "the parameters choose what each crossing does"),
     one(
@@ -21,31 +20,31 @@ pub(super) const FACTS: &[FactSpec] = &[
         "Whether page tables are switched at every crossing, as the kernel's flags say.",
     )
     .affects(&[KernelEntry], "each crossing writes CR3 twice, and without PCID empties the TLB"),
-    one("mitigation.meltdown", |m| mitigation::named(m, "meltdown"), "What is done about Meltdown.")
+    one("mitigation.meltdown", |m| mitigation::named(m, "meltdown"), "The mitigation of Meltdown.")
         .affects(&[KernelEntry], "PTI switches page tables at every crossing"),
     one(
         "mitigation.spectre_v1",
         |m| mitigation::named(m, "spectre_v1"),
-        "What is done about Spectre variant 1.",
+        "The mitigation of Spectre variant 1.",
     )
     .affects(&[KernelEntry, UserCopy], "a fence follows SWAPGS, and user copies mask addresses"),
     one(
         "mitigation.spectre_v2",
         |m| mitigation::named(m, "spectre_v2"),
-        "What is done about Spectre variant 2.",
+        "The mitigation of Spectre variant 2.",
     )
     .affects(
         &[KernelEntry, KernelCode, ContextSwitch],
         "entries write IBRS, indirect calls use retpolines, switches issue IBPB",
     ),
-    one("mitigation.retbleed", |m| mitigation::named(m, "retbleed"), "What is done about Retbleed.").affects(
+    one("mitigation.retbleed", |m| mitigation::named(m, "retbleed"), "The mitigation of Retbleed.").affects(
         &[KernelEntry, KernelCode],
         "every crossing untrains predictors on AMD and writes IBRS on Intel",
     ),
     one(
         "mitigation.spec_rstack_overflow",
         |m| mitigation::named(m, "spec_rstack_overflow"),
-        "What is done about Inception on AMD.",
+        "The mitigation of Inception on AMD.",
     )
     .affects(
         &[KernelEntry, KernelCode],
@@ -54,7 +53,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "mitigation.spec_store_bypass",
         |m| mitigation::named(m, "spec_store_bypass"),
-        "What is done about speculative store bypass.",
+        "The mitigation of speculative store bypass.",
     )
     .affects(
         &[StoreForwarding],
@@ -63,53 +62,53 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "mitigation.mds",
         |m| mitigation::named(m, "mds"),
-        "What is done about microarchitectural data sampling.",
+        "The mitigation of microarchitectural data sampling.",
     )
     .affects(&[KernelEntry], "VERW clears buffers on each return to user mode"),
     one(
         "mitigation.tsx_async_abort",
         |m| mitigation::named(m, "tsx_async_abort"),
-        "What is done about TSX asynchronous abort.",
+        "The mitigation of TSX asynchronous abort.",
     )
     .affects(&[KernelEntry], "VERW clears buffers on each return to user mode"),
     one(
         "mitigation.mmio_stale_data",
         |m| mitigation::named(m, "mmio_stale_data"),
-        "What is done about stale data of device memory.",
+        "The mitigation of stale data of device memory.",
     )
     .affects(&[KernelEntry, GuestEntry], "VERW clears buffers on each return to user mode or to a guest"),
     one(
         "mitigation.reg_file_data_sampling",
         |m| mitigation::named(m, "reg_file_data_sampling"),
-        "What is done about register file data sampling.",
+        "The mitigation of register file data sampling.",
     )
     .affects(&[KernelEntry], "VERW clears buffers on each return to user mode"),
     one(
         "mitigation.tsa",
         |m| mitigation::named(m, "tsa"),
-        "What is done about transient scheduler attacks on AMD.",
+        "The mitigation of transient scheduler attacks on AMD.",
     )
     .affects(&[KernelEntry], "VERW clears buffers on each return to user mode"),
     one(
         "mitigation.indirect_target_selection",
         |m| mitigation::named(m, "indirect_target_selection"),
-        "What is done about indirect target selection.",
+        "The mitigation of indirect target selection.",
     )
     .affects(&[KernelEntry, KernelCode], "indirect calls and returns go through aligned thunks"),
-    one("mitigation.l1tf", |m| mitigation::named(m, "l1tf"), "What is done about L1 terminal fault.")
+    one("mitigation.l1tf", |m| mitigation::named(m, "l1tf"), "The mitigation of L1 terminal fault.")
         .affects(&[GuestEntry], "the kernel flushes the first-level data cache first"),
-    one("mitigation.vmscape", |m| mitigation::named(m, "vmscape"), "What is done about VMScape.")
+    one("mitigation.vmscape", |m| mitigation::named(m, "vmscape"), "The mitigation of VMScape.")
         .affects(&[GuestEntry], "the first return to user mode after a guest ran issues IBPB"),
     one(
         "mitigation.srbds",
         |m| mitigation::named(m, "srbds"),
-        "What is done about special register buffer data sampling.",
+        "The mitigation of special register buffer data sampling.",
     )
     .affects(&[Random], "RDRAND and RDSEED lock the bus while they read"),
     one(
         "mitigation.gather_data_sampling",
         |m| mitigation::named(m, "gather_data_sampling"),
-        "What is done about gather data sampling.",
+        "The mitigation of gather data sampling.",
     )
     .affects(&[SpecialInstruction], "gather instructions no longer speculate"),
     one("process.store_bypass", process::store_bypass, "Whether this process speculates past stores.")
@@ -126,7 +125,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "mitigation.itlb_multihit",
         |m| mitigation::named(m, "itlb_multihit"),
-        "What is done about machine checks by pages of two sizes.",
+        "The mitigation of machine checks by pages of two sizes.",
     )
     .affects(&[GuestEntry], "the kernel splits executable huge pages of its guests"),
     one(
@@ -137,5 +136,5 @@ pub(super) const FACTS: &[FactSpec] = &[
     .affects(&[ContextSwitch], "each switch away flushes the first-level data cache"),
     // Those above are named because they affect a boundary: on a kernel that does not know them they
     // are absent, not missing. This one has the rest, and them once more.
-    family("mitigation.*", mitigation::all, "What is done about a vulnerability that the kernel names."),
+    family("mitigation.*", mitigation::all, "The mitigation of a vulnerability that the kernel lists."),
 ];

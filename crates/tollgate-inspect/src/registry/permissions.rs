@@ -1,4 +1,4 @@
-//! What may be used here, and who watches.
+//! Permissions, security modules and auditing.
 
 use tollgate_model::Boundary::{Exec, IoUring, PathLookup, SignalSend, Socket, SystemCall};
 
@@ -11,7 +11,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "kernel.io_uring_disabled",
         kernel::io_uring_disabled,
-        "Who may not use io_uring: 0 nobody, 1 those without privilege or group, 2 anybody.",
+        "Whether io_uring is disabled: 0 no, 1 for those without privilege or group, 2 for all.",
     ),
     one(
         "kernel.unprivileged_userfaultfd",
@@ -26,14 +26,13 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "kernel.perf_event_paranoid",
         kernel::perf_event_paranoid,
-        "How much of perf_event_open(2) is refused without privilege; -1 nothing, 2 all but \
-         one's own user mode.",
+        "The restriction of perf_event_open(2) without privilege: -1 none, 2 all but a task's own user mode.",
     ),
     one(
         "kernel.ptrace_scope",
         kernel::ptrace_scope,
-        "Whom Yama lets trace: 0 any of one's own processes, 1 one's descendants, 2 \
-         administrators, 3 nobody.",
+        "The processes that Yama lets a process trace: 0 those of its user, 1 its descendants, 2 any with \
+         CAP_SYS_PTRACE, 3 none.",
     ),
     one("allowed.io_uring", permission::io_uring, "Whether this process may set up an io_uring.")
         .affects(&[IoUring], "without io_uring no calls go in batches"),
@@ -45,22 +44,22 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "allowed.perf_events",
         permission::counters,
-        "What this process may count of its own thread: kernel and user, user, or nothing.",
+        "The modes that this process may count of its own thread: kernel and user, user, or nothing.",
     ),
-    one("audit.hints", audit::hints, "What hints that system calls are audited; none is the lack of hints.")
-        .affects(
-            &[SystemCall],
-            "where a rule is loaded each call takes the slow path, and no file says whether one is",
-        ),
     one(
-        "audit.login",
-        audit::login,
-        "The user that logged in, as auditing keeps it; unset where nobody did.",
+        "audit.hints",
+        audit::hints,
+        "The evidence that system calls are audited; none is the lack of evidence.",
+    )
+    .affects(
+        &[SystemCall],
+        "where a rule is loaded each call takes the slow path, and no file says whether one is",
     ),
+    one("audit.login", audit::login, "The user that logged in, as auditing keeps it; unset without a login."),
     choice(
         "kernel.lockdown",
         "/sys/kernel/security/lockdown",
-        "What even root may not do to the kernel: none, integrity, confidentiality.",
+        "The kernel lockdown mode, which restricts root too: none, integrity, confidentiality.",
     ),
     number(
         "kernel.kptr_restrict",
@@ -70,7 +69,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     flag(
         "kernel.dmesg_restrict",
         "/proc/sys/kernel/dmesg_restrict",
-        "Whether the kernel's messages take privilege.",
+        "Whether reading the kernel's messages takes privilege.",
     ),
     number(
         "kernel.io_uring_group",
@@ -80,7 +79,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     number(
         "kernel.user_namespaces_max",
         "/proc/sys/user/max_user_namespaces",
-        "How many user namespaces there may be.",
+        "The largest number of user namespaces.",
     ),
     flag(
         "kernel.unprivileged_userns_clone",
@@ -90,6 +89,6 @@ pub(super) const FACTS: &[FactSpec] = &[
     flag(
         "kernel.apparmor_restrict_userns",
         "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-        "Whether AppArmor confines who makes user namespaces without privilege.",
+        "Whether AppArmor confines processes that make user namespaces without privilege.",
     ),
 ];

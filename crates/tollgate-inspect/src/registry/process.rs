@@ -1,4 +1,4 @@
-//! What stands between this process and the kernel.
+//! Settings of this process that affect its crossings.
 
 use tollgate_model::Boundary::{
     Call, ContextSwitch, PageFault, ProcessMemory, Signal, Sleep, SystemCall, TimeStampCounter, Tlb,
@@ -12,24 +12,16 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "seccomp.mode",
         process::seccomp_mode,
-        "Whether this process's system calls are filtered: disabled, strict or filter.",
+        "The seccomp mode of this process: disabled, strict or filter.",
     )
     .affects(&[SystemCall], "with a filter each call runs it and takes the slow path"),
     one("seccomp.filters", process::seccomp_filters, "How many seccomp filters each system call runs.")
         .affects(&[SystemCall], "every filter runs, unless the cache of verdicts answers"),
-    one(
-        "process.no_new_privileges",
-        process::no_new_privileges,
-        "Whether executing can no longer gain privileges.",
-    ),
-    one("process.tracer", process::tracer, "The process that traces this one; 0 is nobody.")
+    one("process.no_new_privileges", process::no_new_privileges, "Whether no_new_privs is set."),
+    one("process.tracer", process::tracer, "The process that traces this one; 0 is none.")
         .affects(&[SystemCall, Signal], "a tracer may stop each of them, with two switches every time"),
-    one("process.user", process::user, "The user that this process acts as."),
-    one(
-        "process.capabilities",
-        process::capabilities,
-        "The privileges in effect, a bit for each capability.",
-    ),
+    one("process.user", process::user, "The effective user of this process."),
+    one("process.capabilities", process::capabilities, "The effective capabilities, one bit each."),
     one(
         "process.personality",
         process::personality,
@@ -38,7 +30,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "process.user_dispatch",
         process::user_dispatch,
-        "Whether system calls of this process are handed to itself.",
+        "Whether system calls of this process are dispatched to user mode.",
     )
     .affects(&[SystemCall], "each call becomes a signal"),
     one("process.policy", process::policy, "The scheduling policy of this process.")
@@ -49,12 +41,8 @@ pub(super) const FACTS: &[FactSpec] = &[
         "Whether this process shares a core only with those of its own group.",
     )
     .affects(&[ContextSwitch], "siblings idle while tasks of other groups run"),
-    one(
-        "process.timer_slack",
-        process::timer_slack,
-        "How late timers of this process may be, in nanoseconds.",
-    )
-    .affects(&[Sleep], "the kernel may end a sleep or a wait that much later"),
+    one("process.timer_slack", process::timer_slack, "The timer slack of this process in nanoseconds.")
+        .affects(&[Sleep], "the kernel may end a sleep or a wait that much later"),
     one("process.time_stamp_counter", process::time_stamp_counter, "Whether RDTSC may be executed.")
         .affects(&[TimeStampCounter, VdsoClock], "where RDTSC is forbidden, each reading faults"),
     one("process.huge_pages", process::huge_pages, "Whether this process may have transparent huge pages.")
@@ -74,7 +62,7 @@ pub(super) const FACTS: &[FactSpec] = &[
         &[ContextSwitch, Signal],
         "the kernel looks at the area and writes the processor's number on the way back",
     ),
-    one("rseq.feature_size", rseq::feature_size, "The bytes of that area that the kernel knows of."),
+    one("rseq.feature_size", rseq::feature_size, "The bytes of that area that the kernel supports."),
     one(
         "process.limit.locked_memory",
         |m| limits::soft(m, "Max locked memory", "RLIMIT_MEMLOCK", libc::RLIMIT_MEMLOCK),

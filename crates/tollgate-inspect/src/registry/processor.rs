@@ -8,7 +8,7 @@ use super::{FactSpec, line, one};
 use crate::{processor, topology};
 
 pub(super) const FACTS: &[FactSpec] = &[
-    one("cpu.vendor", processor::vendor, "The maker of the processor, as it signs itself.").affects(
+    one("cpu.vendor", processor::vendor, "The processor's vendor, from CPUID.").affects(
         &[CompatFastEntry],
         "a 32-bit program enters with SYSENTER on Intel and SYSCALL on AMD; the mitigations differ as well",
     ),
@@ -20,7 +20,7 @@ pub(super) const FACTS: &[FactSpec] = &[
     one(
         "cpu.microcode",
         processor::microcode,
-        "The microcode's revision as the kernel tells it; hypervisors often invent one.",
+        "The microcode's revision as the kernel reports it; hypervisors often invent one.",
     )
     .affects(
         &[KernelEntry, ContextSwitch],
@@ -41,13 +41,13 @@ pub(super) const FACTS: &[FactSpec] = &[
         &[CacheLine, MemoryAccess, LockContention, UserCode],
         "siblings share a first-level cache, and a busy sibling takes a part of the core",
     ),
-    one("cpu.isolated", topology::isolated, "The processors that the scheduler leaves alone.")
+    one("cpu.isolated", topology::isolated, "The processors that are isolated from the scheduler.")
         .affects_everything("an isolated processor runs no other tasks, which narrows the spread"),
     one("cpu.nohz_full", topology::nohz_full, "The processors without a tick while one task runs.")
         .affects(&[KernelEntry], "such processors account user and system time at each crossing"),
     one("cpu.nodes", topology::nodes, "How many memory nodes there are.")
         .affects(&[CacheLine, MemoryAccess], "the memory of another node is farther away"),
-    one("cpu.bugs", processor::bugs, "What the kernel believes this processor to be vulnerable to.")
+    one("cpu.bugs", processor::bugs, "The vulnerabilities of this processor that the kernel lists.")
         .affects(&[KernelEntry, ContextSwitch], "the kernel mitigates only what is listed"),
     one(
         "cpu.threads_per_core",
@@ -69,5 +69,5 @@ pub(super) const FACTS: &[FactSpec] = &[
         "/sys/devices/system/cpu/smt/control",
         "Whether several processors may share a core: on, off, forceoff, notsupported.",
     ),
-    line("cpu.possible", "/sys/devices/system/cpu/possible", "The processors that there may come to be."),
+    line("cpu.possible", "/sys/devices/system/cpu/possible", "The possible processors."),
 ];

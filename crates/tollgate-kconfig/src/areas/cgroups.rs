@@ -1,4 +1,4 @@
-//! What a group of processes may take.
+//! Limits of groups of processes.
 
 use tollgate_model::Boundary::{
     BlockRead, BlockWrite, ContextSwitch, KernelAllocation, PageFault, ProcessCreation, Socket, Timer, WakeUp,

@@ -33,7 +33,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "DEBUG_LOCK_ALLOC",
         &[KernelCode],
-        "freeing a lock that is held is looked for; mutexes lose their fast way",
+        "freeing a held lock is detected; mutexes lose their fast path",
         DEBUG,
     ),
     affects("DEBUG_SPINLOCK", &[KernelCode], "locks know their owner, and check it", DEBUG),
@@ -46,7 +46,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
         "waiting for and holding each lock is timed",
         "Documentation/locking/lockstat.rst",
     ),
-    affects("LOCK_EVENT_COUNTS", &[KernelCode], "what happens at locks is counted", "arch/Kconfig"),
+    affects("LOCK_EVENT_COUNTS", &[KernelCode], "events at locks are counted", "arch/Kconfig"),
     affects(
         "DEBUG_ATOMIC_SLEEP",
         &[KernelCode],
@@ -175,7 +175,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
         "files that show the scheduler; the help of the option calls their overhead minimal",
     )
     .without("newer kernels always have it"),
-    affects("SCHED_STACK_END_CHECK", &[ContextSwitch], "the end of the stack is looked at", DEBUG),
+    affects("SCHED_STACK_END_CHECK", &[ContextSwitch], "the end of the stack is checked", DEBUG),
     affects(
         "LATENCYTOP",
         &[ContextSwitch, WakeUp],

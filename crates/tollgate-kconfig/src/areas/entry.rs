@@ -25,7 +25,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "X86_X32_ABI",
         &[SystemCall],
-        "numbers with bit 30 have a table of their own, which the dispatch tries",
+        "numbers with bit 30 have a separate table, which the dispatch tries",
         "arch/x86/entry/syscall_64.c",
     )
     .formerly(&["X86_X32"]),
@@ -54,7 +54,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "CONTEXT_TRACKING_USER",
         &[KernelEntry],
-        "on the processors of nohz_full= each crossing is told to RCU and to the accounting of time",
+        "on the processors of nohz_full= each crossing is reported to RCU and to the accounting of time",
         "kernel/context_tracking.c",
     )
     .parameters(&["nohz_full"]),
@@ -75,14 +75,14 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "AUDITSYSCALL",
         &[SystemCall],
-        "tasks that are audited take the slow way of every system call",
+        "tasks that are audited take the slow path of every system call",
         "kernel/auditsc.c",
     )
     .parameters(&["audit"]),
     affects(
         "SECCOMP",
         &[SystemCall],
-        "a thread with a mode set takes the slow way of every system call",
+        "a thread with a mode set takes the slow path of every system call",
         "kernel/seccomp.c",
     ),
     affects(
@@ -98,7 +98,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
         "include/linux/randomize_kstack.h",
     )
     .parameters(&["randomize_kstack_offset"]),
-    about("RANDOMIZE_KSTACK_OFFSET", "the offset can be switched on with randomize_kstack_offset=on"),
+    about("RANDOMIZE_KSTACK_OFFSET", "the offset can be enabled with randomize_kstack_offset=on"),
     affects(
         "KSTACK_ERASE",
         &[KernelEntry],
@@ -109,7 +109,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "STACKPROTECTOR",
         &[KernelCode],
-        "functions with arrays keep a canary and look at it when they return",
+        "functions with arrays keep a canary and check it when they return",
         "arch/Kconfig",
     )
     .formerly(&["CC_STACKPROTECTOR"]),
@@ -158,7 +158,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "RSEQ",
         &[ContextSwitch, Signal],
-        "a thread that registered has its sequence looked at on the way back to the program",
+        "the sequence of a thread that registered is checked on the return to the program",
         "kernel/rseq.c",
     ),
     affects(
@@ -170,19 +170,19 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "MODIFY_LDT_SYSCALL",
         &[ContextSwitch],
-        "programs may have an LDT, which is loaded when they are switched in",
+        "programs may have an LDT, which is loaded at the switch to them",
         "arch/x86/kernel/ldt.c",
     ),
     affects(
         "X86_IOPL_IOPERM",
         &[ContextSwitch],
-        "the bitmap of a thread that asked for ports is brought into the TSS on the way back to it",
+        "the bitmap of a thread that asked for ports is copied into the TSS on the return to it",
         "arch/x86/kernel/process.c",
     ),
     affects(
         "X86_16BIT",
         &[KernelEntry],
-        "with espfix, a return to a 16-bit segment goes by a stack of its own",
+        "with espfix, a return to a 16-bit segment uses a stack of its own",
         "arch/x86/entry/entry_64.S",
     ),
     affects(
@@ -196,7 +196,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "VDSO_GETRANDOM",
         &[Random],
-        "random numbers are made in the vDSO, and the kernel is entered only for a new key",
+        "random numbers are generated in the vDSO, and the kernel is entered only for a new key",
         "lib/vdso/getrandom.c",
     ),
     affects(

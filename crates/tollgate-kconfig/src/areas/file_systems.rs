@@ -1,4 +1,4 @@
-//! File systems, and what they have in common.
+//! File systems and their common parts.
 
 use tollgate_model::Boundary::{BlockRead, BlockWrite, DeviceFlush, FileSystem, PageCache, PathLookup};
 
@@ -8,13 +8,13 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "FSNOTIFY",
         &[PathLookup, PageCache],
-        "open, read, write and close look whether a watcher is set on the file",
+        "open, read, write and close check whether a watcher is set on the file",
         "fs/notify/fsnotify.c",
     ),
     affects(
         "FANOTIFY_ACCESS_PERMISSIONS",
         &[PathLookup, PageCache],
-        "a watcher can be asked before, and waited for",
+        "a watcher can be asked before, and the call waits for it",
         "fs/notify/fanotify/Kconfig",
     ),
     affects(
@@ -26,7 +26,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "QUOTA",
         &[FileSystem],
-        "what each user takes is counted where quotas are on",
+        "the use of each user is counted where quotas are on",
         "fs/quota/Kconfig",
     ),
     affects(

@@ -1,4 +1,4 @@
-//! Being a virtual machine.
+//! Support for running as a virtual machine.
 
 use tollgate_model::Boundary::{
     ClockSource, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, KernelEntry, PageFault,
@@ -24,7 +24,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "PARAVIRT_SPINLOCKS",
         &[KernelCode],
-        "a waiter whose lock is held by a processor that does not run gives its own away",
+        "a waiter whose lock is held by a processor that does not run yields its own",
         "kernel/locking/qspinlock_paravirt.h",
     )
     .parameters(&["nopvspin"]),
@@ -57,20 +57,20 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "XEN_PV",
         &[KernelEntry],
-        "under Xen PV the kernel runs in ring 3 as its programs do, and every entry goes by the hypervisor",
+        "under Xen PV the kernel runs in ring 3 as its programs do, and every entry goes through the hypervisor",
         "arch/x86/xen/Kconfig",
     ),
     about("PVH", "the kernel can be entered without a boot loader"),
     affects(
         "INTEL_TDX_GUEST",
         &[VmExit],
-        "in a trust domain they fault, and are asked of the host by a call",
+        "in a trust domain intercepted instructions fault, and the kernel asks the host by a call",
         "Documentation/arch/x86/tdx.rst",
     ),
     affects(
         "AMD_MEM_ENCRYPT",
         &[VmExit],
-        "in a guest with SEV-ES they fault, and are asked of the host through a shared page",
+        "in a guest with SEV-ES intercepted instructions fault, and the kernel asks the host through a shared page",
         "arch/x86/coco/sev/core.c",
     )
     .parameters(&["mem_encrypt"]),

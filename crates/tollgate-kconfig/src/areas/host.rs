@@ -1,4 +1,4 @@
-//! Running virtual machines.
+//! Support for running virtual machines.
 
 use tollgate_model::Boundary::{AddressSpaceCopy, BlockRead, BlockWrite, GuestEntry, Socket, TlbShootdown};
 
@@ -9,7 +9,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "USER_RETURN_NOTIFIER",
         &[GuestEntry],
-        "MSRs that were left as the guest had them are put back on the way to the program",
+        "MSRs with the guest's values are restored on the way to the program",
         "arch/x86/kvm/x86.c",
     ),
     affects(
@@ -38,7 +38,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "IOMMU_DEFAULT_PASSTHROUGH",
         &[BlockRead, BlockWrite, Socket],
-        "unless told otherwise devices reach memory directly",
+        "by default devices reach memory directly",
         "drivers/iommu/Kconfig",
     )
     .parameters(&["iommu.passthrough", "iommu"]),

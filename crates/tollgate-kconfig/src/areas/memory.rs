@@ -21,16 +21,16 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "TRANSPARENT_HUGEPAGE_ALWAYS",
         &[PageFault, AddressSpaceCopy],
-        "unless told otherwise all memory may be huge pages",
+        "by default all memory may be huge pages",
         MM,
     ),
     affects(
         "TRANSPARENT_HUGEPAGE_MADVISE",
         &[PageFault, AddressSpaceCopy],
-        "unless told otherwise only memory with MADV_HUGEPAGE is",
+        "by default only memory with MADV_HUGEPAGE is",
         MM,
     ),
-    affects("TRANSPARENT_HUGEPAGE_NEVER", &[PageFault, AddressSpaceCopy], "unless told otherwise no memory is", MM),
+    affects("TRANSPARENT_HUGEPAGE_NEVER", &[PageFault, AddressSpaceCopy], "by default no memory is", MM),
     affects(
         "NUMA",
         &[KernelAllocation, PageFault, MemoryAccess, CacheLine],
@@ -123,7 +123,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "SLUB_STATS",
         &[KernelAllocation],
-        "what each processor does with each cache is counted",
+        "events of each processor and cache are counted",
         MM,
     ),
     affects(
@@ -143,7 +143,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "VMAP_STACK",
         &[ProcessCreation],
-        "kernel stacks are mapped with a guard page; two per processor are kept",
+        "kernel stacks are mapped with a guard page; two per processor are cached",
         "kernel/fork.c",
     ),
     affects(
@@ -200,7 +200,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "ADDRESS_MASKING",
         &[UserCopy],
-        "pointers of programs may have tags, which are taken off",
+        "pointers of programs may have tags, which are removed",
         "arch/x86/Kconfig",
     ),
     about("PGTABLE_LEVELS", "levels of a page walk that the kernel is built for"),

@@ -1,5 +1,5 @@
-//! What is done against leaks of the processor. What of it runs depends on the processor and the command line:
-//! /sys/devices/system/cpu/vulnerabilities says. The options were renamed to `MITIGATION_*` in Linux 6.9.
+//! Mitigations of processor vulnerabilities. The processor and the command line decide which of them run:
+//! /sys/devices/system/cpu/vulnerabilities shows it. The options were renamed to `MITIGATION_*` in Linux 6.9.
 
 use tollgate_model::Boundary::{
     ContextSwitch, GuestEntry, KernelCode, KernelEntry, PageFault, Random, SpecialInstruction,
@@ -26,7 +26,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "MITIGATION_PAGE_TABLE_ISOLATION",
         &[KernelEntry, PageFault],
-        "programs have page tables without the kernel: CR3 is written on the way in and out (Meltdown)",
+        "programs have page tables without the kernel: CR3 is written on entry and exit (Meltdown)",
         "arch/x86/entry/calling.h",
     )
     .formerly(&["PAGE_TABLE_ISOLATION"])
@@ -34,7 +34,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "MITIGATION_RETPOLINE",
         &[KernelCode],
-        "they go by a thunk that speculation cannot follow (Spectre v2)",
+        "indirect branches go through a thunk that speculation cannot follow (Spectre v2)",
         SPECTRE,
     )
     .formerly(&["RETPOLINE"])
@@ -57,7 +57,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "MITIGATION_IBPB_ENTRY",
         &[KernelEntry],
-        "where IBPB is chosen on AMD, branch predictions are thrown away on each entry (Retbleed, SRSO)",
+        "where IBPB is chosen on AMD, branch predictions are flushed on each entry (Retbleed, SRSO)",
         "arch/x86/include/asm/nospec-branch.h",
     )
     .formerly(&["CPU_IBPB_ENTRY"]),
@@ -93,7 +93,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "MITIGATION_GDS_FORCE",
         &[SpecialInstruction],
-        "where the microcode does not help against gathers, AVX is switched off altogether",
+        "where the microcode does not help against gathers, AVX is disabled",
         "Documentation/admin-guide/hw-vuln/gather_data_sampling.rst",
     )
     .formerly(&["GDS_FORCE_MITIGATION"])
@@ -116,14 +116,14 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "MITIGATION_SPECTRE_V2",
         &[KernelCode, ContextSwitch],
-        "indirect branches are kept apart, and predictions are thrown away at some switches",
+        "indirect branches are isolated, and predictions are flushed at some switches",
         SPECTRE,
     )
     .without(ALWAYS),
     affects(
         "MITIGATION_RETBLEED",
         &[KernelEntry],
-        "a way against Retbleed is chosen for the processor at boot",
+        "a mitigation of Retbleed is chosen for the processor at boot",
         KCONFIG,
     )
     .without(ALWAYS),
@@ -170,14 +170,14 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "MITIGATION_ITS",
         &[KernelCode],
-        "on Intel those in the lower half of a cache line go by a thunk",
+        "on Intel indirect branches in the lower half of a cache line go through a thunk",
         "Documentation/admin-guide/hw-vuln/indirect-target-selection.rst",
     )
     .parameters(&["indirect_target_selection"]),
     affects(
         "MITIGATION_VMSCAPE",
         &[GuestEntry],
-        "branch predictions are thrown away on the first return to the program after a guest ran",
+        "branch predictions are flushed on the first return to the program after a guest ran",
         "Documentation/admin-guide/hw-vuln/vmscape.rst",
     )
     .parameters(&["vmscape"]),
@@ -200,7 +200,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects("MITIGATION_SRBDS", &[Random], "microcode makes RDRAND and RDSEED slower", KCONFIG)
         .without(ALWAYS)
         .parameters(&["srbds"]),
-    about("MITIGATION_GDS", "microcode blocks what gathers leave behind").without(ALWAYS),
+    about("MITIGATION_GDS", "microcode blocks the data that gathers leave behind").without(ALWAYS),
     covers("MITIGATION"),
     covers("ARCH_CONFIGURES_CPU_MITIGATIONS"),
 ];

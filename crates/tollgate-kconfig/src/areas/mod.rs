@@ -1,9 +1,9 @@
-//! The table of what is known of options: the area that each belongs to, the names that it had before, what it
-//! is, and which boundaries it affects. One file per area; there is no other list.
+//! The table of options: the area of each, its former names, a description, and the boundaries that it affects. One
+//! file per area; there is no other list.
 //!
-//! An entry covers the option with its name and all whose names go on after an underscore: `KVM` covers
-//! `KVM_INTEL`. Where several cover an option the longest counts, so that `KVM_GUEST` can lie elsewhere. What an
-//! entry says is said of the option with its very name alone.
+//! An entry covers the option with its name and all whose names go on after an underscore: `KVM` covers `KVM_INTEL`.
+//! Where several cover an option the longest counts, so that `KVM_GUEST` can lie elsewhere. The text of an entry is
+//! about the option with exactly its name.
 
 mod cgroups;
 mod debugging;
@@ -27,40 +27,40 @@ use std::sync::OnceLock;
 
 use tollgate_model::{Boundary, Effect};
 
-/// What a group of options is for.
+/// The purpose of a group of options.
 #[derive(Debug)]
 pub struct Area {
     /// Short and stable, such as `file-systems`.
     pub name: &'static str,
-    /// What belongs to it, in a few words.
+    /// A description in a few words.
     pub about: &'static str,
-    /// What is known of its options.
+    /// Its options.
     pub entries: &'static [Entry],
 }
 
-/// What is known of an option, or of all whose names begin with its name.
+/// An entry for an option, or for all whose names begin with its name.
 #[derive(Debug)]
 pub struct Entry {
     /// The option as it is called now, without `CONFIG_`.
     pub name: &'static str,
-    /// What it was called before, where it is the same option under another name.
+    /// Its former names.
     pub formerly: &'static [&'static str],
-    /// What it is, where that is not plain from its name and it matters.
+    /// A description, where the name does not explain it and it matters.
     pub about: Option<&'static str>,
-    /// Which boundaries it affects.
+    /// The boundaries that it affects.
     pub affects: Option<Affects>,
-    /// What it means that a kernel does not offer it, where that is not that the kernel cannot do it.
+    /// The meaning of its absence from a kernel, where that is not that the kernel lacks the feature.
     pub without: Option<&'static str>,
     /// The parameters of the kernel's command line that override it, with `_` for `-`.
     pub parameters: &'static [&'static str],
 }
 
-/// Which boundaries an option affects, and where that is written.
+/// The boundaries that an option affects, and the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Affects {
-    /// The boundaries, and what it does to them when it is on.
+    /// The boundaries, and its effect on them when it is on.
     pub effect: Effect,
-    /// Where that is written: a file of the kernel's source, or the help of the option in one.
+    /// The source: a file of the kernel's source, or the help of the option in one.
     pub source: &'static str,
 }
 
@@ -103,42 +103,50 @@ impl Entry {
     }
 }
 
-/// All areas, in the order in which they are best read: what affects most boundaries first.
+/// All areas, in the order in which they are shown: those that affect most boundaries first.
 pub static AREAS: &[Area] = &[
-    Area { name: "entry", about: "the ways into the kernel and out of it", entries: entry::ENTRIES },
+    Area { name: "entry", about: "kernel entry and exit", entries: entry::ENTRIES },
     Area {
         name: "mitigations",
-        about: "what is done against leaks of the processor",
+        about: "mitigations of processor vulnerabilities",
         entries: mitigations::ENTRIES,
     },
     Area { name: "scheduling", about: "preemption, timers, accounting, RCU", entries: scheduling::ENTRIES },
     Area { name: "memory", about: "pages, allocators, copies", entries: memory::ENTRIES },
-    Area { name: "processors", about: "kinds, numbers, frequency and idling", entries: processors::ENTRIES },
-    Area { name: "tracing", about: "benchmarks, hooks and counters", entries: tracing::ENTRIES },
-    Area { name: "debugging", about: "checks of the kernel's own work", entries: debugging::ENTRIES },
+    Area {
+        name: "processors",
+        about: "processor types, numbers, frequency and idling",
+        entries: processors::ENTRIES,
+    },
+    Area { name: "tracing", about: "probes, hooks and counters", entries: tracing::ENTRIES },
+    Area { name: "debugging", about: "self-checks of the kernel", entries: debugging::ENTRIES },
     Area {
         name: "security",
-        about: "modules that are asked, keys, ciphers, hardening",
+        about: "security modules, keys, ciphers, hardening",
         entries: security::ENTRIES,
     },
-    Area { name: "namespaces", about: "what a process sees", entries: namespaces::ENTRIES },
-    Area { name: "cgroups", about: "what a group of processes may take", entries: cgroups::ENTRIES },
-    Area { name: "guest", about: "being a virtual machine", entries: guest::ENTRIES },
-    Area { name: "host", about: "running virtual machines", entries: host::ENTRIES },
-    Area { name: "file-systems", about: "file systems and what they share", entries: file_systems::ENTRIES },
+    Area { name: "namespaces", about: "namespaces of a process", entries: namespaces::ENTRIES },
+    Area { name: "cgroups", about: "limits of groups of processes", entries: cgroups::ENTRIES },
+    Area { name: "guest", about: "support for running as a virtual machine", entries: guest::ENTRIES },
+    Area { name: "host", about: "support for running virtual machines", entries: host::ENTRIES },
+    Area {
+        name: "file-systems",
+        about: "file systems and their common parts",
+        entries: file_systems::ENTRIES,
+    },
     Area { name: "networking", about: "protocols and filters", entries: networking::ENTRIES },
-    Area { name: "drivers", about: "devices, by the beginnings of their names", entries: drivers::ENTRIES },
-    Area { name: "other", about: "what no other area names", entries: other::ENTRIES },
+    Area { name: "drivers", about: "devices, by name prefix", entries: drivers::ENTRIES },
+    Area { name: "other", about: "options of no other area", entries: other::ENTRIES },
 ];
 
-/// Who an option is, whatever its kernel calls it.
+/// The identity of an option under any of its names.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity<'a> {
     /// The name that it has now.
     pub name: &'a str,
     /// The area that it belongs to.
     pub area: &'static Area,
-    /// What is known of this very option.
+    /// The entry of exactly this option.
     pub entry: Option<&'static Entry>,
 }
 
@@ -157,7 +165,7 @@ fn index() -> &'static Index {
     })
 }
 
-/// Who the option with this name, without `CONFIG_`, is.
+/// The identity of the option with this name, without `CONFIG_`.
 pub fn identity(name: &str) -> Identity<'_> {
     let index = index();
     if let Some(&(area, entry)) = index.get(name) {
@@ -165,7 +173,7 @@ pub fn identity(name: &str) -> Identity<'_> {
     }
     let beginnings = name.rmatch_indices('_').map(|(at, _)| &name[..at]);
     let area = beginnings.filter_map(|beginning| index.get(beginning)).map(|&(area, _)| area).next();
-    // What no area names; the last one is for that.
+    // Options of no area belong to the last one.
     let area = area.unwrap_or(&AREAS[AREAS.len() - 1]);
     Identity { name, area, entry: None }
 }

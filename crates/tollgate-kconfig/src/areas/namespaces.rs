@@ -1,4 +1,4 @@
-//! What a process sees of the machine.
+//! Namespaces of a process.
 
 use tollgate_model::Boundary::{ClockSource, ProcessCreation, ProcessExit, VdsoClock};
 

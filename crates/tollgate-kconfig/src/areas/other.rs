@@ -1,4 +1,4 @@
-//! What no other area names. It has no entries: whatever is not found belongs here.
+//! Options of no other area. It has no entries: an option that is not found belongs here.
 
 use super::Entry;
 

@@ -30,14 +30,14 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "X86_X2APIC",
         &[InterProcessorInterrupt],
-        "the interrupt controller is spoken to by MSR instead of memory",
+        "the interrupt controller is accessed by MSR instead of memory",
         "arch/x86/Kconfig",
     )
     .parameters(&["nox2apic"]),
     affects(
         "X86_BUS_LOCK_DETECT",
         &[SplitLock],
-        "they trap, and are slowed down or refused, as split_lock_detect= says",
+        "split locks trap, and are delayed or refused, as split_lock_detect= says",
         "Documentation/arch/x86/buslock.rst",
     )
     .without("older kernels have it with CPU_SUP_INTEL")
@@ -56,7 +56,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     .parameters(&["amd_pstate"]),
     affects_everything(
         "CPU_FREQ_DEFAULT_GOV_PERFORMANCE",
-        "the frequency is the highest unless told otherwise",
+        "the frequency is the highest by default",
         "drivers/cpufreq/Kconfig",
     ),
     affects_everything(
@@ -71,7 +71,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     ),
     affects_everything(
         "CPU_FREQ_DEFAULT_GOV_POWERSAVE",
-        "the frequency is the lowest unless told otherwise or the driver chooses it itself",
+        "the frequency is the lowest by default, unless the driver chooses it itself",
         "drivers/cpufreq/Kconfig",
     ),
     affects(
@@ -101,7 +101,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
         "arch/x86/kernel/process_64.c",
     )
     .parameters(&["rdt"]),
-    about("MAXSMP", "as many processors as the architecture can have: sets of them are large"),
+    about("MAXSMP", "as many processors as the architecture supports: sets of them are large"),
     about("CPUMASK_OFFSTACK", "large sets of processors are allocated instead of lying on the stack"),
     covers("X86"),
     covers("64BIT"),

@@ -15,7 +15,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "PREEMPT_NONE",
         &[KernelCode, ContextSwitch],
-        "the kernel gives the processor away only where it waits",
+        "the kernel yields the processor only where it waits",
         PREEMPT,
     ),
     affects(
@@ -27,7 +27,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "PREEMPT",
         &[KernelCode, ContextSwitch],
-        "the kernel can be switched out almost anywhere: taking locks counts, system calls are interrupted",
+        "the kernel can be preempted almost anywhere: acquiring locks counts, system calls are interrupted",
         PREEMPT,
     ),
     affects(
@@ -53,7 +53,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "PREEMPT_COUNT",
         &[KernelCode],
-        "taking a lock counts up, giving it back counts down",
+        "acquiring a lock counts up, releasing it counts down",
         "include/linux/preempt.h",
     ),
     affects_everything("HZ", "so many ticks a second interrupt each busy processor", "kernel/Kconfig.hz"),
@@ -134,7 +134,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
         "init/Kconfig",
     )
     .parameters(&["noautogroup"]),
-    affects("SCHED_CLASS_EXT", &[ContextSwitch], "a BPF program may take the scheduler's place", PREEMPT),
+    affects("SCHED_CLASS_EXT", &[ContextSwitch], "a BPF program may replace the scheduler", PREEMPT),
     affects(
         "SCHEDSTATS",
         &[ContextSwitch, WakeUp],

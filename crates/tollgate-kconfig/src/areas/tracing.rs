@@ -1,4 +1,4 @@
-//! Benchmarks, hooks and counters.
+//! Kprobes, hooks and counters.
 
 use tollgate_model::Boundary::{
     ContextSwitch, Exception, KernelCode, KernelEntry, SeccompFilter, Socket, SystemCall,
@@ -25,7 +25,7 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "FTRACE_SYSCALLS",
         &[SystemCall],
-        "while a system call is traced, every task takes the slow way of all of them",
+        "while a system call is traced, every task takes the slow path of all of them",
         "kernel/tracepoint.c",
     ),
     affects(
@@ -44,13 +44,13 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "KBENCHMARKS",
         &[KernelCode],
-        "where a benchmark is set, a trap or a jump replaces an instruction of the kernel",
+        "where a kprobe is set, a trap or a jump replaces an instruction of the kernel",
         "arch/Kconfig",
     ),
     affects(
         "UBENCHMARKS",
         &[Exception],
-        "where a benchmark is set, a trap into the kernel replaces an instruction of the program",
+        "where a uprobe is set, a trap into the kernel replaces an instruction of the program",
         "arch/Kconfig",
     ),
     affects(
@@ -62,19 +62,19 @@ pub(crate) static ENTRIES: &[Entry] = &[
     affects(
         "BPF_JIT",
         &[SeccompFilter, Socket],
-        "filters can be machine code instead of being interpreted",
+        "filters can be compiled instead of interpreted",
         "kernel/bpf/Kconfig",
     ),
     affects(
         "BPF_JIT_ALWAYS_ON",
         &[SeccompFilter, Socket],
-        "filters are machine code, and there is no interpreter",
+        "filters are compiled, and there is no interpreter",
         "kernel/bpf/Kconfig",
     ),
     affects(
         "BPF_JIT_DEFAULT_ON",
         &[SeccompFilter, Socket],
-        "filters are machine code unless told otherwise",
+        "filters are compiled by default",
         "kernel/bpf/Kconfig",
     ),
     affects(

@@ -1,20 +1,20 @@
-# The course of a run: the experiments that were chosen, one after the other, each in rounds of two blocks.
+# The sequence of a run: the experiments that were chosen, one after the other, each in rounds of two batches.
 
     .subsection 1
     .balign 8
 .Lk_features:   .quad 0
 .Lk_entry_now:  .quad 0         # the experiment's line in the list
 .Lk_round_now:  .quad 0
-.Lk_n:          .quad 0         # its turns in a loop
-.Lk_resume:     .quad 0         # the dispatcher's stack pointer while a block runs; 0 where none does
-.Lk_ticks:      .quad 0         # how the block ended: the ticks it took,
+.Lk_n:          .quad 0         # its iterations in a loop
+.Lk_resume:     .quad 0         # the dispatcher's stack pointer while a batch runs; 0 where none does
+.Lk_ticks:      .quad 0         # how the batch ended: the ticks it took,
 .Lk_count:      .quad 0         # what handlers counted,
 .Lk_value:      .quad 0         # what was in rax;
 .Lk_vector:     .quad 0         # or the fault that ended it
 .Lk_error:      .quad 0
 .Lk_rip:        .quad 0
 .Lk_cs:         .quad 0
-.Lk_ticks_one:  .quad 0         # kept of the first block of a round
+.Lk_ticks_one:  .quad 0         # kept of the first batch of a round
 .Lk_count_one:  .quad 0
     .subsection 0
 
@@ -31,7 +31,7 @@
     je .Lk_dump
 
     mov .Lk_operations(%rip), %eax
-    cmp $1, %eax                    # a loop of no turns would turn 2^32 times
+    cmp $1, %eax                    # a loop of no iterations would run 2^32 times
     adc $0, %eax
     mov %eax, .Lk_operations(%rip)
     call .Lk_say_begin
@@ -58,7 +58,7 @@
     hlt
     jmp 1b
 
-# A fault outside any block is a defect of this guest, or of what runs it.
+# A fault outside any batch is a defect of this guest, or of its engine.
 .Lk_broken:
     mov $.LSTACK, %esp
     call .Lk_say_broken
@@ -90,7 +90,7 @@
     jb 1b
 2:  ret
 
-# One round: the loop with one operation in a turn, and the one with two. eax is 0 where both came to their end.
+# One round: the loop with one operation in an iteration, and the one with two. eax is 0 where both came to their end.
     .balign 16, 0x90
 .Lk_round:
     mov .Lk_operations(%rip), %eax
@@ -116,7 +116,7 @@
     call .Lk_run
 2:  ret
 
-# One block of the loop at ebx, on a machine that is set up anew. It comes back from whatever ring and mode, with eax 0, or 1 after
+# One batch of the loop at ebx, on a machine that is set up anew. It comes back from whatever ring and mode, with eax 0, or 1 after
 # a fault; of the registers only rsp is what it was.
     .balign 16, 0x90
 .Lk_run:

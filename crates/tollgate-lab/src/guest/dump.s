@@ -122,7 +122,7 @@
     jne .Lk_dump_msrs
     ret
 
-# Where the instructions are, for whoever wants to read them: from, to, bits.
+# Where the instructions are, for disassembly: from, to, bits.
     .subsection 1
     .balign 4
     .globl tollgate_guest_code

@@ -5,12 +5,12 @@
 # Code of 64 bits finds its data relative to RIP; where an absolute address is needed it is `label - .Lk_begin + .LBASE`.
 # Data stands beside the code that uses it, in subsection 1: the assembler gathers it behind all code.
 # Labels of the kernel begin with .Lk_, those of the program in ring 3 with .Lu_, constants with .L and capitals: assembled
-# together with the rest of tollgate, they must not be anybody else's.
+# together with the rest of tollgate, they must be unique.
 
 .pushsection .rodata.tollgate_guest, "a", @progbits
 .balign 4096
 
-# Where things are. The host gives 16 MiB of memory; what lies behind the image is cleared by whoever uses it.
+# Where things are. The host gives 16 MiB of memory; memory behind the image is cleared by its users.
     .set .LBASE, 0x100000           # this image
     .set .LPML4, 0x200000           # page tables
     .set .LPML4_OTHER, 0x201000     # a second root, for the experiments that change CR3
@@ -22,7 +22,7 @@
     .set .LPER_CPU, 0x207000        # what gs points to in the kernel
     .set .LSTACK, 0x210000          # ends of stacks: of the dispatcher,
     .set .LSTACK_RSP0, 0x214000     # of what comes from ring 3 through a gate,
-    .set .LSTACK_IST, 0x218000      # of faults that nobody asked for,
+    .set .LSTACK_IST, 0x218000      # of unexpected faults,
     .set .LSTACK_SYSCALL, 0x21c000  # of system calls,
     .set .LSTACK_SYSENTER, 0x220000 # and of SYSENTER
     .set .LUSER, 0x400000           # the program of ring 3, in a page of its own

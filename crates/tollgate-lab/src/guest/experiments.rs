@@ -1,4 +1,4 @@
-//! The experiments: what each one is, and what is to come of it. Their code is in `experiments.s`, by the same numbers.
+//! The experiments, and the expected outcome of each. Their code is in `experiments.s`, by the same numbers.
 
 mod list;
 
@@ -6,18 +6,18 @@ use tollgate_x86::Vendor;
 
 pub use list::EXPERIMENTS;
 
-/// What an experiment is about.
+/// The subject of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
     /// From ring 3 to ring 0 and back, because the program asks for it.
     Crossings,
-    /// The same because of something that the program cannot do.
+    /// The same by an exception.
     Traps,
     /// A piece of a kernel's entry, by itself.
     Pieces,
-    /// What a program may do that may turn interrupts off.
+    /// Operations of a program that may disable interrupts.
     Interrupts,
-    /// A set-up that the processor has to refuse; attempted once and not priced.
+    /// A set-up that the processor has to refuse; attempted once and not measured.
     Wrong,
 }
 
@@ -32,7 +32,7 @@ pub enum Origin {
     Compatibility,
 }
 
-/// What a processor may lack. The guest asks CPUID.
+/// A feature that a processor may lack. The guest asks CPUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Feature {
     /// SYSCALL and SYSRET: 80000001h, EDX bit 11.
@@ -65,10 +65,10 @@ impl Feature {
     }
 }
 
-/// What the manuals say comes of an experiment.
+/// The outcome of an experiment by the manuals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Expected {
-    /// It comes to its end.
+    /// It completes.
     Done,
     /// The first operation faults.
     Fault {
@@ -84,27 +84,27 @@ pub enum Expected {
 /// One experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Experiment {
-    /// Its number, here and in records. Below 40h those that are priced.
+    /// Its number, here and in records. Below 40h those that are measured.
     pub number: u8,
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub group: Group,
     /// Where it begins.
     pub from: Origin,
-    /// What it is, in a sentence.
+    /// A description in a sentence.
     pub about: &'static str,
-    /// What one operation is: the instructions, in order.
+    /// The instructions of one operation, in order.
     pub operation: &'static str,
-    /// What the processor must have.
+    /// The features that the processor must have.
     pub needs: Option<Feature>,
-    /// Whether each operation is counted by the one where it arrives. Of the others nothing arrives anywhere.
+    /// Whether a handler counts each operation. The others reach no handler.
     pub counted: bool,
-    /// What it computes or finds, where that is the same each time.
+    /// The value that it computes or finds, where that is the same each time.
     pub value: Option<u64>,
-    /// What comes of it on an Intel processor.
+    /// The outcome on an Intel processor.
     pub intel: Expected,
-    /// What comes of it on an AMD processor.
+    /// The outcome on an AMD processor.
     pub amd: Expected,
 }
 
@@ -124,7 +124,7 @@ impl Experiment {
         self.group != Group::Wrong
     }
 
-    /// What comes of it.
+    /// The outcome by the manual of a vendor.
     pub fn expected(&self, vendor: Vendor) -> Expected {
         match vendor {
             Vendor::Intel => self.intel,
@@ -133,7 +133,7 @@ impl Experiment {
     }
 }
 
-/// An instruction that there is not, where it is executed.
+/// #UD at the undefined instruction.
 const UNDEFINED: Expected = Expected::Fault { vector: 6, error: 0, ring: 3 };
 
 /// #GP in ring 3.
@@ -141,7 +141,7 @@ const fn protection(error: u32) -> Expected {
     Expected::Fault { vector: 13, error, ring: 3 }
 }
 
-/// What most of them have in common.
+/// The common fields of most of them.
 const fn experiment(
     number: u8,
     name: &'static str,
@@ -174,7 +174,7 @@ const fn crossing(
     experiment(number, name, Group::Crossings, about, operation)
 }
 
-/// A piece in ring 0: nothing arrives anywhere.
+/// A piece in ring 0: no handler is reached.
 const fn piece(number: u8, name: &'static str, about: &'static str, operation: &'static str) -> Experiment {
     Experiment {
         from: Origin::Kernel,
@@ -183,7 +183,7 @@ const fn piece(number: u8, name: &'static str, about: &'static str, operation: &
     }
 }
 
-/// A set-up that both makers' processors refuse alike.
+/// A set-up that both vendors' processors refuse alike.
 const fn wrong(
     number: u8,
     name: &'static str,

@@ -8,7 +8,7 @@
     .set .LHAS_SPEC_CTRL, 8
 
     .set .LENTRY, 32
-    .set .LENTRY_ONE, 4         # the loop with one operation in a turn
+    .set .LENTRY_ONE, 4         # the loop with one operation in an iteration
     .set .LENTRY_TWO, 8         # with two; 0 where one attempt is all there is
     .set .LENTRY_PREPARE, 12    # what is changed beforehand
     .set .LENTRY_NEEDS, 16

@@ -160,7 +160,7 @@
     add $8, %rsp
     iretq
 
-# Exceptions that nobody asked for. One entry of 16 bytes for each vector: a zero where the processor pushes no error code, and the
+# Unexpected exceptions. One entry of 16 bytes for each vector: a zero where the processor pushes no error code, and the
 # vector. SDM 3A, "Error code": 8, 10 to 14, 17 and 21 push one; APM 2, "Vectors": 29 and 30 as well.
     .balign 16, 0x90
 .Lk_exceptions:
@@ -176,7 +176,7 @@
     .endr
 
 # On stack 1 of the TSS, from whatever ring, mode and stack: vector, error code, rip, cs, rflags, rsp, ss. It is the end of the
-# block: the way it was meant, where the program of ring 3 has come to its last instruction, which is UD2; or by a fault. Either way
+# batch: the way it was meant, where the program of ring 3 has come to its last instruction, which is UD2; or by a fault. Either way
 # the dispatcher goes on behind its call, with its own stack.
     .balign 16, 0x90
 .Lk_exception:

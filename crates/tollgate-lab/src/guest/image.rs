@@ -41,7 +41,7 @@ const LINE: usize = 32;
 /// Bytes of a line in the list of code.
 const CODE_LINE: usize = 12;
 
-/// What the guest is to do.
+/// The command for the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Command {
     /// The experiments that were chosen, with records.
@@ -56,10 +56,10 @@ pub enum Command {
 pub struct Chosen([u64; 2]);
 
 impl Chosen {
-    /// Those that can be priced: all but the wrong set-ups.
-    pub const PRICED: Self = Self([u64::MAX, 0]);
+    /// Those that can be measured: all but the wrong set-ups.
+    pub const MEASURED: Self = Self([u64::MAX, 0]);
 
-    /// This one as well. Numbers from 80h on there are not.
+    /// Adds an experiment. Numbers from 80h on do not exist.
     pub fn insert(&mut self, number: u8) {
         if let Some(word) = self.0.get_mut(usize::from(number / 64)) {
             *word |= 1 << (number % 64);
@@ -80,21 +80,21 @@ impl<'a> FromIterator<&'a Experiment> for Chosen {
     }
 }
 
-/// What the host writes into the image before it is loaded.
+/// The parameters that the host writes into the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
-    /// n: how often a loop turns. At least 1 and at most [`Parameters::MOST`]; what is outside is brought to the nearer.
+    /// n: the iterations of a loop, clamped to 1 and [`Parameters::MOST`].
     pub operations: u32,
-    /// Rounds of each experiment, of two blocks each. The same limits.
+    /// Rounds of each experiment, of two batches each. The same limits.
     pub rounds: u32,
-    /// What to do.
+    /// The command.
     pub command: Command,
     /// Which experiments. Wrong set-ups are attempted once, whatever the numbers above.
     pub chosen: Chosen,
 }
 
 impl Parameters {
-    /// As many operations, and as many rounds, there can be: enough for any clock, and no loop without end.
+    /// The most operations and the most rounds: enough for any clock, and no endless loop.
     pub const MOST: u32 = 1 << 24;
 
     /// As the guest reads them, at `tollgate_guest_parameters`.
@@ -115,7 +115,7 @@ impl Parameters {
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { operations: 1000, rounds: 1, command: Command::Experiments, chosen: Chosen::PRICED }
+        Self { operations: 1000, rounds: 1, command: Command::Experiments, chosen: Chosen::MEASURED }
     }
 }
 
@@ -145,7 +145,7 @@ impl Image {
         Self { bytes }
     }
 
-    /// What is loaded at [`BASE`].
+    /// The bytes that are loaded at [`BASE`].
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -155,8 +155,8 @@ impl Image {
         BASE + offset(&raw const tollgate_guest_entry) as u64
     }
 
-    /// Where in memory the loop of an experiment begins that does the operation once in a turn: in the image for those of
-    /// ring 0, in the program's own page for the others. None where there is no such experiment.
+    /// Where in memory the loop of an experiment begins that does the operation once in an iteration: in the image
+    /// for those of ring 0, in the program's own page for the others. None where there is no such experiment.
     pub fn start(&self, number: u8) -> Option<u64> {
         let line = self.lines().find(|line| line[0] == u32::from(number))?;
         Some(u64::from(line[1]))
@@ -167,7 +167,7 @@ impl Image {
         self.lines().map(|line| line[0])
     }
 
-    /// Where its instructions are; what lies elsewhere is data.
+    /// Where its instructions are; the rest is data.
     pub fn code(&self) -> Vec<Code> {
         let from = offset(&raw const tollgate_guest_code);
         let to = offset(&raw const tollgate_guest_code_end);
@@ -194,8 +194,8 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 /// The section as it was assembled.
 fn assembled() -> &'static [u8] {
     let begin = &raw const tollgate_guest_begin;
-    // SAFETY: both symbols are in one section of this program's read-only data, whose bytes from the one to the other are
-    // initialised and written by nobody.
+    // SAFETY: both symbols are in one section of this program's read-only data, whose bytes from the one to the other
+    // are initialised and never written.
     unsafe { std::slice::from_raw_parts(begin, offset(&raw const tollgate_guest_end)) }
 }
 

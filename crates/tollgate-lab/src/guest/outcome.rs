@@ -1,8 +1,8 @@
-//! What the records of a run come to: an outcome for each experiment that was attempted.
+//! The outcomes in the records of a run, one for each experiment that was attempted.
 
 use super::record::{Fault, Maker, Record, Round};
 
-/// What came of one experiment.
+/// The outcome of one experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// All its rounds.
@@ -15,10 +15,10 @@ pub enum Outcome {
         rounds: Vec<Round>,
         /// The fault.
         fault: Fault,
-        /// How many operations had arrived in that block.
+        /// How many operations had arrived in that batch.
         count: u64,
     },
-    /// It was attempted, and the run ended: what executes the guest stopped it, or could not go on.
+    /// It was attempted, and the run ended: the engine stopped the guest, or could not go on.
     Stopped(Vec<Round>),
 }
 
@@ -42,16 +42,16 @@ pub enum Ending {
     Cut,
 }
 
-/// What came of a run.
+/// The outcomes of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcomes {
-    /// Whose processor; none where not even that was said.
+    /// The processor's vendor; none where it was not reported.
     pub maker: Option<Maker>,
-    /// Family, model and stepping, as EAX of CPUID 1 has them; 0 where they were not said.
+    /// Family, model and stepping, as EAX of CPUID 1 has them; 0 where they were not reported.
     pub signature: u32,
-    /// n; 0 where it was not said.
+    /// n; 0 where it was not reported.
     pub operations: u32,
-    /// Rounds that were to be; 0 where it was not said.
+    /// Rounds of each experiment; 0 where it was not reported.
     pub rounds: u32,
     /// The experiments that were attempted, by number, in their order.
     pub experiments: Vec<(u8, Outcome)>,
@@ -60,7 +60,7 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// What these records come to. Where they are of several runs, the last one counts.
+    /// The outcomes in these records. Where they are of several runs, the last one counts.
     pub fn of(records: &[Record]) -> Self {
         let mut outcomes = Self {
             maker: None,
@@ -84,7 +84,7 @@ impl Outcomes {
         outcomes
     }
 
-    /// What came of one experiment; none where it was not attempted.
+    /// The outcome of one experiment; none where it was not attempted.
     pub fn of_number(&self, number: u8) -> Option<&Outcome> {
         self.experiments.iter().find(|(at, _)| *at == number).map(|(_, outcome)| outcome)
     }
@@ -122,7 +122,7 @@ impl Outcomes {
         }
     }
 
-    /// The guest went on to something else: what had rounds before was not stopped.
+    /// The guest went on: the experiment with rounds before was not stopped.
     fn settle(&mut self) {
         if let Some((_, outcome)) = self.experiments.last_mut()
             && let Outcome::Stopped(rounds) = outcome

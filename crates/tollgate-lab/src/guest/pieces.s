@@ -1,6 +1,6 @@
-# Single pieces that a kernel's entry is made of, in ring 0, each by itself. r8 and r9 are two values that take turns.
+# Single pieces that a kernel's entry is made of, in ring 0, each by itself. r8 and r9 are two values that alternate.
 
-# A block, as in ring 3, but without a crossing.
+# A batch, as in ring 3, but without a crossing.
     .balign 64, 0x90
 .Lk_block:
     tg_stamp

@@ -1,7 +1,7 @@
 # The program of ring 3: loaded to a page of its own, as any program is. One operation is what one quoted line or one macro says.
 #
-# Each operation has two loops of n turns: one does it once in a turn, the other twice. The difference of their times is n operations,
-# and the loop itself is no part of it. esi counts the turns. What rax holds at the end is the value of the record.
+# Each operation has two loops of n iterations: one does it once in an iteration, the other twice. The difference of their times is n operations,
+# and the loop itself is no part of it. esi counts the iterations. What rax holds at the end is the value of the record.
 .macro tg_loops label, operation, before=""
     .balign 64, 0x90
 \label\()_1:
@@ -30,7 +30,7 @@
     .balign 64, 0x90
 .Lu_begin:
 
-# A block: rbx is the loop, esi its turns. It ends with edx:eax the ticks and rdi the value, at an instruction that comes to the
+# A batch: rbx is the loop, esi its iterations. It ends with edx:eax the ticks and rdi the value, at an instruction that comes to the
 # kernel on every machine: UD2. (Where ring 0 is emulated, INT may not.)
 .Lu_block:
     tg_stamp
@@ -79,8 +79,8 @@ tg_loops .Lu_imul, "mov $3, %eax; mov $9, %ecx; imul %ecx, %eax"
 tg_loops .Lu_page_fault, "mov (%rdi), %eax", "mov $.LABSENT, %edi"
 tg_loops .Lu_general_protection, "hlt"
 
-# A test-and-set that is made one by turning interrupts off: on one processor nobody else comes between the load and the store. Who
-# finds it free counts.
+# A test-and-set, atomic by disabled interrupts: on one processor nothing else comes between the load and the store. A program that
+# finds it free counts that.
 .macro tg_test_and_set
     cli
     mov .Lu_lock(%rip), %eax

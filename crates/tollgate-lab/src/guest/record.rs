@@ -1,15 +1,15 @@
-//! What the guest says: records of one line each over the serial port, version 1.
+//! The guest's output: records of one line each over the serial port, version 1.
 //!
-//! `tg1 <kind> <fields> *<checksum>`: words with one space between them; each field a number in hexadecimal, in lower case and
-//! without leading zeros; the checksum in 8 digits, FNV-1a of 32 bits over all that stands before its space. A line ends with a
-//! newline, before which a carriage return may stand. What is before `tg1` in a line, and lines without it, are not the
-//! guest's: firmware writes to the same port.
+//! `tg1 <kind> <fields> *<checksum>`: words with one space between them; each field a number in hexadecimal, in lower
+//! case and without leading zeros; the checksum in 8 digits, FNV-1a of 32 bits over all that stands before its space.
+//! A line ends with a newline, before which a carriage return may stand. Text before `tg1` in a line, and lines
+//! without it, are not the guest's: firmware writes to the same port.
 //!
 //! | kind | fields |
 //! |---|---|
-//! | `begin` | the maker's name as CPUID 0 has it in EBX and EDX, and in ECX; EAX of CPUID 1; features; n; rounds |
+//! | `begin` | the vendor's name as CPUID 0 has it in EBX and EDX, and in ECX; EAX of CPUID 1; features; n; rounds |
 //! | `try` | experiment: it is attempted now |
-//! | `done` | experiment; round; turns; ticks with one operation in a turn, with two; arrivals in the first, in the second; value |
+//! | `done` | experiment; round; iterations; ticks with one operation in an iteration, with two; arrivals in the first, in the second; value |
 //! | `lacks` | experiment; the features that are missing |
 //! | `fault` | experiment; round; vector; error code; CS; RIP; arrivals until then |
 //! | `broken` | vector; error code; CS; RIP: a fault outside any experiment |
@@ -26,10 +26,10 @@ use std::fmt;
 
 pub use parse::{Complaint, Serial};
 
-/// What a line begins with.
+/// The beginning of a line.
 const VERSION: &str = "tg1";
 
-/// Whose processor it is, by the 12 characters of CPUID 0.
+/// The processor's vendor, by the 12 characters of CPUID 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Maker {
     /// EBX in the low half, EDX in the high one.
@@ -39,7 +39,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// The characters, such as `GenuineIntel`. What is not ASCII text is shown as a question mark.
+    /// The characters, such as `GenuineIntel`. Other characters are shown as question marks.
     pub fn name(self) -> String {
         let bytes = self.ebx_edx.to_le_bytes().into_iter().chain(self.ecx.to_le_bytes());
         bytes.map(|byte| if byte.is_ascii_graphic() { char::from(byte) } else { '?' }).collect()
@@ -53,9 +53,9 @@ pub struct Fault {
     pub vector: u8,
     /// Its error code; 0 where it has none.
     pub error: u32,
-    /// CS of what was interrupted; its lowest two bits are the ring.
+    /// CS of the interrupted code; its lowest two bits are the ring.
     pub cs: u16,
-    /// The address of what was interrupted.
+    /// The address of the interrupted instruction.
     pub rip: u64,
 }
 
@@ -66,25 +66,26 @@ impl Fault {
     }
 }
 
-/// A round: two blocks of the same number of turns, with one operation in a turn and with two.
+/// A round: two batches of the same number of iterations, with one operation in an iteration and with two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Round {
-    /// n: the turns of each block.
+    /// n: the iterations of each batch.
     pub turns: u32,
-    /// What the time-stamp counter said of the first block.
+    /// Ticks of the time-stamp counter in the first batch.
     pub ticks_one: u64,
-    /// And of the second. The difference is n operations, without the loop.
+    /// And in the second. The difference is n operations, without the loop.
     pub ticks_two: u64,
-    /// How many operations arrived in the first block.
+    /// How many operations arrived in the first batch.
     pub count_one: u64,
     /// And in the second.
     pub count_two: u64,
-    /// What the last operation found or computed.
+    /// The value that the last operation found or computed.
     pub value: u64,
 }
 
 impl Round {
-    /// The ticks of n operations; none where the second block was the shorter one, as on a disturbed processor it may be.
+    /// The ticks of n operations; none where the second batch was the shorter one, as it may be on a disturbed
+    /// processor.
     pub const fn ticks(self) -> Option<u64> {
         self.ticks_two.checked_sub(self.ticks_one)
     }
@@ -101,18 +102,18 @@ impl Round {
 pub enum Record {
     /// The first one of a run.
     Begin {
-        /// Whose processor.
+        /// The processor's vendor.
         maker: Maker,
         /// Family, model and stepping: EAX of CPUID 1.
         signature: u32,
-        /// What it has, by [`Feature::bit`](super::Feature::bit).
+        /// Its features, by [`Feature::bit`](super::Feature::bit).
         features: u64,
         /// n.
         operations: u32,
         /// Rounds of each experiment.
         rounds: u32,
     },
-    /// An experiment is attempted: where no result follows, it was what ended the run.
+    /// An experiment is attempted: where no result follows, it ended the run.
     Try {
         /// Which.
         experiment: u8,
@@ -123,7 +124,7 @@ pub enum Record {
         experiment: u8,
         /// Its number, from 0.
         number: u32,
-        /// What it said.
+        /// Its result.
         round: Round,
     },
     /// An experiment is not offered by this processor.

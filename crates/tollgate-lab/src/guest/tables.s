@@ -1,4 +1,4 @@
-# Descriptor tables, TSS and MSRs. They are written anew before each block of an experiment, so that whatever the last one changed, or
+# Descriptor tables, TSS and MSRs. They are written anew before each batch of an experiment, so that whatever the last one changed, or
 # broke, is as it was.
 
 # The order of the GDT is no matter of taste. Four instructions load selectors that they compute:

@@ -1,4 +1,5 @@
-# Set-ups that the manuals say are refused. Each changes one thing that set_up has done right; experiments.rs says what has to come of it.
+# Set-ups that processors refuse by the manuals. Each changes one thing that set_up has done right; experiments.rs has the
+# expected outcome.
 
 # The program's vector in all that are about gates.
     .set .LWRONG, .LIDT + 0x82 * 16

@@ -128,7 +128,7 @@ impl Processor {
         self.write_linear(linear, bytes, value, self.data_access(true)).map_err(Trap::Fault)
     }
 
-    /// What an operand holds.
+    /// The value of an operand.
     #[inline]
     pub(super) fn get(&mut self, operand: &Operand) -> Done<u64> {
         match operand.what {

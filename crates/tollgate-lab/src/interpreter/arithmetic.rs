@@ -233,7 +233,7 @@ fn halves(product: u128, bytes: u8) -> (u64, u64) {
     (product as u64 & mask(bytes), (product >> bits) as u64 & mask(bytes))
 }
 
-/// A division of what a higher and a lower half make up, by a divisor of so many bytes.
+/// A division of a number in two halves, by a divisor of so many bytes.
 pub(super) type Division = fn(u64, u64, u64, u8) -> Option<(u64, u64)>;
 
 /// Quotient and remainder of the number that two halves make up; none where the quotient does not fit: #DE.

@@ -7,17 +7,17 @@ use super::decoded::Decoded;
 
 const PAGE: usize = 4096;
 
-/// What was decoded.
+/// The decoded instructions.
 pub(super) struct Code {
     /// One for each page of memory, made when the first instruction in it is decoded.
     pages: Vec<Option<Box<Page>>>,
 }
 
 struct Page {
-    /// Of each byte the instruction that begins there, as 32-bit and as 64-bit code: its place in `instructions` plus 1, or
+    /// Of each byte the instruction that begins there, as 32-bit and as 64-bit code: its index in `instructions` plus 1, or
     /// 0. No more than two begin at a byte, so that 16 bits are enough.
     begins: [[u16; PAGE]; 2],
-    /// Shared with whoever executes one, which may be the one that makes the page be forgotten.
+    /// Shared with the execution of one, which may drop the page.
     instructions: Vec<Rc<Decoded>>,
     /// The bytes that instructions are made of, a bit each.
     covered: [u64; PAGE / 64],
@@ -54,7 +54,7 @@ impl Code {
         }
     }
 
-    /// Is told of each write.
+    /// To be called at each write.
     #[inline]
     pub(super) fn written(&mut self, address: u64, bytes: usize) {
         let end = address.saturating_add(bytes as u64 - u64::from(bytes != 0));

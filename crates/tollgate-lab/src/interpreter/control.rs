@@ -1,14 +1,14 @@
-//! Control registers and model-specific registers: what may be written to them, and what follows.
-//! SDM 3A, "Control registers", "Initializing IA-32e mode"; SDM 4, "Architectural MSRs".
+//! Control registers and model-specific registers: the values that may be written to them, and the effects. SDM 3A,
+//! "Control registers", "Initializing IA-32e mode"; SDM 4, "Architectural MSRs".
 
 use tollgate_x86::{Cr0, Cr4, Efer, Msr, Vendor, Width};
 
 use super::state::{Done, Processor};
 use super::translation::{PHYSICAL_BITS, is_canonical};
 
-/// What can be set in CR0.
+/// The bits that can be set in CR0.
 const CR0: u64 = 0xe005_003f;
-/// What can be set in CR4: what CPUID tells of.
+/// The bits that can be set in CR4: those that CPUID offers.
 pub(super) const CR4: Cr4 = Cr4::TSD
     .with(Cr4::DE)
     .with(Cr4::PSE)
@@ -20,7 +20,7 @@ pub(super) const CR4: Cr4 = Cr4::TSD
     .with(Cr4::PCIDE)
     .with(Cr4::SMEP)
     .with(Cr4::SMAP);
-/// What can be set in EFER by WRMSR.
+/// The bits that WRMSR can set in EFER.
 const EFER: Efer = Efer::SCE.with(Efer::LME).with(Efer::NXE);
 /// IBRS, STIBP and SSBD.
 const SPEC_CTRL_BITS: u64 = 0b111;

@@ -1,4 +1,4 @@
-//! What CPUID tells: what there is here, and no more. SDM 2A, CPUID; APM 3, appendix E.
+//! The answers of CPUID: the features of the interpreter, and no more. SDM 2A, CPUID; APM 3, appendix E.
 
 use tollgate_x86::{Cr4, Vendor};
 
@@ -27,7 +27,7 @@ const AMD_SPECULATION: u32 = 1 << 12 | 1 << 14 | 1 << 15 | 1 << 24;
 /// Of leaf 80000021h, EAX, on AMD's: a null selector clears the base of FS and GS.
 const NULL_CLEARS_BASE: u32 = 1 << 6;
 
-// What can be set in CR4 and what is told here say the same.
+// The bits that can be set in CR4 match these.
 const _: () =
     assert!(CR4.has(Cr4::SMEP.with(Cr4::SMAP).with(Cr4::UMIP).with(Cr4::FSGSBASE).with(Cr4::PCIDE)));
 
@@ -40,7 +40,7 @@ impl Processor {
                 let name = if intel { b"GenuineIntel" } else { b"AuthenticAMD" };
                 [BASIC, word(name, 0), word(name, 8), word(name, 4)]
             }
-            // Family 6 of Intel's, 17h of AMD's: what a kernel takes for one with long mode.
+            // Family 6 of Intel's, 17h of AMD's: kernels expect long mode there.
             1 => [if intel { 0x0006_06a0 } else { 0x0080_0f00 }, 0x0001_0800, MORE_FEATURES, FEATURES],
             7 if subleaf == 0 => [0, EXTENSIONS, UMIP, if intel { SPECULATION } else { 0 }],
             0x8000_0000 => {

@@ -33,7 +33,7 @@ impl Machine for Processor {
     }
 
     fn set_register(&mut self, register: Register, value: Option<u64>) {
-        // Everything is told here, and the walk makes no value out of nothing.
+        // Everything is known here, and the walk makes no value out of nothing.
         let Some(value) = value else { return };
         let number = match register {
             Register::Rip => return self.rip = value,
@@ -83,8 +83,8 @@ impl Machine for Processor {
     }
 
     fn step(&mut self, step: &Step) {
-        if let Some(told) = &mut self.told {
-            told.steps.push(*step);
+        if let Some(record) = &mut self.record {
+            record.steps.push(*step);
         }
     }
 
@@ -97,7 +97,7 @@ impl Machine for Processor {
     }
 }
 
-/// What the walk takes a page fault for.
+/// A page fault as the walk's type.
 fn missed(fault: Fault) -> Miss {
     match (fault.address, fault.code) {
         (Some(address), Some(code)) => Miss::PageFault { address, code },

@@ -1,4 +1,4 @@
-//! Instructions as they are executed: what iced decoded, with its operands made ready.
+//! Instructions as they are executed: decoded by iced, with prepared operands.
 
 use iced_x86::{Code, CpuidFeature, Instruction, Mnemonic, OpKind, Register};
 use tollgate_x86::Selector;
@@ -6,7 +6,7 @@ use tollgate_x86::walk::SegmentRegister;
 
 use super::state::{NONE, RDI, RSI};
 
-/// An instruction. It does not say where it lies: what counts from there is added when it is executed, so that it serves
+/// An instruction. It does not say where it lies: relative operands are added when it is executed, so that it serves
 /// at every linear address that its page has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Decoded {
@@ -41,7 +41,7 @@ pub(super) struct Operand {
     pub(super) bytes: u8,
 }
 
-/// What an operand is.
+/// The kind of an operand.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What {
     /// There is none, or the instruction's meaning says which.
@@ -108,13 +108,13 @@ impl Decoded {
         }
     }
 
-    /// Whether it belongs to an extension that CPUID does not tell of: #UD.
+    /// Whether it belongs to an extension that CPUID does not offer: #UD.
     pub(super) fn is_foreign(&self) -> bool {
         !self.code.cpuid_features().iter().all(|feature| OFFERED.contains(feature))
     }
 }
 
-/// What an instruction may need and finds here.
+/// The parts of an instruction that an operand may need.
 const OFFERED: [CpuidFeature; 18] = [
     CpuidFeature::INTEL8086,
     CpuidFeature::INTEL186,

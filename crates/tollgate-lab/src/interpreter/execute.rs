@@ -1,5 +1,5 @@
-//! One instruction: data, arithmetic and conditions. What concerns the stack and jumps, strings and the system is in files
-//! of its own. SDM 2, each instruction's "Operation".
+//! One instruction: data, arithmetic and conditions. The stack and jumps, strings and the system have files of their
+//! own. SDM 2, each instruction's "Operation".
 
 use iced_x86::Mnemonic as M;
 use tollgate_x86::Rflags;

@@ -10,7 +10,7 @@ use super::state::{Done, Processor, RBP, RCX, RSP};
 use super::translation::is_canonical;
 
 impl Processor {
-    /// What moves the stack pointer, RIP or the privilege level.
+    /// Instructions that change the stack pointer, RIP or the privilege level.
     pub(super) fn execute_jump(&mut self, i: &Decoded) -> Done {
         let [first, _, _] = &i.operands;
         match i.mnemonic {

@@ -2,10 +2,10 @@
 
 use super::code::Code;
 
-/// Memory from address 0. Where there is none, reads give ones and writes are lost, as on a bus that nobody answers on.
+/// Memory from address 0. Where there is none, reads give ones and writes are lost, as on a bus without a device.
 pub(super) struct Memory {
     bytes: Vec<u8>,
-    /// What was decoded; forgotten where its bytes are written.
+    /// The decoded instructions; dropped where their bytes are written.
     pub(super) code: Code,
 }
 

@@ -1,4 +1,4 @@
-//! What answers at the ports: a serial port, and the one that ends the run.
+//! The ports: a serial port, and the one that ends the run.
 
 /// COM1: data.
 const SERIAL: u16 = 0x3f8;
@@ -6,21 +6,21 @@ const SERIAL: u16 = 0x3f8;
 const LINE_CONTROL: u16 = SERIAL + 3;
 /// COM1: the line's state.
 const LINE_STATUS: u16 = SERIAL + 5;
-/// What is there is sent, and more may come.
+/// The transmitter is empty.
 const READY: u8 = 0x60;
 /// A byte to this port ends the run, as that of QEMU's isa-debug-exit.
 const EXIT: u16 = 0xf4;
-/// More than this nobody reads.
+/// The most that is kept.
 const MOST: usize = 16 << 20;
 
-/// What was written.
+/// The bytes written.
 #[derive(Default)]
 pub(super) struct Ports {
     pub(super) serial: Vec<u8>,
     line_control: u8,
 }
 
-/// What comes of a write.
+/// The effect of a write.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// The next instruction.
@@ -32,7 +32,7 @@ pub(super) enum Written {
 }
 
 impl Ports {
-    /// A byte is read. Nobody answers at other ports, which gives ones.
+    /// A byte is read. Other ports have no device, which gives ones.
     pub(super) fn read(&self, port: u16) -> u8 {
         match port {
             LINE_STATUS => READY,

@@ -14,14 +14,14 @@ use super::watch::Watcher;
 
 /// No instruction is longer. SDM 2A, "Instruction format".
 const LONGEST: usize = 15;
-/// After so many steps the clock is looked at.
+/// The clock is read after so many steps.
 const GLANCE: u64 = 1 << 14;
 
 impl Processor {
     /// Runs until the guest ends it, or after so many instructions or so much time.
     pub(super) fn run(&mut self, most: u64, patience: Duration, mut watcher: Option<Watcher>) -> End {
         let begin = Instant::now();
-        // What is begun counts, completed or not: an instruction that faults forever ends as well.
+        // Begun instructions count, completed or not: an instruction that faults forever ends as well.
         for begun in 0..most {
             if begun % GLANCE == 0 && begin.elapsed() >= patience {
                 let seconds = patience.as_secs_f64();
@@ -67,8 +67,8 @@ impl Processor {
     }
 
     fn raise(&mut self, fault: Fault) -> Result<(), End> {
-        if let Some(told) = &mut self.told {
-            told.exception = Some(fault);
+        if let Some(record) = &mut self.record {
+            record.exception = Some(fault);
         }
         self.deliver(fault)
     }
@@ -95,7 +95,7 @@ impl Processor {
         let access = if self.cpl == 3 { Access::UserFetch } else { Access::KernelFetch };
         let physical = self.translate(linear, access).map_err(Trap::Fault)?;
         match self.memory.code.find(physical, is_64_bit) {
-            Some(instruction) if self.told.is_none() => Ok(instruction),
+            Some(instruction) if self.record.is_none() => Ok(instruction),
             _ => self.decode(linear, physical, access),
         }
     }
@@ -132,8 +132,8 @@ impl Processor {
         if is_whole && self.memory.code.find(physical, is_64_bit).is_none() {
             self.memory.code.keep(physical, is_64_bit, Rc::clone(&decoded));
         }
-        if let Some(told) = &mut self.told {
-            told.bytes = bytes[..usize::from(decoded.length).min(count)].to_vec();
+        if let Some(record) = &mut self.record {
+            record.bytes = bytes[..usize::from(decoded.length).min(count)].to_vec();
         }
         Ok(decoded)
     }
@@ -157,7 +157,7 @@ impl Processor {
     }
 }
 
-/// Decodes bytes as if they lay at 0. What is no instruction, an invalid LOCK included, is decoded as such.
+/// Decodes bytes as if they lay at 0. Invalid bytes, an invalid LOCK included, are decoded as no instruction.
 fn decode(bytes: &[u8], is_64_bit: bool) -> (Decoded, DecoderError) {
     let bitness = if is_64_bit { 64 } else { 32 };
     let mut decoder = Decoder::with_ip(bitness, bytes, 0, DecoderOptions::NONE);

@@ -7,7 +7,7 @@ use super::arithmetic::Flags;
 use super::memory::Memory;
 use super::ports::Ports;
 use super::translation::Translations;
-use super::watch::Told;
+use super::watch::Record;
 
 /// The numbers of general registers.
 pub(super) const RAX: u8 = 0;
@@ -42,10 +42,10 @@ pub(super) enum End {
     CutShort(String),
 }
 
-/// What an instruction, or a part of it, comes to.
+/// The result of an instruction, or of a part of it.
 pub(super) type Done<T = ()> = Result<T, Trap>;
 
-/// What was counted in a run.
+/// The counters of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Instructions that were completed, and those that were refused: see [`Interpreter`](super::Interpreter).
@@ -83,15 +83,15 @@ pub(super) struct Processor {
     pub(super) spec_ctrl: u64,
     /// In the order of [`Msr::ALL`]; the bases of FS and GS are in the hidden parts instead.
     msrs: [u64; Msr::ALL.len()],
-    /// What CS, CR0 and EFER come to.
+    /// The mode, by CS, CR0 and EFER.
     pub(super) mode: Mode,
     pub(super) cpl: u8,
     pub(super) memory: Memory,
     pub(super) translations: Translations,
     pub(super) ports: Ports,
     pub(super) counts: Counts,
-    /// What is noted of the instruction, if somebody watches.
-    pub(super) told: Option<Told>,
+    /// A record of the instruction, if it is watched.
+    pub(super) record: Option<Record>,
 }
 
 /// Where a descriptor table is.
@@ -128,7 +128,7 @@ impl Processor {
             translations: Translations::new(),
             ports: Ports::default(),
             counts: Counts::default(),
-            told: None,
+            record: None,
         };
         use SegmentRegister as Is;
         processor.load_segment(Is::Cs, Segment::of(Selector(0x8), Descriptor::flat_code(0, false)));

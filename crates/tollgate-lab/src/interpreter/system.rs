@@ -10,7 +10,7 @@ use super::state::{Done, End, Processor, RAX, RBX, RCX, RDX, Trap};
 use super::translation::{Access, is_canonical};
 
 impl Processor {
-    /// What is left: the system's, and what is not known.
+    /// The remaining instructions: the system's, and unknown ones.
     pub(super) fn execute_system(&mut self, i: &Decoded) -> Done {
         let [first, second, _] = &i.operands;
         match i.mnemonic {
@@ -29,8 +29,8 @@ impl Processor {
             M::In => self.input(first, second),
             M::Out => self.output(first, second),
             M::Cpuid => {
-                let told = self.cpuid(self.register(RAX) as u32, self.register(RCX) as u32);
-                for (register, value) in [RAX, RBX, RCX, RDX].into_iter().zip(told) {
+                let answer = self.cpuid(self.register(RAX) as u32, self.register(RCX) as u32);
+                for (register, value) in [RAX, RBX, RCX, RDX].into_iter().zip(answer) {
                     self.set_register(register, 0, 4, value.into());
                 }
                 Ok(())

@@ -9,11 +9,11 @@ use tollgate_x86::{Cr0, Cr4, Efer, Rflags};
 
 use super::state::{Done, Processor, Trap};
 
-/// Bits of a physical address, as CPUID leaf 80000008h tells them.
+/// Bits of a physical address, as CPUID leaf 80000008h reports them.
 pub(super) const PHYSICAL_BITS: u32 = 40;
 /// The bits of an entry that hold an address.
 const ADDRESS: u64 = ((1 << PHYSICAL_BITS) - 1) & !0xfff;
-/// The bits of an entry that must be clear: addresses that there are not.
+/// The bits of an entry that must be clear: addresses beyond the physical width.
 const RESERVED: u64 = ((1 << 52) - 1) & !((1 << PHYSICAL_BITS) - 1);
 
 const PRESENT: u64 = 1;
@@ -25,7 +25,7 @@ const DIRTY: u64 = 1 << 6;
 const LARGE: u64 = 1 << 7;
 const NO_EXECUTE: u64 = 1 << 63;
 
-/// How memory is accessed. Each is a bit of what a translation allows.
+/// The kind of an access. Each is a bit of a translation's rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Access {
@@ -105,7 +105,7 @@ impl Translations {
     }
 }
 
-/// What the entries on the way to a page allow together.
+/// The rights that the entries on the way to a page allow together.
 struct Rights {
     writable: bool,
     user: bool,

@@ -1,4 +1,4 @@
-//! A run followed step by step: each instruction with what it changed, and of a crossing what was checked and loaded.
+//! A run watched step by step: each instruction with its changes, and the checks and loads of each crossing.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use tollgate_x86::{Msr, Selector};
 
 use super::state::{End, Processor};
 
-/// Which part of a run is followed.
+/// The part of a run that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// RIP where it begins; none for the first instruction of all.
@@ -17,11 +17,11 @@ pub struct Window {
     pub after: u64,
     /// RIP where the run is stopped, before the instruction there is executed.
     pub until: Option<u64>,
-    /// How many instructions are told; then the run is stopped.
+    /// How many instructions are passed to the observer; then the run is stopped.
     pub at_most: u64,
 }
 
-/// One instruction, and what came of it.
+/// One instruction, and its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
     /// How many instructions were completed before it.
@@ -36,7 +36,7 @@ pub struct Moment {
     pub after: Registers,
     /// The exception that it raised.
     pub exception: Option<Fault>,
-    /// What a crossing, or the delivery of the exception, checked, loaded and pushed.
+    /// The steps of a crossing, or of the delivery of the exception.
     pub steps: Vec<Step>,
 }
 
@@ -66,9 +66,9 @@ pub struct Registers {
 pub struct Change {
     /// Its name, lower case.
     pub register: &'static str,
-    /// What it held.
+    /// The old value.
     pub before: u64,
-    /// What it holds.
+    /// The new value.
     pub after: u64,
 }
 
@@ -129,28 +129,28 @@ impl Processor {
     }
 }
 
-/// What is noted of the instruction that is executed, while somebody watches.
+/// The record of the instruction that is executed, while it is watched.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Record {
     pub(super) bytes: Vec<u8>,
     pub(super) exception: Option<Fault>,
     pub(super) steps: Vec<Step>,
 }
 
-/// Somebody who watches.
+/// The observer.
 pub(super) struct Watcher<'w> {
     window: Window,
-    /// How many instructions were told.
+    /// How many instructions were passed on.
     count: u64,
-    tell: &'w mut dyn FnMut(&Moment) -> ControlFlow<()>,
+    observe: &'w mut dyn FnMut(&Moment) -> ControlFlow<()>,
 }
 
 impl<'w> Watcher<'w> {
-    pub(super) fn new(window: Window, tell: &'w mut dyn FnMut(&Moment) -> ControlFlow<()>) -> Self {
-        Self { window, count: 0, tell }
+    pub(super) fn new(window: Window, observe: &'w mut dyn FnMut(&Moment) -> ControlFlow<()>) -> Self {
+        Self { window, count: 0, observe }
     }
 
-    /// Executes one instruction, and tells it where it is in the window.
+    /// Executes one instruction, and passes it to the observer where it is in the window.
     pub(super) fn step(&mut self, processor: &mut Processor) -> Result<(), End> {
         if !self.has_begun(processor.rip) {
             return processor.step();
@@ -160,12 +160,12 @@ impl<'w> Watcher<'w> {
         }
         self.count += 1;
         let (number, before) = (processor.counts.instructions, processor.registers());
-        processor.told = Some(Told::default());
+        processor.record = Some(Record::default());
         let done = processor.step();
-        let Told { bytes, exception, steps } = processor.told.take().unwrap_or_default();
+        let Record { bytes, exception, steps } = processor.record.take().unwrap_or_default();
         let text = text_of(&bytes, &before);
         let after = processor.registers();
-        let flow = (self.tell)(&Moment { number, bytes, text, before, after, exception, steps });
+        let flow = (self.observe)(&Moment { number, bytes, text, before, after, exception, steps });
         done?;
         if flow.is_break() { Err(stopped(processor)) } else { Ok(()) }
     }

@@ -1,9 +1,13 @@
-//! What ends a guest that does not end.
+//! The time limit of a guest.
 //!
-//! Only a signal brings a thread out of KVM_RUN. Here it needs no handler, and no other thread can see it: the thread blocks
-//! all signals, KVM_SET_SIGNAL_MASK opens one of them for as long as KVM_RUN lasts, and a timer sends that one to this
-//! thread. KVM_RUN then answers EINTR; the signal itself is never delivered. It stays pending, so that KVM_RUN answers EINTR
-//! from then on, also where the timer was over between two entries, and it is gone when the thread ends.
+//! Only a signal brings a thread out of KVM_RUN. Here it needs no handler, and no other thread can see it: the thread
+//! blocks all signals, KVM_SET_SIGNAL_MASK opens one of them for as long as KVM_RUN lasts, and a timer sends that one
+//! to this thread. KVM_RUN then answers EINTR; the signal itself is never delivered. It stays pending, so that
+//! KVM_RUN answers EINTR from then on, also where the timer was over between two entries, and it is gone when the
+//! thread ends.
+//!
+//! The vCPU's thread blocks every signal; one is open only inside KVM_RUN, and a timer sends it to this
+//! thread. It is never delivered to a handler.
 
 #![allow(unsafe_code)] // A timer, a thread's signals, and a request that kvm-ioctls does not have.
 
@@ -40,7 +44,7 @@ impl Alarm {
     pub fn after(patience: Duration) -> io::Result<Self> {
         block_all()?;
         let timer = Timer::new(libc::SIGRTMAX())?;
-        // Years are as good as for ever, and can be told to the kernel; zero would stop the timer.
+        // A year is as good as no limit, and fits the kernel's type; zero would stop the timer.
         let patience = patience.clamp(Duration::from_nanos(1), Duration::from_secs(u32::MAX.into()));
         let alarm = Self { timer, deadline: Instant::now() + patience, patience };
         alarm.timer.set(patience)?;

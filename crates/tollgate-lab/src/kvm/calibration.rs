@@ -1,29 +1,33 @@
 //! Whether the processor itself executes a guest's ring 0.
 //!
-//! There are machines on which KVM runs without virtualization by hardware: ring 3 is executed, ring 0 is emulated, one
-//! instruction after the other. Whatever is timed there is the emulator. So a loop runs first, in 64-bit mode in ring 0
-//! as the experiments do: a processor needs one or two cycles for a turn, an emulator a thousand. What KVM itself counts says the
-//! same, where it is told.
+//! There are machines on which KVM runs without virtualization by hardware: ring 3 is executed, ring 0 is emulated,
+//! one instruction after the other. Times there are the emulator's. So a loop runs first, in 64-bit mode in ring 0 as
+//! the experiments do: a processor needs one or two cycles for an iteration, an emulator a thousand. KVM's own
+//! counters confirm it, where they can be read.
+//!
+//! Whether KVM executes ring 0 is measured first: a loop takes one or two ticks an iteration on a processor
+//! and a thousand in an emulator, and KVM's own statistics must agree. Where it is emulated, no time is a
+//! latency.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::alarm::Alarm;
-use super::course;
+use super::run;
 use super::statistics::{self, Statistics};
 use super::vm::Vm;
 use super::{Kvm, of};
 use crate::{LabError, Provenance};
 
-/// Turns of the loop.
-const TURNS: u32 = 1000;
-/// A turn: dec, jnz.
-const INSTRUCTIONS_A_TURN: u64 = 2;
+/// Iterations of the loop.
+const ITERATIONS: u32 = 1000;
+/// An iteration: dec, jnz.
+const INSTRUCTIONS_AN_ITERATION: u64 = 2;
 /// Instructions around the loop.
 const AROUND: u64 = 14;
-/// So often is it timed; the least counts.
+/// The number of repetitions; the shortest counts.
 const SAMPLES: u32 = 8;
-/// Ticks a turn, of the time-stamp counter: no processor takes so many, no emulator so few.
+/// Ticks of the time-stamp counter an iteration: a processor takes fewer, an emulator more.
 const MOST_TICKS: u64 = 100;
 /// An emulator needs some 30 ms for all.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -39,10 +43,10 @@ const TABLE: u64 = 3;
 /// Present, writable, and 2 MiB.
 const PAGE: u64 = 0x83;
 
-/// The loop: leaves in RAX how many ticks it took, tells, and begins again.
+/// The loop: leaves its ticks in RAX, exits, and begins again.
 #[rustfmt::skip]
 const CODE: [u8; 46] = [
-    0xb9, (TURNS & 0xff) as u8, (TURNS >> 8) as u8, 0, 0, // mov ecx, TURNS
+    0xb9, (ITERATIONS & 0xff) as u8, (ITERATIONS >> 8) as u8, 0, 0, // mov ecx, ITERATIONS
     0x0f, 0xae, 0xe8,       // lfence
     0x0f, 0x31,             // rdtsc
     0x0f, 0xae, 0xe8,       // lfence
@@ -60,33 +64,33 @@ const CODE: [u8; 46] = [
     0xeb, 0xd2,             // jmp to the mov
 ];
 
-/// What the loop told.
+/// The result of the loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Calibration {
     /// It ran.
     Ran {
-        /// Ticks of the time-stamp counter for all turns together, the least of several times.
+        /// Ticks of the time-stamp counter for all iterations together, the minimum of several repetitions.
         ticks: u64,
-        /// Turns.
+        /// Iterations.
         turns: u32,
-        /// What KVM counted meanwhile, all times together, where it tells.
+        /// KVM's counters meanwhile, of all repetitions together, where they can be read.
         counted: Option<Counted>,
     },
-    /// It did not: nothing is known of ring 0 here, and no time is a price.
+    /// It did not: nothing is known of ring 0 here, and no time is a latency.
     Failed {
         /// Why, in a clause.
         why: String,
     },
 }
 
-/// What KVM counted while the loop ran (KVM_GET_STATS_FD).
+/// KVM's counters while the loop ran (KVM_GET_STATS_FD).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
     /// Instructions that were executed.
     pub instructions: u64,
     /// Of these, the ones that its emulator executed: `insn_emulation`.
     pub emulated: u64,
-    /// How often the guest was left: `exits`.
+    /// The number of exits: `exits`.
     pub exits: u64,
 }
 
@@ -103,7 +107,7 @@ impl Calibration {
         }
     }
 
-    /// What it says of whatever else runs here.
+    /// The provenance of other guests on this KVM.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         match self.is_emulated() {
@@ -114,12 +118,12 @@ impl Calibration {
 }
 
 impl fmt::Display for Calibration {
-    /// A clause: `a loop of two instructions takes 1.0 ticks a turn in ring 0`.
+    /// A clause: `a loop of two instructions takes 1.0 ticks an iteration in ring 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ran { ticks, turns, counted } => {
-                let turn = *ticks as f64 / f64::from(*turns);
-                write!(f, "a loop of two instructions takes {turn:.1} ticks a turn in ring 0")?;
+                let iteration = *ticks as f64 / f64::from(*turns);
+                write!(f, "a loop of two instructions takes {iteration:.1} ticks an iteration in ring 0")?;
                 counted.map_or(Ok(()), |Counted { instructions, emulated, exits }| {
                     write!(f, ", and KVM emulated {emulated} of {instructions} instructions ({exits} exits)")
                 })
@@ -146,18 +150,18 @@ fn sample(vm: &mut Vm, alarm: &Alarm) -> Result<Calibration, LabError> {
     let before = statistics::read(vm.vcpu());
     let mut ticks = u64::MAX;
     for _ in 0..SAMPLES {
-        if let Some(why) = course::run(vm, alarm, &mut Vec::new()) {
+        if let Some(why) = run::run(vm, alarm, &mut Vec::new()) {
             return Ok(Calibration::Failed { why });
         }
         ticks = ticks.min(vm.vcpu().get_regs().map_err(of("KVM_GET_REGS"))?.rax);
     }
     let counted = before.zip(statistics::read(vm.vcpu())).map(|(before, after)| counted(before, after));
-    Ok(Calibration::Ran { ticks, turns: TURNS, counted })
+    Ok(Calibration::Ran { ticks, turns: ITERATIONS, counted })
 }
 
 fn counted(before: Statistics, after: Statistics) -> Counted {
     Counted {
-        instructions: u64::from(SAMPLES) * (u64::from(TURNS) * INSTRUCTIONS_A_TURN + AROUND),
+        instructions: u64::from(SAMPLES) * (u64::from(ITERATIONS) * INSTRUCTIONS_AN_ITERATION + AROUND),
         emulated: after.emulated.saturating_sub(before.emulated),
         exits: after.exits.saturating_sub(before.exits),
     }
@@ -174,13 +178,13 @@ mod tests {
         let decoder = Decoder::with_ip(64, &CODE, CODE_AT, DecoderOptions::NONE);
         let code: Vec<_> = decoder.into_iter().collect();
         assert!(code.iter().all(|instruction| !instruction.is_invalid()));
-        assert_eq!(code[0].immediate32(), TURNS);
+        assert_eq!(code[0].immediate32(), ITERATIONS);
         let dec = code.iter().position(|instruction| instruction.mnemonic() == Mnemonic::Dec).unwrap();
         assert_eq!(code[dec + 1].mnemonic(), Mnemonic::Jne);
         assert_eq!(code[dec + 1].near_branch_target(), code[dec].ip());
         let last = code.last().unwrap();
         assert_eq!((last.mnemonic(), last.near_branch_target()), (Mnemonic::Jmp, CODE_AT));
-        assert_eq!(code.len() as u64, AROUND + INSTRUCTIONS_A_TURN);
+        assert_eq!(code.len() as u64, AROUND + INSTRUCTIONS_AN_ITERATION);
     }
 
     #[test]
@@ -193,7 +197,7 @@ mod tests {
         assert_eq!(ran(1300, Some(0)).provenance(), Provenance::Kvm);
         assert_eq!(ran(1300, None).provenance(), Provenance::Kvm);
         assert!(ran(1300, Some(1900)).is_emulated());
-        let why = "a loop of two instructions takes 2800.0 ticks a turn in ring 0, \
+        let why = "a loop of two instructions takes 2800.0 ticks an iteration in ring 0, \
                    and KVM emulated 2000 of 2000 instructions (7 exits)";
         assert_eq!(ran(2_800_000, Some(2000)).provenance(), Provenance::KvmEmulated { why: why.to_owned() });
         let failed = Calibration::Failed { why: "it halted".to_owned() };

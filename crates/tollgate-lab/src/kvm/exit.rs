@@ -1,6 +1,6 @@
 //! Why a guest could not go on, in clauses.
 
-#![allow(unsafe_code)] // What an exit tells is a union.
+#![allow(unsafe_code)] // The data of an exit are a union.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use kvm_bindings::{
@@ -28,7 +28,7 @@ pub(super) fn clause(exit: &VcpuExit<'_>) -> String {
         VcpuExit::MmioRead(address, bytes) => outside("read", *address, bytes.len()),
         VcpuExit::MmioWrite(address, bytes) => outside("wrote", *address, bytes.len()),
         VcpuExit::SystemEvent(kind, _) => format!("KVM ended it by a system event (type {kind})"),
-        other => format!("KVM left it for a reason that nothing here answers ({other:?})"),
+        other => format!("KVM_RUN returned for a reason that is not handled here ({other:?})"),
     }
 }
 
@@ -37,7 +37,7 @@ fn outside(did: &str, address: u64, bytes: usize) -> String {
     format!("it {did} {bytes} {unit} at {address:x}, where there is no memory")
 }
 
-/// KVM_EXIT_INTERNAL_ERROR: which, where, and the instruction as far as it can be told.
+/// KVM_EXIT_INTERNAL_ERROR: which, where, and the instruction as far as it is known.
 pub(super) fn internal_error(vm: &mut Vm) -> String {
     let run = vm.vcpu_mut().get_kvm_run();
     // SAFETY: the exit's reason is KVM_EXIT_INTERNAL_ERROR, to which `internal` belongs; and all bytes of the union are
@@ -51,8 +51,8 @@ pub(super) fn internal_error(vm: &mut Vm) -> String {
             let has_bytes = internal.ndata >= 3
                 && emulation.flags & u64::from(KVM_INTERNAL_ERROR_EMULATION_FLAG_INSTRUCTION_BYTES) != 0;
             // SAFETY: as above: the instruction's bytes are numbers.
-            let told = unsafe { emulation.__bindgen_anon_1.__bindgen_anon_1 };
-            let bytes = told.insn_bytes[..usize::from(told.insn_size).min(LONGEST)].to_vec();
+            let failure = unsafe { emulation.__bindgen_anon_1.__bindgen_anon_1 };
+            let bytes = failure.insn_bytes[..usize::from(failure.insn_size).min(LONGEST)].to_vec();
             return not_emulated(vm, if has_bytes { bytes } else { Vec::new() });
         }
         KVM_INTERNAL_ERROR_SIMUL_EX => "two exceptions at once".to_owned(),
@@ -65,8 +65,8 @@ pub(super) fn internal_error(vm: &mut Vm) -> String {
     format!("KVM could not go on: {what} (data {})", data.join(" "))
 }
 
-/// That KVM's emulator met an instruction that it does not know, and which. Where KVM does not tell its bytes, they are
-/// looked up where the instruction pointer shows.
+/// That KVM's emulator met an instruction that it does not know, and which. Where KVM does not report its bytes, they
+/// are read at the instruction pointer.
 fn not_emulated(vm: &Vm, mut bytes: Vec<u8>) -> String {
     let state = vm.vcpu().get_regs().and_then(|regs| Ok((regs.rip, vm.vcpu().get_sregs()?.cs)));
     let Ok((rip, cs)) = state else { return "KVM could not emulate an instruction".to_owned() };
@@ -81,7 +81,7 @@ fn not_emulated(vm: &Vm, mut bytes: Vec<u8>) -> String {
     format!("KVM could not emulate the instruction at {rip:x} in ring {}{}", cs.dpl, shown(&bytes, bits, rip))
 }
 
-/// What is in the guest's memory from a linear address on, to the end of the page.
+/// The guest's memory from a linear address on, to the end of the page.
 fn at(vm: &Vm, linear: u64) -> Option<Vec<u8>> {
     let translation = vm.vcpu().translate_gva(linear).ok().filter(|translation| translation.valid != 0)?;
     let left = usize::try_from(4096 - linear % 4096).ok()?;

@@ -12,8 +12,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 /// A page, in bytes.
 const PAGE: usize = 4096;
 
-/// Anonymous memory. The guest writes to it while it runs; nobody looks at it but between two entries, and only by copies:
-/// no reference to it is ever made.
+/// Anonymous memory. The guest writes to it while it runs; this program reads it only between two entries, and only
+/// by copies: no reference to it is ever made.
 #[derive(Debug)]
 pub(super) struct Memory {
     at: *mut u8,
@@ -48,7 +48,7 @@ impl Memory {
         true
     }
 
-    /// What is at an address of the guest, where all of it is there.
+    /// Bytes at an address of the guest, where all of them are there.
     pub fn read(&self, address: u64, bytes: usize) -> Option<Vec<u8>> {
         let offset = self.offset(address, bytes)?;
         let mut copy = vec![0; bytes];
@@ -57,8 +57,8 @@ impl Memory {
         Some(copy)
     }
 
-    /// All of it. Pages that nobody has touched are zeroes and are not looked at, which would take longer than to start a
-    /// virtual machine.
+    /// All of it. Untouched pages are zeroes and are not read, which would take longer than to start a virtual
+    /// machine.
     pub fn copy(&self) -> Vec<u8> {
         let mut copy = vec![0; self.bytes];
         let touched = self.touched();
@@ -72,7 +72,7 @@ impl Memory {
         copy
     }
 
-    /// Which pages are there, in memory or swapped out (`/proc/self/pagemap`), where that can be told.
+    /// Which pages are there, in memory or swapped out (`/proc/self/pagemap`), where that is known.
     fn touched(&self) -> Option<Vec<bool>> {
         /// Bytes that the file has for a page, and its bits for one that is present or swapped out.
         const ENTRY: usize = 8;
@@ -93,7 +93,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping that `new` made, and nobody has a reference into it.
+        // SAFETY: this is the mapping that `new` made, and no reference into it is left.
         let _ = unsafe { munmap(self.at.cast(), self.bytes) };
     }
 }

@@ -1,9 +1,9 @@
-//! What is in the processor's registers when it is entered.
+//! The processor's registers when it is entered.
 
 use kvm_bindings::{kvm_dtable, kvm_regs, kvm_segment, kvm_sregs};
 use tollgate_x86::{Cr0, Cr4, Efer};
 
-/// What multiboot leaves in EAX (Multiboot Specification 0.6.96, "Machine state").
+/// Multiboot's magic number in EAX (Multiboot Specification 0.6.96, "Machine state").
 const MULTIBOOT_MAGIC: u64 = 0x2bad_b002;
 /// RFLAGS with all clear but bit 1, which is always set: interrupts are off.
 const RFLAGS: u64 = 2;
@@ -31,7 +31,7 @@ pub(super) fn long(sregs: &mut kvm_sregs, root: u64) {
     no_tables(sregs);
 }
 
-/// General registers with `rip` and what multiboot tells; all others are 0.
+/// General registers with `rip` and multiboot's magic number; all others are 0.
 pub(super) fn registers(rip: u64) -> kvm_regs {
     kvm_regs { rip, rax: MULTIBOOT_MAGIC, rflags: RFLAGS, ..Default::default() }
 }

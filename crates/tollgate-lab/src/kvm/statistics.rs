@@ -1,4 +1,4 @@
-//! What KVM counts for a virtual processor (KVM_GET_STATS_FD, since Linux 5.14).
+//! KVM's counters of a virtual processor (KVM_GET_STATS_FD, since Linux 5.14).
 
 #![allow(unsafe_code)] // A request that kvm-ioctls does not have.
 
@@ -10,28 +10,28 @@ use kvm_ioctls::VcpuFd;
 
 /// KVM_GET_STATS_FD, `_IO(KVMIO, 0xce)` in linux/kvm.h.
 const GET_STATS_FD: libc::c_ulong = 0xaece;
-/// No kernel has so much to tell: some 60 figures with names of 48 bytes, and histograms.
+/// No kernel has so many: some 60 figures with names of 48 bytes, and histograms.
 const MAX_BYTES: usize = 1 << 18;
-/// What stands before a figure's name, in bytes (`struct kvm_stats_desc`).
+/// The bytes before a figure's name (`struct kvm_stats_desc`).
 const DESCRIPTION: usize = 16;
 
-/// What a virtual processor did so far.
+/// Counters of a virtual processor so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Statistics {
     /// Instructions that KVM's emulator executed in the processor's place.
     pub emulated: u64,
-    /// How often the guest was left.
+    /// The number of exits.
     pub exits: u64,
 }
 
-/// The figures, where this kernel tells them.
+/// The figures, where this kernel has them.
 pub(super) fn read(vcpu: &VcpuFd) -> Option<Statistics> {
     // SAFETY: KVM_GET_STATS_FD takes no argument.
     let fd = unsafe { libc::ioctl(vcpu.as_raw_fd(), GET_STATS_FD) };
     if fd < 0 {
         return None;
     }
-    // SAFETY: the descriptor is new, and nobody else's.
+    // SAFETY: the descriptor is new, and nothing else owns it.
     let file = unsafe { File::from_raw_fd(fd) };
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
@@ -70,8 +70,8 @@ mod tests {
 
     use super::*;
 
-    /// What a kernel with these figures tells.
-    fn told(figures: &[(&str, u64)]) -> Vec<u8> {
+    /// The file of a kernel with these figures.
+    fn file(figures: &[(&str, u64)]) -> Vec<u8> {
         let size = DESCRIPTION + 48;
         let data = 24 + figures.len() * size;
         let header = [0, 48, figures.len(), 24, 24, data].map(|word| u32::try_from(word).unwrap());
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_figure_is_found_by_its_whole_name() {
-        let bytes = told(&[("insn_emulation_fail", 3), ("insn_emulation", 20_000), ("exits", 21)]);
+        let bytes = file(&[("insn_emulation_fail", 3), ("insn_emulation", 20_000), ("exits", 21)]);
         assert_eq!(figure(&bytes, "insn_emulation"), Some(20_000));
         assert_eq!(figure(&bytes, "exits"), Some(21));
         assert_eq!(figure(&bytes, "exit"), None);

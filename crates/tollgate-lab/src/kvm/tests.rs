@@ -8,7 +8,7 @@ use crate::sample::{BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, LOOP_OF_EXITS,
 
 /// More than anything here takes that ends by itself.
 const LONG: Duration = Duration::from_secs(60);
-/// What an endless guest is given.
+/// The time limit of an endless guest.
 const SHORT: Duration = Duration::from_millis(100);
 
 /// KVM, or a printed reason why there is none to be tested.
@@ -35,13 +35,13 @@ fn a_guest_writes_and_ends() {
 }
 
 #[test]
-fn the_loop_is_timed_or_the_reason_is_told() {
+fn the_loop_is_timed_or_the_reason_is_given() {
     let Some(kvm) = kvm() else { return };
     let calibration = kvm.calibrate();
     eprintln!("{calibration}");
     match (calibration, calibration.provenance()) {
         (Calibration::Ran { ticks, turns, counted }, provenance) => {
-            assert!(*ticks > u64::from(*turns) / 8, "no processor makes eight turns a tick");
+            assert!(*ticks > u64::from(*turns) / 8, "no processor makes eight iterations a tick");
             let counted_emulated = counted.is_some_and(|counted| counted.emulated * 2 > counted.instructions);
             let timed_emulated = *ticks > 100 * u64::from(*turns);
             assert_eq!(provenance != Provenance::Kvm, counted_emulated || timed_emulated);
@@ -94,7 +94,7 @@ fn an_image_of_nothing_has_a_clause() {
         let why = output.cut_short.unwrap();
         assert!(why.contains("2badb002") || why.contains("emulate"), "{why}");
     }
-    // Nothing is at these addresses, and the second cannot be told to 32-bit mode at all.
+    // Nothing is at these addresses, and 32-bit mode cannot express the second.
     for entry in [0xd000_0000, u64::MAX] {
         let output = kvm.run(&[], BASE, entry, machine(SHORT)).unwrap();
         assert!(output.cut_short.is_some_and(|why| !why.is_empty()), "{entry:x}");
@@ -143,7 +143,7 @@ fn nothing_is_left() {
     assert_eq!(held(), before);
 }
 
-/// Who has a handler for the signal that ends a run keeps it, and it is not called.
+/// A handler for the signal that ends a run stays, and is not called.
 #[test]
 fn no_handler_is_touched() {
     let Some(kvm) = kvm() else { return };
@@ -152,12 +152,12 @@ fn no_handler_is_touched() {
     let before = handler::of(signal);
     assert!(run(&kvm, LOOP, SHORT).cut_short.is_some());
     assert_eq!(handler::of(signal), before);
-    assert_eq!(before, libc::SIG_DFL, "a signal that ends whom it reaches did not");
+    assert_eq!(before, libc::SIG_DFL, "the signal's default disposition ends a process, and did not");
 }
 
 #[allow(unsafe_code)] // sigaction(2) has no safe form here.
 mod handler {
-    /// What this process does with a signal.
+    /// This process's disposition of a signal.
     pub(super) fn of(signal: i32) -> libc::sighandler_t {
         // SAFETY: zeroes are a valid structure, it is alive, and nothing is set.
         unsafe {
@@ -169,7 +169,7 @@ mod handler {
 }
 
 #[test]
-fn why_it_is_not_opened_is_told() {
+fn why_it_is_not_opened_is_said() {
     assert!(not_opened(libc::ENOENT).starts_with("there is no /dev/kvm"));
     assert!(not_opened(libc::EACCES).contains("(Permission denied)"));
     assert!(not_opened(libc::EBUSY).ends_with("could not be opened (Device or resource busy)"));

@@ -44,8 +44,8 @@ impl Vm {
             memory_size: memory.bytes() as u64,
             userspace_addr: memory.address(),
         };
-        // SAFETY: the mapping is as long as is said. Nobody has references into it, so the guest may write to it, and it
-        // outlives the machine: it is dropped after both of its descriptors, and no other process has them.
+        // SAFETY: the mapping is as long as is said. No reference into it exists, so the guest may write to it, and
+        // it outlives the machine: it is dropped after both of its descriptors, and no other process has them.
         unsafe { vm.set_user_memory_region(region) }.map_err(of("KVM_SET_USER_MEMORY_REGION"))?;
         let vcpu = vm.create_vcpu(0).map_err(of("KVM_CREATE_VCPU"))?;
         vcpu.set_cpuid2(cpuid).map_err(of("KVM_SET_CPUID2"))?;

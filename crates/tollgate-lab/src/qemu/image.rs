@@ -2,7 +2,7 @@
 
 /// A header begins at a multiple of 4 bytes within so many, and is whole within them.
 const SEARCHED: usize = 8192;
-/// What it begins with.
+/// Its magic number.
 const MAGIC: u32 = 0x1bad_b002;
 /// Bit 16 of the flags: the header says where the image goes, so that it need not be an ELF file (the "a.out kludge").
 const HAS_ADDRESSES: u32 = 1 << 16;
@@ -18,17 +18,17 @@ pub(super) fn check(image: &[u8], base: u64, entry: u64) -> Result<(), String> {
         return Err(format!("the image has no multiboot header in its first {SEARCHED} bytes"));
     };
     let addresses = || {
-        let [flags, header, load, load_end, _, told] =
+        let [flags, header, load, load_end, _, header_entry] =
             [4, 12, 16, 20, 24, 28].map(|field| word(searched, at + field));
-        Some((flags? & HAS_ADDRESSES != 0, header?, load?, load_end?, told?))
+        Some((flags? & HAS_ADDRESSES != 0, header?, load?, load_end?, header_entry?))
     };
-    let Some((true, header_at, load, load_end, told)) = addresses() else {
+    let Some((true, header_at, load, load_end, header_entry)) = addresses() else {
         return Err("the image's multiboot header does not say where it is loaded".to_owned());
     };
     // Where the first byte of the image would be: as far before the header as it is in the image.
     let begins = u64::from(header_at).checked_sub(at as u64);
     let is_whole = load_end == 0 || Some(u64::from(load_end)) == base.checked_add(image.len() as u64);
-    if begins != Some(base) || u64::from(load) != base || !is_whole || u64::from(told) != entry {
+    if begins != Some(base) || u64::from(load) != base || !is_whole || u64::from(header_entry) != entry {
         return Err(format!(
             "the image's multiboot header says something else than {base:x} to load it at and {entry:x} to enter it at"
         ));
@@ -62,7 +62,7 @@ mod tests {
         assert!(check(&image, BASE, entry + 1).is_err());
         let mut longer = image.clone();
         longer.push(0);
-        assert_eq!(check(&longer, BASE, entry), Ok(()), "no end is told: it is the image's");
+        assert_eq!(check(&longer, BASE, entry), Ok(()), "no end is given: it is the image's");
         let mut without = image.clone();
         without[6] = 0;
         without[8..12].copy_from_slice(&MAGIC.wrapping_neg().to_le_bytes());

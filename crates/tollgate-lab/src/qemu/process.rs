@@ -1,6 +1,6 @@
 //! One QEMU, from its start to its end. It is gone when this is dropped, or when this program is.
 
-#![allow(unsafe_code)] // What a child does between fork and exec.
+#![allow(unsafe_code)] // The child between fork and exec.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,29 +15,29 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
-/// What is read of its complaints, in bytes.
+/// The most that is read of its messages, in bytes.
 const MAX_COMPLAINT: usize = 4096;
-/// Between two looks whether it has ended, when it has closed its output.
+/// The interval between checks for its end, when it has closed its output.
 const LOOK: Duration = Duration::from_millis(1);
-/// It is waited for in turns of so long; after each it is looked at what it complained about.
-const TURN: Duration = Duration::from_millis(100);
-/// What a QEMU complains about that then stands still for ever.
+/// The interval of waiting; after each its messages are checked.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// The message of a QEMU that then hangs.
 const STANDS_STILL: &str = "KVM internal error";
 
 /// A program that runs.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    /// What it complained about: a file in memory, for a pipe has no room for one who is not listened to.
+    /// Its messages: a file in memory, for a pipe without a reader fills.
     complaints: File,
 }
 
-/// How it came to its end.
+/// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     /// By itself.
     Exited(ExitStatus),
-    /// The listener wanted no more, for this reason.
+    /// The receiver refused more, for this reason.
     Refused(String),
     /// The deadline came.
     TimeIsOver,
@@ -67,7 +67,8 @@ impl Process {
         deadline: Option<Instant>,
         mut take: impl FnMut(&[u8]) -> Option<String>,
     ) -> io::Result<End> {
-        let left = || deadline.map_or(TURN, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let left =
+            || deadline.map_or(INTERVAL, |deadline| deadline.saturating_duration_since(Instant::now()));
         let mut output = self.child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut part = [0; 4096];
         loop {
@@ -75,7 +76,7 @@ impl Process {
             if left.is_zero() {
                 return Ok(End::TimeIsOver);
             }
-            let timeout = Timespec { tv_sec: 0, tv_nsec: left.min(TURN).subsec_nanos().into() };
+            let timeout = Timespec { tv_sec: 0, tv_nsec: left.min(INTERVAL).subsec_nanos().into() };
             match poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&timeout)) {
                 Ok(0) => match self.complaint().filter(|complaint| complaint.starts_with(STANDS_STILL)) {
                     Some(complaint) => return Ok(End::Refused(format!("QEMU said: {complaint}"))),
@@ -105,10 +106,10 @@ impl Process {
         Ok(End::TimeIsOver)
     }
 
-    /// The first line of what it complained about that is not a warning.
+    /// The first line of its messages that is not a warning.
     pub fn complaint(&self) -> Option<String> {
         let mut bytes = [0; MAX_COMPLAINT];
-        // By its place: where it writes next is its own affair.
+        // By offset, which leaves its own position alone.
         let got = self.complaints.read_at(&mut bytes, 0).ok()?;
         complaint(&String::from_utf8_lossy(&bytes[..got]))
     }
@@ -137,7 +138,7 @@ fn prepare(parent: u32, inherited: Option<i32>) -> io::Result<()> {
     // SAFETY: getppid(2) has no conditions.
     match u32::try_from(unsafe { libc::getppid() }) == Ok(parent) {
         true => Ok(()),
-        // It had ended before its end could be told.
+        // The parent had ended before the signal was set.
         false => Err(io::ErrorKind::BrokenPipe.into()),
     }
 }
@@ -169,7 +170,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn what_it_says_and_its_status_are_told() {
+    fn its_messages_and_its_status_are_read() {
         let (end, said, complaint) =
             shell("echo one; echo 'qemu-system-x86_64: no such thing' >&2; exit 33", LONG);
         assert!(matches!(end, End::Exited(status) if status.code() == Some(33)), "{end:?}");
@@ -183,7 +184,7 @@ mod tests {
         assert_eq!((end, said.as_str()), (End::TimeIsOver, "one\n"));
         let (end, _, _) = shell("exec >&-; exec sleep 100", Duration::from_millis(200));
         assert_eq!(end, End::TimeIsOver, "one who has closed its output");
-        assert!(before.elapsed() < Duration::from_secs(20), "nobody waits for the sleep");
+        assert!(before.elapsed() < Duration::from_secs(20), "the sleep is not waited for");
     }
 
     #[test]

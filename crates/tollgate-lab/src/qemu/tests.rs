@@ -5,7 +5,7 @@ use crate::sample::{BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, SAID, bootable
 
 /// More than anything here takes that ends by itself.
 const LONG: Duration = Duration::from_secs(60);
-/// What an endless guest is given: QEMU itself takes some of it to begin.
+/// The time limit of an endless guest: QEMU itself takes some of it to begin.
 const SHORT: Duration = Duration::from_secs(2);
 
 /// QEMU, or a printed reason why there is none to be tested.
@@ -61,7 +61,8 @@ fn the_processor_is_of_the_vendor_that_is_asked_for() {
     }
 }
 
-/// Reads the time-stamp counter twice around a thousand turns of a loop, and writes the difference as four bytes.
+/// Reads the time-stamp counter twice around a thousand iterations of a loop, and writes the difference as four
+/// bytes.
 #[rustfmt::skip]
 const TICKS: &[u8] = &[
     0xb9, 0xe8, 0x03, 0x00, 0x00, // mov ecx, 1000
@@ -169,7 +170,7 @@ fn where_it_is_not_the_package_is_named() {
     std::fs::write(&false_one, "#!/bin/sh\necho nothing\n").unwrap();
     std::fs::set_permissions(&false_one, std::fs::Permissions::from_mode(0o755)).unwrap();
     let why = Qemu::find_in(empty.path().as_os_str()).unwrap_err().to_string();
-    assert!(why.ends_with("does not tell its version: \"nothing\""), "{why}");
+    assert!(why.ends_with("does not print its version: \"nothing\""), "{why}");
 }
 
 /// No QEMU of this process is there when a run is over, and none of its files.

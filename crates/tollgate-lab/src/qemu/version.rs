@@ -1,4 +1,4 @@
-//! Which QEMU it is.
+//! The version of QEMU.
 
 use std::fmt;
 

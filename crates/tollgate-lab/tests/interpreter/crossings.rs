@@ -46,7 +46,7 @@ fn two_runs_are_identical() {
     assert_eq!(page_entries, 3 * page_walks);
 }
 
-/// What is cut off runs up to where it is cut, and says so.
+/// A truncated program runs up to its end, and says so.
 #[test]
 fn a_limit_ends_the_run() {
     let all = run(image(), machine(Vendor::Intel)).serial;

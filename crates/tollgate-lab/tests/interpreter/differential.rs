@@ -234,8 +234,9 @@ fn cases() -> Vec<(usize, Case)> {
 
 /// Runs a case on the processor that the test runs on.
 fn natively(mut case: Case) -> Case {
-    // SAFETY: `tgd_case` keeps what the calling convention keeps and is told what it does not; the pieces of code write no
-    // registers but those that the case names, and no memory but the two words of the case and the stack below.
+    // SAFETY: `tgd_case` keeps what the calling convention keeps and declares the others as clobbered; the pieces of
+    // code write no registers but those that the case names, and no memory but the two words of the case and the
+    // stack below.
     unsafe {
         asm!(
             "call tgd_case",

@@ -1,4 +1,4 @@
-//! What ends a run, and what is #UD.
+//! Instructions that end a run, and those that are #UD.
 
 use tollgate_lab::{Engine, Interpreter, LabError, Machine};
 use tollgate_x86::Vendor;

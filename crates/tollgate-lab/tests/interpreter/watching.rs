@@ -1,4 +1,4 @@
-//! A run followed step by step.
+//! A run watched step by step.
 
 use std::ops::ControlFlow;
 
@@ -12,13 +12,13 @@ const ALL: Window = Window { from: None, after: 0, until: None, at_most: u64::MA
 
 fn watch(window: Window) -> (Vec<Moment>, Output) {
     let mut moments = Vec::new();
-    let mut tell = |moment: &Moment| {
+    let mut observe = |moment: &Moment| {
         moments.push(moment.clone());
         ControlFlow::Continue(())
     };
     let machine = machine(Vendor::Intel);
     let output =
-        Interpreter.watch(crossings::image(), BASE, BASE + HEADER, machine, window, &mut tell).unwrap();
+        Interpreter.watch(crossings::image(), BASE, BASE + HEADER, machine, window, &mut observe).unwrap();
     (moments, output)
 }
 
@@ -33,7 +33,7 @@ fn watching_changes_nothing() {
 }
 
 #[test]
-fn a_crossing_is_told_with_its_steps() {
+fn a_crossing_has_its_steps() {
     let (moments, _) = watch(ALL);
     let int = moments.iter().find(|moment| moment.text == "int 80h").unwrap();
     assert_eq!((int.before.cpl, int.after.cpl), (3, 0));

@@ -1,4 +1,4 @@
-//! What differs between two places.
+//! The facts that differ between two environments.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::fact::{Fact, FactValue, Unknown};
 use crate::run::Facts;
 
-/// A fact that differs between two places.
+/// A fact that differs between two environments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FactDifference {
     /// Its dotted name.
     pub name: String,
-    /// In the base; None where the base has nothing of this name.
+    /// In the base; None where the base has no fact of this name.
     pub base: Option<Fact>,
-    /// In the other; None where the other has nothing of this name.
+    /// In the other; None where the other has no fact of this name.
     pub other: Option<Fact>,
 }
 
-/// The facts whose values differ, or of which only one place knows the value, or that are unknown for
-/// different kinds of reasons; by name. Where a value was read is no difference. Facts that differ between
-/// any two moments of one place are left out.
+/// The facts whose values differ, or are known in one environment only, or are unknown for different kinds of
+/// reasons; by name. Another source is no difference. Volatile facts are left out.
 pub(super) fn differences(base: &Facts, other: &Facts) -> Vec<FactDifference> {
     let names: BTreeSet<&String> =
         base.keys().chain(other.keys()).filter(|name| !is_volatile(name)).collect();
@@ -35,7 +34,7 @@ pub(super) fn differences(base: &Facts, other: &Facts) -> Vec<FactDifference> {
         .collect()
 }
 
-/// Whether a fact of this name differs between any two moments, or runs, of one place.
+/// Whether a fact of this name differs between any two moments, or runs, of one environment.
 pub fn is_volatile(name: &str) -> bool {
     const MOMENTS: [&str; 8] =
         ["load.", "pressure.", "steal.", "uptime", "run.", "files.dir", "files.mount", "files.free"];

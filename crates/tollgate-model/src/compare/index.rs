@@ -1,30 +1,30 @@
-//! A run with its measurements at hand.
+//! A run whose measurements are indexed by case.
 
 use std::collections::HashMap;
 
-use crate::estimate::{block_error, error_per_operation, is_empty_loop};
+use crate::estimate::{batch_error, error_per_operation, is_empty_loop};
 use crate::measurement::{Case, Measured, Measurement, Outcome};
 use crate::run::Run;
 
-/// A run whose measurements are found without a search, and whose empty loops have been read.
+/// A run with an index of its cases and the detection limits of its groups.
 pub(super) struct Index<'a> {
     pub(super) run: &'a Run,
     by_case: HashMap<&'a Case, &'a Outcome>,
-    /// Group to what the empty loop of that group misses a block's time by, in ns.
-    block_errors: HashMap<&'a str, f64>,
+    /// Group to the error of a batch's time by the empty loop of that group, in ns.
+    batch_errors: HashMap<&'a str, f64>,
 }
 
 impl<'a> Index<'a> {
     pub(super) fn new(run: &'a Run) -> Self {
         let by_case =
             run.measurements.iter().map(|measurement| (&measurement.case, &measurement.outcome)).collect();
-        let mut block_errors = HashMap::new();
+        let mut batch_errors = HashMap::new();
         for (_, null) in measured(&run.measurements).filter(|(case, _)| is_empty_loop(case)) {
-            if let Some(error) = block_error(null) {
-                block_errors.entry(null.group.as_str()).or_insert(error);
+            if let Some(error) = batch_error(null) {
+                batch_errors.entry(null.group.as_str()).or_insert(error);
             }
         }
-        Self { run, by_case, block_errors }
+        Self { run, by_case, batch_errors }
     }
 
     /// Every case that has samples, in the run's order.
@@ -43,9 +43,9 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The smallest price that can be told from nothing, in the unit of `measured`; None without an empty loop.
-    pub(super) fn resolution(&self, measured: &Measured) -> Option<f64> {
-        let error = self.block_errors.get(measured.group.as_str())?;
+    /// The detection limit of `measured`, in its unit; None without an empty loop.
+    pub(super) fn detection_limit(&self, measured: &Measured) -> Option<f64> {
+        let error = self.batch_errors.get(measured.group.as_str())?;
         Some(error_per_operation(*error, measured))
     }
 }

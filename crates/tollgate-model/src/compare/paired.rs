@@ -4,37 +4,37 @@ use serde::{Deserialize, Serialize};
 
 use super::index::Index;
 use super::rounds::Rounds;
-use super::{LEAST_THRESHOLD, Verdict, confidence_of_each, figure, reaches_across, threshold};
+use super::{LEAST_THRESHOLD, Verdict, confidence_of_each, figure, spans_threshold, threshold};
 use crate::estimate::Level;
 use crate::measurement::{Case, Measured};
 use crate::own::CONTROL;
 use crate::run::Run;
 use crate::stats::Interval;
 
-/// A case against another of the same rounds. Every figure is finite.
+/// A case compared with another of the same rounds. Every figure is finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
-    /// What it is held against.
+    /// The case that it is compared with.
     pub baseline: Case,
-    /// The median of case / against over the rounds; 1 where there is no ratio because `against` is never
-    /// above zero, and then `ratio_interval` is None.
+    /// The median of case / baseline over the rounds. 1 where there is no ratio because the baseline is never above
+    /// zero; then `ratio_interval` is None.
     pub ratio: f64,
-    /// Of the ratio; corrected for the number of rows. None where there are too few rounds, or where
-    /// `against` is so often not above zero that a ratio means nothing.
+    /// Of the ratio; corrected for the number of rows. None where there are too few rounds, or where the baseline is
+    /// not above zero in too many of them.
     pub ratio_interval: Option<Interval>,
-    /// The median of the differences case - against, in the unit of the samples.
+    /// The median of the differences case - baseline, in the unit of the samples.
     pub adds: f64,
     /// Of the differences; corrected likewise. None where there are too few rounds.
     pub adds_interval: Option<Interval>,
     /// The verdict on the ratio.
     pub verdict: Verdict,
-    /// The relative difference below which nothing is called: the larger of 1 % and what the twin differs by.
+    /// The noise threshold, a relative difference: the larger of 1 % and the A/A difference.
     pub threshold: f64,
-    /// Why it cannot be told; only then.
+    /// Why it is inconclusive; None otherwise.
     pub why: Option<String>,
 }
 
-/// Every case of a run against the one it names, in the run's order, corrected for their number.
+/// Every case of a run compared with its baseline, in the run's order, corrected for their number.
 pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
     let index = Index::new(run);
     let joined: Vec<_> = index
@@ -44,30 +44,30 @@ pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
         .collect();
     let threshold = LEAST_THRESHOLD.max(threshold::of_controls(&index, None));
     let rows = joined.iter().filter_map(|(name, case, baseline)| {
-        let threshold = if name.benchmark == CONTROL { floor_without(&index, case) } else { threshold };
-        Some(((*name).clone(), hold(&index, case, baseline, joined.len(), threshold)?))
+        let threshold = if name.benchmark == CONTROL { threshold_without(&index, case) } else { threshold };
+        Some(((*name).clone(), compare(&index, case, baseline, joined.len(), threshold)?))
     });
     rows.collect()
 }
 
-/// `case`, a measurement of `run`, against what it names, round by round; corrected as one of `rows` such
-/// comparisons. None where it names nothing, or where the two do not share a unit, a provenance, a group and rounds.
+/// `case`, a measurement of `run`, compared with its baseline round by round; corrected as one of `rows` such
+/// comparisons. None without a baseline, or where the two do not share a unit, a provenance, a group and rounds.
 ///
 /// The ratio is the median of the ratios of the rounds with the sign test's interval (Conover, *Practical
 /// Nonparametric Statistics*, 3.2 and 3.4). As ranks do not change under a logarithm this is the median of the
-/// log-ratios, but a round in which `case` is not above zero still counts. A round in which `against` is not
-/// above zero may mean any ratio, so the interval takes it as minus infinity below and as infinity above.
+/// log-ratios, but a round in which `case` is not above zero still counts. A round in which the baseline is not
+/// above zero may have any ratio, so the interval takes it as minus infinity below and as infinity above.
 ///
 /// Rounds of one process are not independent: a process keeps its page placement and its level. So the
 /// interval is widened to hold the interval of the processes' medians too, at 99 % or, where they are too
-/// few for that, all of them. A verdict is thus never that of one process alone out of several.
+/// few for that, their range. So no verdict rests on one process out of several.
 pub fn paired(run: &Run, case: &Measured, rows: usize) -> Option<Paired> {
     let index = Index::new(run);
     let baseline = joinable(&index, case)?;
-    hold(&index, case, baseline, rows, floor_without(&index, case))
+    compare(&index, case, baseline, rows, threshold_without(&index, case))
 }
 
-fn floor_without(index: &Index<'_>, case: &Measured) -> f64 {
+fn threshold_without(index: &Index<'_>, case: &Measured) -> f64 {
     LEAST_THRESHOLD.max(threshold::of_controls(index, Some(case)))
 }
 
@@ -78,7 +78,7 @@ fn joinable<'a>(index: &Index<'a>, case: &Measured) -> Option<&'a Measured> {
     alike.then_some(baseline)
 }
 
-fn hold(
+fn compare(
     index: &Index<'_>,
     case: &Measured,
     baseline: &Measured,
@@ -90,14 +90,14 @@ fn hold(
     let adds = rounds.adds()?;
     let ratio = rounds.ratio().filter(|ratio| ratio.is_finite());
     let ratio_interval = ratio.and_then(|_| rounds.ratio_interval(confidence));
-    let (verdict, why) = match (below_resolution(index, baseline), ratio_interval) {
+    let (verdict, why) = match (bound(index, baseline), ratio_interval) {
         (Some(bound), _) => (
             Verdict::Inconclusive,
-            Some(format!("what it is held against is below {} {}", figure(bound), baseline.unit)),
+            Some(format!("the baseline is < {} {} (detection limit)", figure(bound), baseline.unit)),
         ),
         (None, None) => (Verdict::Inconclusive, Some(rounds.why_no_ratio(confidence))),
         (None, Some(interval)) => match Verdict::of(interval, threshold) {
-            Verdict::Inconclusive => (Verdict::Inconclusive, Some(reaches_across(interval, threshold))),
+            Verdict::Inconclusive => (Verdict::Inconclusive, Some(spans_threshold(interval, threshold))),
             verdict => (verdict, None),
         },
     };
@@ -113,6 +113,7 @@ fn hold(
     })
 }
 
-fn below_resolution(index: &Index<'_>, measured: &Measured) -> Option<f64> {
-    Level::of(measured)?.below(index.resolution(measured)?)
+/// The bound of a case below its detection limit.
+fn bound(index: &Index<'_>, measured: &Measured) -> Option<f64> {
+    Level::of(measured)?.bound(index.detection_limit(measured)?)
 }

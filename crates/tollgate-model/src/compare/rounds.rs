@@ -5,11 +5,11 @@ use crate::stats::{self, Interval};
 
 /// The rounds that both cases kept.
 pub(super) struct Rounds {
-    /// case / against where against is above zero, process by process.
+    /// case / baseline where the baseline is above zero, process by process.
     ratios: Vec<Vec<f64>>,
     /// Rounds in which it is not.
     without_ratio: usize,
-    /// case - against, process by process.
+    /// case - baseline, process by process.
     differences: Vec<Vec<f64>>,
 }
 
@@ -36,12 +36,12 @@ impl Rounds {
         join(case, baseline).any(|mut process| process.next().is_some())
     }
 
-    /// The median of case / against; None where there is none.
+    /// The median of case / baseline; None where there is none.
     pub(super) fn ratio(&self) -> Option<f64> {
         stats::median(&self.all_ratios())
     }
 
-    /// The median of case - against.
+    /// The median of case - baseline.
     pub(super) fn adds(&self) -> Option<f64> {
         stats::median(&self.all_differences()).map(finite)
     }
@@ -59,7 +59,7 @@ impl Rounds {
         let mut sorted = self.all_ratios();
         sorted.sort_unstable_by(f64::total_cmp);
         let rank = stats::sign_test_rank(sorted.len() + self.without_ratio, confidence)?;
-        // The rounds without a ratio lie beyond whichever end is looked for.
+        // The rounds without a ratio lie beyond either end.
         let inward = rank.checked_sub(self.without_ratio + 1)?;
         let outward = sorted.len().checked_sub(inward + 1)?;
         let of_rounds = Interval { low: sorted[inward], high: sorted[outward] };
@@ -80,15 +80,15 @@ impl Rounds {
         if stats::sign_test_rank(all, confidence).is_none() {
             format!("only {all} rounds in common")
         } else if self.without_ratio > 0 {
-            format!("what it is held against is not above zero in {} of {all} rounds", self.without_ratio)
+            format!("the baseline is not above zero in {} of {all} rounds", self.without_ratio)
         } else {
-            "the ratio is too large to write down".to_owned()
+            "the ratio is too large for a number".to_owned()
         }
     }
 }
 
 fn with_processes(of_rounds: Interval, by_process: &[Vec<f64>]) -> Interval {
-    /// The median of fewer rounds says little of a process.
+    /// Fewer rounds of a process do not count.
     const ENOUGH: usize = 5;
     const CONFIDENCE: f64 = 0.99;
     let enough = by_process.iter().filter(|process| process.len() >= ENOUGH);
@@ -97,7 +97,7 @@ fn with_processes(of_rounds: Interval, by_process: &[Vec<f64>]) -> Interval {
     of_processes.map_or(of_rounds, |of_processes| of_rounds.hull(of_processes))
 }
 
-/// For every process that both have, the samples of the rounds that both kept. Pairs are not put into a list: there may be millions.
+/// For every process that both have, the samples of the rounds that both kept. Pairs are streamed: there may be millions.
 fn join(case: &Measured, baseline: &Measured) -> impl Iterator<Item = impl Iterator<Item = (f64, f64)>> {
     case.by_round().zip(baseline.by_round()).map(|(case, baseline)| {
         let mut baseline = baseline.peekable();

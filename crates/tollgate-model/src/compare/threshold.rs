@@ -1,4 +1,4 @@
-//! The difference below which nothing is called.
+//! The noise threshold: the relative difference that a verdict has to exceed.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use crate::measurement::{Measured, Unit};
 use crate::own::{CONTROL, RAW_LOOP};
 use crate::stats;
 
-/// No smaller difference is ever called, whatever the samples say.
+/// The smallest threshold: no smaller difference is significant.
 pub const LEAST_THRESHOLD: f64 = 0.01;
 
-/// No part of a floor is larger: at a factor of a million nothing is called anyway.
+/// The upper bound of each part of a threshold.
 const MOST: f64 = 1e6;
 
 /// How far 1 and `ratio` are apart as a relative difference: 0.25 for both 1.25 and 0.8. None where `ratio` is
@@ -21,7 +21,7 @@ fn distance(ratio: f64) -> Option<f64> {
     (ratio > 0.0).then(|| (ratio.max(1.0 / ratio) - 1.0).min(MOST))
 }
 
-/// What the controls of a run differ by, `except` left out: a twin is not its own measure.
+/// The largest A/A difference of a run, without `except`: a control is not its own measure.
 pub(super) fn of_controls(index: &Index<'_>, except: Option<&Measured>) -> f64 {
     let controls = index.measured().filter(|(case, _)| case.benchmark == CONTROL).map(|(_, control)| control);
     let others = controls.filter(|control| !except.is_some_and(|except| std::ptr::eq(*control, except)));
@@ -32,14 +32,13 @@ pub(super) fn of_controls(index: &Index<'_>, except: Option<&Measured>) -> f64 {
     distances.fold(0.0, f64::max)
 }
 
-/// How far the price drifts over the length of a run, by the slope of its processes' medians in the order of
-/// time: another run of the same place would lie that far off by the drift alone.
+/// The drift over the length of a run, by the slope of its processes' medians in the order of time: another run
+/// in the same environment would differ by as much.
 ///
-/// The slope counts whether or not it is more than chance: a run whose processes scatter so much that they
-/// seem to climb by 4 % is no witness of a difference of 3 %. It counts half as much again because it is itself
-/// uncertain: with that, simulated drifts of 2 to 30 % a run stay below one false call in a hundred rows.
-/// Halves of the run would show a drift too, but two halves at two levels are no drift, see
-/// [`without_levels`], and 7 processes are too few for halves.
+/// The slope counts whether or not it is significant: a run whose processes scatter by a slope of 4 % is no
+/// evidence of a difference of 3 %. It is multiplied by 1.5 because it is uncertain itself: with that, simulated
+/// drifts of 2 to 30 % a run stay below one false verdict in a hundred rows. Halves of a run are not compared: two
+/// halves at two levels are no drift, see [`without_levels`], and 7 processes are too few for halves.
 pub(super) fn of_drift(logs_of_process_medians: &[f64]) -> f64 {
     const CAUTION: f64 = 1.5;
     let logs = without_levels(logs_of_process_medians);
@@ -64,41 +63,41 @@ fn without_levels(logs: &[f64]) -> Vec<f64> {
     }
 }
 
-/// By how much the processor itself went faster or slower in one run than in the other, group by group.
+/// The difference between two runs in the processor's speed, group by group.
 pub(super) struct Pace {
     by_group: HashMap<String, f64>,
-    /// What a turn of the first raw loop that both have took in each, in ns.
-    pub(super) turns: Option<(f64, f64)>,
+    /// The loop overhead of the first raw loop that both have, in each, in ns.
+    pub(super) loops: Option<(f64, f64)>,
 }
 
 impl Pace {
     pub(super) fn between(base: &Index<'_>, other: &Index<'_>) -> Self {
-        let mut pace = Self { by_group: HashMap::new(), turns: None };
+        let mut pace = Self { by_group: HashMap::new(), loops: None };
         for (case, base) in base.measured().filter(|(case, _)| case.benchmark == RAW_LOOP) {
-            let Some(turns) = other.measured_case(case).and_then(|other| turns_of(base, other)) else {
+            let Some(loops) = other.measured_case(case).and_then(|other| loops_of(base, other)) else {
                 continue;
             };
-            let Some(difference) = difference(turns) else { continue };
-            pace.turns.get_or_insert(turns);
+            let Some(difference) = difference(loops) else { continue };
+            pace.loops.get_or_insert(loops);
             pace.by_group.entry(base.group.clone()).or_insert(difference);
         }
         pace
     }
 
-    /// What the floor of a row rises by.
+    /// The part of a row's threshold.
     pub(super) fn of(&self, measured: &Measured) -> f64 {
         if matches!(measured.unit, Unit::Bytes | Unit::Instructions) {
             return 0.0;
         }
-        let elsewhere = || self.turns.and_then(difference).unwrap_or(0.0);
+        let elsewhere = || self.loops.and_then(difference).unwrap_or(0.0);
         self.by_group.get(&measured.group).copied().unwrap_or_else(elsewhere)
     }
 }
 
-fn turns_of(base: &Measured, other: &Measured) -> Option<(f64, f64)> {
+fn loops_of(base: &Measured, other: &Measured) -> Option<(f64, f64)> {
     let in_time = base.unit == Unit::Nanoseconds && other.unit == Unit::Nanoseconds;
-    let turns = (Level::of(base)?.median, Level::of(other)?.median);
-    (in_time && turns.0 > 0.0 && turns.1 > 0.0).then_some(turns)
+    let loops = (Level::of(base)?.median, Level::of(other)?.median);
+    (in_time && loops.0 > 0.0 && loops.1 > 0.0).then_some(loops)
 }
 
 fn difference((base, other): (f64, f64)) -> Option<f64> {

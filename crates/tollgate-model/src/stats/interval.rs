@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A closed interval, in the unit of what it is of.
+/// A closed interval, in the unit of its quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
@@ -30,10 +30,9 @@ impl Interval {
     }
 }
 
-/// An interval that holds the median of whatever the samples come from with a probability of at
-/// least `confidence`, whatever its distribution, if the samples are independent: from the k-th
-/// smallest to the k-th largest sample. Conover, *Practical Nonparametric Statistics* (3rd ed.,
-/// 1999), section 3.2; the sign test turned round.
+/// The confidence interval of the median, from the k-th smallest to the k-th largest sample. It holds for
+/// independent samples of any distribution: the sign test inverted. Conover, *Practical Nonparametric
+/// Statistics* (3rd ed., 1999), section 3.2.
 ///
 /// None where there are too few samples for that confidence: 0.95 needs six.
 pub fn median_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
@@ -80,7 +79,7 @@ pub(crate) fn half_binomial_at_most(n: usize, most: usize) -> f64 {
 /// binomial coefficients. All terms are positive, so the error stays near the rounding of one term.
 struct HalfBinomial {
     n: usize,
-    /// 0, or for large `n` twenty standard deviations below the middle: what lies below that is less than 1e-80.
+    /// 0, or for large `n` twenty standard deviations below the middle: the sum below that is less than 1e-80.
     first: usize,
     next: usize,
     term: f64,

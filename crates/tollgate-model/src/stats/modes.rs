@@ -1,14 +1,14 @@
-//! Whether samples gather at two levels.
+//! Whether samples are bimodal.
 
 use serde::{Deserialize, Serialize};
 
 use super::interval::half_binomial_at_most;
 use super::order::{quantile, sorted};
 
-/// One level that samples gather at.
+/// One mode of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mode {
-    /// The median of the samples of this level, in their unit.
+    /// The median of the samples of this mode, in their unit.
     pub at: f64,
     /// Their share of all samples, 0 to 1.
     pub share: f64,
@@ -16,35 +16,35 @@ pub struct Mode {
 
 /// Fewer samples than this are never called bimodal.
 const FEWEST: usize = 40;
-/// A smaller group than this share of the samples is a tail, not a level.
+/// A smaller group than this share of the samples is a tail, not a mode.
 const SMALLEST_SHARE: f64 = 0.07;
-/// A level has at least this share of its group near its middle; a tail has not.
+/// A mode has at least this share of its group near its middle; a tail has not.
 const GATHERED: f64 = 0.4;
-/// A valley holds at most one in so many of what the smaller level holds in the same width.
+/// A valley holds at most one in so many of the samples that the smaller mode holds in the same width.
 const VALLEY: usize = 4;
-/// The chance at which a valley could be none.
+/// The significance level of a valley.
 const CHANCE: f64 = 1e-4;
-/// The levels lie at least so many of the smallest steps apart that the samples have: steps of the clock are no levels.
+/// Modes lie at least so many of the samples' smallest steps apart: steps of the clock are no modes.
 const STEPS: f64 = 6.0;
-/// The upper level lies above the lower by at least this share of it: nearer ones are one price to whoever pays it.
+/// The upper mode lies above the lower by at least this share of it: a smaller difference does not matter in practice.
 const APART: f64 = 0.02;
-/// Shares of the samples left out at each end when the two groups are looked for: spikes would draw the
-/// division to themselves.
+/// Shares of the samples left out at each end when the two groups are looked for: spikes would attract the
+/// division.
 const CLIPS: [f64; 3] = [0.0, 0.02, 0.06];
 
-/// The levels that the samples gather at, the lower first: one (the median), or two where there is clearly a
-/// valley between. None at all when there are no samples.
+/// The modes of the samples, the lower first: one (the median), or two where there is clearly a valley between.
+/// Empty without samples.
 ///
 /// The samples are divided in two groups, as k-means in one dimension does (Fisher, "On Grouping for
-/// Maximum Homogeneity", 1958). They are two levels if each gathers about its median, and if the middle
-/// third between the two medians is nearly empty beside windows of the same width about the medians, by
-/// more than chance (sign test). Samples that have only two values are one level: two values next to each
-/// other on a coarse clock look the same.
+/// Maximum Homogeneity", 1958). They are two modes if each group is concentrated about its median, and if the middle
+/// third between the two medians is nearly empty compared with windows of the same width about the medians, by
+/// more than chance (sign test). Samples that have only two values are one mode: two neighbouring values of a
+/// coarse clock look the same.
 pub fn modes(samples: &[f64]) -> Vec<Mode> {
     modes_of_sorted(&sorted(samples))
 }
 
-/// [`modes`] of samples that are sorted. It makes no copy of them: there may be millions.
+/// [`modes`] of sorted samples, without a copy: there may be millions.
 pub(crate) fn modes_of_sorted(sorted: &[f64]) -> Vec<Mode> {
     let Some(at) = quantile(sorted, 0.5) else { return Vec::new() };
     match find_split(sorted) {
@@ -60,7 +60,7 @@ fn mode(group: &[f64], all: usize) -> Option<Mode> {
     Some(Mode { at: quantile(group, 0.5)?, share: group.len() as f64 / all as f64 })
 }
 
-/// Where the upper level begins.
+/// The index at which the upper mode begins.
 fn find_split(sorted: &[f64]) -> Option<usize> {
     if sorted.len() < FEWEST || !sorted.iter().all(|sample| sample.is_finite()) {
         return None;
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_that_nobody_would_pay_attention_to_are_one() {
+    fn modes_that_differ_by_one_percent_are_one() {
         let at = |level: f64| (0..100).map(move |n| level + f64::from(n % 10) * 0.001);
         let two = |upper: f64| modes(&at(100.0).chain(at(upper)).collect::<Vec<_>>()).len();
         assert_eq!(two(101.0), 1);

@@ -1,4 +1,4 @@
-//! How far one group of samples lies beyond another, by ranks.
+//! The location shift between two groups of samples, by ranks.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use super::interval::Interval;
 use super::normal::normal_quantile;
 use super::order::sorted;
 
-/// How far one group of samples lies beyond another, in the unit of the samples.
+/// The location shift between two groups of samples, in their unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Shift {
     /// The median of all differences between a sample of one and a sample of the other.
     pub estimate: f64,
-    /// Where the shift is with the confidence that was asked for; None: too few samples for it.
+    /// The confidence interval of the shift; None with too few samples.
     pub interval: Option<Interval>,
 }
 
-/// How far `b` lies beyond `a`: the estimate of Hodges & Lehmann, "Estimates of Location Based on
-/// Rank Tests" (1963), with the interval that belongs to the test of Mann & Whitney, "On a Test of
+/// The shift from `a` to `b`: the estimate of Hodges & Lehmann, "Estimates of Location Based on
+/// Rank Tests" (1963), with the interval of the test of Mann & Whitney, "On a Test of
 /// Whether one of Two Random Variables is Stochastically Larger than the Other" (1947), as in
 /// Conover, *Practical Nonparametric Statistics*, section 5.4.
 ///
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn many_samples_are_no_matter_of_minutes() {
+    fn many_samples_are_bisected() {
         let a: Vec<f64> = (0..20_000).map(|i| f64::from(i * 7919 % 20_011)).collect();
         let b: Vec<f64> = a.iter().map(|x| x + 5.0).collect();
         let found = shift(&a, &b, 0.95).unwrap();

@@ -1,11 +1,11 @@
-//! How much values climb or fall in the order of time.
+//! The slope of values in the order of time.
 
 use super::order::median;
 
-/// How much the values climb (fall: negative) from one to the next: the median of the slopes of all pairs, after
+/// The slope per value: the median of the slopes of all pairs, after
 /// Theil (1950) and Sen, "Estimates of the Regression Coefficient Based on Kendall's Tau" (1968). 0 for fewer than two.
 pub(crate) fn slope(values: &[f64]) -> f64 {
-    /// More values than this are taken together in equal stretches, so that the number of pairs stays bounded.
+    /// More values than this are reduced to medians of equal stretches, which bounds the number of pairs.
     const MOST: usize = 128;
     let each = values.len().div_ceil(MOST).max(1);
     let stretches: Vec<f64> = values.chunks(each).filter_map(median).collect();
@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_climbs_where_nothing_does() {
+    fn constant_or_few_values_have_no_slope() {
         assert_eq!(slope(&[]), 0.0);
         assert_eq!(slope(&[3.0]), 0.0);
         assert_eq!(slope(&[1.0; 16]), 0.0);
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn many_values_take_no_longer() {
+    fn many_values_are_taken_in_stretches() {
         let long: Vec<f64> = (0..1_000_000).map(f64::from).collect();
         assert!((slope(&long) - 1.0).abs() < 1e-4);
     }

@@ -1,10 +1,9 @@
-//! The estimator of a published comparison, for holding it beside ours.
+//! The estimator of a published comparison, to be shown beside the median.
 
 /// Runs that it takes.
 pub const RUNS: usize = 12;
 
-/// Of the first twelve samples the highest and the lowest are dropped, and the mean is taken of the rest: the estimator of
-/// Machida and Shinohara, Sony Research Forum 2000. None where there are fewer samples, or not finite ones.
+/// The mean of the first twelve samples without the highest and the lowest: the estimator of Machida and Shinohara, Sony Research Forum 2000. None where there are fewer samples, or not finite ones.
 pub fn trimmed_mean(samples: &[f64]) -> Option<f64> {
     let mut runs = samples.get(..RUNS)?.to_vec();
     runs.sort_unstable_by(f64::total_cmp);

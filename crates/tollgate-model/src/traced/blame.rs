@@ -1,35 +1,38 @@
-//! What real time is made of, and what two executions differ by: user, the kernel's work, each kind of waiting; and the same
-//! time once more by system call.
+//! The parts of an execution's real time, and of the difference between two executions: user, kernel and each kind of waiting;
+//! and the same time by system call.
 //!
-//! Real time is what was busy (some thread was on a processor) and what was idle. Busy time is divided as user to sys;
-//! idle time by what was waited for then. A call's contribution is its time on a processor, scaled so that the whole tree's
-//! time on processors makes the busy time, and its waiting of each kind, scaled so that all waiting of that kind makes the
-//! idle time of that kind. What is left belongs to what was done outside of calls. So contributions sum to the real time to
-//! the nanosecond. Of a command with one thread nothing is scaled and they are exact; where threads run side by side they are
-//! an estimate, for nobody can say which of two threads the real time belongs to.
+//! Times of threads sum to more than the real time, so they are scaled. Real time is busy (some thread was on a processor) or
+//! idle. Busy time is divided as user to sys, idle time by its cause. A call's contribution is its time on processors, scaled
+//! so that the tree's time on processors becomes the busy time, and its waiting of each kind, scaled so that all waiting of
+//! that kind becomes the idle time of that kind. The rest is time outside of calls. So contributions sum to the real time to
+//! the nanosecond. With one thread they are not scaled and exact; with parallel threads they are an estimate.
+//!
+//! Times of threads sum to more than the real time. Each is scaled: time on processors to the time in which
+//! some thread ran, waiting of each kind to the time in which none did. So contributions sum to the real
+//! time to the nanosecond; with one thread nothing is scaled.
 
 use std::collections::BTreeMap;
 
 use super::{Call, Parts, Traced};
 
-/// The real time of an execution, by what it was passed with; in nanoseconds. The fields sum to `real`.
+/// The real time of an execution, by its parts; in nanoseconds. The others sum to `real`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
-    /// All of it.
+    /// The sum.
     pub real: u64,
     /// Busy, in user mode.
     pub user: u64,
     /// Busy, in the kernel.
     pub sys: u64,
-    /// Idle: somebody was ready to run and had no processor.
+    /// Idle: a thread was ready to run and had no processor.
     pub runqueue: u64,
-    /// Idle: somebody waited for a disk.
+    /// Idle: a thread waited for a disk.
     pub disk: u64,
-    /// Idle: everybody slept.
+    /// Idle: all threads slept.
     pub sleep: u64,
-    /// Idle, and nobody can tell why: where [`Traced::idle`] is unknown it is what user and sys, one after the other, leave of the
-    /// real time. That is the least that was waited, but for what ptrace(2) stopped the threads, which is in it.
-    pub untold: u64,
+    /// Idle for an unknown reason. Where [`Traced::idle`] is unknown it is the real time less user and sys: a lower bound of
+    /// the waiting, which includes the stops of ptrace(2).
+    pub unknown: u64,
 }
 
 /// The part of the real time that a call accounts for, in nanoseconds.
@@ -39,23 +42,23 @@ pub struct Contribution {
     pub name: String,
     /// Calls that returned.
     pub count: u64,
-    /// Its share of the real time, by what it was passed with.
+    /// Its share of the real time, by parts.
     pub parts: Parts,
 }
 
-/// The real time of an execution, taken apart in both ways.
+/// The real time of an execution, by parts and by calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blame {
-    /// By what it was passed with.
+    /// By parts.
     pub account: Account,
     /// By system call, in the order of their names.
     pub calls: Vec<Contribution>,
-    /// What the calls leave of it: user mode, faults, and what else is outside of calls. Below 0 where a backend counted
-    /// more inside calls than there was.
+    /// The time outside of calls: user mode, faults and the rest. Below 0 where a backend counted more inside calls than
+    /// the real time.
     pub outside_ns: i64,
 }
 
-/// A call on both sides of a comparison.
+/// A call in both executions of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The call.
@@ -67,7 +70,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// How much more real time it accounts for in the other, in nanoseconds.
+    /// Its contribution in the other less that in the base, in nanoseconds.
     pub fn total_ns(&self) -> i64 {
         less(self.parts[1].total_ns(), self.parts[0].total_ns())
     }
@@ -86,63 +89,63 @@ pub fn median(repetitions: &[Traced]) -> Option<&Traced> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
-/// Whether contributions are exact: there was one thread, to which all real time belongs, and its times make the real time but
-/// for what is not seen of its beginning and its end.
+/// Whether contributions are exact: there was one thread, and its times sum to the real time but for the part before the first
+/// and after the last event.
 pub fn is_exact(traced: &Traced) -> bool {
     const UNSEEN: f64 = 0.02;
     let (Some(outside), Some(_), 1) = (traced.outside, traced.idle, traced.threads) else { return false };
-    let told = traced.calls.iter().fold(outside, |sum, call| sum.plus(call.parts)).total_ns();
-    (told as f64 - traced.wall_ns as f64).abs() <= UNSEEN * traced.wall_ns as f64
+    let seen = traced.calls.iter().fold(outside, |sum, call| sum.plus(call.parts)).total_ns();
+    (seen as f64 - traced.wall_ns as f64).abs() <= UNSEEN * traced.wall_ns as f64
 }
 
 impl Account {
-    /// Takes the real time of an execution apart.
+    /// Divides the real time of an execution.
     pub fn of(traced: &Traced) -> Self {
         let real = traced.wall_ns;
         let processor = traced.user_ns.saturating_add(traced.sys_ns);
-        // Clocks of two kinds need not agree to the nanosecond: what exceeds the real time is cut off.
+        // Clocks of two kinds need not agree to the nanosecond: the excess over the real time is cut off.
         let mut left = real;
         let mut take = |wanted: u64| {
             let taken = wanted.min(left);
             left -= taken;
             taken
         };
-        let (runqueue, disk, sleep, untold) = match traced.idle {
+        let (runqueue, disk, sleep, unknown) = match traced.idle {
             Some(idle) => (take(idle.runqueue_ns), take(idle.disk_ns), take(idle.sleep_ns), 0),
             None => (0, 0, 0, take(real.saturating_sub(processor))),
         };
         let busy = left;
         let user = if processor == 0 { 0 } else { share(traced.user_ns, busy, processor) };
-        Self { real, user, sys: busy - user, runqueue, disk, sleep, untold }
+        Self { real, user, sys: busy - user, runqueue, disk, sleep, unknown }
     }
 
-    /// Real time in which something of it was on a processor.
+    /// Real time in which one of its threads was on a processor.
     pub fn busy(&self) -> u64 {
         self.user + self.sys
     }
 
-    /// The parts with their names, in the order in which they are told.
+    /// The parts with their names, in the order of tables.
     pub fn parts(&self) -> [(&'static str, u64); 6] {
-        let Self { real: _, user, sys, runqueue, disk, sleep, untold } = *self;
+        let Self { real: _, user, sys, runqueue, disk, sleep, unknown } = *self;
         [
             ("user", user),
             ("kernel", sys),
             ("disk", disk),
             ("a processor", runqueue),
             ("asleep", sleep),
-            ("waiting", untold),
+            ("waiting", unknown),
         ]
     }
 }
 
 impl Blame {
-    /// Takes the real time of an execution apart.
+    /// Divides the real time of an execution.
     pub fn of(traced: &Traced) -> Self {
         let account = Account::of(traced);
         let inside = traced.calls.iter().fold(Parts::default(), |sum, call| sum.plus(call.parts));
         let mut whole = inside.plus(traced.outside.unwrap_or_default());
         if traced.outside.is_none() {
-            // What wait4(2) tells of the processors is of calls and of the rest.
+            // The processor time of wait4(2) includes that outside of calls.
             let processor = traced.user_ns.saturating_add(traced.sys_ns);
             whole.on_cpu_ns = inside.on_cpu_ns.max(processor);
         }
@@ -155,29 +158,29 @@ impl Blame {
             known.parts = known.parts.plus(scaled);
         }
         let calls: Vec<Contribution> = calls.into_values().collect();
-        let told = calls.iter().map(|call| call.parts.total_ns()).fold(0, u64::saturating_add);
-        Self { account, calls, outside_ns: less(account.real, told) }
+        let inside = calls.iter().map(|call| call.parts.total_ns()).fold(0, u64::saturating_add);
+        Self { account, calls, outside_ns: less(account.real, inside) }
     }
 }
 
-/// The part of the real time that some time of threads makes, of the whole tree's.
+/// The part of the real time for `parts` of the whole tree's time.
 fn scaled(parts: Parts, account: &Account, whole: Parts) -> Parts {
     let waiting = whole.total_ns().saturating_sub(whole.on_cpu_ns);
-    // Where it is not known what was waited for when nobody worked, all kinds are taken together.
-    let kind = |part: u64, of_kind: u64, amount: u64| match account.untold {
+    // Where the cause of idle time is unknown, all kinds are taken together.
+    let kind = |part: u64, of_kind: u64, amount: u64| match account.unknown {
         0 => share(part, amount, of_kind),
-        untold => share(part, untold, waiting),
+        unknown => share(part, unknown, waiting),
     };
     Parts {
         on_cpu_ns: share(parts.on_cpu_ns, account.busy(), whole.on_cpu_ns),
         sleep_ns: kind(parts.sleep_ns, whole.sleep_ns, account.sleep),
         disk_ns: kind(parts.disk_ns, whole.disk_ns, account.disk),
         runqueue_ns: kind(parts.runqueue_ns, whole.runqueue_ns, account.runqueue),
-        untold_ns: kind(parts.untold_ns, whole.untold_ns, 0),
+        unknown_ns: kind(parts.unknown_ns, whole.unknown_ns, 0),
     }
 }
 
-/// The calls of both sides, those that differ most first.
+/// The calls of both executions, those that differ most first.
 pub fn differences(base: &Blame, other: &Blame) -> Vec<Difference> {
     let mut joined: BTreeMap<&str, Difference> = BTreeMap::new();
     for (side, blame) in [base, other].into_iter().enumerate() {
@@ -196,7 +199,7 @@ pub fn differences(base: &Blame, other: &Blame) -> Vec<Difference> {
     differences
 }
 
-/// `part` of `whole`, of an amount: never more than the amount, and nothing of a whole that is nothing.
+/// `amount * part / whole`: at most the amount, and 0 of a whole of 0.
 fn share(part: u64, amount: u64, whole: u64) -> u64 {
     if whole == 0 {
         return 0;

@@ -1,7 +1,7 @@
 //! A small generator of random numbers, and runs made of them.
 #![allow(dead_code, reason = "each test program uses its part")]
 
-use tollgate_model::run::{RunId, Tool};
+use tollgate_model::run::{RunId, SCHEMA, Tool};
 use tollgate_model::{
     Case, Environment, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Unit,
 };
@@ -41,7 +41,7 @@ impl Random {
     }
 }
 
-/// A measurement of these processes, nothing dropped.
+/// A measurement of these processes, without discarded rounds.
 pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
     let rounds =
         |samples: &Vec<f64>| ProcessRounds { rounds: samples.len() as u32, ran: None, discarded: vec![] };
@@ -63,8 +63,8 @@ pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
     }
 }
 
-/// The same, of rounds some of which were dropped (None).
-pub fn measured_with_drops(group: &str, processes: &[Vec<Option<f64>>]) -> Measured {
+/// The same, of rounds some of which were discarded (None).
+pub fn measured_with_discards(group: &str, processes: &[Vec<Option<f64>>]) -> Measured {
     let kept: Vec<Vec<f64>> =
         processes.iter().map(|rounds| rounds.iter().flatten().copied().collect()).collect();
     let mut measured = measured(group, &kept);
@@ -79,7 +79,7 @@ pub fn measured_with_drops(group: &str, processes: &[Vec<Option<f64>>]) -> Measu
 
 pub fn run_of(measurements: Vec<(Case, Outcome)>) -> Run {
     Run {
-        schema: 1,
+        schema: SCHEMA,
         tool: Tool { name: "tollgate".into(), version: "0.1.0".into() },
         id: "20260101-000000-a".parse::<RunId>().unwrap(),
         label: None,

@@ -1,7 +1,7 @@
-//! What a schedule has shown, in one sentence.
+//! The outcome of a schedule, in one sentence.
 
+use crate::counterexample::Step;
 use crate::search::Harm;
-use crate::witness::Step;
 
 use super::effect::value;
 use super::instruction::Place;
@@ -13,14 +13,14 @@ use super::state::State;
 /// Something that was done and that may matter in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deed {
-    /// Who did it.
+    /// The process that did it.
     pub(super) process: u8,
     /// At which instruction.
     pub(super) pc: u8,
     pub(super) act: Act,
 }
 
-/// What was done.
+/// An action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Loaded { word: Word, value: u32 },
@@ -34,7 +34,7 @@ pub(super) enum Act {
     Killed(Fault, Reason),
 }
 
-/// A schedule that was told, and what it has led to.
+/// A described schedule and its outcome.
 pub(super) struct Ending<'a, const N: usize> {
     pub(super) program: &'a Program,
     /// Words that the lock has.
@@ -107,8 +107,8 @@ impl<const N: usize> Ending<'_, N> {
     fn lost(&self) -> String {
         let lost = |&word: &usize| self.state.locks[word] != 0 && self.state.holders(word).next().is_none();
         let word = (0..self.state.locks.len()).find(lost).unwrap_or(0);
-        let nobody = format!("{} is taken and nobody holds it", self.lock(word));
-        let Some(store) = self.stored_by_any(word) else { return format!("{nobody}.") };
+        let lost = format!("{} is taken and has no holder", self.lock(word));
+        let Some(store) = self.stored_by_any(word) else { return format!("{lost}.") };
         let name = self.name(store);
         let process = self.deeds[store].process;
         let after = || (store..self.deeds.len()).filter(|&index| self.deeds[index].process == process);
@@ -119,23 +119,23 @@ impl<const N: usize> Ending<'_, N> {
         });
         match (own, returned) {
             (Some(own), Some(result)) => format!(
-                "{name} stored 1 at {} and then loaded its own 1 at {}: tst returned {result}, {nobody}.",
+                "{name} stored 1 at {} and then loaded its own 1 at {}: tst returned {result}, {lost}.",
                 self.at(store),
                 self.at(own),
             ),
-            _ => format!("{name} stored 1 at {}: {nobody}.", self.at(store)),
+            _ => format!("{name} stored 1 at {}: {lost}.", self.at(store)),
         }
     }
 
     fn stuck(&self) -> String {
         let Some(repeated) = self.repeated else {
-            return "Nobody can take a step any more, and not all have finished.".to_owned();
+            return "No process can take a step any more, and not all have finished.".to_owned();
         };
         let last = |wanted: Act| self.deeds.iter().rposition(|deed| deed.act == wanted);
         let again = |wanted: Act| repeated.iter().any(|deed| deed.act == wanted);
         if let Some(index) = last(Act::Resumed).filter(|_| again(Act::Resumed)) {
             return format!(
-                "{} stores to {} at {}, and is let go on at the same store, for ever.",
+                "{} stores to {} at {}, and continues at the same store, for ever.",
                 self.name(index),
                 value(ACCESS_MAGIC),
                 self.at(index)
@@ -153,7 +153,7 @@ impl<const N: usize> Ending<'_, N> {
             let who = usize::from(self.deeds[index].process);
             if !self.state.processes[who].interrupts {
                 return format!(
-                    "{} disabled interrupts at {} and goes round for ever: nobody else runs any more.",
+                    "{} disabled interrupts at {} and loops for ever: no other process runs any more.",
                     self.name(index),
                     self.at(index)
                 );
@@ -162,16 +162,16 @@ impl<const N: usize> Ending<'_, N> {
         self.waiting(repeated)
     }
 
-    /// Somebody waits for what does not come.
+    /// A process waits for ever.
     fn waiting(&self, repeated: &[Deed]) -> String {
         let lost = |&word: &usize| self.state.locks[word] != 0 && self.state.holders(word).next().is_none();
         match ((0..self.state.locks.len()).find(lost), repeated.first()) {
             (Some(word), _) => {
                 let lock = self.lock(word);
-                format!("Nobody holds {lock}, which is taken: who asks for it asks for ever.")
+                format!("{lock} is taken and has no holder: a process that asks for it asks for ever.")
             }
-            (None, Some(deed)) => format!("{} goes round for ever.", Step::name(deed.process)),
-            (None, None) => "From here on it goes round for ever.".to_owned(),
+            (None, Some(deed)) => format!("{} loops for ever.", Step::name(deed.process)),
+            (None, None) => "From here on it loops for ever.".to_owned(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What an instruction has done: what it changed, and whether it matters in the end.
+//! The effect of an instruction: its changes, and whether they explain the outcome.
 
 use super::conclusion::Act;
 use super::instruction::Instruction;
@@ -7,11 +7,11 @@ use super::processor::link;
 use super::register::Register;
 use super::state::State;
 
-/// What an instruction has done.
+/// The effect of an instruction.
 pub(super) struct Effect {
-    /// Registers and memory that it wrote, and what else is different.
+    /// The registers and memory that it wrote, and other changes.
     pub(super) changes: Vec<String>,
-    /// What it did to the lock or to the machine.
+    /// Its action on the lock or the machine.
     pub(super) act: Option<Act>,
 }
 
@@ -61,7 +61,7 @@ impl<const N: usize> Executed<'_, N> {
         Act::Stored { word, value: self.after.load(self.who, word) }
     }
 
-    /// Where a branch leads that was taken: what comes after its delay slot is not what lies behind it.
+    /// The target of a branch that was taken: it follows the delay slot.
     fn branched(&self) -> Option<u8> {
         let pc = usize::from(self.before.processes[self.who].pc);
         let next = self.after.processes[self.who].next;

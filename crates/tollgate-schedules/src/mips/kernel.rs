@@ -1,7 +1,7 @@
-//! The kernel: what it does to a process that it lets go on.
+//! The kernel: its effects on a process that it resumes.
 //!
-//! What a return path does is done here when the process is suspended: until it goes on nobody looks at its k1, its
-//! `preempted` or its link, so that nobody can tell when they were set.
+//! The work of a return path is done here when the process is suspended: until it goes on no step reads its k1, its
+//! `preempted` or its link, so that the moment at which they are set makes no difference.
 
 use super::memory::{ACCESS_MAGIC, Access, Fault, word_at};
 use super::processor::Exception;
@@ -16,11 +16,11 @@ pub(super) struct Kernel {
     pub(super) sets_k1: bool,
     /// Does it so also on the way back from a TLB refill?
     pub(super) refill_sets_k1: bool,
-    /// What it does about a store that faults.
+    /// Its answer to a store that faults.
     pub(super) handler: Handler,
 }
 
-/// What the kernel does about a store to [`ACCESS_MAGIC`] from the page of `tst()`. Whatever else faults is killed.
+/// The kernel's answer to a store to [`ACCESS_MAGIC`] from the page of `tst()`. Every other fault kills the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handler {
     /// It goes on at the first instruction of `tst()`.
@@ -31,10 +31,10 @@ pub(super) enum Handler {
     None,
 }
 
-/// What the kernel made of an exception.
+/// The kernel's answer to an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It did what the system call asks for.
+    /// It did the system call.
     Served,
     /// It let the process go on at the first instruction of `tst()`.
     Restarted,
@@ -60,7 +60,7 @@ impl Kernel {
     pub(super) const PUBLISHED: Self =
         Self { sets_k1: true, refill_sets_k1: true, handler: Handler::Restart };
 
-    /// What k1 is in a process that the kernel has just let go on.
+    /// The value of k1 in a process that the kernel has just resumed.
     pub(super) fn k1(&self) -> u32 {
         if self.sets_k1 { ACCESS_MAGIC } else { 0 }
     }
@@ -135,9 +135,9 @@ fn return_path(process: &mut Process, sets_k1: bool) {
     process.link = 0;
 }
 
-/// The test-and-set that the kernel offers as a system call. Nobody else runs meanwhile.
+/// The test-and-set that the kernel offers as a system call. No other process runs meanwhile.
 fn test_and_set<const N: usize>(state: &mut State<N>, who: usize) {
-    /// What a call returns for a pointer to nowhere: -EFAULT.
+    /// The result of a call with an invalid pointer: -EFAULT.
     const BAD_ADDRESS: u32 = 14_u32.wrapping_neg();
     let address = state.processes[who].get(Register::A0);
     let old = match word_at(address, Access::Write) {

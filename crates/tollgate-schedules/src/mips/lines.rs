@@ -1,4 +1,4 @@
-//! The lines of an assembler text: labels, and what stands behind them.
+//! The lines of an assembler text: labels and instructions.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::instruction::Place;
 use super::register::Register;
 use super::text_error::{Problem, TextError};
 
-/// What stands on a line, labels and comments taken away.
+/// The instruction of a line, without labels and comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
     /// The line, from 1.
@@ -17,7 +17,7 @@ pub(super) struct Statement<'a> {
     pub(super) rest: &'a str,
 }
 
-/// A text taken apart.
+/// A parsed text.
 #[derive(Debug, Default)]
 pub(super) struct Lines<'a> {
     /// Instructions and words.
@@ -37,7 +37,7 @@ pub(super) struct Labels<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Takes a text apart.
+    /// Parses a text.
     ///
     /// # Errors
     /// Labels that cannot be, or that are there twice.
@@ -117,7 +117,7 @@ fn place(name: &str) -> Option<i64> {
         rest => number(rest.strip_prefix('+').unwrap_or(rest))?,
     };
     let index = (bytes % 4 == 0).then_some(bytes / 4)?;
-    // So far, and no further: what is outside of the program is refused later, by its place.
+    // Targets outside of the program are refused later, with their position.
     (Place::NEAR.contains(&index)).then_some(index)
 }
 

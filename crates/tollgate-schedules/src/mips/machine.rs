@@ -16,7 +16,7 @@ use super::program::Program;
 use super::state::{CALLER_NEXT, NOWHERE, Phase, Process, State};
 use super::{memory::Word, register::Register};
 
-/// `N` processes, and what they run on.
+/// `N` processes and their machine.
 #[derive(Clone, Copy)]
 pub(super) struct Machine<'a, const N: usize> {
     pub(super) program: &'a Program,
@@ -45,7 +45,7 @@ impl Checks {
     }
 }
 
-/// A step: on which processor, of which process, and what.
+/// A step: its processor, its process and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Move {
     pub(super) processor: u8,
@@ -53,7 +53,7 @@ pub(super) struct Move {
     pub(super) kind: Kind,
 }
 
-/// What a step is.
+/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The process goes on by one instruction.
@@ -66,7 +66,7 @@ pub(super) enum Kind {
     Dispatch,
 }
 
-/// What a step of a process came to.
+/// The event of a process's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// It called `tst()`.
@@ -97,7 +97,7 @@ impl<const N: usize> Machine<'_, N> {
                 process.phase = Phase::Releasing;
                 Event::WasCritical
             }
-            // Who has finished has no processor, and so no step.
+            // A finished process has no processor, and so no step.
             Phase::Releasing | Phase::Done | Phase::Killed => release(state, who),
         }
     }
@@ -119,7 +119,7 @@ impl<const N: usize> Machine<'_, N> {
         Event::Returned(result)
     }
 
-    /// Who runs on a processor.
+    /// The process on a processor.
     pub(super) fn running(state: &State<N>, processor: u8) -> Option<usize> {
         (0..N).find(|&who| state.processes[who].processor == processor)
     }
@@ -217,7 +217,7 @@ impl<const N: usize> search::Machine for Machine<'_, N> {
         }
     }
 
-    /// The worst that is wrong with a state, of what is looked for. Where a process was killed, a lock that it took with it
+    /// The worst harm in a state, of those that are checked. Where a process was killed, a lock that it took with it
     /// is no harm of its own.
     fn harm(&self, state: &State<N>) -> Option<Harm> {
         let words = 0..usize::from(self.locks);
@@ -233,7 +233,7 @@ impl<const N: usize> search::Machine for Machine<'_, N> {
         }
     }
 
-    /// A process that was killed has finished too: that it was is a harm of another name. Where nobody asks whether all
+    /// A process that was killed has finished too: that is another harm. Where the check does not ask whether all
     /// finish, every state is as good as the last.
     fn finished(&self, state: &State<N>) -> bool {
         !self.checks.has(Harm::Stuck) || !state.processes.iter().any(Process::alive)

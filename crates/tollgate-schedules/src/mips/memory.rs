@@ -1,8 +1,8 @@
-//! What a process sees of memory: the page of `tst()`, the words of the lock, and the word `preempted`.
+//! A process's view of memory: the page of `tst()`, the words of the lock, and the word `preempted`.
 
 use std::fmt;
 
-/// The address that the kernel leaves in k1 and that nobody can store to. The published driver had this one.
+/// The address that the kernel leaves in k1 and that no program can store to. The published driver had this one.
 pub(super) const ACCESS_MAGIC: u32 = 0x0020_0000;
 /// Where the page of `tst()` begins. It can be executed, not read or written.
 pub(super) const CODE: u32 = 0x0100_0000;
@@ -47,7 +47,7 @@ pub(super) enum Access {
 /// An access that the hardware refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// What was wanted.
+    /// The kind of access.
     pub(super) access: Access,
     /// Of which address.
     pub(super) address: u32,

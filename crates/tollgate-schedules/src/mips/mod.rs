@@ -1,9 +1,9 @@
 //! A MIPS processor that runs `tst()`, a test-and-set without an instruction for it.
 //!
-//! The Emotion Engine of the PlayStation 2 has no ll and sc, and a system call for every lock is dear. Machida and
-//! Shinohara ("The Implementation of user level test-and-set on PS2 Linux", Sony Research Forum 2000) let the kernel tell
-//! of preemptions instead. On every return to user mode it sets k1, a register that no program uses, to an address that
-//! nobody can store to. `tst()` keeps the address of the lock in k1 and stores through it: if it was preempted since, the
+//! The Emotion Engine of the PlayStation 2 has no ll and sc, and a system call for every lock is slow. Machida and
+//! Shinohara ("The Implementation of user level test-and-set on PS2 Linux", Sony Research Forum 2000) let the kernel report
+//! preemptions instead. On every return to user mode it sets k1, a register that no program uses, to an address that
+//! no program can store to. `tst()` keeps the address of the lock in k1 and stores through it: if it was preempted since, the
 //! store faults, and the handler starts `tst()` again.
 //!
 //! The model has the instructions of the published programs with their delay slots (`instruction.rs`, `processor.rs`), the

@@ -1,4 +1,4 @@
-//! Figure 11 with one thing changed that it depends on. If one of these held, the model would not see what it is for.
+//! Figure 11 with one change that breaks it. If one of these held, the model would be wrong.
 
 use crate::search::Harm;
 use crate::subject::{Group, Verdict};
@@ -46,7 +46,7 @@ start:  move    k1,a0
         nop
 ";
 
-/// Figure 11 as it was published, but for what a mutant changes.
+/// Figure 11 as it was published; a mutant changes one part.
 const MUTANT: Source = Source {
     group: Group::Mutant,
     text: FIGURE_11,

@@ -1,8 +1,8 @@
-//! A schedule told as figures 3 and 10 of the published paper tell theirs: each instruction at its place with what it
-//! changes, and what the kernel does between them.
+//! A schedule in the form of figures 3 and 10 of the published paper: each instruction at its address with its
+//! changes, and the kernel's steps between them.
 
+use crate::counterexample::{Counterexample, Step};
 use crate::search;
-use crate::witness::{Step, Witness};
 
 use super::conclusion::{Act, Deed};
 use super::effect::{Effect, Executed, value};
@@ -14,25 +14,25 @@ use super::processor::{Exception, execute};
 use super::register::Register;
 use super::state::{Phase, Process, State};
 
-/// What was told of a schedule.
+/// The description of a schedule.
 pub(super) struct Narrative<'a, const N: usize> {
     machine: &'a Machine<'a, N>,
-    /// The state after what was told.
+    /// The state after the described steps.
     state: State<N>,
     steps: Vec<Step>,
-    /// What was done that matters in the end.
+    /// The actions that explain the outcome.
     pub(super) deeds: Vec<Deed>,
-    /// For each step of the schedule, and for its end: how many steps and deeds were told before it.
+    /// For each step of the schedule, and for its end: how many steps and deeds were described before it.
     marks: Vec<(usize, usize)>,
 }
 
 impl<'a, const N: usize> Narrative<'a, N> {
-    /// Tells a schedule from the start.
+    /// Describes a schedule from the start.
     pub(super) fn of(machine: &'a Machine<'a, N>, schedule: &[(Move, State<N>)]) -> Self {
         let state = search::Machine::start(machine);
         let mut narrative = Self { machine, state, steps: vec![], deeds: vec![], marks: vec![(0, 0)] };
         for (step, after) in schedule {
-            narrative.tell(*step, after);
+            narrative.describe(*step, after);
             narrative.state = *after;
             narrative.marks.push((narrative.steps.len(), narrative.deeds.len()));
         }
@@ -45,13 +45,18 @@ impl<'a, const N: usize> Narrative<'a, N> {
         &self.deeds[first..]
     }
 
-    /// The witness that ends with this sentence.
-    pub(super) fn witness(self, harm: Option<search::Harm>, back_to: Option<usize>, so: String) -> Witness {
+    /// The counterexample that ends with this sentence.
+    pub(super) fn counterexample(
+        self,
+        harm: Option<search::Harm>,
+        back_to: Option<usize>,
+        so: String,
+    ) -> Counterexample {
         let back_to = back_to.and_then(|step| self.marks.get(step)).map(|mark| mark.0);
-        Witness { harm, steps: self.steps, back_to, so }
+        Counterexample { harm, steps: self.steps, back_to, so }
     }
 
-    fn tell(&mut self, step: Move, after: &State<N>) {
+    fn describe(&mut self, step: Move, after: &State<N>) {
         let who = usize::from(step.process);
         match step.kind {
             Kind::Execute => self.execute(step),
@@ -98,7 +103,7 @@ impl<'a, const N: usize> Narrative<'a, N> {
     fn ran(&mut self, step: Move) {
         let who = usize::from(step.process);
         let process = self.state.processes[who];
-        // Executed once more, since what is in registers is forgotten when tst() is left.
+        // Executed once more, since a state keeps no registers outside of tst().
         let mut after = self.state;
         let (Some(instruction), Ok(())) = (
             self.machine.program.instruction(usize::from(process.pc)),
@@ -186,7 +191,7 @@ impl<'a, const N: usize> Narrative<'a, N> {
         self.kernel(processor, said, changes);
     }
 
-    /// What the return path gives a process that goes on in `tst()`.
+    /// The registers that the return path sets in a process that continues in `tst()`.
     fn given(&self, process: &Process) -> Vec<String> {
         let k1 = process.get(Register::K1);
         let (flag, link) = (self.machine.program.has_flag(), self.machine.program.has_link());

@@ -1,7 +1,7 @@
 //! One schedule played forward: A is preempted, B takes the lock and gives it back, A goes on.
 
+use crate::counterexample::Counterexample;
 use crate::search::{Harm, Machine as _};
-use crate::witness::Witness;
 
 use super::conclusion::{Act, Deed, Ending};
 use super::instruction::Place;
@@ -22,14 +22,14 @@ struct Player<'a> {
 }
 
 /// Plays the schedule in which A is preempted just before instruction number `point`.
-pub(super) fn play(machine: &Machine<'_, 2>, point: usize) -> Witness {
+pub(super) fn play(machine: &Machine<'_, 2>, point: usize) -> Counterexample {
     let mut player = Player { machine, state: machine.start(), schedule: vec![], back_to: None };
     let reached = player.preempt_at(point);
     if reached {
         player.give_and_take();
         player.run(A, |_, _| false);
     }
-    player.witness(point, reached)
+    player.counterexample(point, reached)
 }
 
 impl Player<'_> {
@@ -81,7 +81,7 @@ impl Player<'_> {
         self.back_to.is_none() && self.machine.harm(&self.state).is_none()
     }
 
-    /// Takes a step; what an instruction came to.
+    /// Takes a step. Returns the event of an instruction.
     fn take(&mut self, who: usize, kind: Kind) -> Option<Event> {
         let step = Move { processor: 0, process: who as u8, kind };
         let event = (kind == Kind::Execute).then(|| self.machine.step(&mut { self.state }, who));
@@ -90,7 +90,7 @@ impl Player<'_> {
         event
     }
 
-    fn witness(self, point: usize, reached: bool) -> Witness {
+    fn counterexample(self, point: usize, reached: bool) -> Counterexample {
         let narrative = Narrative::of(self.machine, &self.schedule);
         let harm = self.machine.harm(&self.state);
         let Machine { program, locks, .. } = *self.machine;
@@ -102,10 +102,10 @@ impl Player<'_> {
             (None, Some(_)) => ending.so(Harm::Stuck),
             (None, None) => self.so(deeds, point, reached),
         };
-        narrative.witness(harm, self.back_to, so)
+        narrative.counterexample(harm, self.back_to, so)
     }
 
-    /// What has happened where nothing went wrong.
+    /// The outcome of a schedule without a harm.
     fn so(&self, deeds: &[Deed], point: usize, reached: bool) -> String {
         let place = Place(point as i64);
         let suspended = deeds.iter().position(|deed| deed.act == Act::Suspended);
@@ -163,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn who_has_disabled_interrupts_is_preempted_later() {
+    fn a_process_with_interrupts_disabled_is_preempted_later() {
         assert_eq!(
             so("di-ei", 3),
             "Interrupts were off at tst+0xc, and A was preempted before tst+0x20; B found the lock taken; A went on \
              from there and finished."
         );
-        let halted = "A disabled interrupts at tst (di) and goes round for ever: nobody else runs any more.";
+        let halted = "A disabled interrupts at tst (di) and loops for ever: no other process runs any more.";
         assert_eq!(so("figure-5", 1), halted);
     }
 
@@ -179,18 +179,18 @@ mod tests {
             "A is killed at tst+0x1c (sw t0,(k1)): it stores to 0x00200000, and no handler starts tst again.";
         assert_eq!(so("figure-11-no-handler", 7), killed);
         let endless =
-            "A stores to 0x00200000 at tst+0x1c (sw t0,(k1)), and is let go on at the same store, for ever.";
+            "A stores to 0x00200000 at tst+0x1c (sw t0,(k1)), and continues at the same store, for ever.";
         assert_eq!(so("figure-11-handler-resumes-at-store", 7), endless);
         assert!(so("figure-11-no-trap", 7).ends_with("A went on from there and finished."));
     }
 
     #[test]
-    fn every_point_of_every_program_is_told() {
+    fn every_point_of_every_program_is_described() {
         for subject in subjects() {
             for point in 0..subject.points() {
-                let witness = subject.play(point).unwrap();
-                assert!(witness.so.ends_with('.') && !witness.steps.is_empty());
-                assert_eq!(witness, subject.play(point).unwrap());
+                let counterexample = subject.play(point).unwrap();
+                assert!(counterexample.so.ends_with('.') && !counterexample.steps.is_empty());
+                assert_eq!(counterexample, subject.play(point).unwrap());
             }
             assert!(subject.play(subject.points()).is_err());
         }

@@ -19,7 +19,7 @@ impl Program {
     /// A program of these instructions.
     ///
     /// # Errors
-    /// The number of an instruction, and what is wrong with it.
+    /// The number of an instruction, and its error.
     pub(super) fn new(instructions: Vec<Instruction>) -> Result<Self, (usize, Problem)> {
         let count = instructions.len();
         if count == 0 {
@@ -80,7 +80,7 @@ impl Program {
         text
     }
 
-    /// Can the instruction stand where it does?
+    /// Is the instruction allowed at its position?
     fn placed(&self, index: usize, instruction: Instruction) -> Result<(), Problem> {
         if let Some(target) = instruction.target(index)
             && self.number(target).is_none()
@@ -155,7 +155,7 @@ mod tests {
         assert!(ends(&[RETURN, NOP]).is_ok());
         assert!(ends(&[always(-1), NOP]).is_ok());
         assert!(ends(&[branch(1), NOP, RETURN, NOP]).is_ok());
-        // What is never reached may be anything.
+        // Unreachable words may be anything.
         assert!(ends(&[RETURN, NOP, NOP]).is_ok());
         assert_eq!(ends(&[NOP]), Err(Problem::FallsOff));
         assert_eq!(ends(&[branch(-1), NOP]), Err(Problem::FallsOff));

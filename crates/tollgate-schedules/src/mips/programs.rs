@@ -34,14 +34,14 @@ const FIGURE_4: &str = "
         nop
 ";
 
-/// What a user can do who may disable interrupts.
+/// A user who may disable interrupts.
 const FIGURE_5: &str = "
         di
 1:      b       1b
         nop
 ";
 
-/// A flag tells of a preemption, after the store.
+/// A flag reports a preemption, after the store.
 const FIGURE_8: &str = "
 start:  lui     t0,%hi(preempted)
         addiu   t0,%lo(preempted)
@@ -86,7 +86,7 @@ start:  move    k1,a0
         nop
 ";
 
-/// Nobody else runs between the load and the store.
+/// No other process runs between the load and the store.
 const DI_EI: &str = "
         li      t0,1
         di
@@ -107,7 +107,7 @@ const SYSTEM_CALL: &str = "
         nop
 ";
 
-/// A program before it is assembled, with what is known of it.
+/// A program before it is assembled, with its expected verdict.
 pub(super) struct Source {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -135,7 +135,7 @@ pub(super) const PUBLISHED: Source = Source {
 pub(super) const PROGRAMS: &[Source] = &[
     Source {
         name: "figure-2",
-        about: "Load, test, store: nothing tells of a preemption between them.",
+        about: "Load, test, store: nothing reports a preemption between them.",
         text: FIGURE_2,
         expected: Verdict::Violated(Harm::Exclusion),
         ..PUBLISHED
@@ -148,14 +148,14 @@ pub(super) const PROGRAMS: &[Source] = &[
     },
     Source {
         name: "figure-5",
-        about: "What a user may do who may disable interrupts: halt the machine.",
+        about: "A user who may disable interrupts can halt the machine.",
         text: FIGURE_5,
         expected: Verdict::Violated(Harm::Stuck),
         ..PUBLISHED
     },
     Source {
         name: "figure-8",
-        about: "A flag tells of a preemption after the store, which is not undone.",
+        about: "A flag reports a preemption after the store, which is not undone.",
         text: FIGURE_8,
         expected: Verdict::Violated(Harm::LostLock),
         ..PUBLISHED
@@ -180,7 +180,7 @@ pub(super) const PROGRAMS: &[Source] = &[
     },
     Source {
         name: "system-call",
-        about: "The kernel loads and stores, and nobody runs meanwhile.",
+        about: "The kernel loads and stores, and no process runs meanwhile.",
         text: SYSTEM_CALL,
         ..PUBLISHED
     },

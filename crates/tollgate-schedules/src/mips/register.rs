@@ -11,7 +11,7 @@ pub(super) enum Register {
     V0,
     /// The argument of a call.
     A0,
-    /// The kernel's own, by the conventions of MIPS; here what it tells of a preemption with.
+    /// The kernel's own, by the conventions of MIPS; here it reports a preemption.
     K1,
     /// A temporary.
     T0,
@@ -19,7 +19,7 @@ pub(super) enum Register {
     T1,
     /// A temporary.
     T2,
-    /// Where a call returns to; the model lets nobody write it.
+    /// Where a call returns to; the model has no instruction that writes it.
     Ra,
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_numbers_and_places_are_those_of_the_convention() {
+    fn names_and_numbers_are_those_of_the_convention() {
         for register in Register::ALL {
             assert_eq!(Register::named(register.name()), Some(register));
             assert_eq!(Register::named(&format!("${}", register.name())), Some(register));

@@ -12,7 +12,7 @@ pub(super) const PROCESSES: usize = 4;
 pub(super) const PROCESSORS: u8 = 3;
 /// The processor of a process that runs on none.
 pub(super) const NOWHERE: u8 = u8::MAX;
-/// What comes after the delay slot of `jr ra`.
+/// The number of the instruction after the delay slot of `jr ra`.
 pub(super) const CALLER_NEXT: u8 = u8::MAX;
 
 /// Where a process is on its way through its rounds.
@@ -104,7 +104,7 @@ impl Process {
         }
     }
 
-    /// Writes a register. What is written to zero is lost, and no instruction of the model writes ra.
+    /// Writes a register. A write to zero is lost, and no instruction of the model writes ra.
     pub(super) fn set(&mut self, register: Register, value: u32) {
         if let Some(slot) = register.slot() {
             self.registers[slot] = value;
@@ -112,7 +112,7 @@ impl Process {
     }
 
     /// Calls `tst()` for the next word of the lock. It was started or resumed by the kernel at some time before, so that
-    /// k1 and `preempted` are what a return path left.
+    /// k1 and `preempted` have the values of a return path.
     pub(super) fn enter(&mut self, k1: u32) {
         self.set(Register::A0, LOCK + 4 * u32::from(self.held));
         self.set(Register::K1, k1);
@@ -131,7 +131,7 @@ impl Process {
         if self.phase == Phase::Slot { self.pc.saturating_sub(1) } else { self.pc }
     }
 
-    /// Leaves `tst()`, and what was in its registers is no longer needed.
+    /// Leaves `tst()`; its registers are no longer needed.
     pub(super) fn leave(&mut self, phase: Phase) {
         self.registers = [0; KEPT];
         (self.preempted, self.pc, self.next, self.link) = (0, 0, 0, 0);
@@ -143,7 +143,7 @@ impl Process {
 }
 
 impl<const N: usize> State<N> {
-    /// What a process reads from a word.
+    /// The value that a process reads from a word.
     pub(super) fn load(&self, who: usize, word: Word) -> u32 {
         match word {
             Word::Lock(number) => self.locks[usize::from(number)],
@@ -166,7 +166,7 @@ impl<const N: usize> State<N> {
         }
     }
 
-    /// Who has taken this word of the lock and not given it back.
+    /// The holders of this word of the lock.
     pub(super) fn holders(&self, word: usize) -> impl Iterator<Item = usize> {
         let holds =
             move |process: &Process| usize::from(process.held) > word && process.phase != Phase::Killed;

@@ -1,8 +1,8 @@
 //! A program on a machine, as something that can be checked.
 
+use crate::counterexample::Counterexample;
 use crate::search::{Harm, Limits, Schedule, search};
 use crate::subject::{Checked, Group, Setting, Subject, Unfit, Verdict, Wish};
-use crate::witness::Witness;
 
 use super::conclusion::Ending;
 use super::kernel::Kernel;
@@ -12,7 +12,7 @@ use super::play::play;
 use super::program::Program;
 use super::state::{PROCESSES, PROCESSORS};
 
-/// A program, the machine that it runs on, and what is known of it.
+/// A program, its machine, and its expected verdict.
 pub(super) struct Study {
     pub(super) name: String,
     pub(super) about: String,
@@ -23,11 +23,11 @@ pub(super) struct Study {
     pub(super) checks: Checks,
     /// Words that the lock has.
     pub(super) locks: u8,
-    /// Who runs it if nothing else is asked for.
+    /// The default setting.
     pub(super) setting: Setting,
 }
 
-/// The most rounds: what a process has before it must stay small, or states are too many.
+/// The most rounds: more would make too many states.
 pub(super) const ROUNDS: u8 = 4;
 
 /// Two processes that take the lock once each, on one processor.
@@ -48,23 +48,23 @@ impl Study {
     fn check_with<const N: usize>(&self, setting: Setting, limits: Limits) -> Checked {
         let machine = self.machine::<N>(setting);
         Checked::new(&self.name, setting, search(&machine, limits), |harm, schedule| {
-            self.tell(&machine, harm, schedule)
+            self.describe(&machine, harm, schedule)
         })
     }
 
-    fn tell<const N: usize>(
+    fn describe<const N: usize>(
         &self,
         machine: &Machine<'_, N>,
         harm: Harm,
         schedule: &Schedule<Machine<'_, N>>,
-    ) -> Witness {
+    ) -> Counterexample {
         let narrative = Narrative::of(machine, &schedule.steps);
         let start = crate::search::Machine::start(machine);
         let state = schedule.steps.last().map_or(start, |(_, state)| *state);
         let repeated = schedule.back_to.map(|step| narrative.deeds_from(step));
         let (program, locks, deeds) = (&self.program, self.locks, narrative.deeds.as_slice());
         let so = Ending { program, locks, deeds, repeated, state: &state }.so(harm);
-        narrative.witness(Some(harm), schedule.back_to, so)
+        narrative.counterexample(Some(harm), schedule.back_to, so)
     }
 
     /// A number that was asked for, if the machine can have it.
@@ -120,7 +120,7 @@ impl Subject for Study {
         if self.setting.processors == 1 { self.program.len() } else { 0 }
     }
 
-    fn play(&self, point: usize) -> Result<Witness, Unfit> {
+    fn play(&self, point: usize) -> Result<Counterexample, Unfit> {
         let (name, points) = (self.name.clone(), self.points());
         if points == 0 {
             return Err(Unfit::NotPlayed { name, why: "runs on several processors at once" });

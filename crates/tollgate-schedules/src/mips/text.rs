@@ -1,4 +1,4 @@
-//! A program of the user's own: assembler text, and directives that say what it runs on and what is asked of it.
+//! A program of the user's own: assembler text, and directives for its machine and its checks.
 
 use crate::search::Harm;
 use crate::subject::{Group, Setting, Subject};
@@ -33,8 +33,8 @@ const ALL: &str = ".word .processes .rounds .processors .locks .kernel .handler 
 /// A subject of the user's own.
 ///
 /// The text is assembler as it is written for MIPS: one instruction a line, labels before a colon, comments from `#` or
-/// `;` to the end of the line. It is what `tst()` does: a0 holds the address of the lock, and v0 is 0 when it was taken.
-/// Directives say what it runs on:
+/// `;` to the end of the line. It is the body of `tst()`: a0 holds the address of the lock, and v0 is 0 when it was taken.
+/// Directives describe its machine:
 ///
 /// ```text
 /// .processes 2           # 1 to 4
@@ -47,7 +47,7 @@ const ALL: &str = ".word .processes .rounds .processors .locks .kernel .handler 
 /// ```
 ///
 /// # Errors
-/// The first line that is wrong, and what would be right.
+/// The first wrong line, and a right one.
 pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> {
     let lines = Lines::of(text)?;
     let mut study = Study {
@@ -71,7 +71,7 @@ pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> 
     Ok(Box::new(study))
 }
 
-/// Does what a directive says.
+/// Applies a directive.
 fn apply(statement: &Statement<'_>, study: &mut Study, checks: &mut Checks) -> Result<(), Problem> {
     let Some(directive) = DIRECTIVES.iter().find(|directive| directive.name == statement.word) else {
         let near = near(statement.word, DIRECTIVES.iter().map(|directive| directive.name));

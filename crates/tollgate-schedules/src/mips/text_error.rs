@@ -1,4 +1,4 @@
-//! What can be wrong with the text of a program.
+//! Errors in the text of a program.
 
 use thiserror::Error;
 
@@ -10,11 +10,11 @@ pub use super::instruction::DecodeError;
 pub struct TextError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The error.
     pub problem: Problem,
 }
 
-/// What is wrong with a line, and what would be right.
+/// The error of a line, and a right form.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// A word that is no mnemonic.
@@ -98,7 +98,7 @@ pub enum Problem {
     /// A branch at the end.
     #[error("a branch or jump is followed by its delay slot; write a nop behind it")]
     NoSlot,
-    /// What must not be in a delay slot.
+    /// An instruction that must not be in a delay slot.
     #[error("`{found}` is in the delay slot of the line before; write a nop between them")]
     Slot {
         /// The instruction.
@@ -128,21 +128,21 @@ pub enum Problem {
         /// All directives.
         all: &'static str,
     },
-    /// A directive with what it cannot have.
+    /// A directive with an invalid value.
     #[error("`{directive}` is written `{example}`, not with `{found}`")]
     Value {
         /// The directive.
         directive: &'static str,
         /// How it is written.
         example: &'static str,
-        /// What stands there.
+        /// The text there.
         found: String,
     },
 }
 
 /// `near: lw, ll`, or everything there is.
 fn or_list(near: &[&'static str], has: &str, all: &str) -> String {
-    if near.is_empty() { format!("{has} {all}") } else { format!("near to it: {}", near.join(", ")) }
+    if near.is_empty() { format!("{has} {all}") } else { format!("did you mean {}?", near.join(" or ")) }
 }
 
 /// Which way a label such as `1f` was looked for.

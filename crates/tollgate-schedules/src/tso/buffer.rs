@@ -1,12 +1,12 @@
 //! The stores of a processor that have not reached memory.
 
-/// A place in memory: an index into [`super::machine::State::memory`].
+/// An address: an index into [`super::machine::State::memory`].
 pub type Address = u8;
 
 /// A store on its way to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store {
-    /// Who stores.
+    /// The storing process.
     pub process: u8,
     /// Where.
     pub address: Address,
@@ -19,7 +19,7 @@ pub struct Store {
 ///
 /// Processors have a few dozen slots, this has eight; where it is full, a store waits. That hides nothing. With a fence after
 /// `x = i` and one after `y = i` no way through Lamport's algorithm makes more than five stores from one fence to the next:
-/// `b[i] = 0`, `y = 0`, `b[i] = 0`, and in the next round `b[i] = 1`, `x = i`. On one processor everybody reads all stores in the
+/// `b[i] = 0`, `y = 0`, `b[i] = 0`, and in the next round `b[i] = 1`, `x = i`. On one processor every process reads all stores in the
 /// order in which they were made, whether they wait or not. And where two hold the lock with eight slots, they do so with more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Buffer(u64);
@@ -38,7 +38,7 @@ impl Buffer {
         self.0 == 0
     }
 
-    /// With one more store; nothing where there is no room.
+    /// With one more store; None where the buffer is full.
     pub const fn with(self, store: Store) -> Option<Self> {
         match self.len() {
             Self::SLOTS => None,
@@ -51,7 +51,7 @@ impl Buffer {
         if self.is_empty() { None } else { Some((Store::unpacked(self.0 as u8), Self(self.0 >> 8))) }
     }
 
-    /// What the newest store to a place stores there.
+    /// The value of the newest store to an address.
     pub fn newest_at(self, address: Address) -> Option<u8> {
         self.stores().filter(|store| store.address == address).last().map(|store| store.value)
     }
@@ -63,7 +63,7 @@ impl Buffer {
 }
 
 impl Store {
-    /// Two bits for the process, three for the place, three for the value; never 0.
+    /// Two bits for the process, three for the address, three for the value; never 0.
     const fn packed(self) -> u8 {
         self.process << 6 | (self.address + 1) << 3 | self.value
     }

@@ -3,9 +3,9 @@
 use super::machine::{MOST, Tso};
 use super::narrative;
 use super::program::{Label, Line, Op, Place, Program, Value};
+use crate::counterexample::Counterexample;
 use crate::search::{Harm, Limits, search};
 use crate::subject::{Checked, Group, Setting, Subject, Unfit, Verdict, Wish};
-use crate::witness::Witness;
 
 /// After which stores there is a fence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -113,7 +113,7 @@ const SUBJECTS: [&dyn Subject; 7] = [
     },
     &Lamport {
         name: "lamport-wrong-fences",
-        about: "Two fences in the wrong places, after b[i] = 1 and b[i] = 0: how many there are is not the point.",
+        about: "Two fences in the wrong places, after b[i] = 1 and b[i] = 0: their number does not matter.",
         fences: Fences { b_set: true, b_clear: true, ..Fences::NONE },
         expected: BROKEN,
         ..LAMPORT
@@ -139,7 +139,7 @@ pub fn subjects() -> &'static [&'static dyn Subject] {
     &SUBJECTS
 }
 
-/// A setting that the machine has: nobody is kept from making another.
+/// Checks a setting, which callers can make freely.
 fn within_the_machine(Setting { processes, rounds, processors }: Setting) -> Setting {
     let [processes, rounds, processors] = [processes, rounds, processors].map(|n| n.clamp(1, MOST as u8));
     Setting { processes, rounds, processors }
@@ -189,14 +189,16 @@ impl Subject for Lamport {
         let programs = [program(self.fences)];
         let machine = Tso { programs: &programs, setting };
         let found = search(&machine, limits);
-        Checked::new(self.name, setting, found, |harm, schedule| narrative::tell(&machine, harm, schedule))
+        Checked::new(self.name, setting, found, |harm, schedule| {
+            narrative::describe(&machine, harm, schedule)
+        })
     }
 
     fn points(&self) -> usize {
         0
     }
 
-    fn play(&self, _point: usize) -> Result<Witness, Unfit> {
+    fn play(&self, _point: usize) -> Result<Counterexample, Unfit> {
         Err(Unfit::NotPlayed {
             name: self.name.to_owned(),
             why: "has no single process to preempt: its steps are checked in every order, and not played",
@@ -229,8 +231,8 @@ mod tests {
             let checked = subject.check(setting, Limits::default());
             assert_eq!(Some(checked.verdict), subject.expected(), "{}", subject.name());
             assert!(checked.complete && checked.setting == setting && checked.name == subject.name());
-            // Where it is broken, nothing else is wrong: nobody is stuck.
-            assert_eq!(checked.witnesses.len(), usize::from(checked.verdict != Verdict::Holds));
+            // Where exclusion is violated, no process is stuck.
+            assert_eq!(checked.counterexamples.len(), usize::from(checked.verdict != Verdict::Holds));
         }
     }
 

@@ -1,4 +1,4 @@
-//! The litmus tests that tell x86-TSO from other machines.
+//! The litmus tests that distinguish x86-TSO from other machines.
 //!
 //! Source: Owens, Sarkar, Sewell, "A better x86 memory model: x86-TSO", TPHOLs 2009, which has their names.
 //!
@@ -32,7 +32,7 @@ fn is_allowed_on(processors: u8, programs: &[&[Op]]) -> bool {
     let machine = Tso { programs: &programs, setting: Setting { processes, rounds: 1, processors } };
     let found = search(&machine, Limits::default());
     assert_eq!(found.end, End::Complete);
-    assert!(found.harms.iter().all(|(harm, _)| *harm == Harm::Exclusion), "somebody is stuck");
+    assert!(found.harms.iter().all(|(harm, _)| *harm == Harm::Exclusion), "a process is stuck");
     !found.harms.is_empty()
 }
 
@@ -95,7 +95,7 @@ fn a_processor_reads_the_newest_of_its_own_stores() {
 
 #[test]
 fn a_switch_drains() {
-    // The first and the third share a processor. That one of them has seen x is enough for everybody to see it.
+    // The first and the third share a processor. When one of them has seen x, every process sees it.
     let writer = [store(X, 1), load(Y, 7)];
     let reader = [load(X, 1), load(Y, 0)];
     let other = [store(Y, 1), Op::Fence, load(X, 0)];
@@ -111,7 +111,7 @@ fn n5_two_processors_do_not_see_two_stores_in_two_orders() {
 
 #[test]
 fn iriw_all_others_see_stores_in_one_order() {
-    // Two write, two read in opposite orders. The critical section is for those who read: the writers wait on each other.
+    // Two write, two read in opposite orders. The critical section is for the readers: the writers wait for each other.
     let writer = |place| vec![store(place, 1), load(place, 0)];
     let reader = |first, second| vec![load(first, 1), load(second, 0)];
     let (a, b, c, d) = (writer(X), writer(Y), reader(X, Y), reader(Y, X));

@@ -8,19 +8,19 @@ use crate::subject::Setting;
 /// Processes, and processors, at most.
 pub const MOST: usize = 4;
 
-/// The programs, and who runs them: process p runs program p, or the only one, on processor p modulo their number.
+/// The programs and their processes: process p runs program p, or the only one, on processor p modulo their number.
 #[derive(Clone, Copy, Debug)]
 pub struct Tso<'a> {
     /// The programs.
     pub programs: &'a [Program],
-    /// Who runs them.
+    /// The processes and processors.
     pub setting: Setting,
 }
 
-/// Everything that the future depends on. What is not used is zero.
+/// Everything that the future depends on. Unused fields are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
-    /// What each processor has not stored yet.
+    /// The store buffer of each processor.
     pub buffers: [Buffer; MOST],
     /// x, y and b.
     pub memory: [u8; 2 + MOST],
@@ -49,7 +49,7 @@ pub enum Move {
 }
 
 impl Move {
-    /// Whose step it is; nothing where a store buffer drains.
+    /// The process of the step; None where a store buffer drains.
     pub const fn process(self) -> Option<u8> {
         match self {
             Self::Step(process) => Some(process),
@@ -113,13 +113,13 @@ impl<'a> Tso<'a> {
         self.op(state, process) == Some(Op::Critical)
     }
 
-    /// What a process will do next; nothing when it has finished.
+    /// The next operation of a process; None when it has finished.
     pub fn op(&self, state: &State, process: u8) -> Option<Op> {
         let Process { at, left, .. } = state.processes[usize::from(process)];
         if left == 0 { None } else { self.program(process).op(at) }
     }
 
-    /// What a load gives a process, and whether that is a store of its own that has not reached memory.
+    /// The value of a process's load, and whether that is a store of its own that has not reached memory.
     pub fn load(&self, state: &State, process: u8, address: u8) -> (u8, bool) {
         match self.buffer(state, process).newest_at(address) {
             Some(value) => (value, true),

@@ -4,13 +4,13 @@
 //! Sarkar, Sewell, "A better x86 memory model: x86-TSO", TPHOLs 2009.
 //!
 //! - A store goes to the end of its processor's buffer (`buffer.rs`); the oldest one there may reach memory at any time.
-//! - A load gives the newest store to its place that is in the buffer of its own processor, else what is in memory.
+//! - A load gives the newest store to its address that is in the buffer of its own processor, else the value in memory.
 //! - MFENCE waits until the buffer is empty.
 //! - Processes may share a processor: another one goes on there only when the buffer is empty. A switch goes through the
 //!   kernel, and the processor drains its store buffer for an interrupt or exception and for the IRET that leads back
 //!   (Intel SDM vol. 3A, "Memory Cache Control", "Store Buffer", and "Multiple-Processor Management", "Serializing
 //!   Instructions").
-//! - A step reads one place or writes one. Jumps take no time.
+//! - A step reads one address or writes one. Jumps take no time.
 //!
 //! The algorithm (`lamport.rs`) is a program in a small language (`program.rs`), which the machine interprets (`machine.rs`).
 //! Litmus tests are programs in the same language, and show that the machine is the one above (`litmus.rs`).

@@ -3,11 +3,11 @@
 use super::buffer::Store;
 use super::machine::{Move, State, Tso};
 use super::program::{Op, name_of};
+use crate::counterexample::{Counterexample, Step};
 use crate::search::{Harm, Machine, Schedule};
-use crate::witness::{Step, Witness};
 
-/// Tells a schedule step by step, and what it comes to.
-pub fn tell(machine: &Tso, harm: Harm, schedule: &Schedule<Tso>) -> Witness {
+/// Describes a schedule step by step, and its outcome.
+pub fn describe(machine: &Tso, harm: Harm, schedule: &Schedule<Tso>) -> Counterexample {
     let mut end = machine.start();
     let past: Vec<Past> = schedule
         .steps
@@ -23,7 +23,7 @@ pub fn tell(machine: &Tso, harm: Harm, schedule: &Schedule<Tso>) -> Witness {
         Harm::Exclusion => two_inside(machine, &past),
         _ => unfinished(machine, &end),
     };
-    Witness { harm: Some(harm), steps, back_to: schedule.back_to, so }
+    Counterexample { harm: Some(harm), steps, back_to: schedule.back_to, so }
 }
 
 /// A step that was taken.
@@ -82,9 +82,9 @@ fn in_words(store: Store) -> String {
     format!("{} = {}", name_of(store.address), store.value)
 }
 
-/// Who is in the critical section at the end, and which fence would have kept somebody out.
+/// The processes in the critical section at the end, and the fence that is missing.
 fn two_inside(machine: &Tso, past: &[Past]) -> String {
-    let Some(Past { after: end, .. }) = past.last() else { return "nobody has taken a step".to_owned() };
+    let Some(Past { after: end, .. }) = past.last() else { return "no process has taken a step".to_owned() };
     let inside: Vec<u8> =
         (0..machine.setting.processes).filter(|&process| machine.is_inside(end, process)).collect();
     let names: Vec<String> = inside.iter().map(|&process| Step::name(process).to_string()).collect();
@@ -148,14 +148,14 @@ fn line_of(machine: &Tso, past: &[Past], store: Store) -> Option<Op> {
     })
 }
 
-/// Who has not finished at the end, and before which line.
+/// The processes that have not finished at the end, and their next lines.
 fn unfinished(machine: &Tso, end: &State) -> String {
     let stuck = (0..machine.setting.processes).filter(|&process| machine.op(end, process).is_some());
     let each = stuck.map(|process| {
         let at = end.processes[usize::from(process)].at;
         format!("{} is at {}", Step::name(process), machine.program(process).name(at))
     });
-    format!("from here no order of steps lets everybody finish: {}", each.collect::<Vec<_>>().join(", "))
+    format!("from here no order of steps lets every process finish: {}", each.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -165,51 +165,51 @@ mod tests {
     use crate::search::Limits;
     use crate::subject::Wish;
 
-    fn witness(name: &str) -> Witness {
+    fn counterexample(name: &str) -> Counterexample {
         let subject = subjects().iter().find(|subject| subject.name() == name).unwrap();
         let setting = subject.setting(Wish::default()).unwrap();
-        subject.check(setting, Limits::default()).witnesses.remove(0)
+        subject.check(setting, Limits::default()).counterexamples.remove(0)
     }
 
-    fn told(step: &Step) -> String {
+    fn text(step: &Step) -> String {
         let who = step.process.map_or('-', Step::name);
         format!("{who}{} {}: {}; {}", step.processor, step.place, step.what, step.changes.join(", "))
     }
 
     #[test]
-    fn a_step_says_who_where_what_and_what_is_different() {
-        let witness = witness("lamport-no-fence");
-        let told: Vec<String> = witness.steps.iter().map(told).collect();
-        assert_eq!(told[1], "A0 lock:2: x = 1 into the store buffer; ");
-        assert_eq!(told[2], "A0 lock:3: reads y = 0; ");
-        assert_eq!(told[4], "A0 lock:5: reads x = 1 in its store buffer; is in the critical section");
-        assert_eq!(told[9], "B1 lock:5: reads x = 2 in its store buffer; is in the critical section");
-        assert_eq!(told.len(), 10);
+    fn a_step_names_process_line_action_and_changes() {
+        let counterexample = counterexample("lamport-no-fence");
+        let text: Vec<String> = counterexample.steps.iter().map(text).collect();
+        assert_eq!(text[1], "A0 lock:2: x = 1 into the store buffer; ");
+        assert_eq!(text[2], "A0 lock:3: reads y = 0; ");
+        assert_eq!(text[4], "A0 lock:5: reads x = 1 in its store buffer; is in the critical section");
+        assert_eq!(text[9], "B1 lock:5: reads x = 2 in its store buffer; is in the critical section");
+        assert_eq!(text.len(), 10);
     }
 
     #[test]
-    fn a_drain_is_nobodys_step() {
-        let told: Vec<String> = witness("lamport-no-y-fence").steps.iter().map(told).collect();
-        assert!(told.contains(&"-1 store buffer: x = 2 reaches memory; x = 2".to_owned()), "{told:#?}");
-        assert!(told.contains(&"A0 lock:3: mfence: store buffer is empty; ".to_owned()), "{told:#?}");
+    fn a_drain_is_no_process_s_step() {
+        let text: Vec<String> = counterexample("lamport-no-y-fence").steps.iter().map(text).collect();
+        assert!(text.contains(&"-1 store buffer: x = 2 reaches memory; x = 2".to_owned()), "{text:#?}");
+        assert!(text.contains(&"A0 lock:3: mfence: store buffer is empty; ".to_owned()), "{text:#?}");
     }
 
     #[test]
     fn the_missing_fence_is_named() {
         for (name, fence) in [("lamport-no-x-fence", "x = i"), ("lamport-no-y-fence", "y = i")] {
-            let so = witness(name).so;
+            let so = counterexample(name).so;
             assert!(so.starts_with("A and B are in the critical section at once: in step "), "{so}");
             assert!(so.ends_with(&format!("a fence after `{fence}` is missing")), "{so}");
         }
         assert_eq!(
-            witness("lamport-no-y-fence").so,
+            counterexample("lamport-no-y-fence").so,
             "A and B are in the critical section at once: in step 10 A reads x = 1 while its y = 1 waits in the store \
              buffer, and in step 14 B still reads y = 0; a fence after `y = i` is missing"
         );
     }
 
     #[test]
-    fn who_goes_round_and_round_is_named() {
+    fn a_process_that_loops_is_named() {
         use super::super::program::{Line, Place, Program, Value};
         use crate::search::search;
         use crate::subject::Setting;
@@ -221,9 +221,9 @@ mod tests {
             Tso { programs: &programs, setting: Setting { processes: 1, rounds: 1, processors: 1 } };
         let found = search(&machine, Limits::default());
         let (harm, schedule) = &found.harms[0];
-        let witness = tell(&machine, *harm, schedule);
-        assert_eq!((*harm, witness.back_to), (Harm::Stuck, Some(1)));
-        assert_eq!(told(&witness.steps[1]), "A0 lock:2: reads y = 0; ");
-        assert!(witness.so.ends_with("finish: A is at lock:2"), "{}", witness.so);
+        let counterexample = describe(&machine, *harm, schedule);
+        assert_eq!((*harm, counterexample.back_to), (Harm::Stuck, Some(1)));
+        assert_eq!(text(&counterexample.steps[1]), "A0 lock:2: reads y = 0; ");
+        assert!(counterexample.so.ends_with("finish: A is at lock:2"), "{}", counterexample.so);
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::buffer::Address;
 
-/// A place that a program names. `i` is the number of the process that runs it, from 1.
+/// A variable that a program names. `i` is the number of the process that runs it, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `x`.
@@ -26,7 +26,7 @@ pub enum Value {
     I,
 }
 
-/// What one line does.
+/// The operation of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// `x = i`.
@@ -43,7 +43,7 @@ pub enum Op {
     WaitForAll,
     /// `goto label`: no step of its own.
     Goto(Label),
-    /// The critical section: one step, and whoever is here holds the lock.
+    /// The critical section: one step, and a process that is here holds the lock.
     Critical,
 }
 
@@ -55,7 +55,7 @@ pub type Label = &'static str;
 pub struct Line {
     /// Its name, where something leads to it.
     pub label: Option<Label>,
-    /// What it does.
+    /// Its operation.
     pub op: Op,
 }
 
@@ -75,7 +75,7 @@ impl Program {
         program
     }
 
-    /// What a line does; nothing at the end.
+    /// The operation of a line; None at the end.
     pub fn op(&self, at: u8) -> Option<Op> {
         self.lines.get(usize::from(at)).map(|line| line.op)
     }
@@ -100,7 +100,7 @@ impl Program {
         usize::from(at) >= self.lines.len()
     }
 
-    /// The place of a line for eyes, such as `lock:3`: the last label above it, and its number in the listing.
+    /// The position of a line as text, such as `lock:3`: the last label above it, and its number in the listing.
     pub fn name(&self, at: u8) -> String {
         let above = self.lines.iter().take(usize::from(at) + 1);
         let label = above.filter_map(|line| line.label).next_back().unwrap_or("line");
@@ -136,7 +136,7 @@ impl Place {
 }
 
 impl Value {
-    /// What it is for a process.
+    /// Its value for a process.
     pub const fn of(self, process: u8) -> u8 {
         match self {
             Self::Is(number) => number,

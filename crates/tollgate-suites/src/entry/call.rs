@@ -1,4 +1,4 @@
-//! The ground: a call and its return, which cross nothing.
+//! The baseline: a call and its return, which cross no boundary.
 
 use tollgate_model::Boundary::{Call, StoreForwarding};
 
@@ -15,12 +15,13 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/call",
-    operation: "One near call and its return within this program: the ground under every crossing.",
+    operation: "One near call and its return within this program: the baseline of kernel entry.",
     crosses: &[Call, StoreForwarding],
     timed: |_| Timed::once("call", TimedLoop::Long(call_and_return)),
-    // SAFETY: the loop needs nothing from its context.
     instance: |benchmark, params| {
-        Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?.here())
+        // SAFETY: the loop needs nothing from its context.
+        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?;
+        Ok(timed.here())
     },
     ..PLAIN
 };

@@ -1,4 +1,4 @@
-//! The 32-bit program's fast way in: whatever its vDSO holds.
+//! Kernel entry of a 32-bit program through its vDSO.
 
 use tollgate_model::Boundary::{CompatEntry, CompatFastEntry, KernelCode, KernelEntry, SystemCall};
 

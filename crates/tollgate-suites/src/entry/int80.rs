@@ -13,7 +13,7 @@ timed_loop! {
     refused_interrupt: "mov eax, -1", "int 0x80"
 }
 
-/// What a fault at `int 0x80` says: without IA-32 emulation the gate is not there, or not for user mode.
+/// The reason of a fault at `int 0x80`: without IA-32 emulation there is no gate for user mode.
 pub(super) fn absence(signal: i32) -> Option<&'static str> {
     match signal {
         libc::SIGSEGV => Some("int 0x80 faults: this kernel has no IA-32 emulation"),

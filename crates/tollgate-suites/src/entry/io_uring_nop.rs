@@ -1,4 +1,4 @@
-//! Many operations through one crossing.
+//! Many operations with one kernel entry.
 
 use tollgate_model::Boundary::{IoUring, KernelCode, KernelEntry, SystemCall};
 
@@ -8,11 +8,11 @@ use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
 timed_loop! {
-    /// Submits a batch of no-operations that lie ready in the ring, waits for all of them, and takes
-    /// their completions off. Word 0: the ring's descriptor; 1: the batch; 2: submission tail; 3:
-    /// completion head; 4: completion tail (all three addresses).
+    /// Submits a batch of prepared no-operations, waits for all of them, and consumes their completions. Word 0: the
+    /// ring's descriptor; 1: the batch; 2: submission tail; 3: completion head; 4: completion tail (all three
+    /// addresses).
     ///
-    /// On x86 a plain store is a release and a plain load an acquire, as the ring's protocol asks.
+    /// On x86 a plain store is a release and a plain load an acquire, as the ring's protocol requires.
     submit_and_reap:
         "mov rcx, [r13 + 16]", "mov eax, [rcx]", "add eax, [r13 + 8]", "mov [rcx], eax",
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, rsi", "mov r10d, 1", "xor r8d, r8d", "xor r9d, r9d",
@@ -23,7 +23,7 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/io-uring-nop",
-    operation: "One io_uring no-operation, submitted and awaited in batches of this size by one SYSCALL each.",
+    operation: "One io_uring no-operation; one SYSCALL submits a batch of this size and waits for it.",
     crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
     timed: |_| Timed::once("syscall", TimedLoop::Long(submit_and_reap)),
     cases: || each("batch", &[1, 8, 64]),
@@ -35,8 +35,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             count if count == batch as i64 => Ok(()),
             other => Err(format!("io_uring_enter returned {other} instead of {batch}")),
         };
-        // SAFETY: the addresses lie in mappings that the instance owns; entries 0 to batch - 1 are
-        // no-operations for good, and the kernel only reads them.
+        // SAFETY: the addresses lie in mappings that the instance owns; entries 0 to batch - 1 stay no-operations,
+        // and the kernel only reads them.
         Ok(unsafe { Loop::new((benchmark.timed)(params), words, Some(Box::new(ring)), submitted) }?
             .here()
             .with_ops(batch))

@@ -1,5 +1,5 @@
-//! What it costs to enter the kernel, by every way there is, and what lies around: the call that
-//! enters nothing, the vDSO that avoids entering, the exit to a hypervisor.
+//! Kernel entry by every instruction, and related calls: a plain call, the vDSO, which avoids kernel entry, and the
+//! exit to a hypervisor.
 
 use tollgate_engine::benchmark::{Means, Suite};
 
@@ -22,10 +22,10 @@ mod vdso_clock;
 mod vdso_getcpu;
 mod vm_exit;
 
-/// The gates.
+/// Kernel entry.
 pub(crate) static SUITE: Suite = Suite {
     name: "entry",
-    about: "Entering the kernel by every way there is, and avoiding to.",
+    about: "Kernel entry by every instruction, and calls that avoid it.",
     benchmarks: &[
         &call::BENCHMARK,
         &rdtsc::BENCHMARK,

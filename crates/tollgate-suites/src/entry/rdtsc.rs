@@ -9,7 +9,7 @@ use tollgate_engine::{Loop, Timed, TimedLoop};
 use super::results;
 
 timed_loop! {
-    /// Reads the counter and throws it away.
+    /// Reads the counter and discards it.
     read_counter: "rdtsc"
 }
 
@@ -18,9 +18,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One RDTSC, unfenced; a hypervisor may trap it.",
     crosses: &[TimeStampCounter, VmExit],
     timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
-    // SAFETY: the loop needs nothing from its context.
     instance: |benchmark, params| {
-        Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?.here())
+        // SAFETY: the loop needs nothing from its context.
+        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?;
+        Ok(timed.here())
     },
     absence: |signal| (signal == libc::SIGSEGV).then_some("RDTSC is forbidden to this process (CR4.TSD)"),
     ..PLAIN

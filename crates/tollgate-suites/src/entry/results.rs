@@ -1,4 +1,4 @@
-//! What a crossing must return, so that an answer that nobody gave is not taken for a price.
+//! Checks of results, so that a failed operation is not measured as one that worked.
 
 /// `-ENOSYS`, as a 64-bit kernel returns it for a number that no system call has; or `-EPERM`, as a
 /// container's seccomp filter does before the kernel can.
@@ -11,13 +11,13 @@ pub(super) fn refused(result: u64) -> Result<(), String> {
     }
 }
 
-/// What is to be said beside the price of a call that was refused so.
+/// A note for a call that a filter refused.
 pub(super) fn note_on_refusal(result: u64) -> Option<&'static str> {
     (result as i32 == -libc::EPERM)
-        .then_some("refused by a seccomp filter (EPERM), which is part of the price")
+        .then_some("refused by a seccomp filter (EPERM), which the latency includes")
 }
 
-/// The same in `eax`, whatever the upper half holds.
+/// The same in `eax`; the upper half is ignored.
 pub(super) fn refused_32(result: u32) -> Result<(), String> {
     refused(result as i32 as i64 as u64)
 }
@@ -27,13 +27,13 @@ pub(super) fn refused_by_interrupt(result: u64) -> Result<(), String> {
     refused_32(result as u32)
 }
 
-/// This process's number.
+/// This process's id.
 pub(super) fn own_pid(result: u64) -> Result<(), String> {
     let pid = u64::from(std::process::id());
     if result == pid { Ok(()) } else { Err(format!("getpid returned {} instead of {pid}", result as i64)) }
 }
 
-/// 0, as most calls that succeed.
+/// 0, as from most successful calls.
 pub(super) fn zero(result: u64) -> Result<(), String> {
     match result as i32 {
         0 => Ok(()),
@@ -41,12 +41,12 @@ pub(super) fn zero(result: u64) -> Result<(), String> {
     }
 }
 
-/// Whatever it is.
+/// Any result.
 pub(super) fn any(_result: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// A system call's error, by name where it is a common one, in words otherwise.
+/// The last system call's error, as text.
 pub(super) fn last_error() -> String {
     tollgate_model::text::plainly(&std::io::Error::last_os_error())
 }

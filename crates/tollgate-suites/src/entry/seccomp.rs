@@ -1,4 +1,7 @@
 //! The plain call under a seccomp filter that allows everything.
+//!
+//! Filters, user dispatch and speculation control belong to a thread. Their instances live in threads of the
+//! process that runs the plain call, and share its rounds.
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SeccompFilter, StoreForwarding, SystemCall};
 
@@ -22,11 +25,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..syscall::BENCHMARK
 };
 
-/// Puts an allowing filter of so many instructions on this thread, for as long as the thread lives.
+/// Installs an allowing filter of so many instructions on this thread, for its lifetime.
 ///
-/// Linux remembers for which numbers a filter always says yes and then does not run it
-/// (kernel/seccomp.c, seccomp_cache_prepare): number -1 is in no such memory, and a load of an argument
-/// keeps the filter from being understood in advance.
+/// Linux caches which call numbers a filter always allows and skips the filter for them (kernel/seccomp.c,
+/// seccomp_cache_prepare). Number -1 is outside the cache, and a load of an argument prevents caching.
 fn install(instructions: usize) -> Result<(), Refusal> {
     const LOAD_ARGUMENT: libc::sock_filter =
         libc::sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: 16 };

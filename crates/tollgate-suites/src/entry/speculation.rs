@@ -1,4 +1,4 @@
-//! The plain call in a thread that may not speculate past stores.
+//! The plain call in a thread with speculative store bypass disabled.
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, StoreForwarding, SystemCall};
 
@@ -30,7 +30,8 @@ fn disable_store_bypass() -> Result<(), Refusal> {
     let error = std::io::Error::last_os_error();
     Err(Refusal::Skip(match error.raw_os_error() {
         Some(libc::ENXIO) => {
-            "store bypass cannot be set per thread here: see the fact mitigation.spec_store_bypass".to_owned()
+            "store bypass is not a per-thread setting here: see the fact mitigation.spec_store_bypass"
+                .to_owned()
         }
         _ => format!("disabling store bypass is refused: {}", last_error()),
     }))

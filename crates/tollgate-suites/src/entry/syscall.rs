@@ -1,4 +1,4 @@
-//! The plain crossing: SYSCALL, and the kernel does nothing but refuse.
+//! Plain kernel entry: SYSCALL with a number that the kernel refuses at once.
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
 
@@ -13,10 +13,10 @@ timed_loop! {
     refused_call: "mov rax, -1", "syscall"
 }
 
-/// The loop of every benchmark that is held against this one.
+/// The loop, shared with every benchmark whose baseline this is.
 pub(super) const TIMED: Timed = Timed::once("syscall", TimedLoop::Long(refused_call));
 
-/// The instance's loop, to be put in a thread that something was done to.
+/// The instance's loop, for a thread that was prepared.
 pub(super) fn refused_loop() -> Result<Loop, Refusal> {
     // SAFETY: the loop needs nothing from its context.
     unsafe { Loop::new(TIMED, [0; 7], None, results::refused) }
@@ -24,7 +24,7 @@ pub(super) fn refused_loop() -> Result<Loop, Refusal> {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/syscall",
-    operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS and does nothing else.",
+    operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS at once.",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| TIMED,
     instance: |_, _| {
@@ -35,16 +35,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The same in a thread of its own, as the instances that are held against it: what the two differ by is
-/// what no verdict may be finer than.
+/// The A/A control: the same in a thread of its own, as the instances that have it as baseline. The difference bounds
+/// the noise threshold.
 pub(super) static CONTROL: Benchmark = Benchmark {
     name: tollgate_model::own::CONTROL,
-    operation: "The same refused SYSCALL once more, as a second instance: how far equal instances lie apart.",
+    operation: "The same refused SYSCALL as a second instance: the A/A difference.",
     baseline: Some("entry/syscall"),
     instance: |_, _| refused_loop()?.in_thread(|| Ok(())),
     ..BENCHMARK
 };
 
-/// An equal instance that a test may slow down on purpose and then must find.
+/// An equal instance that a test slows down on purpose and must detect.
 #[cfg(feature = "test-hooks")]
 pub(super) static EQUAL: Benchmark = Benchmark { name: "entry/test-equal", ..CONTROL };

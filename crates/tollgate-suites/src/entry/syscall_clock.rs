@@ -1,4 +1,4 @@
-//! The clock by entering the kernel: what the vDSO saves.
+//! The clock by kernel entry, without the vDSO.
 
 use tollgate_model::Boundary::{ClockSource, KernelCode, KernelEntry, SystemCall, UserCopy};
 
@@ -9,13 +9,13 @@ use tollgate_engine::{Loop, Timed, TimedLoop};
 use super::results;
 
 timed_loop! {
-    /// Number 228; word 1: the clock; words 2 and 3: where the time goes.
+    /// Number 228; word 1: the clock; words 2 and 3: receive the time.
     clock_gettime: "mov rdi, [r13 + 8]", "lea rsi, [r13 + 16]", "mov eax, 228", "syscall"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/syscall-clock",
-    operation: "One clock_gettime(CLOCK_MONOTONIC) by SYSCALL: what a vDSO that must fall back costs.",
+    operation: "One clock_gettime(CLOCK_MONOTONIC) by SYSCALL: the cost when the vDSO falls back.",
     crosses: &[KernelEntry, SystemCall, KernelCode, ClockSource, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(clock_gettime)),
     instance: |benchmark, params| {

@@ -1,4 +1,4 @@
-//! The cheapest call that does something.
+//! The fastest call that succeeds.
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
 
@@ -15,7 +15,7 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/syscall-getpid",
-    operation: "One getpid by SYSCALL (number 39 in the 64-bit table), past any C library's cache.",
+    operation: "One getpid by SYSCALL (number 39 in the 64-bit table), without any C library cache.",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| Timed::once("syscall", TimedLoop::Long(getpid)),
     instance: |benchmark, params| {

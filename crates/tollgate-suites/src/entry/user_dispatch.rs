@@ -1,4 +1,4 @@
-//! The plain call in a thread whose system calls may be handed to user space, but are not.
+//! The plain call in a thread with system call user dispatch that lets every call through.
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
 
@@ -12,7 +12,7 @@ use super::syscall;
 const PR_SET_SYSCALL_USER_DISPATCH: libc::c_int = 59;
 const PR_SYS_DISPATCH_ON: libc::c_ulong = 1;
 
-/// SYSCALL_DISPATCH_FILTER_ALLOW: the kernel reads this byte at every entry and lets the call through.
+/// SYSCALL_DISPATCH_FILTER_ALLOW: the kernel reads this byte at every entry and allows the call.
 static SELECTOR: u8 = 0;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -1,5 +1,4 @@
-//! Finding a function of the vDSO by its own symbol table, so that no C library's wrapper or cache
-//! answers in its place.
+//! Finds a function of the vDSO by its symbol table, so that no C library wrapper or cache is measured instead.
 
 use std::ffi::CStr;
 
@@ -42,7 +41,7 @@ impl Image {
         let load = segment(first, elf::PT_LOAD)?;
         let (offset, length) = load.file_range(LE);
         let size = usize::try_from(offset.checked_add(length)?).ok()?;
-        // Real ones have two to four pages; a size beyond any reason is not believed.
+        // Real ones have two to four pages; a huge size is rejected.
         if size > 1 << 20 {
             return None;
         }
@@ -70,7 +69,7 @@ impl Image {
     fn behind(&self, dynamic: &[Dyn64<LE>], tag: elf::DynamicTag) -> Option<&'static [u8]> {
         let entries = dynamic.iter().take_while(|entry| entry.d_tag.get(LE) != elf::DT_NULL);
         let found = { entries }.find(|entry| entry.d_tag.get(LE) == tag)?;
-        // The kernel does not relocate it: addresses are as linked, which some kernels put high up, or already moved.
+        // The kernel does not relocate it: addresses are as linked, which on some kernels are high, or already moved.
         let address = found.d_val.get(LE);
         let inside = |origin: u64| {
             let relative = usize::try_from(address.checked_sub(origin)?).ok()?;
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_is_found_and_tells_the_time() {
+    fn the_vdso_clock_is_found_and_works() {
         match find(&[c"__vdso_clock_gettime", c"clock_gettime"]) {
             Ok(address) => {
                 // SAFETY: the vDSO's clock_gettime has this signature (vdso(7)).
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn a_missing_function_is_not_found() {
         assert!(matches!(find(&[c"__vdso_no_such_thing"]), Err(Refusal::Skip(_))));
     }
 }

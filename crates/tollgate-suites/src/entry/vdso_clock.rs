@@ -1,4 +1,4 @@
-//! The clock without entering the kernel, where the vDSO can.
+//! The clock through the vDSO, mostly without kernel entry.
 
 use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
 
@@ -9,13 +9,13 @@ use tollgate_engine::{Loop, Timed, TimedLoop};
 use super::{results, vdso};
 
 timed_loop! {
-    /// Word 0: the function; word 1: the clock; words 2 and 3: where the time goes.
+    /// Word 0: the function; word 1: the clock; words 2 and 3: receive the time.
     clock_gettime: "mov rdi, [r13 + 8]", "lea rsi, [r13 + 16]", "call [r13]"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/vdso-clock",
-    operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only if it must.",
+    operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only as a fallback.",
     crosses: &[VdsoClock, ClockSource, TimeStampCounter],
     timed: |_| Timed::once("call", TimedLoop::Long(clock_gettime)),
     instance: |benchmark, params| {

@@ -1,4 +1,4 @@
-//! The processor's number without entering the kernel.
+//! The processor's number without kernel entry.
 
 use tollgate_model::Boundary::VdsoGetcpu;
 
@@ -9,7 +9,7 @@ use tollgate_engine::{Loop, Timed, TimedLoop};
 use super::{results, vdso};
 
 timed_loop! {
-    /// Word 0: the function; word 1: where the processor's number goes.
+    /// Word 0: the function; word 1: receives the processor's number.
     getcpu: "lea rdi, [r13 + 8]", "xor esi, esi", "xor edx, edx", "call [r13]"
 }
 

@@ -11,20 +11,19 @@ use tollgate_engine::{Loop, Refusal, Timed, TimedLoop, clock::Clock};
 use super::results;
 
 timed_loop! {
-    /// Leaf 0, which no hypervisor need think about.
+    /// Leaf 0, which a hypervisor answers at once.
     cpuid: "xor eax, eax", "xor ecx, ecx", "cpuid"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/vm-exit",
-    operation: "One CPUID of leaf 0, which leaves a virtual machine for its hypervisor and comes back.",
+    operation: "One CPUID of leaf 0, which makes a virtual machine exit to its hypervisor and resume.",
     crosses: &[VmExit],
     timed: |_| Timed::once("cpuid", TimedLoop::Long(cpuid)),
     instance: |benchmark, params| {
         if !says_hypervisor() && !takes_longer_than_an_instruction() {
             return Err(Refusal::Skip(
-                "no hypervisor: CPUID.1:ECX[31] is clear and cpuid takes no longer than an instruction"
-                    .to_owned(),
+                "no hypervisor: CPUID.1:ECX[31] is clear and cpuid is as fast as on hardware".to_owned(),
             ));
         }
         // SAFETY: the loop needs nothing from its context.
@@ -36,12 +35,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// CPUID.1:ECX\[31\], which no processor sets and every honest hypervisor does.
+/// CPUID.1:ECX\[31\], which hypervisors set and processors do not.
 fn says_hypervisor() -> bool {
     __cpuid(1).ecx & 1 << 31 != 0
 }
 
-/// On hardware cpuid takes 30 to 100 ns; an exit takes several hundred at the least.
+/// On hardware cpuid takes 30 to 100 ns; an exit takes several hundred or more.
 fn takes_longer_than_an_instruction() -> bool {
     const EXIT: u64 = 400;
     let shortest = (0..32).map(|_| Clock::Kernel.time(|| _ = std::hint::black_box(__cpuid(0))).ticks).min();

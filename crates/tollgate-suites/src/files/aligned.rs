@@ -5,29 +5,28 @@ use std::ptr::NonNull;
 
 use tollgate_engine::Refusal;
 
-/// Bytes at an address that is a multiple of a power of two, as many as a multiple of it. Every byte has been
-/// written: there is no other way to have one.
+/// Bytes at an address and with a length that are multiples of a power of two. Every byte is written before use.
 pub(super) struct Aligned {
     start: NonNull<u8>,
     layout: Layout,
 }
 
-/// Why there is no such buffer.
+/// Why a buffer cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Misfit {
-    /// Addresses are aligned to powers of two alone.
+    /// The alignment is no power of two.
     #[error("an alignment of {0} bytes is not a power of two")]
     Alignment(usize),
-    /// A buffer of none, or of a part of its alignment.
+    /// The length is zero or no multiple of the alignment.
     #[error("{length} bytes are not a multiple of {alignment}")]
     Length {
-        /// As asked for.
+        /// As requested.
         length: usize,
-        /// As asked for.
+        /// As requested.
         alignment: usize,
     },
-    /// More than an address can be, or than there is memory.
-    #[error("there is no memory for {0} bytes")]
+    /// The memory is not available.
+    #[error("no memory for {0} bytes")]
     Memory(usize),
 }
 
@@ -73,7 +72,7 @@ impl Aligned {
 
     /// The bytes, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; nobody else borrows them meanwhile.
+        // SAFETY: as above; the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
     }
 }
@@ -85,11 +84,11 @@ impl Drop for Aligned {
     }
 }
 
-/// An address that is a multiple of `alignment` and of no larger power of two, in a buffer of twice as much and more:
-/// where bytes begin to be misaligned for whoever wants more.
+/// A range in `buffer` at a multiple of `alignment` and of no larger power of two, so that it is misaligned for every
+/// larger one.
 ///
 /// # Errors
-/// [`Misfit`] where `alignment` is none, or `buffer` holds no such range.
+/// [`Misfit`] if `alignment` is no power of two, or `buffer` has no such range.
 pub(super) fn exactly_aligned(
     buffer: &mut Aligned,
     alignment: usize,
@@ -113,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_made_is_aligned_whole_and_filled(power in 0_u32..16, times in 1_usize..20, byte: u8) {
+        fn a_buffer_is_aligned_and_filled(power in 0_u32..16, times in 1_usize..20, byte: u8) {
             let alignment = 1 << power;
             let mut buffer = Aligned::filled(times * alignment, alignment, byte).expect("a fit");
             prop_assert_eq!(buffer.bytes().as_ptr() as usize % alignment, 0);
@@ -124,13 +123,13 @@ mod tests {
         }
 
         #[test]
-        fn what_does_not_fit_is_not_made(length in 0_usize..10_000, alignment in 0_usize..5_000) {
+        fn a_misfit_is_refused(length in 0_usize..10_000, alignment in 0_usize..5_000) {
             let fits = alignment.is_power_of_two() && length > 0 && length % alignment == 0;
             prop_assert_eq!(Aligned::new(length, alignment).is_ok(), fits);
         }
 
         #[test]
-        fn exactly_aligned_is_no_better(power in 0_u32..12, length in 1_usize..4096) {
+        fn exact_alignment_is_not_exceeded(power in 0_u32..12, length in 1_usize..4096) {
             let alignment = 1 << power;
             let mut buffer = Aligned::new(8192, 4096).expect("a fit");
             let bytes = exactly_aligned(&mut buffer, alignment, length).expect("it fits");
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_so_much_memory() {
+    fn too_much_memory_is_refused() {
         let most = isize::MAX as usize / 4096 * 4096;
         assert_eq!(Aligned::new(most, 4096).err(), Some(Misfit::Memory(most)));
         let mut buffer = Aligned::new(8192, 4096).expect("a fit");

@@ -1,4 +1,7 @@
-//! Alignment of direct I/O: what a file declares, and what it accepts.
+//! Alignment of direct I/O: declared by statx(2), and accepted by reads.
+//!
+//! What statx(2) declares and what a file accepts are two facts: tmpfs declares nothing and accepts any
+//! buffer.
 
 use std::fmt;
 use std::mem;
@@ -9,10 +12,10 @@ use tollgate_engine::Refusal;
 use super::aligned::{Aligned, exactly_aligned};
 use super::refusal::checked;
 
-/// Trials end here: what this does not fit nothing fits.
+/// The largest alignment that is tried.
 const MOST: usize = 4096;
 
-/// What statx(2) declares with STATX_DIOALIGN, since Linux 6.1.
+/// The declaration of statx(2) with STATX_DIOALIGN, since Linux 6.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Declared {
     /// Bytes for addresses, and for offsets and lengths.
@@ -22,9 +25,9 @@ pub(super) enum Declared {
         /// `stx_dio_offset_align`.
         offset: u32,
     },
-    /// That there is no direct I/O on this file: both are 0.
+    /// The file has no direct I/O: both are 0.
     None,
-    /// It does not say.
+    /// There is no declaration.
     Nothing,
 }
 
@@ -67,7 +70,7 @@ impl fmt::Display for Declared {
     }
 }
 
-/// The smallest powers of two that reads of this file went well with, each found with the others at 4096.
+/// The smallest powers of two with which reads of this file succeed, each found with the others at 4096.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Accepted {
     /// Of the buffer's address.
@@ -79,7 +82,7 @@ pub(super) struct Accepted {
 }
 
 impl Accepted {
-    /// Found by trying on a file of at least 8 KiB that was opened with O_DIRECT.
+    /// Tries reads of a file of at least 8 KiB that was opened with O_DIRECT.
     ///
     /// # Errors
     /// [`Refusal::Fail`] where there is no memory.
@@ -127,7 +130,7 @@ impl fmt::Display for Accepted {
     }
 }
 
-/// Both, as a note beside a price.
+/// Both, as a note.
 ///
 /// # Errors
 /// As [`Accepted::of`].
@@ -138,14 +141,14 @@ pub(super) fn note(file: &OwnedFd) -> Result<String, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::super::data;
-    use super::super::place::tests::Own;
+    use super::super::data_dir::tests::Own;
     use super::*;
 
     #[test]
-    fn what_is_declared_is_accepted_and_what_is_accepted_once_is_accepted_again() {
-        let own = Own::with_limits(8 << 20);
-        let (made, _) = data::uncached(&own.place).expect("a file");
-        let direct = match own.place.open(c"uncached", libc::O_RDONLY | libc::O_DIRECT) {
+    fn declared_alignment_is_accepted_repeatedly() {
+        let own = Own::with_limit(8 << 20);
+        let (made, _) = data::uncached(&own.dir).expect("a file");
+        let direct = match own.dir.open(c"uncached", libc::O_RDONLY | libc::O_DIRECT) {
             Ok(direct) => direct,
             Err(error) => return eprintln!("skipped: no direct I/O in the directory for tests: {error}"),
         };
@@ -156,13 +159,13 @@ mod tests {
             assert!(accepted.offset.is_some_and(|least| least <= offset as usize), "{accepted}");
             assert!(accepted.length.is_some_and(|least| least <= offset as usize), "{accepted}");
         }
-        // Without O_DIRECT anything goes.
+        // Without O_DIRECT every alignment is accepted.
         let any = Accepted { memory: Some(1), offset: Some(1), length: Some(1) };
         assert_eq!(Accepted::of(&made.file), Ok(any));
     }
 
     #[test]
-    fn both_are_told_in_bytes() {
+    fn the_note_is_in_bytes() {
         let declared = Declared::Bytes { memory: 4, offset: 512 };
         assert_eq!(declared.to_string(), "statx(2) declares 4 for memory, 512 for offsets");
         let accepted = Accepted { memory: Some(4), offset: Some(512), length: None };

@@ -1,4 +1,4 @@
-//! The sizes of blocks, as parameters name them.
+//! Block sizes in parameters.
 
 use tollgate_model::Params;
 

@@ -1,4 +1,4 @@
-//! A file is made.
+//! Creation of a file.
 
 use tollgate_model::Boundary::{
     FileSystem, KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall,
@@ -7,17 +7,17 @@ use tollgate_model::Boundary::{
 use tollgate_engine::Timed;
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 
+use super::data_dir::DataDir;
 use super::names::Create;
-use super::place::Place;
 use super::refusal::absence;
 use super::single::instance;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/create",
-    operation: "One openat that makes an empty file (O_CREAT, O_EXCL); without the close and the unlink.",
+    operation: "One openat that creates an empty file (O_CREAT, O_EXCL); without the close and the unlink.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
-    instance: |_, _| Ok(instance(Create::new(&Place::here()?)?)),
+    instance: |_, _| Ok(instance(Create::new(&DataDir::here()?)?)),
     absence,
     ..PLAIN
 };

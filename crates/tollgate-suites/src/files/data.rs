@@ -1,4 +1,4 @@
-//! Files that are made once in a run and found there by each of its processes: to be read, or written again in place.
+//! Data files, made once in a run and used by each of its processes: for reads, and for overwrites.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,28 +8,28 @@ use std::time::Duration;
 use tollgate_engine::clock::Clock;
 use tollgate_engine::{Random, Refusal, alive};
 
-use super::place::Place;
+use super::data_dir::DataDir;
 use super::refusal::{checked, done, refused, whole};
 
-/// A file of pseudo-random bytes, nothing that a file system or a device could make smaller.
+/// A file of pseudo-random bytes, which neither a file system nor a device can compress.
 pub(super) struct Made {
     pub file: OwnedFd,
     pub length: u64,
-    /// What it took to make it, where it was not there yet.
+    /// The time to make it; zero if it existed.
     pub took: Duration,
 }
 
-/// What a file holds: each word of it follows from this and from where it is.
+/// The contents of a file: each word depends on this and on its offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contents(pub u64);
 
 impl Contents {
     /// The eight bytes at `offset`, a multiple of 8.
     pub fn word(self, offset: u64) -> u64 {
-        Random::new(self.0 << 48 ^ offset).next()
+        Random::new(self.0 << 48 ^ offset).next_u64()
     }
 
-    /// Whether `bytes` are those at `offset`: one word of them, another one for each offset.
+    /// Whether `bytes` are those at `offset`. Checks one word, a different one for each offset.
     pub fn begin(self, bytes: &[u8], offset: u64) -> bool {
         let at = (offset / 512 * 8) as usize % bytes.len().max(1);
         bytes
@@ -45,73 +45,73 @@ impl Contents {
     }
 }
 
-/// The files that are read take half of the room, but not more.
+/// The files for reads may take half of the limit.
 const MOST: u64 = 32 << 20;
-/// The cached one and the other.
+/// The cached and the uncached file.
 const LEAST: u64 = 2 << 20;
-/// Bytes that are written at a time.
+/// Bytes of one write.
 const CHUNK: u64 = 1 << 20;
 
-/// The file whose reads are cached: all of it stays in memory.
+/// The file for cached reads: all of it stays in the page cache.
 ///
 /// # Errors
 /// As [`file()`].
-pub(super) fn cached(place: &Rc<Place>) -> Result<(Made, Contents), Refusal> {
+pub(super) fn cached(dir: &Rc<DataDir>) -> Result<(Made, Contents), Refusal> {
     let contents = Contents(1);
-    let (length, _) = lengths(place)?;
-    Ok((file(place, c"cached", length, CHUNK, contents)?, contents))
+    let (length, _) = lengths(dir)?;
+    Ok((file(dir, c"cached", length, CHUNK, contents)?, contents))
 }
 
-/// The file whose reads come from storage.
+/// The file for uncached reads.
 ///
 /// # Errors
 /// As [`file()`].
-pub(super) fn uncached(place: &Rc<Place>) -> Result<(Made, Contents), Refusal> {
+pub(super) fn uncached(dir: &Rc<DataDir>) -> Result<(Made, Contents), Refusal> {
     let contents = Contents(2);
-    let (_, length) = lengths(place)?;
-    Ok((file(place, c"uncached", length, CHUNK, contents)?, contents))
+    let (_, length) = lengths(dir)?;
+    Ok((file(dir, c"uncached", length, CHUNK, contents)?, contents))
 }
 
-/// Of the cached file and of the other.
-fn lengths(place: &Place) -> Result<(u64, u64), Refusal> {
-    place.allows(2 * LEAST)?;
-    let both = (place.limits() / 2).min(MOST) / CHUNK * CHUNK;
+/// Lengths of the cached and of the uncached file.
+fn lengths(dir: &DataDir) -> Result<(u64, u64), Refusal> {
+    dir.allows(2 * LEAST)?;
+    let both = (dir.limit() / 2).min(MOST) / CHUNK * CHUNK;
     let cached = (both / 8 / CHUNK * CHUNK).max(CHUNK);
     Ok((cached, both - cached))
 }
 
-/// A file that is written again and again: an eighth of the room, 8 MiB at the most, multiples of 1 MiB.
+/// A file for overwrites: an eighth of the limit, at most 8 MiB, a multiple of 1 MiB.
 ///
 /// # Errors
 /// As [`file()`].
-pub(super) fn rewritten(place: &Rc<Place>, name: &CStr) -> Result<Made, Refusal> {
-    place.allows(8 * CHUNK)?;
-    file(place, name, (place.limits() / 8).min(8 << 20) / CHUNK * CHUNK, CHUNK, Contents(3))
+pub(super) fn rewritten(dir: &Rc<DataDir>, name: &CStr) -> Result<Made, Refusal> {
+    dir.allows(8 * CHUNK)?;
+    file(dir, name, (dir.limit() / 8).min(8 << 20) / CHUNK * CHUNK, CHUNK, Contents(3))
 }
 
-/// The file of this name, as an earlier process of the run made it; else it is made and written out. Where storage is
-/// slow it is shorter, but never shorter than `least`; both are multiples of 4 KiB.
+/// The file of this name from an earlier process of the run, or a new one, synced to storage. On slow storage it is
+/// shorter, but not shorter than `least`; both are multiples of 4 KiB.
 ///
 /// # Errors
-/// As [`refused`]; an incomplete file never has the name.
+/// As [`refused`]; an incomplete file never gets the name.
 pub(super) fn file(
-    place: &Rc<Place>,
+    dir: &Rc<DataDir>,
     name: &CStr,
     length: u64,
     least: u64,
     contents: Contents,
 ) -> Result<Made, Refusal> {
-    if let Some(found) = find(place, name, length, least)? {
+    if let Some(found) = find(dir, name, length, least)? {
         return Ok(found);
     }
-    let mut made = Err(Refusal::Fail("it was not made".to_owned()));
-    let span = Clock::Kernel.time(|| made = make(place, name, length, least, contents));
+    let mut made = Err(Refusal::Fail("the file was not made".to_owned()));
+    let span = Clock::Kernel.time(|| made = make(dir, name, length, least, contents));
     let (file, length) = made?;
     Ok(Made { file, length, took: Duration::from_nanos(span.ticks) })
 }
 
-fn find(place: &Place, name: &CStr, most: u64, least: u64) -> Result<Option<Made>, Refusal> {
-    let file = match place.open(name, libc::O_RDWR) {
+fn find(dir: &DataDir, name: &CStr, most: u64, least: u64) -> Result<Option<Made>, Refusal> {
+    let file = match dir.open(name, libc::O_RDWR) {
         Ok(file) => file,
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
         Err(error) => return Err(refused("openat(2)", &error)),
@@ -124,30 +124,30 @@ fn find(place: &Place, name: &CStr, most: u64, least: u64) -> Result<Option<Made
 }
 
 fn make(
-    place: &Rc<Place>,
+    dir: &Rc<DataDir>,
     name: &CStr,
     length: u64,
     least: u64,
     contents: Contents,
 ) -> Result<(OwnedFd, u64), Refusal> {
-    let file = place.create(c"incomplete")?;
+    let file = dir.create(c"incomplete")?;
     let filled = fill(&file, length, least, contents);
     let named = filled.and_then(|length| {
-        done("renameat(2)", place.rename(c"incomplete", name))?;
+        done("renameat(2)", dir.rename(c"incomplete", name))?;
         Ok(length)
     });
     if named.is_err() {
-        // The reason is what counts.
-        let _ = place.remove(c"incomplete");
+        // The first error is the reason.
+        let _ = dir.remove(c"incomplete");
     }
     Ok((file, named?))
 }
 
-/// Writes so much, and all of it out. Returns how much it was.
+/// Writes so much and syncs it. Returns the length.
 fn fill(file: &OwnedFd, length: u64, least: u64, contents: Contents) -> Result<u64, Refusal> {
-    /// After so long what there is must do: a run has other things to do.
+    /// After this time the file is long enough.
     const LONG_ENOUGH: u64 = 400_000_000; // nanoseconds
-    /// Written out together: a device that takes long must not seem to hang.
+    /// Synced piece by piece: a slow device must not seem to hang.
     const PORTION: u64 = 4 * CHUNK;
     let mut bytes = vec![0_u8; CHUNK.min(length) as usize];
     let (mut written, mut took) = (0, 0);
@@ -171,7 +171,7 @@ fn fill(file: &OwnedFd, length: u64, least: u64, contents: Contents) -> Result<u
     Ok(written)
 }
 
-/// Writes all of `bytes` at `offset`. What fits before a limit is written before the limit is told.
+/// Writes all of `bytes` at `offset`, with partial writes continued until an error.
 ///
 /// # Errors
 /// As [`refused`].
@@ -201,7 +201,7 @@ pub(super) fn write_out(file: &OwnedFd) -> Result<(), Refusal> {
     done("fdatasync(2)", checked(unsafe { libc::fdatasync(file.as_raw_fd()) }))
 }
 
-/// Offsets of blocks, one after the other and round again; or any.
+/// Block offsets, in a cycle or at random.
 pub(super) struct Offsets {
     block: u64,
     blocks: u64,
@@ -222,9 +222,9 @@ impl Offsets {
         at * self.block
     }
 
-    /// Any of them.
+    /// A random one.
     pub fn any(&mut self) -> u64 {
-        self.random.next() % self.blocks * self.block
+        self.random.next_u64() % self.blocks * self.block
     }
 }
 
@@ -234,14 +234,14 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::place::tests::Own;
+    use super::super::data_dir::tests::Own;
     use super::*;
 
     #[test]
     fn a_file_is_made_once_and_found_afterwards() {
-        let own = Own::with_limits(8 << 20);
-        let (first, _) = cached(&own.place).expect("made");
-        let (second, contents) = cached(&own.place).expect("found");
+        let own = Own::with_limit(8 << 20);
+        let (first, _) = cached(&own.dir).expect("made");
+        let (second, contents) = cached(&own.dir).expect("found");
         assert!(first.took > Duration::ZERO && second.took == Duration::ZERO);
         let (first, second) = (std::fs::File::from(first.file), std::fs::File::from(second.file));
         let inode = |file: &std::fs::File| file.metadata().expect("a file").ino();
@@ -254,12 +254,12 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_one_is_made_anew() {
-        let own = Own::with_limits(8 << 20);
-        let short = own.place.create(c"uncached").expect("a file");
+    fn an_incomplete_file_is_made_again() {
+        let own = Own::with_limit(8 << 20);
+        let short = own.dir.create(c"uncached").expect("a file");
         put(&short, &[1; 4096], 0).expect("written");
-        let abandoned = own.place.create(c"incomplete").expect("a file");
-        let (made, contents) = uncached(&own.place).expect("made");
+        let abandoned = own.dir.create(c"incomplete").expect("a file");
+        let (made, contents) = uncached(&own.dir).expect("made");
         assert_eq!(made.length, 3 << 20);
         let mut bytes = [0; 4096];
         std::fs::File::from(made.file).read_exact_at(&mut bytes, 0).expect("read");
@@ -269,18 +269,18 @@ mod tests {
     }
 
     #[test]
-    fn all_files_together_are_no_more_than_there_is_limits_for() {
-        for limits in [4 << 20, 8 << 20, 30 << 20, 64 << 20, 1 << 40] {
-            let own = Own::with_limits(limits);
-            let (cached, uncached) = lengths(&own.place).expect("room");
+    fn all_files_together_stay_within_the_limit() {
+        for limit in [4 << 20, 8 << 20, 30 << 20, 64 << 20, 1 << 40] {
+            let own = Own::with_limit(limit);
+            let (cached, uncached) = lengths(&own.dir).expect("within the limit");
             assert!(cached >= CHUNK && uncached >= CHUNK && cached + uncached <= MOST);
-            let rewritten = if limits < 8 << 20 { 0 } else { (limits / 8).min(8 << 20) };
-            assert!(cached + uncached + 3 * rewritten + (limits / 8) <= limits, "{limits}");
+            let rewritten = if limit < 8 << 20 { 0 } else { (limit / 8).min(8 << 20) };
+            assert!(cached + uncached + 3 * rewritten + (limit / 8) <= limit, "{limit}");
         }
-        let own = Own::with_limits(3 << 20);
-        let Err(Refusal::Skip(why)) = cached(&own.place) else { panic!("too little") };
+        let own = Own::with_limit(3 << 20);
+        let Err(Refusal::Skip(why)) = cached(&own.dir) else { panic!("too little") };
         assert_eq!(why, "4 MiB of files would be more than what the test allows");
-        assert!(rewritten(&own.place, c"any").is_err());
+        assert!(rewritten(&own.dir, c"any").is_err());
     }
 
     proptest! {

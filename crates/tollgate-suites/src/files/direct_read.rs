@@ -1,4 +1,4 @@
-//! Reads that pass the page cache by, and the attempt to have one into a buffer that is not aligned.
+//! Reads with O_DIRECT, and attempts of one into an unaligned buffer.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,16 +13,15 @@ use tollgate_engine::{Instance, Refusal, Timed};
 use super::aligned::Aligned;
 use super::alignment;
 use super::block::{self, SMALL};
-use super::certificate::PAGE;
 use super::data::{self, Contents, Offsets};
-use super::place::Place;
+use super::data_dir::DataDir;
 use super::refusal::{absence, checked, named, refused, whole};
+use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/direct-read",
-    operation: "One pread of a block past the page cache (O_DIRECT), into a buffer that is aligned or one that begins a \
-                byte later: that attempt has its price, whatever it gives.",
+    operation: "One pread of a block with O_DIRECT, into an aligned buffer or an unaligned one (a byte later), accepted or refused.",
     crosses: &[KernelEntry, SystemCall, KernelCode, BlockRead, IdleExit],
     timed: |_| Timed::Whole("pread(2)"),
     cases: || {
@@ -30,19 +29,19 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             .map(|buffer| params(&[("buffer", buffer.into()), ("block", "4k".into())]))
             .to_vec()
     },
-    // An attempt that is refused moves nothing; whether it is nobody knows before.
+    // A refused read moves nothing, and whether it is refused depends on the file system.
     bytes: |params| (word(params, "buffer") == "aligned").then_some(block::bytes(params) as u64),
-    instance: |_, params| read(&Place::here()?, params),
+    instance: |_, params| read(&DataDir::here()?, params),
     absence,
     ..PLAIN
 };
 
-/// The file whose reads come from storage, opened for direct I/O.
+/// The file for uncached reads, opened for direct I/O.
 ///
 /// # Errors
-/// [`Refusal::Skip`] where the file system has no direct I/O.
-pub(super) fn open(place: &Place, name: &std::ffi::CStr, access: libc::c_int) -> Result<OwnedFd, Refusal> {
-    place.open(name, access | libc::O_DIRECT).map_err(|error| match error.raw_os_error() {
+/// [`Refusal::Skip`] if the file system has no direct I/O.
+pub(super) fn open(dir: &DataDir, name: &std::ffi::CStr, access: libc::c_int) -> Result<OwnedFd, Refusal> {
+    dir.open(name, access | libc::O_DIRECT).map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL) => Refusal::Skip(format!(
             "this file system has no direct I/O: openat(2) with O_DIRECT: {}",
             named(&error)
@@ -51,9 +50,9 @@ pub(super) fn open(place: &Place, name: &std::ffi::CStr, access: libc::c_int) ->
     })
 }
 
-fn read(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
-    let (made, contents) = data::uncached(place)?;
-    let file = open(place, c"uncached", libc::O_RDONLY)?;
+fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
+    let (made, contents) = data::uncached(dir)?;
+    let file = open(dir, c"uncached", libc::O_RDONLY)?;
     let mut notes = vec![alignment::note(&file)?];
     let mut read = Read {
         file,
@@ -64,7 +63,7 @@ fn read(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
         offset: 0,
         expected: None,
     };
-    // It must be the same each time.
+    // The result must be the same each time.
     let outcome = read.call();
     if read.begin == 0 {
         whole("pread(2) with O_DIRECT", outcome, SMALL)?;
@@ -72,15 +71,15 @@ fn read(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
         match outcome {
             Ok(moved) => {
                 whole("pread(2) with O_DIRECT", Ok(moved), SMALL)?;
-                notes.push("a buffer that begins a byte later is accepted".to_owned());
+                notes.push("an unaligned buffer (a byte later) is accepted".to_owned());
             }
             Err(error) => {
-                notes.push(format!("a buffer that begins a byte later is refused: {}", named(&error)));
+                notes.push(format!("an unaligned buffer (a byte later) is refused: {}", named(&error)));
                 read.expected = Some(error.raw_os_error().unwrap_or(0));
             }
         }
     }
-    notes.extend(place.kind().note());
+    notes.extend(dir.kind().note());
     Ok(instance(read).spent_once(made.took).with_notes(notes))
 }
 
@@ -89,16 +88,16 @@ struct Read {
     contents: Contents,
     offsets: Offsets,
     buffer: Aligned,
-    /// Where in it the block begins: 0, or a byte later.
+    /// The block's offset in the buffer: 0 or 1.
     begin: usize,
     offset: u64,
-    /// The error that the attempt ends in.
+    /// The expected error, if reads are refused.
     expected: Option<i32>,
 }
 
 impl Operation for Read {
     fn warms_up(&self) -> bool {
-        // What is refused never waits for storage.
+        // A refused read never waits for storage.
         self.expected.is_some()
     }
 
@@ -120,13 +119,15 @@ impl Operation for Read {
         match (outcome, self.expected) {
             (Err(error), Some(expected)) if error.raw_os_error() == Some(expected) => return Ok(FINE),
             (Ok(_), Some(_)) => {
-                return Err(Refusal::Fail("what was refused at first was accepted later".to_owned()));
+                return Err(Refusal::Fail(
+                    "an unaligned read was refused at first and accepted later".to_owned(),
+                ));
             }
             (outcome, _) => whole("pread(2) with O_DIRECT", outcome, SMALL)?,
         }
         match self.contents.begin(&self.buffer.bytes()[self.begin..self.begin + SMALL], self.offset) {
             true => Ok(FINE),
-            false => Err(Refusal::Fail("what was read is not what the file holds".to_owned())),
+            false => Err(Refusal::Fail("the data read differs from the file's contents".to_owned())),
         }
     }
 }

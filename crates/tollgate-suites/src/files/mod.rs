@@ -1,22 +1,21 @@
-//! What it costs to use files: to read what is in memory and what is not, to write, and all that is usually hidden
-//! around it.
+//! Files: cached and uncached reads, writes, syncs, and calls on names.
 
 use tollgate_engine::benchmark::{Means, Suite};
 
 mod aligned;
 mod alignment;
 mod block;
-pub(crate) mod certificate;
 mod close_after_write;
 mod create;
 mod data;
+pub(crate) mod data_dir;
 mod direct_read;
 mod names;
 mod open;
-pub(crate) mod place;
 mod read;
 pub(crate) mod refusal;
 mod rename;
+pub(crate) mod residency;
 mod single;
 mod small_file;
 mod stat;
@@ -25,10 +24,10 @@ mod unlink;
 mod uring_read;
 mod write;
 
-/// The files.
+/// The files suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "files",
-    about: "Reading and writing files, and what is usually hidden around it.",
+    about: "File reads, writes, syncs, and calls on names.",
     benchmarks: &[
         &read::BENCHMARK,
         &direct_read::BENCHMARK,

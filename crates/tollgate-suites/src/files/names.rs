@@ -1,4 +1,4 @@
-//! Calls on names: what is usually hidden in the use of a file.
+//! Calls on file names.
 
 use std::ffi::CStr;
 use std::io;
@@ -10,49 +10,49 @@ use tollgate_engine::Refusal;
 
 use super::block::SMALL;
 use super::data::put;
-use super::place::{Names, Place, Scratch};
+use super::data_dir::{DataDir, Names, Scratch};
 use super::refusal::{checked, done, refused};
 use super::single::{FINE, Operation, Verdict};
 
-/// A new file with 4 KiB written, still open.
+/// A new open file with 4 KiB written.
 ///
 /// # Errors
 /// As [`refused`].
-pub(super) fn written(place: &Place, name: &CStr) -> Result<OwnedFd, Refusal> {
-    let file = place.create(name)?;
+pub(super) fn written(dir: &DataDir, name: &CStr) -> Result<OwnedFd, Refusal> {
+    let file = dir.create(name)?;
     put(&file, &[0xa5; SMALL], 0)?;
     Ok(file)
 }
 
-/// A file that is there, found by its name: opened, or looked at.
+/// An existing file, opened or queried by name.
 pub(super) struct There {
-    place: Rc<Place>,
+    dir: Rc<DataDir>,
     scratch: Scratch,
     looks: bool,
 }
 
 impl There {
-    /// One that is opened.
+    /// For openat(2).
     ///
     /// # Errors
     /// As [`refused`].
-    pub fn opened(place: &Rc<Place>) -> Result<Self, Refusal> {
-        Self::new(place, c"open", false)
+    pub fn opened(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
+        Self::new(dir, c"open", false)
     }
 
-    /// One that is looked at.
+    /// For newfstatat(2).
     ///
     /// # Errors
     /// As [`refused`].
-    pub fn looked_at(place: &Rc<Place>) -> Result<Self, Refusal> {
-        Self::new(place, c"stat", true)
+    pub fn looked_at(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
+        Self::new(dir, c"stat", true)
     }
 
-    fn new(place: &Rc<Place>, name: &'static CStr, looks: bool) -> Result<Self, Refusal> {
-        place.allows(SMALL as u64)?;
-        let scratch = Scratch::new(place, name)?;
+    fn new(dir: &Rc<DataDir>, name: &'static CStr, looks: bool) -> Result<Self, Refusal> {
+        dir.allows(SMALL as u64)?;
+        let scratch = Scratch::new(dir, name)?;
         put(&scratch.file, &[0xa5; SMALL], 0)?;
-        Ok(Self { place: Rc::clone(place), scratch, looks })
+        Ok(Self { dir: Rc::clone(dir), scratch, looks })
     }
 }
 
@@ -63,7 +63,7 @@ impl Operation for There {
 
     #[inline(always)]
     fn call(&mut self) -> io::Result<usize> {
-        let (directory, name) = (self.place.descriptor(), self.scratch.name.as_ptr());
+        let (directory, name) = (self.dir.descriptor(), self.scratch.name.as_ptr());
         if self.looks {
             let mut status = mem::MaybeUninit::<libc::stat>::uninit();
             // SAFETY: an open directory, a C string, and a structure that is valid for writing.
@@ -77,29 +77,29 @@ impl Operation for There {
         let what = if self.looks { "newfstatat(2)" } else { "openat(2)" };
         let result = outcome.map_err(|error| refused(what, &error))?;
         if !self.looks {
-            // SAFETY: the descriptor was just made and belongs to nobody else; it is closed here.
+            // SAFETY: the descriptor is new and has no other owner; it is closed here.
             drop(unsafe { OwnedFd::from_raw_fd(result as RawFd) });
         }
         Ok(FINE)
     }
 }
 
-/// A file that is made.
+/// A file that is created.
 pub(super) struct Create {
-    place: Rc<Place>,
+    dir: Rc<DataDir>,
     _names: Names,
 }
 
 impl Create {
     const NAME: &CStr = c"create";
 
-    /// Each time anew.
+    /// A new file each time.
     ///
     /// # Errors
     /// As [`refused`].
-    pub fn new(place: &Rc<Place>) -> Result<Self, Refusal> {
-        place.allows(SMALL as u64)?;
-        Ok(Self { place: Rc::clone(place), _names: Names::free(place, &[Self::NAME])? })
+    pub fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
+        dir.allows(SMALL as u64)?;
+        Ok(Self { dir: Rc::clone(dir), _names: Names::free(dir, &[Self::NAME])? })
     }
 }
 
@@ -112,36 +112,36 @@ impl Operation for Create {
     fn call(&mut self) -> io::Result<usize> {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         // SAFETY: an open directory and a C string.
-        checked(unsafe { libc::openat(self.place.descriptor(), Self::NAME.as_ptr(), flags, 0o600) })
+        checked(unsafe { libc::openat(self.dir.descriptor(), Self::NAME.as_ptr(), flags, 0o600) })
     }
 
     fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
         let descriptor = outcome.map_err(|error| refused("openat(2) with O_CREAT", &error))?;
-        // SAFETY: the descriptor was just made and belongs to nobody else; it is closed here.
+        // SAFETY: the descriptor is new and has no other owner; it is closed here.
         drop(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) });
-        self.place.remove(Self::NAME)?;
+        self.dir.remove(Self::NAME)?;
         Ok(FINE)
     }
 }
 
-/// A file that gets another name, and its old one back the next time.
+/// A file that is renamed back and forth.
 pub(super) struct Rename {
-    place: Rc<Place>,
+    dir: Rc<DataDir>,
     _names: Names,
-    /// The first is the one that it has.
+    /// The current name comes first.
     pair: [&'static CStr; 2],
 }
 
 impl Rename {
-    /// One of 4 KiB.
+    /// A file of 4 KiB.
     ///
     /// # Errors
     /// As [`refused`].
-    pub fn new(place: &Rc<Place>) -> Result<Self, Refusal> {
-        place.allows(SMALL as u64)?;
-        let names = Names::free(place, &[c"rename-1", c"rename-2"])?;
-        drop(written(place, c"rename-1")?);
-        Ok(Self { place: Rc::clone(place), _names: names, pair: [c"rename-1", c"rename-2"] })
+    pub fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
+        dir.allows(SMALL as u64)?;
+        let names = Names::free(dir, &[c"rename-1", c"rename-2"])?;
+        drop(written(dir, c"rename-1")?);
+        Ok(Self { dir: Rc::clone(dir), _names: names, pair: [c"rename-1", c"rename-2"] })
     }
 }
 
@@ -152,7 +152,7 @@ impl Operation for Rename {
 
     #[inline(always)]
     fn call(&mut self) -> io::Result<usize> {
-        self.place.rename(self.pair[0], self.pair[1])
+        self.dir.rename(self.pair[0], self.pair[1])
     }
 
     fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
@@ -162,22 +162,22 @@ impl Operation for Rename {
     }
 }
 
-/// A file of 4 KiB that is taken away.
+/// A file of 4 KiB that is unlinked.
 pub(super) struct Unlink {
-    place: Rc<Place>,
+    dir: Rc<DataDir>,
     _names: Names,
 }
 
 impl Unlink {
     const NAME: &CStr = c"unlink";
 
-    /// Each time another one.
+    /// A new file each time.
     ///
     /// # Errors
     /// As [`refused`].
-    pub fn new(place: &Rc<Place>) -> Result<Self, Refusal> {
-        place.allows(SMALL as u64)?;
-        Ok(Self { place: Rc::clone(place), _names: Names::free(place, &[Self::NAME])? })
+    pub fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
+        dir.allows(SMALL as u64)?;
+        Ok(Self { dir: Rc::clone(dir), _names: Names::free(dir, &[Self::NAME])? })
     }
 }
 
@@ -187,13 +187,13 @@ impl Operation for Unlink {
     }
 
     fn before(&mut self) -> Result<(), Refusal> {
-        written(&self.place, Self::NAME).map(drop)
+        written(&self.dir, Self::NAME).map(drop)
     }
 
     #[inline(always)]
     fn call(&mut self) -> io::Result<usize> {
         // SAFETY: an open directory and a C string.
-        checked(unsafe { libc::unlinkat(self.place.descriptor(), Self::NAME.as_ptr(), 0) })
+        checked(unsafe { libc::unlinkat(self.dir.descriptor(), Self::NAME.as_ptr(), 0) })
     }
 
     fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
@@ -202,23 +202,23 @@ impl Operation for Unlink {
     }
 }
 
-/// A file in which 4 KiB were written again, that is closed. It stays: no file is made and taken away for it.
+/// A file that is closed after an overwrite of 4 KiB. The file stays, so no creation or unlink disturbs the close.
 pub(super) struct Close {
-    place: Rc<Place>,
+    dir: Rc<DataDir>,
     scratch: Scratch,
     block: [u8; SMALL],
     open: Option<OwnedFd>,
 }
 
 impl Close {
-    /// Each time the same.
+    /// The same file each time.
     ///
     /// # Errors
     /// As [`refused`].
-    pub fn new(place: &Rc<Place>) -> Result<Self, Refusal> {
-        place.allows(SMALL as u64)?;
-        let scratch = Scratch::new(place, c"close")?;
-        Ok(Self { place: Rc::clone(place), scratch, block: [0; SMALL], open: None })
+    pub fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
+        dir.allows(SMALL as u64)?;
+        let scratch = Scratch::new(dir, c"close")?;
+        Ok(Self { dir: Rc::clone(dir), scratch, block: [0; SMALL], open: None })
     }
 }
 
@@ -228,7 +228,7 @@ impl Operation for Close {
     }
 
     fn before(&mut self) -> Result<(), Refusal> {
-        let file = self.place.open(self.scratch.name, libc::O_WRONLY);
+        let file = self.dir.open(self.scratch.name, libc::O_WRONLY);
         let file = file.map_err(|error| refused("openat(2)", &error))?;
         let byte = self.block[0].wrapping_add(1);
         self.block.fill(byte);
@@ -248,39 +248,39 @@ impl Operation for Close {
     }
 }
 
-/// close(2), with what it says: an error of a write may come as late as this.
+/// close(2) with its result: a write error may show only here.
 pub(super) fn close(file: Option<OwnedFd>) -> io::Result<usize> {
     let descriptor = file.ok_or(io::ErrorKind::NotFound)?.into_raw_fd();
-    // SAFETY: the descriptor was given up right above and belongs to nobody else.
+    // SAFETY: the descriptor was released right above and has no other owner.
     checked(unsafe { libc::close(descriptor) })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::tests::Own;
+    use super::super::data_dir::tests::Own;
     use super::super::single::instance;
     use super::*;
     use tollgate_engine::clock::Clock;
     use tollgate_engine::{Instance, Order};
 
     #[test]
-    fn every_call_goes_well_again_and_again_and_leaves_no_file() {
+    fn every_call_succeeds_repeatedly_and_leaves_no_file() {
         let own = Own::new();
-        type Make = fn(&Rc<Place>) -> Result<Instance, Refusal>;
+        type Make = fn(&Rc<DataDir>) -> Result<Instance, Refusal>;
         let all: [Make; 6] = [
-            |place| Ok(instance(There::opened(place)?)),
-            |place| Ok(instance(There::looked_at(place)?)),
-            |place| Ok(instance(Create::new(place)?)),
-            |place| Ok(instance(Rename::new(place)?)),
-            |place| Ok(instance(Unlink::new(place)?)),
-            |place| Ok(instance(Close::new(place)?)),
+            |dir| Ok(instance(There::opened(dir)?)),
+            |dir| Ok(instance(There::looked_at(dir)?)),
+            |dir| Ok(instance(Create::new(dir)?)),
+            |dir| Ok(instance(Rename::new(dir)?)),
+            |dir| Ok(instance(Unlink::new(dir)?)),
+            |dir| Ok(instance(Close::new(dir)?)),
         ];
         for make in all {
-            let mut instance = make(&own.place).expect("an instance");
+            let mut instance = make(&own.dir).expect("an instance");
             for _ in 0..3 {
-                let block =
-                    instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a block");
-                assert!(block.work > 0);
+                let batch =
+                    instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
+                assert!(batch.work > 0);
             }
         }
         assert!(own.names().is_empty(), "{:?}", own.names());

@@ -1,12 +1,12 @@
-//! A file is opened.
+//! openat(2) of an existing file.
 
 use tollgate_model::Boundary::{KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall};
 
 use tollgate_engine::Timed;
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 
+use super::data_dir::DataDir;
 use super::names::There;
-use super::place::Place;
 use super::refusal::absence;
 use super::single::instance;
 
@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One openat of a file by its name in an open directory, for reading; without the close.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
-    instance: |_, _| Ok(instance(There::opened(&Place::here()?)?)),
+    instance: |_, _| Ok(instance(There::opened(&DataDir::here()?)?)),
     absence,
     ..PLAIN
 };

@@ -1,4 +1,4 @@
-//! Reads whose state is certified: from memory, or from storage.
+//! Reads with verified cache state: cached, or uncached.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,16 +13,16 @@ use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
 use tollgate_engine::{Instance, Refusal, Timed, cpu};
 
 use super::aligned::Aligned;
-use super::certificate::{Certificate, PAGE, Trial, advise, drop_pages};
 use super::data::{self, Contents, Offsets};
-use super::place::Place;
+use super::data_dir::DataDir;
 use super::refusal::{absence, checked, refused, whole};
+use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
 use super::single::{Operation, Verdict, instance};
 use super::{block, data::Made};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/read",
-    operation: "One pread of a block of a file: of pages that are in memory, or of pages that were dropped from it.",
+    operation: "One pread of a block of a file: cached, or after its pages were dropped from the page cache.",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, ReadAhead, BlockRead, IdleExit],
     crossed_in: |params, boundary| match boundary {
         KernelEntry | SystemCall => word(params, "state") == "cached",
@@ -30,7 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => true,
     },
     timed: |_| Timed::Whole("pread(2)"),
-    counts: Some("reads whose state was certified"),
+    counts: Some("reads with verified cache state"),
     cases: || {
         let states = ["cached", "uncached"].into_iter();
         let blocks = |state: &'static str| {
@@ -39,29 +39,28 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         states.flat_map(blocks).collect()
     },
     bytes: |params| Some(block::bytes(params) as u64),
-    instance: |_, params| read(&Place::here()?, params),
+    instance: |_, params| read(&DataDir::here()?, params),
     absence,
     ..PLAIN
 };
 
-fn read(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
+fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
     let cached = word(params, "state") == "cached";
-    // What can be certified is found on the file that is dropped: the other one stays in memory.
-    let (discarded, dropped_contents) = data::uncached(place)?;
-    let trial = Trial::of(&discarded.file, place.kind())?;
+    // The residency check is found on the uncached file, since the other one stays cached.
+    let (discarded, dropped_contents) = data::uncached(dir)?;
+    let trial = Trial::of(&discarded.file, dir.kind())?;
     let (Made { file, length, took }, contents) = if cached {
-        let (made, contents) = data::cached(place)?;
+        let (made, contents) = data::cached(dir)?;
         (Made { took: made.took + discarded.took, ..made }, contents)
     } else {
-        trial.must_drop(place.kind())?;
+        trial.must_drop(dir.kind())?;
         advise(&discarded.file, libc::POSIX_FADV_RANDOM)?;
         (discarded, dropped_contents)
     };
-    let certificate =
-        Certificate::by(trial.witness, &file, length).map_err(|error| refused("mmap(2)", &error))?;
+    let residency = Residency::by(trial.call, &file, length).map_err(|error| refused("mmap(2)", &error))?;
     let bytes = block::bytes(params);
     let mut read = Read {
-        certificate,
+        residency,
         file,
         contents,
         offsets: Offsets::new(length, bytes as u64),
@@ -71,20 +70,19 @@ fn read(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
         state: if cached { State::Cached } else { State::Uncached { counted: false } },
     };
     let storage = read.try_once()?;
-    let witness = trial.witness.name();
+    let call = trial.call.name();
     let mut notes = match read.state {
         State::Cached => {
-            vec![format!("{witness} certified before each read that all its pages were in memory")]
+            vec![format!("all pages cached before each read ({call})")]
         }
         State::Uncached { .. } => vec![
-            format!("{witness} certified before each read that none of its pages was in memory"),
-            "not read ahead (POSIX_FADV_RANDOM); a device or a host may have it in a cache of its own"
-                .to_owned(),
+            format!("no page cached before each read ({call})"),
+            "no read-ahead (POSIX_FADV_RANDOM); device or host caches may apply".to_owned(),
         ],
     };
     notes.push(storage);
     if !cached {
-        notes.extend(place.kind().note());
+        notes.extend(dir.kind().note());
     }
     Ok(instance(read).spent_once(took).with_notes(notes))
 }
@@ -93,42 +91,45 @@ fn read(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
 enum State {
     Cached,
     Uncached {
-        /// The kernel counts what a thread reads from storage: it must have been so much each time.
+        /// Bytes that the kernel must count as read from storage in each read.
         counted: bool,
     },
 }
 
 struct Read {
-    /// Of `file`.
-    certificate: Certificate,
+    /// Residency of the file's pages.
+    residency: Residency,
     file: OwnedFd,
     contents: Contents,
     offsets: Offsets,
     buffer: Aligned,
-    /// Of the next read.
+    /// Offset of the next read.
     offset: u64,
     certified: bool,
     state: State,
 }
 
 impl Read {
-    /// What the kernel has counted while one block was read, untimed: for a note, and for each read from then on.
+    /// Reads one block, untimed, and takes the kernel's count of bytes from storage, for a note and for the check of
+    /// each read.
     fn try_once(&mut self) -> Result<String, Refusal> {
         self.before()?;
         let bytes = self.buffer.bytes().len() as u64;
         if !self.certified {
             return Err(Refusal::Skip(match self.state {
-                State::Cached => "what was just read does not stay in memory".to_owned(),
-                State::Uncached { .. } => "what was just dropped does not stay out of memory".to_owned(),
+                State::Cached => "pages leave the page cache right after a read".to_owned(),
+                State::Uncached { .. } => {
+                    "pages are back in the page cache right after they were dropped".to_owned()
+                }
             }));
         }
-        let (before, told) = (cpu::Toll::of_thread(), read_bytes());
+        let (before, io_before) = (cpu::ThreadUsage::of_thread(), read_bytes());
         let outcome = self.call();
-        let from_storage = cpu::Toll::of_thread().read_from_storage - before.read_from_storage;
-        let told = read_bytes().zip(told).map(|(after, before)| after.saturating_sub(before));
+        let from_storage = cpu::ThreadUsage::of_thread().read_from_storage - before.read_from_storage;
+        let from_io = read_bytes().zip(io_before).map(|(after, before)| after.saturating_sub(before));
         whole("pread(2)", outcome, bytes as usize)?;
-        let source = if told.is_some() { "/proc/self/io" } else { "getrusage(2)" };
-        let seen = told.unwrap_or(from_storage);
+        let source = if from_io.is_some() { "/proc/self/io" } else { "getrusage(2)" };
+        let seen = from_io.unwrap_or(from_storage);
         match &mut self.state {
             State::Uncached { counted } if seen >= bytes => *counted = from_storage >= bytes,
             State::Cached | State::Uncached { .. } => {}
@@ -149,21 +150,21 @@ impl Operation for Read {
     }
 
     fn before(&mut self) -> Result<(), Refusal> {
-        /// A page that somebody holds for a moment cannot be dropped, and one may be taken by who is short of memory.
+        /// A page in use cannot be dropped, and memory pressure may evict one.
         const TRIES: usize = 3;
         let length = self.buffer.bytes().len();
         self.offset = self.offsets.any();
         for _ in 0..TRIES {
             if self.state == State::Cached {
-                // What the buffer holds must have come from the timed read.
+                // The buffer's contents must come from the timed read.
                 let read = self.call();
                 whole("pread(2)", read, length)?;
                 self.buffer.bytes_mut().fill(0);
             } else {
                 drop_pages(&self.file)?;
             }
-            let resident = self.certificate.resident(self.offset, length as u64);
-            let resident = resident.map_err(|error| refused("to certify", &error))?;
+            let resident = self.residency.resident(self.offset, length as u64);
+            let resident = resident.map_err(|error| refused("the residency check", &error))?;
             let wanted = if self.state == State::Cached { length as u64 / PAGE } else { 0 };
             self.certified = resident == wanted;
             if self.certified {
@@ -185,9 +186,9 @@ impl Operation for Read {
         let length = self.buffer.bytes().len();
         whole("pread(2)", outcome, length)?;
         if !self.contents.begin(self.buffer.bytes(), self.offset) {
-            return Err(Refusal::Fail("what was read is not what the file holds".to_owned()));
+            return Err(Refusal::Fail("the data read differs from the file's contents".to_owned()));
         }
-        // Taken from memory, or put there, between the certificate and the read.
+        // The page was evicted or cached between the check and the read.
         let kept = match self.state {
             State::Cached => from_storage == 0,
             State::Uncached { counted } => !counted || from_storage >= length as u64,
@@ -198,16 +199,16 @@ impl Operation for Read {
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::tests::Own;
+    use super::super::data_dir::tests::Own;
     use super::*;
     use tollgate_engine::Order;
     use tollgate_engine::clock::Clock;
 
     #[test]
     fn every_read_is_certified() {
-        let own = Own::with_limits(8 << 20);
+        let own = Own::with_limit(8 << 20);
         for case in (BENCHMARK.cases)() {
-            let mut instance = match read(&own.place, &case) {
+            let mut instance = match read(&own.dir, &case) {
                 Ok(instance) => instance,
                 Err(why) => {
                     eprintln!("skipped: {case:?}: {why:?}");
@@ -215,9 +216,9 @@ mod tests {
                 }
             };
             for _ in 0..3 {
-                let block =
-                    instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a block");
-                assert_eq!(block.counted, Some(1), "{case:?}");
+                let batch =
+                    instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
+                assert_eq!(batch.counted, Some(1), "{case:?}");
             }
         }
     }

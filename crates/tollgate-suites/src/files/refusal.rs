@@ -1,12 +1,12 @@
-//! What an error of a file's call says of the place, in plain sentences.
+//! Refusals from the errors of file calls, in plain sentences.
 
 use std::io;
 
 use tollgate_engine::Refusal;
 use tollgate_model::text::plainly;
 
-/// The reason why `what`, such as `write(2)`, cannot be priced: its error by name and what it means for files.
-/// An error that says nothing of the place is a failure.
+/// The refusal of `what`, such as `write(2)`: its error by name and its meaning for files. An error that is no
+/// property of the environment is a failure.
 pub(crate) fn refused(what: &str, error: &io::Error) -> Refusal {
     let sentence = match meaning(error) {
         Some(meaning) => format!("{what} is refused: {meaning}: {}", named(error)),
@@ -20,7 +20,7 @@ pub(crate) fn refused(what: &str, error: &io::Error) -> Refusal {
     }
 }
 
-/// errno(3) by number, in the words of one who looks for the cause.
+/// The cause behind an errno(3) number.
 fn meaning(error: &io::Error) -> Option<&'static str> {
     Some(match error.raw_os_error()? {
         libc::ENOSPC => "the file system is full",
@@ -34,7 +34,7 @@ fn meaning(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-/// `Invalid argument (EINVAL)` is said as POSIX names it where it is one of those that files give.
+/// The error's POSIX text and name, such as `Invalid argument (EINVAL)`, for common errors of file calls.
 pub(super) fn named(error: &io::Error) -> String {
     let name = match error.raw_os_error() {
         Some(libc::ENOSPC) => "No space left on device (ENOSPC)",
@@ -55,12 +55,12 @@ pub(super) fn named(error: &io::Error) -> String {
     name.to_owned()
 }
 
-/// What a call returned, or its error.
+/// The call's result, or its error.
 pub(super) fn checked(result: impl Into<i64>) -> io::Result<usize> {
     usize::try_from(result.into()).map_err(|_| io::Error::last_os_error())
 }
 
-/// That a call moved `asked` bytes, all of them.
+/// Checks that a call moved all of `asked` bytes.
 pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Result<(), Refusal> {
     match outcome {
         Ok(moved) if moved == asked => Ok(()),
@@ -69,14 +69,14 @@ pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Res
     }
 }
 
-/// That a call which moves nothing went well.
+/// Checks that a call without data succeeded.
 pub(super) fn done(what: &str, outcome: io::Result<usize>) -> Result<(), Refusal> {
     outcome.map(|_| ()).map_err(|error| refused(what, &error))
 }
 
-/// For [`crate::Benchmark::absence`]: what a death says of the place.
+/// For `Benchmark::absence`: a filter's SIGSYS.
 pub(super) fn absence(signal: i32) -> Option<&'static str> {
-    (signal == libc::SIGSYS).then_some("a system call that it needs is killed by a seccomp filter (SIGSYS)")
+    (signal == libc::SIGSYS).then_some("a seccomp filter kills a required system call (SIGSYS)")
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filters_kill_is_the_places_limit() {
+    fn a_filters_kill_is_a_skip() {
         assert!(absence(libc::SIGSYS).is_some_and(|why| why.contains("SIGSYS")));
         assert_eq!(absence(libc::SIGSEGV), None);
     }

@@ -1,21 +1,21 @@
-//! A file gets another name.
+//! renameat(2) of a file.
 
 use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, PathLookup, SystemCall};
 
 use tollgate_engine::Timed;
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 
+use super::data_dir::DataDir;
 use super::names::Rename;
-use super::place::Place;
 use super::refusal::absence;
 use super::single::instance;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/rename",
-    operation: "One renameat of a file within its directory, to a name that is free.",
+    operation: "One renameat of a file within its directory, to an unused name.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem],
     timed: |_| Timed::Whole("renameat(2)"),
-    instance: |_, _| Ok(instance(Rename::new(&Place::here()?)?)),
+    instance: |_, _| Ok(instance(Rename::new(&DataDir::here()?)?)),
     absence,
     ..PLAIN
 };

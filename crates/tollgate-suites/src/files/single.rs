@@ -1,48 +1,51 @@
-//! A runner for operations that are timed one by one: each sample is one of them, so that what is rare and dear
-//! shows in the distribution and is not spread over a mean.
+//! A runner that times operations one by one: each sample is one operation, so that rare slow ones show in the
+//! distribution.
+//!
+//! A sample of this suite is one operation: latency of storage is a distribution, and users ask for its
+//! tail. A thread that waits for storage is switched out in every operation, so only an involuntary switch
+//! disturbs. The state of a page is certified before each read by cachestat(2) or mincore(2).
 
 use std::io;
 
 use tollgate_engine::clock::Clock;
 use tollgate_engine::{Batch, Instance, Order, Refusal, Runner, cpu};
 
-/// One operation, with what must be done before and after it, untimed.
+/// One operation, with its untimed preparation and check.
 pub(super) trait Operation {
-    /// Whether another one goes before, untimed: for those that are over before caches are warm.
+    /// Whether an untimed operation runs first, to warm caches for short ones.
     fn warms_up(&self) -> bool;
 
-    /// Before it.
+    /// Prepares it.
     ///
     /// # Errors
-    /// Why it cannot be done.
+    /// Why it cannot run.
     fn before(&mut self) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// What is timed.
+    /// The timed call.
     ///
     /// # Errors
-    /// What the call says; `after` decides what that means.
+    /// Those of the call; `after` interprets them.
     fn call(&mut self) -> io::Result<usize>;
 
-    /// After it: whether what was done is what was asked. `from_storage` is what this thread has read from storage
-    /// meanwhile.
+    /// Checks it. `from_storage` is the number of bytes that this thread read from storage.
     ///
     /// # Errors
-    /// What went wrong.
+    /// The failure.
     fn after(&mut self, outcome: io::Result<usize>, from_storage: u64) -> Result<Verdict, Refusal>;
 }
 
-/// What one operation was.
+/// The verdict on one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// Events that were counted, where the benchmark counts any.
+    /// Counted events, where the benchmark counts any.
     pub counted: Option<u64>,
-    /// It was what is asked for, and not something that happened once.
+    /// The operation was valid.
     pub kept: bool,
 }
 
-/// As it should be, with nothing counted.
+/// Valid, with nothing counted.
 pub(super) const FINE: Verdict = Verdict { counted: None, kept: true };
 
 /// An instance whose samples are single operations.
@@ -50,23 +53,23 @@ pub(super) fn instance(operation: impl Operation + 'static) -> Instance {
     Instance::new(Single(operation)).with_most(1)
 }
 
-/// Times `work` alone. It may wait for storage, which is part of the price: only who was made to yield, or was
-/// moved, was disturbed. Returns what it answered, the block, and the bytes that it read from storage.
+/// Times one operation alone. Waiting for storage is part of its time, so only preemption and migration count as
+/// disturbance. Returns its result, the batch, and the bytes that it read from storage.
 pub(super) fn time<T>(clock: Clock, work: impl FnOnce() -> T) -> (Option<T>, Batch, u64) {
     let mut answer = None;
     let emptied = clock.time(|| ());
-    let before = cpu::Toll::of_thread();
+    let before = cpu::ThreadUsage::of_thread();
     let span = clock.time(|| answer = Some(work()));
-    let after = cpu::Toll::of_thread();
+    let after = cpu::ThreadUsage::of_thread();
     let emptied_again = clock.time(|| ());
-    let block = Batch {
+    let batch = Batch {
         work: span.ticks,
         empty: emptied.ticks.min(emptied_again.ticks),
         undisturbed: span.same_processor && before.preemptions == after.preemptions,
         counted: None,
         counters: Default::default(),
     };
-    (answer, block, after.read_from_storage.saturating_sub(before.read_from_storage))
+    (answer, batch, after.read_from_storage.saturating_sub(before.read_from_storage))
 }
 
 struct Single<O>(O);
@@ -75,10 +78,10 @@ impl<O: Operation> Single<O> {
     fn once(&mut self, clock: Clock) -> Result<Batch, Refusal> {
         self.0.before()?;
         let operation = &mut self.0;
-        let (outcome, block, from_storage) = time(clock, || operation.call());
-        let outcome = outcome.unwrap_or_else(|| Err(io::Error::other("it was not called")));
+        let (outcome, batch, from_storage) = time(clock, || operation.call());
+        let outcome = outcome.unwrap_or_else(|| Err(io::Error::other("the call did not run")));
         let verdict = self.0.after(outcome, from_storage)?;
-        Ok(Batch { counted: verdict.counted, undisturbed: block.undisturbed && verdict.kept, ..block })
+        Ok(Batch { counted: verdict.counted, undisturbed: batch.undisturbed && verdict.kept, ..batch })
     }
 }
 
@@ -96,7 +99,7 @@ impl<O: Operation> Runner for Single<O> {
     }
 }
 
-/// Two blocks as one.
+/// Joins two batches.
 pub(super) fn together(first: Batch, second: Batch) -> Batch {
     Batch {
         work: first.work + second.work,
@@ -131,16 +134,16 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_part_of_the_estimate_and_no_disturbance() {
+    fn waiting_is_measured_and_is_no_disturbance() {
         let mut instance = instance(Waits(0));
         assert_eq!(instance.limits(), (1, 1));
         let order = Order { iterations: 2, extra: 0 };
-        // Another test may make this thread yield; it will not do so each time.
-        let block = instance.batch(Clock::Kernel, order).expect("a block");
-        assert!(block.work >= 4_000_000 && block.empty < block.work);
-        assert_eq!(block.counted, Some(2));
-        // One of the next is not what was asked for.
-        let block = instance.batch(Clock::Kernel, order).expect("a block");
-        assert!(!block.undisturbed);
+        // Another test may preempt this thread, but not each time.
+        let batch = instance.batch(Clock::Kernel, order).expect("a batch");
+        assert!(batch.work >= 4_000_000 && batch.empty < batch.work);
+        assert_eq!(batch.counted, Some(2));
+        // One of the next operations is invalid.
+        let batch = instance.batch(Clock::Kernel, order).expect("a batch");
+        assert!(!batch.undisturbed);
     }
 }

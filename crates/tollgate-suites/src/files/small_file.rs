@@ -1,4 +1,4 @@
-//! The bill of a small file that is replaced safely: written beside, put in its place, read, and taken away.
+//! Latency of one small file's life, by call: created, written, synced, renamed over the old file, read, unlinked.
 
 use std::ffi::CStr;
 use std::io;
@@ -16,20 +16,19 @@ use tollgate_engine::clock::Clock;
 use tollgate_engine::{Batch, Experiment, Order, Refusal, Shared, Timed, alive};
 
 use super::block::SMALL;
+use super::data_dir::{DataDir, Names};
 use super::names::{close, written};
-use super::place::{Names, Place};
 use super::refusal::{absence, checked, done, refused, whole};
 use super::single::{time, together};
 use super::{close_after_write, create, open, read, rename, sync, unlink, write};
 
-/// The calls of the bill, in their order; then their sum.
+/// The calls in order, then their sum.
 const CALLS: [&str; 10] =
     ["create", "write", "fsync", "close", "rename", "open", "read", "close-read", "unlink", "all"];
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/small-file",
-    operation: "One call of the safe replacement of a file of 4 KiB: create a new one, write, fsync, close, rename over \
-                the old one; open, read, close; unlink. Or all of them.",
+    operation: "One call of a small file's life (4 KiB): create, write, fsync, close, rename over the old file; open, read, close; unlink. Or their sum.",
     crosses: &[
         KernelEntry,
         SystemCall,
@@ -78,10 +77,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     cases: || each_word("call", &CALLS),
     instance: |_, params| {
-        let place = Place::here()?;
-        place.allows(2 * SMALL as u64)?;
+        let dir = DataDir::here()?;
+        dir.allows(2 * SMALL as u64)?;
         let question = CALLS.iter().position(|call| *call == word(params, "call")).unwrap_or(CALLS.len() - 1);
-        let shared = Shared::once("files/small-file", || Bill::new(&place))?;
+        let shared = Shared::once("files/small-file", || Life::new(&dir))?;
         Ok(shared.question(question).with_most(1))
     },
     absence,
@@ -91,62 +90,62 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 const NAME: &CStr = c"small";
 const NEW: &CStr = c"small.tmp";
 
-struct Bill {
-    place: Rc<Place>,
+struct Life {
+    dir: Rc<DataDir>,
     buffer: [u8; SMALL],
     _names: Names,
 }
 
-impl Bill {
-    fn new(place: &Rc<Place>) -> Result<Self, Refusal> {
-        let names = Names::free(place, &[NAME, NEW])?;
-        Ok(Self { place: Rc::clone(place), buffer: [0; SMALL], _names: names })
+impl Life {
+    fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
+        let names = Names::free(dir, &[NAME, NEW])?;
+        Ok(Self { dir: Rc::clone(dir), buffer: [0; SMALL], _names: names })
     }
 
-    /// Each call by itself, in the order of [`CALLS`].
+    /// Times each call by itself, in the order of [`CALLS`].
     fn once(&mut self, clock: Clock) -> Result<Vec<Batch>, Refusal> {
         let byte = self.buffer[0].wrapping_add(1);
         self.buffer.fill(byte);
-        // The one that is replaced.
-        drop(written(&self.place, NAME)?);
-        let directory = self.place.descriptor();
-        let mut bill = Items { clock, blocks: Vec::with_capacity(CALLS.len()) };
+        // The old file.
+        drop(written(&self.dir, NAME)?);
+        let directory = self.dir.descriptor();
+        let mut life = Items { clock, batches: Vec::with_capacity(CALLS.len()) };
 
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         // SAFETY: an open directory and a C string.
-        let file = bill.add(|| checked(unsafe { libc::openat(directory, NEW.as_ptr(), flags, 0o600) }));
+        let file = life.add(|| checked(unsafe { libc::openat(directory, NEW.as_ptr(), flags, 0o600) }));
         let file = opened("openat(2) with O_CREAT", file)?;
         let (descriptor, buffer) = (file.as_raw_fd(), &mut self.buffer);
         // SAFETY: the buffer is valid for reading its own length.
-        let moved = bill
+        let moved = life
             .add(|| checked(unsafe { libc::pwrite(descriptor, buffer.as_ptr().cast(), SMALL, 0) } as i64));
         whole("pwrite(2)", moved, SMALL)?;
         // SAFETY: an open descriptor.
-        done("fsync(2)", bill.add(|| checked(unsafe { libc::fsync(descriptor) })))?;
-        done("close(2)", bill.add(|| close(Some(file))))?;
-        done("renameat(2)", bill.add(|| self.place.rename(NEW, NAME)))?;
+        done("fsync(2)", life.add(|| checked(unsafe { libc::fsync(descriptor) })))?;
+        done("close(2)", life.add(|| close(Some(file))))?;
+        done("renameat(2)", life.add(|| self.dir.rename(NEW, NAME)))?;
 
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
         // SAFETY: an open directory and a C string.
-        let file = bill.add(|| checked(unsafe { libc::openat(directory, NAME.as_ptr(), flags) }));
+        let file = life.add(|| checked(unsafe { libc::openat(directory, NAME.as_ptr(), flags) }));
         let file = opened("openat(2)", file)?;
         let descriptor = file.as_raw_fd();
         buffer.fill(0);
         // SAFETY: the buffer is valid for writing its own length.
-        let moved = bill
+        let moved = life
             .add(|| checked(unsafe { libc::pread(descriptor, buffer.as_mut_ptr().cast(), SMALL, 0) } as i64));
         whole("pread(2)", moved, SMALL)?;
         if buffer.iter().any(|&found| found != byte) {
-            return Err(Refusal::Fail("what was read is not what was written".to_owned()));
+            return Err(Refusal::Fail("the data read differs from the data written".to_owned()));
         }
-        done("close(2)", bill.add(|| close(Some(file))))?;
+        done("close(2)", life.add(|| close(Some(file))))?;
         // SAFETY: an open directory and a C string.
-        done("unlinkat(2)", bill.add(|| checked(unsafe { libc::unlinkat(directory, NAME.as_ptr(), 0) })))?;
-        Ok(bill.summed())
+        done("unlinkat(2)", life.add(|| checked(unsafe { libc::unlinkat(directory, NAME.as_ptr(), 0) })))?;
+        Ok(life.summed())
     }
 }
 
-impl Experiment for Bill {
+impl Experiment for Life {
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
         let mut sums = self.once(clock)?;
         for _ in 1..order.iterations + order.extra {
@@ -158,50 +157,50 @@ impl Experiment for Bill {
     }
 }
 
-/// What was timed so far.
+/// The batches so far.
 struct Items {
     clock: Clock,
-    blocks: Vec<Batch>,
+    batches: Vec<Batch>,
 }
 
 impl Items {
     fn add(&mut self, call: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
-        let (outcome, block, _) = time(self.clock, call);
-        self.blocks.push(block);
-        outcome.unwrap_or_else(|| Err(io::Error::other("it was not called")))
+        let (outcome, batch, _) = time(self.clock, call);
+        self.batches.push(batch);
+        outcome.unwrap_or_else(|| Err(io::Error::other("the call did not run")))
     }
 
-    /// With the sum as the last.
+    /// The batches, with their sum as the last.
     fn summed(mut self) -> Vec<Batch> {
         let nothing =
             Batch { work: 0, empty: 0, undisturbed: true, counted: None, counters: Default::default() };
-        let sum = self.blocks.iter().fold(nothing, |sum, &block| together(sum, block));
-        self.blocks.push(sum);
-        self.blocks
+        let sum = self.batches.iter().fold(nothing, |sum, &batch| together(sum, batch));
+        self.batches.push(sum);
+        self.batches
     }
 }
 
-/// The file that was opened.
+/// The opened file.
 fn opened(what: &str, outcome: io::Result<usize>) -> Result<OwnedFd, Refusal> {
     let descriptor = outcome.map_err(|error| refused(what, &error))?;
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::tests::Own;
+    use super::super::data_dir::tests::Own;
     use super::*;
 
     #[test]
-    fn the_bill_adds_up_and_leaves_no_file() {
+    fn the_calls_add_up_and_leave_no_file() {
         let own = Own::new();
-        let mut bill = Bill::new(&own.place).expect("names");
-        let blocks = bill.run(Clock::Kernel, Order { iterations: 2, extra: 0 }).expect("a bill");
-        assert_eq!(blocks.len(), CALLS.len());
-        let (all, calls) = blocks.split_last().expect("a sum");
-        assert_eq!(all.work, calls.iter().map(|block| block.work).sum::<u64>());
-        assert!(calls.iter().all(|block| block.work > 0));
+        let mut life = Life::new(&own.dir).expect("names");
+        let batches = life.run(Clock::Kernel, Order { iterations: 2, extra: 0 }).expect("batches");
+        assert_eq!(batches.len(), CALLS.len());
+        let (all, calls) = batches.split_last().expect("a sum");
+        assert_eq!(all.work, calls.iter().map(|batch| batch.work).sum::<u64>());
+        assert!(calls.iter().all(|batch| batch.work > 0));
         assert!(own.names().is_empty(), "{:?}", own.names());
     }
 }

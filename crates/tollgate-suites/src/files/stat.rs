@@ -1,12 +1,12 @@
-//! A file is looked at.
+//! newfstatat(2) of a file.
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, PathLookup, SystemCall, UserCopy};
 
 use tollgate_engine::Timed;
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 
+use super::data_dir::DataDir;
 use super::names::There;
-use super::place::Place;
 use super::refusal::absence;
 use super::single::instance;
 
@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One newfstatat of a file by its name in an open directory.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy],
     timed: |_| Timed::Whole("newfstatat(2)"),
-    instance: |_, _| Ok(instance(There::looked_at(&Place::here()?)?)),
+    instance: |_, _| Ok(instance(There::looked_at(&DataDir::here()?)?)),
     absence,
     ..PLAIN
 };

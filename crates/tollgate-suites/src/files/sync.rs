@@ -1,4 +1,4 @@
-//! Waiting until what was written is on storage.
+//! fsync(2) and fdatasync(2) after a write.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,17 +13,17 @@ use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::block::SMALL;
 use super::data::{self, Contents, Offsets, put};
-use super::place::Place;
+use super::data_dir::DataDir;
 use super::refusal::{absence, checked, done};
 use super::single::{FINE, Operation, Verdict, instance};
 
 /// fsync(2).
 pub(super) static FSYNC: Benchmark = Benchmark {
     name: "files/fsync",
-    operation: "One fsync of a file of which one block of 4 KiB was just written again: data, metadata and the device's cache.",
+    operation: "One fsync of a file after an overwrite of 4 KiB: data, metadata and the device's cache.",
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fsync(2)"),
-    instance: |_, _| sync(&Place::here()?, false),
+    instance: |_, _| sync(&DataDir::here()?, false),
     absence,
     ..PLAIN
 };
@@ -31,26 +31,25 @@ pub(super) static FSYNC: Benchmark = Benchmark {
 /// fdatasync(2).
 pub(super) static FDATASYNC: Benchmark = Benchmark {
     name: "files/fdatasync",
-    operation: "One fdatasync of a file of which one block of 4 KiB was just written again: as fsync, without metadata that \
-                reading does not need.",
+    operation: "One fdatasync of a file after an overwrite of 4 KiB: as fsync, without metadata that reads do not need.",
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fdatasync(2)"),
-    instance: |_, _| sync(&Place::here()?, true),
+    instance: |_, _| sync(&DataDir::here()?, true),
     absence,
     ..PLAIN
 };
 
-/// The file: a few blocks, on storage before the first one is written again.
+/// The file's length: a few blocks, synced before the first overwrite.
 const LENGTH: u64 = 16 * SMALL as u64;
 
-fn sync(place: &Rc<Place>, data_only: bool) -> Result<Instance, Refusal> {
-    place.allows(LENGTH)?;
+fn sync(dir: &Rc<DataDir>, data_only: bool) -> Result<Instance, Refusal> {
+    dir.allows(LENGTH)?;
     let name = if data_only { c"fdatasync" } else { c"fsync" };
-    let made = data::file(place, name, LENGTH, LENGTH, Contents(4))?;
+    let made = data::file(dir, name, LENGTH, LENGTH, Contents(4))?;
     let sync =
         Sync { file: made.file, data_only, offsets: Offsets::new(LENGTH, SMALL as u64), block: [0; SMALL] };
-    let notes = ["whoever else writes to this file system is waited for as well".to_owned()];
-    Ok(instance(sync).spent_once(made.took).with_notes(notes.into_iter().chain(place.kind().note())))
+    let notes = ["includes other writers of this file system".to_owned()];
+    Ok(instance(sync).spent_once(made.took).with_notes(notes.into_iter().chain(dir.kind().note())))
 }
 
 struct Sync {

@@ -1,4 +1,4 @@
-//! Reads through io_uring: one at a time, or many under way at once.
+//! Reads through io_uring, one at a time or many at once.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,31 +13,30 @@ use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::aligned::Aligned;
 use super::block::SMALL;
-use super::certificate::PAGE;
 use super::data::{self, Contents, Offsets};
-use super::place::Place;
+use super::data_dir::DataDir;
+use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{alignment, direct_read, refusal};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/uring-read",
-    operation: "One read of 4 KiB past the page cache (O_DIRECT) at any block of a file, submitted with as many others as \
-                this depth and awaited with them by one io_uring_enter.",
+    operation: "One random read of 4 KiB with O_DIRECT; one io_uring_enter submits as many as the depth and waits for all.",
     crosses: &[IoUring, KernelCode, BlockRead, IdleExit],
     timed: |_| Timed::Whole("io_uring_enter(2)"),
     cases: || each("depth", &[1, 32]),
     bytes: |_| Some(SMALL as u64),
-    instance: |_, params| read(&Place::here()?, params),
+    instance: |_, params| read(&DataDir::here()?, params),
     absence: refusal::absence,
     ..PLAIN
 };
 
-fn read(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
+fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
     let depth = number(params, "depth").max(1);
-    let (made, contents) = data::uncached(place)?;
-    let file = direct_read::open(place, c"uncached", libc::O_RDONLY)?;
+    let (made, contents) = data::uncached(dir)?;
+    let file = direct_read::open(dir, c"uncached", libc::O_RDONLY)?;
     let mut notes = vec![alignment::note(&file)?];
-    notes.extend(place.kind().note());
+    notes.extend(dir.kind().note());
     let ring = Ring::new(depth as u32).map_err(|error| refused(&error))?;
     let reads = Reads {
         ring,
@@ -68,18 +67,18 @@ impl Operation for Reads {
 
     fn before(&mut self) -> Result<(), Refusal> {
         let Some(buffer) = &mut self.buffer else {
-            return Err(Refusal::Fail("reads of an earlier batch are still under way".to_owned()));
+            return Err(Refusal::Fail("reads of an earlier batch are still in flight".to_owned()));
         };
         buffer.bytes_mut().fill(0);
         let blocks = buffer.bytes_mut().chunks_exact_mut(SMALL);
         for (index, (block, at)) in blocks.zip(&mut self.at).enumerate() {
             *at = self.offsets.any();
-            // SAFETY: the buffer stays until all completions were taken off; where they were not it is never freed.
+            // SAFETY: the buffer stays until all completions are consumed; otherwise it is never freed.
             let set = unsafe {
                 self.ring.set_read(index as u32, self.file.as_raw_fd(), *at, block.as_mut_ptr(), SMALL as u32)
             };
             if !set {
-                return Err(Refusal::Fail("the ring has fewer entries than were asked for".to_owned()));
+                return Err(Refusal::Fail("the ring has fewer entries than requested".to_owned()));
             }
         }
         Ok(())
@@ -107,7 +106,7 @@ impl Operation for Reads {
         match wrong {
             Some(error) if error == -libc::EINVAL => {
                 return Err(Refusal::Skip(
-                    "io_uring cannot read here: Invalid argument (EINVAL); IORING_OP_READ is there since Linux 5.6"
+                    "io_uring cannot read here: Invalid argument (EINVAL); IORING_OP_READ needs Linux 5.6"
                         .to_owned(),
                 ));
             }
@@ -119,35 +118,35 @@ impl Operation for Reads {
             None => {}
         }
         let (Some(buffer), true) = (&self.buffer, submitted == depth) else {
-            return Err(Refusal::Fail(format!("{completed} of {depth} reads were completed")));
+            return Err(Refusal::Fail(format!("{completed} of {depth} reads completed")));
         };
         let mut blocks = buffer.bytes().chunks_exact(SMALL).zip(&self.at);
         match blocks.all(|(block, &at)| self.contents.begin(block, at)) {
             true => Ok(FINE),
-            false => Err(Refusal::Fail("what was read is not what the file holds".to_owned())),
+            false => Err(Refusal::Fail("the data read differs from the file's contents".to_owned())),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::tests::Own;
+    use super::super::data_dir::tests::Own;
     use super::*;
     use tollgate_engine::Order;
     use tollgate_engine::benchmark::params;
     use tollgate_engine::clock::Clock;
 
     #[test]
-    fn batches_follow_each_other() {
-        let own = Own::with_limits(8 << 20);
+    fn batches_run_repeatedly() {
+        let own = Own::with_limit(8 << 20);
         for depth in [1, 32] {
-            let mut instance = match read(&own.place, &params(&[("depth", depth.into())])) {
+            let mut instance = match read(&own.dir, &params(&[("depth", depth.into())])) {
                 Ok(instance) => instance,
                 Err(why) => return eprintln!("skipped: {why:?}"),
             };
             assert_eq!(instance.limits(), (depth, 1));
             for _ in 0..5 {
-                instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a block");
+                instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
             }
         }
     }

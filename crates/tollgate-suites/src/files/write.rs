@@ -1,4 +1,5 @@
-//! Writes of blocks that the file has already, by every way there is; none of them waits for what fsync(2) waits for.
+//! Overwrites of a file's blocks: buffered, direct and uncached. None of them flushes the device's cache as fsync(2)
+//! does.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,17 +14,16 @@ use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
 use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::aligned::Aligned;
-use super::certificate::PAGE;
 use super::data::{self, Offsets};
-use super::place::Place;
+use super::data_dir::DataDir;
 use super::refusal::{absence, checked, named, whole};
+use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{alignment, block, direct_read};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/write",
-    operation: "One write of a block that the file has already: into the page cache, past it (O_DIRECT), or through it \
-                (RWF_DONTCACHE); without what fsync costs.",
+    operation: "One overwrite of a block of a file: into the page cache, with O_DIRECT, or with RWF_DONTCACHE; without fsync.",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, FileSystem, BlockWrite, IdleExit],
     crossed_in: |params, boundary| match boundary {
         KernelEntry | SystemCall => word(params, "mode") == "buffered",
@@ -43,26 +43,24 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         modes.flat_map(blocks).collect()
     },
     bytes: |params| Some(block::bytes(params) as u64),
-    instance: |_, params| write(&Place::here()?, params),
+    instance: |_, params| write(&DataDir::here()?, params),
     absence,
     ..PLAIN
 };
 
-fn write(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
+fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
     let bytes = block::bytes(params);
     let (name, flags, how) = match word(params, "mode") {
-        "direct" => (c"direct", 0, "not in the price: what a flush of the device's cache costs"),
-        "dontcache" => (
-            c"dontcache",
-            libc::RWF_DONTCACHE,
-            "written to storage soon after and then dropped from memory: not in the price",
-        ),
-        _ => (c"buffered", 0, "written to storage when the kernel sees fit: not in the price"),
+        "direct" => (c"direct", 0, "excludes a flush of the device's cache"),
+        "dontcache" => {
+            (c"dontcache", libc::RWF_DONTCACHE, "excludes the later writeback and drop from the page cache")
+        }
+        _ => (c"buffered", 0, "excludes the later writeback"),
     };
-    let made = data::rewritten(place, name)?;
-    let mut notes = vec![format!("rewrites {} MiB in turn; {how}", made.length >> 20)];
+    let made = data::rewritten(dir, name)?;
+    let mut notes = vec![format!("overwrites {} MiB in a cycle; {how}", made.length >> 20)];
     let file = if name == c"direct" {
-        let file = direct_read::open(place, name, libc::O_RDWR)?;
+        let file = direct_read::open(dir, name, libc::O_RDWR)?;
         notes.push(alignment::note(&file)?);
         file
     } else {
@@ -84,7 +82,7 @@ fn write(place: &Rc<Place>, params: &Params) -> Result<Instance, Refusal> {
         }
         outcome => whole(write.what(), outcome, bytes)?,
     }
-    notes.extend(place.kind().note());
+    notes.extend(dir.kind().note());
     Ok(instance(write).spent_once(made.took).with_notes(notes))
 }
 
@@ -103,14 +101,14 @@ impl Write {
 }
 
 impl Operation for Write {
-    /// The first write after a commit of the file system's journal does more than the second; and other instances commit.
+    /// The first write after a journal commit does more work than the second, and other instances cause commits.
     fn warms_up(&self) -> bool {
         true
     }
 
     fn before(&mut self) -> Result<(), Refusal> {
         self.offset = self.offsets.next();
-        // A file system that looks whether something has changed must find that it has.
+        // Each write changes the data, in case a file system compares it.
         let byte = self.buffer.bytes()[0].wrapping_add(1);
         self.buffer.bytes_mut().fill(byte);
         Ok(())
@@ -139,16 +137,16 @@ impl Operation for Write {
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::tests::Own;
+    use super::super::data_dir::tests::Own;
     use super::*;
     use tollgate_engine::Order;
     use tollgate_engine::clock::Clock;
 
     #[test]
-    fn writes_stay_within_what_is_there() {
-        let own = Own::with_limits(8 << 20);
+    fn writes_keep_the_files_length() {
+        let own = Own::with_limit(8 << 20);
         for case in (BENCHMARK.cases)() {
-            let mut instance = match write(&own.place, &case) {
+            let mut instance = match write(&own.dir, &case) {
                 Ok(instance) => instance,
                 Err(Refusal::Skip(why)) => {
                     eprintln!("skipped: {case:?}: {why}");
@@ -157,12 +155,12 @@ mod tests {
                 Err(Refusal::Fail(why)) => panic!("{case:?}: {why}"),
             };
             for _ in 0..3 {
-                instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a block");
+                instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
             }
         }
-        // As long as they were made.
+        // The files keep their length.
         for name in [c"buffered", c"direct", c"dontcache"] {
-            assert_eq!(data::rewritten(&own.place, name).expect("there").took, std::time::Duration::ZERO);
+            assert_eq!(data::rewritten(&own.dir, name).expect("there").took, std::time::Duration::ZERO);
         }
     }
 }

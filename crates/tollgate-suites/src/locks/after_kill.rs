@@ -1,4 +1,4 @@
-//! What a process that is killed leaves of a lock, as a row: tried each time.
+//! The state of a lock after its owner was killed, by trial.
 
 use tollgate_model::Boundary::{
     AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
@@ -15,8 +15,7 @@ use tollgate_engine::{Batch, Counters, Instance, Order, Random, Refusal, Runner,
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/killed",
-    operation: "A process is killed that has the lock, or that takes it and gives it back all the time, and another finds \
-                out what is left of it.",
+    operation: "One process that is killed while it holds the lock, or at a random moment of a loop that acquires and releases it; another process then tries to acquire it.",
     crosses: &[
         ProcessCreation,
         AddressSpaceCopy,
@@ -30,12 +29,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         KernelCode,
     ],
     timed: |_| Timed::Whole("fork(2), kill(2), waitpid(2) and the lock"),
-    counters: &[
-        "locks left free",
-        "left taken",
-        "whose owner is known to be dead",
-        "that keep every take waiting",
-    ],
+    counters: &["free", "stayed held", "recoverable (EOWNERDEAD)", "acquisitions block"],
     cases: || {
         let case = |by: Method, at: &str| params(&[("by", by.name().into()), ("at", at.into())]);
         let of = |at: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, at));
@@ -47,7 +41,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 fn instance(params: &Params) -> Result<Instance, Refusal> {
     let method = Method::of(params)?;
-    // The one that is killed, and the one that looks.
+    // The killed process, and the one that checks the lock.
     let taken = limits::take_processes(2)?;
     let at = match word(params, "at") {
         "holding" => Moment::Holding,
@@ -57,11 +51,11 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     Ok(Instance::new(trial).with_notes([killed::stays(method)]))
 }
 
-/// When a process is killed.
+/// The moment of the kill.
 enum Moment {
-    /// While it has the lock.
+    /// While it holds the lock.
     Holding,
-    /// At a moment that nobody chose.
+    /// At a random moment.
     Random(Random),
 }
 
@@ -89,7 +83,7 @@ impl Runner for Trial {
             work += clock.time(|| left = self.once()).ticks;
             counters[left? as usize] += 1;
         }
-        // What is asked is what is left; others' work changes only how long that takes to find out.
+        // The lock's state is the result; other processes change only the time.
         Ok(Batch { work, empty: 0, undisturbed: true, counted: None, counters })
     }
 }

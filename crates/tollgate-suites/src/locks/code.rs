@@ -1,41 +1,45 @@
-//! Locks in instructions. What is priced, what is stepped through and what is counted in bytes are the same lines.
+//! Locks in instructions. The same code is timed, single-stepped and counted in bytes.
 //!
-//! Every lock is a test-and-set and a release, as in the published comparison: `take` puts what the word held before
-//! into `rax`, and 0 means that the lock is the caller's now. Both find the [`Words`] in `rdi` and the
-//! [`Member`] in `rsi`, leave both there, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`.
+//! Every lock is a test-and-set and a release, as in the published comparison: `take` returns the word's old value in
+//! `rax`, and 0 means that the caller holds the lock now. Both have the [`Words`] in `rdi` and the [`Member`] in
+//! `rsi`, keep both, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`.
+//!
+//! The instructions of a lock are written once, as functions and inside the timed loop: what is timed is
+//! what is stepped through, stressed, and counted in bytes.
 
 use super::lock::{Member, Words};
 use tollgate_engine::timed::LongLoop;
 
-/// The instructions of a lock, in every form in which they are needed.
+/// The code of a lock, in all forms.
 #[derive(Clone, Copy)]
 pub(super) struct Code {
-    /// Takes the lock; 0 where it is taken now.
+    /// Tries to acquire the lock; returns 0 on success.
     pub take: unsafe extern "C" fn(*mut Words, *mut Member) -> u32,
-    /// Gives it back.
+    /// Releases the lock.
     pub release: unsafe extern "C" fn(*mut Words, *mut Member),
-    /// A loop that takes and releases. Word 0: the words; word 1: the member. What the takes returned comes back or-ed.
+    /// A loop that acquires and releases. Word 0: the words; word 1: the member. Returns all results of `take`,
+    /// or-ed.
     pub uncontended: LongLoop,
-    /// Where its parts lie in this program.
+    /// The address ranges of its parts.
     pub extent: Extent,
 }
 
-/// Ranges of addresses, each as its first and the one after its last.
+/// Address ranges, each from its first address to the one after its last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
-    /// The instructions that take it, where nobody is in the way.
+    /// The uncontended path of acquire.
     pub take: (usize, usize),
-    /// Those that give it back.
+    /// The path of release.
     pub release: (usize, usize),
-    /// Those for when somebody is in the way, and for restarts.
+    /// The contended paths and restarts.
     pub aside: [(usize, usize); 2],
-    /// Data that does not change.
+    /// Constant data.
     pub data: (usize, usize),
 }
 
 /// Writes a lock: `lock_code! { /// doc … name: take "instruction", …; aside "instruction", …; data "directive", …;
-/// release "instruction", …; aside "instruction", …; }`. What is `aside`, and the data, is laid down elsewhere, so that the
-/// usual way stays short.
+/// release "instruction", …; aside "instruction", …; }`. `aside` code and data go to other sections, so that the
+/// uncontended path stays short.
 ///
 /// Labels are numbers from 30 on, and from 40 on after `release`: the loop has all of them.
 macro_rules! lock_code {
@@ -54,7 +58,7 @@ macro_rules! lock_code {
             #[unsafe(naked)]
             unsafe extern "C" fn take(words: *mut Words, member: *mut Member) -> u32 {
                 core::arch::naked_asm!(
-                    // As deep as in the loop: a multiple of 16.
+                    // The stack is aligned to 16, as in the loop.
                     "sub rsp, 8",
                     lock_code!(@label $name "take"),
                     $($take,)+
@@ -93,7 +97,7 @@ macro_rules! lock_code {
             }
 
             timed_loop! {
-                /// Takes and releases.
+                /// Acquires and releases.
                 uncontended:
                     first "mov rdi, [r13]", "mov rsi, [r13 + 8]", "xor ebx, ebx";
                     $($take,)+
@@ -110,7 +114,7 @@ macro_rules! lock_code {
                     ".popsection"
             }
 
-            /// All of it.
+            /// All forms of it.
             pub(in crate::locks) fn code() -> Code {
                 let extent = Extent {
                     take: lock_code!(@range $name "take"),
@@ -140,7 +144,7 @@ macro_rules! lock_code {
 }
 
 lock_code! {
-    /// A load and a store: whoever is preempted between the two lets another in. Flawed on purpose, never priced.
+    /// A load and a store: a preemption between the two breaks mutual exclusion. Flawed on purpose, for tests only.
     plain:
         take "mov eax, [rdi]", "test eax, eax", "jnz 30f", "mov dword ptr [rdi], 1", "30:";
         release "mov dword ptr [rdi], 0";
@@ -154,20 +158,20 @@ lock_code! {
 }
 
 lock_code! {
-    /// LOCK CMPXCHG: writes only where nobody has the lock.
+    /// LOCK CMPXCHG: writes only if the lock is free.
     cmpxchg:
         take "xor eax, eax", "mov ecx, 1", "lock cmpxchg [rdi], ecx";
         release "mov dword ptr [rdi], 0";
 }
 
 lock_code! {
-    /// A restartable sequence (rseq(2); Documentation/userspace-api/rseq.rst): the kernel sends whoever was preempted
-    /// within it to its abort handler, so that the one store at its end is made by somebody who was not. The modern
-    /// counterpart of the published test-and-set, and safe on one processor as that is.
+    /// A restartable sequence (rseq(2); Documentation/userspace-api/rseq.rst): the kernel sends a thread that was
+    /// preempted within it to its abort handler, so that only an uninterrupted thread makes the one store at its end.
+    /// The modern counterpart of the published test-and-set, and like it safe on one processor only.
     rseq:
         take
             "30:",
-            // The sequence that begins is said before each: the kernel forgets it at an abort.
+            // The descriptor is set before each sequence: the kernel clears it at an abort.
             "mov rcx, [rsi]", "lea rax, [rip + 35f]", "mov [rcx + 8], rax",
             "31:",
             "mov eax, [rdi]", "test eax, eax", "jnz 33f",
@@ -175,7 +179,7 @@ lock_code! {
             "32:",
             "33:";
         aside
-            // UD1 with the signature as its operand: what is no instruction by chance is not jumped to.
+            // UD1 with the signature as its operand, which rseq(2) requires before an abort handler.
             ".byte 0x0f, 0xb9, 0x3d", ".long 0x53053053",
             "34:", "inc qword ptr [rsi + 8]", "jmp 30b";
         data "35:", ".long 0, 0", ".quad 31b, 32b - 31b, 34b";
@@ -183,8 +187,8 @@ lock_code! {
 }
 
 lock_code! {
-    /// The same, and it looks within the sequence whether this is the one processor on which the lock may be taken. Elsewhere
-    /// it answers 2 and writes nothing: so it is safe however threads move.
+    /// The same with a check within the sequence that this is the lock's processor. Elsewhere it returns 2 and writes
+    /// nothing, so it is safe even if threads migrate.
     rseq_cpu:
         take
             "30:",
@@ -203,8 +207,8 @@ lock_code! {
         release "mov dword ptr [rdi], 0";
 }
 
-/// The test and the set between the entry and the exit of Lamport's fast mutual exclusion (ACM TOCS 5(1), 1987, algorithm 2),
-/// with what stands for a fence after x = i and after y = i. Who waits for another gives the processor away.
+/// The test and the set between the entry and the exit of Lamport's fast mutual exclusion (ACM TOCS 5(1), 1987,
+/// algorithm 2), with a parameter for the fences after x = i and after y = i. A waiting thread calls sched_yield(2).
 macro_rules! lamport_code {
     ($(#[$doc:meta])* $name:ident: $fence:literal) => {
         lock_code! {
@@ -227,12 +231,12 @@ macro_rules! lamport_code {
                     "mov dword ptr [rdx + 64], 0",
                     "mov byte ptr [rdx + rcx + 128], 0";
                 aside
-                    // y is somebody's: b[i] = false, and wait until it is nobody's.
+                    // y is not 0: b[i] = false, and wait until y is 0.
                     "34:", "mov byte ptr [rdx + rcx + 128], 0",
                     "36:", "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]",
                     "cmp dword ptr [rdx + 64], 0", "jne 36b",
                     "mov ecx, [rsi + 16]", "jmp 30b",
-                    // x is another's: wait until nobody is on the way, and see who came last.
+                    // x is another's: wait until all b are false, then check y.
                     "35:", "mov byte ptr [rdx + rcx + 128], 0", "mov r8d, [rsi + 24]",
                     "37:", "cmp byte ptr [rdx + r8 + 128], 0", "je 38f",
                     "mov eax, 24", "syscall", "inc qword ptr [rsi + 72]", "jmp 37b",
@@ -246,18 +250,18 @@ macro_rules! lamport_code {
 }
 
 lamport_code! {
-    /// With the fences that several processors need.
+    /// With fences, for several processors.
     lamport: "mfence"
 }
 
 lamport_code! {
-    /// Without: enough on one processor, which sees its own stores in order.
+    /// Without fences, for one processor, which sees its own stores in order.
     lamport_up: ""
 }
 
 lock_code! {
-    /// The kernel tests and sets: futex(2), FUTEX_TRYLOCK_PI, which writes the thread's number. It is given back as the
-    /// manual page says: by CMPXCHG where nobody has asked for it meanwhile, else by FUTEX_UNLOCK_PI.
+    /// The kernel tests and sets: futex(2), FUTEX_TRYLOCK_PI, which writes the thread's number. The release follows
+    /// the manual page: CMPXCHG without waiters, else FUTEX_UNLOCK_PI.
     futex_trylock_pi:
         take
             "mov r8, rsi", "mov esi, 136", "mov eax, 202", "syscall", "mov rsi, r8";
@@ -269,7 +273,7 @@ lock_code! {
 }
 
 lock_code! {
-    /// An event counter as a semaphore (eventfd(2), EFD_SEMAPHORE and EFD_NONBLOCK): a read takes it, a write gives it back.
+    /// An eventfd(2) as a semaphore (EFD_SEMAPHORE, EFD_NONBLOCK): a read acquires it, a write releases it.
     eventfd:
         take
             "mov r8, rdi", "mov r9, rsi", "mov edi, [r9 + 48]", "lea rsi, [r9 + 56]", "mov edx, 8",

@@ -1,4 +1,4 @@
-//! What a lock takes of memory, read from the program as it was built.
+//! Memory of a lock, from this program's own sections.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -15,8 +15,7 @@ use tollgate_engine::{Batch, Instance, Order, Refusal, Runner, Timed};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/footprint",
-    operation: "Memory that a lock takes: the code that takes it and gives it back, its data for one lock and one \
-                thread, and the part of the kernel that it calls.",
+    operation: "Memory of a lock: its code, its data for one lock and one thread, and the kernel code that it calls.",
     crosses: &[KernelImage],
     crossed_in: |params, _| word(params, "part") == "kernel",
     timed: |_| Timed::Whole("the addresses of its parts in this program, and /proc/kallsyms"),
@@ -41,41 +40,41 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     Ok(Instance::new(amount.0).with_most(1).with_notes([amount.1]))
 }
 
-/// An amount, and what it is made of.
+/// An amount, and its parts.
 type Explained = (Amount, String);
 
-/// Instructions, those for when somebody is in the way included.
+/// Bytes of code, contended paths included.
 fn code(method: Method) -> Explained {
     let extent = method.code().extent;
     let length = |(from, to): (usize, usize)| to.saturating_sub(from);
     let [take, release] = [extent.take, extent.release].map(length);
     let aside: usize = extent.aside.into_iter().map(length).sum();
-    let mut note = format!("{take} to take it, {release} to give it back");
+    let mut note = format!("acquire {take}, release {release}");
     if aside > 0 {
-        note.push_str(&format!(", {aside} for when somebody is in the way"));
+        note.push_str(&format!(", contended paths {aside}"));
     }
     if matches!(method, Method::PthreadTrylock | Method::SemTrywait) {
-        note.push_str("; the C library's own functions not counted: a program does not say where they end");
+        note.push_str("; excludes the C library's functions, whose sizes are unknown");
     }
     (Amount((take + release + aside) as u64), note)
 }
 
-/// What one lock and one thread take, and what never changes.
+/// Bytes of data of one lock and one thread, and constants.
 fn data(method: Method) -> Explained {
     let (from, to) = method.code().extent.data;
     let constant = to.saturating_sub(from);
     let Memory { lock, thread, of_thread } = memory(method);
-    let mut note = format!("{lock} for each lock");
+    let mut note = format!("{lock} per lock");
     if thread > 0 {
-        note.push_str(&format!(", {thread} for each thread: {of_thread}"));
+        note.push_str(&format!(", {thread} per thread: {of_thread}"));
     }
     if constant > 0 {
-        note.push_str(&format!("; {constant} that never change: the sequence's descriptor"));
+        note.push_str(&format!("; constant {constant}: the sequence's descriptor"));
     }
     (Amount((lock + thread + constant) as u64), note)
 }
 
-/// What a method keeps, in bytes, without what is only there to keep lines apart.
+/// Data of a method, in bytes, without padding.
 struct Memory {
     lock: usize,
     thread: usize,
@@ -89,10 +88,10 @@ fn memory(method: Method) -> Memory {
         Method::Rseq => (WORD, 32, "struct rseq, one for all locks"),
         Method::RseqCpu => (2 * WORD, 32, "struct rseq, one for all locks"),
         Method::Lamport | Method::LamportUp => {
-            (WORD + Guard::OF_ALL, Guard::OF_EACH + 2 * WORD, "its b, its number, and how many there are")
+            (WORD + Guard::OF_ALL, Guard::OF_EACH + 2 * WORD, "its b, its number, and the number of threads")
         }
-        Method::FutexTrylockPi => (WORD, WORD, "its number in the kernel"),
-        Method::Eventfd => (WORD, 8, "what is read and written"),
+        Method::FutexTrylockPi => (WORD, WORD, "its thread id"),
+        Method::Eventfd => (WORD, 8, "the buffer of read and write"),
         Method::Semop => (WORD, 2 * size_of::<libc::sembuf>(), "the two operations"),
         Method::PthreadTrylock => (size_of::<libc::pthread_mutex_t>(), 0, ""),
         Method::SemTrywait => (size_of::<libc::sem_t>(), 0, ""),
@@ -100,7 +99,7 @@ fn memory(method: Method) -> Memory {
     Memory { lock, thread, of_thread }
 }
 
-/// The functions of the kernel that do the work of a method and little else (kernel/futex/pi.c, fs/eventfd.c, ipc/sem.c,
+/// The kernel functions that implement a method and little else (kernel/futex/pi.c, fs/eventfd.c, ipc/sem.c,
 /// kernel/rseq.c).
 fn kernel_functions(method: Method) -> &'static [&'static str] {
     match method {
@@ -125,7 +124,7 @@ fn kernel(method: Method) -> Result<Explained, Refusal> {
     Ok((Amount(bytes), names.join(", ")))
 }
 
-/// The functions that any method names, with their lengths; read once.
+/// The lengths of all functions that a method names; read once.
 fn symbols() -> Result<&'static [(String, u64)], Refusal> {
     static KNOWN: OnceLock<Result<Vec<(String, u64)>, Refusal>> = OnceLock::new();
     let read = || {
@@ -140,7 +139,7 @@ fn symbols() -> Result<&'static [(String, u64)], Refusal> {
 /// The lengths of wanted functions from lines such as `ffffffff8143d210 T futex_lock_pi` (proc(5)), which are in the order of
 /// addresses: a function ends where the next one begins.
 fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
-    /// More than any kernel has.
+    /// An upper bound of the file's size.
     const MOST_BYTES: u64 = 64 << 20;
     let wanted: Vec<&str> = Method::LOCKS.into_iter().flat_map(kernel_functions).copied().collect();
     let mut found: Vec<(String, u64)> = Vec::new();
@@ -155,13 +154,12 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
         };
         let Ok(address) = u64::from_str_radix(address, 16) else { continue };
         if address == 0 && matches!(kind, "t" | "T") {
-            let why =
-                "/proc/kallsyms keeps its addresses to itself (kernel.kptr_restrict; root may read them)";
+            let why = "/proc/kallsyms hides its addresses (kernel.kptr_restrict; root can read them)";
             return Err(Refusal::Skip(why.to_owned()));
         }
         if open.first().is_some_and(|(_, start)| address > *start) {
             found.extend(open.drain(..).map(|(name, start)| (name, address - start)));
-            // The rest of a hundred thousand lines would take as long again.
+            // The other lines need not be read.
             if wanted.iter().all(|wanted| found.iter().any(|(name, _)| name == wanted)) {
                 break;
             }
@@ -175,7 +173,7 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
     Ok(found)
 }
 
-/// An amount that does not change.
+/// A constant amount.
 struct Amount(u64);
 
 impl Runner for Amount {
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn code_lies_where_it_says_and_data_is_what_it_needs() {
+    fn extents_match_the_code_and_the_data() {
         for method in Method::LOCKS {
             let extent = method.code().extent;
             for (from, to) in [extent.take, extent.release].into_iter().chain(extent.aside) {

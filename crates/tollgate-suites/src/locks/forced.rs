@@ -1,7 +1,11 @@
-//! Switches that are forced without a privilege: each thread has a timer whose signal comes at whatever instruction it has
-//! come to, and the handler gives the processor away there.
+//! Forced context switches without privileges: each thread has a timer whose signal interrupts it at any instruction,
+//! and the handler calls sched_yield(2) there.
 //!
 //! Source: timer_create(2) with SIGEV_THREAD_ID, sched_yield(2). A signal also restarts a restartable sequence (rseq(2)).
+//!
+//! Context switches are forced without a privilege: each thread has a timer whose signal arrives at any
+//! instruction, and whose handler yields the processor. The timer is set anew when the thread comes back; a
+//! running one would expire while the thread is away.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::{io, mem, ptr};
@@ -11,24 +15,24 @@ use tollgate_engine::{Random, Refusal, cpu};
 
 /// The shortest time until a thread that goes on running is switched out, in nanoseconds.
 const SHORTEST: u64 = 50_000;
-/// And how much longer it may be, at random.
+/// Random addition to that time.
 const SPREAD: u64 = 50_000;
 
-/// By which the timers speak.
+/// The timers' signal.
 fn signal() -> libc::c_int {
     libc::SIGRTMIN() + 3
 }
 
-/// What the handler knows of the thread that it interrupts. That thread alone writes to it, in the handler or outside.
+/// The handler's data of its thread. Only that thread writes to it, in the handler or outside.
 #[repr(C, align(128))]
 pub(super) struct Slot {
-    /// Its number among those that share a processor, from 1 on.
+    /// Its number among the threads of a processor, from 1 on.
     number: u32,
-    /// Whether it is to be switched out.
+    /// Whether switches are forced now.
     active: AtomicBool,
-    /// Whether it has the lock.
+    /// Whether it holds the lock.
     holds: AtomicBool,
-    /// The kernel's number of its timer.
+    /// The kernel's id of its timer.
     timer: AtomicI32,
     /// The state of its random numbers.
     random: AtomicU64,
@@ -37,7 +41,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Of thread number `number`.
+    /// The data of thread number `number`.
     pub fn new(number: u32) -> Self {
         Self {
             number,
@@ -56,24 +60,24 @@ impl Slot {
         self.number
     }
 
-    /// Whether the thread has the lock: said after it was taken, and before it is given back.
+    /// Records whether the thread holds the lock: after the acquisition, and before the release.
     #[inline(always)]
     pub fn set_holds(&self, holds: bool) {
         self.holds.store(holds, Relaxed);
     }
 
-    /// Says that the thread runs.
+    /// Records that the thread runs.
     #[inline(always)]
     pub fn runs(&self) {
         LAST.store(self.number, Relaxed);
     }
 
-    /// How often it was switched out, and how often while it had the lock.
+    /// Its forced switches, and those of them while it held the lock.
     pub fn counts(&self) -> (u64, u64) {
         (self.switches.load(Relaxed), self.while_holding.load(Relaxed))
     }
 
-    /// In the handler: somebody else's turn. Counted only where somebody else has run before this returns.
+    /// In the handler: yields. Counts a switch only if another thread ran before sched_yield(2) returned.
     fn switch(&self) {
         if !self.active.load(Relaxed) {
             return;
@@ -89,8 +93,8 @@ impl Slot {
         self.instance();
     }
 
-    /// The next signal comes after a while that nobody knows. Once, so that each comes while the thread runs: one that was to come
-    /// while it did not would only switch it out again where it was switched out before.
+    /// Arms the timer once, for a random time. A periodic timer could expire while the thread is off the processor,
+    /// and would switch it out again at the same instruction.
     fn instance(&self) {
         // xorshift64 (Marsaglia, Xorshift RNGs, 2003).
         let mut random = self.random.load(Relaxed);
@@ -101,30 +105,30 @@ impl Slot {
         self.set_timer(SHORTEST + random % SPREAD);
     }
 
-    /// After so many nanoseconds; with 0 not at all.
+    /// Arms the timer for so many nanoseconds; 0 disarms it.
     fn set_timer(&self, nanoseconds: u64) {
         let once = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds as libc::c_long };
         let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let setting = libc::itimerspec { it_interval: never, it_value: once };
         let timer = self.timer.load(Relaxed);
-        // SAFETY: the kernel reads the setting; a number that is no timer's is refused.
+        // SAFETY: the kernel reads the setting; an invalid timer id is refused.
         unsafe { call(libc::SYS_timer_settime, [timer as u64, 0, &raw const setting as u64, 0]) };
     }
 }
 
-/// Which thread was the last to say that it runs. One for all: a process stresses one lock at a time.
+/// The thread that recorded last that it runs. One for all, since a process stresses one lock at a time.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
-/// What each timer's signal is answered with, in the whole process, from now on.
+/// Installs the handler of the timers' signal, for the whole process.
 ///
 /// # Errors
-/// [`Refusal::Skip`] where the place does not allow it.
+/// [`Refusal::Skip`] if the environment does not allow it.
 pub(super) fn install_handler() -> Result<(), Refusal> {
     // SAFETY: an all-zero sigaction is valid.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     action.sa_sigaction = expired as *const () as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-    // SAFETY: the handler touches only the slot that its own timers name, and makes calls that keep errno.
+    // SAFETY: the handler touches only the slot that its timer names, and makes calls that keep errno.
     match unsafe { libc::sigaction(signal(), &action, ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(Refusal::of("rt_sigaction(2) is refused", &io::Error::last_os_error())),
@@ -132,7 +136,7 @@ pub(super) fn install_handler() -> Result<(), Refusal> {
 }
 
 extern "C" fn expired(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel hands over the siginfo of the signal (SA_SIGINFO).
+    // SAFETY: the kernel passes the signal's siginfo (SA_SIGINFO).
     let info = unsafe { &*info };
     if info.si_code == libc::SI_TIMER {
         // SAFETY: a timer carries the address of its thread's slot, which outlives it.
@@ -141,19 +145,19 @@ extern "C" fn expired(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::
     }
 }
 
-/// The timer of the thread that makes it. It goes with this, and no signal of it comes later.
+/// The timer of the calling thread. Dropping it deletes the timer, and no signal comes later.
 pub(super) struct Timer<'a>(&'a Slot);
 
 impl<'a> Timer<'a> {
-    /// Not running yet.
+    /// A new timer, disarmed.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where the place does not allow it.
+    /// [`Refusal::Skip`] if the environment does not allow it.
     pub fn new(slot: &'a Slot) -> Result<Self, Refusal> {
         let refused = |what| {
             let error = io::Error::last_os_error();
             Refusal::Skip(format!(
-                "no switches can be forced here: {what} is refused: {}",
+                "forced switches are not possible here: {what} is refused: {}",
                 tollgate_model::text::plainly(&error)
             ))
         };
@@ -170,8 +174,8 @@ impl<'a> Timer<'a> {
         event.sigev_signo = signal();
         event.sigev_value = libc::sigval { sival_ptr: ptr::from_ref(slot).cast_mut().cast() };
         let mut number: libc::c_int = -1;
-        // By number: the C library's timer_t need not be the kernel's, and the handler speaks to the kernel alone.
-        // SAFETY: the event is valid for reading, the number for writing.
+        // By system call: the C library's timer_t can differ from the kernel's, which the handler uses.
+        // SAFETY: the event is valid for reading, the id for writing.
         let made = unsafe {
             libc::syscall(libc::SYS_timer_create, libc::CLOCK_MONOTONIC, &raw const event, &raw mut number)
         };
@@ -182,13 +186,13 @@ impl<'a> Timer<'a> {
         Ok(Self(slot))
     }
 
-    /// From now on the thread is switched out again and again.
+    /// Starts forcing switches of the thread.
     pub fn start(&self) {
         self.0.active.store(true, Relaxed);
         self.0.instance();
     }
 
-    /// No more.
+    /// Stops forcing switches.
     pub fn stop(&self) {
         self.0.active.store(false, Relaxed);
         self.0.set_timer(0);
@@ -199,7 +203,7 @@ impl Drop for Timer<'_> {
     fn drop(&mut self) {
         self.stop();
         let number = self.0.timer.swap(-1, Relaxed);
-        // A signal that is on its way comes before this returns, as it is this thread's.
+        // A pending signal is delivered before this returns, since it is directed at this thread.
         // SAFETY: the timer is ours.
         unsafe { libc::syscall(libc::SYS_timer_delete, number) };
     }

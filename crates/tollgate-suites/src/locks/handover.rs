@@ -1,4 +1,4 @@
-//! A lock that two threads want by turns.
+//! A lock that two threads hold alternately.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, mpsc};
@@ -13,15 +13,15 @@ use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
 use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
 use tollgate_engine::clock::Clock;
-use tollgate_engine::cpu::{self, Attendance};
+use tollgate_engine::cpu::{self, CpuShare};
 use tollgate_engine::limits::{self, Taken};
 use tollgate_engine::timed::{Context, EMPTY, LongLoop, TimedLoop, timed_loop};
 use tollgate_engine::{Batch, Counters, Instance, Order, Refusal, Runner, Timed};
 
 timed_loop! {
-    /// Waits for its turn, takes the lock, says that it is the other's turn, and gives the lock back. Word 0: the lock's
-    /// words; 1: the member; 2: whose turn it is; 3: the own number, and above it the other's; 4: the take; 5: the release;
-    /// 6: not 0 where who waits gives the processor away.
+    /// Waits for its turn, acquires the lock, passes the turn to the other thread, and releases the lock. Word 0: the
+    /// lock's words; 1: the member; 2: the address of the turn; 3: the own number, and above it the other's; 4:
+    /// acquire; 5: release; 6: not 0 if a waiter calls sched_yield(2).
     alternate:
         "mov r14, [r13 + 16]", "mov rbx, [r13 + 24]",
         "3:", "cmp [r14], ebx", "je 4f",
@@ -37,8 +37,7 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/handover",
-    operation: "A lock handed from one thread to another, on the same processor or on two, that waits for it. Half of \
-                there and back.",
+    operation: "One handover of a lock to a waiting thread, on the same processor or on another: half a round trip.",
     crosses: &[
         LockContention,
         CacheLine,
@@ -57,18 +56,18 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
     },
     timed: |_| Timed::Together { code: alternate, instruction: "call", times: 2 },
-    counters: &["takes restarted"],
+    counters: &["acquisitions restarted"],
     cases: || {
         let case = |by: Method, cpus: &str| params(&[("by", by.name().into()), ("cpus", cpus.into())]);
         let of = |cpus: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, cpus));
         ["one", "two"].into_iter().flat_map(of).collect()
     },
-    over: |case| Some(Method::by_system_call(case)),
+    baseline_params: |case| Some(Method::by_system_call(case)),
     instance: |_, params| instance(params),
     ..PLAIN
 };
 
-/// There and back.
+/// Handovers of a round trip.
 const HAND_OVERS: u64 = 2;
 
 fn instance(params: &Params) -> Result<Instance, Refusal> {
@@ -96,14 +95,14 @@ fn other_processor() -> Result<usize, Refusal> {
     cpu::others()
         .first()
         .copied()
-        .ok_or_else(|| Refusal::Skip("it takes two processors, and this process may use one".to_owned()))
+        .ok_or_else(|| Refusal::Skip("two processors are needed, and this process may use one".to_owned()))
 }
 
-/// Whose turn it is, on a pair of lines of its own.
+/// The turn: the number of the thread that runs next, on a pair of cache lines of its own.
 #[repr(align(128))]
 struct Turn(AtomicU32);
 
-/// What one of the two has.
+/// One thread's part.
 struct Side {
     context: Box<Context>,
     handle: Handle,
@@ -134,14 +133,14 @@ impl Side {
         Self { context: Box::new(Context { words, result: 0 }), handle, _turn: turn }
     }
 
-    /// Has the lock so many times, by turns with the other.
+    /// Acquires the lock so many times, alternating with the other thread.
     fn run(&mut self, times: u64) {
-        // SAFETY: the words point into what this side keeps; the loop is the one that they are for.
+        // SAFETY: the words point into data that this side owns, and fit this loop.
         unsafe { alternate(times, &mut *self.context) }
     }
 }
 
-/// The thread that the lock is handed to. It ends when nobody tells it to run any more.
+/// The other thread. It ends when its channel of orders closes.
 struct Partner {
     orders: Option<mpsc::Sender<u64>>,
     reports: mpsc::Receiver<Report>,
@@ -149,7 +148,7 @@ struct Partner {
     _taken: Taken,
 }
 
-/// What the partner saw of one batch.
+/// The partner's report of one batch.
 struct Report {
     switched: bool,
     aborts: u64,
@@ -213,27 +212,27 @@ impl Drop for Partner {
     }
 }
 
-/// Both.
+/// Both threads.
 struct Pair {
     side: Side,
     partner: Partner,
-    /// On one processor: whoever waits is switched out by nature.
+    /// Whether both share one processor, where a waiter is always switched out.
     alone: bool,
 }
 
 impl Runner for Pair {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
         let times = order.iterations + order.extra;
-        // The partner wakes up, and both find their code.
+        // The warm-up wakes the partner and warms both threads' caches.
         let warm_up = (times / 16).max(2);
         let TimedLoop::Long(empty) = EMPTY else { return Err(gone()) };
         let mut nothing = Context::default();
         let aborts = self.side.handle.aborts();
         self.partner.begin(warm_up + times)?;
         self.side.run(warm_up);
-        let (attendance, switches) = (Attendance::begin(), cpu::switches());
+        let (cpu_share, switches) = (CpuShare::begin(), cpu::switches());
         let worked = clock.time(|| self.side.run(times));
-        let whole = attendance.was_whole();
+        let whole = cpu_share.was_full();
         let switched = cpu::switches() != switches;
         let report = self.partner.report()?;
         let emptied = clock.time(|| run(empty, order.iterations, &mut nothing));
@@ -262,7 +261,7 @@ mod tests {
     use crate::processes::raw::tests::in_a_process_of_its_own;
 
     #[test]
-    fn the_lock_goes_there_and_back_and_is_free_at_the_end() {
+    fn the_lock_alternates_and_is_free_at_the_end() {
         in_a_process_of_its_own(|| {
             let all = cpu::allowed();
             cpu::remember(&all);
@@ -282,14 +281,14 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_it_had_it_in_turn() {
+    fn the_threads_alternate() {
         in_a_process_of_its_own(|| {
             let home = *cpu::allowed().last().expect("a processor");
             cpu::pin(home).expect("an allowed processor");
             let lock = Lock::new(Method::Xchg, Reach::On(home), 2).expect("a lock");
             let turn = Arc::new(Turn(AtomicU32::new(2)));
             let partner = Partner::start(lock.clone(), home, Arc::clone(&turn), true).expect("a thread");
-            // It is the partner's turn: it goes there once, and then waits for a second turn that this side gives it.
+            // The partner has the first turn; it then waits for a second one from this side.
             partner.begin(2).expect("there");
             while turn.0.load(std::sync::atomic::Ordering::SeqCst) != 1 {
                 std::thread::yield_now();
@@ -297,10 +296,10 @@ mod tests {
             let mut mine =
                 Side::new(lock.join(1).expect("a member"), Method::Xchg, Arc::clone(&turn), [1, 2], true);
             mine.run(1);
-            let report = partner.report().expect("it came back");
+            let report = partner.report().expect("the partner's report");
             assert_eq!(report.aborts, 0);
             assert_eq!(turn.0.load(std::sync::atomic::Ordering::SeqCst), 1);
-            assert!(mine.handle.take(), "nobody has it now");
+            assert!(mine.handle.take(), "the lock is free");
         });
     }
 }

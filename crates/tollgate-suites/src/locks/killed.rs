@@ -1,4 +1,4 @@
-//! What becomes of a lock whose holder is killed: tried, with processes that are.
+//! The state of a lock after its owner was killed, by killing processes.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::time::Duration;
@@ -8,44 +8,43 @@ use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
 use tollgate_engine::{Random, Refusal, alive, cpu, die_with_parent, limits};
 
-/// What the next finds after a process that had to do with the lock was killed.
+/// The state of the lock after the kill, as another process finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// It can be taken.
+    /// The lock is free.
     Free,
-    /// It looks taken, and nobody is there to give it back.
+    /// The lock stays held, without an owner.
     Taken,
-    /// Whoever takes it is told that its owner is dead: ESRCH, as long as no other thread has got the owner's number.
-    Told,
-    /// A take does not return: it waits for somebody who is dead.
+    /// An acquisition reports the dead owner: ESRCH, until another thread gets the owner's id.
+    Recoverable,
+    /// An acquisition blocks: it waits for the dead process.
     Waiting,
 }
 
-/// The longest that a process goes on taking and giving back until it is killed, in nanoseconds.
+/// The longest time of the loop before the kill, in nanoseconds.
 const LONGEST: u64 = 200_000;
 
-/// What is left in the kernel when every process that used it is gone.
+/// A note on kernel state after all users of the lock have exited.
 pub(super) fn stays(method: Method) -> &'static str {
     match method {
         Method::Semop => {
-            "its set stays in the kernel after every process until it is removed (IPC_RMID) or its namespace ends: here it has a \
-             namespace, or is marked and taken away by the next run"
+            "kernel state left: the semaphore set stays until IPC_RMID or its namespace ends (tollgate uses a namespace, or the next run removes it)"
         }
-        Method::Eventfd => "nothing stays in the kernel: the counter goes with its last descriptor",
-        Method::FutexTrylockPi => "nothing stays in the kernel: it is a word of memory while nobody waits",
-        _ => "nothing stays in the kernel, which never knew of it",
+        Method::Eventfd => "no kernel state left: the last close removes the eventfd",
+        Method::FutexTrylockPi => "no kernel state left: a futex without waiters is memory",
+        _ => "no kernel state: the lock is memory",
     }
 }
 
-/// Kills a process that has the lock.
+/// Kills a process that holds the lock.
 ///
 /// # Errors
-/// [`Refusal::Skip`] where the place has not what it needs.
+/// [`Refusal::Skip`] if the environment lacks what it needs.
 pub(super) fn left_behind(method: Method) -> Result<Left, Refusal> {
     let lock = free_lock(method)?;
-    let holder = Child::fork(|told| {
+    let holder = Child::fork(|report| {
         if lock.join(HOLDER).is_ok_and(|mut handle| handle.take()) {
-            say(told);
+            say(report);
             loop {
                 std::thread::park();
             }
@@ -55,48 +54,48 @@ pub(super) fn left_behind(method: Method) -> Result<Left, Refusal> {
     what_the_next_finds(&lock)
 }
 
-/// Kills a process that takes and gives back all the time, at a moment that nobody chose. One that waits for another on the
-/// way to the lock would wait for more than is tried here: nobody else takes it meanwhile.
+/// Kills a process at a random moment of a loop that acquires and releases the lock. No other process uses the lock
+/// at that time, so contended states are not covered.
 ///
 /// # Errors
 /// As [`left_behind`].
 pub(super) fn left_at_random(method: Method, random: &mut Random) -> Result<Left, Refusal> {
     alive();
     let lock = free_lock(method)?;
-    let user = Child::fork(|told| {
+    let user = Child::fork(|report| {
         if let Ok(mut handle) = lock.join(HOLDER) {
-            say(told);
+            say(report);
             while handle.take() {
                 handle.release();
             }
         }
     })?;
-    user.killed_after(Duration::from_nanos(random.next() % LONGEST))?;
+    user.killed_after(Duration::from_nanos(random.next_u64() % LONGEST))?;
     what_the_next_finds(&lock)
 }
 
-/// The member that is killed.
+/// The number of the killed member.
 const HOLDER: usize = 1;
-/// The one that tries to take it then.
+/// The number of the member that tries the lock afterwards.
 const NEXT: usize = 2;
 
-/// One that works here, and that nobody has.
+/// A free lock that works here.
 fn free_lock(method: Method) -> Result<Lock, Refusal> {
     let lock = Lock::new(method, Reach::On(cpu::home()?), 2)?;
     lock.join(NEXT)?.try_out()?;
     Ok(lock)
 }
 
-/// Lets a process of its own try to take it: it may never come back.
+/// Tries to acquire it in a child, since the acquisition may block forever.
 fn what_the_next_finds(lock: &Lock) -> Result<Left, Refusal> {
     let next = Child::fork(|_| {
         let Ok(mut handle) = lock.join(NEXT) else { return };
         limit_time();
         let errno = tries(lock.method(), &mut handle);
-        // SAFETY: ends the copy without running what belongs to the original.
+        // SAFETY: ends the child without running the parent's destructors.
         unsafe { libc::_exit(errno) };
     })?;
-    let strange = |how: String| Refusal::Fail(format!("a take after its holder was killed {how}"));
+    let strange = |how: String| Refusal::Fail(format!("an acquisition after the owner was killed {how}"));
     let status = next.wait();
     if libc::WIFSIGNALED(status) {
         return match libc::WTERMSIG(status) {
@@ -107,7 +106,7 @@ fn what_the_next_finds(lock: &Lock) -> Result<Left, Refusal> {
     match libc::WEXITSTATUS(status) {
         TAKEN_NOW => Ok(Left::Free),
         libc::EAGAIN | libc::EBUSY => Ok(Left::Taken),
-        libc::ESRCH => Ok(Left::Told),
+        libc::ESRCH => Ok(Left::Recoverable),
         errno => Err(strange(format!(
             "returned {}",
             tollgate_model::text::plainly(&io::Error::from_raw_os_error(errno))
@@ -115,10 +114,11 @@ fn what_the_next_finds(lock: &Lock) -> Result<Left, Refusal> {
     }
 }
 
-/// The exit status of who could take it; any other is an error's number. 0 is of one that did not come so far.
+/// The exit status after a successful acquisition; others are error numbers, and 0 means that the child did not get
+/// that far.
 const TAKEN_NOW: libc::c_int = 255;
 
-/// Tries to take it a few times. What the last said, as an error's number.
+/// Tries to acquire it a few times. Returns the last result, as an error number.
 fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
     const TRIES: u32 = 100;
     let mut answer = 0;
@@ -130,13 +130,13 @@ fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
     }
     match method {
         Method::PthreadTrylock => answer.cast_signed(),
-        // What the others return is no error's number.
+        // The results of the others are no error numbers.
         _ => method.errno(answer).unwrap_or(libc::EAGAIN),
     }
 }
 
-/// Has this process killed by SIGPROF when it has used the processor a hundred times as long as so many takes need (setitimer(2)),
-/// however busy the machine is; and by SIGALRM if it sleeps, which none of them does.
+/// Arms timers that kill this process (setitimer(2)): SIGPROF after a hundred times the processor time that so many
+/// acquisitions need, which is independent of load, and SIGALRM if it sleeps, which no method does.
 fn limit_time() {
     const USED: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 2_000 };
     const PASSED: libc::c_uint = 10;
@@ -154,48 +154,48 @@ fn limit_time() {
     }
 }
 
-/// A process that can say that it has come so far. Killed and waited for when it is dropped.
+/// A child that can report a point. Dropping this kills and reaps it.
 struct Child {
     pid: libc::pid_t,
-    told: PipeReader,
+    report: PipeReader,
 }
 
 impl Child {
-    /// One that does `part` and ends.
+    /// Forks a child that runs `part` and exits.
     fn fork(part: impl FnOnce(PipeWriter)) -> Result<Self, Refusal> {
-        let (told, teller) = io::pipe().map_err(|error| Refusal::of("pipe2 is refused", &error))?;
+        let (report, reporter) = io::pipe().map_err(|error| Refusal::of("pipe2 is refused", &error))?;
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
-        // SAFETY: the bench process has no other thread that holds a lock while this one forks, but for the C library's own,
+        // SAFETY: no other thread of the bench process holds a lock while this one forks, except the C library's,
         // which it makes safe across fork.
         match unsafe { libc::fork() } {
             -1 => Err(limits::refused("a process that is killed", &io::Error::last_os_error())),
             0 => {
                 die_with_parent(parent);
-                part(teller);
-                // SAFETY: ends the copy without running what belongs to the original.
+                part(reporter);
+                // SAFETY: ends the child without running the parent's destructors.
                 unsafe { libc::_exit(0) }
             }
-            pid => Ok(Self { pid, told }),
+            pid => Ok(Self { pid, report }),
         }
     }
 
-    /// Waits until it has come so far, and for so long more; then it is killed, and gone.
+    /// Waits for its report and for `more` time, then kills and reaps it.
     fn killed_after(mut self, time: Duration) -> Result<(), Refusal> {
-        self.told
+        self.report
             .read_exact(&mut [0])
-            .map_err(|_| Refusal::Fail("a process that was to take the lock ended before".to_owned()))?;
+            .map_err(|_| Refusal::Fail("the process ended before it acquired the lock".to_owned()))?;
         std::thread::sleep(time);
         // SAFETY: our child, which has not been waited for, so the number is still its own.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
         let status = self.wait();
         match libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL {
             true => Ok(()),
-            false => Err(Refusal::Fail("a lock that nobody else wants could not be taken".to_owned())),
+            false => Err(Refusal::Fail("an uncontended lock could not be acquired".to_owned())),
         }
     }
 
-    /// Waits for its end: the status of waitpid(2).
+    /// Waits for its end. Returns the status of waitpid(2).
     fn wait(mut self) -> libc::c_int {
         let mut status = 0;
         // SAFETY: our child, which has not been waited for; `status` is valid for writing.
@@ -219,9 +219,9 @@ impl Drop for Child {
     }
 }
 
-/// To the parent, that it has come so far.
+/// Reports the point to the parent.
 fn say(mut to: PipeWriter) {
-    // Where nobody reads there is nobody to be told.
+    // If the parent has ended, the report is not needed.
     let _ = to.write_all(&[1]);
 }
 
@@ -245,12 +245,12 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_that_is_killed_leaves_it_taken_and_the_kernel_alone_tells() {
+    fn a_lock_stays_held_after_its_owner_was_killed() {
         in_a_process_of_its_own(|| {
             pin();
             each(|method| {
                 let left = match method {
-                    Method::FutexTrylockPi => Left::Told,
+                    Method::FutexTrylockPi => Left::Recoverable,
                     _ => Left::Taken,
                 };
                 assert_eq!(left_behind(method), Ok(left), "{}", method.name());
@@ -259,16 +259,16 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_killed_at_random_leaves_what_its_method_can_leave() {
+    fn a_random_kill_leaves_a_possible_state() {
         in_a_process_of_its_own(|| {
             pin();
             let mut random = Random::new(1);
             each(|method| {
                 for _ in 0..20 {
                     let left = left_at_random(method, &mut random).expect("a process to kill");
-                    // Only the kernel tells, and only who waits within a take can wait for the dead.
+                    // Only kernel locks report a dead owner, and only locks that wait within `take` can block.
                     let possible = match method {
-                        Method::FutexTrylockPi => &[Left::Free, Left::Told][..],
+                        Method::FutexTrylockPi => &[Left::Free, Left::Recoverable][..],
                         Method::Lamport | Method::LamportUp => &[Left::Free, Left::Taken, Left::Waiting],
                         _ => &[Left::Free, Left::Taken],
                     };
@@ -279,17 +279,17 @@ mod tests {
     }
 
     #[test]
-    fn lamports_takes_wait_for_ever_once_somebody_was_killed_on_the_way() {
+    fn a_kill_can_block_lamports_lock() {
         in_a_process_of_its_own(|| {
             pin();
             let mut random = Random::new(2);
             let mut left = || left_at_random(Method::Lamport, &mut random).expect("a process to kill");
-            assert!((0..400).any(|_| left() == Left::Waiting), "400 kills left nobody waiting");
+            assert!((0..400).any(|_| left() == Left::Waiting), "400 kills never made an acquisition block");
         });
     }
 
     #[test]
-    fn a_lock_that_nobody_was_killed_with_is_free() {
+    fn a_lock_without_a_kill_is_free() {
         in_a_process_of_its_own(|| {
             pin();
             each(|method| {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_left_of_those_that_were_killed() {
+    fn killed_processes_are_reaped() {
         in_a_process_of_its_own(|| {
             pin();
             left_at_random(Method::Lamport, &mut Random::new(3)).expect("a process to kill");
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_of_semaphores_outlives_the_process_that_made_it() {
+    fn a_semaphore_set_outlives_its_maker() {
         in_a_process_of_its_own(|| {
             // SAFETY: unshare(2) takes a number: the set goes with this process, whatever happens.
             if unsafe { libc::unshare(libc::CLONE_NEWIPC) } != 0 {

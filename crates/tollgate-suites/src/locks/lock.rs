@@ -1,4 +1,8 @@
-//! Locks as threads see them: what they share, what each brings, and how they are taken.
+//! Locks: shared data, per-thread data, acquire and release.
+//!
+//! A lock knows where its users run, on one processor or anywhere. A lock that is safe on one processor only
+//! cannot be made for several. A load and a store, which is safe nowhere, has no latency; it shows that the
+//! tests can fail.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -11,13 +15,13 @@ use super::semaphore::Semaphore;
 use crate::mapping::Mapping;
 use tollgate_engine::{Refusal, cpu};
 
-/// What all who use a lock share: the memory that its instructions work on.
+/// The shared data of a lock, which its instructions work on.
 #[repr(C, align(128))]
 pub(super) struct Words {
-    /// 0 where nobody has it. Or what a library keeps here: `pthread_mutex_t`, `sem_t`.
+    /// 0 if the lock is free; or a library's `pthread_mutex_t` or `sem_t`.
     pub lock: AtomicU32,
     _library: [u32; 15],
-    /// The processor on which it may be taken, where that is asked.
+    /// The processor on which it may be acquired, for methods with that limit.
     home: u32,
     _rest: [u32; 15],
 }
@@ -34,39 +38,39 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// What all threads share of it, in bytes: x and y.
+    /// Shared bytes: x and y.
     pub const OF_ALL: usize = 2 * size_of::<AtomicU32>();
-    /// What each thread has of it: its b.
+    /// Bytes of each thread: its b.
     pub const OF_EACH: usize = size_of::<u8>();
 }
 
-/// Threads that may share a lock.
+/// Greatest number of threads of a lock.
 pub(super) const MEMBERS: usize = 255;
 
-/// What one thread brings. The offsets are those that the instructions know.
+/// The per-thread data. The instructions use these offsets.
 #[repr(C, align(128))]
 pub(super) struct Member {
     /// +0: its restartable sequence.
     rseq: *mut rseq::Area,
-    /// +8: how often one was restarted.
+    /// +8: restarts of its sequences.
     aborts: u64,
     /// +16: its number, from 1 on.
     number: u64,
-    /// +24: how many there are.
+    /// +24: the number of threads.
     members: u64,
     /// +32: Lamport's variables.
     guard: *mut Guard,
-    /// +40: the thread's number.
+    /// +40: the thread's id.
     thread: u64,
-    /// +48: a descriptor or the number of a semaphore.
+    /// +48: a descriptor or the id of a semaphore.
     object: i64,
-    /// +56: the eight bytes that an event counter is read to and written from.
+    /// +56: the eight bytes of buffer for an eventfd.
     token: u64,
-    /// +64: nothing.
+    /// +64: unused.
     _free: u64,
-    /// +72: how often it gave the processor away, waiting within a take.
+    /// +72: calls of sched_yield(2) within `take`.
     waits: u64,
-    /// +80: `struct sembuf` that takes, and +88: that gives back.
+    /// +80: `struct sembuf` of acquire, and +88: of release.
     operations: [Sembuf; 2],
 }
 
@@ -88,16 +92,16 @@ const _: () = {
     assert!(mem::offset_of!(Member, operations) == 80 && size_of::<Sembuf>() == 8);
 };
 
-/// Where those who use a lock run.
+/// The processors of a lock's users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// All on this processor, and bound to it.
+    /// All pinned to this processor.
     On(usize),
-    /// Anywhere.
+    /// Any processor.
     Anywhere,
 }
 
-/// A lock that threads, or processes that were forked with it, share.
+/// A lock, shared by threads or by processes that were forked with it.
 #[derive(Clone)]
 pub(super) struct Lock {
     method: Method,
@@ -111,10 +115,10 @@ struct Shared {
     object: Object,
 }
 
-// SAFETY: threads share the memory through instructions that are made for it; all else is only read.
+// SAFETY: threads share the memory through the lock's instructions; all else is only read.
 unsafe impl Sync for Shared {}
 
-/// What the kernel keeps for it.
+/// Its kernel object.
 enum Object {
     None,
     Event(std::os::fd::OwnedFd),
@@ -122,10 +126,10 @@ enum Object {
 }
 
 impl Lock {
-    /// One that nobody has, for so many members.
+    /// A free lock for so many members.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where it would not be safe for that reach, or the place has not what it needs.
+    /// [`Refusal::Skip`] if it is not safe for that reach, or the environment lacks what it needs.
     pub fn new(method: Method, reach: Reach, members: usize) -> Result<Self, Refusal> {
         if let (Reach::Anywhere, Some(why)) = (reach, method.one_processor_only()) {
             return Err(Refusal::Skip(format!("it is safe on one processor only: {why}")));
@@ -133,7 +137,7 @@ impl Lock {
         Self::unsafe_anywhere(method, reach, members)
     }
 
-    /// The same without asking whether it is safe: for showing that it is not.
+    /// The same without the safety check, to demonstrate unsafe ones.
     pub fn unsafe_anywhere(method: Method, reach: Reach, members: usize) -> Result<Self, Refusal> {
         if members > MEMBERS {
             return Err(Refusal::Fail(format!("a lock is for {MEMBERS} threads, not {members}")));
@@ -149,16 +153,17 @@ impl Lock {
         let lock = Self { method, reach, members, shared: Arc::new(Shared { memory, object }) };
         let home = match reach {
             Reach::On(cpu) => cpu,
-            // Where it may be taken is where it was made.
+            // It may be acquired where it was made.
             Reach::Anywhere => cpu::current().unwrap_or_default(),
         };
-        // SAFETY: the memory is as long, is zeros, which all of `Words` may be, and nobody else knows it yet.
+        // SAFETY: the memory is long enough and zeroed, which is valid for `Words`, and nothing else refers to it
+        // yet.
         unsafe { (*lock.words()).home = home as u32 };
         lock.prepare_library()?;
         Ok(lock)
     }
 
-    /// What the C library keeps in the words.
+    /// Initializes the C library's objects in the words.
     fn prepare_library(&self) -> Result<(), Refusal> {
         let words = self.words();
         // SAFETY: both are initialized in memory of their own that is large enough and outlives all members.
@@ -180,17 +185,16 @@ impl Lock {
         }
     }
 
-    /// What the calling thread needs to use it: number `number` of its members, from 1 on.
+    /// Joins the calling thread as member number `number`, from 1 on.
     ///
     /// # Errors
-    /// [`Refusal::Fail`] where the thread is not bound to the lock's one processor; [`Refusal::Skip`] where the place has not
-    /// what it needs.
+    /// [`Refusal::Fail`] if the thread is not pinned to the lock's one processor; [`Refusal::Skip`] if the environment lacks what it needs.
     pub fn join(&self, number: usize) -> Result<Handle, Refusal> {
         if let (Reach::On(cpu), Some(_)) = (self.reach, self.method.one_processor_only())
             && cpu::allowed() != [cpu]
         {
             return Err(Refusal::Skip(
-                "it is safe on one processor only, and this thread is not bound to one".to_owned(),
+                "it is safe on one processor only, and this thread is not pinned to one".to_owned(),
             ));
         }
         if !(1..=self.members).contains(&number) {
@@ -222,7 +226,7 @@ impl Lock {
         Ok(Handle { code: self.method.code(), lock: self.clone(), member })
     }
 
-    /// By what it is taken.
+    /// Its method.
     pub fn method(&self) -> Method {
         self.method
     }
@@ -238,7 +242,7 @@ impl Lock {
     }
 }
 
-/// A semaphore that an event counter makes, free.
+/// A free semaphore from an eventfd.
 fn event() -> Result<std::os::fd::OwnedFd, Refusal> {
     let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK | libc::EFD_SEMAPHORE;
     // SAFETY: eventfd(2) takes two numbers.
@@ -246,11 +250,11 @@ fn event() -> Result<std::os::fd::OwnedFd, Refusal> {
     if descriptor < 0 {
         return Err(Refusal::of("eventfd(2) is refused", &io::Error::last_os_error()));
     }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { std::os::fd::FromRawFd::from_raw_fd(descriptor) })
 }
 
-/// One thread's hold on a lock. It stays with its thread: what it brings is that thread's.
+/// One thread's handle of a lock. It stays with its thread, whose data it holds.
 pub(super) struct Handle {
     code: Code,
     lock: Lock,
@@ -258,30 +262,30 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Takes the lock if nobody has it.
+    /// Acquires the lock if it is free.
     #[inline]
     pub fn take(&mut self) -> bool {
         self.test_and_set() == 0
     }
 
-    /// What the word held before: 0 means that it is taken now.
+    /// The word's old value: 0 means that the lock is acquired now.
     #[inline]
     pub fn test_and_set(&mut self) -> u32 {
         // SAFETY: both live as long as this; the instructions are those of the method for which they were made.
         unsafe { (self.code.take)(self.lock.words(), &raw mut *self.member) }
     }
 
-    /// Gives it back. To be called by whoever has it.
+    /// Releases the lock. Only the holder may call it.
     #[inline]
     pub fn release(&mut self) {
         // SAFETY: as above.
         unsafe { (self.code.release)(self.lock.words(), &raw mut *self.member) }
     }
 
-    /// Why the first take fails in a place that has not what it needs; the lock is free again.
+    /// Acquires and releases the lock once, to detect a missing feature.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] with what the kernel says.
+    /// [`Refusal::Skip`] with the kernel's error.
     pub fn try_out(&mut self) -> Result<(), Refusal> {
         match self.test_and_set() {
             0 => {
@@ -292,27 +296,27 @@ impl Handle {
         }
     }
 
-    /// What it means that a lock that nobody has cannot be taken.
+    /// The refusal for a free lock that cannot be acquired.
     pub fn refusal(&self, answer: u32) -> Refusal {
         let Some(errno) = self.lock.method.errno(answer) else {
-            return Refusal::Fail(format!("a lock that nobody has cannot be taken: the answer is {answer}"));
+            return Refusal::Fail(format!("a free lock could not be acquired: the result is {answer}"));
         };
         let error = io::Error::from_raw_os_error(errno);
-        Refusal::of(&format!("taking it by {} is refused", self.lock.method.name()), &error)
+        Refusal::of(&format!("acquisition by {} is refused", self.lock.method.name()), &error)
     }
 
-    /// How often a restartable sequence was restarted.
+    /// Restarts of the thread's restartable sequences.
     pub fn aborts(&self) -> u64 {
         // SAFETY: the member is this handle's; the abort handler changes it as a whole word, in this thread.
         unsafe { (&raw const self.member.aborts).read_volatile() }
     }
 
-    /// What a loop finds in its context: the words, and what this thread brings.
+    /// The context of a loop: the lock's words, and this thread's data.
     pub fn context(&mut self) -> [u64; 7] {
         [self.lock.words() as u64, &raw mut *self.member as u64, 0, 0, 0, 0, 0]
     }
 }
 
-// SAFETY: what it points to is shared memory and its own box; it is made in the thread that uses it, and moves only with an instance
-// that is not run before.
+// SAFETY: it points to shared memory and its own box. The thread that uses it makes it, and it moves only with an
+// instance that has not run.
 unsafe impl Send for Handle {}

@@ -1,4 +1,4 @@
-//! By what a lock is taken.
+//! The locking methods.
 
 use tollgate_model::Boundary::{
     self, Atomic, Call, KernelCode, KernelEntry, StoreForwarding, SystemCall, UserCode, UserCopy,
@@ -9,7 +9,7 @@ use super::code::{self, Code};
 use tollgate_engine::Refusal;
 use tollgate_engine::benchmark::word;
 
-/// The ways to test and set.
+/// The methods of test-and-set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Method {
     /// A load and a store.
@@ -20,7 +20,7 @@ pub(super) enum Method {
     Cmpxchg,
     /// A restartable sequence.
     Rseq,
-    /// A restartable sequence that looks on which processor it runs.
+    /// A restartable sequence that checks its processor.
     RseqCpu,
     /// Lamport's algorithm with fences.
     Lamport,
@@ -41,7 +41,7 @@ pub(super) enum Method {
 use Method::*;
 
 impl Method {
-    /// Those that are locks, in the order in which their prices are shown. [`Plain`] is none.
+    /// The correct locks, in the order of tables; without [`Plain`].
     pub const LOCKS: [Self; 11] = [
         Xchg,
         Cmpxchg,
@@ -56,10 +56,10 @@ impl Method {
         SemTrywait,
     ];
 
-    /// The system call that the published comparison holds the others against.
+    /// The published comparison's baseline, a system call.
     pub const SYSTEM_CALL: Self = FutexTrylockPi;
 
-    /// In parameters of cases.
+    /// The name in parameters.
     pub const fn name(self) -> &'static str {
         match self {
             Plain => "plain",
@@ -77,37 +77,37 @@ impl Method {
         }
     }
 
-    /// The one of this name.
+    /// The method of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::LOCKS.into_iter().chain([Plain]).find(|method| method.name() == name)
     }
 
-    /// The same case by the system call.
+    /// The same case by the baseline's system call.
     pub fn by_system_call(case: &Params) -> Params {
         let mut base = case.clone();
         base.insert("by".to_owned(), Self::SYSTEM_CALL.name().into());
         base
     }
 
-    /// The error that the kernel gave for a take, where it is the kernel that is asked.
+    /// The kernel's error of a failed acquisition, for methods that call it.
     pub const fn errno(self, answer: u32) -> Option<i32> {
         match self {
             FutexTrylockPi | Semop => Some(answer.wrapping_neg().cast_signed()),
-            // The bytes that were read, less eight.
+            // The result is the number of bytes less eight.
             Eventfd => Some(answer.wrapping_add(8).wrapping_neg().cast_signed()),
             _ => None,
         }
     }
 
-    /// The one that a case names.
+    /// The method of a case.
     ///
     /// # Errors
-    /// [`Refusal::Fail`] where there is none of that name.
+    /// [`Refusal::Fail`] for an unknown name.
     pub fn of(params: &Params) -> Result<Self, Refusal> {
-        Self::named(word(params, "by")).ok_or_else(|| Refusal::Fail("there is no such lock".to_owned()))
+        Self::named(word(params, "by")).ok_or_else(|| Refusal::Fail("no such lock".to_owned()))
     }
 
-    /// Its instructions.
+    /// Its code.
     pub fn code(self) -> Code {
         match self {
             Plain => code::plain::code(),
@@ -125,7 +125,7 @@ impl Method {
         }
     }
 
-    /// The instruction that its price is about, and how often the loop holds it.
+    /// Its main instruction, and how often the loop holds it.
     pub const fn instruction(self) -> (&'static str, usize) {
         match self {
             Plain => ("mov", 2),
@@ -142,7 +142,7 @@ impl Method {
         }
     }
 
-    /// Whether it crosses this boundary where the lock is free.
+    /// Whether it crosses this boundary if the lock is free.
     pub fn crosses(self, boundary: Boundary) -> bool {
         let crossed: &[Boundary] = match self {
             Xchg | Cmpxchg => &[Atomic],
@@ -155,12 +155,12 @@ impl Method {
         crossed.contains(&boundary)
     }
 
-    /// Why threads on several processors must not take it, where they must not.
+    /// Why threads on several processors must not use it, if so.
     pub const fn one_processor_only(self) -> Option<&'static str> {
         match self {
-            Plain => Some("a load and a store let two in wherever they run"),
+            Plain => Some("a load and a store are no mutual exclusion"),
             Rseq => Some(
-                "a restartable sequence is restarted by whoever preempts it, and another processor preempts nobody",
+                "a preemption restarts a restartable sequence, and a thread on another processor does not preempt it",
             ),
             LamportUp => Some(
                 "without fences another processor may read x or y before a store to the other has left the store buffer",
@@ -169,10 +169,10 @@ impl Method {
         }
     }
 
-    /// Why it can be taken on one processor only, although threads may be anywhere.
+    /// Why it works on one processor only, although threads may migrate.
     pub const fn bound_to_its_processor(self) -> Option<&'static str> {
         match self {
-            RseqCpu => Some("it can be taken on its own processor only, and says so on any other"),
+            RseqCpu => Some("it can be acquired on its own processor only, and fails on any other"),
             _ => self.one_processor_only(),
         }
     }

@@ -1,8 +1,9 @@
-//! What it costs to take a lock and give it back.
+//! Locks: acquisition, handover, preemption and death of the owner.
 
 use tollgate_engine::benchmark::{Means, Suite};
 
 mod after_kill;
+mod bounded_buffer;
 mod code;
 mod footprint;
 mod forced;
@@ -17,13 +18,12 @@ mod semaphore;
 #[cfg(test)]
 mod stepping;
 mod stress;
-mod trade;
 mod uncontended;
 
-/// The locks.
+/// The locks suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "locks",
-    about: "Locks at user level: taking them, handing them over, and what becomes of them under preemption.",
+    about: "User-level locks: acquisition, handover, preemption, and death of the owner.",
     benchmarks: &[
         &uncontended::BENCHMARK,
         &handover::BENCHMARK,

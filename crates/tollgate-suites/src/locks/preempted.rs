@@ -1,4 +1,4 @@
-//! A lock whose users are switched out wherever they are.
+//! A lock under forced preemption.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,13 +15,12 @@ use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word};
 use tollgate_engine::clock::Clock;
 use tollgate_engine::limits::{self, Taken};
 use tollgate_engine::{
-    Batch, Experiment, Instance, Isolated, Order, Refusal, Runner, Timed, alive, cpu, of_a_few,
+    Batch, Experiment, Instance, Isolated, Order, Refusal, Runner, Timed, alive, cpu, until_undisturbed,
 };
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/preempted",
-    operation: "Taking and giving back a lock that four threads of one processor want all the time, each switched out by a \
-                timer's signal 50 to 100 µs after it came back; it fails where two ever have it at once.",
+    operation: "One acquisition and release of a lock that four threads of one processor contend for; a timer preempts each after 50 to 100 µs; a violation of mutual exclusion is a failure.",
     crosses: &[
         LockContention,
         ContextSwitch,
@@ -38,14 +37,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => true,
     },
     timed: |_| Timed::Whole("timer_create(2), sched_yield(2)"),
-    counters: &["forced switches", "takes restarted", "holders preempted", "takes in vain"],
+    counters: &["forced switches", "acquisitions restarted", "holders preempted", "failed attempts"],
     cases: || each_word("by", &Method::LOCKS.map(Method::name)),
     instance: |_, params| instance(params),
     ..PLAIN
 };
 
-/// Takes in a batch, so that it lasts 1 to 3 ms and holds tens of switches. Always as many: each process of a run must
-/// come to the same number.
+/// Acquisitions in a batch, for 1 to 3 ms and tens of switches. A constant, since each process of a run needs the
+/// same number.
 const fn takes(method: Method) -> u64 {
     match method {
         Method::Rseq | Method::RseqCpu | Method::LamportUp | Method::Plain => 1 << 18,
@@ -64,7 +63,7 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     Ok(Instance::new(stressed).with_ops(takes(method)).with_most(1))
 }
 
-/// Whether switches come about here at all.
+/// Checks that switches can be forced here.
 fn tried(experiment: &mut impl Experiment) -> Result<(), Refusal> {
     const TRIALS: usize = 16;
     for _ in 0..TRIALS {
@@ -75,16 +74,16 @@ fn tried(experiment: &mut impl Experiment) -> Result<(), Refusal> {
         }
     }
     Err(Refusal::Skip(format!(
-        "no switch was forced in {TRIALS} batches: sched_yield(2) switches to nobody here"
+        "no switch was forced in {TRIALS} batches: sched_yield(2) does not switch here"
     )))
 }
 
 thread_local! {
-    /// For all instances of this bench process.
+    /// Shared by all instances of this bench process.
     static PROCESSES: RefCell<Vec<(Kind, Isolated, Rc<Taken>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What can be in one process.
+/// Kinds of locks that can share a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The threads must be made after the lock: its semaphore may be in a namespace (ipc_namespaces(7)).
@@ -92,11 +91,10 @@ enum Kind {
     Other,
 }
 
-/// The process whose threads take this lock, which is its experiment number `index`; made, and tried with it, where it is not
-/// there yet.
+/// The process whose threads use this lock as its experiment number `index`; started and tried with it on first use.
 fn process_for(method: Method, index: usize) -> Result<Isolated, Refusal> {
     let kind = if method == Method::Semop { Kind::Semaphore } else { Kind::Other };
-    // One that a lock has killed, such as one whose call a filter does not allow, makes room for another.
+    // A process that has died, such as by a filter's SIGSYS, is replaced.
     let known = PROCESSES.with_borrow_mut(|processes| {
         processes.retain(|(_, isolated, _)| isolated.answers());
         processes.iter().find(|(other, ..)| *other == kind).map(|(_, isolated, _)| isolated.clone())
@@ -105,7 +103,7 @@ fn process_for(method: Method, index: usize) -> Result<Isolated, Refusal> {
         return Ok(known);
     }
     let home = cpu::home()?;
-    // Itself and its threads.
+    // The process and its threads.
     let taken = limits::take_processes(1 + WORKERS as u64)?;
     let isolated = Isolated::start(move || {
         let team = Rc::new(RefCell::new(Team::new(Reach::On(home), &[home])?));
@@ -117,7 +115,7 @@ fn process_for(method: Method, index: usize) -> Result<Isolated, Refusal> {
     Ok(isolated)
 }
 
-/// In the process apart: one lock.
+/// In the isolated process: one lock.
 struct Takes {
     team: Rc<RefCell<Team>>,
     method: Method,
@@ -130,14 +128,17 @@ impl Experiment for Takes {
     }
 }
 
-/// In the bench process: whoever asks for it.
+/// In the bench process: its remote end.
 struct Stressed(Box<dyn Experiment>);
 
 impl Runner for Stressed {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        of_a_few(|| {
+        until_undisturbed(|| {
             let batches = self.0.run(clock, order)?;
-            batches.first().copied().ok_or_else(|| Refusal::Fail("it was not answered".to_owned()))
+            batches
+                .first()
+                .copied()
+                .ok_or_else(|| Refusal::Fail("the isolated process returned no batch".to_owned()))
         })
     }
 }

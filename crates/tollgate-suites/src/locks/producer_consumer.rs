@@ -5,18 +5,19 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
+use super::bounded_buffer::{COUNTERS, ITEMS, Setting};
 use super::lock::Reach;
 use super::method::Method;
 use super::semaphore;
-use super::trade::{ITEMS, Setting, TALLIES};
 use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
 use tollgate_engine::clock::Clock;
-use tollgate_engine::{Batch, Experiment, Instance, Isolated, Order, Refusal, Runner, Timed, cpu, of_a_few};
+use tollgate_engine::{
+    Batch, Experiment, Instance, Isolated, Order, Refusal, Runner, Timed, cpu, until_undisturbed,
+};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/producer-consumer",
-    operation: "One item handed from a producer to a consumer through a buffer of sixteen places, between so many of \
-                each, with semaphores made from the lock.",
+    operation: "One item from a producer to a consumer through a bounded buffer of sixteen slots; so many threads of each, with semaphores made from the lock.",
     crosses: &[
         LockContention,
         CacheLine,
@@ -33,10 +34,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => true,
     },
     timed: |_| Timed::Whole("sched_yield(2) and the lock"),
-    counters: TALLIES,
+    counters: COUNTERS,
     cases: || cases("one", &[2, 4, 8, 16, 32, 64]).into_iter().chain(cases("all", &[2, 16])).collect(),
-    more: || cases("all", &[4, 8, 32, 64]),
-    over: |case| Some(Method::by_system_call(case)),
+    thorough_cases: || cases("all", &[4, 8, 32, 64]),
+    baseline_params: |case| Some(Method::by_system_call(case)),
     instance: |_, params| instance(params),
     ..PLAIN
 };
@@ -58,34 +59,34 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
         return Err(Refusal::Skip(why.to_owned()));
     }
     if method == Method::Semop {
-        // So that each trade finds one and need not make its own.
+        // One namespace for all runs, so that no run needs to make its own.
         semaphore::in_a_namespace_of_its_own();
     }
     let setting = Setting { method, pairs: number(params, "threads") as usize, reach };
-    Ok(Instance::new(Cell(setting)).with_ops(ITEMS))
+    Ok(Instance::new(FreshProcess(setting)).with_ops(ITEMS))
 }
 
 fn several() -> Result<Reach, Refusal> {
     match cpu::allowed_in_all().len() {
-        0 | 1 => Err(Refusal::Skip("there is one processor only".to_owned())),
+        0 | 1 => Err(Refusal::Skip("there is only one processor".to_owned())),
         _ => Ok(Reach::Anywhere),
     }
 }
 
 /// A fresh process for each batch, as the published comparison had one for each run.
-struct Cell(Setting);
+struct FreshProcess(Setting);
 
-impl Runner for Cell {
+impl Runner for FreshProcess {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        of_a_few(|| self.trade(clock, order))
+        until_undisturbed(|| self.run(clock, order))
     }
 }
 
-impl Cell {
-    fn trade(&self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+impl FreshProcess {
+    fn run(&self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
         let setting = self.0;
         let isolated = Isolated::start(move || Ok(vec![Box::new(setting)]))?;
         let batches = isolated.experiment(0).run(clock, order)?;
-        batches.first().copied().ok_or_else(|| Refusal::Fail("a trade told nothing".to_owned()))
+        batches.first().copied().ok_or_else(|| Refusal::Fail("a run returned no batch".to_owned()))
     }
 }

@@ -1,21 +1,21 @@
-//! The restartable sequence of a thread: the memory that it shares with the kernel.
+//! A thread's rseq area: the memory that it shares with the kernel.
 //!
-//! Source: rseq(2), include/uapi/linux/rseq.h. The C library registers a thread's area from glibc 2.35 on and says where it is
-//! (`__rseq_offset`, `__rseq_size`); where it has not, the thread does so itself.
+//! Source: rseq(2), include/uapi/linux/rseq.h. glibc 2.35 and later register a thread's area and export its address
+//! (`__rseq_offset`, `__rseq_size`); otherwise the thread registers its own.
 
 use std::cell::RefCell;
 use std::io;
 
 use tollgate_engine::Refusal;
 
-/// What the kernel writes to and reads from (struct rseq, its first 32 bytes).
+/// The area (struct rseq, its first 32 bytes).
 #[repr(C, align(32))]
 #[derive(Debug, Default)]
 pub(super) struct Area {
     cpu_id_start: u32,
     /// The processor on which the thread runs.
     pub cpu_id: u32,
-    /// The descriptor of the sequence that it has begun.
+    /// The descriptor of the current sequence.
     pub rseq_cs: u64,
     flags: u32,
     node_id: u32,
@@ -23,20 +23,20 @@ pub(super) struct Area {
     padding: u32,
 }
 
-/// Stands before each abort handler (glibc's RSEQ_SIG for x86).
+/// The signature before each abort handler (glibc's RSEQ_SIG for x86).
 const SIGNATURE: u32 = 0x5305_3053;
 /// RSEQ_FLAG_UNREGISTER.
 const UNREGISTER: libc::c_int = 1;
 
 thread_local! {
-    /// The area of a thread that has registered one by itself.
+    /// The area of a thread that registered its own.
     static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
 }
 
-/// The area of the calling thread, registered where it was not.
+/// The area of the calling thread, registered if needed.
 ///
 /// # Errors
-/// [`Refusal::Skip`] where the kernel has none.
+/// [`Refusal::Skip`] if the kernel has no rseq(2).
 pub(super) fn area() -> Result<*mut Area, Refusal> {
     if let Some(area) = of_the_library() {
         return Ok(area);
@@ -50,11 +50,11 @@ pub(super) fn area() -> Result<*mut Area, Refusal> {
     })
 }
 
-/// Where the C library has registered it, if it has.
+/// The address of the C library's registration, if any.
 fn of_the_library() -> Option<*mut Area> {
     let (offset, size, base): (*const isize, *const u32, usize);
-    // SAFETY: reads two addresses that the linker lays down, 0 where an older library has no such symbol, and the thread's
-    // own pointer (System V ABI for x86-64, thread-local storage).
+    // SAFETY: reads two addresses from the linker, 0 for a library without these symbols, and the thread's own
+    // pointer (System V ABI for x86-64, thread-local storage).
     unsafe {
         std::arch::asm!(
             ".weak __rseq_offset", ".weak __rseq_size",
@@ -70,11 +70,11 @@ fn of_the_library() -> Option<*mut Area> {
     }
     // SAFETY: the library defines both as these types (<sys/rseq.h>) and never changes them once a program runs.
     let (offset, size) = unsafe { (*offset, *size) };
-    // It is 0 where registration was refused or turned off (GLIBC_TUNABLES=glibc.pthread.rseq=0).
+    // The size is 0 if registration was refused or disabled (GLIBC_TUNABLES=glibc.pthread.rseq=0).
     (size > 0).then(|| base.wrapping_add_signed(offset) as *mut Area)
 }
 
-/// An area that the thread registered by itself, until the thread ends.
+/// An area that the thread registered, until the thread ends.
 struct Own(Box<Area>);
 
 impl Own {
@@ -90,14 +90,14 @@ impl Own {
 impl Drop for Own {
     fn drop(&mut self) {
         if call(&raw mut *self.0, UNREGISTER) != 0 {
-            // The kernel would go on writing to it.
+            // The kernel would continue to write to it.
             std::mem::forget(std::mem::take(&mut self.0));
         }
     }
 }
 
 fn call(area: *mut Area, flags: libc::c_int) -> libc::c_long {
-    // SAFETY: the kernel keeps the address until it is told to forget it, and `Own` lives as long.
+    // SAFETY: the kernel keeps the address until it is unregistered, and `Own` lives as long.
     unsafe { libc::syscall(libc::SYS_rseq, area, size_of::<Area>(), flags, SIGNATURE) }
 }
 
@@ -107,8 +107,8 @@ mod tests {
     use tollgate_engine::cpu;
 
     #[test]
-    fn the_kernel_says_in_it_where_the_thread_runs() {
-        // In a thread of its own: which of the two ways it is depends on the library.
+    fn the_area_has_the_current_processor() {
+        // In a thread of its own: the library decides which of the two registrations applies.
         std::thread::spawn(|| {
             for cpu in cpu::allowed() {
                 cpu::pin(cpu).expect("an allowed processor");

@@ -1,30 +1,30 @@
-//! A semaphore of System V. It belongs to no process: left alone it would stay until the machine is started anew.
+//! A System V semaphore. It belongs to no process: without removal it stays until the next boot.
 //!
-//! So it is made in a namespace that goes with the process (ipc_namespaces(7)) where one may be had. Elsewhere its key
-//! bears a mark, and the next that is made takes away those whose maker has ended.
+//! So it is made in a namespace that ends with the process (ipc_namespaces(7)) if possible. Otherwise its key has a
+//! mark, and the next creation removes marked semaphores whose makers have ended.
 
 use std::io;
 
 use tollgate_engine::Refusal;
 
-/// A semaphore, free when it is made, gone when this is dropped by the process that made it.
+/// A semaphore, free at first, removed when its maker drops this.
 pub(super) struct Semaphore {
     number: libc::c_int,
     maker: libc::pid_t,
 }
 
-/// The upper half of the keys of ours: "tg". The lower half is a number.
+/// The upper half of tollgate's keys: "tg". The lower half is a number.
 const MARK: libc::key_t = 0x7467_0000;
-/// In a set: the one that is taken and given back.
+/// In a set: the semaphore used as the lock.
 const OURS: libc::c_int = 0;
-/// And one that nobody touches but its maker, so that the kernel knows who that was.
+/// In a set: one that only its maker touches, so that the kernel records the maker.
 const MAKERS: libc::c_int = 1;
-/// How many keys are tried.
+/// Number of keys to try.
 const TRIES: libc::key_t = 64;
 
 impl Semaphore {
     /// # Errors
-    /// [`Refusal::Skip`] where the place has none.
+    /// [`Refusal::Skip`] if the environment has none.
     pub fn new() -> Result<Self, Refusal> {
         let number = if in_a_namespace_of_its_own() { make(libc::IPC_PRIVATE)? } else { make_marked()? };
         // SAFETY: getpid(2) has no preconditions.
@@ -38,7 +38,7 @@ impl Semaphore {
         Ok(semaphore)
     }
 
-    /// By which system calls know its set.
+    /// The id of its set.
     pub fn number(&self) -> libc::c_int {
         self.number
     }
@@ -53,10 +53,10 @@ impl Drop for Semaphore {
     }
 }
 
-/// Whether what this thread makes from now on goes with it and its children.
+/// Moves this thread to a new IPC namespace, once. Returns whether semaphores end with the process.
 pub(super) fn in_a_namespace_of_its_own() -> bool {
     thread_local! {
-        // Whoever leaves a namespace leaves the semaphores in it: once is enough.
+        // A second namespace would lose the semaphores of the first.
         static PRIVATE: bool = {
             // SAFETY: unshare(2) takes a number; no semaphore is older.
             unsafe { libc::unshare(libc::CLONE_NEWIPC) == 0 }
@@ -73,7 +73,7 @@ fn make(key: libc::key_t) -> Result<libc::c_int, Refusal> {
     }
 }
 
-/// Under the first key that is free, after those whose maker is gone were taken away.
+/// Makes a set under the first free key, after removing those whose makers have ended.
 fn make_marked() -> Result<libc::c_int, Refusal> {
     let keys = MARK..MARK + TRIES;
     for key in keys.clone() {
@@ -83,7 +83,7 @@ fn make_marked() -> Result<libc::c_int, Refusal> {
             remove(known);
         }
     }
-    let mut refusal = Refusal::Fail("every key for a semaphore is taken".to_owned());
+    let mut refusal = Refusal::Fail("every semaphore key is in use".to_owned());
     for key in keys {
         match make(key) {
             Ok(number) => return Ok(number),
@@ -123,9 +123,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_taken_away_by_the_next_and_what_lives_is_not() {
+    fn sets_of_ended_makers_are_removed_and_others_are_not() {
         in_a_process_of_its_own(|| {
-            // The machine's own sets are nobody's to be tried with.
+            // The machine's own sets must not be touched.
             if !in_a_namespace_of_its_own() {
                 return println!("skipped: no namespace for it: {}", io::Error::last_os_error());
             }
@@ -142,27 +142,27 @@ mod tests {
         });
     }
 
-    /// A child that does this, and has ended when this returns.
+    /// Runs this in a child and waits for its end.
     fn in_a_child(work: impl FnOnce()) {
-        // SAFETY: the copy makes system calls and ends.
+        // SAFETY: the child makes system calls and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             work();
-            // SAFETY: ends the copy without running what belongs to the original.
+            // SAFETY: ends the child without running the parent's destructors.
             unsafe { libc::_exit(0) };
         }
         // SAFETY: no status is asked for.
         assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
     }
 
-    /// As [`Semaphore::new`]: so that the kernel knows who made it.
+    /// Records the maker, as [`Semaphore::new`] does.
     fn tell_maker(number: libc::c_int) {
         // SAFETY: the set has two semaphores, and SETVAL takes a number.
         assert_eq!(unsafe { libc::semctl(number, MAKERS, libc::SETVAL, 1) }, 0);
     }
 
     #[test]
-    fn it_is_free_once_and_goes_with_its_maker_alone() {
+    fn a_semaphore_is_free_once_and_only_its_maker_removes_it() {
         in_a_process_of_its_own(|| {
             let semaphore = match Semaphore::new() {
                 Ok(semaphore) => semaphore,

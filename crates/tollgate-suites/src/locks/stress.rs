@@ -1,4 +1,5 @@
-//! Threads that take one lock again and again and are switched out wherever they are: whether two ever have it at once.
+//! A stress test of mutual exclusion: threads acquire one lock repeatedly and are preempted at arbitrary
+//! instructions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -12,18 +13,18 @@ use crate::syscall::sched_yield;
 use tollgate_engine::clock::{Clock, Span};
 use tollgate_engine::{Batch, Refusal, cpu, limits};
 
-/// Threads that take the lock.
+/// Number of threads.
 pub(super) const WORKERS: usize = 4;
 
-/// Enough for a signal frame with the widest registers, and for little else.
+/// Stack size: a signal frame with the widest registers fits.
 const STACK: usize = 256 << 10;
 
-/// Threads, and the locks that they take.
+/// Threads, and their locks.
 ///
-/// To be made in a process of its own: it answers signals for all of it. Between two rounds the threads sleep.
+/// It needs a process of its own, since its signal handler is process-wide. Between two rounds the threads sleep.
 pub(super) struct Team {
     reach: Reach,
-    /// Where the threads are bound to, in turn.
+    /// The threads' processors, in turn.
     processors: Vec<usize>,
     locks: BTreeMap<Method, Lock>,
     shared: Arc<Shared>,
@@ -38,56 +39,56 @@ struct Shared {
     slots: [Slot; WORKERS],
 }
 
-/// What the threads are told, and what they answer.
+/// Orders to the threads, and their results.
 #[derive(Default)]
 struct Board {
     round: u64,
     task: Option<Task>,
-    /// Threads that are not through with it.
+    /// Threads that still work on it.
     busy: usize,
     outcome: Outcome,
     refusal: Option<Refusal>,
 }
 
-/// To take this lock until all of them together have taken it so often.
+/// Acquire this lock until all threads together have done it so often.
 #[derive(Clone)]
 struct Task {
     lock: Lock,
     takes: u64,
 }
 
-/// What came of a round.
+/// The outcome of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// How often the lock was taken.
+    /// Acquisitions.
     pub takes: u64,
-    /// How often one found another where it should have been alone.
+    /// Violations of mutual exclusion.
     pub violations: u64,
-    /// Switches that a timer has forced.
+    /// Switches that a timer forced.
     pub forced: u64,
-    /// Those of them that came while the thread had the lock.
+    /// Those of them that preempted a holder.
     pub preempted: u64,
-    /// Restartable sequences that were restarted.
+    /// Restarts of restartable sequences.
     pub restarted: u64,
-    /// Takes that found the lock taken.
+    /// Attempts that found the lock held.
     pub in_vain: u64,
 }
 
-/// Where only one may be at a time, written to by loads and stores that do not lock anything.
+/// The critical section, with loads and stores that are not atomic.
 #[repr(C, align(128))]
 #[derive(Default)]
 struct Arena {
-    /// The number of who is inside, 0 for nobody.
+    /// The number of the thread inside, 0 for none.
     inside: AtomicU32,
-    /// How many have been.
+    /// Number of entries.
     visits: AtomicU64,
 }
 
 impl Team {
-    /// Threads that are bound to these processors in turn, and locks of such a reach. Nothing is started yet.
+    /// A team with threads pinned to these processors in turn, and locks of this reach. No thread is started yet.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where the place has not what it needs.
+    /// [`Refusal::Skip`] if the environment lacks what it needs.
     pub fn new(reach: Reach, processors: &[usize]) -> Result<Self, Refusal> {
         if processors.is_empty() {
             return Err(Refusal::Fail("threads need a processor".to_owned()));
@@ -110,10 +111,10 @@ impl Team {
         })
     }
 
-    /// One batch: the lock is taken so often, less what it takes to wake the threads and to hear from them.
+    /// One batch of so many acquisitions, less the time to wake the threads and collect their results.
     ///
     /// # Errors
-    /// [`Refusal::Fail`] where two had it at once; otherwise as [`Team::round`].
+    /// [`Refusal::Fail`] on a violation of mutual exclusion; otherwise as [`Team::round`].
     pub fn batch(&mut self, clock: Clock, method: Method, takes: u64) -> Result<Batch, Refusal> {
         self.round(method, (takes / 16).max(1))?;
         let mut round = |takes| {
@@ -122,14 +123,15 @@ impl Team {
             outcome.map(|outcome| (span, outcome))
         };
         let (emptied, _) = round(0)?;
-        // Who waits is switched out by nature, but on one processor the time that no thread used was somebody else's.
-        let attendance = cpu::Attendance::begin();
+        // Waiting threads are always switched out, but on one processor time that no thread used belongs to other
+        // processes.
+        let cpu_share = cpu::CpuShare::begin();
         let (worked, outcome) = round(takes)?;
-        let alone = attendance.was_whole();
+        let alone = cpu_share.was_full();
         let (emptied_again, _) = round(0)?;
         if outcome.violations > 0 {
             return Err(Refusal::Fail(format!(
-                "two threads had it at once, {} times in {} takes",
+                "mutual exclusion violated {} times in {} acquisitions",
                 outcome.violations, outcome.takes
             )));
         }
@@ -144,12 +146,12 @@ impl Team {
         })
     }
 
-    /// Has the lock taken so often, by whichever threads.
+    /// Acquires the lock so often, by all threads together.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where the place has not what the lock or the threads need.
+    /// [`Refusal::Skip`] if the environment lacks what the lock or the threads need.
     pub fn round(&mut self, method: Method, takes: u64) -> Result<Outcome, Refusal> {
-        // A semaphore may be in a namespace of this thread's and of those that it makes from then on: so the lock comes first.
+        // A semaphore may be in a namespace of this thread and of its later children, so the lock comes first.
         let lock = self.lock(method)?;
         self.start_workers()?;
         let mut board = self.shared.board();
@@ -176,7 +178,7 @@ impl Team {
         if let Some(lock) = self.locks.get(&method) {
             return Ok(lock.clone());
         }
-        // Whether it is safe is what is asked.
+        // No safety check: safety is the question.
         let lock = Lock::unsafe_anywhere(method, self.reach, WORKERS)?;
         lock.join(1)?.try_out()?;
         self.locks.insert(method, lock.clone());
@@ -212,19 +214,19 @@ impl Drop for Team {
         drop(board);
         self.shared.begun.notify_all();
         for worker in self.workers.drain(..) {
-            // It ends by itself; that it panicked would have been said.
+            // The thread ends by itself; a panic shows in the results.
             let _ = worker.join();
         }
     }
 }
 
 impl Shared {
-    /// Nobody panics while they have it, and what it holds is whole at any time.
+    /// No thread panics while it holds the mutex, and the data is always consistent.
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread's whole life.
+    /// A thread's main function.
     fn work(&self, index: usize, processor: usize, ready: &mpsc::Sender<Result<(), Refusal>>) {
         let Some(slot) = self.slots.get(index) else { return };
         let timer = cpu::pin(processor)
@@ -259,7 +261,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps until there is one. None at the end.
+    /// Sleeps until there is a task. None at the end.
     fn next_task(&self, seen: &mut u64) -> Option<Task> {
         let mut board = self.board();
         while board.round == *seen {
@@ -283,7 +285,7 @@ impl Shared {
 }
 
 impl Arena {
-    /// Takes the lock again and again until so many have been inside.
+    /// Acquires the lock repeatedly until so many entries were made.
     fn take_turns(&self, slot: &Slot, handle: &mut Handle, takes: u64) -> Outcome {
         let (mut came_upon, mut was_come_upon) = (0, 0);
         let mut outcome = Outcome::default();
@@ -292,7 +294,7 @@ impl Arena {
         loop {
             slot.runs();
             if !handle.take() {
-                // One that cannot have it where it runs must find out as well.
+                // A thread on the wrong processor must find that out as well.
                 if self.visits.load(Ordering::Acquire) >= takes {
                     break;
                 }
@@ -318,7 +320,7 @@ impl Arena {
             }
             outcome.takes += 1;
         }
-        // Each of the two may have noticed.
+        // Both threads may have noticed one violation.
         outcome.violations = came_upon.max(was_come_upon);
         let (forced_now, preempted_now) = slot.counts();
         outcome.forced = forced_now - forced;

@@ -1,4 +1,4 @@
-//! A lock that nobody else wants.
+//! An uncontended lock.
 
 use tollgate_model::Boundary::{
     Atomic, Call, KernelCode, KernelEntry, StoreForwarding, SystemCall, UserCode, UserCopy,
@@ -12,7 +12,7 @@ use tollgate_engine::{Instance, Loop, Refusal, Timed, cpu};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/uncontended",
-    operation: "Taking a lock that nobody else wants, and giving it back.",
+    operation: "One acquisition and release of an uncontended lock.",
     crosses: &[Atomic, UserCode, StoreForwarding, Call, KernelEntry, SystemCall, KernelCode, UserCopy],
     crossed_in: |params, boundary| Method::of(params).is_ok_and(|by| by.crosses(boundary)),
     timed: |params| match Method::of(params) {
@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Err(_) => (PLAIN.timed)(params),
     },
     cases: || each_word("by", &Method::LOCKS.map(Method::name)),
-    over: |case| Some(Method::by_system_call(case)),
+    baseline_params: |case| Some(Method::by_system_call(case)),
     instance: |benchmark, params| instance(benchmark, params),
     ..PLAIN
 };
@@ -35,7 +35,7 @@ fn instance(benchmark: &'static Benchmark, params: &Params) -> Result<Instance, 
     let words = handle.context();
     let check = |answers: u64| match answers {
         0 => Ok(()),
-        _ => Err("a lock that nobody else wants could not be taken each time".to_owned()),
+        _ => Err("an acquisition of the uncontended lock failed".to_owned()),
     };
     // SAFETY: the words point into the lock and the handle, which go with the instance; the loop is the lock's own.
     let timed = unsafe { Loop::new((benchmark.timed)(params), words, Some(Box::new(handle)), check)? };

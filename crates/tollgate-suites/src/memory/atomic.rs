@@ -1,8 +1,8 @@
-//! Operations on one line, alone and by several processors at a time.
+//! Operations on one cache line, by one processor and by several at a time.
 //!
-//! A plain store does not wait for its line: it is done when it is in the store buffer, and many of them reach the
-//! cache together once the line is there. So it may cost no more where another processor stores to the line as well.
-//! What is atomic waits.
+//! A plain store does not wait for its line: it retires into the store buffer, and many stores reach the cache
+//! together once the line is there. So it may be as fast while another processor stores to the line. Atomic
+//! operations wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -16,8 +16,8 @@ use tollgate_engine::timed::{LongLoop, timed_loop};
 use tollgate_engine::{Context, Instance, Refusal, Timed, TimedLoop, cpu};
 
 timed_loop! {
-    /// Word 0: the line; so in all of them. Two stores are done in a cycle beside the loop's own counting, whose turn
-    /// is subtracted although it costs nothing: so there are many.
+    /// Word 0: the line, as in all these loops. The loop's counter runs in parallel with the stores, and its time is
+    /// subtracted although it adds none, so an iteration has many stores.
     store:
         first "mov rcx, [r13]";
         ".rept 64", "mov [rcx], r12", ".endr"
@@ -41,7 +41,7 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// Compares with zero, which is always there, and stores it again: no exchange fails.
+    /// Compares with zero, the constant value, and stores it again: no exchange fails.
     cas:
         first "mov rcx, [r13]", "xor edx, edx";
         "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx",
@@ -81,14 +81,14 @@ contending_loop! {
         "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx"
 }
 
-/// Operations in a turn of each loop.
+/// Operations in an iteration of each loop.
 const OPERATIONS: u64 = 8;
-/// The same of the loop of stores.
+/// Stores in an iteration of the loop of stores.
 const STORES: u64 = 64;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/atomic",
-    operation: "One operation on a line that so many threads, each on a processor of its own, do the same to: a plain store, an atomic addition, an exchange, a comparison that succeeds.",
+    operation: "One operation on a cache line shared by so many threads, each on a processor of its own: a plain store, an atomic addition, an exchange, or a compare-and-swap that succeeds.",
     crosses: &[Atomic, CacheLine, UserCode],
     crossed_in: |params, boundary| match boundary {
         Atomic => word(params, "op") != "store",
@@ -100,7 +100,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Timed::Loop { code: TimedLoop::Long(code), instruction, times: operations(params) as usize }
     },
     cases: || cases(&[1, 2]),
-    more: || cases(&more_threads(cpu::allowed_in_all().len() as u64)),
+    thorough_cases: || cases(&more_threads(cpu::allowed_in_all().len() as u64)),
     instance: |_, params| instance(params),
     ..PLAIN
 };
@@ -111,7 +111,7 @@ fn cases(threads: &[u64]) -> Vec<Params> {
     ["store", "add", "xchg", "cas"].into_iter().flat_map(of).collect()
 }
 
-/// Powers of two from four on, as far as there are processors, and all of them.
+/// Powers of two from four on, up to the number of processors, and that number.
 fn more_threads(processors: u64) -> Vec<u64> {
     let mut threads: Vec<u64> = (2..16).map(|power| 1 << power).take_while(|&n| n < processors).collect();
     if processors > 2 {
@@ -120,7 +120,7 @@ fn more_threads(processors: u64) -> Vec<u64> {
     threads
 }
 
-/// In a turn of the timed loop.
+/// Operations in an iteration of the timed loop.
 fn operations(params: &Params) -> u64 {
     if word(params, "op") == "store" { STORES } else { OPERATIONS }
 }
@@ -139,7 +139,7 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     let others = cpu::others();
     if others.len() + 1 < threads {
         return Err(Refusal::Skip(format!(
-            "it takes {threads} processors, and this process may use {}",
+            "{threads} processors are needed, and this process may use {}",
             others.len() + 1
         )));
     }
@@ -152,7 +152,7 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     Ok(Instance::new(runner).with_ops(operations(params)))
 }
 
-/// A pair of lines with one word.
+/// A pair of cache lines with one word.
 #[repr(align(128))]
 #[derive(Default)]
 struct Line(AtomicU64);
@@ -172,10 +172,11 @@ impl Contender for OnOneLine {
     }
 
     fn after(&mut self, _: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
-        let turns: u64 = self.iterations + partners.iter().map(|partner| partner.side.turns()).sum::<u64>();
-        let (sum, expected) = (self.line.0.load(SeqCst), turns * OPERATIONS);
+        let theirs: u64 =
+            self.iterations + partners.iter().map(|partner| partner.side.iterations()).sum::<u64>();
+        let (sum, expected) = (self.line.0.load(SeqCst), theirs * OPERATIONS);
         match self.adds && sum != expected {
-            true => Err(Refusal::Fail(format!("{expected} atomic additions of one made {sum}"))),
+            true => Err(Refusal::Fail(format!("{expected} atomic increments made {sum}"))),
             false => Ok(Outcome::Sound(None)),
         }
     }
@@ -206,7 +207,7 @@ mod tests {
         };
         for case in cases(&[1, 2]).iter().filter(|case| word(case, "op") == "add") {
             match instance(case) {
-                // A wrong sum would be an error.
+                // A wrong sum is an error.
                 Ok(mut instance) => {
                     instance.batch(clock, Order { iterations: 1000, extra: 0 }).expect("a batch");
                 }

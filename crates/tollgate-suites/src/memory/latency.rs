@@ -1,4 +1,8 @@
-//! How far away memory is: loads that wait for each other, at random places of more and more of it.
+//! Memory latency: dependent loads at random lines of working sets of growing size.
+//!
+//! The path through memory is written anew for each batch. Writing touches every line once, which is the
+//! warm-up, and one buffer serves every size. The order is an invertible mixing of line numbers: it is
+//! written in address order and followed in one that no prefetcher predicts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,16 +12,16 @@ use tollgate_model::Params;
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
 
-use super::memory::{Amount, Page, Region};
+use super::region::{Amount, Page, Region};
 use super::topology::Sizes;
 
 timed_loop! {
-    /// Goes from line to line, each of which holds the address of the next one. It begins where it ended: the
-    /// result, behind the seven words, is the address that was loaded last.
+    /// Follows a chain of lines, each of which holds the address of the next one. It begins at the last result: the
+    /// word after the seven words is the last loaded address.
     ///
-    /// Sixteen loads a turn: the counter runs beside them, and its turn is subtracted although it costs nothing.
+    /// Sixteen loads in an iteration: the counter runs in parallel, and its time is subtracted although it adds none.
     chase:
         first "mov rax, [r13 + 56]";
         "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]",
@@ -26,16 +30,16 @@ timed_loop! {
         "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]"
 }
 
-/// Loads in a turn of the loop.
+/// Loads in an iteration of the loop.
 const LOADS: usize = 16;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/latency",
-    operation: "One load whose address the load before it has brought, at a random line of so much memory.",
+    operation: "One dependent load at a random line of a working set of this size.",
     crosses: &[MemoryAccess, Tlb],
     timed: |_| Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS },
     cases: || cases(sizes(Sizes::here().last, 1)),
-    more: || {
+    thorough_cases: || {
         let last = Sizes::here().last;
         let usual = sizes(last, 1);
         cases(sizes(last, 8).into_iter().filter(|size| !usual.contains(size)).collect())
@@ -54,25 +58,27 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         };
         let inside = move |result: u64| match result {
             address if (first..last).contains(&address) && address % LINE as u64 == 0 => Ok(()),
-            address => Err(format!("the last load brought {address:#x}, which is no line of this memory")),
+            address => {
+                Err(format!("the last load returned {address:#x}, which is no line of the working set"))
+            }
         };
         let notes: Vec<String> = lock(&field).region.notes().to_vec();
         let walk = Walk { field: Arc::clone(&field), bytes };
-        // SAFETY: `Walk` makes the round trip before each batch, all of it within the region that it keeps, and the
-        // result is an address of it.
+        // SAFETY: `Walk` writes the cycle before each batch, all of it within the region that it owns, and the result
+        // is an address in it.
         let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, inside) }?;
-        let instance = timed.with_around(walk).here().with_ops(LOADS as u64);
+        let instance = timed.with_hooks(walk).here().with_ops(LOADS as u64);
         Ok(instance.on_fixture(format!("latency {amount:?} {}", page.word())).with_notes(notes))
     },
     ..PLAIN
 };
 
-/// Where the curve begins.
+/// The smallest size.
 const SMALLEST: u64 = 4 << 10;
-/// How far beyond the last level it goes.
+/// The largest size, as a multiple of the last level.
 const BEYOND: u64 = 4;
 
-/// Sizes in KiB from 4 KiB to four times the last level, so many for an octave.
+/// Sizes in KiB from 4 KiB to four times the last level, so many for each doubling.
 fn sizes(last_level: u64, an_octave: u32) -> Vec<u64> {
     let largest = last_level.saturating_mul(BEYOND).max(SMALLEST) >> 10;
     let steps = (0..).map(|step| {
@@ -94,13 +100,12 @@ fn cases(sizes: Vec<u64>) -> Vec<Params> {
 /// A line, in bytes: that of every x86-64 processor.
 const LINE: usize = 64;
 
-/// The memory of one kind of page, in which a round trip through the first so many bytes is made for each batch:
-/// so it need not be there once for each size.
+/// The memory of one page size. Each batch writes a cycle through its first bytes, so all sizes share it.
 struct Field {
     region: Region,
-    /// Why it is no larger, where it should be.
+    /// Why it is smaller than planned, if so.
     no_more: Option<Refusal>,
-    /// The size whose round trip was made for a warm-up and still serves the batch after it.
+    /// The size whose cycle was written for a warm-up and serves the batch after it.
     fresh: Option<usize>,
 }
 
@@ -110,7 +115,7 @@ type Fields = BTreeMap<(Page, Amount), Result<SharedField, Refusal>>;
 
 static FIELDS: Mutex<Fields> = Mutex::new(BTreeMap::new());
 
-/// The field of such pages and so large in this process; or why there is none, to all who ask.
+/// The shared memory of this page size and amount in this process, or why there is none.
 fn field(page: Page, amount: Amount) -> Result<SharedField, Refusal> {
     let make = || {
         let caches = Sizes::here();
@@ -125,14 +130,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the round trip that a batch goes along. Writing it touches every line of it once, in the order of their
-/// addresses: what fits into a cache is there afterwards.
+/// Writes the cycle of a batch. This touches every line once, in address order: what fits into a cache is cached
+/// afterwards.
 struct Walk {
     field: SharedField,
     bytes: usize,
 }
 
-impl Around for Walk {
+impl BatchHooks for Walk {
     fn before(&mut self, context: &mut Context, _iterations: u64) -> Result<(), Refusal> {
         let mut field = lock(&self.field);
         if field.fresh.take() != Some(self.bytes) {
@@ -151,7 +156,7 @@ impl Around for Walk {
 }
 
 impl Field {
-    /// Lets each of the first lines hold the address of the line that comes after it.
+    /// Writes to each of the first lines the address of its successor.
     fn make_round_trip(&mut self, bytes: usize) {
         let start = self.region.address();
         let order = Order::of((bytes / LINE) as u64);
@@ -161,8 +166,8 @@ impl Field {
     }
 }
 
-/// A round trip through so many lines in an order that no prefetcher follows: the numbers up to the next power of
-/// two, mixed one to one, without those that are too large.
+/// A cycle through so many lines in an order that prefetchers cannot predict: a permutation of the numbers below the
+/// next power of two, without those that are too large.
 struct Order {
     lines: u64,
     mask: u64,
@@ -170,18 +175,18 @@ struct Order {
 }
 
 impl Order {
-    /// Odd, so that multiplying by it can be undone (2^64 divided by the golden ratio; Knuth, TAOCP 6.4).
+    /// Odd, so that multiplication by it is invertible (2^64 divided by the golden ratio; Knuth, TAOCP 6.4).
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     const INVERSE: u64 = inverse(Self::FACTOR);
 
     fn of(lines: u64) -> Self {
         let all = lines.max(2).next_power_of_two();
-        // Half of the bits or more, so that folding them in twice is folding them in not at all.
+        // Half of the bits or more, so that the xor-shift is its own inverse.
         Self { lines: lines.max(1), mask: all - 1, shift: all.trailing_zeros().div_ceil(2) }
     }
 
-    fn mixed(&self, place: u64) -> u64 {
-        let x = place.wrapping_mul(Self::FACTOR) & self.mask;
+    fn mixed(&self, index: u64) -> u64 {
+        let x = index.wrapping_mul(Self::FACTOR) & self.mask;
         (x ^ x >> self.shift).wrapping_mul(Self::FACTOR) & self.mask
     }
 
@@ -190,12 +195,12 @@ impl Order {
         (x ^ x >> self.shift).wrapping_mul(Self::INVERSE) & self.mask
     }
 
-    /// The line that comes after `line`.
+    /// The successor of `line`.
     fn after(&self, line: u64) -> u64 {
-        let mut place = self.unmixed(line);
+        let mut index = self.unmixed(line);
         loop {
-            place = (place + 1) & self.mask;
-            let next = self.mixed(place);
+            index = (index + 1) & self.mask;
+            let next = self.mixed(index);
             if next < self.lines {
                 return next;
             }
@@ -203,7 +208,7 @@ impl Order {
     }
 }
 
-/// What undoes multiplying by an odd number modulo 2^64: each step of Newton's doubles the bits that are right.
+/// The inverse of an odd number modulo 2^64: each Newton step doubles the number of correct bits.
 const fn inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     let mut step = 0;
@@ -219,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_comes_by_every_line_once() {
+    fn a_cycle_visits_every_line_once() {
         for lines in [1, 2, 3, 63, 64, 65, 100, 768, 1000, 4096, 12_289] {
             let order = Order::of(lines);
             let mut seen = vec![false; lines as usize];
@@ -234,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn its_order_has_no_stride_that_a_prefetcher_would_follow() {
+    fn the_cycle_has_no_frequent_stride() {
         let order = Order::of(4096);
         let mut strides: BTreeMap<u64, usize> = BTreeMap::new();
         for line in 0..4096 {

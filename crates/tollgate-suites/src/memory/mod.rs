@@ -1,20 +1,20 @@
-//! What it costs when two cores want the same cache line, and how far away the memory is.
+//! Memory: latency of each level, and cache lines shared by several cores.
 
 use tollgate_engine::benchmark::{Means, Suite};
 
 mod atomic;
 mod latency;
-mod memory;
 mod neighbour;
 mod pairing;
 mod pingpong;
+mod region;
 mod thrash;
 mod topology;
 
-/// The cache lines.
+/// The memory suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "memory",
-    about: "Cache lines: how far away they are, and what it costs when another core wants the same one.",
+    about: "Memory latency, and cache lines shared by several cores.",
     benchmarks: &[
         &latency::BENCHMARK,
         &thrash::BENCHMARK,

@@ -1,4 +1,4 @@
-//! Two words that two processors change, each its own, and the distance between them.
+//! False sharing: two words at some distance, each modified by another processor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -13,9 +13,8 @@ use tollgate_engine::{Context, Instance, Refusal, Timed, TimedLoop};
 use super::pairing::{is_home, two_cores};
 
 timed_loop! {
-    /// Adds to a word, atomically although nobody else changes it: as a counter or a lock does that is a neighbour of
-    /// another's. A plain addition would wait in the store buffer, and cost no more on many processors. Word 0: its
-    /// address.
+    /// Adds to a word, atomically although no other thread changes it, as a counter or a lock next to another one
+    /// does. A plain addition would wait in the store buffer and be as fast on many processors. Word 0: its address.
     add:
         first "mov rcx, [r13]";
         "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
@@ -30,12 +29,12 @@ contending_loop! {
         "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
 }
 
-/// Operations in a turn of each loop.
+/// Operations in an iteration of each loop.
 const OPERATIONS: u64 = 8;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/neighbour",
-    operation: "One atomic addition to a word of its own while another processor adds to a word so many bytes away: in the same line (false sharing), in the line that is fetched with it, or beyond both.",
+    operation: "One atomic addition to a private word while another processor adds to a word so many bytes away: in the same line (false sharing), in the adjacent line of the pair, or beyond.",
     crosses: &[Atomic, CacheLine],
     timed: |_| Timed::Loop {
         code: TimedLoop::Long(add),
@@ -62,16 +61,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// Two pairs of lines.
+/// Two pairs of cache lines.
 const WORDS: usize = 32;
 
-/// They begin with a pair of lines.
+/// The alignment is a pair of cache lines.
 #[repr(align(256))]
 struct Words([AtomicU64; WORDS]);
 
 struct OwnWords {
     words: Arc<Words>,
-    /// In words.
+    /// The distance in words.
     distance: usize,
     iterations: u64,
 }
@@ -87,13 +86,11 @@ impl Contender for OwnWords {
 
     fn after(&mut self, _: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
         let value = |at: usize| self.words.0[at].load(SeqCst);
-        let turns: u64 = partners.iter().map(|partner| partner.side.turns()).sum();
+        let theirs: u64 = partners.iter().map(|partner| partner.side.iterations()).sum();
         let sums = [value(0), value(self.distance)];
-        match sums == [self.iterations * OPERATIONS, turns * OPERATIONS] {
+        match sums == [self.iterations * OPERATIONS, theirs * OPERATIONS] {
             true => Ok(Outcome::Sound(None)),
-            false => {
-                Err(Refusal::Fail(format!("two threads that added to words of their own made {sums:?}")))
-            }
+            false => Err(Refusal::Fail(format!("two threads that added to private words made {sums:?}"))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which two processors a case is about.
+//! The two processors of a case.
 
 use tollgate_model::ParamValue;
 
@@ -6,54 +6,54 @@ use tollgate_engine::{Refusal, cpu};
 
 use super::topology::{Pair, Relation, usual_pairs};
 
-/// The words for the relations that exist here; where there is one processor alone, that nobody knows any.
+/// The names of the relations that exist here; "unknown" if there is only one processor.
 pub(super) fn words() -> Vec<ParamValue> {
     let words: Vec<ParamValue> = usual_pairs().iter().map(|pair| pair.relation.word().into()).collect();
     if words.is_empty() { vec![Relation::Unknown.word().into()] } else { words }
 }
 
-/// The usual pair with this relation, the bench's own processor first where it is one of them.
+/// The default pair with this relation, this thread's processor first if it is one of them.
 ///
 /// # Errors
-/// [`Refusal::Skip`] where there is none.
+/// [`Refusal::Skip`] if there is none.
 pub(super) fn related(word: &str) -> Result<Pair, Refusal> {
     let pairs = usual_pairs();
     if pairs.is_empty() {
         return Err(alone());
     }
     let pair = pairs.into_iter().find(|pair| pair.relation.word() == word);
-    let none = || Refusal::Skip(format!("no two of the processors allowed here have the relation {word}"));
+    let none = || Refusal::Skip(format!("no two allowed processors have the relation {word}"));
     pair.map(Pair::starting_at_home).ok_or_else(none)
 }
 
-/// The pair that is closest without being one core.
+/// The closest pair of different cores.
 ///
 /// # Errors
-/// [`Refusal::Skip`] where there is one processor alone.
+/// [`Refusal::Skip`] if there is only one processor.
 pub(super) fn two_cores() -> Result<Pair, Refusal> {
     let pairs = usual_pairs();
     let cores = pairs.iter().find(|pair| pair.relation != Relation::Siblings);
     cores.or(pairs.first()).copied().map(Pair::starting_at_home).ok_or_else(alone)
 }
 
-/// Why nothing is to be had between two.
+/// The refusal on a single processor.
 pub(super) fn alone() -> Refusal {
-    Refusal::Skip("it takes two processors, and this process may use one only".to_owned())
+    Refusal::Skip("two processors are needed, and this process may use one".to_owned())
 }
 
 impl Pair {
-    /// With the processor that this thread is on first, where it is one of them.
+    /// The same pair with this thread's processor first, if it is one of them.
     fn starting_at_home(self) -> Self {
         if is_home(self.to) { Self { from: self.to, to: self.from, ..self } } else { self }
     }
 
-    /// For people.
+    /// As text.
     pub(super) fn in_words(&self) -> String {
         format!("processors {} and {}, {}", self.from, self.to, self.relation.in_words())
     }
 }
 
-/// Whether it is the only processor that this thread may run on.
+/// Whether this thread is pinned to it.
 pub(super) fn is_home(processor: usize) -> bool {
     cpu::allowed() == [processor]
 }

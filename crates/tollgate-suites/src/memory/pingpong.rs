@@ -1,4 +1,4 @@
-//! One line that goes to another processor and comes back.
+//! Round trips of one cache line between two processors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -15,8 +15,8 @@ use super::pairing::{alone, is_home};
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
 
 timed_loop! {
-    /// Stores an odd number and waits for the even one after it. Word 0: the line; 1: the number; 2: how often it may
-    /// look in vain.
+    /// Stores an odd number and waits for the even one after it. Word 0: the line; 1: the number; 2: the limit of
+    /// polls.
     store:
         first "mov rcx, [r13]", "mov rdx, [r13 + 8]", "mov rsi, [r13 + 16]";
         "mov [rcx], rdx", "inc rdx",
@@ -25,7 +25,7 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// Exchanges an even number for the odd one after it, as soon as that number is there. The same words.
+    /// Exchanges an even number for the odd one after it, once the even one is there. The same words.
     exchange:
         first "mov rcx, [r13]", "mov rdi, [r13 + 8]", "mov rsi, [r13 + 16]";
         "3:", "mov rax, rdi", "lea rdx, [rdi + 1]", "lock cmpxchg [rcx], rdx", "je 4f", "dec rsi", "jg 3b",
@@ -33,7 +33,7 @@ timed_loop! {
 }
 
 contending_loop! {
-    /// Answers an odd number with the even one after it. Looks 128 times a turn.
+    /// Answers an odd number with the even one after it. Polls 128 times in an iteration.
     store_contending:
         "mov rcx, [r13]", "mov esi, 128",
         "3:", "mov rax, [rcx]", "test al, 1", "jnz 4f", "dec esi", "jnz 3b", "jmp 5f",
@@ -42,7 +42,7 @@ contending_loop! {
 }
 
 contending_loop! {
-    /// Exchanges an odd number for the even one after it. Word 1: the number. Tries 32 times a turn.
+    /// Exchanges an odd number for the even one after it. Word 1: the number. Tries 32 times in an iteration.
     exchange_contending:
         "mov rcx, [r13]", "mov rdi, [r13 + 8]", "mov esi, 32",
         "3:", "mov rax, rdi", "lea rdx, [rdi + 1]", "lock cmpxchg [rcx], rdx", "je 4f", "dec esi", "jnz 3b", "jmp 5f",
@@ -50,14 +50,14 @@ contending_loop! {
         "5:"
 }
 
-/// There and back.
+/// Transfers of a round trip.
 const HAND_OVERS: u64 = 2;
-/// How often a batch may look in vain: for a few milliseconds, longer than any hand-over takes.
+/// Limit of polls in a batch: a few milliseconds, longer than any transfer.
 const PATIENCE: u64 = 1 << 20;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/pingpong",
-    operation: "One line handed to another processor: that processor stores to it next. Half of there and back.",
+    operation: "One transfer of a modified cache line to another processor, which then stores to it: half a round trip.",
     crosses: &[CacheLine, Atomic],
     crossed_in: |params, boundary| boundary != Atomic || word(params, "protocol") == "cas",
     timed: |params| {
@@ -68,7 +68,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         none if none.is_empty() => cases(&[(0, 0)]),
         pairs => cases(&pairs.iter().map(|pair| (pair.from, pair.to)).collect::<Vec<_>>()),
     },
-    more: || {
+    thorough_cases: || {
         let usual = usual_pairs();
         let is_usual = |pair: &Pair| {
             usual
@@ -115,7 +115,7 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     Ok(Instance::new(runner).with_ops(HAND_OVERS).with_notes(notes))
 }
 
-/// A pair of lines with one word.
+/// A pair of cache lines with one word.
 #[repr(align(128))]
 #[derive(Default)]
 struct Line(AtomicU64);
@@ -131,7 +131,7 @@ impl Contender for HandOver {
         self.line.0.store(0, SeqCst);
         self.trips = iterations;
         let line = self.line.0.as_ptr() as u64;
-        // The first number that each side gives, or for an exchange the one that it waits for.
+        // The first number that each side stores, or for an exchange the one that it waits for.
         let (mine, yours) = if self.stores { (1, 2) } else { (0, 1) };
         context.words[..3].copy_from_slice(&[line, mine, PATIENCE]);
         partners.iter_mut().for_each(|partner| partner.side.words[..2].copy_from_slice(&[line, yours]));
@@ -139,7 +139,7 @@ impl Contender for HandOver {
 
     fn after(&mut self, context: &Context, _partners: &[Partner]) -> Result<Outcome, Refusal> {
         if context.words[2].cast_signed() <= 0 {
-            return Ok(Outcome::Vain);
+            return Ok(Outcome::Incomplete);
         }
         let handed_over = self.line.0.load(SeqCst);
         let all = HAND_OVERS * self.trips;
@@ -148,7 +148,7 @@ impl Contender for HandOver {
         match may_be.contains(&handed_over) {
             true => Ok(Outcome::Sound(None)),
             false => {
-                Err(Refusal::Fail(format!("the line was handed over {handed_over} times instead of {all}")))
+                Err(Refusal::Fail(format!("the line was transferred {handed_over} times instead of {all}")))
             }
         }
     }

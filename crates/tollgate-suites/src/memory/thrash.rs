@@ -1,7 +1,6 @@
-//! Two threads that store to every line of a buffer, again and again: the published experiment
-//! (S. Takeuchi, "Cache thrashing on a Ryzen 1800X", 2017), with each thread on a processor of its own, memory that
-//! was touched before, values that change, and the proof that both ran at the same time and took lines from each
-//! other.
+//! Two threads that store to every line of a buffer repeatedly: the published experiment (S. Takeuchi, "Cache
+//! thrashing on a Ryzen 1800X", 2017), with each thread on a processor of its own, pre-touched memory, changing
+//! values, and checks that both ran at the same time and took lines from each other.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,15 +14,14 @@ use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, 
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Context, Instance, Refusal, Timed, cpu};
 
-use super::memory::{Amount, Page, Region};
 use super::pairing::{self, is_home, related};
+use super::region::{Amount, Page, Region};
 use super::topology::Sizes;
 
 timed_loop! {
-    /// Stores to 509 lines one after the other, and looks who stored to the last of them before: so a sample of them
-    /// is looked at where it happens, and the others are stored to and nothing else. Word 0: the buffer; 1: its size
-    /// less one line; 2: where it is; 3: the value; 4: how many lines the other thread had stored to last; 6: what was
-    /// stored there must be no less to count.
+    /// Stores to 509 lines in order, and reads the last writer of the last one: so a sample of the lines is checked,
+    /// and the others are only stored to. Word 0: the buffer; 1: its size less one line; 2: the current offset; 3:
+    /// the value; 4: the count of sampled lines that the other thread wrote last; 6: the least value that counts.
     sequential:
         first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]",
         "mov r11, [r13 + 48]", "xor r14d, r14d";
@@ -35,8 +33,8 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// The same in an order that no prefetcher follows: a linear congruential generator of full period (Knuth, TAOCP
-    /// 3.2.1.2). Word 5: its increment in bytes.
+    /// The same in an order that prefetchers cannot predict: a linear congruential generator of full period (Knuth,
+    /// TAOCP 3.2.1.2). Word 5: its increment in bytes.
     random:
         first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]",
         "mov r10, [r13 + 40]", "mov r11, [r13 + 48]", "xor r14d, r14d";
@@ -50,7 +48,7 @@ timed_loop! {
 }
 
 contending_loop! {
-    /// The other thread's, 61 lines a turn.
+    /// The other thread's loop, 61 lines in an iteration.
     sequential_contending:
         "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]",
         "mov edx, 61",
@@ -68,19 +66,19 @@ contending_loop! {
         "mov [r13 + 16], rcx", "mov [r13 + 24], r8"
 }
 
-/// Lines in a turn of the timed loop: a prime, so that it is not the same one that is looked at each time.
+/// Lines in an iteration of the timed loop: a prime, so that the sampled line changes.
 const LINES: u64 = 509;
 const LINE: u64 = 64;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/thrash",
-    operation: "One line of a buffer stored to, in turn with all others, while a thread on another processor stores to the lines of the same buffer, or of one of its own.",
+    operation: "One store to a line of a buffer, line after line, while a thread on another processor stores to the same buffer, or to a private one.",
     crosses: &[CacheLine, MemoryAccess, Tlb],
     timed: |params| Timed::Together { code: loops(params).0, instruction: "mov", times: 1 },
     unit: Unit::NanosecondsPerLine,
-    share: Some(Share { what: "lines looked at came from the other processor", one_of: LINES }),
+    share: Some(Share { what: "sampled lines came from the other processor", one_of: LINES }),
     cases: || cases(&[("sequential", Page::Huge), ("random", Page::Huge), ("random", Page::Small)]),
-    more: || cases(&[("sequential", Page::Small)]),
+    thorough_cases: || cases(&[("sequential", Page::Small)]),
     instance: |_, params| instance(params),
     ..PLAIN
 };
@@ -113,8 +111,8 @@ fn cases(kinds: &[(&str, Page)]) -> Vec<Params> {
     cases
 }
 
-/// A quarter of each level, so that it fits in beside whatever else there is, and twice the last one; in KiB. All are
-/// powers of two: the quarters no larger, the last no smaller than said.
+/// A quarter of each cache level, which fits next to other data, and twice the last level; in KiB. All are powers of
+/// two: the quarters rounded down, the last one up.
 fn sizes(caches: Sizes) -> Vec<u64> {
     let quarter = |bytes: u64| 1 << (bytes / 4).max(4 << 10).ilog2();
     let twice = caches.last.saturating_mul(2).checked_next_power_of_two().unwrap_or(1 << 63);
@@ -135,7 +133,7 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
         if let Some(why) = buffers.no_more.clone().filter(|_| bytes > both[0].length()) {
             return Err(why);
         }
-        // The timed thread is on the same memory in either case: where that lies makes more of a difference.
+        // The timed thread uses the same memory in both cases, since its physical location matters more.
         let (own, theirs) = (&both[0], if shared { &both[0] } else { &both[1] });
         let notes = own.notes().to_vec();
         (own.address(), theirs.address(), notes)
@@ -143,14 +141,14 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     let (code, contended) = loops(params);
     let contender = Storing {
         _buffers: buffers,
-        mine: Place::new(own, bytes, 0),
-        yours: Place::new(theirs, bytes, 1),
+        own: Position::new(own, bytes, 0),
+        theirs: Position::new(theirs, bytes, 1),
         since: 0,
         shared,
         fits: bytes <= Sizes::here().last,
     };
     let partner = Partner { cpu: pair.to, code: contended, side: Box::default() };
-    // SAFETY: both loops store to the first `bytes` of buffers that are at least so long and that the contender keeps.
+    // SAFETY: both loops store to the first `bytes` of buffers that are at least so long and that the contender owns.
     let mut runner = unsafe { Contended::new(code, vec![partner], contender) };
     if !is_home(pair.from) {
         runner = runner.on(pair.from);
@@ -160,10 +158,10 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     Ok(instance.with_notes([format!("processors {} and {}", pair.from, pair.to)]).with_notes(notes))
 }
 
-/// The buffers of one kind of page.
+/// The buffers of one page size.
 struct Both {
     regions: Mutex<[Region; 2]>,
-    /// Why they are no larger, where they should be.
+    /// Why they are smaller than planned, if so.
     no_more: Option<Refusal>,
 }
 
@@ -173,8 +171,8 @@ type Known = BTreeMap<(Page, Amount), Result<Buffers, Refusal>>;
 
 static BUFFERS: Mutex<Known> = Mutex::new(BTreeMap::new());
 
-/// The two buffers of such pages and so large in this process; smaller cases use their beginning. To all of the first
-/// the other processor has stored once: of what does not fit into a cache it would not come by each line in a run.
+/// The two buffers of this page size and amount in this process; smaller cases use their beginning. The other
+/// processor has stored once to all of the first one, since in a run it might not reach each line of a large buffer.
 fn buffers(page: Page, amount: Amount, other: usize) -> Result<Buffers, Refusal> {
     let make = || {
         let caches = Sizes::here();
@@ -187,7 +185,7 @@ fn buffers(page: Page, amount: Amount, other: usize) -> Result<Buffers, Refusal>
     lock(&BUFFERS).entry((page, amount)).or_insert_with(make).clone()
 }
 
-/// The region, with a store of a thread on `other` to each line.
+/// Stores to each line of the region from a thread on `other`.
 fn touched_by(mut region: Region, other: usize) -> Result<Region, Refusal> {
     let touch = move || {
         let there = cpu::pin(other);
@@ -199,38 +197,38 @@ fn touched_by(mut region: Region, other: usize) -> Result<Region, Refusal> {
     let thread = std::thread::Builder::new().spawn(touch);
     let thread = thread.map_err(|error| Refusal::of("no thread can be started", &error))?;
     let touched = thread.join().map_err(|_| Refusal::Fail("the other thread ended early".to_owned()))?;
-    touched.map_err(|error| Refusal::of(&format!("no thread can be put on processor {other}"), &error))
+    touched.map_err(|error| Refusal::of(&format!("a thread cannot be pinned to processor {other}"), &error))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a thread is on its way through its buffer.
-struct Place {
+/// A thread's position in its buffer.
+struct Position {
     buffer: u64,
     bytes: u64,
     offset: u64,
-    /// The last bit of what it stores.
+    /// The last bit of its values, which identifies the thread.
     who: u64,
 }
 
-/// A meeting's stores have this number above what tells them apart.
-const MEETING: u32 = 40;
+/// The values of a batch have its number above these bits.
+const BATCH_SHIFT: u32 = 40;
 
-/// Of the latest meeting in this process.
-static MEETINGS: AtomicU64 = AtomicU64::new(0);
+/// The number of the latest batch in this process.
+static BATCHES: AtomicU64 = AtomicU64::new(0);
 
-impl Place {
-    /// The first thread begins at the beginning, the second half a round ahead.
+impl Position {
+    /// The first thread begins at the start, the second half a buffer ahead.
     fn new(buffer: u64, bytes: u64, who: u64) -> Self {
-        let mut place = Self { buffer, bytes, offset: 0, who };
+        let mut position = Self { buffer, bytes, offset: 0, who };
         if who == 1 {
-            for _ in 0..place.lines() / 2 {
-                place.offset = place.after(place.offset);
+            for _ in 0..position.lines() / 2 {
+                position.offset = position.after(position.offset);
             }
         }
-        place
+        position
     }
 
     fn lines(&self) -> u64 {
@@ -242,13 +240,12 @@ impl Place {
         ((self.lines() as f64 * 0.618) as u64 | 1) * LINE
     }
 
-    /// Where the random order goes from `offset`.
+    /// The successor of `offset` in the random order.
     fn after(&self, offset: u64) -> u64 {
         offset.wrapping_mul(5).wrapping_add(self.increment()) & (self.bytes - LINE)
     }
 
-    /// Puts it into a context or side: what is stored begins with `first`, and what was stored before `since` does not
-    /// count.
+    /// Writes it to a context or side: values begin with `first`, and values below `since` do not count.
     fn write(&self, words: &mut [u64], first: u64, since: u64) {
         let (last, taken) = (self.bytes - LINE, 0);
         let own = [self.buffer, last, self.offset, first | self.who, taken, self.increment(), since];
@@ -262,28 +259,28 @@ impl Place {
 
 struct Storing {
     _buffers: Buffers,
-    mine: Place,
-    yours: Place,
-    /// What the other thread stored before does not count.
+    own: Position,
+    theirs: Position,
+    /// The other thread's earlier stores do not count.
     since: u64,
     shared: bool,
-    /// The buffer fits into the last level.
+    /// Whether the buffer fits into the last level.
     fits: bool,
 }
 
 impl Contender for Storing {
     fn before(&mut self, context: &mut Context, partners: &mut [Partner], _iterations: u64) {
-        let first = (MEETINGS.fetch_add(1, Relaxed) + 1) << MEETING;
-        // Where the buffer is shared, whoever stored to a line last is whom it comes from. Where it is not, other cases
-        // have shared the memory before.
+        let first = (BATCHES.fetch_add(1, Relaxed) + 1) << BATCH_SHIFT;
+        // In a shared buffer the last writer is the source of a line. In private buffers there may be values from
+        // earlier shared cases.
         self.since = if self.shared { 0 } else { first };
-        self.mine.write(&mut context.words, first, self.since);
-        partners.iter_mut().for_each(|partner| self.yours.write(&mut partner.side.words, first, 0));
+        self.own.write(&mut context.words, first, self.since);
+        partners.iter_mut().for_each(|partner| self.theirs.write(&mut partner.side.words, first, 0));
     }
 
-    /// What fits into a cache is to be there.
+    /// The warm-up brings what fits into the cache.
     fn warm_up(&self) -> u64 {
-        if self.fits { 2 * self.mine.lines() / LINES + 1 } else { 16 }
+        if self.fits { 2 * self.own.lines() / LINES + 1 } else { 16 }
     }
 
     fn begin(&mut self, context: &mut Context) {
@@ -291,13 +288,11 @@ impl Contender for Storing {
     }
 
     fn after(&mut self, context: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
-        self.mine.read(&context.words);
-        partners.iter().for_each(|partner| self.yours.read(&partner.side.words));
+        self.own.read(&context.words);
+        partners.iter().for_each(|partner| self.theirs.read(&partner.side.words));
         let taken = context.words[4];
         match taken > 0 && !self.shared {
-            true => {
-                Err(Refusal::Fail(format!("{taken} lines of a buffer of its own came from another thread")))
-            }
+            true => Err(Refusal::Fail(format!("{taken} lines of a private buffer came from another thread"))),
             false => Ok(Outcome::Sound(Some(taken))),
         }
     }
@@ -310,13 +305,13 @@ mod tests {
     use tollgate_engine::clock::Clock;
 
     #[test]
-    fn either_order_comes_by_every_line() {
+    fn both_orders_visit_every_line() {
         for bytes in [256, 4 << 10, 1 << 20] {
-            let place = Place::new(0, bytes, 0);
-            let mut seen = vec![false; place.lines() as usize];
+            let position = Position::new(0, bytes, 0);
+            let mut seen = vec![false; position.lines() as usize];
             let mut offset = 0;
-            for _ in 0..place.lines() {
-                offset = place.after(offset);
+            for _ in 0..position.lines() {
+                offset = position.after(offset);
                 assert!(
                     !std::mem::replace(&mut seen[(offset / LINE) as usize], true),
                     "{bytes}: {offset} twice"
@@ -333,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_taken_from_each_other_where_the_buffer_is_one_and_never_where_there_are_two() {
+    fn lines_move_in_a_shared_buffer_and_never_in_private_ones() {
         let all = cpu::allowed();
         let Some(&home) = all.last().filter(|_| all.len() > 1) else {
             return eprintln!("skipped: one processor only");
@@ -375,9 +370,9 @@ mod tests {
     }
 
     #[test]
-    fn a_side_is_large_enough_for_what_a_place_writes() {
+    fn a_side_is_large_enough_for_a_position() {
         let mut side = tollgate_engine::contended::Side::default();
-        Place::new(64, 4096, 1).write(&mut side.words, 7 << MEETING, 0);
-        assert_eq!((side.words[0], side.words[1], side.words[3]), (64, 4096 - 64, 7 << MEETING | 1));
+        Position::new(64, 4096, 1).write(&mut side.words, 7 << BATCH_SHIFT, 0);
+        assert_eq!((side.words[0], side.words[1], side.words[3]), (64, 4096 - 64, 7 << BATCH_SHIFT | 1));
     }
 }

@@ -1,5 +1,8 @@
-//! Which caches there are, and what two processors share. Source: /sys/devices/system/cpu/cpu*/{cache,topology}
-//! (Documentation/ABI/testing/sysfs-devices-system-cpu); where the kernel tells no caches, CPUID.
+//! Caches, and what two processors share. Source: /sys/devices/system/cpu/cpu*/{cache,topology}
+//! (Documentation/ABI/testing/sysfs-devices-system-cpu); without cache entries there, CPUID.
+//!
+//! Sizes are powers of two from the machine's caches, so that two machines have most cases in common. Pairs
+//! of processors are named by what they share, and by number only in the matrix.
 
 use std::arch::x86_64::__cpuid_count;
 use std::collections::BTreeMap;
@@ -10,7 +13,7 @@ use tollgate_engine::cpu;
 
 const CPU: &str = "/sys/devices/system/cpu/cpu";
 
-/// What two processors share, the closest first.
+/// The caches that two processors share, the closest relation first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Relation {
     /// Hardware threads of one core: every cache.
@@ -21,12 +24,12 @@ pub(super) enum Relation {
     SameLastLevel,
     /// Nothing.
     Isolated,
-    /// Nobody says.
+    /// The kernel does not say.
     Unknown,
 }
 
 impl Relation {
-    /// The word for it in a case's parameters.
+    /// Its name in parameters.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Siblings => "smt",
@@ -37,14 +40,14 @@ impl Relation {
         }
     }
 
-    /// What they share, for people.
+    /// The relation as text.
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::Siblings => "hardware threads of one core",
             Self::SameL2 => "cores that share their L2 cache",
             Self::SameLastLevel => "cores that share the last-level cache",
             Self::Isolated => "cores that share no cache",
-            Self::Unknown => "processors of which the kernel does not say what they share",
+            Self::Unknown => "processors with unknown shared caches",
         }
     }
 }
@@ -57,14 +60,14 @@ pub(super) struct Pair {
     pub relation: Relation,
 }
 
-/// One pair for each relation that exists among the processors allowed here, the closest first: the processor that
-/// is measured on usually, and its nearest number that has the relation.
+/// One pair for each relation that exists among the allowed processors, the closest first: the default processor, and
+/// the nearest number with the relation.
 pub(super) fn usual_pairs() -> Vec<Pair> {
     static KNOWN: Known<Vec<Pair>> = Mutex::new(None);
     known(&KNOWN, closest_pairs)
 }
 
-/// What was read for these processors: each of many instances asks.
+/// A cache of the relations, since many instances ask.
 type Known<T> = Mutex<Option<(Vec<usize>, T)>>;
 
 fn known<T: Clone>(known: &Known<T>, read: fn(&[usize]) -> T) -> T {
@@ -86,7 +89,7 @@ fn closest_pairs(allowed: &[usize]) -> Vec<Pair> {
     let some = around(allowed, home);
     let knows = Kernel::read(&some);
     for pair in pairs_of(&some, &knows) {
-        // Whoever is home comes first; a relation that home has with nobody is looked for elsewhere.
+        // Pairs with the default processor come first; other pairs serve relations that it does not have.
         let pair = if Some(pair.to) == home { Pair { from: pair.to, to: pair.from, ..pair } } else { pair };
         let away = if Some(pair.from) == home { 0 } else { usize::MAX / 2 };
         let distance = pair.from.abs_diff(pair.to) + away;
@@ -98,8 +101,8 @@ fn closest_pairs(allowed: &[usize]) -> Vec<Pair> {
     nearest.into_values().map(|(_, pair)| pair).collect()
 }
 
-/// Processors among which relations are looked for: those with the nearest numbers to `home` and its hardware threads,
-/// and some that lie evenly among all. Looking at each of hundreds would take longer than many a run's start.
+/// Candidate processors for relations: those with the nearest numbers to `home`, its hardware threads, and some
+/// evenly spaced ones. Reading hundreds would delay the start of a run.
 fn around(allowed: &[usize], home: Option<usize>) -> Vec<usize> {
     const NEAREST: usize = 32;
     const EVENLY: usize = 32;
@@ -114,24 +117,23 @@ fn around(allowed: &[usize], home: Option<usize>) -> Vec<usize> {
     some
 }
 
-/// Processors of which every pair is measured at the most: the pairs are a number squared.
+/// Greatest number of processors whose pairs are all measured: the pairs grow with its square.
 const MOST_PROCESSORS: usize = 24;
 
-/// Every pair of the processors allowed here; where there are very many, of some that lie evenly among them.
+/// Every pair of the allowed processors; of many processors, pairs of some evenly spaced ones.
 pub(super) fn every_pair() -> Vec<Pair> {
     let some = evenly(&cpu::allowed_in_all(), MOST_PROCESSORS);
     let knows = Kernel::read(&some);
     pairs_of(&some, &knows)
 }
 
-/// How many of how many processors [`every_pair`] is made of, where it is not all of them.
+/// A note on the processors of [`every_pair`], if they are not all.
 pub(super) fn left_out() -> Option<String> {
     let all = cpu::allowed_in_all().len();
-    (all > MOST_PROCESSORS)
-        .then(|| format!("{MOST_PROCESSORS} of the {all} processors, evenly chosen, are paired"))
+    (all > MOST_PROCESSORS).then(|| format!("pairs of {MOST_PROCESSORS} evenly spaced processors of {all}"))
 }
 
-/// At most so many of them, the first and the last among those.
+/// At most so many of them, evenly spaced, including the first and the last.
 fn evenly(all: &[usize], most: usize) -> Vec<usize> {
     if all.len() <= most {
         return all.to_vec();
@@ -149,7 +151,7 @@ fn pairs_of(processors: &[usize], kernel: &Kernel) -> Vec<Pair> {
     pairs
 }
 
-/// What the kernel says of some processors, each file read once.
+/// The kernel's topology of some processors, each file read once.
 struct Kernel {
     siblings: BTreeMap<usize, Vec<usize>>,
     caches: BTreeMap<usize, Vec<Cache>>,
@@ -158,7 +160,7 @@ struct Kernel {
 impl Kernel {
     fn read(processors: &[usize]) -> Self {
         let siblings = |&cpu: &usize| (cpu, siblings(cpu));
-        let caches = |&cpu: &usize| (cpu, told(cpu));
+        let caches = |&cpu: &usize| (cpu, caches_in_sysfs(cpu));
         Self {
             siblings: processors.iter().map(siblings).collect(),
             caches: processors.iter().map(caches).collect(),
@@ -191,11 +193,11 @@ impl Kernel {
 struct Cache {
     level: u8,
     bytes: u64,
-    /// The processors that share it; empty where nobody says.
+    /// The processors that share it; empty if unknown.
     shared: Vec<usize>,
 }
 
-/// Sizes of the caches of a processor that hold data, in bytes.
+/// Sizes of a processor's data caches, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sizes {
     /// Level 1.
@@ -207,11 +209,10 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Of the processor that is measured on usually; where nobody says, those that a processor of 2010 and later has
-    /// at least.
+    /// Sizes of the default processor; if unknown, the least sizes of processors since 2010.
     pub(super) fn here() -> Self {
         static KNOWN: Known<Sizes> = Mutex::new(None);
-        known(&KNOWN, |allowed| match told(cpu::usual(allowed).unwrap_or(0)) {
+        known(&KNOWN, |allowed| match caches_in_sysfs(cpu::usual(allowed).unwrap_or(0)) {
             none if none.is_empty() => Self::of(&asked()),
             caches => Self::of(&caches),
         })
@@ -229,19 +230,19 @@ impl Sizes {
 /// The processor's hardware threads, itself among them.
 fn siblings(cpu: usize) -> Vec<usize> {
     let read = |name: &str| fs::read_to_string(format!("{CPU}{cpu}/topology/{name}"));
-    // The second is its name before Linux 5.3.
+    // The second name is from before Linux 5.3.
     let text = read("core_cpus_list").or_else(|_| read("thread_siblings_list"));
     text.map(|text| cpu::parse_list(&text)).unwrap_or_default()
 }
 
-/// The caches that the kernel tells of.
-fn told(cpu: usize) -> Vec<Cache> {
-    /// No processor has as many.
+/// The caches in sysfs.
+fn caches_in_sysfs(cpu: usize) -> Vec<Cache> {
+    /// An upper bound of the number of caches.
     const MOST: usize = 16;
     (0..MOST).map_while(|index| told_at(&format!("{CPU}{cpu}/cache/index{index}"))).flatten().collect()
 }
 
-/// None where there is no such cache, none inside for one of instructions.
+/// None if there is no such cache; an inner None for an instruction cache.
 fn told_at(directory: &str) -> Option<Option<Cache>> {
     let read = |name: &str| fs::read_to_string(format!("{directory}/{name}")).ok();
     let (level, kind) = (read("level")?, read("type")?);
@@ -267,9 +268,9 @@ fn size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|&bytes| bytes > 0)
 }
 
-/// The caches that CPUID tells of: leaf 4 (Intel SDM volume 2A), or 8000_001DH (AMD APM volume 3, appendix E).
+/// The caches by CPUID: leaf 4 (Intel SDM volume 2A), or 8000_001DH (AMD APM volume 3, appendix E).
 fn asked() -> Vec<Cache> {
-    /// No processor has as many.
+    /// An upper bound of the number of caches.
     const MOST: u32 = 16;
     let offers = |leaf: u32| __cpuid_count(leaf & 0x8000_0000, 0).eax >= leaf;
     let is_first = |leaf: &u32| offers(*leaf) && __cpuid_count(*leaf, 0).eax & 0x1f != 0;
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_of_few_and_of_many_some() {
+    fn few_processors_give_every_pair_and_many_some() {
         let all: Vec<usize> = (0..576).collect();
         let some = evenly(&all, MOST_PROCESSORS);
         assert_eq!((some.len(), some[0], some[MOST_PROCESSORS - 1]), (MOST_PROCESSORS, 0, 575));
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn relations_are_looked_for_nearby_and_far_away() {
+    fn relations_are_found_nearby_and_far_away() {
         let all: Vec<usize> = (0..576).collect();
         let some = around(&all, Some(575));
         assert!(
@@ -352,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn here_the_sizes_rise_and_pairs_are_of_processors_that_are_allowed() {
+    fn sizes_rise_and_pairs_are_of_allowed_processors() {
         let sizes = Sizes::here();
         assert!(sizes.l1 >= 8 << 10 && sizes.l1 <= sizes.l2 && sizes.l2 <= sizes.last, "{sizes:?}");
         let allowed = cpu::allowed_in_all();
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_processor_says_what_the_kernel_says_or_is_told_to_say_else() {
+    fn cpuid_agrees_with_sysfs() {
         let asked = asked();
         assert!(asked.iter().all(|cache| cache.bytes >= 1 << 10 && cache.level < 8), "{asked:?}");
     }

@@ -1,4 +1,4 @@
-//! What the kernel accounts to a process, and to the machine.
+//! Memory accounts of a process, and of the machine.
 //!
 //! Source: proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5).
 
@@ -7,7 +7,7 @@ use std::io::Read;
 
 use tollgate_engine::Refusal;
 
-/// Memory that one process has for itself.
+/// Private memory of one process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Footprint {
     /// Private dirty pages and page tables.
@@ -15,15 +15,15 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    /// Of the process that asks.
+    /// The footprint of this process.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where it cannot be read here.
+    /// [`Refusal::Skip`] if it cannot be read here.
     pub fn of_this_process() -> Result<Self, Refusal> {
         Self::below("/proc/self")
     }
 
-    /// Of a child.
+    /// The footprint of a child.
     ///
     /// # Errors
     /// As [`Footprint::of_this_process`].
@@ -41,17 +41,17 @@ impl Footprint {
 /// Memory of the whole machine, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Accounts {
-    /// Nobody uses it.
+    /// Free memory.
     pub free: i64,
-    /// Stacks that threads have in the kernel.
+    /// Kernel stacks.
     pub kernel_stacks: i64,
 }
 
 impl Accounts {
-    /// Now.
+    /// The current figures.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where it cannot be read here.
+    /// [`Refusal::Skip`] if it cannot be read here.
     pub fn of_the_machine() -> Result<Self, Refusal> {
         let text = read("/proc/meminfo")?;
         let of = |key| value(&text, key).ok_or_else(|| lacks("/proc/meminfo", key));
@@ -69,7 +69,7 @@ fn lacks(path: &str, key: &str) -> Refusal {
 }
 
 fn read(path: &str) -> Result<String, Refusal> {
-    /// None of these files comes near.
+    /// An upper bound of the files' size.
     const MOST: u64 = 1 << 16;
     let mut text = String::new();
     File::open(path).and_then(|file| file.take(MOST).read_to_string(&mut text)).map_err(|error| {
@@ -100,8 +100,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_accounted() {
-        // What other tests give back meanwhile would be missing.
+    fn written_memory_is_accounted() {
+        // Other tests may free memory at the same time.
         in_a_process_of_its_own(|| {
             let Ok(before) = Footprint::of_this_process() else {
                 println!("skipped: no /proc here");

@@ -1,31 +1,31 @@
-//! The calls that make something. Where the C library's function is what programs pay for it is called; what it
-//! only wraps is written in instructions.
+//! The calls that create processes and threads. C library functions are called where programs use them; plain system
+//! calls are written in instructions.
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char};
 use std::io;
 
-/// Makes a child by fork(3) that leaves at once.
+/// Makes a child by fork(3) that exits at once.
 pub(super) fn fork_and_leave() -> io::Result<libc::pid_t> {
-    // SAFETY: the child does nothing but leave.
+    // SAFETY: the child only exits.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        // SAFETY: ends the copy without running what belongs to the original.
+        // SAFETY: ends the child without running the parent's destructors.
         0 => unsafe { libc::_exit(0) },
         pid => Ok(pid),
     }
 }
 
-/// Makes a child by vfork(2) that leaves at once.
+/// Makes a child by vfork(2) that exits at once.
 pub(super) fn vfork() -> io::Result<libc::pid_t> {
     // SAFETY: the child runs on our stack and touches none of it: see there.
     made(unsafe { vfork_and_leave() })
 }
 
-/// Makes a child by clone3(2) that leaves at once: what fork does, without the C library.
+/// Makes a child by clone3(2) that exits at once: a fork without the C library.
 pub(super) fn clone3() -> io::Result<libc::pid_t> {
     let arguments = CloneArguments { exit_signal: libc::SIGCHLD as u64, ..CloneArguments::default() };
-    // SAFETY: the arguments are live and of the size that is given; the child only leaves.
+    // SAFETY: the arguments are live and have the given size; the child only exits.
     made(unsafe { clone3_and_leave(&arguments, size_of::<CloneArguments>()) })
 }
 
@@ -69,7 +69,7 @@ pub(super) fn posix_spawn(path: &CStr, arguments: &[*const c_char]) -> io::Resul
     if error == 0 { Ok(pid) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// Waits until a child of ours is gone. Its wait status.
+/// Waits for the end of a child. Returns its wait status.
 pub(super) fn wait_for(pid: libc::pid_t) -> io::Result<i32> {
     let mut status = 0;
     // SAFETY: `status` is valid for writing.
@@ -90,19 +90,19 @@ pub(super) fn thread() -> io::Result<libc::pthread_t> {
     if error == 0 { Ok(handle) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// Waits until a thread is gone.
+/// Waits for the end of a thread.
 pub(super) fn join(handle: libc::pthread_t) -> io::Result<()> {
-    // SAFETY: whoever calls has just made this thread and joins it once.
+    // SAFETY: the caller has just made this thread and joins it once.
     let error = unsafe { libc::pthread_join(handle, std::ptr::null_mut()) };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// What a raw call returned: a process, or an error below zero.
+/// The result of a raw call: a process id, or a negative error number.
 fn made(result: i64) -> io::Result<libc::pid_t> {
     if result < 0 { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result as libc::pid_t) }
 }
 
-/// `struct clone_args` (clone3(2)) as far as the first kernel that had it knew it.
+/// `struct clone_args` (clone3(2)), in its first version.
 #[repr(C)]
 #[derive(Default)]
 struct CloneArguments {
@@ -116,8 +116,8 @@ struct CloneArguments {
     tls: u64,
 }
 
-/// vfork (number 58); the child calls exit_group (231). It shares our stack until then, where it finds nothing and
-/// leaves nothing: no push, no call.
+/// vfork (number 58); the child calls exit_group (231). It shares our stack until then and does not touch it: no
+/// push, no call.
 ///
 /// # Safety
 /// None of its own; a caller must wait for the child.
@@ -139,7 +139,7 @@ unsafe extern "C" fn vfork_and_leave() -> i64 {
 /// clone3 (number 435); the child calls exit_group.
 ///
 /// # Safety
-/// `arguments` must point to `size` bytes of them that ask for no shared memory.
+/// `arguments` must point to `size` bytes of arguments without shared memory.
 #[unsafe(naked)]
 unsafe extern "C" fn clone3_and_leave(arguments: *const CloneArguments, size: usize) -> i64 {
     naked_asm!(
@@ -155,7 +155,7 @@ unsafe extern "C" fn clone3_and_leave(arguments: *const CloneArguments, size: us
     )
 }
 
-/// vfork; the child calls execve (59), and where that comes back exit_group with the error's number.
+/// vfork; the child calls execve (59), and on failure exit_group with the error number.
 ///
 /// # Safety
 /// `path` must be a C string, the others end in a null pointer.
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// The numbers of the system calls that the code makes before it returns.
+    /// The numbers of the system calls in the code.
     fn calls_of(entry: *const u8) -> Vec<u64> {
         // SAFETY: the bytes lie in this program's own code, which goes on for longer than that.
         let bytes = unsafe { std::slice::from_raw_parts(entry, 64) };

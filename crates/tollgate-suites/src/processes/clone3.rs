@@ -1,4 +1,4 @@
-//! The copy of a process, by the kernel's newest call and without the C library.
+//! Fork by clone3(2), without the C library.
 
 use tollgate_model::Boundary::{
     AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
@@ -14,8 +14,7 @@ use super::memory::{kinds, with};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/clone3",
-    operation: "One clone3 that shares nothing: a fork without the C library, until the call returns or until the child, \
-                which leaves at once, is waited for.",
+    operation: "One clone3 that shares nothing (a fork without the C library), until the call returns or until the child, which exits at once, is reaped.",
     crosses: &[
         ProcessCreation,
         AddressSpaceCopy,
@@ -28,11 +27,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ProcessExit,
     ],
     crossed_in: |params, boundary| match boundary {
-        ContextSwitch | ProcessExit => word(params, "until") == "gone",
+        ContextSwitch | ProcessExit => word(params, "until") == "exited",
         _ => true,
     },
     timed: |_| Timed::Whole("clone3(2)"),
-    cases: || with(kinds(), "until", &["return", "gone"]),
+    cases: || with(kinds(), "until", &["return", "exited"]),
     instance: |_, params| instance(What::Clone3, params),
     ..PLAIN
 };

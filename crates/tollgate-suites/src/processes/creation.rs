@@ -1,5 +1,4 @@
-//! The experiments: something is made, and two times are taken, until the call comes back and until what it made is
-//! gone.
+//! The experiments of process creation, each with two times: until the call returns, and until the child has exited.
 
 use std::cell::RefCell;
 use std::ffi::c_char;
@@ -7,7 +6,7 @@ use std::io;
 use std::rc::Rc;
 
 use tollgate_engine::clock::{Clock, Span};
-use tollgate_engine::cpu::Attendance;
+use tollgate_engine::cpu::CpuShare;
 use tollgate_engine::limits::refused;
 use tollgate_engine::{Batch, Experiment, Order, Refusal};
 
@@ -15,7 +14,7 @@ use super::calls;
 use super::image::{Image, Program};
 use super::memory::Region;
 
-/// What is made.
+/// The kinds of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Fork,
@@ -32,7 +31,7 @@ pub(super) enum What {
 pub(super) const LINKS: usize = 4;
 
 impl What {
-    /// Each once, in the order of [`Creation::all`].
+    /// All variants, in the order of [`Creation::all`].
     pub fn all() -> Vec<Self> {
         let of_images = |what: fn(Image) -> Self| [Image::Bare, Image::Static, Image::Dynamic].map(what);
         let mut all = vec![Self::Fork, Self::Vfork, Self::Clone3, Self::Thread, Self::Shell];
@@ -62,15 +61,15 @@ impl What {
 pub(super) struct Creation {
     what: What,
     region: Rc<RefCell<Region>>,
-    /// Written when it is first needed.
+    /// Written on first use.
     program: Option<Program>,
 }
 
 impl Creation {
-    /// All of them, in a process that has `region`.
+    /// All experiments, in a process that has `region`.
     ///
     /// # Errors
-    /// None: each says for itself what it lacks.
+    /// None: each experiment returns its own.
     pub fn all(region: Region) -> Result<Vec<Box<dyn Experiment>>, Refusal> {
         let region = Rc::new(RefCell::new(region));
         let each = |what| -> Box<dyn Experiment> {
@@ -92,47 +91,47 @@ impl Experiment for Creation {
         let what = self.what;
         let region = Rc::clone(&self.region);
         let program = self.program()?;
-        // After whatever another instance did the first of anything finds cold caches, and what the scheduler learned of
-        // others. Where all memory would have to be written once more for it, it is part of the price.
+        // After another instance's batch the first creation finds cold caches and other scheduler state, so it is a
+        // warm-up. If all memory would have to be written again for it, it is measured.
         if !(what.copies() && region.borrow().is_written()) {
             once(what, program, clock)?;
         }
         let mut total = Times::default();
         for _ in 0..order.iterations + order.extra {
-            let attendance = Attendance::begin();
+            let cpu_share = CpuShare::begin();
             let mut times = once(what, program, clock)?;
-            times.undisturbed &= attendance.was_whole();
+            times.undisturbed &= cpu_share.was_full();
             total.add(&times);
             if what.copies() {
                 region.borrow_mut().write_again();
             }
         }
-        Ok(vec![total.batch(total.returned), total.batch(total.gone)])
+        Ok(vec![total.batch(total.returned), total.batch(total.exited)])
     }
 }
 
-/// Ticks.
+/// Ticks of an experiment.
 #[derive(Debug, Clone, Copy)]
 struct Times {
-    /// Until the call came back.
+    /// Until the call returned.
     returned: u64,
-    /// Until what it made was gone.
-    gone: u64,
-    /// Of these, what is not to be counted.
+    /// Until the child had exited.
+    exited: u64,
+    /// Ticks to subtract.
     less: u64,
     undisturbed: bool,
 }
 
 impl Default for Times {
     fn default() -> Self {
-        Self { returned: 0, gone: 0, less: 0, undisturbed: true }
+        Self { returned: 0, exited: 0, less: 0, undisturbed: true }
     }
 }
 
 impl Times {
     fn add(&mut self, other: &Self) {
         self.returned += other.returned;
-        self.gone += other.gone;
+        self.exited += other.exited;
         self.less += other.less;
         self.undisturbed &= other.undisturbed;
     }
@@ -173,7 +172,7 @@ fn once(what: What, program: Option<&Program>, clock: Clock) -> Result<Times, Re
             };
             let (longer, shorter) = (of_chain(&long)?, of_chain(&short)?);
             let undisturbed = longer.undisturbed && shorter.undisturbed;
-            Ok(Times { less: shorter.gone, undisturbed, ..longer })
+            Ok(Times { less: shorter.exited, undisturbed, ..longer })
         }
         What::Shell => {
             let program = program()?;
@@ -187,7 +186,7 @@ fn once(what: What, program: Option<&Program>, clock: Clock) -> Result<Times, Re
     }
 }
 
-/// Makes a child that leaves at once, and waits for it.
+/// Makes a child that exits at once, and reaps it.
 fn child(call: &str, clock: Clock, make: impl FnOnce() -> io::Result<libc::pid_t>) -> Result<Times, Refusal> {
     let (times, status) = timed(clock, make).map_err(|error| refused(call, &error))?;
     match status {
@@ -196,7 +195,7 @@ fn child(call: &str, clock: Clock, make: impl FnOnce() -> io::Result<libc::pid_t
     }
 }
 
-/// Makes a child that starts a program, and waits for it.
+/// Makes a child that starts a program, and reaps it.
 fn started(
     call: &str,
     image: Image,
@@ -206,7 +205,7 @@ fn started(
     let (times, status) = timed(clock, make).map_err(|error| image.refusal(call, &error))?;
     match status {
         0 => Ok(times),
-        // A child that cannot execute leaves with the error's number.
+        // A child that cannot execute exits with the error number.
         status if libc::WIFEXITED(status) => {
             let error = io::Error::from_raw_os_error(libc::WEXITSTATUS(status));
             Err(image.refusal("execve", &error))
@@ -217,28 +216,27 @@ fn started(
     }
 }
 
-/// Times a call that makes a child until it comes back, and until the child has been waited for. The child's
-/// wait status.
+/// Times a call that makes a child, until it returns and until the child is reaped. Returns the child's wait status.
 fn timed(clock: Clock, make: impl FnOnce() -> io::Result<libc::pid_t>) -> io::Result<(Times, i32)> {
     let mut made = Ok(0);
     let mut returned = Span { ticks: 0, same_processor: true };
     let mut status = Ok(0);
-    let gone = clock.time(|| {
+    let exited = clock.time(|| {
         returned = clock.time(|| made = make());
         if let Ok(pid) = made {
             status = calls::wait_for(pid);
         }
     });
     made?;
-    let undisturbed = returned.same_processor && gone.same_processor;
-    Ok((Times { returned: returned.ticks, gone: gone.ticks, less: 0, undisturbed }, status?))
+    let undisturbed = returned.same_processor && exited.same_processor;
+    Ok((Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed }, status?))
 }
 
 fn thread(clock: Clock) -> Result<Times, Refusal> {
     let mut made = Ok(0);
     let mut returned = Span { ticks: 0, same_processor: true };
     let mut joined = Ok(());
-    let gone = clock.time(|| {
+    let exited = clock.time(|| {
         returned = clock.time(|| made = calls::thread());
         if let Ok(handle) = made {
             joined = calls::join(handle);
@@ -247,8 +245,8 @@ fn thread(clock: Clock) -> Result<Times, Refusal> {
     made.map_err(|error| refused("pthread_create", &error))?;
     joined
         .map_err(|error| Refusal::Fail(format!("pthread_join: {}", tollgate_model::text::plainly(&error))))?;
-    let undisturbed = returned.same_processor && gone.same_processor;
-    Ok(Times { returned: returned.ticks, gone: gone.ticks, less: 0, undisturbed })
+    let undisturbed = returned.same_processor && exited.same_processor;
+    Ok(Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed })
 }
 
 #[cfg(test)]
@@ -257,15 +255,15 @@ mod tests {
     use crate::processes::memory::Memory;
 
     #[test]
-    fn whatever_is_made_comes_back_before_it_is_gone() {
+    fn calls_return_before_the_child_exits() {
         let region = || Rc::new(RefCell::new(Region::new(Memory::Plain).expect("nothing")));
         for what in What::all() {
             let mut creation = Creation { what, region: region(), program: None };
             match creation.run(Clock::Kernel, Order { iterations: 2, extra: 0 }) {
                 Ok(batches) => {
                     assert_eq!(batches.len(), 2, "{what:?}");
-                    let [returned, gone] = [batches[0].work, batches[1].work];
-                    assert!(0 < returned && returned <= gone, "{what:?}: {returned}, {gone}");
+                    let [returned, exited] = [batches[0].work, batches[1].work];
+                    assert!(0 < returned && returned <= exited, "{what:?}: {returned}, {exited}");
                 }
                 Err(refusal) => println!("skipped: {what:?}: {refusal:?}"),
             }
@@ -273,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_timed_is_what_a_plain_loop_of_the_same_calls_takes() {
+    fn the_time_agrees_with_a_plain_loop_of_the_same_calls() {
         let region = Rc::new(RefCell::new(Region::new(Memory::Plain).expect("nothing")));
         let what = What::Spawn(Image::Bare);
         let mut creation = Creation { what, region, program: None };
@@ -291,7 +289,7 @@ mod tests {
             let batches = creation.run(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
             batches[1].work
         };
-        // Side by side and the least of many: other tests' noise hits both.
+        // Alternating, and the least of many: other tests' noise affects both.
         let (plain, timed) =
             (0..300).fold((u64::MAX, u64::MAX), |least, _| (least.0.min(plain()), least.1.min(timed())));
         let ratio = timed as f64 / plain as f64;
@@ -299,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_cannot_be_started_is_told() {
+    fn a_program_that_cannot_start_is_refused() {
         let missing = c"/nonexistent/program";
         let arguments = [missing.as_ptr(), std::ptr::null()];
         for call in [calls::fork_exec, calls::vfork_exec] {

@@ -1,4 +1,4 @@
-//! A process that becomes another program.
+//! execve(2).
 
 use tollgate_model::Boundary::{Exec, KernelAllocation, KernelCode, PageFault, Tlb};
 
@@ -11,8 +11,7 @@ use super::image::{IMAGES, Image};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/exec",
-    operation: "One execve, by which a process becomes a program that executes the next: a chain of five less a chain \
-                of one, divided by four.",
+    operation: "One execve of a program that executes the next one: a chain of five less a chain of one, divided by four.",
     crosses: &[Exec, PageFault, Tlb, KernelAllocation, KernelCode],
     timed: |_| Timed::Whole("execve(2)"),
     cases: || each_word("image", &IMAGES.map(|(name, _)| name)),

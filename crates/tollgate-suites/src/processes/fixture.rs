@@ -1,4 +1,4 @@
-//! The processes that make others: one for each kind of memory, and the instances that are on with it.
+//! The fixtures: one process for each kind of memory, which creates the children, and its instances.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use tollgate_engine::{Instance, Isolated, Refusal, Shared};
 use super::creation::{Creation, What};
 use super::memory::{Memory, Region};
 
-/// The instance of a case: what it makes from the memory that its parameters name, and until when it is timed.
+/// The instance of a case, by its parameters of memory and end.
 ///
 /// # Errors
 /// As [`process_with`].
@@ -25,20 +25,20 @@ pub(super) fn instance(what: What, params: &Params) -> Result<Instance, Refusal>
     Ok(shared.question(question).on_fixture(format!("{memory:?}")))
 }
 
-/// Of a fixture: itself, and the child that it makes.
+/// Tasks of a fixture: itself, and its child.
 pub(super) const PROCESSES: u64 = 2;
 
 thread_local! {
-    /// For all instances of this bench process: memory is written once.
+    /// Shared by all instances of this bench process, so that memory is written once.
     static STAGES: RefCell<BTreeMap<Memory, (Isolated, [Taken; 2])>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The process that has `memory` and does the experiments of [`Creation::all`], made where it is not there yet.
+/// The process that has `memory` and runs the experiments of [`Creation::all`], started on first use.
 ///
 /// # Errors
-/// [`Refusal::Skip`] where the place has not so much memory, or gives other pages.
+/// [`Refusal::Skip`] if the environment has not so much memory, or gives other pages.
 fn process_with(memory: Memory) -> Result<Isolated, Refusal> {
-    // One that an experiment has killed, such as one that a filter does not allow, makes room for another.
+    // A process that has died, such as by a filter's SIGSYS, is replaced.
     let known = STAGES.with_borrow_mut(|fixtures| {
         fixtures.retain(|_, (isolated, _)| isolated.answers());
         fixtures.get(&memory).map(|(isolated, _)| isolated.clone())

@@ -1,4 +1,4 @@
-//! The copy of a process, by the C library's function.
+//! fork(3).
 
 use tollgate_model::Boundary::{
     AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
@@ -14,8 +14,7 @@ use super::memory::{kinds, with};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/fork",
-    operation: "One fork of a process with so much memory, until the call returns or until the child, which leaves at once, \
-                is waited for.",
+    operation: "One fork of a process with so much memory, until the call returns or until the child, which exits at once, is reaped.",
     crosses: &[
         ProcessCreation,
         AddressSpaceCopy,
@@ -28,11 +27,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ProcessExit,
     ],
     crossed_in: |params, boundary| match boundary {
-        ContextSwitch | ProcessExit => word(params, "until") == "gone",
+        ContextSwitch | ProcessExit => word(params, "until") == "exited",
         _ => true,
     },
     timed: |_| Timed::Whole("fork(3)"),
-    cases: || with(kinds(), "until", &["return", "gone"]),
+    cases: || with(kinds(), "until", &["return", "exited"]),
     instance: |_, params| instance(What::Fork, params),
     ..PLAIN
 };

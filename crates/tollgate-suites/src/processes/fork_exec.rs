@@ -1,4 +1,4 @@
-//! Starting a program the old way.
+//! fork(3) and execve(2).
 
 use tollgate_model::Boundary::{
     AddressSpaceCopy, ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation,
@@ -16,8 +16,7 @@ use super::posix_spawn::cases_of_images;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/fork-exec",
-    operation: "One program started by fork and execve from a process with so much memory, until the program, which \
-                ends at once, is waited for.",
+    operation: "One program started by fork and execve from a process with so much memory, until the program, which exits at once, is reaped.",
     crosses: &[
         ProcessCreation,
         AddressSpaceCopy,
@@ -31,7 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ProcessExit,
     ],
     timed: |_| Timed::Whole("fork(3), execve(2)"),
-    cases: || with(cases_of_images(), "until", &["gone"]),
+    cases: || with(cases_of_images(), "until", &["exited"]),
     instance: |_, params| instance(What::ForkExec(Image::of(word(params, "image"))), params),
     ..PLAIN
 };

@@ -1,4 +1,4 @@
-//! The programs that are started: files in memory, so that nothing is left on any file system.
+//! The programs that are started: files in memory (memfd_create(2)), so that no file system keeps them.
 
 use std::ffi::{CString, c_char};
 use std::fs::File;
@@ -16,10 +16,10 @@ static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-static.de
 /// The same with the dynamic loader.
 static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-dynamic.deflate"));
 
-/// What kind of program is started.
+/// The kind of program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Image {
-    /// Without a C library: the kernel's share alone.
+    /// Without a C library: the kernel's part alone.
     Bare,
     /// With a C library linked in.
     Static,
@@ -27,7 +27,7 @@ pub(super) enum Image {
     Dynamic,
 }
 
-/// The parameter `image`, each value once.
+/// The values of the parameter `image`.
 pub(super) const IMAGES: [(&str, Image); 3] =
     [("dynamic", Image::Dynamic), ("static", Image::Static), ("bare", Image::Bare)];
 
@@ -37,7 +37,7 @@ impl Image {
         IMAGES.iter().find(|(name, _)| *name == word).map_or(Self::Bare, |(_, image)| *image)
     }
 
-    /// Unpacks it into a file, piece by piece: what this process writes to its own memory, its forks pay for.
+    /// Unpacks it into a file, piece by piece: memory that this process dirties would slow its forks.
     fn write(self, file: &mut File) -> io::Result<()> {
         let packed = match self {
             Self::Bare => return file.write_all(bare()),
@@ -47,11 +47,11 @@ impl Image {
         io::copy(&mut DeflateDecoder::new(packed), file).map(drop)
     }
 
-    /// What an error at starting it says of the place.
+    /// The refusal for an error at its start.
     pub fn refusal(self, call: &str, error: &io::Error) -> Refusal {
         match (error.raw_os_error(), self) {
             (Some(libc::ENOENT), Self::Dynamic) => Refusal::Skip(
-                "the loader that the program names (ld-linux-x86-64.so.2) is not here".to_owned(),
+                "the program's dynamic loader (ld-linux-x86-64.so.2) is missing here".to_owned(),
             ),
             _ => limits::refused(call, error),
         }
@@ -70,7 +70,7 @@ fn bare() -> &'static [u8] {
     unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) }
 }
 
-/// A program in memory, and the path by which this process and all that it makes can start it.
+/// A program in memory, and its path for this process and its children.
 pub(super) struct Program {
     pub path: CString,
     _file: File,
@@ -80,11 +80,11 @@ impl Program {
     /// Writes it.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where programs may not be started from memory, or not be named.
+    /// [`Refusal::Skip`] if programs cannot be started from memory, or /proc is missing.
     pub fn new(image: Image) -> Result<Self, Refusal> {
-        // A chain of executions names it again and again: it must stay open in the programs.
+        // A chain of executions uses the path repeatedly, so the descriptor must stay open in the programs.
         let descriptor = executable_memory().map_err(|error| {
-            Refusal::of("programs may not be started from memory here: memfd_create", &error)
+            Refusal::of("this environment does not start programs from memory: memfd_create", &error)
         })?;
         let mut file = File::from(descriptor);
         image
@@ -93,14 +93,14 @@ impl Program {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         if !std::path::Path::new(&path).exists() {
             return Err(Refusal::Skip(
-                "a program in memory is named by /proc/self/fd, which is not here".to_owned(),
+                "a program in memory needs /proc/self/fd, which is missing here".to_owned(),
             ));
         }
         let path = CString::new(path).map_err(|error| Refusal::Fail(error.to_string()))?;
         Ok(Self { path, _file: file })
     }
 
-    /// The arguments of a chain of so many executions, at least one. They live as long as this.
+    /// The arguments of a chain of at least one execution. They borrow from this.
     pub fn chain(&self, executions: usize) -> Vec<*const c_char> {
         let mut arguments = vec![self.path.as_ptr(); executions.max(1)];
         arguments.push(std::ptr::null());
@@ -108,7 +108,7 @@ impl Program {
     }
 }
 
-/// A file in memory that may be executed, also where such files may not be unless they ask (vm.memfd_noexec).
+/// An executable file in memory, also under vm.memfd_noexec.
 fn executable_memory() -> io::Result<OwnedFd> {
     // include/uapi/linux/memfd.h, since Linux 6.3; older kernels refuse the flag.
     const MFD_EXEC: libc::c_uint = 0x10;
@@ -117,7 +117,7 @@ fn executable_memory() -> io::Result<OwnedFd> {
         // SAFETY: the name is a C string; the flags are plain.
         let descriptor = unsafe { libc::memfd_create(name, flags) };
         if descriptor >= 0 {
-            // SAFETY: the descriptor was just made and belongs to nobody else.
+            // SAFETY: the descriptor is new and has no other owner.
             return Ok(unsafe { OwnedFd::from_raw_fd(descriptor) });
         }
     }
@@ -140,7 +140,7 @@ mod tests {
             };
             for executions in [1, 2, 9] {
                 let path = program.path.to_str().expect("text");
-                // The standard library gives the first argument itself.
+                // The standard library sets the first argument itself.
                 let arguments = vec![path; executions - 1];
                 let status = std::process::Command::new(path).args(arguments).status();
                 match status {
@@ -151,7 +151,7 @@ mod tests {
                     Err(error) => panic!("{name}: {error}"),
                 }
             }
-            // A link of the chain that cannot be executed is told.
+            // A failed execution in the chain is reported.
             let status =
                 std::process::Command::new(program.path.to_str().expect("text")).arg("/nonexistent").status();
             if let Ok(status) = status {

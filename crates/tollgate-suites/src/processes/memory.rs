@@ -1,4 +1,4 @@
-//! What the process that makes others has of memory.
+//! The memory of the process that creates children.
 
 use std::io;
 
@@ -12,21 +12,21 @@ const MIB: usize = 1 << 20;
 /// A small page, in bytes.
 const SMALL: usize = 4096;
 
-/// What a process has of memory beside what every process has.
+/// Additional memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Memory {
-    /// Nothing.
+    /// None.
     Plain,
-    /// So many MiB that are written, in such pages.
+    /// Written memory.
     Written {
-        /// How many.
+        /// MiB.
         mib: usize,
-        /// In what pages.
+        /// The page size.
         page: Page,
     },
-    /// So many MiB that are mapped and never touched.
+    /// Mapped and untouched memory.
     Mapped {
-        /// How many.
+        /// MiB.
         mib: usize,
     },
 }
@@ -40,7 +40,7 @@ pub(super) enum Page {
     Huge,
 }
 
-/// Every kind, as parameters.
+/// All kinds, as parameters.
 pub(super) fn kinds() -> Vec<Params> {
     let mut kinds = vec![params(&[("dirty_mib", 0.into())])];
     for mib in [64, 256] {
@@ -65,7 +65,7 @@ pub(super) fn with(kinds: Vec<Params>, name: &str, values: &[&str]) -> Vec<Param
 }
 
 impl Memory {
-    /// What a case asks for.
+    /// The memory of a case.
     pub fn of(params: &Params) -> Self {
         let page = if word(params, "page") == "thp" { Page::Huge } else { Page::Small };
         match (number(params, "dirty_mib") as usize, number(params, "mapped_mib") as usize) {
@@ -75,7 +75,7 @@ impl Memory {
         }
     }
 
-    /// Bytes that it takes when it is written.
+    /// Written bytes.
     pub fn bytes(self) -> usize {
         match self {
             Self::Written { mib, .. } => mib * MIB,
@@ -87,23 +87,23 @@ impl Memory {
 /// Memory of this process, until it is dropped.
 pub(super) struct Region {
     memory: Memory,
-    /// None where there is nothing beside the program's own.
+    /// None without additional memory.
     mapping: Option<Mapping>,
-    /// What is written next.
+    /// The next value to write.
     value: u8,
 }
 
 impl Region {
-    /// Maps it, and writes it where it is to be written.
+    /// Maps it, and writes it if required.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where the place has not so much, or gives other pages.
+    /// [`Refusal::Skip`] if the environment has not so much, or gives other pages.
     pub fn new(memory: Memory) -> Result<Self, Refusal> {
         let mib = match memory {
             Memory::Plain => return Ok(Self { memory, mapping: None, value: 0 }),
             Memory::Written { mib, .. } | Memory::Mapped { mib } => mib,
         };
-        // How much memory a place allows is what it is, not something that has just run short.
+        // A memory limit is a property of the environment, not a temporary shortage.
         let failed = |call: &'static str| {
             move |error: io::Error| {
                 Refusal::Skip(format!(
@@ -119,7 +119,7 @@ impl Region {
             Memory::Written { page: Page::Huge, .. } => {
                 mapping.advise(libc::MADV_HUGEPAGE).map_err(failed("madvise(MADV_HUGEPAGE)"))?;
             }
-            // A kernel that has no huge pages refuses to do without.
+            // A kernel without huge pages refuses this advice.
             _ => drop(mapping.advise(libc::MADV_NOHUGEPAGE)),
         }
         let mut region = Self { memory, mapping: Some(mapping), value: 0 };
@@ -131,7 +131,7 @@ impl Region {
         Ok(region)
     }
 
-    /// Huge pages come only where there are some: the kernel gives small ones in their place.
+    /// Checks for huge pages: the kernel gives small ones if none are free.
     fn check_pages(&self, page: Page, faults: u64) -> Result<(), Refusal> {
         let huge = (self.length() / HUGE) as u64;
         match page {
@@ -144,15 +144,15 @@ impl Region {
         }
     }
 
-    /// After a copy: a process that works goes on writing its memory, and the next copy takes that right away from
-    /// its pages once more. On Linux 6.18 that makes half of a fork's price.
+    /// Writes all memory again after a fork, as a working process does, so that the next fork has to write-protect
+    /// its pages again. On Linux 6.18 that is half of a fork's time.
     pub fn write_again(&mut self) {
         if self.is_written() {
             self.write();
         }
     }
 
-    /// Whether there is memory that is written.
+    /// Whether there is written memory.
     pub fn is_written(&self) -> bool {
         matches!(self.memory, Memory::Written { .. })
     }
@@ -164,7 +164,7 @@ impl Region {
     fn write(&mut self) {
         const BREATH: usize = 16 * MIB;
         let Some(mapping) = &self.mapping else { return };
-        // Pages that hold the same could be merged, and a page of zeros need not be there.
+        // Equal pages could be merged, and zero pages need not exist.
         self.value = self.value.wrapping_add(1).max(1);
         for offset in (0..mapping.length()).step_by(SMALL) {
             // SAFETY: the offset lies in our own mapping, to which nothing else refers.
@@ -190,10 +190,10 @@ mod tests {
         assert_eq!(kinds[0], Memory::Plain);
         assert!(kinds.contains(&Memory::Written { mib: 64, page: Page::Huge }));
         assert_eq!(kinds[5], Memory::Mapped { mib: 256 });
-        assert_eq!(with(super::kinds(), "until", &["return", "gone"]).len(), 12);
+        assert_eq!(with(super::kinds(), "until", &["return", "exited"]).len(), 12);
     }
 
-    /// Answers with what this process's own memory grew by when it got a region.
+    /// Returns the growth of this process's memory by a region.
     struct Growth(i64);
 
     impl Experiment for Growth {
@@ -209,12 +209,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_written_is_and_what_is_to_be_mapped_is_not() {
+    fn only_written_memory_is_accounted() {
         if let Err(refusal) = Footprint::of_this_process() {
             println!("skipped: {refusal:?}");
             return;
         }
-        // In a process of its own: what other tests copy just now is nobody's own.
+        // In a process of its own: other tests fork, and their copies change the accounts.
         let grown = |memory| {
             let isolated = Isolated::start(move || {
                 let before = Footprint::of_this_process()?.bytes;

@@ -1,4 +1,4 @@
-//! What it costs to make processes and threads, and to switch between them.
+//! Processes and threads: creation, and context switches.
 
 use tollgate_engine::benchmark::{Means, Suite};
 
@@ -22,10 +22,10 @@ mod thread;
 mod trial;
 mod vfork;
 
-/// The processes.
+/// The processes suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "processes",
-    about: "Making processes and threads, and switching between them.",
+    about: "Creation of processes and threads, and context switches.",
     benchmarks: &[
         &fork::BENCHMARK,
         &vfork::BENCHMARK,

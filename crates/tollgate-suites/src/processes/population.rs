@@ -1,8 +1,8 @@
 //! The published population (Takeuchi, "Windows Subsystem for Linux and guest/native Ubuntu", 2017): a thousand
-//! children that only pause, then as many threads; what each takes of time and of memory.
+//! children that only pause, then as many threads; the time and memory of each.
 //!
-//! The article took memory from the change of what is free, which swings with whatever else the machine does:
-//! here it stands beside what the kernel accounts for each of them.
+//! The article took memory from the change of free memory, which varies with other activity. Here it is one figure,
+//! next to the kernel's accounts of each process.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;
@@ -17,22 +17,21 @@ use tollgate_model::{Params, Unit};
 use crate::mapping::Mapping;
 use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
 use tollgate_engine::clock::Clock;
-use tollgate_engine::cpu::Attendance;
+use tollgate_engine::cpu::CpuShare;
 use tollgate_engine::{Batch, Experiment, Instance, Isolated, Order, Refusal, Shared, Timed, alive, limits};
 
 use super::accounts::{Accounts, Footprint};
 use super::memory::{Memory, kinds};
 use super::{fixture, ring, switch};
 
-/// As many as the article made.
+/// The article's number.
 const MOST: u64 = 1000;
-/// Memory that one of them may take, generously: what there is room for is reckoned by it.
+/// An upper bound of one task's memory, for the limits.
 const BYTES_EACH: u64 = 256 << 10;
 
 pub(super) static TIME: Benchmark = Benchmark {
     name: "processes/population",
-    operation: "One of a thousand children or threads that are made one after the other and only pause, from the \
-                first call until the last of them pauses.",
+    operation: "One of a thousand children or threads that are created in sequence and only pause, from the first call until the last one pauses.",
     crosses: &[
         ProcessCreation,
         AddressSpaceCopy,
@@ -51,8 +50,7 @@ pub(super) static TIME: Benchmark = Benchmark {
 
 pub(super) static MEMORY: Benchmark = Benchmark {
     name: "processes/population-memory",
-    operation: "Memory of one of a thousand pausing children or threads, as the kernel accounts for it: private \
-                dirty pages, page tables and kernel stack.",
+    operation: "Memory of one of a thousand pausing children or threads by the kernel's accounts: private dirty pages, page tables and kernel stack.",
     crosses: &[ProcessMemory],
     timed: |_| Timed::Whole("proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5)"),
     unit: Unit::Bytes,
@@ -65,8 +63,7 @@ pub(super) static MEMORY: Benchmark = Benchmark {
 
 pub(super) static FREE: Benchmark = Benchmark {
     name: "processes/population-free",
-    operation: "What the machine's free memory lost for each of a thousand pausing children or threads: the \
-                article's figure, which swings with all else that goes on.",
+    operation: "Decrease of the machine's free memory for each of a thousand pausing children or threads: the article's figure, which varies with other activity.",
     timed: |_| Timed::Whole("proc_meminfo(5)"),
     instance: |_, params| {
         Accounts::of_the_machine()?;
@@ -84,31 +81,31 @@ fn question(params: &Params, which: usize) -> Result<Instance, Refusal> {
     let of = if word(params, "of") == "process" { Of::Processes } else { Of::Threads };
     let (number, limit) = number();
     if number == 0 {
-        return Err(Refusal::Skip(format!("there is room for none: {}", limit.unwrap_or_default())));
+        return Err(Refusal::Skip(format!("the limit allows none: {}", limit.unwrap_or_default())));
     }
     let shared = Shared::once(&format!("population of {of:?}"), || {
-        // A process of its own: what its children share with it is little, and all of them go with it.
+        // An isolated process: its children share little memory with it, and end with it.
         Isolated::start(|| Ok(vec![Box::new(Population { of, number })]))
             .map(|isolated| isolated.experiment(0))
     })?;
     let note = match limit {
-        Some(limit) => format!("{number} at a time instead of {MOST}: more than that is beyond {limit}"),
+        Some(limit) => format!("{number} at a time instead of {MOST}: limit is {limit}"),
         None => format!("{number} at a time"),
     };
     Ok(shared.question(which).with_ops(number).with_most(1).with_notes([note]))
 }
 
-/// As many as there is room for beside the suite's other instances, and what limits them. Where it is less than planned,
-/// in steps of a half: what is available changes from moment to moment, and the number should not.
+/// The number of tasks within the limits next to the suite's other instances, and the limit. Below the planned number
+/// it is halved in steps: available memory changes all the time, and the number should not.
 fn number() -> (u64, Option<String>) {
     let memories: Vec<Memory> = kinds().iter().map(Memory::of).collect();
     let processes =
         memories.iter().map(|_| fixture::PROCESSES).chain(ring::children()).chain(switch::partners());
     let bytes = memories.iter().map(|memory| memory.bytes() as u64);
-    let contended = limits::Contended { processes: processes.collect(), bytes: bytes.collect() };
-    let (limits, limit) = limits::how_many(MOST, BYTES_EACH, &contended);
+    let reserved = limits::Reserved { processes: processes.collect(), bytes: bytes.collect() };
+    let (fitting, limit) = limits::how_many(MOST, BYTES_EACH, &reserved);
     let mut number = MOST;
-    while number > limits {
+    while number > fitting {
         number /= 2;
     }
     (number, limit)
@@ -125,23 +122,23 @@ struct Population {
     number: u64,
 }
 
-/// What one population showed.
+/// The figures of one population.
 struct Findings {
     time: Batch,
-    /// Bytes of all of them.
+    /// Bytes of all tasks.
     memory: i64,
 }
 
 impl Experiment for Population {
     fn run(&mut self, clock: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
         let before = Accounts::of_the_machine();
-        let mut during = Err(Refusal::Skip("nothing was accounted".to_owned()));
+        let mut during = Err(Refusal::Skip("no memory figures were read".to_owned()));
         let mut look = || during = Accounts::of_the_machine();
         let findings = match self.of {
             Of::Processes => processes(self.number, clock, &mut look)?,
             Of::Threads => threads(self.number, clock, &mut look)?,
         };
-        // Where /proc is not there nobody asks for these two.
+        // Without /proc the two instances are skipped already.
         let (before, during) = (before.unwrap_or_default(), during.unwrap_or_default());
         let stacks = during.kernel_stacks.saturating_sub(before.kernel_stacks);
         Ok(vec![
@@ -164,10 +161,10 @@ fn amount(before: i64, after: i64) -> Batch {
     }
 }
 
-/// Children. They die with this process, however it ends.
+/// Children, which die with this process.
 fn processes(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
     let mut children = Children::none(number)?;
-    let attendance = Attendance::begin();
+    let cpu_share = CpuShare::begin();
     let mut outcome = Ok(());
     let span = clock.time(|| outcome = children.make_all());
     outcome?;
@@ -175,14 +172,14 @@ fn processes(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findin
     let footprint = |&pid: &libc::pid_t| Footprint::of(pid).map_or(0, |footprint| footprint.bytes);
     let memory = children.pids.iter().map(footprint).sum();
     drop(children);
-    // The children's share of the time is known only now that they are gone, and holds their ends as well.
-    let undisturbed = span.same_processor && attendance.was_whole();
+    // The children's processor time is known only after they were reaped, and includes their exits.
+    let undisturbed = span.same_processor && cpu_share.was_full();
     let time = Batch { work: span.ticks, empty: 0, undisturbed, counted: None, counters: Default::default() };
     Ok(Findings { time, memory })
 }
 
-/// Children of this process, until it is dropped. They wait at a pipe that nobody writes to: where it is closed,
-/// by whatever end of this process, they end, even in a place that allows no signals.
+/// Children of this process, ended on drop. They wait at a pipe without data: when this process ends and the pipe
+/// closes, they exit, even where signals are forbidden.
 struct Children {
     number: u32,
     pids: Vec<libc::pid_t>,
@@ -192,14 +189,14 @@ struct Children {
 
 impl Children {
     fn none(number: u64) -> Result<Self, Refusal> {
-        let refused = |error: io::Error| Refusal::of("nothing to share with children", &error);
+        let refused = |error: io::Error| Refusal::of("no memory to share with children", &error);
         let number = u32::try_from(number).unwrap_or(u32::MAX);
         let pipe = Some(io::pipe().map_err(refused)?);
         let waiting = SharedWaiting::new().map_err(refused)?;
         Ok(Self { number, pids: Vec::with_capacity(number as usize), waiting, pipe })
     }
 
-    /// Makes them, and waits until the last of them pauses.
+    /// Creates them, and waits until the last one pauses.
     fn make_all(&mut self) -> Result<(), Refusal> {
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
@@ -220,14 +217,14 @@ impl Children {
         self.waiting.get().wait_for(self.number, Scope::Processes)
     }
 
-    /// A child's whole life.
+    /// A child's main function.
     fn pause(&self, parent: libc::pid_t) -> ! {
         tollgate_engine::die_with_parent(parent);
         let (nothing, open) =
             self.pipe.as_ref().map_or((-1, -1), |(out, into)| (out.as_raw_fd(), into.as_raw_fd()));
         let mut byte = 0_u8;
-        // SAFETY: plain system calls on this copy's own descriptors and memory; the last one ends it without
-        // running what belongs to the original.
+        // SAFETY: plain system calls on this child's own descriptors and memory; the last one ends it without running
+        // the parent's destructors.
         unsafe {
             libc::close(open);
             self.waiting.get().report(self.number, Scope::Processes);
@@ -254,14 +251,14 @@ impl Drop for Children {
     }
 }
 
-/// What those who are made count themselves in, and where they wait.
+/// The counter of tasks that have started, and the futex on which they wait.
 #[derive(Debug, Default)]
 struct Waiting {
     count: AtomicU32,
     gate: AtomicU32,
 }
 
-/// Who shares a futex.
+/// The scope of a futex.
 #[derive(Debug, Clone, Copy)]
 enum Scope {
     Processes,
@@ -269,7 +266,7 @@ enum Scope {
 }
 
 impl Waiting {
-    /// One more of `number` is about to pause; the last wakes whoever waits for all.
+    /// Counts one more of `number` tasks that pauses; the last one wakes the waiter.
     fn report(&self, number: u32, scope: Scope) {
         if self.count.fetch_add(1, Relaxed) + 1 == number {
             self.gate.store(1, Relaxed);
@@ -279,7 +276,7 @@ impl Waiting {
 
     /// Waits until all have reported.
     fn wait_for(&self, number: u32, scope: Scope) -> Result<(), Refusal> {
-        /// Somebody was killed where nobody reports for so long; or waiting is forbidden here.
+        /// Without a report for so long, a task was killed or futex waits are forbidden.
         const PATIENCE: usize = 40;
         const A_WHILE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         let (mut seen, mut idle) = (0, 0);
@@ -290,7 +287,7 @@ impl Waiting {
             seen = now;
             alive();
             if idle > PATIENCE {
-                return Err(Refusal::Fail(format!("only {seen} of {number} came to pause")));
+                return Err(Refusal::Fail(format!("only {seen} of {number} tasks started")));
             }
         }
         Ok(())
@@ -307,7 +304,7 @@ fn futex(word: &AtomicU32, operation: libc::c_int, scope: Scope, value: u32, tim
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation | scope, value, time) };
 }
 
-/// [`Waiting`] in memory that children share with their parent.
+/// [`Waiting`] in memory shared with the children.
 struct SharedWaiting(Mapping);
 
 impl SharedWaiting {
@@ -325,10 +322,10 @@ impl SharedWaiting {
 fn threads(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
     let before = Footprint::of_this_process();
     let mut threads = Threads::none(number);
-    let attendance = Attendance::begin();
+    let cpu_share = CpuShare::begin();
     let mut outcome = Ok(());
     let span = clock.time(|| outcome = threads.make_all());
-    let undisturbed = span.same_processor && attendance.was_whole();
+    let undisturbed = span.same_processor && cpu_share.was_full();
     outcome?;
     look();
     let after = Footprint::of_this_process();
@@ -338,39 +335,41 @@ fn threads(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings
     Ok(Findings { time, memory: bytes(after) - bytes(before) })
 }
 
-/// Threads of this process, until it is dropped.
+/// Threads of this process, ended on drop.
 struct Threads {
     number: u32,
     handles: Vec<libc::pthread_t>,
-    told: Box<Told>,
+    shared: Box<ThreadData>,
 }
 
-/// What threads are told.
-struct Told {
+/// The threads' shared data.
+struct ThreadData {
     number: u32,
     waiting: Waiting,
-    /// Opened when they may go.
+    /// Set when they may exit.
     exit: AtomicU32,
 }
 
 impl Threads {
     fn none(number: u64) -> Self {
         let number = u32::try_from(number).unwrap_or(u32::MAX);
-        let told = Box::new(Told { number, waiting: Waiting::default(), exit: AtomicU32::new(0) });
-        Self { number, handles: Vec::with_capacity(number as usize), told }
+        let shared = Box::new(ThreadData { number, waiting: Waiting::default(), exit: AtomicU32::new(0) });
+        Self { number, handles: Vec::with_capacity(number as usize), shared }
     }
 
     fn make_all(&mut self) -> Result<(), Refusal> {
         while self.handles.len() < self.number as usize {
             let mut handle: libc::pthread_t = 0;
-            let told: *const Told = &*self.told;
-            // SAFETY: `handle` is valid for writing; `told` outlives every thread: they are joined before it goes.
-            let error =
-                unsafe { libc::pthread_create(&mut handle, std::ptr::null(), pause, told.cast_mut().cast()) };
+            let shared: *const ThreadData = &*self.shared;
+            // SAFETY: `handle` is valid for writing; `shared` outlives every thread, since all are joined before it is
+            // dropped.
+            let error = unsafe {
+                libc::pthread_create(&mut handle, std::ptr::null(), pause, shared.cast_mut().cast())
+            };
             if error != 0 {
                 let error = io::Error::from_raw_os_error(error);
                 let made = self.handles.len();
-                // EAGAIN: of processes, or of room for stacks (pthread_create(3)).
+                // EAGAIN: of processes, or of memory for stacks (pthread_create(3)).
                 return Err(Refusal::Skip(format!(
                     "pthread_create is refused after {made} of them: {}",
                     tollgate_model::text::said_by("pthread_create", &error)
@@ -381,27 +380,27 @@ impl Threads {
                 alive();
             }
         }
-        self.told.waiting.wait_for(self.number, Scope::Threads)
+        self.shared.waiting.wait_for(self.number, Scope::Threads)
     }
 }
 
-/// A thread's whole life.
-extern "C" fn pause(told: *mut libc::c_void) -> *mut libc::c_void {
-    // SAFETY: whoever made this thread lets what it points to live until the thread is joined.
-    let told = unsafe { &*told.cast::<Told>() };
-    told.waiting.report(told.number, Scope::Threads);
-    while told.exit.load(Relaxed) == 0 {
-        futex(&told.exit, libc::FUTEX_WAIT, Scope::Threads, 0, None);
+/// A thread's main function.
+extern "C" fn pause(shared: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: the pointee lives until this thread is joined.
+    let shared = unsafe { &*shared.cast::<ThreadData>() };
+    shared.waiting.report(shared.number, Scope::Threads);
+    while shared.exit.load(Relaxed) == 0 {
+        futex(&shared.exit, libc::FUTEX_WAIT, Scope::Threads, 0, None);
     }
     std::ptr::null_mut()
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.told.exit.store(1, Relaxed);
-        futex(&self.told.exit, libc::FUTEX_WAKE, Scope::Threads, i32::MAX as u32, None);
+        self.shared.exit.store(1, Relaxed);
+        futex(&self.shared.exit, libc::FUTEX_WAKE, Scope::Threads, i32::MAX as u32, None);
         for &handle in &self.handles {
-            // SAFETY: the handle is of a thread that nobody has joined.
+            // SAFETY: the handle is of a thread that has not been joined.
             unsafe { libc::pthread_join(handle, std::ptr::null_mut()) };
         }
     }
@@ -430,7 +429,7 @@ mod tests {
             println!("skipped: no /proc here");
             return;
         }
-        // A kernel stack is at least 8 KiB; the machine's counts swing by some of other people's.
+        // A kernel stack is at least 8 KiB; the machine's counts vary with other processes.
         assert!(of_threads > 40 * (8 << 10) / 2, "{of_threads} bytes for 40 threads");
         assert!(
             of_processes > of_threads,
@@ -439,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn children_are_gone_when_they_are_dropped() {
+    fn dropped_children_have_ended() {
         let mut children = Children::none(5).expect("a pipe");
         children.make_all().expect("5 children that pause");
         let pids = children.pids.clone();

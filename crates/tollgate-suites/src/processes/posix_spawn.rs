@@ -1,4 +1,4 @@
-//! Starting a program without copying the process that starts it.
+//! posix_spawn(3).
 
 use tollgate_model::Boundary::{
     ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit, WakeUp,
@@ -15,8 +15,7 @@ use super::memory::{kinds, with};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/posix-spawn",
-    operation: "One program started by posix_spawn from a process with so much memory, until the call returns or until \
-                the program, which ends at once, is waited for.",
+    operation: "One program started by posix_spawn from a process with so much memory, until the call returns or until the program, which exits at once, is reaped.",
     crosses: &[
         ProcessCreation,
         Exec,
@@ -28,16 +27,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ProcessExit,
     ],
     crossed_in: |params, boundary| match boundary {
-        ProcessExit => word(params, "until") == "gone",
+        ProcessExit => word(params, "until") == "exited",
         _ => true,
     },
     timed: |_| Timed::Whole("posix_spawn(3)"),
-    cases: || with(cases_of_images(), "until", &["return", "gone"]),
+    cases: || with(cases_of_images(), "until", &["return", "exited"]),
     instance: |_, params| instance(What::Spawn(Image::of(word(params, "image"))), params),
     ..PLAIN
 };
 
-/// Each image from a process without memory of its own, and the bare one from one with each kind of it.
+/// Each image from a process without additional memory, and the bare one from a process with each kind of it.
 pub(super) fn cases_of_images() -> Vec<Params> {
     let plain = IMAGES.map(|(name, _)| params(&[("dirty_mib", 0.into()), ("image", name.into())]));
     let bare = kinds().into_iter().skip(1).map(|mut kind| {

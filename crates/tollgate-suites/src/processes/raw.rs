@@ -1,4 +1,4 @@
-//! System calls without the C library around them, and what the kernel counts of them.
+//! System calls without the C library, and the kernel's counts of them.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -8,24 +8,24 @@ pub(super) use crate::syscall::sched_yield;
 pub(super) use tollgate_engine::cpu::{own_thread, switches_of_process};
 use tollgate_engine::{Refusal, cpu};
 
-/// The bytes of a token: what eventfd(2) asks for, and as good for a pipe as any other.
+/// The bytes of a token: eventfd(2) requires this size, and pipes use the same.
 pub(super) const TOKEN: i64 = 8;
 
-/// read(2) of one token: the bytes read, or an error's number less than zero.
+/// read(2) of one token: the bytes read, or a negative error number.
 #[inline(always)]
 pub(super) fn read(descriptor: RawFd, token: &mut u64) -> i64 {
     // SAFETY: the kernel writes at most eight bytes, to `token`.
     unsafe { call(libc::SYS_read, [descriptor as u64, &raw mut *token as u64, TOKEN as u64, 0]) }
 }
 
-/// write(2) of one token: the bytes written, or an error's number less than zero.
+/// write(2) of one token: the bytes written, or a negative error number.
 #[inline(always)]
 pub(super) fn write(descriptor: RawFd, token: &u64) -> i64 {
     // SAFETY: the kernel reads eight bytes, from `token`.
     unsafe { call(libc::SYS_write, [descriptor as u64, &raw const *token as u64, TOKEN as u64, 0]) }
 }
 
-/// Sleeps as long as `word` is `value` and nobody wakes it (futex(2), FUTEX_WAIT, private to the process).
+/// Sleeps while `word` is `value`, until a wake-up (futex(2), FUTEX_WAIT, private to the process).
 #[inline(always)]
 pub(super) fn futex_wait(word: &std::sync::atomic::AtomicU32, value: u32) -> i64 {
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -41,31 +41,31 @@ pub(super) fn futex_wake(word: &std::sync::atomic::AtomicU32) -> i64 {
     unsafe { call(libc::SYS_futex, [word.as_ptr() as u64, operation as u64, 1, 0]) }
 }
 
-/// Nanoseconds that a thread of this process has waited for a processor while it could have run (the second figure of
-/// `/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst). None where the kernel does not say.
+/// Nanoseconds that a thread of this process was runnable and waited for a processor (the second figure of
+/// `/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst). None if the kernel does not say.
 pub(super) fn queued(thread: libc::pid_t) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whether this thread is bound to one processor, as whatever it makes then is too.
+/// Checks that this thread is pinned to one processor, and so are its future children.
 pub(super) fn pinned() -> Result<(), Refusal> {
     cpu::home().map(drop)
 }
 
-/// The end to read from, and the end to write to. Both are closed on exec.
+/// A pipe: its read end and its write end, both closed on exec.
 pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     io::pipe().map(|(out, into)| (out.into(), into.into()))
 }
 
-/// An event counter at zero, closed on exec.
+/// An eventfd at zero, closed on exec.
 pub(super) fn eventfd() -> io::Result<OwnedFd> {
     // SAFETY: eventfd(2) takes two numbers.
     let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
@@ -74,7 +74,7 @@ pub(crate) mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_is_alone_waits_for_no_processor() {
+    fn a_lone_thread_waits_for_no_processor() {
         match queued(own_thread()) {
             None => eprintln!("skipped: the kernel does not say how long a thread waits"),
             Some(before) => assert!(queued(own_thread()) >= Some(before)),
@@ -83,14 +83,14 @@ pub(crate) mod tests {
     }
     use tollgate_engine::{Batch, die_with_parent};
 
-    /// One at a time: they would disturb each other.
+    /// One at a time, since they would disturb each other.
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-    /// Other tests' threads are switched as well, and their descriptors held.
+    /// In a process of its own: other tests' threads switch, and their descriptors stay open.
     pub(crate) fn in_a_process_of_its_own(test: impl FnOnce()) {
         let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let parent = i32::try_from(std::process::id()).expect("a process number");
-        // SAFETY: the copy runs the test on the one thread it has and ends.
+        // SAFETY: the child runs the test on its one thread and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
             die_with_parent(parent);
@@ -103,7 +103,7 @@ pub(crate) mod tests {
                     format!("{}\n", said.unwrap_or_default()).as_bytes(),
                 );
             }
-            // SAFETY: ends the copy without running what belongs to the original.
+            // SAFETY: ends the child without running the parent's destructors.
             unsafe { libc::_exit(i32::from(outcome.is_err())) };
         }
         let mut status = -1;
@@ -112,7 +112,7 @@ pub(crate) mod tests {
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}");
     }
 
-    /// The undisturbed ones of twenty batches; of twenty others where the machine was busy with other tests.
+    /// The undisturbed ones of twenty batches; retries if other tests disturbed all.
     pub(in crate::processes) fn some_undisturbed(mut batch: impl FnMut() -> Batch) -> Vec<Batch> {
         let mut last = Vec::new();
         for _ in 0..100 {
@@ -126,13 +126,13 @@ pub(crate) mod tests {
         panic!("all are disturbed: {last:?}");
     }
 
-    /// The threads of this process, where /proc tells.
+    /// The threads of this process, by /proc.
     pub(in crate::processes) fn threads() -> Option<usize> {
         Some(std::fs::read_dir("/proc/self/task").ok()?.count())
     }
 
     #[test]
-    fn tokens_go_through_and_errors_come_back() {
+    fn tokens_pass_and_errors_return() {
         let (out, to) = pipe().expect("a pipe");
         let (out, to) = (std::os::fd::AsRawFd::as_raw_fd(&out), std::os::fd::AsRawFd::as_raw_fd(&to));
         let mut token = 0;

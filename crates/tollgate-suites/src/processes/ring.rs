@@ -1,4 +1,4 @@
-//! The switch between processes that have something to lose by it: lmbench's lat_ctx.
+//! Context switches between processes with working sets: lmbench's lat_ctx.
 
 use std::arch::asm;
 use std::cell::RefCell;
@@ -28,8 +28,7 @@ const CASES: [(u64, u64); 7] = [(2, 0), (2, 16), (2, 64), (8, 16), (8, 64), (16,
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/ring",
-    operation: "One one-way switch in a ring of processes on one processor (SCHED_BATCH) that pass a token through \
-                pipes and sum KiB of their own; less the same passing and summing by one process (lat_ctx).",
+    operation: "One one-way switch in a ring of processes on one processor (SCHED_BATCH) that pass a token through pipes and sum their own KiB; less the same passing and summing by one process (lat_ctx).",
     crosses: &[ContextSwitch, WakeUp, KernelEntry, SystemCall, KernelCode, UserCopy, Tlb, MemoryAccess],
     crossed_in: |params, boundary| boundary != MemoryAccess || number(params, "kib") > 0,
     timed: |_| Timed::Whole("pipe(7)"),
@@ -47,41 +46,41 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The children that each ring needs.
+/// The children of each ring.
 pub(super) fn children() -> impl Iterator<Item = u64> {
     let rings: BTreeSet<u64> = CASES.into_iter().map(|(processes, _)| processes).collect();
     rings.into_iter().map(|processes| processes - 1)
 }
 
-/// The most that a member sums.
+/// Greatest number of bytes that a member sums.
 const MOST_BYTES: usize = 64 << 10;
 
-/// In a token beside the bytes to sum, which are whole cache lines: say how often you have been switched out, then
-/// pass it on.
+/// A flag in the token, next to the bytes to sum, which are whole cache lines: report the switches, then pass the
+/// token on.
 const REPORT: u64 = 1;
 
-/// What a member says of itself, in memory that all of them share.
+/// A member's report, in shared memory.
 #[repr(C, align(64))]
 #[derive(Default)]
 struct Report {
-    /// How often it has passed the token on.
+    /// Tokens that it has passed on.
     passed: AtomicU64,
-    /// How often it has been switched out.
+    /// Its context switches.
     switches: AtomicU64,
 }
 
 thread_local! {
-    /// The rings of this process, by their members: cases that differ in what is summed share one.
+    /// The rings of this process, by number of members; cases with the same number share one.
     static RINGS: RefCell<Vec<(usize, Weak<Ring>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A ring. This process is its first member, the others are its children and go with it.
+/// A ring. This process is its first member, the others are its children and end with it.
 struct Ring {
     /// To the second member.
     give: OwnedFd,
     /// From the last.
     take: OwnedFd,
-    /// As many pipes as the ring has, to pass the token to nobody else.
+    /// As many pipes as the ring has, for the overhead run of one process.
     own: Vec<(OwnedFd, OwnedFd)>,
     children: Children,
     reports: Mapping,
@@ -90,7 +89,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// The ring of so many processes, made ready where there is none.
+    /// The ring of so many processes, started on first use.
     fn of(processes: usize) -> Result<Rc<Self>, Refusal> {
         let there =
             |(members, ring): &(usize, Weak<Self>)| (*members == processes).then(|| ring.upgrade())?;
@@ -125,9 +124,9 @@ impl Ring {
             let (take, give) = (between[member - 1].0.as_raw_fd(), between[member].1.as_raw_fd());
             let Some(report) = report(&reports, member) else { continue };
             children.fork(|| {
-                // Copies of the others' ends would hide that a member is gone.
+                // Inherited ends of other pipes would hide that a member has exited.
                 close_all_but(take.min(give), take.max(give));
-                // Pages of its own, which it gets when it first writes to them.
+                // The first write gives it private pages.
                 array.fill();
                 take_part(take, give, report, &array);
             })?;
@@ -137,7 +136,7 @@ impl Ring {
         let mut ends = between.into_iter();
         let (first, last) = (ends.next(), ends.next_back());
         let (Some((_, give)), Some((take, _))) = (first, last) else {
-            return Err(Refusal::Fail("a ring has two members at the least".to_owned()));
+            return Err(Refusal::Fail("a ring needs at least two members".to_owned()));
         };
         Ok(Self { give, take, own, children, reports, array, _taken: taken })
     }
@@ -153,25 +152,25 @@ impl Ring {
         whole &= self.pass(bytes | REPORT);
         let before = self.said();
         let own_before = raw::switches_of_process();
-        let attendance = cpu::Attendance::begin_contending(&self.children.0);
+        let cpu_share = cpu::CpuShare::begin_contending(&self.children.0);
         let worked = clock.time(|| {
             for _ in 0..trips {
                 whole &= self.pass(bytes);
             }
         });
-        let alone = attendance.was_whole();
+        let alone = cpu_share.was_full();
         let own = raw::switches_of_process().saturating_sub(own_before);
         whole &= self.pass(bytes | REPORT);
         let emptied_again = clock.time(|| whole &= self.pass_alone(bytes, trips));
         drop(policy);
         if !whole {
-            return Err(Refusal::Fail("a member of the ring is gone".to_owned()));
+            return Err(Refusal::Fail("a member of the ring has exited".to_owned()));
         }
 
         let mut counted = own;
         for (before, after) in before.iter().zip(self.said()) {
-            // The second report was asked for by a token that went round as well, and each had gone to
-            // sleep once after the first.
+            // The token with the second request was passed as well, and each member slept once after the first
+            // request.
             let passed = after.0.saturating_sub(before.0).saturating_sub(1);
             if passed != trips {
                 return Err(Refusal::Fail(format!("a member passed {passed} tokens on instead of {trips}")));
@@ -194,7 +193,7 @@ impl Ring {
         self.own.len() as u64
     }
 
-    /// Once round. False where it did not come back.
+    /// Passes the token once round. False if it did not return.
     fn pass(&self, token: u64) -> bool {
         let mut back = 0;
         let passed = raw::write(self.give.as_raw_fd(), &token) == TOKEN
@@ -203,7 +202,7 @@ impl Ring {
         passed && back == token
     }
 
-    /// What all members do in so many rounds, done by this process.
+    /// The work of all members in so many rounds, by this process alone.
     fn pass_alone(&self, bytes: u64, trips: u64) -> bool {
         let mut passed = true;
         for _ in 0..trips {
@@ -217,7 +216,7 @@ impl Ring {
         passed
     }
 
-    /// What the children have said: tokens passed on, and switches.
+    /// The children's reports: tokens passed on, and switches.
     fn said(&self) -> Vec<(u64, u64)> {
         let members = 1..self.own.len();
         let said = |report: &Report| (report.passed.load(SeqCst), report.switches.load(SeqCst));
@@ -225,7 +224,7 @@ impl Ring {
     }
 }
 
-/// The token's way round a ring, with so many bytes to sum.
+/// Rounds of a ring, with so many bytes to sum.
 struct Round {
     ring: Rc<Ring>,
     bytes: u64,
@@ -243,7 +242,7 @@ impl Runner for Round {
     }
 }
 
-/// A child's part, until there is nobody to take the token from or to give it to.
+/// A child's part, until a pipe closes.
 fn take_part(take: RawFd, give: RawFd, report: &Report, array: &Array) {
     let (mut token, mut passed) = (0, 0);
     while raw::read(take, &mut token) == TOKEN {
@@ -265,7 +264,7 @@ fn close_all_but(low: RawFd, high: RawFd) {
     const MOST: RawFd = 1 << 12;
     let ranges = [(0, low - 1), (low + 1, high - 1), (high + 1, RawFd::MAX)];
     for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last) {
-        // SAFETY: what is closed belongs to the original of this copy, which keeps its own.
+        // SAFETY: the closed descriptors are this child's copies.
         let outcome = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         if outcome != 0 {
             for descriptor in first..=last.min(MOST) {
@@ -278,16 +277,15 @@ fn close_all_but(low: RawFd, high: RawFd) {
 
 /// While it lives this thread has the policy SCHED_BATCH, and so have the children that it forks.
 ///
-/// Whoever is woken under SCHED_OTHER may preempt the one that woke it (kernel/sched/fair.c,
-/// check_preempt_wakeup_fair), which later runs once more only to find nothing and sleep: in rings of more than two
-/// a hand-over would make up to one and a half switches, as the scheduler's accounts happen to stand. Under
-/// SCHED_BATCH the giver sleeps first.
+/// Under SCHED_OTHER a woken process may preempt its waker (kernel/sched/fair.c, check_preempt_wakeup_fair), which
+/// later runs once more only to sleep: in rings of more than two a handover would make up to one and a half switches.
+/// Under SCHED_BATCH the waker sleeps first.
 struct BatchPolicy {
     entered: bool,
 }
 
 impl BatchPolicy {
-    /// Where another policy was chosen for the program it stays.
+    /// Another policy of the program stays.
     fn enter() -> Self {
         // SAFETY: sched_getscheduler(2) takes a number.
         let usual = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
@@ -313,17 +311,17 @@ fn set_policy(policy: libc::c_int) -> bool {
 struct Children(Vec<libc::pid_t>);
 
 impl Children {
-    /// One more, which does `part` and ends.
+    /// Forks one more child that runs `part` and exits.
     fn fork(&mut self, part: impl FnOnce()) -> Result<(), Refusal> {
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
-        // SAFETY: the copy makes system calls and touches memory of its own; it takes no lock.
+        // SAFETY: the child makes system calls and touches its own memory; it takes no lock.
         match unsafe { libc::fork() } {
             -1 => Err(limits::refused("a fork of a member of the ring", &io::Error::last_os_error())),
             0 => {
                 die_with_parent(parent);
                 part();
-                // SAFETY: ends the copy without running what belongs to the original.
+                // SAFETY: ends the child without running the parent's destructors.
                 unsafe { libc::_exit(0) }
             }
             child => {
@@ -347,7 +345,7 @@ impl Drop for Children {
     }
 }
 
-/// Member number `member`'s.
+/// The report of member number `member`.
 fn report(reports: &Mapping, member: usize) -> Option<&Report> {
     let offset = member * size_of::<Report>();
     if offset + size_of::<Report>() > reports.length() {
@@ -357,13 +355,13 @@ fn report(reports: &Mapping, member: usize) -> Option<&Report> {
     Some(unsafe { &*reports.address().add(offset).cast::<Report>() })
 }
 
-/// What a member works on between two turns.
+/// The working set of a member.
 struct Array(Mapping);
 
 impl Array {
     /// Writes to all of it, so that every page is this process's own.
     fn fill(&self) {
-        // SAFETY: the mapping is so long, and nobody else looks at it meanwhile.
+        // SAFETY: the mapping has this length, and nothing else refers to it.
         unsafe { ptr::write_bytes(self.0.address(), 1, self.0.length()) };
     }
 
@@ -410,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn every_member_passes_the_token_as_often_as_it_goes_round_and_is_switched_out_as_often() {
+    fn every_member_passes_each_token_with_one_switch() {
         in_a_process_of_its_own(|| {
             for (processes, bytes) in [(2, 0), (8, 16 << 10)] {
                 let ring = ring(processes);
@@ -436,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn they_go_with_the_last_instance_of_their_ring() {
+    fn members_end_with_the_last_instance_of_their_ring() {
         in_a_process_of_its_own(|| {
             pin();
             let ring = Ring::of(8).expect("a ring");
@@ -457,23 +455,24 @@ mod tests {
     }
 
     #[test]
-    fn they_go_with_their_parent_however_it_goes() {
-        let (mut told, teller) = raw::pipe().map(|(out, to)| (std::fs::File::from(out), to)).expect("a pipe");
+    fn members_end_with_their_parent() {
+        let (mut numbers, sender) =
+            raw::pipe().map(|(out, to)| (std::fs::File::from(out), to)).expect("a pipe");
         in_a_process_of_its_own(|| {
             let ring = ring(2);
-            raw::write(teller.as_raw_fd(), &(ring.children.0[0] as u64));
+            raw::write(sender.as_raw_fd(), &(ring.children.0[0] as u64));
             std::mem::forget(ring);
         });
         let mut child = [0; 8];
-        io::Read::read_exact(&mut told, &mut child).expect("a number");
+        io::Read::read_exact(&mut numbers, &mut child).expect("a number");
         let child = u64::from_ne_bytes(child) as libc::pid_t;
-        // It is killed at once and reaped by whoever it is left to: until then it is a zombie.
-        let gone = || {
+        // It is killed at once, and a zombie until its new parent reaps it.
+        let has_exited = || {
             let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
             stat.map_or(true, |stat| stat.contains(") Z "))
         };
         for _ in 0..200 {
-            if gone() {
+            if has_exited() {
                 return;
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -482,21 +481,21 @@ mod tests {
     }
 
     #[test]
-    fn without_a_member_a_block_fails_and_does_not_hang() {
+    fn a_missing_member_fails_the_batch() {
         in_a_process_of_its_own(|| {
             for which in [0, 3, 6] {
                 let ring = ring(8);
                 ring.run(Clock::Kernel, 0, 4).expect("a batch");
-                // SAFETY: a child of ours that nobody has waited for.
+                // SAFETY: a child of ours that has not been waited for.
                 unsafe { libc::kill(ring.children.0[which], libc::SIGKILL) };
                 let outcome = ring.run(Clock::Kernel, 0, 4);
-                assert_eq!(outcome, Err(Refusal::Fail("a member of the ring is gone".to_owned())));
+                assert_eq!(outcome, Err(Refusal::Fail("a member of the ring has exited".to_owned())));
             }
         });
     }
 
     #[test]
-    fn where_no_more_processes_may_be_the_ring_is_skipped_and_nobody_stays() {
+    fn a_process_limit_is_a_skip_and_no_process_stays() {
         in_a_process_of_its_own(|| {
             pin();
             let limit = libc::rlimit { rlim_cur: 1, rlim_max: 1 };

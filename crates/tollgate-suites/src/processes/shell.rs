@@ -1,4 +1,4 @@
-//! Starting a program through the shell.
+//! system(3).
 
 use tollgate_model::Boundary::{
     AddressSpaceCopy, ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation,
@@ -13,8 +13,7 @@ use super::fixture::instance;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/shell",
-    operation: "One program without a C library started by fork, execve of /bin/sh -c and whatever that does, until \
-                the shell is waited for: system(3).",
+    operation: "One program without a C library started by fork and execve of /bin/sh -c, until the shell is reaped: system(3).",
     crosses: &[
         ProcessCreation,
         AddressSpaceCopy,

@@ -1,4 +1,4 @@
-//! The thread.
+//! pthread_create(3).
 
 use tollgate_model::Boundary::{
     ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit, WakeUp,
@@ -13,14 +13,14 @@ use super::memory::{kinds, with};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/thread",
-    operation: "One thread that ends at once, until pthread_create returns or until the thread is joined.",
+    operation: "One thread that exits at once, until pthread_create returns or until the thread is joined.",
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, PageFault, ContextSwitch, WakeUp, ProcessExit],
     crossed_in: |params, boundary| match boundary {
-        ContextSwitch | ProcessExit => word(params, "until") == "gone",
+        ContextSwitch | ProcessExit => word(params, "until") == "exited",
         _ => true,
     },
     timed: |_| Timed::Whole("pthread_create(3), pthread_join(3)"),
-    cases: || with(kinds(), "until", &["return", "gone"]),
+    cases: || with(kinds(), "until", &["return", "exited"]),
     instance: |_, params| instance(What::Thread, params),
     ..PLAIN
 };

@@ -1,9 +1,9 @@
-//! Whether switches can be told by their number here, found out before anything is timed.
+//! A trial before the measurement: whether the kernel counts switches here.
 
 use tollgate_engine::{Batch, Refusal, alive};
 
-/// Runs batches until the hand-overs of one were counted as so many switches. On a busy machine that may be the
-/// twentieth, where the kernel does not count the first is as good as any.
+/// Runs batches until one has the expected number of switches. On a busy machine that may be the twentieth; if the
+/// kernel counts none, the first decides.
 pub(super) fn tried(
     hand_overs: u64,
     mut batch: impl FnMut() -> Result<Batch, Refusal>,
@@ -24,8 +24,7 @@ pub(super) fn tried(
             Refusal::Skip("the kernel counts no switches here (getrusage, ru_nvcsw and ru_nivcsw)".to_owned())
         }
         (least, Some(most)) => Refusal::Skip(format!(
-            "{hand_overs} hand-overs were not {hand_overs} switches without other work in any of {TRIALS} trials, \
-             but from {} to {most}",
+            "{hand_overs} handovers gave {} to {most} switches in {TRIALS} trials: other processes ran, or the kernel counts otherwise",
             least.unwrap_or(0),
         )),
     })
@@ -50,16 +49,16 @@ mod tests {
     }
 
     #[test]
-    fn one_good_block_is_enough_and_without_any_it_says_what_was_counted() {
+    fn one_good_batch_is_enough_and_a_refusal_names_the_counts() {
         assert_eq!(counting(&[9, 7, 8]), Ok(()));
         let Err(Refusal::Skip(why)) = counting(&[9, 7]) else { panic!("must be skipped") };
-        assert!(why.contains("from 7 to 9"), "{why}");
+        assert!(why.contains("7 to 9"), "{why}");
         let Err(Refusal::Skip(why)) = counting(&[0]) else { panic!("must be skipped") };
         assert!(why.contains("counts no switches"), "{why}");
     }
 
     #[test]
-    fn what_goes_wrong_is_said_at_once() {
+    fn a_failure_is_returned_at_once() {
         let wrong = || Refusal::Fail("gone".to_owned());
         assert_eq!(tried(8, || Err(wrong())), Err(wrong()));
     }

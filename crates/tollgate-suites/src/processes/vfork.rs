@@ -1,4 +1,4 @@
-//! The child that borrows its parent's memory.
+//! vfork(2).
 
 use tollgate_model::Boundary::{
     ContextSwitch, KernelAllocation, KernelCode, ProcessCreation, ProcessExit, WakeUp,
@@ -13,11 +13,10 @@ use super::memory::{kinds, with};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/vfork",
-    operation: "One vfork of a process with so much memory, until the call returns (the child has left by then) or until \
-                the child is waited for.",
+    operation: "One vfork of a process with so much memory, until the call returns (after the child's exit) or until the child is reaped.",
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, ContextSwitch, WakeUp, ProcessExit],
     timed: |_| Timed::Whole("vfork(2)"),
-    cases: || with(kinds(), "until", &["return", "gone"]),
+    cases: || with(kinds(), "until", &["return", "exited"]),
     instance: |_, params| instance(What::Vfork, params),
     ..PLAIN
 };

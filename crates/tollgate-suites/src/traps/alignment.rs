@@ -16,8 +16,8 @@ timed_loop! {
 }
 
 handler! {
-    /// Clears AC, so that the load is done when it is tried again. The kernel leaves the flag set for the
-    /// handler: everything here is aligned.
+    /// Clears AC, so that the retried load succeeds. The kernel leaves the flag set in the handler, where every
+    /// access is aligned.
     allow: "and dword ptr [rdx + {eflags}], 0xfffbffff"
 }
 
@@ -32,17 +32,17 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         if !traps()? {
             return Err(Refusal::Skip("a misaligned load with AC set does not trap here".to_owned()));
         }
-        // SAFETY: the loop reads its context; the flag is off again after each load, and no Rust code runs
-        // while it is on.
+        // SAFETY: the loop reads its context; the flag is clear after each load, and no Rust code runs while it is
+        // set.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
         let handled = Handled::new(libc::SIGBUS, allow, timed);
-        Ok(tried(timed_loop.with_around(handled), 1, "a misaligned load")?.here())
+        Ok(tried(timed_loop.with_hooks(handled), 1, "a misaligned load")?.here())
     },
     absence: handler::absence,
     ..PLAIN
 };
 
-/// Whether one such load traps once. The flag is off afterwards in any case.
+/// Whether one such load traps once. The flag is clear afterwards in any case.
 fn traps() -> Result<bool, Refusal> {
     /// The loop's body once, with 16 aligned bytes of the stack in place of the context.
     #[unsafe(naked)]
@@ -62,7 +62,7 @@ fn traps() -> Result<bool, Refusal> {
     }
     let mut handled = Handled::of_code(libc::SIGBUS, allow, one_load as *const () as usize);
     handled.install()?;
-    // SAFETY: it reads from its own frame and changes nothing but the flags, which it puts back.
+    // SAFETY: it reads from its own frame and changes only the flags, which it restores.
     unsafe { one_load() };
     Ok(handled.remove() == 1)
 }

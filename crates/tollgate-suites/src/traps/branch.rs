@@ -1,4 +1,4 @@
-//! What lowers the price of an emulated instruction: to call what emulates it.
+//! The fast alternative to an emulated instruction: a call of the emulation.
 
 use tollgate_model::Boundary::{Call, StoreForwarding, UserCode};
 
@@ -17,7 +17,7 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/branch",
-    operation: "One call of the function that emulates the instruction, ten in a row: the same power through a branch, not a trap.",
+    operation: "One call of the emulating function, ten in a row: the same power by a call instead of a trap.",
     crosses: &[UserCode, Call, StoreForwarding],
     baseline: Some("traps/imul"),
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_calls), instruction: "call", times: TEN as usize },

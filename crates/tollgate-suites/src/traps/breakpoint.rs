@@ -14,7 +14,7 @@ timed_loop! {
 }
 
 handler! {
-    /// Goes on behind it.
+    /// Continues after it.
     resume:
 }
 
@@ -29,7 +29,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         // SAFETY: the loop needs nothing from its context.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
         let handled = Handled::new(libc::SIGTRAP, resume, timed);
-        Ok(tried(timed_loop.with_around(handled), 1, "int3")?.here())
+        Ok(tried(timed_loop.with_hooks(handled), 1, "int3")?.here())
     },
     absence: handler::absence,
     ..PLAIN

@@ -1,4 +1,4 @@
-//! The store to a page that others share.
+//! The copy-on-write fault.
 
 use tollgate_model::Boundary::{Exception, KernelAllocation, KernelCode, KernelEntry, PageFault, Tlb};
 
@@ -8,12 +8,12 @@ use super::handler;
 use super::memory::{PAGE, Region, file_of};
 use super::touched::{self, Before, Counting, SMALL, Touched};
 
-/// In a batch at the most: the file and the copies are 1 MiB each.
+/// Greatest number in a batch: the file and the copies are 1 MiB each.
 const MOST: usize = 256;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/cow-fault",
-    operation: "One store to a page of a private file mapping that was only read so far, which the kernel copies.",
+    operation: "One store to a page of a private file mapping that was only read before: a copy-on-write fault.",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb, KernelAllocation],
     timed: |_| SMALL,
     counts: Some("minor faults"),

@@ -14,7 +14,7 @@ timed_loop! {
 }
 
 handler! {
-    /// Steps over the division, whose registers stay as they were.
+    /// Steps over the division, and leaves its registers unchanged.
     step_over: "add rax, 2", "mov [rdx + {rip}], rax"
 }
 
@@ -33,7 +33,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         // SAFETY: the loop needs nothing from its context.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, untouched) }?;
         let handled = Handled::new(libc::SIGFPE, step_over, timed);
-        Ok(tried(timed_loop.with_around(handled), 1, "a division by zero")?.here())
+        Ok(tried(timed_loop.with_hooks(handled), 1, "a division by zero")?.here())
     },
     absence: handler::absence,
     ..PLAIN

@@ -1,4 +1,4 @@
-//! The first touch of a file's page that is in memory already (lmbench, lat_pagefault).
+//! A minor fault on a cached file page (lmbench, lat_pagefault).
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
 
@@ -12,7 +12,7 @@ use super::memory::{FILLING, PAGE, Region, file_of};
 use super::touched::{Before, Counting, Touched};
 
 timed_loop! {
-    /// Loads from a page and goes on by a stride. Word 0: the page; word 1: the stride.
+    /// Loads from a page and advances by a stride. Word 0: the page; word 1: the stride.
     load:
         "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]",
         "xor edx, edx", "add rdx, [r13 + 8]", "add [r13], rdx"
@@ -23,7 +23,7 @@ const PAGES: usize = 1024;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/file-fault",
-    operation: "One load from a mapped file whose page is in memory but not mapped yet: one fault, however many pages it maps.",
+    operation: "One load from a mapped file whose page is cached but not mapped yet: one fault, however many pages it maps.",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
     timed: |_| Timed::once("mov", TimedLoop::Long(load)),
     counts: Some("minor faults"),
@@ -51,8 +51,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 /// Eight bytes of the file.
 const FILLED: u64 = u64::from_ne_bytes([FILLING; 8]);
 
-/// How many pages the kernel maps on one fault: those around it that are in memory as well
-/// (do_fault_around, mm/memory.c; fault_around_bytes in debugfs).
+/// The number of pages that the kernel maps on one fault: cached pages around it as well (do_fault_around,
+/// mm/memory.c; fault_around_bytes in debugfs).
 fn mapped_by_a_fault(region: &Region) -> Result<usize, Refusal> {
     let trial = || {
         region.discard()?;
@@ -69,7 +69,7 @@ fn mapped_by_a_fault(region: &Region) -> Result<usize, Refusal> {
         });
         Ok(next.unwrap_or(PAGES))
     };
-    // A fault of somebody else makes it seem less.
+    // An unrelated fault makes the number too small, so this takes the largest.
     let mapped = trial()?.max(trial()?);
     match mapped {
         PAGES => Err(Refusal::Skip(format!("one fault maps all {PAGES} pages of the file"))),

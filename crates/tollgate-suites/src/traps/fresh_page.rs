@@ -1,29 +1,28 @@
-//! Fresh memory made ready in three ways: what lowers the price of the first touch.
+//! Three ways to populate fresh memory, to compare with a fault for each page.
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, SystemCall, Tlb};
 
 use crate::mapping::HUGE;
 use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
 
 use super::handler;
 use super::memory::{PAGE, Region};
 use super::touched::{self, Counting, Exact, LARGE, SMALL, Touched};
 
-/// Small pages that one call makes ready.
+/// Small pages that one call populates.
 const BATCH: usize = 64;
-/// Calls in a batch at the most: 2 MiB.
+/// Calls in a batch, at most: 2 MiB.
 const MOST_CALLS: usize = 8;
-/// Touches of small pages in a batch at the most: 2 MiB.
+/// Touches of small pages in a batch, at most: 2 MiB.
 const MOST_SMALL: usize = 512;
-/// Touches of huge pages in a batch at the most: 8 MiB.
+/// Touches of huge pages in a batch, at most: 8 MiB.
 const MOST_HUGE: usize = 4;
 
 timed_loop! {
-    /// mmap(2), number 9: 64 private anonymous pages at this very place, populated (MAP_PRIVATE |
-    /// MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, for reading and writing); then on to the next place. Word 0:
-    /// the place.
+    /// mmap(2), number 9: 64 private anonymous pages at this address, populated (MAP_PRIVATE | MAP_ANONYMOUS |
+    /// MAP_FIXED | MAP_POPULATE, for reading and writing); then advances. Word 0: the address.
     populate:
         "mov rdi, [r13]", "mov esi, 0x40000", "mov edx, 3", "mov r10d, 0x8032", "mov r8, -1",
         "xor r9d, r9d", "mov eax, 9",
@@ -33,7 +32,7 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/fresh-page",
-    operation: "One 4 KiB page of fresh memory made ready: touched, populated by mmap(2) with 64 at a time, or within a huge page.",
+    operation: "One 4 KiB page of fresh memory: touched, populated by mmap(2) with 64 at a time, or within a huge page.",
     crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, Tlb],
     crossed_in: |params, boundary| match boundary {
         SystemCall => word(params, "by") == "populate",
@@ -58,9 +57,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                     true => Ok(()),
                     false => Err(format!("mmap returned {}", result as i64)),
                 };
-                // SAFETY: before each batch word 0 is put to the region's beginning, and the batch has no more
-                // calls than it has room for; the region lives in what happens around the loop.
-                let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_around(populated);
+                // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more calls than
+                // fit; the loop's hooks own the region.
+                let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_hooks(populated);
                 Exact::tried(timed, MOST_CALLS as u64, BATCH as u64)
             }
             "huge" => {
@@ -78,7 +77,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// Around a batch of calls: a region in which nothing is mapped.
+/// Hooks around a batch of calls: an unmapped region.
 struct Populated {
     region: Region,
 }
@@ -91,11 +90,11 @@ impl Populated {
     }
 }
 
-impl Around for Populated {
+impl BatchHooks for Populated {
     fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
         if iterations > MOST_CALLS as u64 {
             return Err(Refusal::Fail(format!(
-                "{iterations} calls were asked for, at most {MOST_CALLS} fit"
+                "{iterations} calls were requested, at most {MOST_CALLS} fit"
             )));
         }
         self.region.clear()?;

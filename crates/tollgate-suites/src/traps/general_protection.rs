@@ -9,7 +9,7 @@ use tollgate_engine::{Loop, Timed, TimedLoop};
 use super::handler::{self, Handled, handler, tried};
 
 timed_loop! {
-    /// Only the kernel may halt the processor.
+    /// HLT is privileged.
     halt: "hlt"
 }
 
@@ -28,7 +28,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed = (benchmark.timed)(params);
         // SAFETY: the loop needs nothing from its context.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
-        Ok(tried(timed_loop.with_around(handled(timed)), 1, "hlt")?.here())
+        Ok(tried(timed_loop.with_hooks(handled(timed)), 1, "hlt")?.here())
     },
     absence: handler::absence,
     ..PLAIN

@@ -1,8 +1,7 @@
-//! Signal handlers, installed for the length of one batch.
+//! Signal handlers, installed for one batch.
 //!
-//! A handler belongs to the process, and while it is installed it answers whatever raises its signal. So each
-//! answers only for instructions of the loop that it was installed for; from anywhere else the signal kills, as
-//! it would have.
+//! A handler belongs to the process and gets its signal from any source. So each handles only instructions of its
+//! loop; from anywhere else the signal kills, as by default.
 
 use std::io;
 use std::mem;
@@ -10,18 +9,18 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tollgate_engine::clock::Clock;
-use tollgate_engine::{Around, Context, Loop, Order, Refusal, Runner, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Context, Loop, Order, Refusal, Runner, Timed, TimedLoop};
 
-/// As sigaction(2) has it for SA_SIGINFO.
+/// The signature of a handler with SA_SIGINFO (sigaction(2)).
 pub(super) type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Signals that handlers answered since the last was installed.
+/// Signals that handlers handled since the last installation.
 pub(super) static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
-/// Where the loop begins whose faults are answered.
+/// The start of the loop whose faults are handled.
 pub(super) static LOOP: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes from there that are the loop's. The longest that relies on it has less than 128.
+/// The loop's length at most, in bytes. The longest loop with a handler has less than 128.
 pub(super) const REACH: usize = 256;
 
 /// Offset of the interrupted instruction's address in a ucontext: uc_mcontext begins at 40, and RIP is the
@@ -53,7 +52,7 @@ macro_rules! handler {
                 $($body,)*
                 "inc qword ptr [rip + {signals}]",
                 "ret",
-                // A body need not name it.
+                // A body may leave it unused.
                 "/* {eflags} */",
                 rip = const $crate::traps::handler::RIP,
                 eflags = const $crate::traps::handler::EFLAGS,
@@ -67,10 +66,10 @@ macro_rules! handler {
 }
 pub(super) use handler;
 
-/// What a handler does with what it does not know: the signal's default action, for this very signal.
+/// A handler's action for a foreign signal: raises it again with the default action.
 pub(super) extern "C" fn refuse(signal: libc::c_int) {
-    // SAFETY: an all-zero sigaction is the default action. Both calls are async-signal-safe
-    // (signal-safety(7)); the signal that is sent waits until the handler has returned.
+    // SAFETY: an all-zero sigaction is the default action. Both calls are async-signal-safe (signal-safety(7)); the
+    // raised signal is pending until the handler returns.
     unsafe {
         let default: libc::sigaction = mem::zeroed();
         libc::sigaction(signal, &default, ptr::null_mut());
@@ -78,8 +77,8 @@ pub(super) extern "C" fn refuse(signal: libc::c_int) {
     }
 }
 
-/// The kernel's struct sigaction (arch/x86/include/uapi/asm/signal.h). The C library's call adds a flag of its own
-/// to whatever is put back; this way an action is afterwards what it was before.
+/// The kernel's struct sigaction (arch/x86/include/uapi/asm/signal.h). The C library's call adds a flag to a restored
+/// action; the system call restores it exactly.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Action {
@@ -89,7 +88,7 @@ pub(super) struct Action {
     pub mask: u64,
 }
 
-/// SA_RESTORER, without which x86-64 has no way back from a handler.
+/// SA_RESTORER, which x86-64 requires for the return from a handler.
 const SA_RESTORER: u64 = 0x0400_0000;
 
 /// rt_sigreturn(2), number 15: where a handler returns to.
@@ -105,7 +104,7 @@ impl Action {
         Self { handler: handler as usize, flags, restorer: restorer as *const () as usize, mask: 0 }
     }
 
-    /// What the process does on this signal now.
+    /// The current action of this signal.
     pub fn now(signal: libc::c_int) -> io::Result<Self> {
         let mut action = Self::default();
         // SAFETY: with no new action the call only writes the old one, which is as the kernel defines it.
@@ -115,12 +114,12 @@ impl Action {
         }
     }
 
-    /// From now on the process does this on the signal.
+    /// Installs this action.
     ///
     /// # Safety
-    /// The action's handler must be sound to run at whatever raises the signal.
+    /// The action's handler must be sound to run for every source of the signal.
     pub unsafe fn put(&self, signal: libc::c_int) -> io::Result<()> {
-        // SAFETY: the action is as the kernel defines it; what it does is the caller's promise.
+        // SAFETY: the action is as the kernel defines it; the caller promises a sound handler.
         match unsafe { rt_sigaction(signal, self, ptr::null_mut()) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -136,16 +135,16 @@ unsafe fn rt_sigaction(signal: libc::c_int, new: *const Action, old: *mut Action
     unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, MASK) }
 }
 
-/// A handler that is installed before each batch and gone after it.
+/// A handler that is installed before each batch and removed after it.
 pub(super) struct Handled {
     signal: libc::c_int,
     handler: Handler,
-    /// Where the loop begins that it answers for.
+    /// The start of its loop.
     code: usize,
     before: Option<Before>,
 }
 
-/// What was there before: the process's action, the thread's mask.
+/// The previous state: the process's action, the thread's mask.
 struct Before {
     action: Action,
     mask: libc::sigset_t,
@@ -166,16 +165,16 @@ impl Handled {
         Self { signal, handler, code, before: None }
     }
 
-    /// Installs the handler and sees to it that the signal is not blocked: a fault whose signal is blocked
-    /// kills (force_sig_info, kernel/signal.c).
+    /// Installs the handler and unblocks the signal: a fault with a blocked signal kills (force_sig_info,
+    /// kernel/signal.c).
     pub fn install(&mut self) -> Result<(), Refusal> {
         self.remove();
         SIGNALS.store(0, Relaxed);
         LOOP.store(self.code, Relaxed);
         let refused = |error: io::Error| Refusal::of("rt_sigaction(2) is refused", &error);
         let action = Action::now(self.signal).map_err(refused)?;
-        // SAFETY: the handler touches only its context and this module's counters, and leaves alone what is not
-        // its loop's.
+        // SAFETY: the handler touches only its context and this module's counters, and ignores other code than its
+        // loop.
         unsafe { Action::of(self.handler).put(self.signal) }.map_err(refused)?;
         // SAFETY: an all-zero sigset_t is an empty set; the signal's number is valid.
         let (unblocked, mask) = unsafe {
@@ -184,7 +183,7 @@ impl Handled {
             (libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, &mut before), before)
         };
         if unblocked != 0 {
-            // SAFETY: what was there.
+            // SAFETY: the previous state.
             let _ = unsafe { action.put(self.signal) };
             let error = io::Error::from_raw_os_error(unblocked);
             return Err(Refusal::of("rt_sigprocmask(2) is refused", &error));
@@ -193,10 +192,10 @@ impl Handled {
         Ok(())
     }
 
-    /// Puts back what was there, and returns how many signals were answered.
+    /// Restores the previous state, and returns the number of handled signals.
     pub fn remove(&mut self) -> u64 {
         if let Some(before) = self.before.take() {
-            // SAFETY: what was there when the handler was installed.
+            // SAFETY: the state before the installation.
             unsafe {
                 let _ = before.action.put(self.signal);
                 libc::pthread_sigmask(libc::SIG_SETMASK, &before.mask, ptr::null_mut());
@@ -206,7 +205,7 @@ impl Handled {
     }
 }
 
-impl Around for Handled {
+impl BatchHooks for Handled {
     fn before(&mut self, _: &mut Context, _: u64) -> Result<(), Refusal> {
         self.install()
     }
@@ -222,30 +221,30 @@ impl Drop for Handled {
     }
 }
 
-/// `timed`, after one batch of one iteration in which each operation must have raised its signal: where one
-/// does not, the place cannot have `what`.
+/// Returns `timed` after a trial of one iteration, in which each operation must raise its signal. Otherwise the
+/// environment does not support `what`.
 pub(super) fn tried(mut timed: Loop, operations: u64, what: &str) -> Result<Loop, Refusal> {
     let batch = timed.batch(Clock::Kernel, Order { iterations: 1, extra: 0 })?;
     match batch.counted {
         Some(signals) if signals == operations => Ok(timed),
         signals => Err(Refusal::Skip(format!(
-            "{what} does not trap here: {} signals came of {operations}",
+            "{what} does not trap here: {operations} operations raised {} signals",
             signals.unwrap_or(0)
         ))),
     }
 }
 
-/// For [`crate::Benchmark::absence`]: what a death says of the place.
+/// For `Benchmark::absence`: a filter's SIGSYS.
 pub(super) fn absence(signal: i32) -> Option<&'static str> {
-    (signal == libc::SIGSYS).then_some("a system call that it needs is killed by a seccomp filter (SIGSYS)")
+    (signal == libc::SIGSYS).then_some("a seccomp filter kills a required system call (SIGSYS)")
 }
 
-/// Whatever the loop returned: what happened was counted.
+/// Any result: the signals are counted.
 pub(super) fn any(_: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// 0, as most calls that succeed.
+/// 0, as from most successful calls.
 pub(super) fn zero(result: u64) -> Result<(), String> {
     match result as i32 {
         0 => Ok(()),

@@ -1,4 +1,4 @@
-//! The control of the published experiment: an instruction that the processor knows.
+//! The baseline of the published experiment: a valid instruction.
 
 use tollgate_model::Boundary::UserCode;
 
@@ -9,7 +9,7 @@ use tollgate_engine::{Loop, Timed, TimedLoop};
 use super::handler;
 
 timed_loop! {
-    /// `imul ecx, eax`, each with both operands made anew.
+    /// `imul ecx, eax`, each with both operands reloaded.
     ten_products:
         ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0x0f, 0xaf, 0xc8", ".endr"
 }
@@ -22,7 +22,7 @@ pub(super) const TEN: u64 = 10;
 /// emulated one 1949.
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/imul",
-    operation: "One IMUL with its two operands loaded, ten in a row: the ground under an emulated instruction.",
+    operation: "One IMUL with its two operands loaded, ten in a row: the baseline of an emulated instruction.",
     crosses: &[UserCode],
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_products), instruction: "imul", times: TEN as usize },
     instance: |benchmark, params| {

@@ -1,4 +1,4 @@
-//! The published experiment: an instruction that does not exist is given a meaning by a handler.
+//! The published experiment: a signal handler emulates an invalid instruction.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,13 +14,13 @@ use super::locked::Locked;
 use super::power::{decode, power};
 
 timed_loop! {
-    /// `lock mov eax, ecx`, each with both operands made anew.
+    /// `lock mov eax, ecx`, each with both operands reloaded.
     ten_lock_movs:
         ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0xf0, 0x89, 0xc8", ".endr"
 }
 
 timed_loop! {
-    /// `ud1 ecx, eax`, each with both operands made anew.
+    /// `ud1 ecx, eax`, each with both operands reloaded.
     ten_ud1s:
         ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0x0f, 0xb9, 0xc8", ".endr"
 }
@@ -51,11 +51,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                 )),
             ),
         };
-        // SAFETY: the loop needs nothing from its context; its instructions trap, as was just seen, and the
+        // SAFETY: the loop needs nothing from its context; its instructions trap, as the trial showed, and the
         // handler steps over them.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], Some(Box::new(locked)), twenty_seven) }?;
         let handled = Handled::new(libc::SIGILL, emulate, timed);
-        Ok(timed_loop.with_around(handled).here().with_ops(TEN).with_notes(note))
+        Ok(timed_loop.with_hooks(handled).here().with_ops(TEN).with_notes(note))
     },
     absence: handler::absence,
     ..PLAIN
@@ -67,14 +67,14 @@ struct Opcode {
     mnemonic: &'static str,
     /// The instruction alone, between a load of its operands and a return.
     alone: Alone,
-    /// What happened instead, where it does not trap.
+    /// Its effect where it does not trap.
     otherwise: &'static str,
 }
 
 impl Opcode {
     fn of(params: &Params) -> Self {
         if word(params, "opcode") == "ud1" {
-            let otherwise = "0f b9 c8 does not trap here: it did nothing that was seen";
+            let otherwise = "0f b9 c8 does not trap here: it had no visible effect";
             Self { code: TimedLoop::Long(ten_ud1s), mnemonic: "ud1", alone: ud1, otherwise }
         } else {
             let otherwise = "f0 89 c8 does not trap here: it ran as a plain mov";
@@ -90,7 +90,7 @@ impl Opcode {
     }
 }
 
-/// Leaves in `rax` what the instruction does to it.
+/// Returns the instruction's result in `rax`.
 type Alone = unsafe extern "C" fn(rax: u64, rcx: u64) -> u64;
 
 /// `lock mov eax, ecx` alone.
@@ -105,7 +105,7 @@ unsafe extern "C" fn ud1(rax: u64, rcx: u64) -> u64 {
     core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", ".byte 0x0f, 0xb9, 0xc8", "ret")
 }
 
-/// Whether the instruction traps here, and means what it should.
+/// Checks that the instruction traps here, and that the emulation is right.
 fn check(opcode: &Opcode) -> Result<(), Refusal> {
     const PAIRS: [(u32, u32); 7] =
         [(3, 3), (0, 0), (7, 0), (0, 5), (2, 31), (65_537, 2), (u32::MAX, u32::MAX)];
@@ -124,11 +124,11 @@ fn check(opcode: &Opcode) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The result of one emulated instruction, and how many signals that took.
+/// The result of one emulated instruction, and its number of signals.
 fn emulated(alone: Alone, rax: u64, rcx: u64) -> Result<(u64, u64), Refusal> {
     let mut handled = Handled::of_code(libc::SIGILL, emulate, alone as usize);
     handled.install()?;
-    // SAFETY: the instruction changes at most the two registers; where it traps the handler steps over it.
+    // SAFETY: the instruction changes at most the two registers; if it traps, the handler steps over it.
     let result = unsafe { alone(rax, rcx) };
     Ok((result, handled.remove()))
 }
@@ -141,20 +141,20 @@ pub(super) fn twenty_seven(result: u64) -> Result<(), String> {
     }
 }
 
-/// The handler: eax becomes eax to the power of ecx, as a 32-bit operation does it (the upper half of rax is
-/// zero afterwards), and the program goes on behind the instruction. What it does not know kills.
+/// The handler: eax becomes eax to the power of ecx, as a 32-bit operation does it (the upper half of rax is zero
+/// afterwards), and the program continues after the instruction. Other instructions kill.
 unsafe extern "C" fn emulate(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the third argument of an SA_SIGINFO handler is a ucontext_t that is its own (sigaction(2)).
+    // SAFETY: the third argument of an SA_SIGINFO handler points to its own ucontext_t (sigaction(2)).
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let at = registers[libc::REG_RIP as usize] as usize;
-    // SAFETY: the first byte was just fetched, and each next one is read only if those before it begin an
-    // instruction that is longer.
+    // SAFETY: the first byte was just fetched, and each next one is read only if those before it begin a longer
+    // instruction.
     let code = (0..).map(|offset| unsafe { ((at + offset) as *const u8).read() });
     let Some(length) = decode(code) else { return handler::refuse(signal) };
     let (base, exponent) = (registers[libc::REG_RAX as usize], registers[libc::REG_RCX as usize]);
     registers[libc::REG_RAX as usize] = i64::from(power(base as u32, exponent as u32));
     registers[libc::REG_RIP as usize] = (at + length) as i64;
-    // No other thread counts meanwhile.
+    // No other thread writes the counter.
     SIGNALS.store(SIGNALS.load(Relaxed) + 1, Relaxed);
 }
 
@@ -165,7 +165,7 @@ mod tests {
     use crate::traps::tests::{alone, died_of};
     use proptest::prelude::*;
 
-    /// Whether it traps here at all; elsewhere there is nothing to compare.
+    /// Whether it traps here; otherwise the test is skipped.
     fn traps(alone: Alone) -> bool {
         let traps = emulated(alone, 3, 3).expect("a handler").1 == 1;
         if !traps {
@@ -178,14 +178,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
         #[test]
-        fn the_trap_gives_what_the_computation_gives(base: u64, exponent: u64) {
+        fn the_trap_and_the_function_agree(base: u64, exponent: u64) {
             let _alone = alone();
             for opcode in [lock_mov, ud1] as [Alone; 2] {
                 if !traps(opcode) {
                     continue;
                 }
                 let (result, signals) = emulated(opcode, base, exponent).expect("a handler");
-                // The upper halves of the operands count for nothing, that of the result is zero.
+                // The upper halves of the operands are ignored, that of the result is zero.
                 let (low_base, low_exponent) = (base as u32, exponent as u32);
                 prop_assert_eq!(result, u64::from(low_base.wrapping_pow(low_exponent)));
                 prop_assert_eq!(result, u64::from(power_by_hand(low_base, low_exponent)));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opcode_that_it_does_not_know_kills() {
+    fn an_unknown_opcode_kills() {
         let _alone = alone();
         let signal = died_of(|| {
             let mut handled = Handled::of_code(libc::SIGILL, emulate, 0);
@@ -209,9 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn an_instruction_that_runs_is_no_estimate() {
+    fn an_instruction_that_runs_is_refused() {
         let _alone = alone();
-        /// What an emulator makes of f0 89 c8.
+        /// f0 89 c8 as some emulators run it.
         #[unsafe(naked)]
         unsafe extern "C" fn plain_mov(rax: u64, rcx: u64) -> u64 {
             core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", "mov eax, ecx", "ret")

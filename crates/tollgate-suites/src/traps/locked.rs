@@ -1,24 +1,24 @@
-//! Code that is locked in memory while an instance lives, so that no trap of its waits for a page.
+//! Code that is locked in memory while an instance lives, so that none of its traps waits for a page.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of code from an entry point on that are taken to be its own.
+/// Bytes of code from an entry point on that are locked.
 const REACH: usize = 512;
 const PAGE: usize = 4096;
 
-/// How many hold which page: locks do not nest (mlock(2)), one munlock undoes them all.
+/// Holders of each page: locks do not nest (mlock(2)), and one munlock undoes them all.
 static HOLDERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// Pages that are held.
+/// Locked pages.
 pub(super) struct Locked(Vec<usize>);
 
 impl Locked {
     /// Locks the code behind each of these entry points.
     ///
     /// # Errors
-    /// What mlock(2) says, such as EPERM or ENOMEM where RLIMIT_MEMLOCK is too low. Then nothing is locked.
+    /// Those of mlock(2), such as EPERM or ENOMEM if RLIMIT_MEMLOCK is too low. Then nothing is locked.
     pub fn code(entries: &[usize]) -> io::Result<Self> {
         let mut locked = Self(Vec::new());
         let mut holders = holders();
@@ -71,10 +71,10 @@ mod tests {
     }
 
     #[test]
-    fn a_page_stays_locked_as_long_as_anybody_holds_it() {
+    fn a_page_stays_locked_until_its_last_holder_drops_it() {
         let _alone = alone();
         let (Some(before), Ok(first)) = (locked_now(), Locked::code(&[alone as fn() -> _ as usize])) else {
-            eprintln!("skipped: nothing can be locked, or nobody says what is");
+            eprintln!("skipped: nothing can be locked, or VmLck is not readable");
             return;
         };
         let held = locked_now().expect("read before");

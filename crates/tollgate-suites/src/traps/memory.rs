@@ -1,4 +1,4 @@
-//! Mappings whose pages come and go, and what the kernel says of them.
+//! Mappings with controlled residency, and the kernel's accounts of them.
 
 use std::fs::File;
 use std::io;
@@ -12,19 +12,19 @@ use tollgate_model::text::plainly;
 /// A small page, in bytes.
 pub(super) const PAGE: usize = 4096;
 
-/// What stands in every page of a file of [`file_of`].
+/// The bytes of a file of [`file_of`].
 pub(super) const FILLING: u8 = 0x5a;
 
 /// A mapping that begins at a multiple of a huge page.
 pub(super) struct Region(Mapping);
 
 impl Region {
-    /// Private anonymous memory, nothing of it there yet.
+    /// Private anonymous memory, not populated.
     pub fn anonymous(length: usize, protection: libc::c_int) -> Result<Self, Refusal> {
         Self::map(length, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
     }
 
-    /// The beginning of a file, shared or private.
+    /// The start of a file, shared or private.
     pub fn of_file(
         file: &File,
         length: usize,
@@ -40,7 +40,7 @@ impl Region {
         flags: libc::c_int,
         descriptor: libc::c_int,
     ) -> Result<Self, Refusal> {
-        // How much a place allows is what it is, not something that has just run short.
+        // A memory limit is a property of the environment, not a temporary shortage.
         let refused = |error| {
             Refusal::Skip(format!(
                 "mmap(2) of {} KiB is refused: {}",
@@ -51,12 +51,12 @@ impl Region {
         Mapping::aligned(length, protection, flags, descriptor).map(Self).map_err(refused)
     }
 
-    /// Where it begins.
+    /// Its address.
     pub fn start(&self) -> u64 {
         self.0.address() as u64
     }
 
-    /// In bytes.
+    /// Its length in bytes.
     pub fn length(&self) -> usize {
         self.0.length()
     }
@@ -66,12 +66,12 @@ impl Region {
         self.0.advise(advice)
     }
 
-    /// Small pages, whatever the machine's policy. Where the kernel has no others it refuses the advice.
+    /// Small pages under every policy. A kernel without huge pages refuses the advice.
     pub fn small_pages(&self) {
         let _ = self.advise(libc::MADV_NOHUGEPAGE);
     }
 
-    /// Gives every page back to the kernel: the next touch of each is its first.
+    /// Gives every page back to the kernel: the next touch of each faults.
     pub fn discard(&self) -> Result<(), Refusal> {
         self.advise(libc::MADV_DONTNEED)
             .map_err(|error| Refusal::of("madvise(MADV_DONTNEED) is refused", &error))
@@ -86,7 +86,7 @@ impl Region {
         }
     }
 
-    /// Puts anonymous memory that may not be touched in its place: nothing is mapped any more.
+    /// Replaces it with inaccessible anonymous memory, so that no page is mapped.
     pub fn clear(&self) -> Result<(), Refusal> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the range is this mapping's, and nothing is borrowed from it.
@@ -98,7 +98,7 @@ impl Region {
         Ok(())
     }
 
-    /// How many of its first small pages are resident (mincore(2)).
+    /// The number of resident pages among its first ones (mincore(2)).
     pub fn resident(&self, pages: usize) -> Result<usize, Refusal> {
         let pages = pages.min(self.0.length() / PAGE);
         let mut present = vec![0_u8; pages];
@@ -115,21 +115,21 @@ impl Region {
         unsafe { self.0.address().add(offset.min(self.0.length() - 1)).read_volatile() }
     }
 
-    /// Puts `byte` at `offset`. The region must be writable.
+    /// Writes `byte` at `offset`. The region must be writable.
     pub fn write(&mut self, offset: usize, byte: u8) {
         // SAFETY: kept within the mapping; only called where it may be written.
         unsafe { self.0.address().add(offset.min(self.0.length() - 1)).write_volatile(byte) }
     }
 }
 
-/// A file that is nowhere but in memory (memfd_create(2)), every byte of it [`FILLING`].
+/// A file in memory (memfd_create(2)), with [`FILLING`] in every byte.
 pub(super) fn file_of(length: usize) -> Result<File, Refusal> {
     // SAFETY: the name is a string.
     let descriptor = unsafe { libc::memfd_create(c"tollgate-traps".as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
         return Err(Refusal::of("memfd_create(2) is refused", &io::Error::last_os_error()));
     }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     let file = File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
     let filling = vec![FILLING; 16 * PAGE];
     for offset in (0..length).step_by(filling.len()) {
@@ -145,12 +145,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_come_by_touch_and_go_by_advice() {
+    fn a_touch_populates_a_page_and_advice_discards_it() {
         let mut region = Region::anonymous(8 * PAGE, libc::PROT_READ | libc::PROT_WRITE).expect("memory");
         region.small_pages();
         assert_eq!(region.start() as usize % HUGE, 0);
         if region.resident(8).expect("mincore") > 0 {
-            eprintln!("skipped: mincore(2) tells nothing here");
+            eprintln!("skipped: mincore(2) is not reliable here");
             return;
         }
         region.write(3 * PAGE, 7);

@@ -1,4 +1,4 @@
-//! The first touch of fresh memory.
+//! The minor fault of fresh memory.
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
 
@@ -9,14 +9,14 @@ use super::handler;
 use super::memory::PAGE;
 use super::touched::{self, Counting, LARGE, SMALL, Touched};
 
-/// In a batch at the most: 4 MiB.
+/// Greatest number in a batch: 4 MiB.
 const MOST_SMALL: usize = 1024;
-/// In a batch at the most: 8 MiB.
+/// Greatest number in a batch: 8 MiB.
 const MOST_HUGE: usize = 4;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/minor-fault",
-    operation: "One store to a page of anonymous memory that is not there yet, which the kernel finds and fills with zeros.",
+    operation: "One store to an unpopulated page of anonymous memory, which the kernel allocates and zeroes.",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
     timed: |params| if word(params, "page") == "thp" { LARGE } else { SMALL },
     counts: Some("minor faults"),
@@ -28,7 +28,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             let touched = Touched::new(region, HUGE, HUGE / PAGE, Counting::Faults);
             return touched.instance(timed, 1, touched::aligned(HUGE));
         }
-        // Where the kernel counts the faults nobody need ask which pages are there.
+        // The kernel's fault count is enough; residency need not be checked.
         let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 0, Counting::Faults);
         touched.instance(timed, 1, touched::aligned(PAGE))
     },

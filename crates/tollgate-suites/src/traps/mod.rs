@@ -1,5 +1,4 @@
-//! What it costs to leave a program by a fault, and what lowers it: the instruction that the processor does
-//! not know, the page that is not there, the signal that a handler answers, and the ways around each of them.
+//! Traps: exceptions, page faults and signals with their handlers, and faster alternatives to each.
 
 use tollgate_engine::benchmark::{Means, Suite};
 
@@ -28,10 +27,10 @@ mod tests;
 mod touched;
 mod userfaultfd;
 
-/// The traps.
+/// The traps suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "traps",
-    about: "Leaving a program by a fault, and what lowers the price.",
+    about: "Exceptions, page faults and signals, and faster alternatives.",
     benchmarks: &[
         &imul::BENCHMARK,
         &branch::BENCHMARK,

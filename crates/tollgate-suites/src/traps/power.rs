@@ -1,15 +1,15 @@
-//! What the invalid opcodes are made to mean: eax to the power of ecx.
+//! The emulated meaning of the invalid opcodes: eax to the power of ecx.
 
-/// `lock mov eax, ecx`, which the processor refuses: LOCK needs a destination in memory and an instruction
-/// that reads it (Intel SDM vol. 2, LOCK).
+/// `lock mov eax, ecx`, which is invalid: LOCK needs a destination in memory and an instruction that reads it (Intel
+/// SDM vol. 2, LOCK).
 pub(super) const LOCK_MOV: [u8; 3] = [0xf0, 0x89, 0xc8];
 
-/// `ud1 ecx, eax`, which is invalid for good (Intel SDM vol. 2, UD).
+/// `ud1 ecx, eax`, which stays invalid (Intel SDM vol. 2, UD).
 pub(super) const UD1: [u8; 3] = [0x0f, 0xb9, 0xc8];
 
-/// The length of the instruction that `code` begins with, where it is one of those that are emulated.
+/// The length of the emulated instruction at the start of `code`, if there is one.
 ///
-/// It takes no more bytes than it needs: behind an instruction that it does not know there may be nothing.
+/// It reads no more bytes than it needs, since the code may end after another instruction.
 pub(super) fn decode(code: impl IntoIterator<Item = u8>) -> Option<usize> {
     let mut candidates = [Some(LOCK_MOV), Some(UD1)];
     for (at, byte) in code.into_iter().enumerate() {
@@ -29,7 +29,7 @@ pub(super) extern "C" fn power(base: u32, exponent: u32) -> u32 {
     base.wrapping_pow(exponent)
 }
 
-/// By another way, in 128 bits: every factor multiplied on, from the highest bit of the exponent down.
+/// Another algorithm, in 128 bits: square and multiply from the highest bit of the exponent down.
 #[cfg(test)]
 pub(super) fn power_by_hand(base: u32, exponent: u32) -> u32 {
     const MODULUS: u128 = 1 << 32;
@@ -49,7 +49,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn both_opcodes_are_known_by_all_their_bytes() {
+    fn both_opcodes_are_matched_by_all_their_bytes() {
         assert_eq!(decode(LOCK_MOV), Some(3));
         assert_eq!(decode(UD1), Some(3));
         assert_eq!(decode([0xf0, 0x89, 0xc8, 0x90, 0xff]), Some(3));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_behind_what_is_not_known() {
+    fn no_byte_is_read_after_an_unknown_one() {
         let code = [0x0f, 0x0b].into_iter().chain(std::iter::from_fn(|| panic!("read too far")));
         assert_eq!(decode(code), None);
         let code = LOCK_MOV.into_iter().chain(std::iter::from_fn(|| panic!("read too far")));

@@ -1,9 +1,9 @@
-//! The store to a page that may only be read (lmbench, lat_sig prot).
+//! A store to a read-only page (lmbench, lat_sig prot).
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
-use tollgate_engine::{Around, Context, Loop, Refusal, Timed};
+use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed};
 
 use super::handler::{self, Handled, handler, tried};
 use super::memory::{PAGE, Region};
@@ -15,13 +15,13 @@ handler! {
 }
 
 handler! {
-    /// Makes the page writable by mprotect(2), number 10 (the address that was stored to is at 16 in the
-    /// siginfo), and has the store tried again.
+    /// Makes the page writable by mprotect(2), number 10 (the address that was stored to is at 16 in the siginfo),
+    /// and retries the store.
     repair:
         "mov rdi, [rsi + 16]", "and rdi, -4096", "mov esi, 4096", "mov edx, 3", "mov eax, 10", "syscall"
 }
 
-/// Pages of the region, and stores in a batch at the most.
+/// Pages of the region, and greatest number of stores in a batch.
 const MOST: usize = 256;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -36,16 +36,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed = (benchmark.timed)(params);
         let repairs = word(params, "repair") == "mprotect";
         let around = ReadOnly::new(timed, repairs)?;
-        // SAFETY: before each batch word 0 is put to the region's beginning, and the batch has no more stores
-        // than it has pages; the region lives in what happens around the loop.
-        let timed = unsafe { Loop::new(timed, [0; 7], None, touched::aligned(PAGE)) }?.with_around(around);
+        // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more stores than pages;
+        // the loop's hooks own the region.
+        let timed = unsafe { Loop::new(timed, [0; 7], None, touched::aligned(PAGE)) }?.with_hooks(around);
         Ok(tried(timed, 1, "a store to a read-only page")?.here().with_most(MOST as u64))
     },
     absence: handler::absence,
     ..PLAIN
 };
 
-/// Around a batch of stores: pages that are there, hold zeros, and may only be read.
+/// Hooks around a batch of stores: populated, zeroed, read-only pages.
 struct ReadOnly {
     handled: Handled,
     region: Region,
@@ -61,10 +61,10 @@ impl ReadOnly {
     }
 }
 
-impl Around for ReadOnly {
+impl BatchHooks for ReadOnly {
     fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
         if iterations > MOST as u64 {
-            return Err(Refusal::Fail(format!("{iterations} stores were asked for, there are {MOST} pages")));
+            return Err(Refusal::Fail(format!("{iterations} stores were requested, there are {MOST} pages")));
         }
         self.stores = iterations as usize;
         self.region.protect(libc::PROT_READ | libc::PROT_WRITE)?;
@@ -82,7 +82,7 @@ impl Around for ReadOnly {
         let wanted = if self.repairs { self.stores } else { 0 };
         match stored == wanted {
             true => Ok(Some(signals)),
-            false => Err(Refusal::Fail(format!("of {} stores {stored} were done", self.stores))),
+            false => Err(Refusal::Fail(format!("of {} stores {stored} took effect", self.stores))),
         }
     }
 }

@@ -4,19 +4,19 @@ use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall, UserCopy};
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Action, handler};
 
 timed_loop! {
-    /// rt_sigaction(2), number 13, for SIGUSR1, and no interest in what was there. Words 0 to 3: the kernel's
-    /// struct sigaction (handler, flags, restorer, mask of 8 bytes).
+    /// rt_sigaction(2), number 13, for SIGUSR1, without the old action. Words 0 to 3: the kernel's struct sigaction
+    /// (handler, flags, restorer, mask of 8 bytes).
     rt_sigaction:
         "mov edi, 10", "lea rsi, [r13]", "xor edx, edx", "mov r10d, 8", "mov eax, 13", "syscall"
 }
 
 handler! {
-    /// Nobody sends its signal.
+    /// A handler whose signal is never sent.
     count:
 }
 
@@ -28,27 +28,27 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     instance: |benchmark, params| {
         let Action { handler, flags, restorer, mask } = Action::of(count);
         let words = [handler as u64, flags, restorer as u64, mask, 0, 0, 0];
-        // SAFETY: the kernel reads words 0 to 3. The handler and the restorer are what they must be.
+        // SAFETY: the kernel reads words 0 to 3. The handler and the restorer are valid.
         let timed = unsafe { Loop::new((benchmark.timed)(params), words, None, handler::zero) }?;
-        Ok(timed.with_around(Kept(None)).here())
+        Ok(timed.with_hooks(Kept(None)).here())
     },
     absence: handler::absence,
     ..PLAIN
 };
 
-/// The action that was there before, put back after each batch.
+/// The previous action, restored after each batch.
 struct Kept(Option<Action>);
 
 impl Kept {
     fn put_back(&mut self) {
         if let Some(before) = self.0.take() {
-            // SAFETY: what was there before the batch.
+            // SAFETY: the action before the batch.
             let _ = unsafe { before.put(libc::SIGUSR1) };
         }
     }
 }
 
-impl Around for Kept {
+impl BatchHooks for Kept {
     fn before(&mut self, _: &mut Context, _: u64) -> Result<(), Refusal> {
         self.put_back();
         let before =

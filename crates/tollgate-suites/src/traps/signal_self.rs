@@ -1,4 +1,4 @@
-//! The signal that a program sends to itself (lmbench, lat_sig catch).
+//! A signal that a program sends to itself (lmbench, lat_sig catch).
 
 use std::io;
 
@@ -6,7 +6,7 @@ use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SignalSend, Syst
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Handled, handler, tried};
 
@@ -16,7 +16,7 @@ timed_loop! {
 }
 
 handler! {
-    /// Counts, and no more: it comes before the call has returned.
+    /// Only counts: the signal is delivered before the call returns.
     count:
 }
 
@@ -29,23 +29,23 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     instance: |benchmark, params| {
         let timed = (benchmark.timed)(params);
         let [process, thread] = addressee();
-        // SAFETY: the signal 0 only asks whether another could be sent (kill(2)).
+        // SAFETY: signal 0 only checks the permission (kill(2)).
         if unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) } != 0 {
             return Err(Refusal::of("tgkill(2) is refused", &io::Error::last_os_error()));
         }
-        // SAFETY: the call touches no memory; what it sends is answered by the handler around it.
+        // SAFETY: the call touches no memory; the installed handler handles its signal.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::zero) }?;
         let addressed = Addressed(Handled::new(libc::SIGUSR1, count, timed));
-        Ok(tried(timed_loop.with_around(addressed), 1, "a signal to oneself")?.here())
+        Ok(tried(timed_loop.with_hooks(addressed), 1, "a signal to oneself")?.here())
     },
     absence: handler::absence,
     ..PLAIN
 };
 
-/// The handler, and in the context to whom signals go: the thread that runs the batch.
+/// The handler, and the target of the signals in the context: the thread that runs the batch.
 struct Addressed(Handled);
 
-impl Around for Addressed {
+impl BatchHooks for Addressed {
     fn before(&mut self, context: &mut Context, _: u64) -> Result<(), Refusal> {
         let [process, thread] = addressee();
         context.words[..3].copy_from_slice(&[process, thread, libc::SIGUSR1 as u64]);

@@ -1,4 +1,4 @@
-//! The way back from a handler, alone.
+//! rt_sigreturn(2) alone.
 
 use std::io;
 use std::ptr;
@@ -8,14 +8,14 @@ use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SystemCall, User
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Handled, SIGNALS, tried};
 use super::memory::{PAGE, Region};
 
 timed_loop! {
-    /// rt_sigreturn(2), number 15, from a frame that says: go on behind this call, with this stack, with r12 and
-    /// r13 as they are and 1 in r14. Word 0: the frame's ucontext; word 1: how often r14 came back as 1.
+    /// rt_sigreturn(2), number 15, from a frame that continues after this call, with this stack, with r12 and r13
+    /// unchanged and 1 in r14. Word 0: the frame's ucontext; word 1: how often r14 returned as 1.
     ///
     /// A ucontext has its registers from 40 on: r12, r13, then rsp and rip at the numbers 4, 5, 15 and 16.
     rt_sigreturn:
@@ -31,16 +31,16 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/sigreturn",
-    operation: "One rt_sigreturn(2) that puts back all registers from a signal frame: the second half of a signal.",
+    operation: "One rt_sigreturn(2) that restores all registers from a signal frame: the second half of a signal.",
     crosses: &[KernelEntry, SystemCall, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigreturn)),
     counts: Some("returns"),
     instance: |benchmark, params| {
         let around = FromFrame::captured()?;
-        // SAFETY: before each batch word 0 is put to a frame that the kernel made for this thread; the loop fills
-        // in where it leads. The frame lives in what happens around the loop.
+        // SAFETY: before each batch word 0 is set to a frame that the kernel made for this thread; the loop fills in
+        // its target. The loop's hooks own the frame.
         let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, from_the_frame) }?;
-        Ok(tried(timed.with_around(around), 1, "rt_sigreturn(2)")?.here())
+        Ok(tried(timed.with_hooks(around), 1, "rt_sigreturn(2)")?.here())
     },
     absence: |signal| match signal {
         libc::SIGSEGV => Some("rt_sigreturn(2) does not accept the copy of a signal frame here"),
@@ -49,13 +49,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// What the frame holds for rax.
+/// The frame's rax.
 const MARK: u64 = 0x7011_6a7e;
 
 fn from_the_frame(result: u64) -> Result<(), String> {
     match result {
         MARK => Ok(()),
-        other => Err(format!("rt_sigreturn left {} in rax instead of what its frame holds", other as i64)),
+        other => Err(format!("rt_sigreturn left {} in rax instead of the frame's value", other as i64)),
     }
 }
 
@@ -68,27 +68,27 @@ const RAX: usize = 40 + 13 * 8;
 const STATE: usize = 40 + 23 * 8;
 const MASK: usize = 40 + 32 * 8;
 
-// struct _fpx_sw_bytes: what the kernel says of the state in bytes of it that the processor does not use.
+// struct _fpx_sw_bytes: the kernel's description of the state, in bytes that the processor does not use.
 const SOFTWARE: usize = 464;
 const MAGIC: u32 = 0x4650_5853;
-/// The state where there is no more than FXSAVE saves.
+/// The state with FXSAVE only.
 const LEGACY: usize = 512;
 
-/// Where the copy lies in its region. Below it is the stack of the call: a signal then would need some.
+/// The offset of the copy in its region. Below it is the stack of the call, which a signal would need.
 const COPY: usize = 8 * PAGE;
-/// Where the copy of the state lies: XRSTOR needs it aligned to 64.
+/// The offset of the state's copy: XRSTOR needs it aligned to 64.
 const COPY_OF_STATE: usize = COPY + 512;
 const LENGTH: usize = 16 * PAGE;
 
-/// Where `capture` puts its copy.
+/// The destination of `capture`.
 static DESTINATION: AtomicUsize = AtomicUsize::new(0);
 
-/// A handler that copies the frame it was called with, so that the copy can be returned from.
+/// A handler that copies its signal frame, for returns from the copy.
 unsafe extern "C" fn capture(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let copy = DESTINATION.load(Relaxed) as *mut u8;
     let context = context.cast::<u8>();
-    // SAFETY: the frame is as the kernel made it; the destination has room for the context and, as is asked
-    // here, for the state.
+    // SAFETY: the kernel made the frame; the destination is large enough for the context and, by the check here, for
+    // the state.
     unsafe {
         let state = context.add(STATE).cast::<*const u8>().read();
         if copy.is_null() || state.is_null() {
@@ -108,20 +108,20 @@ unsafe extern "C" fn capture(_: libc::c_int, _: *mut libc::siginfo_t, context: *
     SIGNALS.store(SIGNALS.load(Relaxed) + 1, Relaxed);
 }
 
-/// Around a batch of returns: the copy of a frame.
+/// Hooks around a batch of returns: the copy of a frame.
 struct FromFrame {
     region: Region,
 }
 
 impl FromFrame {
-    /// Sends a signal, whose frame is copied.
+    /// Sends a signal and copies its frame.
     fn captured() -> Result<Self, Refusal> {
         let region = Region::anonymous(LENGTH, libc::PROT_READ | libc::PROT_WRITE)?;
         region.small_pages();
         DESTINATION.store(region.start() as usize, Relaxed);
         let mut handled = Handled::of_code(libc::SIGUSR1, capture, 0);
         handled.install()?;
-        // SAFETY: the signal is answered by the handler that was just installed, before the call returns.
+        // SAFETY: the handler that was just installed handles the signal before the call returns.
         let raised = match unsafe { libc::raise(libc::SIGUSR1) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -131,19 +131,17 @@ impl FromFrame {
         raised.map_err(|error| Refusal::of("tgkill(2) is refused", &error))?;
         match frames {
             1 => Ok(Self { region }),
-            _ => {
-                Err(Refusal::Skip("no signal frame could be copied: it is not as Linux makes it".to_owned()))
-            }
+            _ => Err(Refusal::Skip("no signal frame could be copied: its layout is not Linux's".to_owned())),
         }
     }
 }
 
-impl Around for FromFrame {
+impl BatchHooks for FromFrame {
     fn before(&mut self, context: &mut Context, _: u64) -> Result<(), Refusal> {
         let copy = self.region.start() + COPY as u64;
         let mask = (copy as usize + MASK) as *mut u64;
-        // The return puts a mask back as well: let it be the one that is in force.
-        // SAFETY: with no set the call only writes 8 bytes, at a place within the region.
+        // The return restores a mask as well: this is the current one.
+        // SAFETY: with no set the call only writes 8 bytes within the region.
         unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, ptr::null::<u64>(), mask, 8) };
         context.words[0] = copy;
         context.words[1] = 0;

@@ -15,7 +15,7 @@ timed_loop! {
 }
 
 handler! {
-    /// Clears TF, so that the program goes on at full pace.
+    /// Clears TF, so that the program continues without traps.
     stop: "and dword ptr [rdx + {eflags}], 0xfffffeff"
 }
 
@@ -30,16 +30,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         if !traps()? {
             return Err(Refusal::Skip("the trap flag does not trap here".to_owned()));
         }
-        // SAFETY: the loop needs nothing from its context; the flag is off again after each step.
+        // SAFETY: the loop needs nothing from its context; the flag is clear after each step.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
         let handled = Handled::new(libc::SIGTRAP, stop, timed);
-        Ok(tried(timed_loop.with_around(handled), 1, "the trap flag")?.here())
+        Ok(tried(timed_loop.with_hooks(handled), 1, "the trap flag")?.here())
     },
     absence: handler::absence,
     ..PLAIN
 };
 
-/// Whether one step traps once. The flag is off afterwards in any case.
+/// Whether one step traps once. The flag is clear afterwards in any case.
 fn traps() -> Result<bool, Refusal> {
     /// The loop's body once.
     #[unsafe(naked)]
@@ -57,7 +57,7 @@ fn traps() -> Result<bool, Refusal> {
     }
     let mut handled = Handled::of_code(libc::SIGTRAP, stop, one_step as *const () as usize);
     handled.install()?;
-    // SAFETY: it changes nothing but the flags.
+    // SAFETY: it changes only the flags.
     unsafe { one_step() };
     Ok(handled.remove() == 1)
 }

@@ -1,4 +1,4 @@
-//! What holds for every instance of this suite.
+//! Properties of every instance of this suite.
 
 use std::mem;
 use std::ptr;
@@ -20,19 +20,20 @@ pub(super) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How a process ended that did this and no more.
+/// Runs `work` in a child. Returns its wait status.
 fn outcome_of(work: impl FnOnce() -> i32) -> libc::c_int {
-    // SAFETY: the child does `work` and ends without running what belongs to the original.
+    // SAFETY: the child runs `work` and exits without the parent's destructors.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the limit is valid for reading.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &no_core) };
-        // SAFETY: a lock that another thread held at the fork is never let go: this ends whoever waits for it.
+        // SAFETY: a lock that another thread held at the fork is never released: the alarm kills a child that waits
+        // for it.
         unsafe { libc::alarm(60) };
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         let status = outcome.unwrap_or_else(|panic| {
-            // What the harness captures ends with this copy of it.
+            // The harness's captured output is lost with this child.
             let why = panic.downcast_ref::<String>().map_or("a panic", String::as_str);
             // SAFETY: the text is valid for reading its own length.
             unsafe { libc::write(2, why.as_ptr().cast(), why.len()) };
@@ -48,7 +49,7 @@ fn outcome_of(work: impl FnOnce() -> i32) -> libc::c_int {
     status
 }
 
-/// The signal that killed a process that did this, if one did.
+/// The signal that kills a child that runs this, if any.
 pub(super) fn died_of(work: impl FnOnce()) -> Option<libc::c_int> {
     let status = outcome_of(|| {
         work();
@@ -64,7 +65,7 @@ fn cases() -> impl Iterator<Item = (&'static Benchmark, Params)> {
         .flat_map(|&benchmark| (benchmark.cases)().into_iter().map(move |params| (benchmark, params)))
 }
 
-/// The instance of a case, where this place can have it.
+/// The instance of a case, if the environment supports it.
 fn ready(benchmark: &'static Benchmark, params: &Params) -> Option<Instance> {
     match (benchmark.instance)(benchmark, params) {
         Ok(instance) => Some(instance),
@@ -76,7 +77,7 @@ fn ready(benchmark: &'static Benchmark, params: &Params) -> Option<Instance> {
     }
 }
 
-/// Batches of several lengths, each of which counts what was asked for.
+/// Batches of several lengths, each of which counts its operations.
 fn use_it(benchmark: &'static Benchmark, params: &Params, instance: &mut Instance) {
     let (ops, most) = instance.limits();
     for iterations in [1, 3, 16, 2, most] {
@@ -93,7 +94,7 @@ fn use_it(benchmark: &'static Benchmark, params: &Params, instance: &mut Instanc
 const SIGNALS: [libc::c_int; 6] =
     [libc::SIGILL, libc::SIGTRAP, libc::SIGFPE, libc::SIGSEGV, libc::SIGBUS, libc::SIGUSR1];
 
-/// What the process does on each signal that this suite touches, and what this thread batches.
+/// The action of each signal that this suite uses, and whether this thread blocks it.
 fn dispositions() -> Vec<(Action, bool)> {
     let of = |&signal: &libc::c_int| {
         // SAFETY: an all-zero mask is valid; the call only writes it.
@@ -107,7 +108,7 @@ fn dispositions() -> Vec<(Action, bool)> {
     SIGNALS.iter().map(of).collect()
 }
 
-/// Mappings, threads, and locked memory of this process, where it can be told.
+/// Mappings, threads, and locked memory of this process, if /proc shows them.
 fn held() -> Option<(usize, usize, String)> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?.lines().count();
     let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
@@ -116,16 +117,16 @@ fn held() -> Option<(usize, usize, String)> {
     Some((maps, threads, locked))
 }
 
-/// One after the other in a process of its own: other tests map memory and start threads as well.
+/// All in sequence in a process of its own: other tests map memory and start threads as well.
 #[test]
-fn every_block_counts_its_operations_and_everything_is_as_before_afterwards() {
+fn every_batch_counts_its_operations_and_restores_the_process() {
     let _alone = alone();
     let status = outcome_of(|| {
         for (benchmark, params) in cases() {
             let case = benchmark.case(params.clone());
             let before = dispositions();
             let mut rest = Vec::new();
-            // The first use leaves what the C library keeps for the next: a thread's stack, say.
+            // After the first use the C library keeps some memory, such as a thread's stack.
             for _ in 0..2 {
                 let Some(mut instance) = ready(benchmark, &params) else { break };
                 use_it(benchmark, &params, &mut instance);
@@ -142,7 +143,7 @@ fn every_block_counts_its_operations_and_everything_is_as_before_afterwards() {
 }
 
 #[test]
-fn a_signal_that_was_blocked_or_ignored_is_so_again() {
+fn a_blocked_or_ignored_signal_is_restored() {
     let _alone = alone();
     let status = outcome_of(|| {
         for signal in SIGNALS {
@@ -175,7 +176,7 @@ fn first_touches_are_as_many_faults_as_pages() {
         let (_, most) = instance.limits();
         for iterations in [1, most / 2, most - 1, most] {
             let order = Order { iterations, extra: 0 };
-            // A fault of the program's own makes a batch disturbed, never its count wrong.
+            // An unrelated fault disturbs a batch, and never makes its count wrong.
             let batches = (0..20).map(|_| instance.batch(Clock::Kernel, order).expect("a batch"));
             let undisturbed: Vec<Option<u64>> =
                 batches.filter(|batch| batch.undisturbed).map(|batch| batch.counted).collect();
@@ -196,7 +197,7 @@ fn pages_that_are_not_touched_have_no_estimate() {
 }
 
 #[test]
-fn no_block_reaches_beyond_its_region() {
+fn no_batch_exceeds_its_region() {
     let _alone = alone();
     for (benchmark, params) in cases() {
         let Some(mut instance) = ready(benchmark, &params) else { continue };

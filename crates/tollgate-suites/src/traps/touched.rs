@@ -1,15 +1,14 @@
-//! Pages that are touched one after the other, each for the first time: what stands around such a batch, and
-//! how its faults are counted.
+//! First touches of pages, one after the other: the hooks of such a batch, and the count of its faults.
 
 use crate::mapping::{HUGE, minor_faults};
 use tollgate_engine::clock::Clock;
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Around, Batch, Context, Instance, Loop, Order, Refusal, Runner, Timed, TimedLoop};
+use tollgate_engine::{Batch, BatchHooks, Context, Instance, Loop, Order, Refusal, Runner, Timed, TimedLoop};
 
 use super::memory::{FILLING, PAGE, Region};
 
 timed_loop! {
-    /// Stores to a small page and goes on to the next. Word 0: the page.
+    /// Stores to a small page and advances to the next. Word 0: the page.
     touch_small:
         "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096"
 }
@@ -25,7 +24,7 @@ pub(super) const SMALL: Timed = Timed::once("mov", TimedLoop::Long(touch_small))
 /// One store to each huge page.
 pub(super) const LARGE: Timed = Timed::once("mov", TimedLoop::Long(touch_huge));
 
-/// What is counted in a batch.
+/// The counts of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counting {
     /// Minor faults of this thread.
@@ -34,28 +33,28 @@ pub(super) enum Counting {
     Pages,
 }
 
-/// What the pages are before they are touched.
+/// The state of the pages before the touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
     /// Not mapped.
     Missing,
     /// Mapped and read: a private mapping shares them with its file.
     Read,
-    /// Not mapped any more. What the kernel knows of the pages is in the caches, whatever the instance before this one
-    /// did to them: a fault on a file's page does little else than look that up.
+    /// Unmapped again, with the kernel's data of the pages in the processor's caches: a fault on a file page mostly
+    /// looks that up.
     Forgotten,
 }
 
-/// A region whose pages are touched from its beginning on, with such a stride.
+/// A region whose pages are touched in order, with this stride.
 pub(super) struct Touched {
     pub region: Region,
     /// Bytes from one touch to the next.
     pub stride: usize,
     pub before: Before,
     pub counting: Counting,
-    /// Small pages that each touch makes resident; 0 where mincore(2) cannot tell.
+    /// Small pages that each touch makes resident; 0 if mincore(2) is not reliable.
     pub made: usize,
-    /// Touches in the batch that runs.
+    /// Touches in the current batch.
     pub touches: usize,
     /// Minor faults before it.
     pub faults: u64,
@@ -67,7 +66,7 @@ impl Touched {
         Self { region, stride, before: Before::Missing, counting, made, touches: 0, faults: 0 }
     }
 
-    /// The instance, `ops` operations for each touch, after a trial of as many as it has room for.
+    /// The instance, with `ops` operations for each touch, after a trial of all its pages.
     pub fn instance(
         mut self,
         timed: Timed,
@@ -88,20 +87,21 @@ impl Touched {
                 )));
             }
         }
-        // SAFETY: before each batch word 0 is put to the region's beginning and word 1 to the stride, and the
-        // batch has no more touches than the region has room for; the region lives in what happens around the
-        // loop.
-        let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_around(self);
+        // SAFETY: before each batch word 0 is set to the region's start and word 1 to the stride, and the batch has
+        // no more touches than the region has pages; the loop's hooks own the region.
+        let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_hooks(self);
         Exact::tried(timed, most, ops)
     }
 }
 
-impl Around for Touched {
+impl BatchHooks for Touched {
     fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
         let most = self.region.length() / self.stride;
         self.touches = usize::try_from(iterations).unwrap_or(usize::MAX);
         if self.touches > most {
-            return Err(Refusal::Fail(format!("{iterations} pages were to be touched and there are {most}")));
+            return Err(Refusal::Fail(format!(
+                "{iterations} touches were requested, there are {most} pages"
+            )));
         }
         self.region.discard()?;
         if self.before != Before::Missing {
@@ -125,33 +125,32 @@ impl Around for Touched {
         let last = self.touches.saturating_sub(1) * self.stride;
         if self.before == Before::Read && (self.region.read(last), self.region.read(last + 1)) != (1, FILLING)
         {
-            return Err(Refusal::Fail("a page that was stored to is no copy of the file's".to_owned()));
+            return Err(Refusal::Fail("a page after a store is no copy of the file's".to_owned()));
         }
-        // Other instances need not carry this memory.
+        // Other instances must not have this memory.
         self.region.discard()?;
         Ok(Some(match self.counting {
             Counting::Pages => resident as u64,
-            // Where memory had no huge page left a fault brought a small one: that was not asked for.
+            // Without a free huge page the fault mapped a small one, which invalidates the batch.
             Counting::Faults if resident < made => (resident / self.made) as u64,
             Counting::Faults => faults,
         }))
     }
 }
 
-/// A loop whose events are the thread's page faults. One more than those that were asked for is somebody
-/// else's, such as a page of the program itself that had not been there or that the kernel moved to another
-/// node; fewer were huge where memory had none left. Such a batch was disturbed. A count that is wrong again and
-/// again is the batch's own.
+/// A loop whose events are the thread's page faults. One more than requested is unrelated, such as a page of the
+/// program itself; fewer are a lack of huge pages. Such a batch is disturbed. A wrong count in many batches in a row
+/// is a failure.
 pub(super) struct Exact {
     timed: Loop,
     ops: u64,
-    /// Disturbed batches since the last that was not.
+    /// Disturbed batches in a row.
     strays: u32,
 }
 
 impl Exact {
-    /// The instance of a loop that has room for `most` iterations of `ops` operations each, after a batch of all of
-    /// them, which also brings in what the bench itself needs for one.
+    /// The instance of a loop of at most `most` iterations of `ops` operations each, after a batch of all of them,
+    /// which also warms up the engine's own pages.
     pub fn tried(timed: Loop, most: u64, ops: u64) -> Result<Instance, Refusal> {
         const TRIALS: usize = 3;
         let mut exact = Self { timed, ops, strays: 0 };
@@ -163,10 +162,7 @@ impl Exact {
                 return Ok(Instance::new(exact).with_ops(ops).with_most(most));
             }
         }
-        Err(Refusal::Skip(format!(
-            "the kernel counts otherwise here: {counted} where there should be {}",
-            most * ops
-        )))
+        Err(Refusal::Skip(format!("the kernel's count differs here: {counted} instead of {}", most * ops)))
     }
 }
 
@@ -184,22 +180,21 @@ impl Runner for Exact {
     }
 }
 
-/// Whether mincore(2) knows that nobody has touched `region` yet.
+/// Checks that mincore(2) reports untouched pages of `region` as absent.
 pub(super) fn mincore_tells(region: &Region) -> Result<(), Refusal> {
     match region.resident(usize::MAX)? {
         0 => Ok(()),
         _ => Err(Refusal::Skip(
-            "mincore(2) tells nothing here: pages that nobody touched are resident".to_owned(),
+            "mincore(2) is not reliable here: it reports untouched pages as resident".to_owned(),
         )),
     }
 }
 
-/// Whether the last touch was of an address with this remainder in a stride: they all went on from page to
-/// page.
+/// Checks the last touched address by its remainder in a stride.
 pub(super) fn aligned(stride: usize) -> impl Fn(u64) -> Result<(), String> + Send {
     move |last| match last % stride as u64 {
         0 if last > 0 => Ok(()),
-        _ => Err(format!("the last touch was of address {last:#x}")),
+        _ => Err(format!("the last touch was at address {last:#x}")),
     }
 }
 
@@ -224,10 +219,10 @@ mod tests {
     use super::*;
     use tollgate_engine::timed::EMPTY;
 
-    /// Counts so many more than there are iterations.
+    /// Counts so many more events than iterations.
     struct TooMany(Vec<u64>, u64);
 
-    impl Around for TooMany {
+    impl BatchHooks for TooMany {
         fn before(&mut self, _: &mut Context, iterations: u64) -> Result<(), Refusal> {
             self.1 = iterations;
             Ok(())
@@ -239,16 +234,16 @@ mod tests {
     }
 
     fn exact(surplus: impl IntoIterator<Item = u64>) -> Exact {
-        // A batch asks twice: for its warm-up, and for itself.
+        // A batch calls it twice: for its warm-up, and for itself.
         let mut surplus: Vec<u64> = surplus.into_iter().flat_map(|more| [0, more]).collect();
         surplus.reverse();
         // SAFETY: the empty loop only writes its context's result.
         let timed = unsafe { Loop::new(Timed::once("", EMPTY), [0; 7], None, |_| Ok(())) }.expect("a loop");
-        Exact { timed: timed.with_around(TooMany(surplus, 0)), ops: 1, strays: 0 }
+        Exact { timed: timed.with_hooks(TooMany(surplus, 0)), ops: 1, strays: 0 }
     }
 
     #[test]
-    fn a_stray_fault_is_a_disturbance_and_too_many_are_the_batches_own() {
+    fn a_stray_fault_is_a_disturbance_and_many_are_a_failure() {
         let run = |exact: &mut Exact| {
             let batch = exact.batch(Clock::Kernel, Order { iterations: 4, extra: 0 }).expect("a batch");
             (batch.counted, batch.undisturbed)
@@ -258,18 +253,18 @@ mod tests {
         assert_eq!(run(&mut once).0, Some(4));
         assert_eq!(once.strays, 0);
         let mut always = exact([2; 40]);
-        // Each batch may be disturbed by something else as well; a stray that is not counted as one is not.
+        // Other faults may disturb each batch as well; a batch with a wrong count is never undisturbed.
         let kept = (0..40).filter(|_| {
             let before = always.strays;
             let (counted, _) = run(&mut always);
             assert_eq!(counted, Some(6));
             always.strays <= before
         });
-        assert_eq!(kept.count(), 2, "every 17th is told to the bench, which refuses it");
+        assert_eq!(kept.count(), 2, "every 17th is reported and refused");
     }
 
     #[test]
-    fn a_trial_that_counts_wrong_each_time_refuses() {
+    fn a_trial_with_wrong_counts_refuses() {
         let always = exact([1; 9]);
         assert!(matches!(Exact::tried(always.timed, 4, 1), Err(Refusal::Skip(_))));
         let once = exact([1]);

@@ -1,4 +1,4 @@
-//! The page that another thread of the program brings.
+//! userfaultfd(2).
 
 use std::io;
 use std::mem;
@@ -14,7 +14,7 @@ use tollgate_model::Boundary::{
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Around, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, tried};
 use super::memory::{FILLING, PAGE, Region};
@@ -30,17 +30,17 @@ const UFFDIO_COPY: libc::c_ulong = 0xc028_aa03;
 const UFFDIO_REGISTER_MODE_MISSING: u64 = 1;
 const UFFD_EVENT_PAGEFAULT: u8 = 0x12;
 
-/// Pages of the region, and faults in a batch at the most.
+/// Pages of the region, and greatest number of faults in a batch.
 const MOST: usize = 64;
 
 timed_loop! {
-    /// Loads from a page and goes on to the next. Word 0: the page.
+    /// Loads from a page and advances to the next. Word 0: the page.
     load: "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]", "add qword ptr [r13], 4096"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/userfaultfd",
-    operation: "One load from a missing page that a thread on the same processor is told of by userfaultfd(2) and fills by UFFDIO_COPY.",
+    operation: "One load from a missing page that a thread on the same processor handles by userfaultfd(2) and UFFDIO_COPY.",
     crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, UserCopy, ContextSwitch, WakeUp],
     timed: |_| Timed::once("mov", TimedLoop::Long(load)),
     counts: Some("events"),
@@ -50,20 +50,19 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             FILLED => Ok(()),
             other => Err(format!("the page holds {other:#x} instead of {FILLED:#x}")),
         };
-        // SAFETY: before each batch word 0 is put to the region's beginning, and the batch has no more loads
-        // than it has pages; the region lives in what happens around the loop.
-        let timed =
-            unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, filled) }?.with_around(around);
+        // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more loads than pages;
+        // the loop's hooks own the region.
+        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, filled) }?.with_hooks(around);
         Ok(tried(timed, 1, "a page that userfaultfd(2) watches")?.here().with_most(MOST as u64))
     },
     absence: handler::absence,
     ..PLAIN
 };
 
-/// Eight bytes of what the thread fills pages with.
+/// Eight bytes of the thread's pages.
 const FILLED: u64 = u64::from_ne_bytes([FILLING; 8]);
 
-/// What each page is filled from.
+/// The source of each page.
 #[repr(align(4096))]
 struct Source([u8; PAGE]);
 
@@ -107,8 +106,8 @@ struct Message {
     feature: u64,
 }
 
-/// Around a batch of faults: a region that is watched, and during the batch the thread that is told. Between
-/// batches there is none, so that other instances have the process to themselves.
+/// Hooks around a batch of faults: a registered region, and during the batch the handling thread. Between batches
+/// there is no thread, so that other instances have the process to themselves.
 struct Pager {
     region: Region,
     watch: Arc<OwnedFd>,
@@ -116,7 +115,7 @@ struct Pager {
     thread: Option<Thread>,
 }
 
-/// The thread, and what ends it.
+/// The thread, and the eventfd that ends it.
 struct Thread {
     handle: JoinHandle<()>,
     stop: Arc<OwnedFd>,
@@ -145,12 +144,12 @@ impl Pager {
     }
 
     fn start(&mut self) -> Result<(), Refusal> {
-        // SAFETY: an event counter of our own, closed on exec.
+        // SAFETY: a new eventfd, closed on exec.
         let stop = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if stop < 0 {
             return Err(Refusal::of("eventfd(2) is refused", &io::Error::last_os_error()));
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let stop = Arc::new(unsafe { OwnedFd::from_raw_fd(stop) });
         let (ready, started) = mpsc::sync_channel(1);
         let (watch, stopped, handled) = (self.watch.clone(), stop.clone(), self.handled.clone());
@@ -166,10 +165,10 @@ impl Pager {
             .spawn(body)
             .map_err(|error| Refusal::of("no thread can be started", &error))?;
         self.thread = Some(Thread { handle, stop });
-        started.recv().map_err(|_| Refusal::Fail("the thread that brings pages ended early".to_owned()))
+        started.recv().map_err(|_| Refusal::Fail("the thread that fills pages ended early".to_owned()))
     }
 
-    /// Ends the thread, if there is one.
+    /// Ends the thread, if it runs.
     fn stop(&mut self) {
         if let Some(Thread { handle, stop }) = self.thread.take() {
             let one: u64 = 1;
@@ -180,10 +179,10 @@ impl Pager {
     }
 }
 
-impl Around for Pager {
+impl BatchHooks for Pager {
     fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
         if iterations > MOST as u64 {
-            return Err(Refusal::Fail(format!("{iterations} loads were asked for, there are {MOST} pages")));
+            return Err(Refusal::Fail(format!("{iterations} loads were requested, there are {MOST} pages")));
         }
         self.stop();
         self.region.discard()?;
@@ -197,7 +196,7 @@ impl Around for Pager {
         Ok(Some(self.handled.load(Relaxed)))
     }
 
-    fn waits(&self) -> bool {
+    fn blocks(&self) -> bool {
         true
     }
 }
@@ -214,11 +213,11 @@ fn open() -> Result<OwnedFd, Refusal> {
         // SAFETY: the call takes flags only.
         match unsafe { libc::syscall(libc::SYS_userfaultfd, flags) } {
             -1 => Err(io::Error::last_os_error()),
-            // SAFETY: the descriptor was just made and belongs to nobody else.
+            // SAFETY: the descriptor is new and has no other owner.
             descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) }),
         }
     };
-    // Before Linux 5.11 there was no difference between faults of the program and those of the kernel.
+    // Before Linux 5.11 there was no flag for user faults only.
     let opened = call(flags | UFFD_USER_MODE_ONLY).or_else(|error| match error.raw_os_error() {
         Some(libc::EINVAL) => call(flags),
         _ => Err(error),
@@ -226,12 +225,12 @@ fn open() -> Result<OwnedFd, Refusal> {
     opened.map_err(|error| Refusal::of("userfaultfd(2) is refused", &error))
 }
 
-/// The thread's work: to wait for an event, read it, and bring the page; until it is told to stop.
+/// The thread's main function: waits for an event, reads it and fills the page, until the eventfd is written.
 fn serve(watch: &OwnedFd, stop: &OwnedFd, handled: &AtomicU64) -> io::Result<()> {
     let ask = |on: &OwnedFd| libc::pollfd { fd: on.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut asked = [ask(watch), ask(stop)];
     loop {
-        // SAFETY: `asked` is valid for as many entries as are named.
+        // SAFETY: `asked` is valid for its number of entries.
         let ready = unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, -1) };
         if ready < 0 {
             let error = io::Error::last_os_error();
@@ -246,14 +245,13 @@ fn serve(watch: &OwnedFd, stop: &OwnedFd, handled: &AtomicU64) -> io::Result<()>
     }
 }
 
-/// Lets the region go, which wakes whoever waits for a page of it: better a wrong page, which is noticed, than
-/// one that never comes.
+/// Unregisters the region, which wakes a waiting load: a wrong page is detected, a missing one would hang.
 fn give_up(watch: &OwnedFd, mut range: [u64; 2]) {
     // SAFETY: the two words are uffdio_range as the kernel defines it.
     unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_UNREGISTER, range.as_mut_ptr()) };
 }
 
-/// Reads one event and fills its page. `false` where there was none.
+/// Reads one event and fills its page. `false` without an event.
 fn bring(watch: &OwnedFd) -> io::Result<bool> {
     let mut message = Message::default();
     // SAFETY: `message` is valid for writing its own length.
@@ -269,7 +267,7 @@ fn bring(watch: &OwnedFd) -> io::Result<bool> {
     let to = message.address & !(PAGE as u64 - 1);
     let from = &raw const SOURCE.0 as u64;
     let mut copy = Copy { to, from, length: PAGE as u64, mode: 0, copied: 0 };
-    // SAFETY: the structure is uffdio_copy as the kernel defines it; it fills a page that is missing.
+    // SAFETY: the structure is uffdio_copy as the kernel defines it; it fills a missing page.
     match unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_COPY, &mut copy) } {
         0 => Ok(true),
         _ => Err(io::Error::last_os_error()),
@@ -281,14 +279,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_waits_for_a_thread_that_gave_up() {
+    fn no_load_waits_for_an_ended_thread() {
         let pager = match Pager::new() {
             Ok(pager) => pager,
             Err(refusal) => return eprintln!("skipped: {refusal:?}"),
         };
         let (watch, range) = (pager.watch.clone(), [pager.region.start(), pager.region.length() as u64]);
         let quitter = thread::spawn(move || {
-            // A fault waits by now.
+            // The fault is pending.
             let mut asked = libc::pollfd { fd: watch.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             // SAFETY: one entry, valid for writing.
             unsafe { libc::poll(&mut asked, 1, 10_000) };

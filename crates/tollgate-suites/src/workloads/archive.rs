@@ -1,4 +1,4 @@
-//! An archive of the tree, written here: whoever unpacks it did not pack it.
+//! An archive of the tree, written by tollgate, so that tar(1) only unpacks it.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -13,31 +13,31 @@ use super::source::{self, Version};
 /// A record of an archive, in bytes (pax(1), ustar interchange format).
 const RECORD: usize = 512;
 
-/// Where it is.
-pub(super) fn path(ground: &Tree) -> PathBuf {
-    ground.contended("ferry.tar")
+/// Its path.
+pub(super) fn path(fixture: &Tree) -> PathBuf {
+    fixture.contended("ferry.tar")
 }
 
-/// Makes it, where it is not there yet.
+/// Makes it, unless it exists.
 ///
 /// # Errors
-/// What the place does not allow.
-pub(super) fn make(ground: &Tree, context: &mut RunContext) -> Step<()> {
-    let path = path(ground);
+/// A refusal of the environment.
+pub(super) fn make(fixture: &Tree, context: &mut RunContext) -> Step<()> {
+    let path = path(fixture);
     if path.exists() {
         return Ok(());
     }
     context.say("the archive of the tree");
     let mut archive = BufWriter::new(on_files("open(2)", create(&path))?);
-    source::make(ground.size, Version::First, |file| {
+    source::make(fixture.size, Version::First, |file| {
         go_on(context)?;
         on_files("write(2)", add(&mut archive, &file.path, file.text.as_bytes()))
     })?;
-    // Two empty records are the end.
+    // Two empty records end an archive.
     on_files("write(2)", archive.write_all(&[0; 2 * RECORD]).and_then(|()| archive.flush()))
 }
 
-/// Adds a file of this process's user.
+/// Adds a file with this process's user.
 fn add(archive: &mut impl Write, path: &str, bytes: &[u8]) -> io::Result<()> {
     archive.write_all(&header(path, bytes.len())?)?;
     archive.write_all(bytes)?;
@@ -58,12 +58,12 @@ fn header(path: &str, length: usize) -> io::Result<[u8; RECORD]> {
     };
     put(0, 100, path)?;
     put(100, 8, "0000644")?;
-    // Seven digits are enough for most users; others become those of who unpacks.
+    // Seven digits are enough for most users; for others tar uses its own user.
     put(108, 8, &format!("{:07o}", user & 0o777_7777))?;
     put(116, 8, &format!("{:07o}", group & 0o777_7777))?;
     put(124, 12, &format!("{length:011o}"))?;
     put(136, 12, &format!("{BEGAN:011o}"))?;
-    // The sum is taken with blanks in its place.
+    // The checksum counts its own field as blanks.
     put(148, 8, "        ")?;
     put(156, 1, "0")?;
     put(257, 8, "ustar\u{0}00")?;

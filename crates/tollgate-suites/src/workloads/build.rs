@@ -1,4 +1,4 @@
-//! From sources to a program.
+//! A build by make and cc.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ use super::{cases, crossed_in};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "workloads/build",
-    operation: "One build of a source tree by make and cc, a compiler at a time or one for each processor.",
+    operation: "One build of a source tree by make and cc, with one job or one job per processor.",
     crosses: &[
         KernelEntry,
         SystemCall,
@@ -55,64 +55,64 @@ struct Build {
     jobs: u64,
 }
 
-pub(super) fn ready(ground: &mut Tree, case: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
-    ground.needs(&MAKE, context)?;
-    ground.needs(&CC, context)?;
+pub(super) fn ready(fixture: &mut Tree, case: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+    fixture.needs(&MAKE, context)?;
+    fixture.needs(&CC, context)?;
     let jobs = match case.get("jobs") {
         Some(ParamValue::Number(_)) => number(case, "jobs"),
-        _ => ground.processors as u64,
+        _ => fixture.processors as u64,
     };
     Ok(Box::new(Build { jobs }))
 }
 
 impl Work for Build {
-    fn reset(&self, ground: &Tree, _: &mut RunContext) -> Step<()> {
-        match std::fs::remove_dir_all(ground.tree().join("build")) {
+    fn reset(&self, fixture: &Tree, _: &mut RunContext) -> Step<()> {
+        match std::fs::remove_dir_all(fixture.tree().join("build")) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => on_files("unlinkat(2)", Err(error)),
             _ => Ok(()),
         }
     }
 
-    fn reads(&self, ground: &Tree) -> Vec<PathBuf> {
-        vec![ground.tree()]
+    fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {
+        vec![fixture.tree()]
     }
 
-    fn command(&self, ground: &Tree) -> Command {
-        Command::new(&ground.tree(), ["make".to_owned(), "-s".to_owned(), format!("-j{}", self.jobs)])
+    fn command(&self, fixture: &Tree) -> Command {
+        Command::new(&fixture.tree(), ["make".to_owned(), "-s".to_owned(), format!("-j{}", self.jobs)])
     }
 
-    fn check(&self, ground: &Tree, context: &mut RunContext) -> Step<String> {
-        let outcome = self.run_program(ground, context);
-        // Others work on the tree as well.
-        self.reset(ground, context)?;
+    fn check(&self, fixture: &Tree, context: &mut RunContext) -> Step<String> {
+        let outcome = self.run_program(fixture, context);
+        // Other workloads use the tree as well.
+        self.reset(fixture, context)?;
         outcome
     }
 }
 
 impl Build {
-    /// What the program prints that was built.
-    fn run_program(&self, ground: &Tree, context: &mut RunContext) -> Step<String> {
-        let printed = ground.contended("printed");
-        let program = ground.tree().join(PROGRAM);
-        let run = Command { output: Some(printed.clone()), ..Command::new(&ground.tree(), [&program]) };
-        let who = self.command(ground).line();
-        let expected = format!("{:08x}", ground.truth.printed);
-        let found = match ground.home.run(&run, context) {
+    /// Runs the built program and checks its output.
+    fn run_program(&self, fixture: &Tree, context: &mut RunContext) -> Step<String> {
+        let printed = fixture.contended("printed");
+        let program = fixture.tree().join(PROGRAM);
+        let run = Command { output: Some(printed.clone()), ..Command::new(&fixture.tree(), [&program]) };
+        let who = self.command(fixture).line();
+        let expected = format!("{:08x}", fixture.truth.printed);
+        let found = match fixture.home.run(&run, context) {
             Ok(()) => first_line(&printed),
             Err(Stop::Case(Refusal::Skip(_) | Refusal::Fail(_))) => {
                 return failed(format!(
-                    "{who} ended well, but {PROGRAM}, which it should have built, does not run"
+                    "{who} exited with status 0, but the built program {PROGRAM} does not run"
                 ));
             }
             Err(stop) => return Err(stop),
         };
         match found == expected {
-            true => Ok(format!("the program that was built printed {expected}, as it should")),
+            true => Ok(format!("the built program printed {expected}, as expected")),
             false if found.is_empty() => failed(format!(
-                "{who} ended well, but the program that it built printed nothing, and should have printed {expected}"
+                "{who} exited with status 0, but the built program printed nothing instead of {expected}"
             )),
             false => failed(format!(
-                "{who} ended well, but the program that it built printed {found}, and should have printed {expected}"
+                "{who} exited with status 0, but the built program printed {found} instead of {expected}"
             )),
         }
     }

@@ -1,42 +1,42 @@
-//! The page cache of what a command reads: filled, or emptied file by file, and certified in both cases.
+//! The page cache of a command's input: filled, or emptied file by file, and checked in both cases.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use crate::files::certificate::{Certificate, PAGE, Trial, drop_pages};
-use crate::files::place::Place;
+use crate::files::data_dir::DataDir;
+use crate::files::residency::{PAGE, Residency, Trial, drop_pages};
 use tollgate_engine::{Refusal, Storage};
 
 use super::command::{Step, on_files, open};
 use super::digest::files;
 use super::fixture::write;
 
-/// Where the pages of what a command reads are, when it begins.
+/// The state of a command's input at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cache {
-    /// Not in memory.
+    /// Not in the page cache.
     Cold,
-    /// In memory.
+    /// In the page cache.
     Warm,
 }
 
-/// What can be certified of a place's files.
+/// How residency of a directory's files can be checked.
 pub(super) struct Pages {
-    /// None where nobody can certify anything.
+    /// None if no call reports residency.
     trial: Option<Trial>,
-    /// Why pages cannot be dropped, or nobody knows whether they are.
+    /// Why pages cannot be dropped, or a drop cannot be checked.
     stays: Option<String>,
 }
 
 impl Pages {
-    /// Tries it with a new file of this name.
+    /// Finds it with a new file of this name.
     ///
     /// # Errors
-    /// What writing the file says.
+    /// Those of writing the file.
     pub fn of(storage: &Storage, path: &Path) -> Step<Self> {
-        let kind = Place::at(storage)?.kind();
+        let kind = DataDir::at(storage)?.kind();
         write(path, &[1; PAGE as usize])?;
         let file = on_files("open(2)", open(path))?;
         on_files("fsync(2)", file.sync_all())?;
@@ -47,26 +47,28 @@ impl Pages {
         Ok(Self { trial, stays })
     }
 
-    /// That there is such a cache here.
+    /// Checks that this cache state is possible here.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where pages cannot be dropped.
+    /// [`Refusal::Skip`] if pages cannot be dropped.
     pub fn can_be(&self, cache: Cache) -> Result<(), Refusal> {
         match (&self.stays, cache) {
-            (Some(why), Cache::Cold) => Err(Refusal::Skip(format!("nothing is cold here: {why}"))),
+            (Some(why), Cache::Cold) => {
+                Err(Refusal::Skip(format!("a cold cache is not possible here: {why}")))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Whether anybody can say where pages are.
+    /// Whether residency can be checked.
     pub fn certify(&self) -> bool {
         self.trial.is_some()
     }
 
-    /// Brings the pages of files and trees of files there. Whether all of them are.
+    /// Brings the pages of files and trees into this state. Returns whether all of them are in it.
     ///
     /// # Errors
-    /// What reading says.
+    /// Those of reading.
     pub fn bring(&self, cache: Cache, roots: &[PathBuf]) -> Step<bool> {
         let mut all = true;
         for root in roots {
@@ -83,7 +85,7 @@ impl Pages {
     }
 
     fn bring_one(&self, cache: Cache, path: &Path) -> io::Result<bool> {
-        /// A page that somebody holds for a moment cannot be dropped.
+        /// A page in use cannot be dropped.
         const TRIES: usize = 3;
         let mut file = open(path)?;
         let length = file.metadata()?.len();
@@ -96,37 +98,33 @@ impl Pages {
         let Some(trial) = self.trial else { return Ok(cache == Cache::Warm) };
         let file: OwnedFd = file.into();
         let written = file.try_clone().map(File::from)?;
-        let certificate = Certificate::by(trial.witness, &file, length)?;
-        let resident = || certificate.resident(0, length);
+        let residency = Residency::by(trial.call, &file, length)?;
+        let resident = || residency.resident(0, length);
         if cache == Cache::Warm {
             return Ok(resident()? >= length.div_ceil(PAGE));
         }
         for _ in 0..TRIES {
-            // A refusal of posix_fadvise(2) shows in what is resident.
+            // A failure of posix_fadvise(2) shows in the residency.
             let _ = drop_pages(&file);
             if resident()? == 0 {
                 return Ok(true);
             }
-            // What is dirty stays until it is written out.
+            // Dirty pages stay until writeback.
             written.sync_all()?;
         }
         Ok(false)
     }
 
-    /// What was certified before each run, as a clause.
+    /// A note on the check before each run.
     pub fn note(&self, cache: Cache) -> String {
         match (self.trial, cache) {
             (Some(trial), Cache::Cold) => {
-                format!(
-                    "{} certified before each run that nothing it reads was in memory",
-                    trial.witness.name()
-                )
+                format!("no input page cached before each run ({})", trial.call.name())
             }
             (Some(trial), Cache::Warm) => {
-                format!("{} certified before each run that all it reads was in memory", trial.witness.name())
+                format!("all input pages cached before each run ({})", trial.call.name())
             }
-            (None, _) => "what it reads was read before each run; nothing certifies that it stayed in memory"
-                .to_owned(),
+            (None, _) => "input was read before each run; residency unknown".to_owned(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From one tag of a history to the next.
+//! git checkout of the next tag.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -41,51 +41,51 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// What has a history and its tree.
+/// Git.
 pub(super) const GIT: Program = Program { name: "git", package: "git", debian: "git" };
 
-/// When the files of the first version say that they were written: long before the index is (see [`Checkout::reset`]).
+/// The modification time of the first version's files, long before the index (see [`Checkout::reset`]).
 const WRITTEN: Duration = Duration::from_secs(history::BEGAN);
 
 struct Checkout {
     second: Digest,
 }
 
-pub(super) fn ready(ground: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
-    ground.needs(&GIT, context)?;
-    let second = history::make(ground, context)?;
+pub(super) fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+    fixture.needs(&GIT, context)?;
+    let second = history::make(fixture, context)?;
     let work = Checkout { second };
-    work.reset(ground, context)?;
-    let repository = history::repository(ground);
-    ground.expect_tree("git checkout -q -f v1", &repository, ground.truth.digest)?;
+    work.reset(fixture, context)?;
+    let repository = history::repository(fixture);
+    fixture.expect_tree("git checkout -q -f v1", &repository, fixture.truth.digest)?;
     Ok(Box::new(work))
 }
 
 impl Work for Checkout {
-    /// Git looks into each file that is as young as its index, since it may have changed unseen (racy-git in git's
-    /// documentation): how many that are would depend on the moment. So the files are made to look old.
-    fn reset(&self, ground: &Tree, context: &mut RunContext) -> Step<()> {
-        let repository = history::repository(ground);
+    /// Git reads each file that is as new as its index, since it may have changed unseen (racy-git in git's
+    /// documentation). Their number would vary, so the files get an old modification time.
+    fn reset(&self, fixture: &Tree, context: &mut RunContext) -> Step<()> {
+        let repository = history::repository(fixture);
         let git = |words: &[&str]| Command::new(&repository, [&["git"], words].concat());
-        ground.home.run(&git(&["checkout", "-q", "-f", Version::First.tag()]), context)?;
+        fixture.home.run(&git(&["checkout", "-q", "-f", Version::First.tag()]), context)?;
         let old = SystemTime::UNIX_EPOCH + WRITTEN;
         for path in on_files("to list the tree", files(&repository, false))? {
             let made_old = open(&repository.join(path)).and_then(|file| file.set_modified(old));
             on_files("utimensat(2)", made_old)?;
         }
-        ground.home.run(&git(&["update-index", "-q", "--refresh"]), context)
+        fixture.home.run(&git(&["update-index", "-q", "--refresh"]), context)
     }
 
-    fn reads(&self, ground: &Tree) -> Vec<PathBuf> {
-        vec![history::repository(ground)]
+    fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {
+        vec![history::repository(fixture)]
     }
 
-    fn command(&self, ground: &Tree) -> Command {
-        Command::new(&history::repository(ground), ["git", "checkout", "-q", Version::Second.tag()])
+    fn command(&self, fixture: &Tree) -> Command {
+        Command::new(&history::repository(fixture), ["git", "checkout", "-q", Version::Second.tag()])
     }
 
-    fn check(&self, ground: &Tree, _: &mut RunContext) -> Step<String> {
-        let repository = history::repository(ground);
-        ground.expect_tree(&self.command(ground).line(), &repository, self.second)
+    fn check(&self, fixture: &Tree, _: &mut RunContext) -> Step<String> {
+        let repository = history::repository(fixture);
+        fixture.expect_tree(&self.command(fixture).line(), &repository, self.second)
     }
 }

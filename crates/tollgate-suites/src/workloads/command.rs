@@ -1,4 +1,4 @@
-//! Programs that are run: in a group of their own, in surroundings that do not depend on who runs tollgate.
+//! Commands: programs in a process group of their own, in an environment that does not depend on tollgate's user.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,18 +16,18 @@ use tollgate_os::identity::FileAccess;
 use tollgate_os::workdir::Workdir;
 use tollgate_trace::{Request, TraceError};
 
-use crate::files::place::opened;
+use crate::files::data_dir::opened;
 use crate::files::refusal::refused;
 use tollgate_engine::{BenchError, Ending, Refusal, RunContext, group, interrupt};
 
-/// Why a step was not done.
+/// Why a step was not completed.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The whole run ends.
     Run(BenchError),
     /// The time is over.
     Time,
-    /// This case has no price.
+    /// This case is refused.
     Case(Refusal),
 }
 
@@ -37,21 +37,21 @@ impl From<Refusal> for Stop {
     }
 }
 
-/// What a step came to.
+/// The result of a step.
 pub(super) type Step<T> = Result<T, Stop>;
 
-/// A step failed, and that is no property of the place.
+/// The failure of a step, which is no property of the environment.
 pub(super) fn failed<T>(why: impl Into<String>) -> Step<T> {
     Err(Refusal::Fail(why.into()).into())
 }
 
-/// A step on files, of which an error says what the place does not allow.
+/// Maps the error of a step on files to a refusal.
 pub(super) fn on_files<T>(what: &str, outcome: std::io::Result<T>) -> Step<T> {
     outcome.map_err(|error| refused(what, &error).into())
 }
 
-/// Who owns the working directory, where another user could exchange what lies there: while this lives, this thread accesses files with
-/// that user's identity, and the commands that it starts have no other.
+/// The owner of the working directory, if another user could replace files there: while this lives, this thread and
+/// its commands have that user's identity.
 pub(super) struct Owner {
     workdir: Workdir,
     access: Option<FileAccess>,
@@ -61,7 +61,7 @@ impl Owner {
     /// Takes the identity.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where it cannot be taken; then nothing may be done there.
+    /// [`Refusal::Skip`] if it cannot be taken; then the directory must not be used.
     pub fn enter(workdir: &Workdir) -> Step<Self> {
         let access = workdir.enter().map_err(|error| Refusal::Skip(error.to_string()))?;
         let owner = Self { workdir: workdir.clone(), access };
@@ -69,39 +69,39 @@ impl Owner {
         Ok(owner)
     }
 
-    /// That the directory is the one that was made.
+    /// Checks that the directory is still the original one.
     fn expect_unchanged(&self) -> Step<()> {
         opened(&self.workdir)?;
         Ok(())
     }
 }
 
-/// The surroundings of programs: a directory of this run, and an environment.
+/// The home of commands: a directory of this run, and environment variables.
 pub(super) struct Home {
     owner: Owner,
     directory: PathBuf,
     environment: Vec<(OsString, OsString)>,
 }
 
-/// A program with arguments, and where it is run.
+/// A program with its arguments and files.
 pub(super) struct Command {
     pub words: Vec<OsString>,
     /// Its current directory.
     pub at: PathBuf,
-    /// Where its input comes from; otherwise it has none.
+    /// Its standard input; otherwise /dev/null.
     pub input: Option<PathBuf>,
-    /// Where its output goes to; otherwise nowhere.
+    /// Its standard output; otherwise /dev/null.
     pub output: Option<PathBuf>,
 }
 
 impl Command {
-    /// One without input and output.
+    /// A command without input and output.
     pub fn new<W: AsRef<OsStr>>(at: &Path, words: impl IntoIterator<Item = W>) -> Self {
         let words = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
         Self { words, at: at.to_owned(), input: None, output: None }
     }
 
-    /// As one would type it.
+    /// Its command line.
     pub fn line(&self) -> String {
         let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
         words.join(" ")
@@ -109,10 +109,10 @@ impl Command {
 }
 
 impl Home {
-    /// In a directory that is empty.
+    /// A home in an empty directory.
     ///
     /// # Errors
-    /// What making a directory in it says.
+    /// Those of making a directory in it.
     pub fn new(directory: &Path, owner: Owner) -> Step<Self> {
         let temporary = directory.join("tmp");
         on_files("mkdir(2)", std::fs::create_dir(&temporary))?;
@@ -124,7 +124,7 @@ impl Home {
             variable("TMPDIR", temporary.as_os_str()),
             word("LC_ALL", "C"),
             word("TZ", "UTC"),
-            // No repository above ours is ever taken for it (git(1)).
+            // Git must not find a repository above ours (git(1)).
             variable("GIT_CEILING_DIRECTORIES", directory.as_os_str()),
             word("GIT_CONFIG_NOSYSTEM", "1"),
             word("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -134,10 +134,10 @@ impl Home {
         Ok(Self { owner, directory: directory.to_owned(), environment })
     }
 
-    /// Runs a program that is part of no price; it must end with status 0.
+    /// Runs an unmeasured command, which must exit with status 0.
     ///
     /// # Errors
-    /// That it did not, in its own words.
+    /// Its error message if it did not.
     pub fn run(&self, command: &Command, context: &mut RunContext) -> Step<()> {
         let deadline = context.deadline;
         let ending = self.in_group(command, deadline, context, || {
@@ -149,7 +149,7 @@ impl Home {
             }
             let mut process = std::process::Command::new(&command.words[0]);
             let error = process.args(&command.words[1..]).exec();
-            // Shells say so of what is not there, and of what cannot be executed.
+            // Shells' exit statuses for a missing program, and for one that cannot be executed.
             if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
         })?;
         match ending {
@@ -159,14 +159,14 @@ impl Home {
         }
     }
 
-    /// Runs a program through the tracer; it must end with status 0.
+    /// Runs a traced command, which must exit with status 0.
     ///
     /// # Errors
-    /// That it did not, in its own words; that the time was over.
+    /// Its error message if it did not; that the time was over.
     pub fn follow(&self, command: &Command, deadline: Instant, context: &mut RunContext) -> Step<Traced> {
-        // No file in the directory: the tracer keeps the rights of root, and another user may own the directory.
-        let told = rustix::fs::memfd_create("followed", MemfdFlags::CLOEXEC).map_err(std::io::Error::from);
-        let mut told = File::from(on_files("memfd_create(2)", told)?);
+        // Not a file in the directory: the tracer keeps root's rights, and another user may own the directory.
+        let trace = rustix::fs::memfd_create("traced", MemfdFlags::CLOEXEC).map_err(std::io::Error::from);
+        let mut trace = File::from(on_files("memfd_create(2)", trace)?);
         let ending = self.in_group(command, deadline, context, || {
             if let Some(access) = &self.owner.access {
                 access.end();
@@ -174,7 +174,7 @@ impl Home {
             let identity = self.owner.workdir.identity();
             let request = Request { identity, ..Request::new(command.words.clone()) };
             let outcome = tollgate_trace::trace(&request).map(|trace| trace.traced).map_err(Untraced::of);
-            match serde_json::to_writer(BufWriter::new(&told), &outcome) {
+            match serde_json::to_writer(BufWriter::new(&trace), &outcome) {
                 Ok(()) => 0,
                 Err(_) => 1,
             }
@@ -184,16 +184,17 @@ impl Home {
             Ending::OutOfTime => return Err(Stop::Time),
             other => {
                 return failed(format!(
-                    "who followed {}: {}",
+                    "the tracer of {}: {}",
                     command.line(),
                     other.describe(Duration::ZERO)
                 ));
             }
         }
-        on_files("lseek(2)", told.rewind())?;
-        let outcome: Result<Traced, Untraced> = match serde_json::from_reader(std::io::BufReader::new(told)) {
+        on_files("lseek(2)", trace.rewind())?;
+        let outcome: Result<Traced, Untraced> = match serde_json::from_reader(std::io::BufReader::new(trace))
+        {
             Ok(outcome) => outcome,
-            Err(error) => return failed(format!("what was followed cannot be read: {error}")),
+            Err(error) => return failed(format!("the trace cannot be read: {error}")),
         };
         let traced = outcome.map_err(Refusal::from)?;
         match traced.ended {
@@ -207,7 +208,7 @@ impl Home {
         }
     }
 
-    /// Does `work` where the command is to be run, as the first process of a group.
+    /// Runs `work` in the command's place, as the first process of a group.
     fn in_group(
         &self,
         command: &Command,
@@ -235,7 +236,7 @@ impl Home {
         }
     }
 
-    /// What programs say on their standard error.
+    /// The file for standard error of commands.
     fn complaints(&self) -> PathBuf {
         self.directory.join("complaints")
     }
@@ -248,7 +249,7 @@ impl Home {
     }
 }
 
-/// Makes this process one that a program can be run in.
+/// Prepares this process for the command.
 fn enter(environment: &[(OsString, OsString)], at: &Path, standard: [RawFd; 3]) -> std::io::Result<()> {
     std::env::set_current_dir(at)?;
     for (number, descriptor) in (0..).zip(standard) {
@@ -258,7 +259,7 @@ fn enter(environment: &[(OsString, OsString)], at: &Path, standard: [RawFd; 3]) 
         }
     }
     for (name, _) in std::env::vars_os() {
-        // SAFETY: this process is a copy with one thread.
+        // SAFETY: this process is a fork with one thread.
         unsafe { std::env::remove_var(name) };
     }
     for (name, value) in environment {
@@ -268,7 +269,7 @@ fn enter(environment: &[(OsString, OsString)], at: &Path, standard: [RawFd; 3]) 
     Ok(())
 }
 
-/// Why a program was not followed, on its way from one process to the other.
+/// A tracer's failure, as text for the parent.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Untraced {
     is_missing: bool,
@@ -287,13 +288,13 @@ impl From<Untraced> for Refusal {
     }
 }
 
-/// Opens a regular file for reading. What the directory's owner put in its place, such as a link or a FIFO, is neither followed nor
-/// waited for.
+/// Opens a regular file for reading. It follows no link and waits for no FIFO that the directory's owner may have put
+/// there.
 pub(super) fn open(path: &Path) -> std::io::Result<File> {
     regular(File::options().read(true).custom_flags(IN_PLACE).open(path)?)
 }
 
-/// Makes a file, or empties the regular file that is there, as [`open`].
+/// Makes a file, or truncates the existing regular file, as [`open`].
 pub(super) fn create(path: &Path) -> std::io::Result<File> {
     regular(File::options().write(true).create(true).truncate(true).custom_flags(IN_PLACE).open(path)?)
 }
@@ -303,25 +304,25 @@ const IN_PLACE: libc::c_int = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 fn regular(file: File) -> std::io::Result<File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(std::io::Error::other("something that is no regular file has its name")),
+        false => Err(std::io::Error::other("not a regular file")),
     }
 }
 
-/// Where programs are looked for.
+/// The search path of programs.
 fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }
 
-/// Whether there is a program of this name.
+/// Whether a program of this name exists.
 pub(super) fn is_here(program: &str) -> bool {
     let can_run = |file: PathBuf| {
-        file.metadata().is_ok_and(|told| told.is_file() && told.permissions().mode() & 0o111 != 0)
+        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
     std::env::split_paths(&path())
         .any(|directory| directory.is_absolute() && can_run(directory.join(program)))
 }
 
-/// The first line of a file that is not empty, without what a terminal would obey; empty where there is none.
+/// The first non-empty line of a file, without control characters; empty if there is none.
 pub(super) fn first_line(file: &Path) -> String {
     const MOST: u64 = 4096;
     const LONGEST: usize = 160;

@@ -1,21 +1,20 @@
-//! Digests of trees: over names and bytes, in whatever order the files come.
+//! Digests of trees, over names and bytes, independent of the files' order.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::command::open;
 
-/// What a tree holds: a sum over its files. It tells a tree that somebody damaged from one that is whole; somebody who
-/// wants to deceive is not kept from it.
+/// The contents of a tree: a sum over its files. It detects damage, not deliberate forgery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Digest {
     pub files: u64,
     pub sum: u64,
 }
 
-/// Deeper is no tree of ours.
+/// Greatest depth of our trees.
 const MOST_DEPTH: usize = 8;
-/// A file that is larger than any of ours is not read.
+/// Greatest size of our files.
 const MOST_BYTES: u64 = 8 << 20;
 
 impl Digest {
@@ -25,17 +24,17 @@ impl Digest {
         self.sum = self.sum.wrapping_add(of_bytes(of_bytes(BEGIN, path) ^ path.len() as u64, bytes));
     }
 
-    /// Of a tree on disk, without what lies in a directory `.git`.
+    /// The digest of a tree on disk, without `.git`.
     ///
     /// # Errors
-    /// What reading it says.
+    /// Those of reading it.
     pub fn of_tree(root: &Path) -> io::Result<Self> {
         let mut digest = Self::default();
         for path in files(root, false)? {
             let whole = root.join(&path);
-            let told = whole.symlink_metadata()?;
-            // What is no regular file is none of ours, and makes the digest another one.
-            let bytes = match told.is_file() && told.len() <= MOST_BYTES {
+            let status = whole.symlink_metadata()?;
+            // Other than regular files change the digest.
+            let bytes = match status.is_file() && status.len() <= MOST_BYTES {
                 true => {
                     let mut bytes = Vec::new();
                     open(&whole)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
@@ -49,10 +48,10 @@ impl Digest {
     }
 }
 
-/// The names of all that is no directory beneath `root`, from there; with or without what lies in a directory `.git`.
+/// The relative names of all files under `root`, with or without `.git`.
 ///
 /// # Errors
-/// What reading a directory says; one that is deeper than any of ours.
+/// Those of reading a directory; or a directory that is too deep.
 pub(super) fn files(root: &Path, with_git: bool) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut directories = vec![(PathBuf::new(), 0)];
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_a_byte_and_a_file_more_are_seen_and_the_order_is_not() {
+    fn a_digest_depends_on_names_bytes_and_files_not_on_order() {
         let whole = digest(&[("a", "one and one more"), ("b", "two")]);
         assert_eq!(whole, digest(&[("b", "two"), ("a", "one and one more")]));
         for other in [

@@ -1,4 +1,4 @@
-//! The ground of workloads: the tree on disk, what is known of it, and what is made beside it.
+//! The fixture of workloads: the tree on disk, its known contents, and other files next to it.
 
 use std::fs;
 use std::io::Write;
@@ -14,36 +14,36 @@ use super::digest::Digest;
 use super::source::{self, Size, Truth, Version};
 use super::work::Program;
 
-/// A tree of one size, in a directory of its own that goes when this is dropped. While it is there, this thread accesses files with the
+/// A tree of one size, in a directory that is removed on drop. While this lives, this thread accesses files with the
 /// identity of the directory's owner, see [`Owner`].
 pub(super) struct Tree {
     pub size: Size,
-    /// What is known of the first version, which lies in [`Tree::tree`].
+    /// The known contents of the first version, in [`Tree::tree`].
     pub truth: Truth,
-    /// What the second holds, once there is a history of both.
+    /// The digest of the second version, once the history exists.
     pub second: Option<Digest>,
     pub home: Home,
     /// Processors that commands may use.
     pub processors: usize,
-    /// What was asked of programs: their versions.
+    /// Facts: versions of programs.
     pub facts: Vec<(String, Fact)>,
     root: PathBuf,
 }
 
 impl Tree {
-    /// Makes the first version of the tree in a directory that is there.
+    /// Makes the first version of the tree in an existing directory.
     ///
     /// # Errors
-    /// What writing says; that the time was over.
+    /// Those of writing; that the time was over.
     pub fn make(size: Size, under: &Workdir, context: &mut RunContext) -> Step<Self> {
-        // Before anything is touched there.
+        // Before any access there.
         let owner = Owner::enter(under)?;
         let root = under.join(format!("workloads-{}", size.name()));
-        // What a command that was ended left of an earlier one.
+        // Leftovers of an earlier, killed command.
         let _ = fs::remove_dir_all(&root);
         on_files("mkdir(2)", fs::create_dir(&root))?;
-        // From here on it goes when this is dropped.
-        let mut ground = Self {
+        // From here on it is removed on drop.
+        let mut fixture = Self {
             size,
             truth: Truth::default(),
             second: None,
@@ -53,46 +53,47 @@ impl Tree {
             root,
         };
         context.say("the source tree");
-        let tree = ground.tree();
-        ground.truth = source::make(size, Version::First, |file| {
+        let tree = fixture.tree();
+        fixture.truth = source::make(size, Version::First, |file| {
             go_on(context)?;
             write(&tree.join(file.path), file.text.as_bytes())
         })?;
-        Ok(ground)
+        Ok(fixture)
     }
 
-    /// A place for something beside the tree.
+    /// A path next to the tree.
     pub fn contended(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// The tree.
+    /// The tree's path.
     pub fn tree(&self) -> PathBuf {
         self.contended("tree")
     }
 
-    /// That a tree is a version of ours.
+    /// Checks that a tree is the expected version.
     ///
     /// # Errors
-    /// `who`, such as `git checkout v2`, ended well and left something else.
+    /// `who`, such as `git checkout v2`, exited with status 0 and left other contents.
     pub fn expect_tree(&self, who: &str, root: &Path, expected: Digest) -> Step<String> {
         let found = on_files("to read what was written", Digest::of_tree(root))?;
         match (found == expected, found.files == expected.files) {
-            (true, _) => Ok(format!("{} files as they should be", found.files)),
-            (false, true) => {
-                failed(format!("{who} ended well, but the {} files are not what they should be", found.files))
-            }
+            (true, _) => Ok(format!("{} files as expected", found.files)),
+            (false, true) => failed(format!(
+                "{who} exited with status 0, but the contents of the {} files differ",
+                found.files
+            )),
             (false, false) => failed(format!(
-                "{who} ended well, but there are {} files and should be {}",
+                "{who} exited with status 0, but there are {} files instead of {}",
                 found.files, expected.files
             )),
         }
     }
 
-    /// Asks a program for its version, once, for a fact.
+    /// Records a program's version as a fact, once.
     ///
     /// # Errors
-    /// When the time is over, or the user stops it: what cannot say a version may still do its work.
+    /// When the time is over, or the user stops the run. A program without a version is no error.
     pub fn ask_version(&mut self, program: &str, context: &mut RunContext) -> Step<String> {
         let name = format!("workloads.{program}");
         let source = format!("{program} --version");
@@ -108,16 +109,16 @@ impl Tree {
         };
         let fact = match line.is_empty() {
             false => Fact::known(line.clone(), source),
-            true => Fact::unreadable(format!("{source} says nothing")),
+            true => Fact::unreadable(format!("{source} prints nothing")),
         };
         self.facts.push((name, fact));
         Ok(line)
     }
 
-    /// That a program is here; notes its version.
+    /// Checks that a program exists, and records its version.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] with what to install.
+    /// [`Refusal::Skip`] with the package to install.
     pub fn needs(&mut self, program: &Program, context: &mut RunContext) -> Step<()> {
         program.must_be_here()?;
         self.ask_version(program.name, context).map(|_| ())
@@ -126,15 +127,15 @@ impl Tree {
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // Whoever made the directory above takes away what is left.
+        // The parent directory's maker removes what is left.
         let _ = fs::remove_dir_all(&self.root);
     }
 }
 
-/// That neither the user nor the clock says stop.
+/// Checks for the user's request to stop and for the deadline.
 ///
 /// # Errors
-/// Which of them does.
+/// The one that ends the run.
 pub(super) fn go_on(context: &RunContext) -> Step<()> {
     match interrupt::requested() {
         Some(signal) => Err(Stop::Run(BenchError::Interrupted(signal))),
@@ -143,10 +144,10 @@ pub(super) fn go_on(context: &RunContext) -> Step<()> {
     }
 }
 
-/// A new file, with the directories above it.
+/// Makes a new file, and its parent directories.
 ///
 /// # Errors
-/// What the place does not allow.
+/// A refusal of the environment.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Step<()> {
     if let Some(directory) = path.parent() {
         on_files("mkdir(2)", fs::create_dir_all(directory))?;

@@ -1,4 +1,4 @@
-//! A search through all lines.
+//! A search by grep.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -39,13 +39,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 const GREP: Program = Program { name: "grep", package: "GNU grep", debian: "grep" };
 
-/// More of what it found is not counted: hundreds of times what matches.
+/// Greatest length of the output that is read.
 const MOST_BYTES: u64 = 1 << 24;
 
 struct Grep;
 
-pub(super) fn ready(ground: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
-    ground.needs(&GREP, context)?;
+pub(super) fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+    fixture.needs(&GREP, context)?;
     Ok(Box::new(Grep))
 }
 
@@ -54,29 +54,29 @@ impl Work for Grep {
         Ok(())
     }
 
-    fn reads(&self, ground: &Tree) -> Vec<PathBuf> {
-        // What a build left there is none of it.
-        vec![ground.tree().join("src"), ground.tree().join("include")]
+    fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {
+        // Without a build's output.
+        vec![fixture.tree().join("src"), fixture.tree().join("include")]
     }
 
-    /// To a file: where its output is /dev/null, GNU grep ends at the first line that matches.
-    fn command(&self, ground: &Tree) -> Command {
+    /// Output to a file: with /dev/null GNU grep ends at the first match.
+    fn command(&self, fixture: &Tree) -> Command {
         let expression = format!("{MARK}([a-z]*)");
         Command {
-            output: Some(ground.contended("found")),
-            ..Command::new(&ground.tree(), ["grep", "-rn", &expression, "src", "include"])
+            output: Some(fixture.contended("found")),
+            ..Command::new(&fixture.tree(), ["grep", "-rn", &expression, "src", "include"])
         }
     }
 
-    fn check(&self, ground: &Tree, _: &mut RunContext) -> Step<String> {
-        let found = on_files("open(2)", open(&ground.contended("found")))?;
+    fn check(&self, fixture: &Tree, _: &mut RunContext) -> Step<String> {
+        let found = on_files("open(2)", open(&fixture.contended("found")))?;
         let found = BufReader::new(found.take(MOST_BYTES)).split(b'\n').count() as u64;
-        let expected = ground.truth.marks;
+        let expected = fixture.truth.marks;
         match found == expected {
-            true => Ok(format!("it found the {expected} lines that match")),
+            true => Ok(format!("it found the {expected} matching lines")),
             false => failed(format!(
-                "{} ended well, but it found {found} lines and {expected} match",
-                self.command(ground).line()
+                "{} exited with status 0, but found {found} lines instead of {expected}",
+                self.command(fixture).line()
             )),
         }
     }

@@ -12,59 +12,59 @@ use super::digest::Digest;
 use super::fixture::{Tree, go_on};
 use super::source::{self, PEOPLE, Version};
 
-/// When the first commit was made, in seconds since 1970: 25 December 2017.
+/// The time of the first commit, in seconds since 1970: 25 December 2017.
 pub(super) const BEGAN: u64 = 1_514_160_000;
-/// Between two commits.
+/// Seconds between two commits.
 const DAY: u64 = 86_400;
 
-/// Where it is, with its tree.
-pub(super) fn repository(ground: &Tree) -> PathBuf {
-    ground.contended("repository")
+/// The repository, with its tree.
+pub(super) fn repository(fixture: &Tree) -> PathBuf {
+    fixture.contended("repository")
 }
 
-/// Makes it, where it is not there yet; what the second version holds.
+/// Makes it, unless it exists. Returns the second version's digest.
 ///
 /// # Errors
-/// What git says.
-pub(super) fn make(ground: &mut Tree, context: &mut RunContext) -> Step<Digest> {
-    if let Some(second) = ground.second {
+/// Those of git.
+pub(super) fn make(fixture: &mut Tree, context: &mut RunContext) -> Step<Digest> {
+    if let Some(second) = fixture.second {
         return Ok(second);
     }
-    let (repository, stream) = (repository(ground), ground.contended("history"));
-    // What an attempt left that failed.
+    let (repository, stream) = (repository(fixture), fixture.contended("history"));
+    // Leftovers of a failed attempt.
     let _ = fs::remove_dir_all(&repository);
     on_files("mkdir(2)", fs::create_dir(&repository))?;
     context.say("the history of the tree");
     let mut history = History::new(on_files("open(2)", create(&stream))?);
-    history.version(ground, Version::First, context)?;
-    let second = history.version(ground, Version::Second, context)?;
+    history.version(fixture, Version::First, context)?;
+    let second = history.version(fixture, Version::Second, context)?;
     on_files("write(2)", history.to.flush())?;
     let git = |words: &[&str]| Command::new(&repository, [&["git"], words].concat());
-    ground.home.run(&git(&["-c", "init.defaultBranch=main", "init", "-q", "--template="]), context)?;
-    // What git would do besides, now and then, or through a process that stays.
+    fixture.home.run(&git(&["-c", "init.defaultBranch=main", "init", "-q", "--template="]), context)?;
+    // Without git's occasional maintenance and its daemons.
     for (name, value) in [
         ("gc.auto", "0"),
         ("maintenance.auto", "false"),
         ("core.fsmonitor", "false"),
         ("core.untrackedCache", "false"),
     ] {
-        ground.home.run(&git(&["config", name, value]), context)?;
+        fixture.home.run(&git(&["config", name, value]), context)?;
     }
     let import = Command { input: Some(stream.clone()), ..git(&["fast-import", "--quiet"]) };
-    ground.home.run(&import, context)?;
+    fixture.home.run(&import, context)?;
     on_files("unlink(2)", fs::remove_file(&stream))?;
-    ground.second = Some(second);
+    fixture.second = Some(second);
     Ok(second)
 }
 
-/// A history as git-fast-import(1) reads it.
+/// A history in the format of git-fast-import(1).
 struct History {
     to: BufWriter<File>,
-    /// What each file is in the branch.
+    /// The contents of each file in the branch.
     files: HashMap<String, Digest>,
     /// Commits so far.
     commits: u64,
-    /// The part of the tree that the latest commit is about.
+    /// The part of the tree of the latest commit.
     part: String,
 }
 
@@ -73,10 +73,10 @@ impl History {
         Self { to: BufWriter::new(to), files: HashMap::new(), commits: 0, part: String::new() }
     }
 
-    /// Commits, one for each directory, after which the tree is a version, and its tag; what it holds.
-    fn version(&mut self, ground: &Tree, version: Version, context: &RunContext) -> Step<Digest> {
+    /// Writes the commits of a version, one for each directory, and its tag. Returns its digest.
+    fn version(&mut self, fixture: &Tree, version: Version, context: &RunContext) -> Step<Digest> {
         let mut before = self.files.clone();
-        let truth = source::make(ground.size, version, |source::File { path, text }| {
+        let truth = source::make(fixture.size, version, |source::File { path, text }| {
             go_on(context)?;
             let mut digest = Digest::default();
             digest.add(path.as_bytes(), text.as_bytes());
@@ -100,7 +100,7 @@ impl History {
         Ok(truth.digest)
     }
 
-    /// What follows is part of a commit about this part of the tree.
+    /// Begins a commit for this part of the tree, unless it is the current one.
     fn commit_to(&mut self, part: &str) -> std::io::Result<()> {
         if self.part == part {
             return Ok(());
@@ -113,7 +113,7 @@ impl History {
     }
 
     fn tag(&mut self, version: Version) -> std::io::Result<()> {
-        // The next version begins with a commit.
+        // The next version begins with a new commit.
         self.part.clear();
         let (who, when, tag) = (self.who(), self.when(), version.tag());
         write!(self.to, "tag {tag}\nfrom refs/heads/main\ntagger {who} {when}\ndata 0\n\n")
@@ -129,7 +129,7 @@ impl History {
     }
 }
 
-/// The directory of a file below the first, or the tree.
+/// The second component of a file's path, or the tree.
 fn part(path: &str) -> &str {
     let mut names = path.split('/');
     match (names.next(), names.next(), names.next()) {

@@ -1,8 +1,8 @@
-//! Real programs on a source tree of our own: what somebody who works on a program waits for all day.
+//! Real programs on a generated source tree: daily work of a programmer.
 //!
-//! `source` is the tree and all that is known of it, `ground` the tree on disk and what is made beside it, `command` a
-//! program that is run or followed, `cache` puts the tree's pages into memory or out of it; `work` is what the benchmarks, one
-//! file each, have in common, and `course` runs them, one after the other.
+//! `source` generates the tree and its known contents, `fixture` is the tree on disk with files next to it, `command`
+//! runs or traces a program, `cache` fills or empties the page cache; `work` is the interface of the benchmarks, one
+//! file each, and `schedule` runs them, one after the other.
 
 use std::time::Duration;
 
@@ -30,10 +30,10 @@ mod work;
 
 pub use source::Size;
 
-/// The workloads.
+/// The workloads suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "workloads",
-    about: "Real programs on a source tree that tollgate makes itself, followed; only where they are asked for.",
+    about: "Real programs on a generated source tree, traced; only on request.",
     benchmarks: &[
         &checkout::BENCHMARK,
         &tags::BENCHMARK,
@@ -47,7 +47,7 @@ pub(crate) static SUITE: Suite = Suite {
 
 static COMMANDS: Commands = Commands { usual: usual_time, measure: schedule::measure };
 
-/// How each benchmark's case is made ready.
+/// The preparation of each benchmark's cases.
 const READY: [(&Benchmark, work::Ready); 5] = [
     (&checkout::BENCHMARK, checkout::ready),
     (&tags::BENCHMARK, tags::ready),
@@ -56,7 +56,7 @@ const READY: [(&Benchmark, work::Ready); 5] = [
     (&grep::BENCHMARK, grep::ready),
 ];
 
-/// For [`Benchmark::crossed_in`]: storage is read where pages are out of memory.
+/// For [`Benchmark::crossed_in`]: storage is read with a cold cache.
 fn crossed_in(params: &Params, boundary: Boundary) -> bool {
     match boundary {
         BlockRead | ReadAhead | IdleExit => word(params, "cache") == "cold",
@@ -64,7 +64,7 @@ fn crossed_in(params: &Params, boundary: Boundary) -> bool {
     }
 }
 
-/// The time for a tree of each size that is worked on.
+/// The default time, from the sizes of the trees.
 fn usual_time(cases: &[Chosen]) -> Duration {
     let is_chosen = |size: &Size| cases.iter().any(|(_, params)| size_of(params) == Some(*size));
     Size::ALL.into_iter().filter(is_chosen).map(Size::usual_time).sum()
@@ -74,7 +74,7 @@ fn size_of(params: &Params) -> Option<Size> {
     Size::named(word(params, Size::PARAMETER))
 }
 
-/// The cases of a benchmark that has these parameters besides: each size, with pages out of memory and in it.
+/// The cases of a benchmark with these further parameters: each size, with a cold and a warm cache.
 fn cases(others: &[Params]) -> Vec<Params> {
     let mut cases = Vec::new();
     for size in Size::ALL {

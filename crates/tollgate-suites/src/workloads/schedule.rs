@@ -1,4 +1,4 @@
-//! The course of a run of workloads: each case once, then all of them again in another order, until the time is over.
+//! The schedule of workloads: each case once, then all of them again in random order, until the time is over.
 
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,10 @@ use super::source::Size;
 use super::work::Work;
 use super::{READY, SUITE, size_of};
 
-/// Nothing is repeated more often.
+/// Greatest number of repetitions.
 const MOST_REPETITIONS: usize = 64;
 
-/// Measures some cases, one answer for each in their order.
+/// Measures some cases; one measurement for each, in their order.
 ///
 /// # Errors
 /// When no process can be started, or the user stops it.
@@ -34,7 +34,7 @@ pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Find
         .collect();
     let last = context.deadline;
     for (at, &size) in sizes.iter().enumerate() {
-        // Each tree gets its part of what is left, in proportion to what it usually gets.
+        // Each tree gets a part of the remaining time, in proportion to its default time.
         let all: Duration = sizes[at..].iter().map(|size| size.usual_time()).sum();
         let share = size.usual_time().as_secs_f64() / all.as_secs_f64();
         context.deadline = Instant::now() + last.saturating_duration_since(Instant::now()).mul_f64(share);
@@ -43,7 +43,7 @@ pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Find
         match on_ground(size, &mut of_size, context) {
             Ok(found) => facts.extend(found),
             Err(Stop::Run(error)) => return Err(error),
-            // Those that were not tried say so.
+            // Cases that did not run say so.
             Err(Stop::Time) => {}
             Err(Stop::Case(why)) => of_size.iter_mut().for_each(|case_state| case_state.refuse(why.clone())),
         }
@@ -52,18 +52,18 @@ pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Find
     Ok(Findings { measurements, facts })
 }
 
-/// All cases of one size: first they are made ready, those that share something one after the other; then they are repeated.
+/// Measures all cases of one size: prepares them, cases with shared files in sequence, then repeats them.
 fn on_ground(
     size: Size,
     case_states: &mut [&mut CaseState],
     context: &mut RunContext,
 ) -> Step<Vec<(String, tollgate_model::Fact)>> {
     let storage = context.plan.storage.clone().map_err(Refusal::Skip)?;
-    expect_limits(size, &storage)?;
-    let mut ground = Tree::make(size, &storage.directory, context)?;
-    let pages = Pages::of(&storage, &ground.contended("page"))?;
+    check_limit(size, &storage)?;
+    let mut fixture = Tree::make(size, &storage.directory, context)?;
+    let pages = Pages::of(&storage, &fixture.contended("page"))?;
     for case_state in case_states.iter_mut() {
-        match case_state.make_ready(&mut ground, &pages, context) {
+        match case_state.make_ready(&mut fixture, &pages, context) {
             Err(Stop::Case(why)) => case_state.refuse(why),
             other => other?,
         }
@@ -73,20 +73,20 @@ fn on_ground(
         go_on(context)?;
         let others_wait = case_states
             .iter()
-            .filter(|case_state| case_state.turns() == 0 && case_state.is_running())
+            .filter(|case_state| case_state.repetitions() == 0 && case_state.is_running())
             .count()
             > 1;
-        case_states[at].repeat(&ground, &pages, others_wait, context)?;
+        case_states[at].repeat(&fixture, &pages, others_wait, context)?;
         if settled(case_states, context) {
             break;
         }
     }
-    Ok(std::mem::take(&mut ground.facts))
+    Ok(std::mem::take(&mut fixture.facts))
 }
 
-fn expect_limits(size: Size, storage: &Storage) -> Result<(), Refusal> {
+fn check_limit(size: Size, storage: &Storage) -> Result<(), Refusal> {
     let needed = size.bytes_at_most();
-    match needed <= storage.limits {
+    match needed <= storage.limit {
         true => Ok(()),
         false => {
             let (needed, by) = (needed >> 20, &storage.by);
@@ -95,14 +95,14 @@ fn expect_limits(size: Size, storage: &Storage) -> Result<(), Refusal> {
     }
 }
 
-/// Whose turn it is: of those that fit into the time that is left, one of those that had the fewest turns, whoever comes up.
-/// In the first round those that seem cheap come first: where there is not time for all, few are missing.
+/// The next case: a random one of those with the fewest repetitions that fit into the remaining time. In the first
+/// round the probably fast ones come first, so that few are missing if the time is short.
 fn next(case_states: &[&mut CaseState], left: Duration, random: &mut Random) -> Option<usize> {
     let fits =
         |case_state: &CaseState| case_state.is_running() && case_state.took.is_none_or(|took| took <= left);
     let mut due: Vec<usize> = (0..case_states.len()).filter(|&at| fits(case_states[at])).collect();
-    let least = due.iter().map(|&at| case_states[at].turns()).min()?;
-    due.retain(|&at| case_states[at].turns() == least);
+    let least = due.iter().map(|&at| case_states[at].repetitions()).min()?;
+    due.retain(|&at| case_states[at].repetitions() == least);
     random.shuffle(&mut due);
     match least {
         0 => due.into_iter().min_by_key(|&at| case_states[at].guess()),
@@ -111,10 +111,10 @@ fn next(case_states: &[&mut CaseState], left: Duration, random: &mut Random) -> 
     }
 }
 
-/// Whether every interval is as narrow as the plan asks for.
+/// Whether every CI is as narrow as the plan requires.
 fn settled(case_states: &[&mut CaseState], context: &RunContext) -> bool {
     let narrow = |case_state: &CaseState| {
-        case_state.turns() >= context.plan.least_processes
+        case_state.repetitions() >= context.plan.least_processes
             && case_state
                 .measured()
                 .and_then(|measured| Estimate::of(&measured))
@@ -123,18 +123,18 @@ fn settled(case_states: &[&mut CaseState], context: &RunContext) -> bool {
     case_states.iter().all(|case_state| !case_state.is_running() || narrow(case_state))
 }
 
-/// A case on its way from a choice to a measurement.
+/// A case, from the choice to its measurement.
 struct CaseState {
     benchmark: &'static Benchmark,
     params: Params,
     size: Size,
     cache: Cache,
     state: State,
-    /// One for each repetition that was kept.
+    /// One for each kept repetition.
     traced: Vec<Traced>,
     /// For each repetition, whether it was kept.
     kept: Vec<bool>,
-    /// The longest repetition, with all that is not timed.
+    /// The longest repetition, untimed parts included.
     took: Option<Duration>,
     notes: Vec<String>,
 }
@@ -164,7 +164,7 @@ impl CaseState {
         matches!(self.state, State::Running(_))
     }
 
-    fn turns(&self) -> usize {
+    fn repetitions(&self) -> usize {
         self.kept.len()
     }
 
@@ -172,64 +172,64 @@ impl CaseState {
         self.state = State::Refused(why);
     }
 
-    /// What it will take, compared with others, before anybody has seen it.
+    /// The expected rank of its time among the benchmarks.
     fn guess(&self) -> (usize, usize) {
-        const CHEAP_FIRST: [&str; 5] = ["grep", "unpack", "checkout", "tags", "build"];
+        const FAST_FIRST: [&str; 5] = ["grep", "unpack", "checkout", "tags", "build"];
         let is_it = |name: &&str| self.benchmark.name.ends_with(*name);
         let serial = self.params.get("jobs").is_some_and(|jobs| *jobs == 1.into());
-        (CHEAP_FIRST.iter().position(is_it).unwrap_or(CHEAP_FIRST.len()), usize::from(serial))
+        (FAST_FIRST.iter().position(is_it).unwrap_or(FAST_FIRST.len()), usize::from(serial))
     }
 
-    fn make_ready(&mut self, ground: &mut Tree, pages: &Pages, context: &mut RunContext) -> Step<()> {
+    fn make_ready(&mut self, fixture: &mut Tree, pages: &Pages, context: &mut RunContext) -> Step<()> {
         pages.can_be(self.cache)?;
         let ready =
             READY.iter().find(|(benchmark, _)| benchmark.name == self.benchmark.name).map(|(_, ready)| ready);
-        let ready = ready.ok_or_else(|| Refusal::Fail("nobody knows how it is made ready".to_owned()))?;
-        self.state = State::Running(ready(ground, &self.params, context)?);
+        let ready = ready.ok_or_else(|| Refusal::Fail("the benchmark has no preparation".to_owned()))?;
+        self.state = State::Running(ready(fixture, &self.params, context)?);
         Ok(())
     }
 
-    /// One repetition. What ends it for this case only is noted here.
+    /// Runs one repetition. Records a refusal of this case.
     fn repeat(
         &mut self,
-        ground: &Tree,
+        fixture: &Tree,
         pages: &Pages,
         others_wait: bool,
         context: &mut RunContext,
     ) -> Step<()> {
         let began = Instant::now();
-        // One that hangs may not take what the others need.
+        // A hanging one must leave time for the others.
         let patience = if others_wait { context.left() / 2 } else { context.left() };
-        match self.try_repeat(ground, pages, began + patience, context) {
+        match self.try_repeat(fixture, pages, began + patience, context) {
             Ok(traced) => {
                 self.kept.push(traced.is_some());
                 self.traced.extend(traced);
             }
             Err(Stop::Run(error)) => return Err(Stop::Run(error)),
             Err(Stop::Case(why)) => self.refuse(why),
-            Err(Stop::Time) if self.turns() == 0 => {
+            Err(Stop::Time) if self.repetitions() == 0 => {
                 self.refuse(Refusal::Fail(Ending::OutOfTime.describe(patience)));
             }
-            // What it had before stays; it will not fit again.
+            // Earlier repetitions stay; the case will not fit again.
             Err(Stop::Time) => {}
         }
         self.took = self.took.max(Some(began.elapsed()));
         Ok(())
     }
 
-    /// What became of one run; None where what it reads was not where it should have been.
+    /// The result of one run; None if its input was not in the right cache state.
     fn try_repeat(
         &mut self,
-        ground: &Tree,
+        fixture: &Tree,
         pages: &Pages,
         until: Instant,
         context: &mut RunContext,
     ) -> Step<Option<Traced>> {
         let State::Running(work) = &self.state else { return Ok(None) };
-        work.reset(ground, context)?;
-        let certified = pages.bring(self.cache, &work.reads(ground))?;
-        let traced = ground.home.follow(&work.command(ground), until, context)?;
-        let checked = work.check(ground, context)?;
+        work.reset(fixture, context)?;
+        let certified = pages.bring(self.cache, &work.reads(fixture))?;
+        let traced = fixture.home.follow(&work.command(fixture), until, context)?;
+        let checked = work.check(fixture, context)?;
         self.notes = vec![pages.note(self.cache), format!("checked after each run: {checked}")];
         self.notes.extend(of_backend(traced.backend));
         Ok((certified || !pages.certify()).then_some(traced))
@@ -262,29 +262,29 @@ impl CaseState {
             (State::Refused(Refusal::Fail(error)), _) => Outcome::Failed { error },
             (State::Running(_), Some(measured)) => Outcome::Measured(Box::new(measured)),
             (State::Running(_), None) if !self.kept.is_empty() => Outcome::Failed {
-                error: "each time some of what it reads was not where it should have been, in memory or out of it"
+                error: "each repetition was discarded: some input was not in the required cache state"
                     .to_owned(),
             },
             (State::Running(_) | State::Waiting, _) => {
-                Outcome::Failed { error: "the run's time was over before it was tried".to_owned() }
+                Outcome::Failed { error: "the run's time was over before its first repetition".to_owned() }
             }
         };
         Measurement { case: self.benchmark.case(self.params), outcome }
     }
 }
 
-/// Each repetition is a process of its own: fresh programs, and a page cache that was made anew.
+/// Each repetition counts as a process of its own: fresh programs, and a freshly set page cache.
 fn repetition(kept: bool) -> ProcessRounds {
     ProcessRounds { rounds: 1, ran: None, discarded: if kept { Vec::new() } else { vec![0] } }
 }
 
-/// What following has to do with the price, where it is much.
+/// A note on the tracer's overhead, if it is large.
 fn of_backend(backend: Backend) -> Option<String> {
     match backend {
         Backend::Bpf => None,
         Backend::Ptrace => {
-            Some("followed by ptrace(2), which stops each call twice: that is part of the price".to_owned())
+            Some("traced with ptrace(2), whose two stops per call the latency includes".to_owned())
         }
-        Backend::Rusage => Some("nobody could follow it: of its calls nothing is known".to_owned()),
+        Backend::Rusage => Some("not traced (rusage only)".to_owned()),
     }
 }

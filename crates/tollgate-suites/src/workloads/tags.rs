@@ -1,4 +1,4 @@
-//! A table of what is defined where.
+//! An index of definitions.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use super::{cases, crossed_in};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "workloads/tags",
-    operation: "One table of all definitions in a source tree, by Universal Ctags, or by cscope where that is not here.",
+    operation: "One index of all definitions in a source tree, by Universal Ctags, or by cscope if that is missing.",
     crosses: &[
         KernelEntry,
         SystemCall,
@@ -40,47 +40,47 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 const CSCOPE: Program = Program { name: "cscope", package: "cscope", debian: "cscope" };
-/// The names that packages give it.
+/// Its names in packages.
 const CTAGS: [&str; 3] = ["ctags", "universal-ctags", "ctags-universal"];
 
-/// A table that is longer is not read to its end: tens of times what a large tree has.
+/// Greatest length of the index that is read.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// By which program, under its name here.
+/// The program, with its name here.
 enum Tags {
     Ctags(&'static str),
     Cscope,
 }
 
-pub(super) fn ready(ground: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+pub(super) fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
     for name in CTAGS.into_iter().filter(|name| is_here(name)) {
-        // Emacs has a program of this name that understands other arguments.
-        let version = ground.ask_version(name, context)?;
+        // Emacs has a program of this name with other arguments.
+        let version = fixture.ask_version(name, context)?;
         if version.starts_with("Universal Ctags") || version.starts_with("Exuberant Ctags") {
             return Ok(Box::new(Tags::Ctags(name)));
         }
     }
     if !is_here(CSCOPE.name) {
         let what = match CTAGS.iter().find(|name| is_here(name)) {
-            Some(name) => format!("{name} is here and is not Universal Ctags, and there is no cscope"),
-            None => "there is neither ctags nor cscope here".to_owned(),
+            Some(name) => format!("{name} is not Universal Ctags, and cscope is missing"),
+            None => "ctags and cscope are missing".to_owned(),
         };
         let remedy = "install Universal Ctags or cscope (in Debian the packages universal-ctags and cscope)";
         return Err(Refusal::Skip(format!("{what}: {remedy}")).into());
     }
-    ground.needs(&CSCOPE, context)?;
+    fixture.needs(&CSCOPE, context)?;
     Ok(Box::new(Tags::Cscope))
 }
 
 impl Tags {
-    fn table(ground: &Tree) -> PathBuf {
-        ground.contended("tags")
+    fn table(fixture: &Tree) -> PathBuf {
+        fixture.contended("tags")
     }
 
-    /// Functions in the table. In that of ctags, `f` is the kind behind the second tab that follows a pattern; in that of
-    /// cscope a line that begins with a tab and `$` (its source, invlib and build) defines a function.
-    fn functions(&self, ground: &Tree) -> std::io::Result<u64> {
-        let mut lines = BufReader::new(open(&Self::table(ground))?.take(MOST_BYTES));
+    /// Number of functions in the index. In a ctags file, `f` is the kind after a pattern and a tab; in cscope's, a
+    /// line that begins with a tab and `$` defines a function (cscope's sources, invlib and build).
+    fn functions(&self, fixture: &Tree) -> std::io::Result<u64> {
+        let mut lines = BufReader::new(open(&Self::table(fixture))?.take(MOST_BYTES));
         let (mut line, mut functions) = (Vec::new(), 0);
         while lines.read_until(b'\n', &mut line)? > 0 {
             functions += u64::from(match self {
@@ -94,37 +94,37 @@ impl Tags {
 }
 
 impl Work for Tags {
-    fn reset(&self, ground: &Tree, _: &mut RunContext) -> Step<()> {
-        match std::fs::remove_file(Self::table(ground)) {
+    fn reset(&self, fixture: &Tree, _: &mut RunContext) -> Step<()> {
+        match std::fs::remove_file(Self::table(fixture)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => on_files("unlink(2)", Err(error)),
             _ => Ok(()),
         }
     }
 
-    fn reads(&self, ground: &Tree) -> Vec<PathBuf> {
-        vec![ground.tree()]
+    fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {
+        vec![fixture.tree()]
     }
 
-    fn command(&self, ground: &Tree) -> Command {
+    fn command(&self, fixture: &Tree) -> Command {
         match self {
             Self::Ctags(name) => Command::new(
-                &ground.tree(),
+                &fixture.tree(),
                 [name, "--options=NONE", "-R", "-f", "../tags", "src", "include"],
             ),
-            Self::Cscope => Command::new(&ground.tree(), [CSCOPE.name, "-b", "-k", "-R", "-f", "../tags"]),
+            Self::Cscope => Command::new(&fixture.tree(), [CSCOPE.name, "-b", "-k", "-R", "-f", "../tags"]),
         }
     }
 
-    fn check(&self, ground: &Tree, _: &mut RunContext) -> Step<String> {
-        let command = self.command(ground).line();
-        let Ok(found) = self.functions(ground) else {
-            return failed(format!("{command} ended well and wrote no table"));
+    fn check(&self, fixture: &Tree, _: &mut RunContext) -> Step<String> {
+        let command = self.command(fixture).line();
+        let Ok(found) = self.functions(fixture) else {
+            return failed(format!("{command} exited with status 0 and wrote no index"));
         };
-        let expected = ground.truth.functions;
+        let expected = fixture.truth.functions;
         match found == expected {
-            true => Ok(format!("its table has the {expected} functions that are defined")),
+            true => Ok(format!("its index has the {expected} defined functions")),
             false => failed(format!(
-                "{command} ended well, but its table has {found} functions and there are {expected}"
+                "{command} exited with status 0, but its index has {found} functions instead of {expected}"
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! What workloads are, before any program is run; and programs that do not do what they are told.
+//! Selection of workloads, and commands that fail.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -15,7 +15,7 @@ use crate::{Extent, everything, select};
 use tollgate_engine::Selection;
 use tollgate_engine::{Plan, Progress, Refusal, RunContext, Storage};
 
-/// A directory of a test's own; gone with it.
+/// A test's own directory, removed on drop.
 struct Own(PathBuf);
 
 impl Own {
@@ -71,17 +71,17 @@ fn they_are_measured_where_they_are_asked_for_in_the_size_that_is_asked_for() {
     assert_eq!((of_suite(&small), small.cases().count()), (12, 12));
     assert_eq!(of_suite(&chosen(&["*"], Size::Small)), 12);
     assert!(chosen(&["workloads"], Size::Large).cases().all(|case| case.params["size"] == "large".into()));
-    // A pattern that names a size needs no option.
+    // A pattern with a size needs no option.
     let large = chosen(&["workloads/grep{size=large}"], Size::Small);
     assert_eq!(large.cases().count(), 2);
     assert_eq!(chosen(&["workloads/grep{size=large}", "workloads/grep"], Size::Small).cases().count(), 4);
-    // More time is more repetitions, never other cases.
+    // More time gives more repetitions, not other cases.
     let thorough = select(&["workloads".to_owned()], Extent::Thorough, Size::Small).expect("registered");
     assert!(thorough.cases().eq(small.cases()));
 }
 
 #[test]
-fn the_usual_time_is_that_of_what_is_chosen() {
+fn the_default_time_depends_on_the_selection() {
     let minutes = |patterns: &[&str], size| {
         let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
         let selection = select(&patterns, Extent::Usual, size).expect("registered");
@@ -123,12 +123,12 @@ fn a_program_that_fails_is_quoted_and_one_that_takes_too_long_is_ended() {
     assert!(matches!(&failed, Err(Stop::Case(Refusal::Fail(said))) if said.ends_with(why)), "{failed:?}");
     let began = Instant::now();
     let marker = own.0.join("still-there");
-    // Its children end with it.
+    // Its children are killed with it.
     let slow = run(1, &format!("(sleep 2; touch {}) & sleep 100", marker.display()));
     assert!(matches!(slow, Err(Stop::Time)), "{slow:?}");
     assert!(began.elapsed() < Duration::from_secs(20));
     std::thread::sleep(Duration::from_millis(2500).saturating_sub(began.elapsed()));
-    assert!(!marker.exists(), "a child of it went on");
+    assert!(!marker.exists(), "a child survived");
 }
 
 fn reasons(storage: Result<Storage, String>, seconds: u64) -> Vec<String> {
@@ -149,11 +149,11 @@ fn reasons(storage: Result<Storage, String>, seconds: u64) -> Vec<String> {
 }
 
 #[test]
-fn where_there_is_no_place_or_no_limits_or_no_time_that_is_the_reason() {
+fn a_missing_directory_limit_or_time_is_the_reason() {
     let own = Own::new();
     assert!(reasons(Err("nowhere".to_owned()), 5).iter().all(|why| why == "nowhere"));
     let storage =
-        |limits| Ok(Storage { directory: own.workdir(), limits, by: "what the test allows".to_owned() });
+        |limit| Ok(Storage { directory: own.workdir(), limit, by: "what the test allows".to_owned() });
     let why = reasons(storage(1 << 20), 5);
     assert!(
         why.iter().all(|why| why.ends_with("MiB of files would be more than what the test allows")),

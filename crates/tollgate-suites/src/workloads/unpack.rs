@@ -1,4 +1,4 @@
-//! From an archive to a tree.
+//! Unpacking an archive.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use super::{archive, cases, crossed_in};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "workloads/unpack",
-    operation: "One tar -x of an archive of the source tree, not compressed, into an empty directory.",
+    operation: "One tar -x of an uncompressed archive of the source tree into an empty directory.",
     crosses: &[
         KernelEntry,
         SystemCall,
@@ -41,19 +41,19 @@ const TAR: Program = Program { name: "tar", package: "GNU tar", debian: "tar" };
 
 struct Unpack;
 
-pub(super) fn ready(ground: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
-    ground.needs(&TAR, context)?;
-    archive::make(ground, context)?;
+pub(super) fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+    fixture.needs(&TAR, context)?;
+    archive::make(fixture, context)?;
     Ok(Box::new(Unpack))
 }
 
-fn unpacked(ground: &Tree) -> PathBuf {
-    ground.contended("unpacked")
+fn unpacked(fixture: &Tree) -> PathBuf {
+    fixture.contended("unpacked")
 }
 
 impl Work for Unpack {
-    fn reset(&self, ground: &Tree, _: &mut RunContext) -> Step<()> {
-        let directory = unpacked(ground);
+    fn reset(&self, fixture: &Tree, _: &mut RunContext) -> Step<()> {
+        let directory = unpacked(fixture);
         match std::fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return on_files("unlinkat(2)", Err(error));
@@ -63,15 +63,15 @@ impl Work for Unpack {
         on_files("mkdir(2)", std::fs::create_dir(directory))
     }
 
-    fn reads(&self, ground: &Tree) -> Vec<PathBuf> {
-        vec![archive::path(ground)]
+    fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {
+        vec![archive::path(fixture)]
     }
 
-    fn command(&self, ground: &Tree) -> Command {
-        Command::new(&unpacked(ground), ["tar", "-xf", "../ferry.tar"])
+    fn command(&self, fixture: &Tree) -> Command {
+        Command::new(&unpacked(fixture), ["tar", "-xf", "../ferry.tar"])
     }
 
-    fn check(&self, ground: &Tree, _: &mut RunContext) -> Step<String> {
-        ground.expect_tree(&self.command(ground).line(), &unpacked(ground), ground.truth.digest)
+    fn check(&self, fixture: &Tree, _: &mut RunContext) -> Step<String> {
+        fixture.expect_tree(&self.command(fixture).line(), &unpacked(fixture), fixture.truth.digest)
     }
 }

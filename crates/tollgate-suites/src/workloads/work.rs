@@ -1,4 +1,4 @@
-//! What the benchmarks have in common: a command that can be repeated, and whose work can be checked.
+//! The interface of the workloads: a repeatable command with a check of its result.
 
 use std::path::PathBuf;
 
@@ -9,44 +9,44 @@ use tollgate_engine::{Refusal, RunContext};
 use super::command::{Command, Step, is_here};
 use super::fixture::Tree;
 
-/// Makes a case ready on a ground.
+/// Prepares a case on a fixture.
 pub(super) type Ready = fn(&mut Tree, &Params, &mut RunContext) -> Step<Box<dyn Work>>;
 
-/// A command that does the same each time.
+/// A repeatable command.
 pub(super) trait Work {
-    /// Takes back what the last command did.
+    /// Undoes the last command.
     ///
     /// # Errors
     /// Why it cannot be repeated.
-    fn reset(&self, ground: &Tree, context: &mut RunContext) -> Step<()>;
+    fn reset(&self, fixture: &Tree, context: &mut RunContext) -> Step<()>;
 
-    /// The files, and trees of files, that the command reads.
-    fn reads(&self, ground: &Tree) -> Vec<PathBuf>;
+    /// The files and trees that the command reads.
+    fn reads(&self, fixture: &Tree) -> Vec<PathBuf>;
 
-    /// It.
-    fn command(&self, ground: &Tree) -> Command;
+    /// The command.
+    fn command(&self, fixture: &Tree) -> Command;
 
-    /// Whether it did its work; what was looked at, as a clause.
+    /// Checks its result. Returns the check, as a clause.
     ///
     /// # Errors
-    /// What it did instead.
-    fn check(&self, ground: &Tree, context: &mut RunContext) -> Step<String>;
+    /// The wrong result.
+    fn check(&self, fixture: &Tree, context: &mut RunContext) -> Step<String>;
 }
 
 /// A program that a workload needs.
 pub(super) struct Program {
     pub name: &'static str,
-    /// What it is known by, and what brings it.
+    /// Its name, and its project.
     pub package: &'static str,
-    /// What Debian calls that.
+    /// Its Debian package.
     pub debian: &'static str,
 }
 
 impl Program {
-    /// That it is here.
+    /// Checks that it exists.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] with what to install.
+    /// [`Refusal::Skip`] with the package to install.
     pub fn must_be_here(&self) -> Result<(), Refusal> {
         match is_here(self.name) {
             true => Ok(()),
@@ -54,11 +54,8 @@ impl Program {
         }
     }
 
-    /// `there is no git here: install git (in Debian the package git)`.
+    /// `git is missing: install git (in Debian the package git)`.
     pub fn missing(&self) -> String {
-        format!(
-            "there is no {} here: install {} (in Debian the package {})",
-            self.name, self.package, self.debian
-        )
+        format!("{} is missing: install {} (in Debian the package {})", self.name, self.package, self.debian)
     }
 }

@@ -22,7 +22,7 @@ pub(crate) const R9: Register = Register(9);
 /// The end of the stack of 512 bytes, which is reached by negative offsets.
 pub(crate) const FRAME: Register = Register(10);
 
-/// What an operation takes beside its destination.
+/// The second operand of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operand {
     Register(Register),
@@ -109,16 +109,16 @@ pub(crate) enum Condition {
     Negative,
 }
 
-/// What is done in memory in one step. The register that it takes gets the old value, but of [`Atomic::Add`].
+/// An atomic operation on memory. Its register gets the old value, but of [`Atomic::Add`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Atomic {
     Add,
     FetchAdd,
-    /// Stores the register where memory equals R0, which gets what was there.
+    /// Stores the register where memory equals R0, which gets the old value.
     CompareExchange,
 }
 
-/// A constant of 64 bits, or an address that the kernel puts in its place.
+/// A constant of 64 bits, or an address that the kernel substitutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Constant {
     Number(u64),
@@ -143,11 +143,11 @@ pub(crate) enum Helper {
     GetCurrentTaskBtf = 158,
 }
 
-/// A place to jump to.
+/// A jump target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Label(u32);
 
-/// One instruction, or the place of a label.
+/// One instruction, or the position of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Instruction {
     Operate(Operation, Register, Operand),
@@ -159,7 +159,7 @@ pub(crate) enum Instruction {
     JumpIf(Condition, Register, Operand, Label),
     Call(Helper),
     Exit,
-    Place(Label),
+    Label(Label),
 }
 
 /// A program that is being written.
@@ -170,7 +170,7 @@ pub(crate) struct Assembler {
 }
 
 impl Assembler {
-    /// A label that has no place yet.
+    /// A label that is not bound yet.
     pub fn label(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels - 1)
@@ -180,9 +180,9 @@ impl Assembler {
         self.instructions.push(instruction);
     }
 
-    /// Here is the label's place.
-    pub fn place(&mut self, label: Label) {
-        self.push(Instruction::Place(label));
+    /// Binds the label to this position.
+    pub fn bind(&mut self, label: Label) {
+        self.push(Instruction::Label(label));
     }
 
     pub fn operate(&mut self, operation: Operation, to: Register, with: impl Into<Operand>) {
@@ -248,7 +248,7 @@ impl Assembler {
         self.push(Instruction::Atomic(atomic, base, field, with));
     }
 
-    /// Adds to a field that nobody else writes meanwhile. `scratch` is lost.
+    /// Adds to a field that has no other writer meanwhile. `scratch` is lost.
     pub fn increase(&mut self, base: Register, field: Field, by: impl Into<Operand>, scratch: Register) {
         self.load(scratch, base, field);
         self.add(scratch, by);

@@ -1,7 +1,7 @@
 //! The kernel's own description of its types, see Documentation/bpf/btf.rst of the kernel: where the members of structures lie, and
 //! which types have a name.
 //!
-//! A kernel has more than 100,000 types in 5 MB. They are gone through once, for the place of each; names are compared only
+//! A kernel has more than 100,000 types in 5 MB. One pass notes the offset of each; names are compared only
 //! where something is looked for.
 
 use std::fmt;
@@ -90,7 +90,7 @@ impl Type {
         self.info >> 31 == 1
     }
 
-    /// Bytes that follow the first three words; None for a kind that nobody knows, after which nothing can be found.
+    /// Bytes that follow the first three words; None for an unknown kind: no type after it can be found.
     fn rest(self) -> Option<usize> {
         Some(match self.kind() {
             INT | VARIABLE | DECLARATION_TAG => 4,

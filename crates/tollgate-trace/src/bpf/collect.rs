@@ -1,4 +1,4 @@
-//! What was added up, read from the maps when nobody adds any more.
+//! Reads the totals from the maps after the programs are detached.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,11 +8,11 @@ use super::files;
 use super::layout::{Doing, EventRecord, Lane, PairRecord, Plain, ProcessRecord, Slot, Totals, parts};
 use super::maps::{MOST_PAIRS, MOST_PROCESSES, Maps, Tree};
 use super::names;
-use crate::followed::{Event, Followed};
+use crate::outcome::{Collected, Event};
 
-/// What the maps do not say.
+/// The data of the end that the maps do not have.
 pub(super) struct End {
-    /// When following stopped, by CLOCK_MONOTONIC.
+    /// When tracing stopped, by CLOCK_MONOTONIC.
     pub now: u64,
     /// Runs of programs that the kernel left out.
     pub misses: u64,
@@ -20,18 +20,18 @@ pub(super) struct End {
 }
 
 /// Reads all of it.
-pub(super) fn followed(maps: &Maps, end: End) -> Followed {
-    let Some(totals) = maps.totals() else { return Followed::default() };
+pub(super) fn collect(maps: &Maps, end: End) -> Collected {
+    let Some(totals) = maps.totals() else { return Collected::default() };
     let (calls, outside) = calls(maps, &totals);
     let mut missed = missed(&totals, maps, end.misses);
     let tree = maps.tree.as_ref().map(|tree| processes(tree, &totals, &mut missed)).unwrap_or_default();
     let files = maps.files.as_ref().map(|files| files::times(files, &mut missed)).unwrap_or_default();
-    Followed {
+    Collected {
         idle: Some(idle(&totals, end.now)),
         processes: totals.processes,
         threads: totals.threads,
         calls,
-        outside: maps.follows_all().then_some(outside),
+        outside: maps.traces_all().then_some(outside),
         tree,
         files,
         missed,
@@ -40,7 +40,7 @@ pub(super) fn followed(maps: &Maps, end: End) -> Followed {
     }
 }
 
-/// Real time by what it was idle for: the stretches that have ended, and the one that lasts until now.
+/// Real time by the cause of its idleness: the stretches that have ended, and the one that lasts until now.
 fn idle(totals: &Totals, now: u64) -> Idle {
     let mut stretches = totals.stretches;
     let lasts = stretch_of(totals.census);
@@ -54,7 +54,7 @@ fn idle(totals: &Totals, now: u64) -> Idle {
 fn stretch_of(census: u64) -> usize {
     const COUNT: u64 = (1 << 20) - 1;
     match census {
-        _ if census & Totals::UNTOLD != 0 => 4,
+        _ if census & Totals::UNKNOWN != 0 => 4,
         _ if census & COUNT != 0 => Doing::Running as usize,
         _ if census >> 20 & COUNT != 0 => Doing::Queued as usize,
         _ if census >> 40 & COUNT != 0 => Doing::Disk as usize,
@@ -62,7 +62,7 @@ fn stretch_of(census: u64) -> usize {
     }
 }
 
-/// The calls over all processors, dearest first, and what was done outside of them.
+/// The calls over all processors, slowest first, and the time outside of them.
 fn calls(maps: &Maps, totals: &Totals) -> (Vec<Call>, Parts) {
     let used = (totals.slots as usize).min(totals.call_of.len());
     let mut by_call: BTreeMap<u16, Slot> = BTreeMap::new();
@@ -76,11 +76,11 @@ fn calls(maps: &Maps, totals: &Totals) -> (Vec<Call>, Parts) {
     }
     let mut calls: Vec<Call> = by_call.into_iter().map(|(call, slot)| slot.call(call)).collect();
     calls.retain(|call| call.count + call.unfinished > 0);
-    dearest_first(&mut calls);
+    slowest_first(&mut calls);
     (calls, parts(outside.outside, outside.outside_spent))
 }
 
-fn dearest_first(calls: &mut [Call]) {
+fn slowest_first(calls: &mut [Call]) {
     tollgate_model::sort::by(calls, |a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
 }
 
@@ -115,18 +115,18 @@ impl Slot {
     }
 }
 
-/// What was not counted. Each is a limit that was reached.
+/// Uncounted events. Each is a limit that was reached.
 fn missed(totals: &Totals, maps: &Maps, misses: u64) -> Vec<Missed> {
     let events = maps.events.as_ref().map_or(0, |events| totals.events.saturating_sub(events.room as u64));
     let lost = [
-        (totals.lost_threads, "threads that could not be followed"),
+        (totals.lost_threads, "threads that could not be traced"),
         (totals.lost_calls, "calls of kinds for which there was no room"),
         (totals.lost_processes, "processes for which there was no room in the tree"),
         (totals.lost_pairs, "calls of processes for which there was no room in the tree"),
         (totals.lost_files, "operations on files for which there was no room"),
         (totals.lost_names, "names of files for which there was no room"),
         (events, "single calls for which there was no room in the timeline"),
-        (misses, "events that the kernel did not tell, because they came within another one"),
+        (misses, "events that the kernel did not report, because they came within another one"),
     ];
     let lost = lost.into_iter().filter(|(number, _)| *number > 0);
     lost.map(|(number, what)| Missed { what: what.to_owned(), number }).collect()
@@ -158,7 +158,7 @@ fn processes(tree: &Tree, totals: &Totals, missed: &mut Vec<Missed>) -> Vec<Proc
     numbered(records, calls, totals)
 }
 
-/// Serial numbers have gaps where there was no room; those of the document have none. Who has lost its parent there belongs to
+/// Serial numbers have gaps where there was no room; those of the document have none. A process without a parent there belongs to
 /// the next one above that is left, and that is the command.
 fn numbered(
     records: BTreeMap<u32, ProcessRecord>,
@@ -169,7 +169,7 @@ fn numbered(
     let since = |moment: u64| moment.saturating_sub(totals.began);
     let process = |(serial, record): (u32, ProcessRecord)| {
         let mut calls = calls.remove(&serial).unwrap_or_default();
-        dearest_first(&mut calls);
+        slowest_first(&mut calls);
         Process {
             id: ids.get(&serial).copied().unwrap_or_default(),
             parent: (serial > 0).then(|| ids.get(&record.parent).copied().unwrap_or_default()),

@@ -1,5 +1,5 @@
-//! What following costs, measured in a process that is thrown away: getppid(2) before the programs are attached, beside them, and
-//! followed by them.
+//! The overhead of tracing, measured in a process of its own: getppid(2) before the programs are attached, with them attached, and
+//! traced by them.
 
 #![allow(unsafe_code)] // fork(2), and memory that is shared with the child.
 
@@ -16,13 +16,13 @@ const CALLS: u64 = 200;
 /// Nanoseconds that are added to a call, where they could be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Costs {
-    /// Of a process that is followed.
-    pub followed: Option<f64>,
+    /// Of a process that is traced.
+    pub traced: Option<f64>,
     /// Of one that is not.
     pub others: Option<f64>,
 }
 
-/// The process: it makes its calls whenever it is told to, and ends when nobody is there to tell it.
+/// The process: it makes its calls for each byte that it reads from `orders`, and ends when the pipe closes.
 pub(super) struct Subject {
     process: OwnedFd,
     go: Option<OwnedFd>,
@@ -33,41 +33,41 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Starts it, and measures what a call takes before programs are attached.
+    /// Starts it, and measures a call before programs are attached.
     pub fn new() -> io::Result<Self> {
         let times = Times::new()?;
-        let (told, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (orders, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (done, tells) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         // SAFETY: the child makes system calls and touches memory that is mapped already; it neither allocates nor takes a lock.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             drop((go, done));
-            child(&told, &tells, &times);
+            child(&orders, &tells, &times);
         }
         let pid = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)?;
         let process = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(process) => process,
             Err(error) => {
-                drop((told, go));
+                drop((orders, go));
                 let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
                 return Err(error.into());
             }
         };
-        drop((told, tells));
+        drop((orders, tells));
         let mut subject = Self { process, go: Some(go), done, times, untraced: 0.0 };
         subject.untraced = subject.run()?;
         Ok(subject)
     }
 
-    /// Measures beside the programs, and followed by them once `adopt` has made that so. The process has ended then.
+    /// Measures with the programs attached, first untraced, then traced once `adopt` has made that so. The process has ended then.
     pub fn measure(self, adopt: impl FnOnce(BorrowedFd) -> io::Result<()>) -> Costs {
         let Ok(beside) = self.run() else { return Costs::default() };
         let others = Some((beside - self.untraced).max(0.0));
         if adopt(self.process.as_fd()).is_err() {
-            return Costs { followed: None, others };
+            return Costs { traced: None, others };
         }
-        let followed = self.run().ok().map(|followed| (followed - self.untraced).max(0.0));
-        Costs { followed, others }
+        let traced = self.run().ok().map(|traced| (traced - self.untraced).max(0.0));
+        Costs { traced, others }
     }
 
     /// One measurement: nanoseconds for a call.
@@ -95,9 +95,9 @@ impl Drop for Subject {
 }
 
 /// The child's life.
-fn child(told: &OwnedFd, tells: &OwnedFd, times: &Times) -> ! {
+fn child(orders: &OwnedFd, tells: &OwnedFd, times: &Times) -> ! {
     let mut order = [0u8; 1];
-    while matches!(rustix::io::retry_on_intr(|| rustix::io::read(told, &mut order)), Ok(1)) {
+    while matches!(rustix::io::retry_on_intr(|| rustix::io::read(orders, &mut order)), Ok(1)) {
         for time in times.words() {
             let began = monotonic_ns();
             for _ in 0..CALLS {

@@ -1,4 +1,4 @@
-//! Time by file, from what programs noted of each: names are put together here, and what has the same path is added up.
+//! Time by file, from the records of the programs: paths are assembled here, and files with the same path are added up.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -87,7 +87,7 @@ impl Names {
         }
     }
 
-    /// The path from the root. Where a directory's name is not known, its place is taken by three dots.
+    /// The path from the root. Three dots stand for a directory whose name is unknown.
     fn path(&self, id: FileId) -> String {
         match id.device as i32 {
             PIPE => return "pipe".to_owned(),
@@ -105,7 +105,7 @@ impl Names {
             let name = text(&record.name);
             let is_root = name == "/";
             if is_root || record.parent == at {
-                // What hangs in no tree, such as memory that has a name, is called by it alone.
+                // A file outside of any tree, such as named memory, has its name as its path.
                 parts.push(if is_root { String::new() } else { name });
                 break;
             }

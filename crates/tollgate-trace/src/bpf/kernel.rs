@@ -1,4 +1,4 @@
-//! What programs must know of the kernel that runs: where its structures have their fields, and what its tracepoints are called.
+//! The running kernel's properties that programs need: the offsets of fields, and the names of tracepoints.
 
 use std::io;
 
@@ -22,11 +22,11 @@ pub(super) struct Tracepoints {
     pub sched_process_exit: u32,
     /// Since 6.14.
     pub mm_filemap_fault: Option<u32>,
-    /// The iterator over all tasks: the function that its programs stand for. Since 5.8.
+    /// The iterator over all tasks: the function that its programs implement. Since 5.8.
     pub iter_task: Option<u32>,
 }
 
-/// Fields of `struct task_struct` and of what it points to, in bytes from its beginning.
+/// Fields of `struct task_struct` and of structures that it points to, in bytes from its beginning.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offsets {
     /// `thread_info.status`, which says whether a call is one of the 32-bit table.
@@ -51,7 +51,7 @@ pub(super) struct Kernel {
     pub files: Option<FileOffsets>,
 }
 
-/// What leads from a task to its files and their names.
+/// The fields that lead from a task to its files and their names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileOffsets {
     pub task_files: i16,
@@ -86,7 +86,7 @@ pub(super) struct FileOffsets {
 }
 
 impl Kernel {
-    /// Reads what this kernel says of itself.
+    /// Reads this kernel's description of itself.
     ///
     /// # Errors
     /// Why that cannot be, as a sentence.

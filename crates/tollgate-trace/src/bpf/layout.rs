@@ -1,4 +1,4 @@
-//! What programs and this process have in common: the structures that are kept in maps.
+//! The structures in maps, which programs and this process share.
 
 #![allow(unsafe_code)] // Structures are read from memory that programs have written.
 
@@ -38,7 +38,7 @@ pub(super) unsafe trait Plain: Copy {
     }
 }
 
-/// What a thread does. The numbers are the order in which idle time is told by cause, and the place of each in [`Totals::census`].
+/// The state of a thread. The numbers are the order in which causes of idle time are tested, and the position of each in [`Totals::census`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Running = 0,
@@ -48,13 +48,13 @@ pub(super) enum Doing {
 }
 
 /// Calls have an index: numbers of the 64-bit table as they are, those of the 32-bit table so many further, and those of the
-/// x32 ABI twice as many. The last index of a table stands for all numbers from there on.
+/// x32 ABI twice as many. The last index of a table covers all numbers from there on.
 pub(super) const TABLE: usize = 1024;
 /// Indices of calls: a power of two, to which programs can mask them.
 pub(super) const CALLS: usize = 4 * TABLE;
 /// The most slots: Linux has fewer than 400 calls in the one table and 450 in the other.
 pub(super) const MOST_SLOTS: usize = 512;
-/// In place of a call: the thread is in none that is followed.
+/// Instead of a call: the thread is in none that is traced.
 pub(super) const NO_CALL: u32 = 0xffff;
 
 /// A thread of the tree, in its storage.
@@ -71,7 +71,7 @@ pub(super) struct Thread {
     pub in_calls: u64,
     /// When it was first seen.
     pub began: u64,
-    /// What it does, as [`Doing`], and since when.
+    /// Its state, as [`Doing`], and since when.
     pub since: u64,
     pub doing: u32,
     /// The serial number of its process.
@@ -80,7 +80,7 @@ pub(super) struct Thread {
     pub spent: [u64; 4],
     /// The same, of all stretches outside of calls.
     pub outside: [u64; 4],
-    /// What its call works on, where files are asked for, see `programs::files`.
+    /// The file of its call, where files are asked for, see `programs::files`.
     pub file: [u64; 2],
     pub arguments: [u64; 2],
     /// The file of its last page fault outside of calls.
@@ -88,7 +88,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// It waits to execute the command, and is not followed yet.
+    /// It waits to execute the command, and is not traced yet.
     pub const ARMED: i32 = 1;
     /// It was off the processor since it last entered or left a call.
     pub const WAITED: i32 = 2;
@@ -96,7 +96,7 @@ impl Thread {
     pub const ENDED: i32 = 4;
 }
 
-/// What is added up of a call on one processor.
+/// The totals of a call on one processor.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Slot {
@@ -109,7 +109,7 @@ pub(super) struct Slot {
     pub histogram: [u64; BUCKETS as usize],
 }
 
-/// What a processor adds up. So many [`Slot`]s follow as there is room for, see [`Totals::slots`].
+/// The totals of a processor. So many [`Slot`]s follow as there is room for, see [`Totals::slots`].
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Lane {
@@ -118,14 +118,14 @@ pub(super) struct Lane {
     pub outside_spent: [u64; 4],
 }
 
-/// What all processors add up together.
+/// The totals of all processors.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Totals {
     /// How many threads run, are queued and wait for a disk, in 20 bits each, and in bit 63 whether real time is not
-    /// told apart: before the command began and after it ended.
+    /// known by cause: before the command began and after it ended.
     pub census: u64,
-    /// Real time by what [`Totals::census`] said: some ran, or idle by cause, or not told apart. The moment at which
+    /// Real time by [`Totals::census`]: some ran, or idle by cause, or unknown. The moment at which
     /// such a stretch ended is added and the one at which it began subtracted, so that the order among processors does not matter.
     pub stretches: [u64; 5],
     /// When the command was executed, and when its process ended; 0 before.
@@ -136,9 +136,9 @@ pub(super) struct Totals {
     pub processes: u64,
     /// Slots that were given to calls.
     pub slots: u64,
-    /// Places for single calls that were given away.
+    /// Slots for single calls that were handed out.
     pub events: u64,
-    /// What was not counted, see `collect::MISSED`.
+    /// Uncounted events, see `collect::MISSED`.
     pub lost_threads: u64,
     pub lost_calls: u64,
     pub lost_processes: u64,
@@ -152,10 +152,10 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// In [`Totals::slot_of`]: this call is not to be followed.
+    /// In [`Totals::slot_of`]: this call is not to be traced.
     pub const UNWANTED: u16 = u16::MAX;
-    /// The bit of [`Totals::census`] that says that real time is not told apart.
-    pub const UNTOLD: u64 = 1 << 63;
+    /// The bit of [`Totals::census`] that says that the cause is unknown.
+    pub const UNKNOWN: u64 = 1 << 63;
 }
 
 /// A process, by its serial number.
@@ -211,7 +211,7 @@ pub(super) struct FileId {
     pub tells_apart: u32,
 }
 
-/// In place of a call: a page fault of a mapped file.
+/// Instead of a call: a page fault of a mapped file.
 pub(super) const FAULT: usize = CALLS - 1;
 
 /// A file and a call that worked on it, or [`FAULT`].
@@ -239,7 +239,7 @@ pub(super) struct PathKey {
     pub path: [u8; PATH],
 }
 
-/// What an entry is called, and the directory that it is in: itself, where there is no other above it.
+/// The name of an entry, and its directory: itself, where there is no other above it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct NameRecord {
@@ -247,7 +247,7 @@ pub(super) struct NameRecord {
     pub name: [u8; NAME],
 }
 
-/// Room for what the stack cannot hold.
+/// Memory for data that does not fit on the stack.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Scratch {
@@ -255,7 +255,7 @@ pub(super) struct Scratch {
     pub name: NameRecord,
 }
 
-/// What was done with a file by a call.
+/// The totals of an operation on a file.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct FileRecord {
@@ -275,7 +275,7 @@ pub(super) const fn by_doing(array: Field, doing: Doing) -> Field {
 pub(super) fn parts(total: u64, spent: [u64; 4]) -> Parts {
     let [_, runqueue_ns, disk_ns, sleep_ns] = spent;
     let off = runqueue_ns.saturating_add(disk_ns).saturating_add(sleep_ns);
-    Parts { on_cpu_ns: total.saturating_sub(off), sleep_ns, disk_ns, runqueue_ns, untold_ns: 0 }
+    Parts { on_cpu_ns: total.saturating_sub(off), sleep_ns, disk_ns, runqueue_ns, unknown_ns: 0 }
 }
 
 macro_rules! plain {

@@ -1,4 +1,4 @@
-//! The maps of a trace: what is made for a request, and what is put in before the command begins.
+//! The maps of a trace: their sizes for a request, and their contents before the command begins.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -15,12 +15,12 @@ use super::programs;
 use super::sys::{MOST_PROCESSORS, Map, MapKind, Shared};
 use crate::request::Request;
 
-/// The most processes that are told apart, and calls of each of them.
+/// The most processes that are counted by themselves, and calls of each of them.
 pub(super) const MOST_PROCESSES: u32 = 65_536;
 pub(super) const MOST_PAIRS: u32 = 262_144;
 /// The most files and calls on each of them, paths and calls that named them, and names that are kept.
 pub(super) const MOST_FILES: u32 = 65_536;
-/// The most single calls that are kept, whatever is asked for: 72 MB.
+/// The upper bound of single calls that are kept: 72 MB.
 const MOST_EVENTS: usize = 1_000_000;
 /// The memory that all processors' slots may take together, as far as that leaves each enough of them.
 const SLOT_BYTES: usize = 64 << 20;
@@ -37,7 +37,7 @@ pub(super) struct Maps {
     pub tree: Option<Tree>,
     pub events: Option<Events>,
     pub files: Option<Files>,
-    /// Calls that are not to be followed.
+    /// Calls that are not to be traced.
     unwanted: Vec<usize>,
     shared_totals: Shared,
     shared_lanes: Shared,
@@ -132,24 +132,24 @@ impl Maps {
         }
     }
 
-    /// Nothing was added up yet. What was measured is forgotten.
+    /// Clears the totals of the calibration, before the command begins.
     ///
     /// # Errors
-    /// When a thread that was followed is still about to leave its processor, or a map cannot be cleared.
+    /// When a thread that was traced is still about to leave its processor, or a map cannot be cleared.
     pub fn reset(&self) -> Result<(), String> {
         let census = self.total(field!(Totals, census).offset);
         for _ in 0..100_000 {
-            if matches!(census.load(Ordering::Acquire), 0 | Totals::UNTOLD) {
+            if matches!(census.load(Ordering::Acquire), 0 | Totals::UNKNOWN) {
                 break;
             }
             std::thread::yield_now();
         }
-        if !matches!(census.load(Ordering::Acquire), 0 | Totals::UNTOLD) {
-            return Err("the process that was to show what following costs did not end".to_owned());
+        if !matches!(census.load(Ordering::Acquire), 0 | Totals::UNKNOWN) {
+            return Err("the calibration process did not end".to_owned());
         }
         let events = self.events.as_ref().map_or(&[] as &[_], |events| events.shared.words());
         for word in self.shared_totals.words().iter().chain(self.shared_lanes.words()).chain(events) {
-            // Pages that nobody wrote are better left alone.
+            // Untouched pages stay unallocated.
             if word.load(Ordering::Relaxed) != 0 {
                 word.store(0, Ordering::Relaxed);
             }
@@ -161,7 +161,7 @@ impl Maps {
             files.clear().map_err(|error| no_map(&error))?;
         }
         self.mark_unwanted();
-        census.store(Totals::UNTOLD, Ordering::Release);
+        census.store(Totals::UNKNOWN, Ordering::Release);
         Ok(())
     }
 
@@ -175,7 +175,7 @@ impl Maps {
         }
     }
 
-    /// Gives a process its place in the tree: as the command that it is about to execute, or as it is.
+    /// Enters a process into the tree: as the command that it is about to execute, or as it is.
     pub fn adopt(&self, process: BorrowedFd, armed: bool) -> io::Result<()> {
         let flags = if armed { Thread::ARMED as u32 } else { 0 };
         let now = super::cost::monotonic_ns();
@@ -193,8 +193,8 @@ impl Maps {
         self.threads.update(&process.as_raw_fd().to_ne_bytes(), thread.bytes())
     }
 
-    /// Whether every call is followed, so that all other time is outside of calls.
-    pub fn follows_all(&self) -> bool {
+    /// Whether every call is traced, so that all other time is outside of calls.
+    pub fn traces_all(&self) -> bool {
         self.unwanted.is_empty()
     }
 
@@ -207,12 +207,12 @@ impl Maps {
         &self.shared_totals.words()[offset as usize / 8]
     }
 
-    /// What all processors added up together.
+    /// The totals of all processors.
     pub fn totals(&self) -> Option<Totals> {
         Totals::read(&bytes(self.shared_totals.words()))
     }
 
-    /// What each processor added up: its lane, and those of its slots that were given to calls.
+    /// The totals of each processor: its lane, and those of its slots that were given to calls.
     pub fn lanes(&self, used: usize) -> impl Iterator<Item = (Lane, Vec<Slot>)> {
         let words = (size_of::<Lane>() + self.slots * size_of::<Slot>()) / 8;
         let used = used.min(self.slots);
@@ -258,7 +258,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Forgets what was added up.
+    /// Clears the totals.
     fn clear(&self) -> io::Result<()> {
         self.files.clear()?;
         self.paths.clear()?;
@@ -312,7 +312,7 @@ pub(super) fn is_refusal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES))
 }
 
-/// Why, and what would help.
+/// The reason, and a remedy.
 pub(super) fn needs_privileges() -> String {
     let lockdown = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
     if lockdown.contains("[confidentiality]") {

@@ -25,7 +25,7 @@ pub(super) fn shown(index: usize) -> String {
         1 => calls::name(number.into(), true),
         _ => calls::name((number | calls::X32).into(), false),
     };
-    // The last of a table stands for all numbers that are larger still.
+    // The last of a table covers all larger numbers.
     if number as usize == TABLE - 1 { format!("{name} and above") } else { name }
 }
 

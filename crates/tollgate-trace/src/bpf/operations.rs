@@ -1,13 +1,13 @@
-//! What calls do with files, as programs are told of it.
+//! Operations of calls on files, in the form that the programs read.
 
 use super::programs::files::aim;
 use crate::calls;
 use crate::operations::{Names, Operation};
 
-/// Paths are read when calls return: of those after which the path, or what it begins at, is another one, it would be wrong.
+/// Paths are read when calls return: after calls that change the path, or the directory that it begins at, it would be wrong.
 const CHANGED_BY_THEN: [&str; 4] = ["chdir", "execve", "execveat", "fchdir"];
 
-/// What is done with a file by the call of this name. None where it is about no file, or its path is not told.
+/// The operation on a file by the call of this name. None where it is about no file, or its path is unknown.
 pub(super) fn of(call: &'static str) -> Option<&'static str> {
     Operation::of(call).filter(|_| !CHANGED_BY_THEN.contains(&call)).map(|operation| operation.name)
 }
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_told_of_all_but_those_whose_path_has_changed() {
+    fn programs_have_all_but_those_whose_path_has_changed() {
         assert_eq!(aims().count(), Operation::all().count() - CHANGED_BY_THEN.len());
         assert_eq!(of("pread64"), Some("read"));
         assert_eq!(of("chdir"), None);

@@ -1,7 +1,14 @@
-//! The programs, in the kernel's instructions. Each is attached to one tracepoint and is told of every task of the machine, so each
+//! The programs, in the kernel's instructions. Each is attached to one tracepoint and sees every task of the machine, so each
 //! begins by asking whether the task has a [`Thread`] in its storage: those of the tree have, all others leave at once.
 //!
-//! Registers that mean the same everywhere: R6 is what the tracepoint brings, R7 the task, R8 its [`Thread`], R9 the time.
+//! Registers that mean the same everywhere: R6 is the tracepoint's context, R7 the task, R8 its [`Thread`], R9 the time.
+//!
+//! The programs add up inside the kernel, at each entry, return and switch: no events can be lost on the
+//! way, and calls without a slot are counted. One word counts the threads that run, are queued and block; an
+//! atomic addition tells its former value, and so the time in which no thread of the tree runs.
+//!
+//! A thread carries its state in task storage: PID namespaces, an exec by a thread that is not the leader
+//! and reused numbers need no care.
 
 mod bucket;
 mod calls;
@@ -37,7 +44,7 @@ pub(super) struct Maps {
     pub files: Option<files::Files>,
 }
 
-/// What is added up by process.
+/// The maps by process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tree {
     /// [`super::layout::ProcessRecord`]s by serial number.
@@ -46,12 +53,12 @@ pub(super) struct Tree {
     pub pairs: i32,
 }
 
-/// What programs are written for.
+/// The target of the programs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     pub kernel: Kernel,
     pub maps: Maps,
-    /// Not all calls are followed.
+    /// Not all calls are traced.
     pub only_some: bool,
 }
 
@@ -59,7 +66,7 @@ pub(super) struct Target {
 #[derive(Debug)]
 pub(super) struct Program {
     pub name: &'static str,
-    /// What it is attached to.
+    /// The BTF id of its tracepoint.
     pub attach_id: u32,
     pub assembler: Assembler,
 }
@@ -96,7 +103,7 @@ fn program(name: &'static str, attach_id: u32, write: impl FnOnce(&mut Assembler
     Program { name, attach_id, assembler }
 }
 
-/// What a tracepoint brings as its `number`th argument, from 0.
+/// The `number`th argument of a tracepoint, from 0.
 fn argument(number: i16) -> Field {
     Field::double(8 * number)
 }
@@ -146,7 +153,7 @@ fn set_flags(a: &mut Assembler, thread: Register, flags: i32) {
     a.store(thread, field!(Thread, flags), R1);
 }
 
-/// Adds the time since the thread began to do what it does, to what it spent doing that. R1 to R3 are lost.
+/// Adds the time since the thread's state began to the total of that state. R1 to R3 are lost.
 fn charge(a: &mut Assembler, thread: Register) {
     a.mov(R1, NOW);
     a.load(R2, thread, field!(Thread, since));
@@ -161,13 +168,13 @@ fn charge(a: &mut Assembler, thread: Register) {
     set_flags(a, thread, Thread::WAITED);
 }
 
-/// The thread now does what R5 says. R0 = what that changes in the census. R1 is lost.
+/// The thread's state is now R5. R0 = the change in the census. R1 is lost.
 fn change_doing(a: &mut Assembler, thread: Register) {
     let unit = |a: &mut Assembler, to: Register, doing: Register| {
         a.mul(doing, 20);
         a.mov(to, 1);
         a.shl(to, doing);
-        // Who sleeps is not counted: a bit above the three counts falls out here.
+        // Sleeping threads are not counted: a bit above the three counts falls out here.
         a.shl(to, 4);
         a.shr(to, 4);
     };
@@ -179,7 +186,7 @@ fn change_doing(a: &mut Assembler, thread: Register) {
     a.sub(R0, R5);
 }
 
-/// Adds R0 to the census. Where that changes what real time counts as, the stretch until now ends and another begins.
+/// Adds R0 to the census. Where that changes the kind of real time, the stretch until now ends and another begins.
 /// R0 to R5 are lost.
 fn take_census(a: &mut Assembler, target: &Target) {
     let same = a.label();
@@ -202,11 +209,11 @@ fn take_census(a: &mut Assembler, target: &Target) {
     a.mov(R1, 0);
     a.sub(R1, NOW);
     a.atomic(Atomic::Add, R2, Field::double(0), R1);
-    a.place(same);
+    a.bind(same);
 }
 
-/// `to` = what real time counts as with this census: 0 where somebody runs, else the first [`Doing`] that somebody does, 4
-/// where it is not told apart. R0 is lost.
+/// `to` = the kind of real time with this census: 0 where a thread runs, else the first [`Doing`] of any thread, 4
+/// where it is unknown. R0 is lost.
 fn stretch_of(a: &mut Assembler, to: Register, census: Register) {
     const COUNT: i32 = (1 << 20) - 1;
     let known = a.label();
@@ -222,10 +229,10 @@ fn stretch_of(a: &mut Assembler, to: Register, census: Register) {
     a.shr(R0, 20);
     a.jump_if(Condition::NotEqual, R0, 0, known);
     a.mov(to, Doing::Sleeping as i32);
-    a.place(known);
+    a.bind(known);
 }
 
-/// R0 = this processor's lane, or 0 where there are more processors than were told.
+/// R0 = this processor's lane, or 0 where there are more processors than the program was made for.
 fn lane(a: &mut Assembler, target: &Target) {
     a.call(Helper::GetSmpProcessorId);
     a.store(FRAME, Field { offset: -4, width: Width::Word }, R0);
@@ -249,7 +256,7 @@ fn add_spent(a: &mut Assembler, to: Register, to_array: Field, from_array: Field
     }
 }
 
-/// What the thread spent was added up: it begins anew. R1 is lost.
+/// Clears the thread's times, which have been added up. R1 is lost.
 fn forget_spent(a: &mut Assembler) {
     for doing in [Doing::Running, Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.store(THREAD, by_doing(field!(Thread, spent), doing), 0);
@@ -291,9 +298,9 @@ fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
     a.jump_if(Condition::NotEqual, R0, 0, there);
     a.count(target.maps.totals, field!(Totals, lost_pairs));
     a.jump(lost);
-    a.place(there);
-    a.place(found);
+    a.bind(there);
+    a.bind(found);
 }
 
-/// Flags of bpf_map_update_elem: make a new entry only. Who comes second finds it.
+/// Flags of bpf_map_update_elem: make a new entry only. A second thread finds it.
 const NO_EXIST: i32 = 1;

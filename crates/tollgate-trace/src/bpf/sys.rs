@@ -1,4 +1,4 @@
-//! bpf(2): programs, links, and what the kernel tells of them; and maps, see [`memory`]. Each is a descriptor of ours, and gone with it.
+//! bpf(2): programs, links, and the kernel's description of them; and maps, see [`memory`]. Each lives as long as its descriptor.
 
 #![allow(unsafe_code)] // bpf(2) takes addresses in a union, and the memory of maps is shared with the kernel.
 
@@ -51,7 +51,7 @@ impl Attributes {
     }
 
     /// # Safety
-    /// Addresses among the attributes must be valid for what the command does with them.
+    /// Addresses among the attributes must be valid for the command.
     unsafe fn call(&mut self, command: u32, size: usize) -> io::Result<i32> {
         // SAFETY: the attributes are `size` bytes at least, and by the caller's word their addresses are valid.
         let result = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), size) };
@@ -75,7 +75,7 @@ pub(super) struct ToLoad<'a> {
     pub words: &'a [u64],
     /// `BPF_TRACE_*`.
     pub attach_type: u32,
-    /// The type in the kernel's description that says what the program gets.
+    /// The type of the program's context in the kernel's description.
     pub attach_id: u32,
 }
 
@@ -143,7 +143,7 @@ pub(super) fn iterate(program: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// What the kernel says of a loaded program.
+/// The kernel's description of a loaded program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProgramInfo {
     /// Runs that were left out because the program was at work on the same processor.
@@ -170,10 +170,10 @@ pub(super) fn program_info(program: &OwnedFd) -> io::Result<ProgramInfo> {
     })
 }
 
-/// The description of the kernel's types from bpf(2), for who has no /sys; needs CAP_SYS_ADMIN.
+/// The description of the kernel's types from bpf(2), for a system without /sys; needs CAP_SYS_ADMIN.
 pub(super) fn vmlinux_types() -> io::Result<Vec<u8>> {
     let mut attributes = Attributes::new().word(0, VMLINUX_BTF);
-    // SAFETY: there are no addresses, and what is found is a descriptor.
+    // SAFETY: there are no addresses, and the result is a descriptor.
     let fd = unsafe { attributes.open(BTF_BY_ID, 16) }?;
     let length = word_at(&types_info(&fd, &mut [])?, 8) as usize;
     let mut bytes = vec![0u8; length.min(64 << 20)];

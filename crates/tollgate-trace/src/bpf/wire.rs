@@ -15,7 +15,7 @@ const LOAD_IMMEDIATE_64: u8 = 0x18;
 const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
 const FETCH: i32 = 0x01;
-// What the source register of a 64-bit constant says about it.
+// The kinds of a 64-bit constant, in its source register.
 const PSEUDO_MAP_FD: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
 
@@ -29,11 +29,11 @@ pub(super) fn encode(instructions: &[Instruction], labels: usize) -> Result<Vec<
     for instruction in instructions {
         // Jumps count from the instruction after them.
         let offset_to = |label: super::asm::Label| {
-            let place = places.get(label.index()).copied().flatten().ok_or("a jump has no place to go to")?;
+            let place = places.get(label.index()).copied().flatten().ok_or("a jump has no target")?;
             i16::try_from(place as i64 - words.len() as i64 - 1).map_err(|_| "a jump is too far".to_owned())
         };
         match *instruction {
-            Instruction::Place(_) => {}
+            Instruction::Label(_) => {}
             Instruction::Operate(operation, to, with) => {
                 let (source, register, immediate) = operand(with);
                 words.push(word(ALU64 | source | operation_code(operation), to.0, register, 0, immediate));
@@ -84,7 +84,7 @@ fn places(instructions: &[Instruction], labels: usize) -> Vec<Option<usize>> {
     let mut at = 0;
     for instruction in instructions {
         match *instruction {
-            Instruction::Place(label) => {
+            Instruction::Label(label) => {
                 if let Some(place) = places.get_mut(label.index()) {
                     *place = Some(at);
                 }
@@ -190,14 +190,14 @@ mod tests {
         let mut a = Assembler::default();
         let end = a.label();
         let again = a.label();
-        a.place(again);
+        a.bind(again);
         a.jump_if(Condition::Equal, R1, 0, end);
         a.constant(R2, 0x1122_3344_5566_7788);
         a.map(R1, 5);
         a.value(R1, 6, 64);
         a.jump_if(Condition::AtLeast, R1, R2, again);
         a.jump(end);
-        a.place(end);
+        a.bind(end);
         a.exit();
         let words = a.finish().unwrap();
         assert_eq!(words[0], 0x0000_0000_0008_0115);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_without_a_place_is_refused() {
+    fn a_label_that_is_not_bound_is_refused() {
         let mut a = Assembler::default();
         let nowhere = a.label();
         a.jump(nowhere);

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn what_waits_by_nature_is_told_from_what_works() {
+fn blocking_calls_are_known() {
     for name in [
         "wait4",
         "futex",
@@ -17,15 +17,15 @@ fn what_waits_by_nature_is_told_from_what_works() {
         "_newselect (32-bit)",
         "vfork",
     ] {
-        assert!(waits_by_nature(name), "{name}");
+        assert!(is_blocking(name), "{name}");
     }
     for name in ["read", "openat", "fsync", "execve", "call 999", ""] {
-        assert!(!waits_by_nature(name), "{name}");
+        assert!(!is_blocking(name), "{name}");
     }
 }
 
 #[test]
-fn names_say_whose_table_they_are_of() {
+fn names_show_their_table() {
     for (number, is_32_bit, expected) in [
         (0, false, "read"),
         (257, false, "openat"),
@@ -38,7 +38,7 @@ fn names_say_whose_table_they_are_of() {
         (422, true, "futex_time64 (32-bit)"),
         (i64::from(X32), false, "read (x32)"),
         (i64::from(X32 | 520), false, "execve (x32)"),
-        // Numbers of x32 without its mark, gaps, and what is no number of a call at all.
+        // Numbers of x32 without its mark, gaps, and numbers of no call.
         (520, false, "call 520"),
         (400, false, "call 400"),
         (999, false, "call 999"),
@@ -103,6 +103,6 @@ proptest! {
     #[test]
     fn any_number_has_a_name_and_any_name_an_answer(number in any::<i64>(), is_32_bit: bool, word in ".{0,60}") {
         prop_assert!(!name(number, is_32_bit).is_empty());
-        let _ = (super::number(&word), near(&word), waits_by_nature(&word));
+        let _ = (super::number(&word), near(&word), is_blocking(&word));
     }
 }

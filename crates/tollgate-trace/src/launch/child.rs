@@ -1,6 +1,9 @@
-//! The command's process: a copy of this one that stands in read(2) until it is let go, and then is executed.
+//! The command's process: a copy of this one that waits in read(2) until it is released, and then is executed.
+//!
+//! The child makes one traced call before its command's: it blocks in read(2) until a tracer is attached,
+//! and then calls execve(2), with which the counts begin.
 
-#![allow(unsafe_code)] // fork(2), and what a copy of a process may do until it is another program.
+#![allow(unsafe_code)] // fork(2), and the child's calls until execve(2).
 
 use std::ffi::{CString, c_char};
 use std::io;
@@ -32,7 +35,7 @@ pub(crate) struct Child {
     note: Note,
 }
 
-/// What a copy does when it is let go, all of it made before the copy.
+/// The orders of a copy, all of them made before the copy.
 struct Orders<'a> {
     gate: (OwnedFd, OwnedFd),
     inherited: &'a Inherited,
@@ -48,7 +51,7 @@ enum What<'a> {
         is_taken_late: bool,
         filter: Option<libc::sock_fprog>,
     },
-    /// The copy tells what it returns, and ends.
+    /// The copy stores the function's result, and ends.
     Call(fn() -> u64),
 }
 
@@ -96,7 +99,7 @@ impl Child {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             // SAFETY: this is the copy.
-            0 => unsafe { orders.follow(&note) },
+            0 => unsafe { orders.carry_out(&note) },
             pid => Ok(Self { pid, pidfd: pidfd(pid), gate: Some(orders.gate.1), note }),
         }
     }
@@ -131,12 +134,12 @@ impl Child {
         self.note.error(IDENTITY)
     }
 
-    /// What its function returned, when it has ended.
-    pub fn told(&self) -> u64 {
-        self.note.told.load(Relaxed)
+    /// The result of its function, when it has ended.
+    pub fn result(&self) -> u64 {
+        self.note.result.load(Relaxed)
     }
 
-    /// Whether it had to give up what setuid programs gain, in order to have the filter (`no_new_privs`).
+    /// Whether it had to give up the privileges of setuid programs, in order to have the filter (`no_new_privs`).
     pub fn gave_up_privileges(&self) -> bool {
         self.note.gave_up_privileges.load(Relaxed)
     }
@@ -162,13 +165,13 @@ impl Drop for Child {
 impl Orders<'_> {
     /// # Safety
     /// In a fresh copy of a process only.
-    unsafe fn follow(&self, note: &Words) -> ! {
+    unsafe fn carry_out(&self, note: &Words) -> ! {
         // SAFETY: all of these are system calls on valid arguments, or end this process.
         unsafe {
             self.inherited.restore();
             // Where this process ends before it lets the copy go, the copy reads the end of the pipe.
             libc::close(self.gate.1.as_raw_fd());
-            // Before the clock runs. An error is told later, when a reader waits for it.
+            // Before the clock runs. An error is reported later, when a reader waits for it.
             let taken = match &self.what {
                 What::Execute { identity: Some(identity), is_taken_late: false, .. } => identity.take(),
                 What::Execute { identity: Some(identity), .. } => identity.detach(),
@@ -180,7 +183,7 @@ impl Orders<'_> {
             }
             match &self.what {
                 What::Call(function) => {
-                    note.told.store(function(), Relaxed);
+                    note.result.store(function(), Relaxed);
                     libc::_exit(0)
                 }
                 What::Execute { path, arguments, identity, is_taken_late, filter } => {
@@ -203,7 +206,7 @@ impl Orders<'_> {
     }
 }
 
-/// Installs a filter, giving up what setuid programs would gain only where that must be.
+/// Installs a filter, giving up the privileges of setuid programs only where that is necessary.
 ///
 /// # Safety
 /// In a fresh copy of a process only.
@@ -234,10 +237,10 @@ const IDENTITY: usize = 2;
 /// Memory that both processes share.
 struct Note(NonNull<Words>);
 
-/// The errors of what the copy could not do, and what it has to tell.
+/// The errors of the copy, and its result.
 struct Words {
     errors: [AtomicI32; 3],
-    told: AtomicU64,
+    result: AtomicU64,
     gave_up_privileges: AtomicBool,
 }
 

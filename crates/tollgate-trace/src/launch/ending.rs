@@ -7,8 +7,8 @@ use std::ptr;
 
 use tollgate_model::traced::Ended;
 
-/// Ends this process as the command ended: with its exit status, or by the same signal, so that whoever started this process
-/// sees what it would have seen of the command. No core of this process is dumped.
+/// Ends this process as the command ended: with its exit status, or by the same signal, so that the process that started this one
+/// sees the command's own end. No core of this process is dumped.
 pub fn end_like(ended: Ended) -> ! {
     let signal = match ended {
         Ended::Exit(status) => std::process::exit(status),

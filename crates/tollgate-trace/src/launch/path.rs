@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD};
 
-use crate::followed::TraceError;
+use crate::outcome::TraceError;
 
 /// Where execvp(3) looks when there is no PATH: `_CS_PATH` of confstr(3).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
-/// What executes a script that does not say so itself, as POSIX has it of execvp(3).
+/// The interpreter of a script without a first line that names one, as POSIX has it of execvp(3).
 const SHELL: &str = "/bin/sh";
 
 /// A file that can be executed, and its arguments.
@@ -28,10 +28,10 @@ impl Program {
     /// Finds a command's file. What has a slash in it is a path; everything else is looked for in PATH.
     ///
     /// # Errors
-    /// [`TraceError::NotFound`], [`TraceError::NotExecutable`], and [`TraceError::Request`] for a command that nobody could start.
+    /// [`TraceError::NotFound`], [`TraceError::NotExecutable`], and [`TraceError::Request`] for a command that cannot be started.
     pub fn resolve(command: &[OsString], search: Option<&OsStr>) -> Result<Self, TraceError> {
         let Some(name) = command.first() else {
-            return Err(TraceError::Request("no command is given, where one was to be followed".to_owned()));
+            return Err(TraceError::Request("no command is given, where one was to be traced".to_owned()));
         };
         let shown = name.to_string_lossy().into_owned();
         let mut arguments = Vec::with_capacity(command.len());
@@ -48,7 +48,7 @@ impl Program {
         Ok(Self { path: c_string(path.into_os_string().into_vec().as_slice())?, arguments, shown })
     }
 
-    /// The same as a script for the shell: what execvp(3) does with a file of a format that the kernel does not know.
+    /// The same as a script for the shell: as execvp(3) does with a file of a format that the kernel does not know.
     pub fn as_script(&self) -> Result<Self, TraceError> {
         let mut arguments = vec![c_string(SHELL.as_bytes())?, self.path.clone()];
         arguments.extend(self.arguments.iter().skip(1).cloned());
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn the_search_goes_on_behind_what_may_not_be_executed_and_remembers_it() {
-        let place = tempfile::tempdir().unwrap();
-        let (first, second) = (place.path().join("first"), place.path().join("second"));
+        let directory = tempfile::tempdir().unwrap();
+        let (first, second) = (directory.path().join("first"), directory.path().join("second"));
         file(&first, "tool", 0o644);
         fs::create_dir_all(first.join("folder")).unwrap();
         let both = format!("{}:{}", first.display(), second.display());
@@ -181,12 +181,12 @@ mod tests {
 
     #[test]
     fn a_path_is_not_looked_for() {
-        let place = tempfile::tempdir().unwrap();
-        let tool = file(place.path(), "tool", 0o755);
+        let directory = tempfile::tempdir().unwrap();
+        let tool = file(directory.path(), "tool", 0o755);
         let shown = tool.display().to_string();
         assert_eq!(resolve(&[&shown], "/nonexistent").unwrap().path.to_str().unwrap(), shown);
         assert!(matches!(resolve(&["./nonexistent/tool"], "/bin"), Err(TraceError::NotFound(_))));
-        let error = resolve(&[&place.path().display().to_string()], "/bin").unwrap_err();
+        let error = resolve(&[&directory.path().display().to_string()], "/bin").unwrap_err();
         assert!(error.to_string().ends_with("is a directory, not a program"), "{error}");
     }
 }

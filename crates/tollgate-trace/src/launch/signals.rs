@@ -1,8 +1,8 @@
-//! Which of the signals that this process gets are the command's, and what the command inherits.
+//! The signals of this process that are forwarded to the command, and those that it inherits.
 //!
 //! A signal to the process group (the terminal's Ctrl-C, `kill -- -PGID`, timeout(1)) reaches the command by itself and is not
 //! sent on. A signal to this process alone (`kill PID`, a supervisor) is meant for the command and goes to it.
-//! [`super::witness`] tells one from the other. A signal that was ignored when this process began, as by nohup(1), stays
+//! [`super::observer`] distinguishes them. A signal that was ignored when this process began, as by nohup(1), stays
 //! ignored for both.
 //!
 //! A signal that the command itself sends here, as by `kill $PPID`, is meant for this process: it ends the command, and then
@@ -17,26 +17,26 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::witness::{self, Record, Witness};
+use super::observer::{self, Observer, Record};
 use crate::ptrace::sys::Usage;
 
-/// What is sent on.
+/// The forwarded signals.
 pub(super) const PASSED: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
-/// What this program changes for itself and the command is to have as it was: Rust ignores SIGPIPE before `main`, and this program
+/// Signals that this program changes for itself and restores for the command: Rust ignores SIGPIPE before `main`, and this program
 /// SIGXFSZ.
 const CHANGED: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// The process that signals go to: its descriptor where there is one, else its number; 0 for nobody.
+/// The process that signals go to: its descriptor where there is one, else its number; 0 for none.
 static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
 static COMMAND: AtomicI32 = AtomicI32::new(0);
-/// Where the witness is told of signals; -1 where there is no witness.
+/// The pipe of signals to the observer; -1 where there is no observer.
 static RECORDS: AtomicI32 = AtomicI32::new(-1);
-/// The command has ended, and what it left is waited for.
+/// The command has ended, and its descendants are waited for.
 static OVER: AtomicBool = AtomicBool::new(false);
 /// A signal that came when the command had ended, and asks this process to end; 0 for none.
 static LATE: AtomicI32 = AtomicI32::new(0);
-/// Somebody does not want to wait for it, or the time is up.
+/// A signal asked to end the wait, or the time is up.
 static ENOUGH: AtomicBool = AtomicBool::new(false);
 
 /// How signals of [`CHANGED`] were handled when this process began, before Rust's own start changed it.
@@ -84,18 +84,18 @@ impl Inherited {
 /// As long as it lives, signals are passed on. One at a time in a process.
 pub(crate) struct Watch {
     before: Vec<(libc::c_int, libc::sigaction)>,
-    witness: RefCell<Option<Witness>>,
+    observer: RefCell<Option<Observer>>,
     /// The signal by which the command asked this process to end.
     asked: Cell<Option<libc::c_int>>,
-    /// What the witness has used, once it has ended.
-    used_by_witness: Cell<Usage>,
+    /// The times of the observer, once it has ended.
+    used_by_observer: Cell<Usage>,
 }
 
 impl Watch {
     /// Begins to watch. Until there is a command, a signal ends this process as it would without.
     pub fn begin() -> Self {
-        // From here on, and when the command has ended, a file that may not grow is an error like others: the command's end
-        // is what this process ends with.
+        // From here on, and when the command has ended, a file that may not grow is an error like others: this process
+        // ends as the command did.
         set(libc::SIGXFSZ, libc::SIG_IGN, 0);
         DESCRIPTOR.store(-1, Relaxed);
         COMMAND.store(0, Relaxed);
@@ -111,19 +111,19 @@ impl Watch {
                 set(signal, pass as *const () as usize, libc::SA_SIGINFO | libc::SA_RESTART);
             }
         }
-        // Stops of the command are not told by a signal for each, which nobody here would handle; and that its end
-        // is not forgotten by the kernel is what waiting for it rests on.
+        // Without SA_NOCLDSTOP each stop of the command sends a signal. With SIG_IGN the kernel would reap the
+        // command itself, and wait4(2) would not return it.
         before.push((libc::SIGCHLD, action(libc::SIGCHLD, None)));
         set(libc::SIGCHLD, libc::SIG_DFL, libc::SA_NOCLDSTOP);
         Self {
             before,
-            witness: RefCell::new(None),
+            observer: RefCell::new(None),
             asked: Cell::new(None),
-            used_by_witness: Cell::new(Usage::default()),
+            used_by_observer: Cell::new(Usage::default()),
         }
     }
 
-    /// What the command inherits.
+    /// The signal actions that the command inherits.
     pub fn inherited(&self) -> Inherited {
         let mut actions = self.before.clone();
         for (signal, kept) in CHANGED.into_iter().zip(&AT_START) {
@@ -132,7 +132,7 @@ impl Watch {
             actions.push((signal, was));
         }
         for (_, action) in &mut actions {
-            // A handler of ours is nobody's in another program.
+            // A handler of ours does not exist in another program.
             if action.sa_sigaction != libc::SIG_IGN {
                 action.sa_sigaction = libc::SIG_DFL;
                 action.sa_flags = 0;
@@ -150,22 +150,22 @@ impl Watch {
     /// From now on signals go to this process. `stops`: while it is stopped, /proc says so.
     pub fn pass_to(&self, pid: libc::pid_t, pidfd: Option<BorrowedFd<'_>>, stops: bool) {
         DESCRIPTOR.store(pidfd.map_or(-1, |pidfd| pidfd.as_raw_fd()), Relaxed);
-        // Without a witness only the terminal's signals are known to reach the group.
-        if let Ok(witness) = Witness::start(pid, pidfd, stops) {
-            RECORDS.store(witness.records(), Relaxed);
-            *self.witness.borrow_mut() = Some(witness);
+        // Without a observer only the terminal's signals are known to reach the group.
+        if let Ok(observer) = Observer::start(pid, pidfd, stops) {
+            RECORDS.store(observer.records(), Relaxed);
+            *self.observer.borrow_mut() = Some(observer);
         }
         COMMAND.store(pid, Relaxed);
     }
 
-    /// Ends the witness: the command has ended, and nothing is to be told any more.
-    pub fn dismiss_the_witness(&self) {
+    /// Ends the observer: the command has ended.
+    pub fn dismiss_observer(&self) {
         COMMAND.store(0, Relaxed);
         RECORDS.store(-1, Relaxed);
-        if let Some(witness) = self.witness.take() {
-            self.asked.set(self.asked.get().or(witness.asked_by_command()));
-            let (used, late) = witness.end();
-            self.used_by_witness.set(used);
+        if let Some(observer) = self.observer.take() {
+            self.asked.set(self.asked.get().or(observer.asked_by_command()));
+            let (used, late) = observer.end();
+            self.used_by_observer.set(used);
             if let Some(signal) = late {
                 LATE.store(signal, Relaxed);
             }
@@ -174,7 +174,7 @@ impl Watch {
 
     /// The signal by which the command asked this process to end, as by `kill $PPID`. It has been killed then.
     pub fn asked_by_command(&self) -> Option<libc::c_int> {
-        self.asked.get().or_else(|| self.witness.borrow().as_ref().and_then(Witness::asked_by_command))
+        self.asked.get().or_else(|| self.observer.borrow().as_ref().and_then(Observer::asked_by_command))
     }
 
     /// A signal that was sent to this process and came too late for the command. This process ends by it.
@@ -182,9 +182,9 @@ impl Watch {
         Some(LATE.load(Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// What the witness has used, where it has been waited for.
-    pub fn used_by_witness(&self) -> Usage {
-        self.used_by_witness.get()
+    /// The times of the observer, where it has been waited for.
+    pub fn used_by_observer(&self) -> Usage {
+        self.used_by_observer.get()
     }
 
     /// The command has stopped: this process stops too, until it is continued, and then continues the command.
@@ -196,22 +196,22 @@ impl Watch {
         if goes_on() {
             return;
         }
-        if let Some(witness) = self.witness.borrow().as_ref() {
-            witness.say_that_we_stop();
+        if let Some(observer) = self.observer.borrow().as_ref() {
+            observer.say_that_we_stop();
         }
         // SAFETY: SIGSTOP stops this process here, whatever its group is.
         unsafe { libc::raise(libc::SIGSTOP) };
         await_senders();
         if !goes_on() {
-            witness::send(pid, DESCRIPTOR.load(Relaxed), libc::SIGCONT);
+            observer::send(pid, DESCRIPTOR.load(Relaxed), libc::SIGCONT);
         }
     }
 
-    /// The command has ended: signals go to nobody, and one that asks to end ends the waiting for what the command left. So does
+    /// The command has ended: signals are not forwarded any more, and one that asks to end ends the wait for its descendants. So does
     /// the time. The wait4(2) that is going on then is interrupted.
     pub fn command_is_over(&self, linger: Duration) -> Alarm {
         OVER.store(true, Relaxed);
-        self.dismiss_the_witness();
+        self.dismiss_observer();
         DESCRIPTOR.store(-1, Relaxed);
         for (signal, _) in &self.before {
             if *signal != libc::SIGCHLD {
@@ -221,7 +221,7 @@ impl Watch {
         Alarm::set(linger)
     }
 
-    /// Whether what the command left is not to be waited for any more.
+    /// Whether the wait for the command's descendants is over.
     pub fn enough(&self) -> bool {
         ENOUGH.load(Relaxed)
     }
@@ -232,7 +232,7 @@ impl Drop for Watch {
         for (signal, before) in &self.before {
             action(*signal, Some(before));
         }
-        self.dismiss_the_witness();
+        self.dismiss_observer();
     }
 }
 
@@ -250,7 +250,7 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
         return ENOUGH.store(true, Relaxed);
     }
     let command = COMMAND.load(Relaxed);
-    // SAFETY: system calls on valid arguments; the kernel made what `info` points to; errno is put back.
+    // SAFETY: system calls on valid arguments; the kernel filled `info`; errno is put back.
     unsafe {
         let errno = *libc::__errno_location();
         let records = RECORDS.load(Relaxed);
@@ -259,9 +259,9 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
             libc::raise(signal);
         } else {
             await_senders();
-            let is_told = records >= 0 && Record::of(signal, info).tell(records);
-            if !is_told && (*info).si_code != libc::SI_KERNEL && (*info).si_pid() != command {
-                witness::send(command, DESCRIPTOR.load(Relaxed), signal);
+            let is_sent = records >= 0 && Record::of(signal, info).send_to(records);
+            if !is_sent && (*info).si_code != libc::SI_KERNEL && (*info).si_pid() != command {
+                observer::send(command, DESCRIPTOR.load(Relaxed), signal);
             }
         }
         *libc::__errno_location() = errno;
@@ -327,7 +327,7 @@ extern "C" fn enough(_: libc::c_int) {
     ENOUGH.store(true, Relaxed);
 }
 
-/// The action of a signal, and another one in its place.
+/// The action of a signal, and its replacement.
 fn action(signal: libc::c_int, new: Option<&libc::sigaction>) -> libc::sigaction {
     // SAFETY: zeroes are a valid action; `new` came from the kernel.
     unsafe {

@@ -1,6 +1,6 @@
 //! Which of the standard streams were closed when this process began.
 //!
-//! Rust's own start opens /dev/null in the place of a stream that is closed, before `main`. The command is to find it closed.
+//! Rust's own start opens /dev/null for a stream that is closed, before `main`. The command is to find it closed.
 
 #![allow(unsafe_code)] // fcntl(2) before `main`, and close(2) in a copy of this process.
 

@@ -1,9 +1,9 @@
-//! What a thread waited for that gave the processor away inside a call.
+//! The cause of a thread's wait inside a call.
 //!
-//! The kernel does not tell a tracer in which state a thread slept; what follows from the call does. A call that waits by its nature
+//! The kernel does not report the state in which a thread slept to a tracer; the call indicates it. A blocking call
 //! sleeps, and so does one on a pipe, a socket or a terminal. Reads after which more was read from a disk waited for it, and so did
 //! reads and writes of regular files, fsync(2) and its like. What else a call waits for are locks and disks, and for these the
-//! kernel waits in state D. Where it is not certain that the thread gave the processor away at all, the rest is not told: of
+//! kernel waits in state D. Where it is not certain that the thread gave the processor away at all, the rest is unknown: of
 //! a process of several threads it may have been the wait to be let go on.
 
 use std::fs;
@@ -16,7 +16,7 @@ use crate::calls;
 
 /// Sleeps in state D until the disk has answered (filemap_fdatawait(), jbd2_log_wait_commit()).
 const DISK: &[&str] = &["fdatasync", "fsync", "msync", "sync", "sync_file_range", "syncfs"];
-/// Sleep in state S: what they wait for is another process.
+/// Sleep in state S: they wait for another process.
 const SLEEP: &[&str] = &[
     "clone",
     "clone3",
@@ -36,7 +36,7 @@ const SLEEP: &[&str] = &[
     "sendto",
     "socketcall",
 ];
-/// Whose first argument says on what.
+/// Calls whose first argument is the file.
 const DESCRIPTOR: &[&str] = &[
     "ftruncate",
     "getdents",
@@ -54,7 +54,7 @@ const DESCRIPTOR: &[&str] = &[
     "writev",
 ];
 
-/// The parts of a call, what its thread was away for included.
+/// The parts of a call, with the kind of its waiting.
 pub fn of(
     stretch: Stretch,
     number: i64,
@@ -63,13 +63,13 @@ pub fn of(
     process: libc::pid_t,
 ) -> Parts {
     let mut parts = stretch.parts;
-    if parts.untold_ns == 0 {
+    if parts.unknown_ns == 0 {
         return parts;
     }
     let name =
         u32::try_from(number).ok().and_then(|number| calls::base_name(number, is_32_bit)).unwrap_or("");
     let is = |list: &[&str]| list.binary_search(&name).is_ok();
-    let away = if calls::waits_by_nature(name) {
+    let away = if calls::is_blocking(name) {
         &mut parts.sleep_ns
     } else if !stretch.left {
         return parts;
@@ -88,11 +88,11 @@ pub fn of(
     } else {
         return parts;
     };
-    *away += std::mem::take(&mut parts.untold_ns);
+    *away += std::mem::take(&mut parts.unknown_ns);
     parts
 }
 
-/// Whether a descriptor is a file or a disk, or something at whose other end there is somebody.
+/// Whether a descriptor is a file or a disk, or has another process at its other end.
 fn waits_for_a_disk(process: libc::pid_t, descriptor: u64) -> Option<bool> {
     let kind = fs::metadata(format!("/proc/{process}/fd/{}", descriptor as i32)).ok()?.file_type();
     if kind.is_file() || kind.is_dir() || kind.is_block_device() {
@@ -116,8 +116,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_by_its_call() {
-        let parts = Parts { on_cpu_ns: 3, untold_ns: 7, ..Parts::default() };
+    fn a_call_indicates_its_wait() {
+        let parts = Parts { on_cpu_ns: 3, unknown_ns: 7, ..Parts::default() };
         let stretch = Stretch { parts, disk: false, left: true, gave_away: false };
         let parts = |name: &str, stretch: Stretch| {
             let number = calls::number(name).and_then(|numbers| numbers.x86_64).unwrap();
@@ -125,9 +125,9 @@ mod tests {
         };
         assert_eq!(parts("futex", stretch).sleep_ns, 7);
         assert_eq!(parts("fsync", stretch).disk_ns, 7);
-        assert_eq!(parts("fsync", Stretch { left: false, ..stretch }).untold_ns, 7);
-        assert_eq!(parts("rename", stretch).untold_ns, 7);
-        assert_eq!(parts("read", stretch).untold_ns, 7, "no such descriptor");
+        assert_eq!(parts("fsync", Stretch { left: false, ..stretch }).unknown_ns, 7);
+        assert_eq!(parts("rename", stretch).unknown_ns, 7);
+        assert_eq!(parts("read", stretch).unknown_ns, 7, "no such descriptor");
         assert_eq!(parts("rename", Stretch { gave_away: true, ..stretch }).disk_ns, 7);
         assert_eq!(parts("rename", Stretch { disk: true, ..stretch }).disk_ns, 7);
     }

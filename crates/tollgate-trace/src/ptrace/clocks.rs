@@ -1,11 +1,11 @@
 //! How a thread passed the time between two stops.
 //!
-//! With each stop wait4(2) tells what the thread's process has used: processor time to the microsecond, and how often the processor
+//! With each stop wait4(2) reslices the use of the thread's process: processor time to the microsecond, and how often the processor
 //! was given away or taken. A thread that left it only in order to stop took what it was on the processor for; the rest of
-//! the time between the two stops is what stopping costs. One whose processor was taken waited for one meanwhile. One that gave it
-//! away was away for the rest, and of that `/proc/PID/task/TID/schedstat` tells the wait for a processor, to the nanosecond. That
-//! file costs as much as a quarter of a stop: it is read for calls that are likely to wait, and always where a process has several
-//! threads, of which wait4(2) tells the sum only.
+//! the time between the two stops is the overhead of stopping. One whose processor was taken waited for one meanwhile. One that gave it
+//! away was away for the rest, and of that `/proc/PID/task/TID/schedstat` has the wait for a processor, to the nanosecond. That
+//! file takes a quarter of the time of a stop: it is read for calls that are likely to wait, and always where a process has several
+//! threads, of which wait4(2) reslices the sum only.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -17,10 +17,10 @@ use super::sys::Usage;
 /// So many threads keep their file open. Further ones open it anew each time.
 const MOST_OPEN: usize = 256;
 
-/// What is known of a thread when it stands.
+/// The clocks of a thread that is stopped.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reading {
-    /// Time on a processor, time ready to run, turns on a processor. None where it was not asked for, or cannot be.
+    /// Time on a processor, time ready to run, time slices. None where it was not asked for, or cannot be.
     pub exact: Option<[u64; 3]>,
     pub usage: Usage,
 }
@@ -47,7 +47,7 @@ impl Files {
 }
 
 impl Source {
-    /// The three numbers of a thread that stands.
+    /// The three numbers of a thread that is stopped.
     pub fn read(&mut self, process: libc::pid_t, thread: libc::pid_t, files: &mut Files) -> Option<[u64; 3]> {
         if files.absent {
             return None;
@@ -88,7 +88,7 @@ fn parse(text: &[u8]) -> Option<[u64; 3]> {
 /// Time between two stops.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stretch {
-    /// On a processor, ready to run, and away for what nobody knows yet (`untold_ns`).
+    /// On a processor, ready to run, and away for an unknown reason (`unknown_ns`).
     pub parts: Parts,
     /// A page fault or a read went to a disk meanwhile.
     pub disk: bool,
@@ -106,22 +106,22 @@ impl Stretch {
             .exact
             .zip(after.exact)
             .map(|(before, after)| [0, 1, 2].map(|at| after[at].saturating_sub(before[at])));
-        // The stop at the end is one of the times that it gave the processor away, and begins one of its turns.
+        // The stop at the end is one of the times that it gave the processor away, and begins one of its time slices.
         let gave_away = usage(|usage| usage.voluntary) > 1 || after.usage.voluntary == 0;
         let (left, gave_away) = match exact {
             // These are the thread's own; usage grows as well by that of children that were waited for.
-            Some([_, _, turns]) => (turns > 1, gave_away || !alone),
+            Some([_, _, slices]) => (slices > 1, gave_away || !alone),
             None => (gave_away || usage(|usage| usage.involuntary) > 0, gave_away),
         };
         let parts = match exact {
             Some([run, ready, _]) if left => split(wall_ns, run, ready, gave_away),
             Some([run, ..]) => on_cpu(run.min(wall_ns)),
-            None if !alone => Parts { untold_ns: wall_ns, ..Parts::default() },
+            None if !alone => Parts { unknown_ns: wall_ns, ..Parts::default() },
             None => {
                 let run = usage(|usage| usage.run_ns);
                 match (left, gave_away) {
                     (false, _) => on_cpu(run.min(wall_ns)),
-                    // Whose processor is taken is ready to run.
+                    // A preempted thread is ready to run.
                     (true, false) => split(wall_ns, run, wall_ns, false),
                     (true, true) => split(wall_ns, run, 0, true),
                 }
@@ -151,8 +151,8 @@ fn on_cpu(on_cpu_ns: u64) -> Parts {
 fn split(wall_ns: u64, run: u64, ready: u64, gave_away: bool) -> Parts {
     let on_cpu_ns = run.min(wall_ns);
     let runqueue_ns = ready.min(wall_ns - on_cpu_ns);
-    let untold_ns = if gave_away { wall_ns - on_cpu_ns - runqueue_ns } else { 0 };
-    Parts { on_cpu_ns, runqueue_ns, untold_ns, ..Parts::default() }
+    let unknown_ns = if gave_away { wall_ns - on_cpu_ns - runqueue_ns } else { 0 };
+    Parts { on_cpu_ns, runqueue_ns, unknown_ns, ..Parts::default() }
 }
 
 #[cfg(test)]
@@ -165,12 +165,12 @@ mod tests {
         Reading { exact, usage: Usage { run_ns, voluntary, involuntary, ..Usage::default() } }
     }
 
-    fn parts(on_cpu_ns: u64, runqueue_ns: u64, untold_ns: u64) -> Parts {
-        Parts { on_cpu_ns, runqueue_ns, untold_ns, ..Parts::default() }
+    fn parts(on_cpu_ns: u64, runqueue_ns: u64, unknown_ns: u64) -> Parts {
+        Parts { on_cpu_ns, runqueue_ns, unknown_ns, ..Parts::default() }
     }
 
     #[test]
-    fn who_never_left_took_its_processor_time() {
+    fn a_thread_that_never_left_took_its_processor_time() {
         let before = reading(None, 1000, 7, 2);
         let of = |after| Stretch::between(&before, &after, 20_000, true).parts;
         assert_eq!(of(reading(None, 2000, 8, 2)), parts(1000, 0, 0));
@@ -179,10 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn exact_numbers_tell_the_wait_for_a_processor() {
+    fn exact_numbers_give_the_wait_for_a_processor() {
         let before = reading(Some([1000, 50, 7]), 1000, 7, 2);
         let of = |after, alone| Stretch::between(&before, &after, 20_000, alone).parts;
-        let after = |turns, voluntary| reading(Some([1700, 3050, turns]), 1000, voluntary, 2);
+        let after = |slices, voluntary| reading(Some([1700, 3050, slices]), 1000, voluntary, 2);
         assert_eq!(of(after(9, 9), true), parts(700, 3000, 16_300));
         assert_eq!(of(after(8, 8), true), parts(700, 0, 0));
         // Of several threads, only these are one's own.

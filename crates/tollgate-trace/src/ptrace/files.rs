@@ -21,11 +21,11 @@ const MOST_DESCRIPTORS: usize = 4096;
 /// `AT_FDCWD`: relative to the current directory.
 const CURRENT: i32 = libc::AT_FDCWD;
 
-/// What a call is about.
+/// The file of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Named {
     operation: Operation,
-    /// None of a call that opens: its file is known when it returns. Else none where it cannot be told.
+    /// None of a call that opens: its file is known when it returns. Else none where it is unknown.
     file: Option<u32>,
 }
 
@@ -35,9 +35,9 @@ pub struct Files {
     numbers: HashMap<PathBuf, u32>,
     entries: Vec<Vec<FileOperation>>,
     descriptors: HashMap<libc::pid_t, HashMap<i32, u32>>,
-    /// What calls do, looked up once.
+    /// The operations of calls, looked up once.
     known: HashMap<Key, (Option<Operation>, Replaces)>,
-    /// Operations on files that had no room.
+    /// Operations on files beyond the limit.
     pub missed: u64,
     /// Operations that succeeded on files whose path could not be read, as without /proc.
     pub unresolved: u64,
@@ -51,7 +51,7 @@ impl Files {
         *self.known.entry(key).or_insert_with(|| (operation(key), Replaces::of(key)))
     }
 
-    /// What a call that begins is about. None where it is about no file.
+    /// The file of a call that begins. None where it has none.
     pub fn names(&mut self, thread: &Thread, key: Key, arguments: &[u64; 6]) -> Option<Named> {
         let operation = self.meaning(key).0?;
         let file = match operation.names {
@@ -81,7 +81,7 @@ impl Files {
             (None, Names::Opened { at: false }) => self.of_path(process, CURRENT, arguments[0]),
             (file, _) => file,
         };
-        // What has no room is counted already, and what failed may well have been about nothing.
+        // A file beyond the limit is counted already, and a call that failed may have no file.
         if file.is_none() && !is_error && self.entries.len() < MOST_ENTRIES {
             self.unresolved += 1;
         }
@@ -120,7 +120,7 @@ impl Files {
         };
     }
 
-    /// A process is another program, so that what was to be closed then is closed; or it has ended.
+    /// A process is another program, so that its close-on-exec descriptors are closed; or it has ended.
     pub fn forget(&mut self, process: libc::pid_t) {
         self.descriptors.remove(&process);
     }
@@ -130,10 +130,10 @@ impl Files {
         if let Some(file) = known {
             return Some(*file);
         }
-        let place = format!("/proc/{process}/fd/{descriptor}");
-        let link = fs::read_link(&place).ok()?;
-        let is_gone = || fs::metadata(&place).is_ok_and(|file| file.nlink() == 0);
-        let file = self.number(named(unmarked(link, is_gone)))?;
+        let path = format!("/proc/{process}/fd/{descriptor}");
+        let link = fs::read_link(&path).ok()?;
+        let is_removed = || fs::metadata(&path).is_ok_and(|file| file.nlink() == 0);
+        let file = self.number(named(unmarked(link, is_removed)))?;
         let descriptors = self.descriptors.entry(process).or_default();
         if descriptors.len() < MOST_DESCRIPTORS {
             descriptors.insert(descriptor, file);
@@ -174,7 +174,7 @@ impl Files {
         Some(number)
     }
 
-    /// What was added up, the files that took longest first.
+    /// The totals by file, the slowest first.
     pub fn into_times(self) -> Vec<FileTime> {
         let total = |operations: &[FileOperation]| {
             operations.iter().map(|operation| operation.parts.total_ns()).fold(0, u64::saturating_add)
@@ -199,11 +199,11 @@ impl Files {
     }
 }
 
-/// Without what the kernel adds to the path of a file that has no name any more (proc_pid_fd(5)); a file's name may end
+/// Without the text that the kernel adds to the path of a file that has no name any more (proc_pid_fd(5)); a file's name may end
 /// like that as well.
-fn unmarked(link: PathBuf, is_gone: impl Fn() -> bool) -> PathBuf {
+fn unmarked(link: PathBuf, is_removed: impl Fn() -> bool) -> PathBuf {
     match link.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
-        Some(path) if is_gone() => match path.strip_prefix(b"/memfd:") {
+        Some(path) if is_removed() => match path.strip_prefix(b"/memfd:") {
             Some(name) => PathBuf::from(OsString::from_vec([b"memfd:", name].concat())),
             None => PathBuf::from(OsStr::from_bytes(path)),
         },
@@ -260,8 +260,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_has_the_path_that_it_had() {
-        let of = |link: &str, is_gone| unmarked(PathBuf::from(link), || is_gone);
+    fn a_file_that_was_removed_has_the_path_that_it_had() {
+        let of = |link: &str, is_removed| unmarked(PathBuf::from(link), || is_removed);
         assert_eq!(of("/tmp/a (deleted)", true), PathBuf::from("/tmp/a"));
         assert_eq!(of("/tmp/a (deleted)", false), PathBuf::from("/tmp/a (deleted)"));
         assert_eq!(of("/tmp/a", true), PathBuf::from("/tmp/a"));

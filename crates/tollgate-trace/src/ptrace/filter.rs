@@ -12,7 +12,7 @@ const X86_64: u32 = 0xc000_003e;
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 
-/// What our filter says beside `SECCOMP_RET_TRACE` (`SECCOMP_RET_DATA`, 16 bits), by which its stops are told from those of a
+/// The data of our filter's `SECCOMP_RET_TRACE` (`SECCOMP_RET_DATA`, 16 bits), which distinguishes its stops from those of a
 /// filter of the command's own: of two filters that say the same the kernel takes the newer one's data (seccomp(2)).
 pub const OURS: u32 = 0x7467;
 
@@ -56,7 +56,7 @@ pub fn for_calls(numbers: &BTreeSet<(u32, bool)>) -> Option<Filter> {
 mod tests {
     use super::*;
 
-    /// What a filter answers, by the rules of the kernel's filters.
+    /// The answer of a filter, by the rules of the kernel's filters.
     fn answer(filter: &Filter, arch: u32, number: u32) -> u32 {
         let (mut at, mut value) = (0, 0);
         loop {

@@ -1,10 +1,10 @@
-//! What calls do with files, and with the descriptors of who makes them.
+//! Operations of calls on files, and on the caller's descriptors.
 
 use super::sums::Key;
 use crate::calls;
 pub(super) use crate::operations::{Names, Operation};
 
-/// What a call does with a file. None where it is about none.
+/// The operation of a call on a file. None where it has none.
 pub(super) fn operation(key: Key) -> Option<Operation> {
     Operation::of(base_name(key)?)
 }

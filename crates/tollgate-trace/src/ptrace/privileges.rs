@@ -1,4 +1,4 @@
-//! Set-user-ID programs, which gain nothing where who follows them has no privileges himself (execve(2)).
+//! Set-user-ID programs, which gain no privileges where the tracer has none (execve(2)).
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
 /// The path of the program that a process has just been made, where it is set-user-ID and the process did not become its owner. None
-/// where it did, or where that cannot be told.
+/// where it did, or where that is unknown.
 pub(super) fn withheld(process: libc::pid_t) -> Option<String> {
     let link = format!("/proc/{process}/exe");
     let file = fs::metadata(&link).ok()?;
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_no_such_program_lost_nothing() {
+    fn another_program_loses_nothing() {
         assert_eq!(withheld(std::process::id() as libc::pid_t), None);
         assert_eq!(withheld(0), None);
     }

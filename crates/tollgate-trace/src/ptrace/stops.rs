@@ -1,4 +1,4 @@
-//! What is done at each stop.
+//! The handling of each stop.
 
 use tollgate_model::traced::Parts;
 
@@ -7,11 +7,11 @@ use super::sums::Key;
 use super::sys::{self, Info, On, Wait};
 use super::thread::{Doing, Inside, Thread};
 use super::{Tracer, cause, filter, privileges, tree};
-use crate::followed::Event;
 use crate::launch::Child;
+use crate::outcome::Event;
 
-/// What a filter costs who may not install one otherwise.
-const NO_NEW_PRIVILEGES: &str = "so that other calls pass without a stop, the command was run with no_new_privs: setuid programs gain nothing";
+/// The cost of a filter where the process may not install one otherwise.
+const NO_NEW_PRIVILEGES: &str = "so that other calls pass without a stop, the command was run with no_new_privs: setuid programs gain no privileges";
 
 /// Signals that stop a process which does not handle them, see signal(7).
 const STOPPING: [libc::c_int; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
@@ -27,7 +27,7 @@ impl Tracer {
         if event == libc::PTRACE_EVENT_EXEC {
             self.renumber(pid, now);
         } else if !self.threads.contains_key(&pid) {
-            // New, and its parent has not told of it yet: it stands until then.
+            // New, and its parent's event has not come yet: it stays stopped until then.
             self.early.insert(pid, wait);
             return;
         }
@@ -45,7 +45,7 @@ impl Tracer {
             libc::PTRACE_EVENT_EXEC => self.executed(pid),
             libc::PTRACE_EVENT_SECCOMP => {
                 self.at_call(pid, now, child);
-                // A filter of the command's own asks for somebody who follows, and alone it would find none.
+                // A filter of the command's own asks for a tracer, and alone it would find none.
                 if sys::event_message(pid).is_ok_and(|data| data.cast_unsigned() != filter::OURS) {
                     let _ = sys::refuse_call(pid);
                 }
@@ -93,10 +93,10 @@ impl Tracer {
         sys::resume(pid, if self.filtered && !inside { On::Free } else { On::ToCall }, signal);
     }
 
-    /// A thread stands at one end of a call.
+    /// A thread is stopped at one end of a call.
     fn at_call(&mut self, pid: libc::pid_t, now: u64, child: &Child) {
         let Some(thread) = self.threads.get(&pid) else { return };
-        // Killed meanwhile: its end will be told.
+        // Killed meanwhile: its end will be reported.
         let Ok(info) = sys::info(pid, thread.is_inside()) else { return };
         match info {
             Info::Entry { number, is_32_bit, arguments } if !thread.is_inside() => {
@@ -124,7 +124,7 @@ impl Tracer {
             thread.doing = Doing::Uncounted;
             return;
         }
-        // Outside of calls, and in calls that do not wait, wait4(2) tells enough.
+        // Outside of calls, and in calls that do not wait, wait4(2) is enough.
         if self.sums.is_watched(key) {
             if thread.reading.exact.is_none() {
                 thread.reading.exact = thread.source.read(thread.pid, pid, &mut self.clock_files);
@@ -137,12 +137,12 @@ impl Tracer {
         thread.doing = Doing::Inside(Box::new(Inside { key, began_ns, arguments, named }));
     }
 
-    /// A thread did its program's own work. If it was away meanwhile, it waited for a page, or for somebody to let it go on.
+    /// A thread did its program's own work. If it was away meanwhile, it waited for a page, or for a signal to let it go on.
     fn was_outside(&mut self, pid: libc::pid_t, stretch: Stretch) {
         let Some(thread) = self.threads.get(&pid) else { return };
         let Stretch { mut parts, disk, .. } = stretch;
         if disk {
-            parts.disk_ns += std::mem::take(&mut parts.untold_ns);
+            parts.disk_ns += std::mem::take(&mut parts.unknown_ns);
         }
         self.outside = self.outside.plus(parts);
         self.tree.add_outside(thread.process, parts);
@@ -236,7 +236,7 @@ impl Tracer {
     }
 
     /// Of the threads of a process that is another program now, the one that called execve(2) is left, and has the process's
-    /// number. The first one's end is not told.
+    /// number. The first one's end is not reported.
     fn renumber(&mut self, pid: libc::pid_t, now: u64) {
         let Ok(former) = sys::event_message(pid) else { return };
         if former == pid {
@@ -244,8 +244,8 @@ impl Tracer {
         }
         let Some(mut thread) = self.threads.remove(&former) else { return };
         thread.source.forget(&mut self.clock_files);
-        if let Some(gone) = self.threads.remove(&pid) {
-            self.gone(gone, now);
+        if let Some(thread) = self.threads.remove(&pid) {
+            self.thread_ended(thread, now);
         }
         self.threads.insert(pid, thread);
     }
@@ -268,12 +268,12 @@ impl Tracer {
             self.ended = Some((sys::ended(status), now));
         }
         if let Some(thread) = self.threads.remove(&pid) {
-            self.gone(thread, now);
+            self.thread_ended(thread, now);
         }
         self.adopt_forgotten(now);
     }
 
-    fn gone(&mut self, mut thread: Thread, now: u64) {
+    fn thread_ended(&mut self, mut thread: Thread, now: u64) {
         thread.source.forget(&mut self.clock_files);
         if let Doing::Inside(inside) = &thread.doing {
             self.sums.add_unfinished(inside.key);
@@ -285,7 +285,7 @@ impl Tracer {
         }
     }
 
-    /// A thread that was killed while it made another one does not tell of it any more. Those that stand are asked themselves.
+    /// A thread that was killed while it made another one does not report it any more. Threads that are stopped are asked themselves.
     fn adopt_forgotten(&mut self, now: u64) {
         for (new, wait) in std::mem::take(&mut self.early) {
             let Some((process, parent)) = tree::relations(new) else {

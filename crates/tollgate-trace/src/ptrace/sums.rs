@@ -5,7 +5,7 @@ use tollgate_model::traced::{BUCKETS, Call, Parts, bucket};
 
 use crate::calls;
 
-/// The most different calls that are told apart. The kernel's tables have some 900; a program may call any number.
+/// The most different calls that are counted by themselves. The kernel's tables have some 900; a program may call any number.
 const MOST: usize = 4096;
 
 /// A system call's number and table.
@@ -36,7 +36,7 @@ const WATCHED: u8 = 16;
 pub struct Table {
     by_call: HashMap<Key, Sums>,
     with_histograms: bool,
-    /// Calls that had no room.
+    /// Calls beyond the limit.
     pub missed: u64,
 }
 
@@ -96,7 +96,7 @@ impl Table {
         self.by_call.iter().any(|(key, sums)| sums.errors > 0 && is_it(key))
     }
 
-    /// What was added up, those that took longest first.
+    /// The totals by call, the slowest first.
     pub fn into_calls(self) -> Vec<Call> {
         let mut calls: Vec<Call> = self.by_call.into_iter().map(|(key, sums)| sums.into_call(key)).collect();
         tollgate_model::sort::by(&mut calls, |a, b| {
@@ -109,7 +109,7 @@ impl Table {
 impl Sums {
     fn of(key: Key) -> Self {
         let name = u32::try_from(key.number).ok().and_then(|number| calls::base_name(number, key.is_32_bit));
-        let waits = name.is_some_and(calls::waits_by_nature);
+        let waits = name.is_some_and(calls::is_blocking);
         Self { watched: if waits { WATCHED } else { 0 }, ..Self::default() }
     }
 

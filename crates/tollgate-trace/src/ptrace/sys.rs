@@ -8,12 +8,12 @@ use std::ptr;
 
 use tollgate_model::traced::Ended;
 
-/// Stops of system calls are told from SIGTRAP by this bit (`PTRACE_O_TRACESYSGOOD`).
+/// Stops of system calls differ from SIGTRAP by this bit (`PTRACE_O_TRACESYSGOOD`).
 pub const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
 /// A stop of its own for all that are not signals (`PTRACE_EVENT_STOP`): the first one, and group stops.
 pub const EVENT_STOP: i32 = 128;
 
-/// What `PTRACE_GET_SYSCALL_INFO` gives (linux/ptrace.h).
+/// The result of `PTRACE_GET_SYSCALL_INFO` (linux/ptrace.h).
 #[repr(C)]
 struct RawInfo {
     op: u8,
@@ -29,7 +29,7 @@ const ARCH_I386: u32 = 0x4000_0003;
 /// The code segment of 32-bit programs (`__USER32_CS`).
 const USER32_CS: u64 = 0x23;
 
-/// Where a thread stands that stopped at a system call.
+/// The end of a system call at which a thread stopped.
 #[derive(Debug, Clone, Copy)]
 pub enum Info {
     /// It is about to make one.
@@ -40,7 +40,7 @@ pub enum Info {
     None,
 }
 
-/// What wait4(2) tells of a thread.
+/// The result of wait4(2) for a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait {
     pub pid: libc::pid_t,
@@ -48,10 +48,10 @@ pub struct Wait {
     pub usage: Usage,
 }
 
-/// What its process has used so far, with the children that it has waited for.
+/// The use of its process so far, with the children that it has waited for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
-    /// User and system time, in nanoseconds; the kernel tells microseconds.
+    /// User and system time, in nanoseconds; the kernel reports microseconds.
     pub run_ns: u64,
     /// The part of it in user mode.
     pub user_ns: u64,
@@ -65,10 +65,10 @@ pub struct Usage {
     pub involuntary: u64,
 }
 
-/// Waits for the next stop or end of a child or of a thread that is followed.
+/// Waits for the next stop or end of a child or of a thread that is traced.
 ///
 /// # Errors
-/// EINTR, and ECHILD where there is nobody to wait for.
+/// EINTR, and ECHILD where there is no child to wait for.
 pub fn wait(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
     let mut status = 0;
     // SAFETY: zeroes are a valid usage.
@@ -82,7 +82,7 @@ pub fn wait(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
     }
 }
 
-/// The process or thread that the next [`wait`] for any would tell of, which it still does. None where none is, and `flags`
+/// The process or thread that the next [`wait`] for any would return, which it still does. None where none is, and `flags`
 /// say not to wait.
 ///
 /// # Errors
@@ -99,18 +99,18 @@ pub fn peek(flags: libc::c_int) -> io::Result<Option<libc::pid_t>> {
     }
 }
 
-/// Whether a child whose stop was told has something new to tell: that it was continued, has stopped anew or has ended. It
-/// still tells that to [`wait`]: of a thread that is followed waitid(2) would take a stop whatever it is asked for.
+/// Whether a child whose stop was reported has a new event: it was continued, has stopped anew or has ended. The event stays
+/// for [`wait`]: of a thread that is traced waitid(2) would take a stop whatever it is asked for.
 pub fn has_continued(pid: libc::pid_t) -> bool {
     // SAFETY: as in `peek`.
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
     let what =
         libc::WCONTINUED | libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
-    // SAFETY: as in `peek`. A child that is not there any more does not stand either.
+    // SAFETY: as in `peek`. A child that has ended is not stopped.
     unsafe { libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, what) != 0 || info.si_pid() != 0 }
 }
 
-/// Whose signal a thread stands at, which is about to get it: the process that sent it; 0 for the kernel.
+/// The sender of the signal that a stopped thread is about to get; 0 for the kernel.
 pub fn sender(pid: libc::pid_t) -> Option<libc::pid_t> {
     // SAFETY: zeroes are a valid answer.
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
@@ -119,7 +119,7 @@ pub fn sender(pid: libc::pid_t) -> Option<libc::pid_t> {
     Some(if info.si_code > 0 { 0 } else { unsafe { info.si_pid() } })
 }
 
-/// Lets the call that a thread is about to make fail with ENOSYS, as a filter's `SECCOMP_RET_TRACE` does where nothing follows
+/// Lets the call that a thread is about to make fail with ENOSYS, as a filter's `SECCOMP_RET_TRACE` does where nothing traces
 /// (seccomp(2)).
 ///
 /// # Errors
@@ -188,7 +188,7 @@ fn request(what: libc::c_uint, pid: libc::pid_t, address: usize, data: usize) ->
     }
 }
 
-/// Begins to follow a thread, without stopping it.
+/// Begins to trace a thread, without stopping it.
 pub fn seize(pid: libc::pid_t, options: libc::c_int) -> io::Result<()> {
     request(libc::PTRACE_SEIZE, pid, 0, options as usize).map(|_| ())
 }
@@ -200,27 +200,27 @@ pub fn interrupt(pid: libc::pid_t) -> io::Result<()> {
 
 /// Kills its process.
 pub fn kill(pid: libc::pid_t) -> io::Result<()> {
-    // SAFETY: a thread that is followed keeps its number until its end is told.
+    // SAFETY: a thread that is traced keeps its number until its end is reported.
     match unsafe { libc::kill(pid, libc::SIGKILL) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// How a thread that stands goes on.
+/// How a stopped thread goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
     /// Until its next call begins or ends.
     ToCall,
     /// Until anything else happens.
     Free,
-    /// It stays stopped, as its whole process is, and a SIGCONT is told.
+    /// It stays stopped, as its whole process is, and a SIGCONT is reported.
     Listening,
-    /// It is not followed any more.
+    /// It is not traced any more.
     Alone,
 }
 
-/// Lets a thread go on that stands, with a signal or 0. One that has been killed meanwhile is told of by the next wait.
+/// Resumes a stopped thread, with a signal or 0. The next wait reports one that has been killed meanwhile.
 pub fn resume(pid: libc::pid_t, on: On, signal: libc::c_int) {
     let what = match on {
         On::ToCall => libc::PTRACE_SYSCALL,
@@ -231,20 +231,20 @@ pub fn resume(pid: libc::pid_t, on: On, signal: libc::c_int) {
     let _ = request(what, pid, 0, signal as usize);
 }
 
-/// What belongs to the event at which a thread stands: the number of a new thread, or the one that it had before execve(2).
+/// The message of the event at which a thread is stopped: the number of a new thread, or the one that it had before execve(2).
 pub fn event_message(pid: libc::pid_t) -> io::Result<libc::pid_t> {
     let mut message: libc::c_ulong = 0;
     request(libc::PTRACE_GETEVENTMSG, pid, 0, &raw mut message as usize)?;
     libc::pid_t::try_from(message).map_err(io::Error::other)
 }
 
-/// Whether a number is that of a thread beside the first one of its process.
+/// Whether a number is that of a thread other than the first one of its process.
 pub fn is_further_thread(tid: libc::pid_t) -> bool {
     // SAFETY: a question: signal 0 is none.
     unsafe { libc::syscall(libc::SYS_tgkill, tid, tid, 0) != 0 }
 }
 
-/// Asks at which end of a call a thread stands. `inside` is what is known of it, for kernels before 5.3, which do not tell.
+/// Asks at which end of a call a thread is stopped. `inside` answers for kernels before 5.3, which do not.
 pub fn info(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
     // SAFETY: zeroes are a valid answer.
     let mut raw: RawInfo = unsafe { mem::zeroed() };
@@ -278,17 +278,17 @@ fn registers(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
     Ok(Info::Entry { number: i64::from(r.orig_rax as i32), is_32_bit, arguments })
 }
 
-/// Reads the memory of a process up to the next page, at most as much as there is room for. What was read.
-pub fn read_memory(pid: libc::pid_t, address: u64, room: &mut [u8]) -> usize {
+/// Reads the memory of a process up to the next page, at most the length of `buffer`. Returns the number of bytes.
+pub fn read_memory(pid: libc::pid_t, address: u64, buffer: &mut [u8]) -> usize {
     const PAGE: u64 = 4096;
     let to_page = (PAGE - address % PAGE) as usize;
-    let length = to_page.min(room.len());
-    let local = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: length };
+    let length = to_page.min(buffer.len());
+    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: length };
     let remote =
         libc::iovec { iov_base: ptr::with_exposed_provenance_mut(address as usize), iov_len: length };
     // As wide as the kernel takes them: the last one is passed on the stack.
     let (one, flags): (libc::c_ulong, libc::c_ulong) = (1, 0);
-    // SAFETY: the kernel writes to `room`, and checks the other address.
+    // SAFETY: the kernel writes to `buffer`, and checks the other address.
     let read = unsafe {
         libc::syscall(libc::SYS_process_vm_readv, pid, &raw const local, one, &raw const remote, one, flags)
     };

@@ -1,4 +1,4 @@
-//! One thread that is followed.
+//! One thread that is traced.
 
 use super::clocks::{Reading, Source, Stretch};
 use super::files::Named;
@@ -14,7 +14,7 @@ pub struct Inside {
     pub named: Option<Named>,
 }
 
-/// What it is doing.
+/// Its state.
 #[derive(Debug)]
 pub enum Doing {
     /// It is on the way to being the command: nothing counts.
@@ -39,7 +39,7 @@ pub struct Thread {
     pub stood_ns: u64,
     pub reading: Reading,
     pub source: Source,
-    /// Since the call, or what lies between two, began.
+    /// The time at which the call, or the time between two, began.
     pub stretch: Stretch,
 }
 

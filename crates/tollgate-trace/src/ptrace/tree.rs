@@ -1,11 +1,11 @@
-//! The processes that were followed.
+//! The processes that were traced.
 
 use tollgate_model::traced::{MOST_ENTRIES, Parts, Process};
 
 use super::sums::{Key, Table};
 
-/// Of a process that had no room.
-pub const NOBODY: u32 = u32::MAX;
+/// Of a process beyond the limit.
+pub const UNCOUNTED: u32 = u32::MAX;
 
 /// One process.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub struct Tree {
     detailed: bool,
     pub processes: u64,
     pub threads: u64,
-    /// Processes that had no room.
+    /// Processes beyond the limit.
     pub missed: u64,
 }
 
 impl Tree {
-    /// Nobody yet.
+    /// No process yet.
     pub fn new(detailed: bool) -> Self {
         Self { detailed, ..Self::default() }
     }
@@ -46,9 +46,9 @@ impl Tree {
         self.threads += 1;
         if self.members.len() >= MOST_ENTRIES {
             self.missed += 1;
-            return NOBODY;
+            return UNCOUNTED;
         }
-        let parent = parent.filter(|parent| *parent != NOBODY);
+        let parent = parent.filter(|parent| *parent != UNCOUNTED);
         // Until it executes another program it has its parent's name.
         let name =
             parent.and_then(|parent| self.members.get(parent as usize)).map(|parent| parent.name.clone());
@@ -132,7 +132,7 @@ impl Tree {
         }
     }
 
-    /// What is kept of them: nothing unless it was asked for.
+    /// The processes; none unless they were asked for.
     pub fn into_processes(self) -> Vec<Process> {
         if !self.detailed {
             return Vec::new();
@@ -153,7 +153,7 @@ impl Tree {
     }
 }
 
-/// The process that a thread belongs to and that one's parent, as the kernel tells it.
+/// The process that a thread belongs to and that one's parent, from the kernel.
 pub fn relations(thread: libc::pid_t) -> Option<(libc::pid_t, libc::pid_t)> {
     let status = std::fs::read(format!("/proc/{thread}/status")).ok()?;
     let status = String::from_utf8_lossy(&status).into_owned();

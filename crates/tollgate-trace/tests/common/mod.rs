@@ -1,4 +1,4 @@
-//! Following in a process of its own: signals, orphans and who waits for them belong to a whole process.
+//! Tracing in a process of its own: signals and orphans belong to a whole process.
 
 #![allow(dead_code)] // Each test uses some of it.
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
@@ -19,14 +19,14 @@ fn example(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The program that plays what is followed.
+/// The program that is traced.
 pub fn puppet() -> Option<PathBuf> {
     example("puppet")
 }
 
-/// What following was told to be.
+/// The output of the example `trace`.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Report {
     pub output: Option<Output>,
     /// The first line's numbers and words.
     pub head: BTreeMap<String, String>,
@@ -35,27 +35,27 @@ pub struct Told {
     pub lines: Vec<String>,
 }
 
-impl Told {
+impl Report {
     pub fn of(out: &Path) -> Self {
         let text = fs::read_to_string(out).unwrap_or_default();
-        let mut told = Self { lines: text.lines().map(str::to_owned).collect(), ..Self::default() };
+        let mut report = Self { lines: text.lines().map(str::to_owned).collect(), ..Self::default() };
         let pairs = |line: &str| -> Vec<(String, String)> {
             let pairs = line.split(' ').filter_map(|word| word.split_once('='));
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
         };
-        told.head = told.lines.first().map(|line| pairs(line)).unwrap_or_default().into_iter().collect();
-        for line in told.lines.iter().filter_map(|line| line.strip_prefix("call ")) {
+        report.head = report.lines.first().map(|line| pairs(line)).unwrap_or_default().into_iter().collect();
+        for line in report.lines.iter().filter_map(|line| line.strip_prefix("call ")) {
             let name = line.split(' ').next().unwrap_or("").to_owned();
             let numbers =
                 pairs(line).into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?)));
-            told.calls.insert(name, numbers.collect());
+            report.calls.insert(name, numbers.collect());
         }
-        assert!(!told.lines.iter().any(|line| line.starts_with("invalid")), "{text}");
-        for (name, call) in &told.calls {
-            let parts: u64 = ["on", "sleep", "disk", "ready", "untold"].iter().map(|part| call[*part]).sum();
+        assert!(!report.lines.iter().any(|line| line.starts_with("invalid")), "{text}");
+        for (name, call) in &report.calls {
+            let parts: u64 = ["on", "sleep", "disk", "ready", "unknown"].iter().map(|part| call[*part]).sum();
             assert_eq!(parts, call["total"], "{name}");
         }
-        told
+        report
     }
 
     pub fn number(&self, name: &str) -> u64 {
@@ -78,29 +78,33 @@ impl Told {
     }
 }
 
-/// A command that follows another one, and where it will tell of it.
-pub fn following(options: &[&str], command: &[&str]) -> Option<(Command, tempfile::TempDir)> {
-    let place = tempfile::tempdir().expect("a directory");
-    let mut follow = Command::new(example("follow")?);
-    follow.args(options).arg(format!("out={}", place.path().join("out").display())).arg("--").args(command);
-    Some((follow, place))
+/// A command that traces another one, and the directory of its report.
+pub fn tracing(options: &[&str], command: &[&str]) -> Option<(Command, tempfile::TempDir)> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut trace = Command::new(example("trace")?);
+    trace
+        .args(options)
+        .arg(format!("out={}", directory.path().join("out").display()))
+        .arg("--")
+        .args(command);
+    Some((trace, directory))
 }
 
-/// Follows a command to its end.
-pub fn follow(options: &[&str], command: &[&str]) -> Option<Told> {
-    let (mut follow, place) = following(options, command)?;
-    let output = follow.output().expect("it starts");
-    let mut told = Told::of(&place.path().join("out"));
-    told.output = Some(output);
-    Some(told)
+/// Traces a command to its end.
+pub fn run_traced(options: &[&str], command: &[&str]) -> Option<Report> {
+    let (mut tracing, directory) = tracing(options, command)?;
+    let output = tracing.output().expect("it starts");
+    let mut report = Report::of(&directory.path().join("out"));
+    report.output = Some(output);
+    Some(report)
 }
 
 /// With the puppet as the command.
-pub fn follow_puppet(options: &[&str], role: &[&str]) -> Option<Told> {
+pub fn trace_puppet(options: &[&str], role: &[&str]) -> Option<Report> {
     let puppet = puppet()?;
     let mut command = vec![puppet.to_str().expect("a path of letters")];
     command.extend(role);
-    follow(options, &command)
+    run_traced(options, &command)
 }
 
 /// Waits until something holds, ten seconds at most.

@@ -1,14 +1,14 @@
 //! The Bencher Metric Format: an object of benchmarks, each an object of measures, each a value with its bounds
-//! (bencher.dev/docs/reference/bencher-metric-format). Measures that Bencher does not know it makes by their names.
+//! (bencher.dev/docs/reference/bencher-metric-format). Bencher creates unknown measures by their names.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tollgate_model::{Run, Unit};
 
-use super::metric::{Metric, PRICE, metrics};
+use super::metric::{LATENCY, Metric, metrics};
 
-/// Names are not to be longer.
+/// The most characters of a name.
 const LONGEST_NAME: usize = 1024;
 
 #[derive(Debug, Serialize)]
@@ -18,15 +18,15 @@ struct Value {
     upper_value: f64,
 }
 
-/// A run in the Bencher Metric Format. What cannot be told from nothing and what was emulated is no price and is left out.
+/// A run in the Bencher Metric Format, without values below the detection limit and emulated times.
 ///
 /// # Errors
-/// None but a defect of ours.
+/// Only by a defect of the program.
 pub fn bmf(run: &Run) -> Result<String, serde_json::Error> {
     let mut benchmarks: BTreeMap<String, BTreeMap<&'static str, Value>> = BTreeMap::new();
     for metric in &metrics(run) {
         let Some(figures) =
-            metric.figures().filter(|figures| figures.is_estimate() && figures.below.is_none())
+            metric.figures().filter(|figures| figures.is_valid() && figures.detection_limit.is_none())
         else {
             continue;
         };
@@ -50,7 +50,7 @@ fn name(metric: &Metric) -> String {
 /// `latency` is Bencher's own measure, in nanoseconds.
 fn measure(metric: &'static str, unit: Unit) -> &'static str {
     match unit {
-        Unit::Nanoseconds if metric == PRICE => "latency",
+        Unit::Nanoseconds if metric == LATENCY => "latency",
         Unit::Nanoseconds => match metric {
             "real" => "real-time",
             "user" => "user-time",

@@ -1,8 +1,8 @@
-//! Comma-separated values (RFC 4180): one record a measurement, several runs in one file.
+//! Comma-separated values (RFC 4180): one record per metric, several runs in one file.
 
 use tollgate_model::Run;
 
-use super::environment::{Hot, machine};
+use super::environment::{KeyFacts, machine};
 use super::metric::metrics;
 use super::{short, word};
 
@@ -22,12 +22,12 @@ pub const HEADER: [&str; 24] = [
     "status",
     "unit",
     "median",
-    "low",
-    "high",
+    "ci_low",
+    "ci_high",
     "min",
     "p99",
     "max",
-    "below",
+    "detection_limit",
     "count",
     "discarded",
     "provenance",
@@ -38,24 +38,24 @@ pub const HEADER: [&str; 24] = [
 pub fn csv(runs: &[Run]) -> String {
     let mut text = record(HEADER.map(str::to_owned));
     for run in runs {
-        let hot = Hot::of(&run.facts);
+        let key_facts = KeyFacts::of(&run.facts);
         let machine = machine(&run.facts);
         for metric in &metrics(run) {
             let figures = metric.figures();
             let estimate = figures.map(|figures| &figures.estimate);
             let number = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
-            let from_elsewhere = |text: Option<&str>| defused(&short(text.unwrap_or_default()));
+            let untrusted = |text: Option<&str>| defused(&short(text.unwrap_or_default()));
             text.push_str(&record([
                 run.id.to_string(),
                 run.label.as_ref().map(ToString::to_string).unwrap_or_default(),
-                from_elsewhere(machine.as_deref()),
+                untrusted(machine.as_deref()),
                 word(&run.environment),
-                from_elsewhere(Some(&run.started)),
-                from_elsewhere(hot.kernel.as_deref()),
-                from_elsewhere(hot.cpu.as_deref()),
-                from_elsewhere(Some(metric.suite())),
-                from_elsewhere(Some(&metric.case.benchmark)),
-                from_elsewhere(Some(&metric.params)),
+                untrusted(Some(&run.started)),
+                untrusted(key_facts.kernel.as_deref()),
+                untrusted(key_facts.cpu.as_deref()),
+                untrusted(Some(metric.suite())),
+                untrusted(Some(&metric.case.benchmark)),
+                untrusted(Some(&metric.params)),
                 metric.name.to_owned(),
                 metric.status().to_owned(),
                 figures.map(|figures| figures.unit.to_string()).unwrap_or_default(),
@@ -65,19 +65,19 @@ pub fn csv(runs: &[Run]) -> String {
                 number(estimate.map(|estimate| estimate.min)),
                 number(estimate.map(|estimate| estimate.p99)),
                 number(estimate.map(|estimate| estimate.max)),
-                number(figures.and_then(|figures| figures.below)),
+                number(figures.and_then(|figures| figures.detection_limit)),
                 estimate.map_or(0, |estimate| estimate.samples).to_string(),
                 figures.map_or(0, |figures| figures.discarded).to_string(),
                 figures.map(|figures| word(&figures.provenance)).unwrap_or_default(),
-                from_elsewhere(metric.why()),
+                untrusted(metric.why()),
             ]));
         }
     }
     text
 }
 
-/// Spreadsheets compute what begins like a formula (OWASP, "CSV Injection"). An apostrophe in front makes it text; one that is there
-/// already gets another, so that taking one away always gives the text as it was.
+/// Spreadsheets compute a field that begins like a formula (OWASP, "CSV Injection"). An apostrophe before it makes it text. A field
+/// that begins with an apostrophe gets another, so that removing one always restores the text.
 fn defused(text: &str) -> String {
     match text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\'']) {
         true => format!("'{text}"),

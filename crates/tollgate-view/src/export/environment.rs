@@ -1,16 +1,16 @@
-//! The facts that stand on each line: those by which fleets are usually divided. All others are in the file of the environment.
+//! The key facts, which are on each line: fleets are usually grouped by them. All others are in the file of the environment.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Fact, FactValue, Facts};
 
 use super::short;
 
-/// The fact with the name that the user gave the machine.
+/// The fact with the user's name for the machine.
 pub const MACHINE: &str = "run.machine";
 
-/// Facts by which fleets are divided. None is not known; why not is in the run document.
+/// Facts by which fleets are grouped. None is unknown; the run document has the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hot {
+pub struct KeyFacts {
     /// `kernel.release`.
     pub kernel: Option<String>,
     /// `cpu.vendor`.
@@ -42,13 +42,13 @@ pub struct Hot {
     pub seccomp_filters: Option<i64>,
     /// `mitigation.pti`.
     pub pti: Option<bool>,
-    /// The vulnerabilities of which `mitigation.*` says that something is done about them, by name.
+    /// The vulnerabilities that `mitigation.*` reports as mitigated, by name.
     pub mitigated: Option<String>,
-    /// Those of which it says that the machine is vulnerable.
+    /// The vulnerabilities that `mitigation.*` reports as not mitigated, by name.
     pub vulnerable: Option<String>,
 }
 
-impl Hot {
+impl KeyFacts {
     /// The facts of a run.
     pub fn of(facts: &Facts) -> Self {
         let text = |name| known(facts, name).map(|value| short(&value.to_string()));
@@ -87,7 +87,7 @@ impl Hot {
     }
 }
 
-/// What the user called the machine.
+/// The user's name for the machine.
 pub fn machine(facts: &Facts) -> Option<String> {
     known(facts, MACHINE)?.as_text().map(short)
 }
@@ -100,7 +100,7 @@ fn signature(family: Option<i64>, model: Option<i64>, stepping: Option<i64>) -> 
     Some(format!("{:02x}-{:02x}-{:02x}", family?, model?, stepping?))
 }
 
-/// Of which vulnerabilities the kernel's words begin so (Documentation/admin-guide/hw-vuln). None where the kernel names none at all.
+/// The vulnerabilities whose state begins with `begins` (Documentation/admin-guide/hw-vuln). None where the kernel reports no state.
 fn vulnerabilities(facts: &Facts, begins: &str) -> Option<String> {
     let named = || {
         facts

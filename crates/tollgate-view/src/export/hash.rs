@@ -1,5 +1,5 @@
-//! FNV-1a of 128 bits (Fowler, Noll, Vo; IETF draft-eastlake-fnv): a few lines, and even of a million environments two would
-//! hardly ever share a number. It keeps nobody from making two that do; no trust rests on it.
+//! FNV-1a of 128 bits (Fowler, Noll, Vo; IETF draft-eastlake-fnv). Accidental collisions are negligible among a million environments.
+//! Deliberate ones are easy: no trust rests on it.
 
 const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

@@ -1,6 +1,9 @@
-//! Base-2 exponential histograms of scale 5, as the data model of OpenTelemetry defines them: bucket `i` holds what is above
-//! `2^(i/32)` and not above `2^((i+1)/32)`. Bounds are the same everywhere, so histograms of different machines are added up
-//! bucket by bucket, and a quantile of the sum is off by no more than a bucket's width: 2.2 %, or half of that from its middle.
+//! Base-2 exponential histograms of scale 5, as the data model of OpenTelemetry defines them: bucket `i` holds samples above
+//! `2^(i/32)` and not above `2^((i+1)/32)`. Quantiles of machines cannot be averaged, but counts add up: all histograms have the
+//! same bounds. The error of a quantile of the sum is at most a bucket's width: 2.2 %, or half of that from its middle.
+//!
+//! Quantiles of machines cannot be averaged; counts in equal buckets can be added. At scale 5 a quantile is
+//! within 2.2 %.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +11,15 @@ use serde::{Deserialize, Serialize};
 pub const SCALE: u32 = 5;
 /// Buckets to an octave.
 const PER_OCTAVE: f64 = 32.0;
-/// Samples up to this, in their unit, are counted as zero: a millionth of a nanosecond, or of a byte, is none.
+/// Samples up to this, in their unit, are counted as zero.
 pub const ZERO_THRESHOLD: f64 = 1.0 / 1_048_576.0;
-/// What is larger is counted in the bucket that ends here: 2^63 ns are 292 years.
+/// Larger samples are counted in the bucket that ends here: 2^63 ns are 292 years.
 const MOST: f64 = 9_223_372_036_854_775_808.0;
 
-/// How many samples there are of each size.
+/// The counts of samples by bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// Samples of zero or less: what lies below the empty loop beside it.
+    /// Samples of zero or less: those below the loop overhead.
     pub zero: u64,
     /// The number of the first of `counts`.
     pub offset: i32,
@@ -25,7 +28,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Of samples in any order. What is not a number is not counted.
+    /// Of samples in any order. NaN is not counted.
     pub fn of(samples: &[f64]) -> Self {
         let positive = || samples.iter().copied().filter(|&sample| sample > ZERO_THRESHOLD).map(bucket);
         let zero = samples.iter().filter(|&&sample| sample <= ZERO_THRESHOLD).count() as u64;
@@ -39,7 +42,7 @@ impl Histogram {
         Self { zero, offset: first, counts }
     }
 
-    /// How many samples it holds.
+    /// The number of samples in it.
     pub fn count(&self) -> u64 {
         self.counts.iter().fold(self.zero, |sum, count| sum.saturating_add(*count))
     }
@@ -70,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// As the question in docs/fleet.md computes it: the middle of the bucket in which the sample of that rank is.
+    /// As the query in docs/fleet.md computes it: the middle of the bucket in which the sample of that rank is.
     fn quantile(histograms: &[Histogram], q: f64) -> f64 {
         let mut summed = std::collections::BTreeMap::<i32, u64>::new();
         for histogram in histograms {
@@ -109,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_less_than_nothing_are_zero() {
+    fn samples_of_zero_and_below_are_counted_as_zero() {
         let histogram = Histogram::of(&[0.0, -3.5, f64::MIN_POSITIVE, 1.0, f64::NAN]);
         assert_eq!(histogram, Histogram { zero: 3, offset: -1, counts: vec![1] });
         assert_eq!(Histogram::of(&[-1.0]), Histogram { zero: 1, offset: 0, counts: Vec::new() });

@@ -1,12 +1,16 @@
-//! The files of a run in a directory that many machines share, or sync to one place:
+//! The files of a run in a directory that many machines share or synchronize:
 //!
 //! ```text
-//! schema=1/date=2026-11-21/20261121-015427-3f2a91c4.ndjson   the long form
-//! env/8d0c…e1.json                                           the facts, once for all machines that are equal
+//! schema=2/date=2026-11-21/20261121-015427-3f2a91c4.ndjson   the long form
+//! env/8d0c…e1.json                                           the facts, once for all equal machines
 //! runs/20261121-015427-3f2a91c4.json                         the run itself, with its samples
 //! ```
 //!
-//! A machine only ever adds files, under names that no other has: nothing has to be locked, and no server has to be asked.
+//! A machine only adds files, under names that no other machine has: there is no lock and no server, and copying two stores into one
+//! merges them.
+//!
+//! A store is only added to. File names are unique across machines and facts are named by their content:
+//! nothing is locked, and copying merges two stores.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::compare::is_volatile;
@@ -42,7 +46,7 @@ pub struct File {
     pub bytes: Vec<u8>,
 }
 
-/// What is kept of a run, in the order in which it is written: whoever sees the lines finds the rest.
+/// The files of a run, in the order of writing: a reader of the lines finds the other two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
     /// The facts.
@@ -53,13 +57,13 @@ pub struct Files {
     pub rows: File,
 }
 
-/// Why a run has no place in the directory.
+/// Why a run cannot be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
-    /// No day to keep it under.
-    #[error("says that it started {:?}, which is no moment such as 2026-11-21T01:54:27Z", excerpt(.started))]
+    /// It has no day.
+    #[error("started at {:?}, which is no time such as 2026-11-21T01:54:27Z", excerpt(.started))]
     NoDay {
-        /// What it says.
+        /// Its text.
         started: String,
     },
     /// It cannot be written as a document.
@@ -70,10 +74,10 @@ pub enum LayoutError {
     Rows(#[from] serde_json::Error),
 }
 
-/// What is kept of a run.
+/// The files of a run.
 ///
 /// # Errors
-/// When it does not say on which day it was made, or contradicts itself.
+/// When it has no day, or contradicts itself.
 pub fn files(run: &Run) -> Result<Files, LayoutError> {
     let date = day(&run.started).ok_or_else(|| LayoutError::NoDay { started: run.started.clone() })?;
     let facts = kept(&run.facts);
@@ -90,18 +94,18 @@ pub fn day(started: &str) -> Option<Date> {
     started.parse().ok().map(|moment: Moment| moment.date())
 }
 
-/// Where the lines of a run are.
+/// The path of a run's lines.
 pub fn rows_path(date: Date, id: &RunId) -> String {
     format!("{}/{}/{id}.ndjson", rows_directory(), day_directory(date))
 }
 
-/// Where the document of a run is.
+/// The path of a run's document.
 pub fn document_path(id: &RunId) -> String {
     format!("{DOCUMENTS}/{id}.json")
 }
 
-/// A fact as the file of the environment has it: what it is, and neither where it was read nor in which words it was refused, which
-/// name directories and containers of one machine.
+/// A fact in the file of the environment. Sources and the texts of errors are left out: they name directories and containers of one
+/// machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kept {
@@ -112,14 +116,14 @@ pub struct Kept {
     pub fact: String,
     /// `known`, `absent`, `refused` or `unreadable`.
     pub status: String,
-    /// As text; null where it is not known.
+    /// As text; null where it is unknown.
     pub value: Option<String>,
 }
 
-/// Facts that tell one machine from its equals: disks by their numbers.
+/// Facts that differ between equal machines: the numbers of disks.
 const OF_ONE_MACHINE: [&str; 2] = ["kernel.command_line", "files.source"];
 
-/// The facts that last, by name: neither what changes by the moment, nor what only one machine can have.
+/// The facts that are neither volatile nor of one machine, by name.
 fn kept(facts: &Facts) -> Vec<Kept> {
     let lasting =
         facts.iter().filter(|(name, _)| !is_volatile(name) && !OF_ONE_MACHINE.contains(&name.as_str()));
@@ -144,7 +148,7 @@ pub fn env_id(facts: &Facts) -> String {
 fn id_of(facts: &[Kept]) -> String {
     let mut hashed = String::new();
     for kept in facts {
-        // Texts can always be written as JSON.
+        // Text always converts to JSON.
         hashed.push_str(&serde_json::to_string(&(&kept.fact, &kept.status, &kept.value)).unwrap_or_default());
         hashed.push('\n');
     }
@@ -160,10 +164,10 @@ fn listed(facts: &[Kept], id: &str) -> Result<String, serde_json::Error> {
     Ok(format!("[\n{}\n]\n", lines?.join(",\n")))
 }
 
-/// Checks a file of facts that anybody may have written against the name that it has.
+/// Checks an untrusted file of facts against its name.
 ///
 /// # Errors
-/// What is wrong with it: the predicate of a sentence whose subject is the file.
+/// The fault: the predicate of a sentence whose subject is the file.
 pub fn check_facts(name: &str, text: &[u8]) -> Result<(), String> {
     let facts: Vec<Kept> = serde_json::from_slice(text)
         .map_err(|error| format!("holds no facts: {}", shorten(&error.to_string())))?;
@@ -172,6 +176,6 @@ pub fn check_facts(name: &str, text: &[u8]) -> Result<(), String> {
     }
     match id_of(&facts) {
         id if id == name => Ok(()),
-        id => Err(format!("holds other facts than its name says: theirs is {id}")),
+        id => Err(format!("holds other facts than its name says: their id is {id}")),
     }
 }

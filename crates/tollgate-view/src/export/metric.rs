@@ -1,4 +1,4 @@
-//! What there is to tell of a run, one by one.
+//! A run as a list of metrics.
 
 use std::collections::HashSet;
 
@@ -7,68 +7,71 @@ use tollgate_model::{Case, Measured, Outcome, ParamValue, Provenance, Run, Trace
 
 use super::histogram::Histogram;
 
-/// The metric of a case itself.
-pub const PRICE: &str = "price";
+/// The metric of a case whose unit is a time, and of a case without figures.
+pub const LATENCY: &str = "latency";
 
-/// One quantity of one case, and what became of it.
+/// The parts of the time of a traced command.
+const PARTS: [&str; 4] = ["real", "user", "sys", "waiting"];
+
+/// One quantity of one case, with its outcome.
 #[derive(Debug)]
 pub struct Metric<'a> {
     /// The case.
     pub case: &'a Case,
     /// Its parameters as one text; see [`params_text`].
     pub params: String,
-    /// [`PRICE`]; of commands that were followed also `real`, `user`, `sys` and `waiting`.
+    /// [`LATENCY`], `size` or `instructions`, by the unit; of traced commands also `real`, `user`, `sys` and `waiting`.
     pub name: &'static str,
-    /// What became of it.
+    /// Its outcome.
     pub state: State<'a>,
 }
 
-/// What became of a case.
+/// The outcome of a metric.
 #[derive(Debug)]
 pub enum State<'a> {
     /// It was measured.
     Measured(Box<Figures>),
-    /// It cannot exist in this place.
+    /// It cannot exist in this environment.
     Skipped(&'a str),
-    /// It went wrong.
+    /// It failed.
     Failed(&'a str),
 }
 
-/// What the samples say.
+/// The figures of a metric.
 #[derive(Debug)]
 pub struct Figures {
-    /// Of all figures here.
+    /// Of all figures.
     pub unit: Unit,
     /// What executed the code.
     pub provenance: Provenance,
     /// Median, interval, minimum.
     pub estimate: Estimate,
-    /// It cannot be told from nothing; it is below this.
-    pub below: Option<f64>,
-    /// Blocks that were timed and not kept.
+    /// The bound of a value below the detection limit.
+    pub detection_limit: Option<f64>,
+    /// Discarded batches.
     pub discarded: u64,
-    /// All samples.
+    /// Of all samples.
     pub histogram: Histogram,
 }
 
 impl Figures {
     fn of(measured: &Measured, run: &Run) -> Option<Self> {
-        let (estimate, below) = match reading(measured, run)? {
+        let (estimate, detection_limit) = match reading(measured, run)? {
             Reading::Estimate(estimate) => (estimate, None),
-            Reading::Below(limit) => (Estimate::of(measured)?, Some(limit)),
+            Reading::BelowLimit(bound) => (Estimate::of(measured)?, Some(bound)),
         };
         Some(Self {
             unit: measured.unit,
             provenance: measured.provenance,
             estimate,
-            below,
+            detection_limit,
             discarded: measured.discarded,
             histogram: Histogram::of(&measured.samples),
         })
     }
 
-    /// Whether it may be shown as what something costs: an emulator's times are nobody's prices.
-    pub fn is_estimate(&self) -> bool {
+    /// Whether it is a result: times of an emulator are not.
+    pub fn is_valid(&self) -> bool {
         matches!(self.provenance, Provenance::Hardware | Provenance::Kvm)
             || !matches!(self.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine)
     }
@@ -80,7 +83,7 @@ impl Metric<'_> {
         self.case.benchmark.split('/').next().unwrap_or_default()
     }
 
-    /// What the samples say, where there are any.
+    /// The figures, where it was measured.
     pub fn figures(&self) -> Option<&Figures> {
         match &self.state {
             State::Measured(figures) => Some(figures),
@@ -97,6 +100,11 @@ impl Metric<'_> {
         }
     }
 
+    /// Whether it is a part of a command's time, and not the case itself.
+    pub fn is_part(&self) -> bool {
+        PARTS.contains(&self.name)
+    }
+
     /// Why it has no samples.
     pub fn why(&self) -> Option<&str> {
         match self.state {
@@ -106,13 +114,13 @@ impl Metric<'_> {
     }
 }
 
-/// All that was asked for, in the run's order. What the bench measured of itself is not told. Of cases that read the same, which no run of
-/// ours has, only the first: every format has one place for them.
+/// The metrics of all cases, in the run's order, without the engine's own benchmarks. Of cases whose parameters have the same text, which no
+/// run of tollgate's has, only the first: formats have one entry for them.
 pub fn metrics(run: &Run) -> Vec<Metric<'_>> {
     let mut seen = HashSet::new();
-    let asked =
+    let cases =
         run.measurements.iter().filter(|measurement| !measurement.case.benchmark.starts_with(own::SUITE));
-    asked
+    cases
         .filter(|measurement| seen.insert((&measurement.case.benchmark, params_text(&measurement.case))))
         .flat_map(|measurement| {
             let case = &measurement.case;
@@ -128,25 +136,25 @@ pub fn metrics(run: &Run) -> Vec<Metric<'_>> {
 
 fn states<'a>(outcome: &'a Outcome, run: &Run) -> Vec<(&'static str, State<'a>)> {
     let measured = match outcome {
-        Outcome::Skipped { why } => return vec![(PRICE, State::Skipped(why))],
-        Outcome::Failed { error } => return vec![(PRICE, State::Failed(error))],
+        Outcome::Skipped { why } => return vec![(LATENCY, State::Skipped(why))],
+        Outcome::Failed { error } => return vec![(LATENCY, State::Failed(error))],
         Outcome::Measured(measured) => measured,
     };
     let Some(figures) = Figures::of(measured, run) else {
-        return vec![(PRICE, State::Failed("it has no samples"))];
+        return vec![(LATENCY, State::Failed("it has no samples"))];
     };
-    let mut states = vec![(PRICE, State::Measured(Box::new(figures)))];
-    for (name, times) in times_of_commands(&measured.traced) {
-        let apart = Measured { unit: Unit::Nanoseconds, samples: times, ..without_samples(measured) };
-        let estimate = Estimate::of(&apart);
+    let mut states = vec![(name_of(figures.unit), State::Measured(Box::new(figures)))];
+    for (name, times) in PARTS.into_iter().zip(times_of_commands(&measured.traced)) {
+        let part = Measured { unit: Unit::Nanoseconds, samples: times, ..without_samples(measured) };
+        let estimate = Estimate::of(&part);
         states.extend(estimate.map(|estimate| {
-            let histogram = Histogram::of(&apart.samples);
+            let histogram = Histogram::of(&part.samples);
             let figures = Figures {
-                unit: apart.unit,
-                provenance: apart.provenance,
+                unit: part.unit,
+                provenance: part.provenance,
                 estimate,
-                below: None,
-                discarded: apart.discarded,
+                detection_limit: None,
+                discarded: part.discarded,
                 histogram,
             };
             (name, State::Measured(Box::new(figures)))
@@ -155,20 +163,26 @@ fn states<'a>(outcome: &'a Outcome, run: &Run) -> Vec<(&'static str, State<'a>)>
     states
 }
 
-/// Where the time of whole commands went, sample by sample. Waiting is told where whoever followed them saw it each time.
-fn times_of_commands(traced: &[Traced]) -> Vec<(&'static str, Vec<f64>)> {
+/// The metric of a case itself.
+fn name_of(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds | Unit::NanosecondsPerLine | Unit::Cycles => LATENCY,
+        Unit::Bytes => "size",
+        Unit::Instructions => "instructions",
+    }
+}
+
+/// The [`PARTS`] of traced commands, sample by sample. Waiting is absent where the tracer missed it in any repetition.
+fn times_of_commands(traced: &[Traced]) -> Vec<Vec<f64>> {
     if traced.is_empty() {
         return Vec::new();
     }
     let times = |time: fn(&Traced) -> u64| traced.iter().map(|traced| time(traced) as f64).collect();
     let waiting: Option<Vec<f64>> =
         traced.iter().map(|traced| traced.idle.map(|idle| idle.total_ns() as f64)).collect();
-    let mut all = vec![
-        ("real", times(|traced| traced.wall_ns)),
-        ("user", times(|traced| traced.user_ns)),
-        ("sys", times(|traced| traced.sys_ns)),
-    ];
-    all.extend(waiting.map(|waiting| ("waiting", waiting)));
+    let mut all =
+        vec![times(|traced| traced.wall_ns), times(|traced| traced.user_ns), times(|traced| traced.sys_ns)];
+    all.extend(waiting);
     all
 }
 
@@ -191,7 +205,7 @@ fn without_samples(measured: &Measured) -> Measured {
     }
 }
 
-/// `name=value,name=value`, by name; empty where there are none. A comma, an equals sign or a backslash within has a backslash before it.
+/// `name=value,name=value`, by name; empty without parameters. A comma, an equals sign or a backslash within has a backslash before it.
 pub fn params_text(case: &Case) -> String {
     let pair =
         |(name, value): (&String, &ParamValue)| format!("{}={}", escaped(name), escaped(&value.to_string()));

@@ -1,65 +1,65 @@
-//! OpenMetrics 1.0 text that is the older Prometheus text format too, for collectors of text files: gauges only, no time stamps.
-//! Units are the base units: seconds and bytes.
+//! OpenMetrics 1.0 text that is valid in the older Prometheus text format too, for textfile collectors: gauges only, no time
+//! stamps. Units are the base units: seconds and bytes.
 
 use std::fmt::Write;
 
 use tollgate_model::{Run, Unit};
 
-use super::environment::{Hot, machine};
+use super::environment::{KeyFacts, machine};
 use super::metric::{Figures, Metric, metrics};
-
 use super::time::Moment;
 use super::{short, word};
 
-/// A figure of a price, by the name of its family without the unit.
+/// A statistic of a metric. Its family is `tollgate_` with the quantity, `suffix` and the unit.
 struct Statistic {
-    family: &'static str,
+    suffix: &'static str,
     help: &'static str,
-    /// Of what has a price, unless it is what has none.
+    /// None where the series is absent.
     value: fn(&Figures) -> Option<f64>,
 }
 
-const fn told(figures: &Figures, value: f64) -> Option<f64> {
-    if figures.below.is_none() { Some(value) } else { None }
+const fn above_limit(figures: &Figures, value: f64) -> Option<f64> {
+    if figures.detection_limit.is_none() { Some(value) } else { None }
 }
 
 const STATISTICS: [Statistic; 6] = [
     Statistic {
-        family: "tollgate_price",
+        suffix: "",
         help: "The median over fresh processes.",
-        value: |figures| told(figures, figures.estimate.median),
+        value: |figures| above_limit(figures, figures.estimate.median),
     },
     Statistic {
-        family: "tollgate_price_low",
-        help: "The lower end of the median's interval at 95 %.",
-        value: |figures| told(figures, figures.estimate.interval.low),
+        suffix: "_low",
+        help: "The lower end of the 95 % CI of the median.",
+        value: |figures| above_limit(figures, figures.estimate.interval.low),
     },
     Statistic {
-        family: "tollgate_price_high",
-        help: "The upper end of the median's interval at 95 %.",
-        value: |figures| told(figures, figures.estimate.interval.high),
+        suffix: "_high",
+        help: "The upper end of the 95 % CI of the median.",
+        value: |figures| above_limit(figures, figures.estimate.interval.high),
     },
     Statistic {
-        family: "tollgate_price_floor",
+        suffix: "_min",
         help: "The smallest sample.",
-        value: |figures| told(figures, figures.estimate.min),
+        value: |figures| above_limit(figures, figures.estimate.min),
     },
     Statistic {
-        family: "tollgate_price_p99",
-        help: "99 % of the samples are at or below it.",
-        value: |figures| told(figures, figures.estimate.p99),
+        suffix: "_p99",
+        help: "The 99th percentile of the samples.",
+        value: |figures| above_limit(figures, figures.estimate.p99),
     },
     Statistic {
-        family: "tollgate_price_below",
-        help: "What a price is below that cannot be told from nothing.",
-        value: |figures| figures.below,
+        suffix: "_detection_limit",
+        help: "The upper bound of a value below the detection limit.",
+        value: |figures| figures.detection_limit,
     },
 ];
 
-/// Base units, in the order of their families.
-const UNITS: [&str; 4] = ["seconds", "bytes", "cycles", "instructions"];
+/// Base units with their quantities, in the order of their families.
+const UNITS: [(&str, &str); 4] =
+    [("latency", "seconds"), ("size", "bytes"), ("latency", "cycles"), ("executed", "instructions")];
 
-/// The base unit, and how many of ours are one of it.
+/// The base unit, and its size in the unit of the samples.
 fn in_base_unit(unit: Unit) -> (&'static str, f64) {
     match unit {
         Unit::Nanoseconds | Unit::NanosecondsPerLine => ("seconds", 1e9),
@@ -69,43 +69,40 @@ fn in_base_unit(unit: Unit) -> (&'static str, f64) {
     }
 }
 
-/// All runs. The series of one run keep their names from run to run; where there are several, the label `run` tells them apart.
+/// All runs. The series of a single run have the same labels from run to run; series of several runs differ by the label `run`.
 pub fn openmetrics(runs: &[Run]) -> String {
-    let told: Vec<Told> = runs.iter().map(|run| Told::of(run, runs.len() > 1)).collect();
+    let runs: Vec<Series> = runs.iter().map(|run| Series::of(run, runs.len() > 1)).collect();
     let mut text = String::new();
-    for unit in UNITS {
+    for (quantity, unit) in UNITS {
         for statistic in &STATISTICS {
-            family(&mut text, statistic, unit, &told);
+            let name = format!("tollgate_{quantity}{}_{unit}", statistic.suffix);
+            family(&mut text, &name, statistic, unit, &runs);
         }
     }
+    counts(&mut text, "tollgate_latency_kept_samples", "Samples that were kept.", &runs, |figures| {
+        figures.estimate.samples as u64
+    });
     counts(
         &mut text,
-        "tollgate_price_kept_samples",
-        "Samples that a price is made from.",
-        &told,
-        |figures| figures.estimate.samples as u64,
-    );
-    counts(
-        &mut text,
-        "tollgate_price_dropped_blocks",
-        "Blocks that were timed and not kept.",
-        &told,
+        "tollgate_latency_discarded_batches",
+        "Batches that were discarded.",
+        &runs,
         |figures| figures.discarded,
     );
-    of_runs(&mut text, &told);
+    of_runs(&mut text, &runs);
     text.push_str("# EOF\n");
     text
 }
 
-/// A run and what there is to tell of it.
-struct Told<'a> {
+/// A run and its series.
+struct Series<'a> {
     run: &'a Run,
     metrics: Vec<Metric<'a>>,
     /// The labels that all its series have.
     labels: String,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Series<'a> {
     fn of(run: &'a Run, of_several: bool) -> Self {
         let machine = machine(&run.facts).unwrap_or_default();
         let label = run.label.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -129,22 +126,21 @@ impl<'a> Told<'a> {
         format!("{},{}", labels(&own), self.labels)
     }
 
-    fn estimates(&self) -> impl Iterator<Item = (&Metric<'a>, &Figures)> {
+    fn valid(&self) -> impl Iterator<Item = (&Metric<'a>, &Figures)> {
         self.metrics
             .iter()
-            .filter_map(|metric| Some((metric, metric.figures().filter(|figures| figures.is_estimate())?)))
+            .filter_map(|metric| Some((metric, metric.figures().filter(|figures| figures.is_valid())?)))
     }
 }
 
-fn family(text: &mut String, statistic: &Statistic, unit: &str, runs: &[Told]) {
-    let name = format!("{}_{unit}", statistic.family);
+fn family(text: &mut String, name: &str, statistic: &Statistic, unit: &str, runs: &[Series]) {
     let mut begun = false;
     for run in runs {
-        for (metric, figures) in run.estimates() {
+        for (metric, figures) in run.valid() {
             let (base, divisor) = in_base_unit(figures.unit);
             let Some(value) = (statistic.value)(figures).filter(|_| base == unit) else { continue };
             if !begun {
-                begin(text, &name, Some(unit), statistic.help);
+                begin(text, name, Some(unit), statistic.help);
                 begun = true;
             }
             let _ = writeln!(text, "{name}{{{}}} {}", run.series(metric, figures), value / divisor);
@@ -152,25 +148,22 @@ fn family(text: &mut String, statistic: &Statistic, unit: &str, runs: &[Told]) {
     }
 }
 
-fn counts(text: &mut String, name: &str, help: &str, runs: &[Told], count: fn(&Figures) -> u64) {
+fn counts(text: &mut String, name: &str, help: &str, runs: &[Series], count: fn(&Figures) -> u64) {
     begin(text, name, None, help);
     for run in runs {
-        for (metric, figures) in run.estimates() {
+        for (metric, figures) in run.valid() {
             let _ = writeln!(text, "{name}{{{}}} {}", run.series(metric, figures), count(figures));
         }
     }
 }
 
-/// What is to be told of a run as such.
-fn of_runs(text: &mut String, runs: &[Told]) {
-    begin(text, "tollgate_cases", None, "Cases that were asked for, by what became of them.");
+/// The series of runs as such.
+fn of_runs(text: &mut String, runs: &[Series]) {
+    begin(text, "tollgate_cases", None, "Requested cases, by status.");
     for run in runs {
         for status in ["measured", "skipped", "failed"] {
-            let number = run
-                .metrics
-                .iter()
-                .filter(|metric| metric.status() == status && metric.name == super::metric::PRICE)
-                .count();
+            let number =
+                run.metrics.iter().filter(|metric| metric.status() == status && !metric.is_part()).count();
             let _ = writeln!(text, "tollgate_cases{{status=\"{status}\",{}}} {number}", run.labels);
         }
     }
@@ -181,20 +174,20 @@ fn of_runs(text: &mut String, runs: &[Told]) {
             let _ = writeln!(text, "{started}{{{}}} {}", run.labels, moment.unix());
         }
     }
-    // The type info is OpenMetrics alone; a gauge of 1 is what it becomes in the older format.
-    begin(text, "tollgate_run_info", None, "The run and the machine that it was made on.");
+    // Only OpenMetrics has the type info; in the older format it is a gauge of 1.
+    begin(text, "tollgate_run_info", None, "The run and its machine.");
     for run in runs {
-        let hot = Hot::of(&run.run.facts);
+        let key_facts = KeyFacts::of(&run.run.facts);
         let mut own = vec![("version", short(&run.run.tool.version))];
         let facts = [
-            ("kernel", hot.kernel),
-            ("cpu", hot.cpu),
-            ("microcode", hot.microcode),
-            ("hypervisor", hot.hypervisor),
-            ("clocksource", hot.clocksource),
+            ("kernel", key_facts.kernel),
+            ("cpu", key_facts.cpu),
+            ("microcode", key_facts.microcode),
+            ("hypervisor", key_facts.hypervisor),
+            ("clocksource", key_facts.clocksource),
         ];
         own.extend(facts.map(|(name, value)| (name, value.unwrap_or_default())));
-        // With several runs it is among the labels of each.
+        // With several runs it is a label of each series.
         if runs.len() == 1 {
             own.push(("run", run.run.id.to_string()));
         }

@@ -1,4 +1,4 @@
-//! The long form: a line of JSON for each run and metric. Each line has all columns, so that engines need no second file for most questions.
+//! The long form: a line of JSON for each run and metric. Each line has all columns, so that most queries need no second file.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::text::shorten;
 use tollgate_model::{Environment, Provenance, Run, Unit};
 
-use super::environment::{Hot, machine};
+use super::environment::{KeyFacts, machine};
 use super::histogram::{Histogram, SCALE};
 use super::layout::env_id;
 use super::metric::{Metric, metrics};
@@ -22,28 +22,28 @@ pub struct Row<'a> {
     pub schema: u32,
     /// The run's id.
     pub run: Cow<'a, str>,
-    /// The user's name for it.
+    /// The user's name for the run.
     pub label: Option<Cow<'a, str>>,
-    /// What the user called the machine; nobody else gives it a name.
+    /// The user's name for the machine.
     pub machine: Option<Cow<'a, str>>,
     /// Names the file of the environment; equal machines have the same.
     pub env_id: Cow<'a, str>,
-    /// What it was made in.
+    /// The kind of environment.
     pub environment: Environment,
     /// RFC 3339, UTC.
     pub started: Cow<'a, str>,
     /// Of the program that made the run.
     pub version: Cow<'a, str>,
-    /// The facts that are asked for most.
+    /// The key facts.
     #[serde(flatten)]
-    pub hot: Cow<'a, Hot>,
+    pub key_facts: Cow<'a, KeyFacts>,
     /// Such as `entry`.
     pub suite: Cow<'a, str>,
     /// Such as `entry/syscall`.
     pub benchmark: Cow<'a, str>,
     /// `name=value,…`.
     pub params: Cow<'a, str>,
-    /// `price`, or a part of a command's time.
+    /// `latency`, `size`, `instructions`, or a part of a command's time.
     pub metric: Cow<'a, str>,
     /// `measured`, `skipped` or `failed`.
     pub status: Cow<'a, str>,
@@ -53,23 +53,23 @@ pub struct Row<'a> {
     pub unit: Option<Unit>,
     /// What executed the code.
     pub provenance: Option<Provenance>,
-    /// The price.
+    /// The estimate.
     pub median: Option<f64>,
-    /// The lower end of its interval at 95 %.
-    pub low: Option<f64>,
+    /// The lower end of its 95 % CI.
+    pub ci_low: Option<f64>,
     /// The upper end.
-    pub high: Option<f64>,
+    pub ci_high: Option<f64>,
     /// The smallest sample.
     pub min: Option<f64>,
     /// 99 % of this run's samples are at or below it.
     pub p99: Option<f64>,
     /// The largest sample.
     pub max: Option<f64>,
-    /// Where it cannot be told from nothing, what it is below.
-    pub below: Option<f64>,
-    /// How many samples.
+    /// The bound of a value below the detection limit.
+    pub detection_limit: Option<f64>,
+    /// The number of samples.
     pub count: u64,
-    /// Blocks that were timed and not kept.
+    /// Discarded batches.
     pub discarded: u64,
     /// 5.
     pub hist_scale: u32,
@@ -84,7 +84,7 @@ pub struct Row<'a> {
 /// The lines of a run.
 ///
 /// # Errors
-/// None but a defect of ours: everything in a row can be written.
+/// Only by a defect of the program: every row converts to JSON.
 pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
     let of_run = OfRun::of(run);
     let mut text = String::new();
@@ -95,18 +95,18 @@ pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// What is the same on every line of a run.
+/// The columns that all lines of a run share.
 struct OfRun<'a> {
     run: &'a Run,
     machine: Option<String>,
     env_id: String,
-    hot: Hot,
+    key_facts: KeyFacts,
 }
 
 impl<'a> OfRun<'a> {
     fn of(run: &'a Run) -> Self {
         let facts = &run.facts;
-        Self { run, machine: machine(facts), env_id: env_id(facts), hot: Hot::of(facts) }
+        Self { run, machine: machine(facts), env_id: env_id(facts), key_facts: KeyFacts::of(facts) }
     }
 
     fn row(&'a self, metric: &'a Metric) -> Row<'a> {
@@ -124,7 +124,7 @@ impl<'a> OfRun<'a> {
             environment: run.environment,
             started: run.started.as_str().into(),
             version: run.tool.version.as_str().into(),
-            hot: Cow::Borrowed(&self.hot),
+            key_facts: Cow::Borrowed(&self.key_facts),
             suite: metric.suite().into(),
             benchmark: metric.case.benchmark.as_str().into(),
             params: metric.params.as_str().into(),
@@ -134,12 +134,12 @@ impl<'a> OfRun<'a> {
             unit: figures.map(|figures| figures.unit),
             provenance: figures.map(|figures| figures.provenance),
             median: estimate.map(|estimate| estimate.median),
-            low: estimate.map(|estimate| estimate.interval.low),
-            high: estimate.map(|estimate| estimate.interval.high),
+            ci_low: estimate.map(|estimate| estimate.interval.low),
+            ci_high: estimate.map(|estimate| estimate.interval.high),
             min: estimate.map(|estimate| estimate.min),
             p99: estimate.map(|estimate| estimate.p99),
             max: estimate.map(|estimate| estimate.max),
-            below: figures.and_then(|figures| figures.below),
+            detection_limit: figures.and_then(|figures| figures.detection_limit),
             count: histogram.count(),
             discarded: figures.map_or(0, |figures| figures.discarded),
             hist_scale: SCALE,
@@ -151,16 +151,16 @@ impl<'a> OfRun<'a> {
 }
 
 impl Row<'_> {
-    /// Reads a line that anybody may have written.
+    /// Reads an untrusted line.
     ///
     /// # Errors
-    /// What is wrong with it: the predicate of a sentence whose subject is the line.
+    /// The fault: the predicate of a sentence whose subject is the line.
     pub fn parse(line: &str) -> Result<Row<'static>, String> {
         #[derive(Deserialize)]
         struct Header {
             schema: u64,
         }
-        // It is one line; where in it is of no use.
+        // It is one line: a position in it is of no use.
         let wrong = |error: serde_json::Error| {
             let text = error.to_string();
             let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
@@ -168,7 +168,7 @@ impl Row<'_> {
         };
         let header: Header = serde_json::from_str(line).map_err(wrong)?;
         if header.schema != u64::from(SCHEMA) {
-            return Err(format!("has schema {}; this tollgate knows {SCHEMA}", header.schema));
+            return Err(format!("has schema {}, and this tollgate reads schema {SCHEMA}", header.schema));
         }
         let row: Row<'static> = serde_json::from_str(line).map_err(wrong)?;
         let (zero, offset, counts) = (row.hist_zero, row.hist_offset, row.hist_counts.to_vec());
@@ -176,10 +176,10 @@ impl Row<'_> {
         if row.hist_scale != SCALE || !histogram.is_sound() || histogram.count() != row.count {
             return Err("has a histogram that does not hold its samples".to_owned());
         }
-        let figures = [row.median, row.low, row.high, row.min, row.p99, row.max];
+        let figures = [row.median, row.ci_low, row.ci_high, row.min, row.p99, row.max];
         let measured = row.status == "measured";
         if figures.iter().any(|figure| figure.is_some() != measured) || (row.count > 0) != measured {
-            return Err("has figures that do not go with its status".to_owned());
+            return Err("has figures that contradict its status".to_owned());
         }
         Ok(row)
     }

@@ -1,4 +1,4 @@
-//! Moments as run documents have them, RFC 3339 in UTC, and days.
+//! Times of run documents, RFC 3339 in UTC, and days.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,9 +25,9 @@ impl fmt::Display for Date {
     }
 }
 
-/// Text that is no date, or no moment.
+/// Text that is no date or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is no such day or moment")]
+#[error("is no date or time")]
 pub struct NoSuchTime;
 
 impl FromStr for Date {
@@ -61,7 +61,7 @@ impl Moment {
 impl FromStr for Moment {
     type Err = NoSuchTime;
 
-    /// `YYYY-MM-DDTHH:MM:SSZ`; a fraction of the second is left out.
+    /// `YYYY-MM-DDTHH:MM:SSZ`; a fraction of a second is cut off.
     fn from_str(text: &str) -> Result<Self, NoSuchTime> {
         let moment = humantime::parse_rfc3339(text).map_err(|_| NoSuchTime)?;
         let since = moment.duration_since(SystemTime::UNIX_EPOCH).map_err(|_| NoSuchTime)?;

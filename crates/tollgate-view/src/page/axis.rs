@@ -1,29 +1,29 @@
-//! Axes: what lies where.
+//! Axes: the positions of values.
 
 use super::text::Text;
 
-/// An axis from its least to its most.
+/// An axis from its smallest to its largest value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     least: f64,
     most: f64,
     is_log: bool,
-    /// Places with their names.
+    /// Positions with their names.
     pub ticks: Vec<Tick>,
 }
 
-/// A named place on an axis.
+/// A named position on an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// Where.
+    /// Its value.
     pub at: f64,
-    /// What is there.
+    /// Its name.
     pub name: Text,
-    /// It is named also where there is little room.
+    /// It is named on narrow screens too.
     pub is_main: bool,
 }
 
-/// Times that can be drawn, in nanoseconds: what a document says beyond is no time that was measured.
+/// The range of times that are drawn, in nanoseconds. Times outside it are not measurements.
 const DRAWN: std::ops::Range<f64> = 1e-4..1e14;
 
 impl Axis {
@@ -34,19 +34,19 @@ impl Axis {
         let first = times.next()?;
         let (least, most) =
             times.fold((first, first), |(least, most), time| (least.min(time), most.max(time)));
-        // What lies on a decade but for the last digit needs no other.
+        // A rounding error beyond a decade does not add another.
         let low = (least.log10() + 1e-9).floor() as i32;
         let high = ((most.log10() - 1e-9).ceil() as i32).max(low + 1);
         let ticks = (low..=high).map(|power| Tick {
             at: 10_f64.powi(power),
-            name: time_in_words(power),
+            name: time_text(1, power),
             is_main: power.rem_euclid(3) == 0,
         });
         Some(Self { least: 10_f64.powi(low), most: 10_f64.powi(high), is_log: true, ticks: ticks.collect() })
     }
 
-    /// A logarithmic axis of times that is no longer than they reach, with 2 and 5 times each power of ten named as well
-    /// where there are few powers.
+    /// A logarithmic axis of the range of these times. 2 and 5 times each power of ten are named too where there are few
+    /// powers.
     pub fn around_times(times: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let times = times.filter(|time| DRAWN.contains(time));
         let least = times.clone().min_by(f64::total_cmp)? / 1.2;
@@ -56,19 +56,19 @@ impl Axis {
         let ticks = powers.flat_map(|power| {
             digits.iter().map(move |digit| Tick {
                 at: f64::from(*digit) * 10_f64.powi(power),
-                name: digit_in_words(*digit, power),
+                name: time_text(*digit, power),
                 is_main: *digit == 1,
             })
         });
         Self::logarithmic(least, most, ticks.collect())
     }
 
-    /// Its least and its most.
+    /// Its smallest and its largest value.
     pub(super) fn ends(&self) -> (f64, f64) {
         (self.least, self.most)
     }
 
-    /// A logarithmic axis of anything between two values, named by who knows what it is.
+    /// A logarithmic axis between two values of any unit, with the caller's ticks.
     pub fn logarithmic(least: f64, most: f64, ticks: Vec<Tick>) -> Option<Self> {
         let is_axis = least > 0.0 && most > least && most.is_finite();
         is_axis.then_some(Self { least, most, is_log: true, ticks })
@@ -84,7 +84,7 @@ impl Axis {
         Self { least: 0.0, most: ticks.len().saturating_sub(1).max(1) as f64, is_log: false, ticks }
     }
 
-    /// The share of the way from the least to the most, 0 to 1; None outside.
+    /// The position of a value, 0 to 1; None outside.
     pub(super) fn share(&self, value: f64) -> Option<f64> {
         let share = match self.is_log {
             true => (value / self.least).ln() / (self.most / self.least).ln(),
@@ -98,19 +98,14 @@ impl Axis {
         self.share(value).map(|share| share * 100.0)
     }
 
-    /// In percent, what lies outside at the nearer end.
+    /// In percent; values outside are at the nearer end.
     pub(super) fn clamped(&self, value: f64) -> f64 {
         self.percent(value).unwrap_or(if value > self.most { 100.0 } else { 0.0 })
     }
 }
 
-/// `100 ns` for 2.
-fn time_in_words(power: i32) -> Text {
-    digit_in_words(1, power)
-}
-
 /// `500 ns` for 5 and 2.
-fn digit_in_words(digit: u32, power: i32) -> Text {
+fn time_text(digit: u32, power: i32) -> Text {
     let digit = f64::from(digit);
     let (unit, above) = match power {
         ..=2 => ("ns", power),
@@ -146,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_time_is_makes_no_axis() {
+    fn values_that_are_no_times_make_no_axis() {
         assert!(Axis::of_times([f64::MAX, f64::MIN_POSITIVE, 0.0, -1.0].into_iter(), None).is_none());
         assert!(Axis::logarithmic(0.0, 1.0, Vec::new()).is_none());
         assert!(Axis::logarithmic(2.0, 2.0, Vec::new()).is_none());

@@ -1,4 +1,4 @@
-//! Bars: how a whole is made of parts.
+//! Bars: a whole and its parts.
 
 use super::svg::{Anchor, Svg};
 use super::text::Text;
@@ -13,11 +13,11 @@ pub struct Bars {
 /// A bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// What it is.
+    /// Its name.
     pub name: Text,
-    /// How much, in words.
+    /// Its value, as text.
     pub value: Text,
-    /// The same where there is little room.
+    /// The same on narrow screens.
     pub in_short: Text,
     /// Its parts, from left to right.
     pub parts: Vec<Part>,
@@ -30,14 +30,14 @@ pub struct Part {
     pub fill: Fill,
     /// Of the whole width, 0 to 1.
     pub share: f64,
-    /// What it says when it is pointed at.
+    /// Its tooltip.
     pub title: Text,
 }
 
-/// How a part is filled; each is another pattern as well as another colour.
+/// The fill of a part; each is another pattern as well as another colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
-    /// The price itself.
+    /// The value itself.
     Plain,
     /// On a processor, in user mode.
     User,
@@ -49,8 +49,8 @@ pub enum Fill {
     Disk,
     /// Asleep.
     Asleep,
-    /// Nobody can tell.
-    Untold,
+    /// Waiting for an unknown reason.
+    Unknown,
 }
 
 impl Fill {
@@ -63,7 +63,7 @@ impl Fill {
             Self::Ready => "b3",
             Self::Disk => "b4",
             Self::Asleep => "b5",
-            Self::Untold => "b6",
+            Self::Unknown => "b6",
         }
     }
 }
@@ -121,7 +121,7 @@ mod tests {
         assert!(drawn.contains("x=\"25%\" width=\"50%\""), "{drawn}");
         assert!(drawn.contains("x=\"75%\" width=\"25%\""), "{drawn}");
         assert_eq!(drawn.matches("class=\"b1\"").count(), 3, "{drawn}");
-        // What is too long for a telephone has a short form for it.
+        // A long text has a short form for narrow screens.
         assert!(drawn.contains(">1 s: user 75 %</text>") && drawn.contains(">1 s</text>"), "{drawn}");
     }
 }

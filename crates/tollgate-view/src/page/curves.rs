@@ -1,4 +1,4 @@
-//! Curves: one price by something else, such as the size of what is read.
+//! Curves: a latency by a parameter, such as the working-set size.
 
 use super::axis::{Axis, Tick};
 use super::svg::{Anchor, Svg, WIDE, short};
@@ -11,20 +11,20 @@ pub struct Curves {
     pub across: Axis,
     /// Up.
     pub up: Axis,
-    /// Each with its look; the ones that are only for comparison come first.
+    /// The curves; those in the background come first.
     pub curves: Vec<Curve>,
-    /// Places across that are marked from bottom to top, such as the sizes of the caches.
+    /// Positions across that are marked from bottom to top, such as the sizes of the caches.
     pub marked: Vec<Tick>,
-    /// A height that is marked from side to side: what all is compared with.
+    /// A height that is marked from side to side: the baseline.
     pub level: Option<f64>,
-    /// Looks are places, and not kinds of one place.
-    pub is_by_place: bool,
+    /// Looks are environments, and not kinds of one environment.
+    pub is_by_environment: bool,
 }
 
 /// A curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// By colour, line and sign; None for one that is there only for comparison.
+    /// By colour, line and sign; None for one in the background.
     pub look: Option<usize>,
     /// Across and up.
     pub points: Vec<Point>,
@@ -37,20 +37,20 @@ pub struct Point {
     pub x: f64,
     /// Up.
     pub y: f64,
-    /// What it says when it is pointed at.
+    /// Its tooltip.
     pub title: Text,
 }
 
-/// The height of a picture, without what names the axes.
+/// The height of a picture, without the names of the axes.
 const HEIGHT: f64 = 220.0;
 const SMALL_HEIGHT: f64 = 110.0;
 const TOP: f64 = 16.0;
 
 impl Curves {
-    /// `is_small` where many stand side by side.
+    /// `is_small` where the figure has many.
     pub(super) fn draw(&self, id: &str, title: &Text, is_small: bool) -> String {
         let height = if is_small { SMALL_HEIGHT } else { HEIGHT };
-        // The names of what is marked take a line each, so that they do not lie on each other.
+        // The names of marks take a line each, so that they do not overlap.
         let top = TOP + 13.0 * self.marked.len().saturating_sub(1) as f64;
         let bottom = top + height;
         let down = |share: f64| bottom - share * height;
@@ -69,7 +69,7 @@ impl Curves {
                 svg.line("g m", [x, x], [bottom, bottom + 4.0]);
             }
             let class = if tick.is_main { "a" } else { "a w" };
-            // At the right end there is no room beside the picture.
+            // At the right end there is no space beside the picture.
             let anchor = if x > 97.0 { Anchor::End } else { Anchor::Middle };
             svg.text(class, x, bottom + 16.0, anchor, 0.0, tick.name.as_str());
         }
@@ -81,7 +81,7 @@ impl Curves {
             svg.text("t", x, y, anchor, if x > 50.0 { -3.0 } else { 3.0 }, tick.name.as_str());
         }
         svg.stretched(top, height, [WIDE, height]);
-        // Those that are there only for comparison are one path.
+        // Those in the background are one path.
         let behind = self.curves.iter().filter(|curve| curve.look.is_none());
         let behind: String = behind.filter_map(|curve| self.path(curve, height)).collect();
         if !behind.is_empty() {
@@ -96,11 +96,11 @@ impl Curves {
         svg.end_stretched();
         for (curve, look) in own() {
             svg.group(self.class(look), None);
-            // Of many small pictures only the ends have signs, and the table tells the points.
+            // In small pictures only the ends have signs; the table has the points.
             let first = if is_small { curve.points.len().saturating_sub(1) } else { 0 };
             for point in curve.points.iter().skip(first) {
-                let place = self.across.percent(point.x).zip(self.up.share(point.y));
-                let Some((x, y)) = place else { continue };
+                let at = self.across.percent(point.x).zip(self.up.share(point.y));
+                let Some((x, y)) = at else { continue };
                 svg.sign(look, "", [x, down(y)], Some(&point.title).filter(|_| !is_small));
             }
             svg.end_group();
@@ -109,16 +109,16 @@ impl Curves {
     }
 
     fn class(&self, look: usize) -> String {
-        super::svg::look(look, self.is_by_place)
+        super::svg::look(look, self.is_by_environment)
     }
 
     fn path(&self, curve: &Curve, height: f64) -> Option<String> {
-        let places = curve.points.iter().filter_map(|point| {
+        let points = curve.points.iter().filter_map(|point| {
             let (x, y) = self.across.share(point.x).zip(self.up.share(point.y))?;
             Some(format!("{} {}", short(x * WIDE, 0), short((1.0 - y) * height, 0)))
         });
-        let places: Vec<String> = places.collect();
-        (!places.is_empty()).then(|| format!("M{}", places.join("L")))
+        let points: Vec<String> = points.collect();
+        (!points.is_empty()).then(|| format!("M{}", points.join("L")))
     }
 }
 
@@ -133,7 +133,8 @@ mod tests {
         let point = |x: f64, y: f64| Point { x, y, title: "p".into() };
         let curve = Curve { look: Some(1), points: vec![point(4.0, 1.0), point(4096.0, 10.0)] };
         let marked = vec![Tick { at: 64.0, name: "L1d 64K".into(), is_main: true }];
-        let curves = Curves { across, up, curves: vec![curve], marked, level: None, is_by_place: false };
+        let curves =
+            Curves { across, up, curves: vec![curve], marked, level: None, is_by_environment: false };
         let drawn = curves.draw("f-0", &"t".into(), false);
         assert!(drawn.contains("d=\"M0 220L2000 110\""), "{drawn}");
         assert_eq!(drawn.matches("<use href=\"#m1\"").count(), 2, "{drawn}");

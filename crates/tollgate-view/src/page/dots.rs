@@ -1,4 +1,4 @@
-//! Estimates as marks on one axis: the ruler, and the pictures of suites.
+//! Latencies as marks on one axis: the ruler, and the pictures of suites.
 
 use std::collections::BTreeMap;
 
@@ -15,50 +15,50 @@ pub struct Dots {
     pub rows: Vec<Row>,
     /// Below them, many marks in one line each.
     pub strips: Vec<Strip>,
-    /// Looks are places, and not kinds of one place.
-    pub is_by_place: bool,
+    /// Looks are environments, and not kinds of one environment.
+    pub is_by_environment: bool,
 }
 
 /// A named row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What it is.
+    /// Its name.
     pub name: Text,
-    /// The price in words, where there is one of them.
+    /// The latency as text, where there is only one.
     pub value: Text,
-    /// One for each place or kind.
+    /// One for each environment or kind.
     pub marks: Vec<Mark>,
 }
 
 /// Many marks in one line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strip {
-    /// What they are.
+    /// Its name.
     pub name: Text,
     /// The section, from 1, whose table has them.
     pub section: usize,
-    /// The place whose they are.
+    /// The look of their environment.
     pub look: usize,
     /// The marks.
     pub marks: Vec<Mark>,
 }
 
-/// A price.
+/// A latency.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    /// By colour and sign: the place, or the kind.
+    /// By colour and sign: the environment, or the kind.
     pub look: usize,
-    /// The price.
+    /// Its value.
     pub at: f64,
     /// Its interval.
     pub interval: (f64, f64),
     /// The smallest sample, where it is above zero.
-    pub floor: Option<f64>,
-    /// What it says when it is pointed at; nothing where that stands beside it.
+    pub min: Option<f64>,
+    /// Its tooltip; empty where the text is beside it.
     pub title: Text,
 }
 
-/// What lies nearer than this, in percent of the width, is not seen beside the mark itself.
+/// Ends nearer to the mark than this, in percent of the width, are not drawn.
 const SEEN: f64 = 0.15;
 /// Between two rows.
 const PITCH: f64 = 30.0;
@@ -76,7 +76,7 @@ impl Dots {
         let mut svg = Svg::image("dots", bottom + 20.0, id, title);
         self.draw_axis(&mut svg, bottom);
         if !self.rows.is_empty() {
-            self.draw_reaches(&mut svg, bottom);
+            self.draw_ranges(&mut svg, bottom);
         }
         for (row, middle) in self.rows.iter().zip(middles()) {
             self.draw_row(&mut svg, row, middle);
@@ -97,19 +97,19 @@ impl Dots {
                 at if at == last => Anchor::End,
                 _ => Anchor::Middle,
             };
-            // Where there is little room, each third decade is named, or all of a few.
+            // On narrow screens each third decade is named, or all of a few.
             let class = if tick.is_main || last < 5 { "a" } else { "a w" };
             svg.text(class, x, TOP - 8.0, anchor, 0.0, tick.name.as_str());
             svg.text(class, x, bottom + 14.0, anchor, 0.0, tick.name.as_str());
         }
     }
 
-    /// Whether all marks look alike, as those of one place do; then they are plain dots that say nothing of their own.
+    /// Whether all marks have one look, as those of one environment; then they are plain dots without tooltips.
     fn is_of_one(&self) -> bool {
         self.rows.iter().flat_map(|row| &row.marks).all(|mark| mark.look == 0 && mark.title.is_empty())
     }
 
-    /// Where the marks of a row are, from its middle, so that none hides another of the same price.
+    /// The heights of the marks of a row, so that none hides another of the same latency.
     fn heights(row: &Row, y: f64) -> impl Iterator<Item = (&Mark, f64)> {
         let number = row.marks.len();
         let step = if number > 1 { (14.0 / (number - 1) as f64).min(5.0) } else { 0.0 };
@@ -117,23 +117,23 @@ impl Dots {
         row.marks.iter().enumerate().map(move |(at, mark)| (mark, first + at as f64 * step))
     }
 
-    /// The intervals and floors of all rows, and the signs where they are plain dots: a path each for a look.
-    fn draw_reaches(&self, svg: &mut Svg, height: f64) {
+    /// The intervals and minima of all rows, and the signs where they are plain dots: a path each for a look.
+    fn draw_ranges(&self, svg: &mut Svg, height: f64) {
         let mut by_look: BTreeMap<usize, [String; 3]> = BTreeMap::new();
         let has_dots = self.is_of_one();
         for (row, middle) in self.rows.iter().zip(middles()) {
             for (mark, y) in Self::heights(row, middle) {
-                let [bands, floors, dots] = by_look.entry(mark.look).or_default();
+                let [bands, minima, dots] = by_look.entry(mark.look).or_default();
                 let y = short(y, 1);
                 let at = wide(self.axis.clamped(mark.at));
                 if let Some((low, high)) = self.band(mark) {
                     bands.push_str(&format!("M{low} {y}H{high}"));
                 }
-                if let Some(floor) = self.floor(mark) {
+                if let Some(min) = self.min(mark) {
                     // It ends with a stroke, or leaves the picture.
                     let end =
-                        if self.axis.share(mark.floor.unwrap_or(mark.at)).is_some() { "m0-5v10" } else { "" };
-                    floors.push_str(&format!("M{at} {y}H{floor}{end}"));
+                        if self.axis.share(mark.min.unwrap_or(mark.at)).is_some() { "m0-5v10" } else { "" };
+                    minima.push_str(&format!("M{at} {y}H{min}{end}"));
                 }
                 if has_dots {
                     dots.push_str(&format!("M{at} {y}h0"));
@@ -141,25 +141,25 @@ impl Dots {
             }
         }
         svg.stretched(0.0, height, [WIDE, height]);
-        for (mark, [bands, floors, dots]) in by_look {
-            let look = look(mark, self.is_by_place);
+        for (mark, [bands, minima, dots]) in by_look {
+            let look = look(mark, self.is_by_environment);
             svg.path(format_args!("i {look}"), &bands, None);
-            svg.path(&look, &floors, None);
+            svg.path(&look, &minima, None);
             svg.path(format_args!("j {look}"), &dots, None);
         }
         svg.end_stretched();
     }
 
-    /// The ends of a mark's interval, where it is wide enough to be seen beside the mark.
+    /// The ends of a mark's interval, where it is wide enough to be drawn.
     fn band(&self, mark: &Mark) -> Option<(String, String)> {
         let [low, high] = [mark.interval.0, mark.interval.1].map(|end| self.axis.clamped(end));
         (high - low > SEEN).then(|| (wide(low), wide(high)))
     }
 
-    /// The place of a mark's floor, where it is far enough from the mark to be seen.
-    fn floor(&self, mark: &Mark) -> Option<String> {
-        let floor = self.axis.clamped(mark.floor?);
-        ((floor - self.axis.clamped(mark.at)).abs() > SEEN).then(|| wide(floor))
+    /// The position of a mark's minimum, where it is far enough from the mark to be drawn.
+    fn min(&self, mark: &Mark) -> Option<String> {
+        let min = self.axis.clamped(mark.min?);
+        ((min - self.axis.clamped(mark.at)).abs() > SEEN).then(|| wide(min))
     }
 
     fn draw_row(&self, svg: &mut Svg, row: &Row, y: f64) {
@@ -167,7 +167,7 @@ impl Dots {
         let mut signs = (100.0_f64, 0.0_f64);
         for mark in &row.marks {
             let x = self.axis.clamped(mark.at);
-            let [low, high] = [mark.interval.0.min(mark.floor.unwrap_or(mark.at)), mark.interval.1];
+            let [low, high] = [mark.interval.0.min(mark.min.unwrap_or(mark.at)), mark.interval.1];
             ends = (ends.0.min(self.axis.clamped(low)), ends.1.max(self.axis.clamped(high)));
             signs = (signs.0.min(x), signs.1.max(x));
         }
@@ -179,11 +179,11 @@ impl Dots {
                 break;
             }
             let title = Some(&mark.title).filter(|title| !title.is_empty());
-            let class = look(mark.look, self.is_by_place);
+            let class = look(mark.look, self.is_by_environment);
             svg.sign(mark.look, &class, [self.axis.clamped(mark.at), y], title);
         }
-        // Beside the marks, on the side that has more room; where there is little, above them.
-        let words = match row.value.is_empty() {
+        // Beside the marks, on the side that has more room; on narrow screens above them.
+        let text = match row.value.is_empty() {
             true => row.name.as_str().to_owned(),
             false => format!("{}  {}", row.name, row.value),
         };
@@ -191,8 +191,8 @@ impl Dots {
             true => (ends.0, Anchor::End, -10.0),
             false => (ends.1, Anchor::Start, 10.0),
         };
-        svg.text("w", x, y + 4.0, anchor, dx, &words);
-        svg.text("n", 0.0, y - 7.0, Anchor::Start, 0.0, &words);
+        svg.text("w", x, y + 4.0, anchor, dx, &text);
+        svg.text("n", 0.0, y - 7.0, Anchor::Start, 0.0, &text);
     }
 
     fn draw_strip(&self, svg: &mut Svg, strip: &Strip, y: f64) {
@@ -200,13 +200,13 @@ impl Dots {
         let mut path = String::new();
         for mark in &strip.marks {
             let Some(at) = self.axis.percent(mark.at) else { continue };
-            // The price from top to bottom, its interval through the middle, and a short stroke at the floor.
+            // The median from top to bottom, its interval through the middle, and a short stroke at the minimum.
             path.push_str(&format!("M{} 0V16", wide(at)));
             if let Some((low, high)) = self.band(mark) {
                 path.push_str(&format!("M{low} 8H{high}"));
             }
-            if let Some(floor) = self.floor(mark) {
-                path.push_str(&format!("M{floor} 5v6"));
+            if let Some(min) = self.min(mark) {
+                path.push_str(&format!("M{min} 5v6"));
             }
         }
         svg.strip(y + 15.0, STRIP, strip.section, strip.look, self.axis.ends());
@@ -225,16 +225,16 @@ mod tests {
     use super::*;
 
     fn mark(at: f64) -> Mark {
-        Mark { look: 0, at, interval: (at * 0.9, at * 1.1), floor: Some(at * 0.5), title: "a < b".into() }
+        Mark { look: 0, at, interval: (at * 0.9, at * 1.1), min: Some(at * 0.5), title: "a < b".into() }
     }
 
     fn dots(rows: Vec<Row>, strips: Vec<Strip>) -> Dots {
         let axis = Axis::of_times([1.0, 1e9].into_iter(), None).expect("an axis");
-        Dots { axis, rows, strips, is_by_place: true }
+        Dots { axis, rows, strips, is_by_environment: true }
     }
 
     #[test]
-    fn a_row_has_its_mark_interval_floor_and_name() {
+    fn a_row_has_its_mark_interval_minimum_and_name() {
         let row = |title: &str| Row {
             name: "system call".into(),
             value: "1.00 µs".into(),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strip_is_one_path_and_what_cannot_be_drawn_is_not() {
+    fn a_strip_is_one_path_without_marks_outside_the_axis() {
         let marks = vec![mark(10.0), mark(f64::MAX), mark(1e3)];
         let strip = Strip { name: "entry".into(), section: 1, look: 0, marks };
         let drawn = dots(Vec::new(), vec![strip]).draw("f-0", &"t".into());

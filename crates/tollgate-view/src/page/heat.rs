@@ -3,7 +3,7 @@
 use super::svg::{Anchor, Svg};
 use super::text::Text;
 
-/// What it costs between each two of several.
+/// The latency between each two of several processors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heat {
     /// The processors, in order.
@@ -15,17 +15,17 @@ pub struct Heat {
 /// A pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// The place of one among the names.
+    /// The index of one among the names.
     pub row: usize,
-    /// The place of the other.
+    /// The index of the other.
     pub column: usize,
-    /// How dear it is, from 0 for the cheapest to 1 for the dearest.
+    /// From 0 for the fastest to 1 for the slowest.
     pub heat: f64,
-    /// The price.
+    /// The latency.
     pub value: Text,
 }
 
-/// Shades from cheap to dear.
+/// Shades from fast to slow.
 const SHADES: usize = 6;
 /// With more processors there is no room for figures in the cells.
 const MOST_FIGURES: usize = 12;
@@ -68,7 +68,7 @@ impl Heat {
 }
 
 fn shade_of(heat: f64) -> usize {
-    // What is no number is as cheap as the cheapest.
+    // NaN has the shade of the fastest.
     ((heat.clamp(0.0, 1.0) * SHADES as f64) as usize).min(SHADES - 1)
 }
 

@@ -1,33 +1,33 @@
-//! Distributions: how often which price was seen, where there is more than one level.
+//! Distributions of bimodal cases.
 
 use super::axis::{Axis, Tick};
 use super::svg::{Anchor, Svg, WIDE, short, wide};
 use super::text::Text;
 
-/// Distributions of one case, of one place each, over one axis.
+/// Distributions of one case, of one environment each, over one axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Levels {
     axis: Axis,
     rows: Vec<Row>,
 }
 
-/// What one place saw.
+/// The samples of one environment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen<'a> {
-    /// The place's look.
+    /// The environment's look.
     pub look: usize,
     /// The samples.
     pub samples: &'a [f64],
     /// The medians of its processes.
     pub processes: &'a [f64],
-    /// The levels, in words.
+    /// The modes, with their text.
     pub levels: Vec<(f64, Text)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     look: usize,
-    /// How many samples, as shares of the most in one bin.
+    /// Samples in each bin, as shares of the most in one bin.
     bins: Vec<f64>,
     processes: Vec<f64>,
     levels: Vec<(f64, Text)>,
@@ -36,11 +36,11 @@ struct Row {
 const BINS: usize = 44;
 const PITCH: f64 = 86.0;
 const HIGH: f64 = 40.0;
-/// The share of the samples that is left out on either side, so that a few do not make all others narrow.
+/// The share of the samples that is left out on either side, so that outliers do not set the axis.
 const TAIL: f64 = 0.01;
 
 impl Levels {
-    /// The distributions of what was seen; None where nothing differs.
+    /// The distributions of these samples; None where they do not vary.
     pub fn of(seen: &[Seen]) -> Option<Self> {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         for one in seen {
@@ -53,7 +53,7 @@ impl Levels {
                 (least, most) = (least.min(*level), most.max(*level));
             }
         }
-        // Some room, so that no mark lies on the edge.
+        // A margin, so that no mark is on the edge.
         let axis = Axis::logarithmic(least / 1.02, most * 1.02, Vec::new())?;
         let rows = seen.iter().map(|one| Row {
             look: one.look,
@@ -79,7 +79,7 @@ impl Levels {
             svg.group(super::svg::look(row.look, true), None);
             for (at, (level, words)) in row.levels.iter().enumerate() {
                 let x = self.axis.clamped(*level);
-                // The names take a line each: two levels may be near each other.
+                // The names take a line each: two modes may be close together.
                 let y = top - 16.0 + 12.0 * at as f64;
                 svg.line("k", [x, x], [y + 2.0, bottom]);
                 let (anchor, dx) = if x > 50.0 { (Anchor::End, -3.0) } else { (Anchor::Start, 3.0) };
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_levels_are_two_hills() {
+    fn two_modes_are_two_hills() {
         let samples: Vec<f64> =
             (0..200).map(|n| if n < 100 { 100.0 } else { 200.0 } + f64::from(n % 3)).collect();
         let levels = vec![(101.0, Text::from("101 ns")), (201.0, Text::from("201 ns"))];
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_differ_is_not_drawn() {
+    fn constant_samples_are_not_drawn() {
         let seen = |samples| Seen { look: 0, samples, processes: &[], levels: Vec::new() };
         assert!(Levels::of(&[seen(&[])]).is_none());
         assert!(Levels::of(&[seen(&[-1.0, 0.0])]).is_none());

@@ -1,15 +1,15 @@
-//! Writing SVG: places across are shares of the width and places down are pixels, so that a picture fills any width
-//! while its letters and lines keep their size.
+//! Writes SVG. Positions across are percent of the width and positions down are pixels: a picture fills any width, and its
+//! letters and lines keep their size.
 
 use std::fmt::{self, Display, Write};
 
 use super::text::{Text, escaped};
 
-/// Colours that are told apart, also by those who see few of them; further looks begin again with other signs.
+/// Colours that remain distinct for colour-blind readers; further looks reuse them with other signs.
 pub(super) const COLOURS: usize = 8;
-/// Signs that are told apart without a colour.
+/// Signs that are distinct without a colour.
 pub(super) const SIGNS: usize = 5;
-/// The signs, drawn around their place.
+/// The signs, drawn around their centre.
 pub(super) const SIGN_PATHS: [&str; SIGNS] = [
     "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0",
     "M-4-4h8v8h-8z",
@@ -21,7 +21,7 @@ pub(super) const SIGN_PATHS: [&str; SIGNS] = [
 /// A picture that is being written.
 pub(super) struct Svg(String);
 
-/// Where text is held.
+/// The anchor of a text.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -30,7 +30,7 @@ pub(super) enum Anchor {
 }
 
 impl Anchor {
-    /// The class that holds it there.
+    /// Its class.
     fn class(self) -> &'static str {
         match self {
             Self::Start => "",
@@ -40,7 +40,7 @@ impl Anchor {
     }
 }
 
-/// A place across, in percent of the width.
+/// A position across, in percent of the width.
 #[derive(Clone, Copy)]
 pub(super) struct Percent(pub(super) f64);
 
@@ -50,7 +50,7 @@ impl Display for Percent {
     }
 }
 
-/// A number with so many decimals at the most and no zeros at its end.
+/// A number with at most so many decimals and no trailing zeros.
 pub(super) fn short(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -58,8 +58,7 @@ pub(super) fn short(value: f64, decimals: usize) -> String {
 }
 
 impl Svg {
-    /// Begins a picture that is read as one image, with its title; what describes it stands above, for all pictures of its
-    /// figure.
+    /// Begins a picture that is read as one image, with its title. Its description is above, for all pictures of the figure.
     pub(super) fn image(class: &str, height: f64, id: &str, title: &Text) -> Self {
         let mut svg = Self(String::new());
         let figure = id.split('-').next().unwrap_or(id);
@@ -77,7 +76,7 @@ impl Svg {
         self.0
     }
 
-    /// Begins a group of a class; what it says when it is pointed at.
+    /// Begins a group of a class, with its tooltip.
     pub(super) fn group(&mut self, class: impl Display, title: Option<&Text>) {
         self.put(format_args!("<g class=\"{class}\">"));
         if let Some(title) = title {
@@ -90,7 +89,7 @@ impl Svg {
         self.0.push_str("</g>");
     }
 
-    /// A line between two places.
+    /// A line between two points.
     pub(super) fn line(&mut self, class: &str, [x1, x2]: [f64; 2], [y1, y2]: [f64; 2]) {
         self.put(format_args!(
             "<line class=\"{class}\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>",
@@ -101,7 +100,7 @@ impl Svg {
         ));
     }
 
-    /// A bar from one place to another.
+    /// A bar from one position to another.
     pub(super) fn bar(&mut self, class: impl Display, [x1, x2]: [f64; 2], y: f64, height: f64) {
         self.put(format_args!(
             "<rect class=\"{class}\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>",
@@ -118,13 +117,13 @@ impl Svg {
             class.split(' ').chain([anchor.class()]).filter(|class| !class.is_empty()).collect();
         let class =
             if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) };
-        // What is not said is zero.
+        // Absent attributes are zero.
         let x = if x == 0.0 { String::new() } else { format!(" x=\"{}\"", Percent(x)) };
         let dx = if dx == 0.0 { String::new() } else { format!(" dx=\"{}\"", short(dx, 1)) };
         self.put(format_args!("<text{class}{x} y=\"{}\"{dx}>{}</text>", short(y, 1), escaped(text)));
     }
 
-    /// The sign of a look, and what it says when it is pointed at.
+    /// The sign of a look, with its tooltip.
     pub(super) fn sign(&mut self, look: usize, class: &str, [x, y]: [f64; 2], title: Option<&Text>) {
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let (sign, x, y) = (look % SIGNS, Percent(x), short(y, 1));
@@ -137,7 +136,7 @@ impl Svg {
         }
     }
 
-    /// Begins a stretched part whose marks are the prices of a place in the table of a section.
+    /// Begins a stretched part whose marks are the results of an environment in the table of a section.
     pub(super) fn strip(
         &mut self,
         y: f64,
@@ -147,7 +146,7 @@ impl Svg {
         (least, most): (f64, f64),
     ) {
         self.put(format_args!(
-            "<svg class=\"strip\" data-section=\"{section}\" data-place=\"{look}\" data-least=\"{least}\" \
+            "<svg class=\"strip\" data-section=\"{section}\" data-environment=\"{look}\" data-least=\"{least}\" \
              data-most=\"{most}\" y=\"{}\" width=\"100%\" height=\"{1}\" \
              viewBox=\"0 0 {WIDE} {1}\" preserveAspectRatio=\"none\">",
             short(y, 1),
@@ -155,7 +154,7 @@ impl Svg {
         ));
     }
 
-    /// Begins a part that fills the width and has places of its own, so many across and down.
+    /// Begins a part that fills the width and has coordinates of its own, so many across and down.
     pub(super) fn stretched(&mut self, y: f64, height: f64, [across, down]: [f64; 2]) {
         self.put(format_args!(
             "<svg y=\"{}\" width=\"100%\" height=\"{}\" viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\">",
@@ -171,7 +170,7 @@ impl Svg {
         self.0.push_str("</svg>");
     }
 
-    /// A path; nothing where it is empty.
+    /// A path, unless it is empty.
     pub(super) fn path(&mut self, class: impl Display, path: &str, title: Option<&Text>) {
         if path.is_empty() {
             return;
@@ -194,15 +193,15 @@ impl Svg {
 /// The width of a stretched part.
 pub(super) const WIDE: f64 = 2000.0;
 
-/// A place across a stretched part, from percent.
+/// A position across a stretched part, from percent.
 pub(super) fn wide(percent: f64) -> String {
     short(percent / 100.0 * WIDE, 0)
 }
 
-/// The classes of a look: its colour, and the place that can be hidden where it is one's.
-pub(super) fn look(look: usize, is_place: bool) -> String {
+/// The classes of a look: its colour, and the environment that can be hidden.
+pub(super) fn look(look: usize, is_environment: bool) -> String {
     let colour = look % COLOURS;
-    if is_place { format!("c{colour} p{look}") } else { format!("c{colour}") }
+    if is_environment { format!("c{colour} p{look}") } else { format!("c{colour}") }
 }
 
 #[cfg(test)]

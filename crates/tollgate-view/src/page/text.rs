@@ -1,11 +1,11 @@
-//! The only way in which text gets onto the page.
+//! The only type of text on the page.
 
 use std::fmt;
 
 use tollgate_model::text::commands_a_reader;
 
-/// Text of any origin, made harmless: nothing in it turns the direction of writing, cannot be seen or piles up, and it
-/// is of bounded length. It is still to be escaped for the place that it is written to.
+/// Untrusted text, made safe: no character changes the direction of writing, is invisible or stacks, and its length is
+/// bounded. It still has to be escaped for its context.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text(String);
 
@@ -13,7 +13,7 @@ pub struct Text(String);
 const LONG: usize = 320;
 /// Characters of a label in a picture.
 const SHORT: usize = 64;
-/// What stands where text was cut.
+/// The mark of a cut.
 const CUT: char = '…';
 /// Marks that may be combined with one letter.
 const MOST_MARKS: usize = 2;
@@ -24,7 +24,7 @@ impl Text {
         Self::cut(text, LONG)
     }
 
-    /// A label in a picture, where nothing breaks a line.
+    /// A label in a picture, where lines do not break.
     pub fn label(text: &str) -> Self {
         Self::cut(text, SHORT)
     }
@@ -51,19 +51,19 @@ impl Text {
         Self(shown)
     }
 
-    /// It, not yet escaped.
+    /// The text, not escaped.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is nothing to be seen.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Whether a character is set above or below the one before it: many of them grow out of their line. The blocks of
-/// Unicode that hold such marks and those of scripts that stack them.
+/// Whether a character combines with the one before it, and so can stack beyond its line: the blocks of Unicode with
+/// such marks, and those of scripts that stack them.
 fn combines(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5c7}' | '\u{610}'..='\u{61a}'
@@ -91,7 +91,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// Text as it may stand in an element or in an attribute within double or single quotes, of HTML and of SVG.
+/// Text for an element or a quoted attribute of HTML and SVG.
 pub(super) fn escaped(text: &str) -> impl fmt::Display + '_ {
     struct Escaped<'a>(&'a str);
     impl fmt::Display for Escaped<'_> {
@@ -112,7 +112,7 @@ pub(super) fn escaped(text: &str) -> impl fmt::Display + '_ {
     Escaped(text)
 }
 
-/// Text as it may stand between two tags, and nowhere else: quotes are left as they are.
+/// Text for an element only: quotes are not escaped.
 pub(super) fn escaped_between_tags(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -132,9 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn marks_do_not_pile_up_and_directions_are_written_out() {
-        let piled = format!("a{}b", "\u{301}".repeat(500));
-        assert_eq!(Text::new(&piled).as_str(), "a\u{301}\u{301}b");
+    fn marks_do_not_stack_and_directions_are_escaped() {
+        let stacked = format!("a{}b", "\u{301}".repeat(500));
+        assert_eq!(Text::new(&stacked).as_str(), "a\u{301}\u{301}b");
         assert_eq!(Text::new("a\u{202e}b\0").as_str(), "a\\u{202e}b\\u{0}");
     }
 

@@ -6,7 +6,7 @@ use crate::{Descriptor, Gate, GateKind, Kind, Selector, SystemKind, Table, WideG
 use super::interrupt::{enter_code, new_ring};
 use super::machine::{Hidden, Machine, Register, Segment, SegmentRegister};
 use super::number::Number;
-use super::outcome::{Exception, Outcome, Untold};
+use super::outcome::{Exception, Outcome, Unknown};
 use super::reading::{
     Blame, Found, access, address_bytes, bounds, check, code_behind_gate, expect, fault, find,
     has_code_level, has_one_width, is_conforming, is_present, is_reachable, level, look_up, missed,
@@ -178,7 +178,7 @@ fn through_gate<M: Machine + ?Sized>(machine: &mut M, found: &Found, cpl: u8, is
     finish(machine, &code, stack, door.slot, door.offset, cpl, Origin::Gate)
 }
 
-/// A gate is open to whoever is at its level or an inner one, and asks for no less.
+/// A gate is open to code at its level or an inner one, with a selector that asks for no less.
 fn is_open<M: Machine + ?Sized>(machine: &mut M, found: &Found, cpl: u8) -> Walked<()> {
     let (dpl, rpl) = (found.descriptor.dpl, found.selector.rpl());
     let refused = Blame::protection(0).on(machine, found.selector);
@@ -237,7 +237,7 @@ fn upper_half<M: Machine + ?Sized>(machine: &mut M, selector: Selector) -> Walke
     };
     match machine.descriptor(selector.table(), offset) {
         Ok(raw) => Ok(raw),
-        Err(miss) => Err(missed(machine, miss, Untold::Descriptor(selector))),
+        Err(miss) => Err(missed(machine, miss, Unknown::Descriptor(selector))),
     }
 }
 
@@ -281,17 +281,17 @@ fn push_call<M: Machine + ?Sized>(machine: &mut M, stack: &mut Stack, door: &Doo
         let old = Stack::current(machine, cpl)?;
         let short = fault(machine, Exception::STACK, Some(0));
         old.holds(machine, 0, count as u16, door.slot, short)?;
-        for (place, parameter) in parameters.iter_mut().take(count).enumerate() {
-            let distance = place as u16 * u16::from(door.slot.bytes());
-            *parameter = old.peek(machine, Item::Parameter(place as u8), distance, door.slot)?;
+        for (index, parameter) in parameters.iter_mut().take(count).enumerate() {
+            let distance = index as u16 * u16::from(door.slot.bytes());
+            *parameter = old.peek(machine, Item::Parameter(index as u8), distance, door.slot)?;
         }
     }
     let ss = selector_in(machine, SegmentRegister::Ss);
     stack.push(machine, Item::Ss, ss, door.slot)?;
     let pointer = machine.register(Register::Rsp);
     stack.push(machine, Item::Rsp, pointer, door.slot)?;
-    for (place, parameter) in parameters.iter().take(count).enumerate().rev() {
-        stack.push(machine, Item::Parameter(place as u8), Some(*parameter), door.slot)?;
+    for (index, parameter) in parameters.iter().take(count).enumerate().rev() {
+        stack.push(machine, Item::Parameter(index as u8), Some(*parameter), door.slot)?;
     }
     push_return(machine, stack, door.slot)
 }

@@ -1,8 +1,8 @@
-//! Events that go through the interrupt descriptor table, and what becomes of a fault in the middle of one.
+//! Events that go through the interrupt descriptor table, and faults during their delivery.
 
 use super::outcome::{Exception, Fault, Severity};
 
-/// What goes through the interrupt descriptor table.
+/// An event that goes through the interrupt descriptor table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
     /// INT n. The gate's privilege level is checked.
@@ -45,7 +45,7 @@ impl Event {
         matches!(self, Self::Int(_) | Self::Int3 | Self::Into)
     }
 
-    /// What is pushed last.
+    /// The error code, which is pushed last.
     pub const fn code(self) -> Option<u32> {
         match self {
             Self::Exception { code, .. } => code,
@@ -75,7 +75,7 @@ impl Event {
     }
 }
 
-/// What the processor does about a fault that it met while it delivered an event.
+/// The processor's reaction to a fault in the delivery of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Next {
     /// It delivers this: the second fault, or a double fault.
@@ -85,8 +85,8 @@ pub enum Next {
 }
 
 impl Next {
-    /// What follows `second`, which was met in the delivery of `first`. SDM 3A, "Interrupt 8: double fault exception",
-    /// table "Conditions for generating a double fault".
+    /// The reaction to `second` in the delivery of `first`. SDM 3A, "Interrupt 8: double fault exception", table
+    /// "Conditions for generating a double fault".
     pub fn after(first: Event, second: &Fault) -> Self {
         let serious = second.exception.severity();
         match (first.severity(), serious) {

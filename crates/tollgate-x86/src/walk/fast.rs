@@ -6,19 +6,19 @@ use crate::{Descriptor, Efer, Msr, Rflags, Selector, Star, SysenterCs, Vendor, W
 use super::flags;
 use super::machine::{Machine, Mode, Register, Segment, SegmentRegister};
 use super::number::Number;
-use super::outcome::{Exception, Fault, NotModelled, Outcome, Untold};
+use super::outcome::{Exception, Fault, NotModelled, Outcome, Unknown};
 use super::reading::{address_bytes, check, expect, fault, invalid_opcode, is_canonical};
 use super::rule::Rule;
 use super::step::{FlagsBy, Item, Origin, Step};
 use super::{Walked, fred};
 
-/// The modes in which an instruction is there, on one maker's processors.
+/// The modes in which an instruction is there, on one vendor's processors.
 fn exists<M: Machine + ?Sized>(
     machine: &mut M,
     name: &'static str,
     is_there: fn(Vendor, Mode) -> bool,
 ) -> Walked<Mode> {
-    let mode = machine.mode().ok_or(Untold::Mode)?;
+    let mode = machine.mode().ok_or(Unknown::Mode)?;
     let vendor = machine.vendor();
     let otherwise = invalid_opcode(machine);
     check(machine, Rule::Exists(name, Some(mode), vendor), is_there(vendor, mode), otherwise)?;
@@ -45,7 +45,7 @@ fn protection<M: Machine + ?Sized>(machine: &M) -> Outcome {
     fault(machine, Exception::GENERAL_PROTECTION, Some(0))
 }
 
-/// That the level is 0; where it is not told, it is taken to be.
+/// That the level is 0; where that is unknown, it is taken to be.
 fn in_ring_0<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
     match machine.cpl() {
         Some(cpl) => {
@@ -53,7 +53,7 @@ fn in_ring_0<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
             check(machine, Rule::Ring0(cpl), cpl == 0, otherwise)
         }
         None => {
-            machine.step(&Step::Unchecked { whether: "the level is 0", missing: Untold::Level });
+            machine.step(&Step::Unchecked { whether: "the level is 0", missing: Unknown::Level });
             Ok(())
         }
     }
@@ -65,7 +65,7 @@ fn msr<M: Machine + ?Sized>(machine: &M, msr: Msr) -> Option<u64> {
 
 /// IA32_SYSENTER_CS, which must not be null.
 fn sysenter_cs<M: Machine + ?Sized>(machine: &mut M) -> Walked<SysenterCs> {
-    let cs = SysenterCs(msr(machine, Msr::SysenterCs).ok_or(Untold::from(Msr::SysenterCs))?);
+    let cs = SysenterCs(msr(machine, Msr::SysenterCs).ok_or(Unknown::from(Msr::SysenterCs))?);
     let otherwise = protection(machine);
     check(machine, Rule::SysenterCs(cs.0), !cs.is_null(), otherwise)?;
     Ok(cs)
@@ -101,7 +101,7 @@ fn cut(value: Option<u64>, bytes: u8) -> Option<u64> {
     value.map(|value| if bytes == 8 { value } else { value & 0xffff_ffff })
 }
 
-/// Where a selector comes from.
+/// The source of a selector.
 const fn field(msr: Msr, bits: &'static str, plus: u16) -> Origin {
     Origin::Field(msr, bits, plus)
 }
@@ -153,7 +153,7 @@ pub(super) fn sysexit<M: Machine + ?Sized>(machine: &mut M, wide: bool) -> Walke
     Ok(())
 }
 
-/// That an address in a register is canonical; where it is not told, it is taken to be.
+/// That an address in a register is canonical; where that is unknown, it is taken to be.
 fn canonical<M: Machine + ?Sized>(
     machine: &mut M,
     rule: fn(Number) -> Rule,
@@ -167,7 +167,7 @@ fn canonical<M: Machine + ?Sized>(
             check(machine, rule(Number::new(Some(address), 8)), holds, otherwise)
         }
         None => {
-            let missing = Untold::Register(register);
+            let missing = Unknown::Register(register);
             machine.step(&Step::Unchecked { whether: "the address is canonical", missing });
             Ok(())
         }
@@ -182,14 +182,14 @@ fn is_enabled<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
             check(machine, Rule::SyscallEnabled, Efer(efer).has(Efer::SCE), otherwise)
         }
         None => {
-            machine.step(&Step::Unchecked { whether: "EFER.SCE is set", missing: Untold::from(Msr::Efer) });
+            machine.step(&Step::Unchecked { whether: "EFER.SCE is set", missing: Unknown::from(Msr::Efer) });
             Ok(())
         }
     }
 }
 
 fn star<M: Machine + ?Sized>(machine: &M) -> Walked<Star> {
-    Ok(Star(msr(machine, Msr::Star).ok_or(Untold::from(Msr::Star))?))
+    Ok(Star(msr(machine, Msr::Star).ok_or(Unknown::from(Msr::Star))?))
 }
 
 pub(super) fn syscall<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {

@@ -1,4 +1,4 @@
-//! What crossings do to the flags.
+//! The effect of crossings on the flags.
 
 use crate::{GateKind, Rflags};
 
@@ -10,7 +10,7 @@ use super::step::{FlagsBy, Step};
 const SYSRET: u64 = 0x003c_7fd7;
 
 impl FlagsBy {
-    /// What a gate clears. SDM 2A, INT n.
+    /// The flags that a gate clears. SDM 2A, INT n.
     pub(super) const fn gate(kind: GateKind) -> Self {
         let all = Rflags::TF.with(Rflags::NT).with(Rflags::RF).with(Rflags::VM);
         match kind {
@@ -19,7 +19,7 @@ impl FlagsBy {
         }
     }
 
-    /// What becomes of the flags. `image` is what IRET read or what R11 holds.
+    /// The new flags. `image` is what IRET read or what R11 holds.
     fn apply(self, before: Option<u64>, image: Option<u64>) -> Option<u64> {
         let fixed = Rflags::FIXED.0;
         match self {

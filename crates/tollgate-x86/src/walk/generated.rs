@@ -47,7 +47,7 @@ pub fn walk_generated(bytes: &[u8]) -> (bool, usize) {
     (outcome == Outcome::Done, steps)
 }
 
-/// What is left of the bytes; behind their end there are zeros.
+/// The rest of the bytes; behind their end there are zeros.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -69,7 +69,7 @@ impl Rest<'_> {
         (0..8).fold(0, |word, _| word << 8 | u64::from(self.byte()))
     }
 
-    /// Often in the memory, sometimes anything, sometimes not told.
+    /// Often in the memory, sometimes anything, sometimes not known.
     fn number(&mut self) -> Option<u64> {
         match self.byte() & 7 {
             0 => None,

@@ -7,7 +7,7 @@ use super::event::Event;
 use super::flags;
 use super::machine::{Hidden, Machine, Mode, Register, Segment, SegmentRegister};
 use super::number::Number;
-use super::outcome::{Exception, NotModelled, Outcome, Untold};
+use super::outcome::{Exception, NotModelled, Outcome, Unknown};
 use super::reading::{
     Found, access, address_bytes, check, code_behind_gate, expect, fault, invalid_opcode, is_conforming,
     is_reachable, level, look_up, missed,
@@ -33,14 +33,14 @@ struct Door {
 /// The stack that the handler gets.
 struct NewStack {
     stack: Stack,
-    /// What SS is loaded with; none where it stays.
+    /// The value that SS is loaded with; none where it stays.
     segment: Option<NewSegment>,
 }
 
 enum NewSegment {
     /// A null selector with the new level in it: long mode.
     Null(Selector),
-    /// What the TSS names.
+    /// The stack that the TSS names.
     Found(Found),
 }
 
@@ -131,7 +131,7 @@ fn find_gate<M: Machine + ?Sized>(machine: &mut M, event: Event) -> Walked<Door>
 fn read_gate<M: Machine + ?Sized>(machine: &mut M, vector: u8, offset: u16) -> Walked<u64> {
     match machine.gate(offset) {
         Ok(raw) => Ok(raw),
-        Err(miss) => Err(missed(machine, miss, Untold::Gate(vector))),
+        Err(miss) => Err(missed(machine, miss, Unknown::Gate(vector))),
     }
 }
 
@@ -150,7 +150,7 @@ fn may_enter<M: Machine + ?Sized>(machine: &mut M, event: Event, door: &Door) ->
                 check(machine, rule, door.dpl >= cpl, otherwise)?;
             }
             None => machine
-                .step(&Step::Unchecked { whether: "the gate is open to the level", missing: Untold::Level }),
+                .step(&Step::Unchecked { whether: "the gate is open to the level", missing: Unknown::Level }),
         }
     }
     let otherwise = on_vector(machine, event, Exception::NOT_PRESENT, event.external());
@@ -184,7 +184,7 @@ fn find_stack<M: Machine + ?Sized>(
             let pointer = if ring != cpl || door.ist != 0 {
                 long_pointer(machine, ring, door.ist, external)?
             } else {
-                machine.register(Register::Rsp).ok_or(Untold::Register(Register::Rsp))?
+                machine.register(Register::Rsp).ok_or(Unknown::Register(Register::Rsp))?
             };
             let null = NewSegment::Null(Selector(0).with_rpl(ring));
             Ok(NewStack { stack: Stack::flat(pointer, ring), segment: (ring != cpl).then_some(null) })

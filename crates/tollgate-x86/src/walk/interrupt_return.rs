@@ -5,7 +5,7 @@ use crate::{Rflags, Selector, Width};
 use super::flags::{self, popped_by_iret};
 use super::interrupt::enter_code;
 use super::machine::{Machine, Mode, Register};
-use super::outcome::{Exception, NotModelled, Outcome, Untold};
+use super::outcome::{Exception, NotModelled, Outcome, Unknown};
 use super::reading::{access, address_bytes, expect, fault, is_reachable, level};
 use super::return_far::{accessed, clear_data, load_stack, return_code, return_stack};
 use super::rule::Rule;
@@ -17,7 +17,7 @@ pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size) -> Walked<
     let before = machine.register(Register::Rflags).map(Rflags);
     match before {
         None => machine
-            .step(&Step::Unchecked { whether: "NT is clear", missing: Untold::Register(Register::Rflags) }),
+            .step(&Step::Unchecked { whether: "NT is clear", missing: Unknown::Register(Register::Rflags) }),
         Some(flags) if flags.has(Rflags::NT) => {
             if machine.width() == Width::Legacy {
                 return task::switch_back(machine);
@@ -41,7 +41,7 @@ pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size) -> Walked<
     let code = return_code(machine, selector, cpl)?;
     let ring = selector.rpl();
     let change = FlagsBy::Popped(popped_by_iret(cpl, before.map_or(0, Rflags::iopl), size != Size::Word));
-    // What IF becomes at an outer level hangs on IOPL.
+    // At an outer level IOPL decides about IF.
     let image = if before.is_none() && cpl != 0 { None } else { Some(image) };
     let bytes = address_bytes(machine.width());
     let outside = fault(machine, Exception::GENERAL_PROTECTION, Some(0));

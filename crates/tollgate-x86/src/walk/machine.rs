@@ -1,4 +1,4 @@
-//! What the walk asks of a machine.
+//! The interface of the walk to a machine.
 
 use crate::{Descriptor, Msr, Selector, Table, Vendor, Width};
 
@@ -6,23 +6,23 @@ use super::Step;
 
 /// A machine that crossings are walked on: registers, tables and memory.
 ///
-/// Whatever it does not know it answers with none, or with [`Miss::Untold`]. The last methods have bodies that look in
-/// memory where the processor would: who knows a table without knowing where it lies, from a debugger's listing say,
-/// answers for it by a body of his own.
+/// It answers with none, or with [`Miss::Untold`], where it does not know. The last methods look in memory where the
+/// processor would: a machine that knows a table but not its address, such as one from a debugger's listing,
+/// overrides them.
 pub trait Machine {
-    /// Whose processor it is.
+    /// The processor's vendor.
     fn vendor(&self) -> Vendor;
 
     /// Whether it is in long mode: EFER.LMA.
     fn width(&self) -> Width;
 
-    /// What a register holds.
+    /// The value of a register.
     fn register(&self, register: Register) -> Option<u64>;
 
-    /// Loads a register, with a value that may not be told.
+    /// Loads a register, with a value that may be unknown.
     fn set_register(&mut self, register: Register, value: Option<u64>);
 
-    /// What a segment register holds, its hidden part included.
+    /// The value of a segment register, its hidden part included.
     fn segment(&self, register: SegmentRegister) -> Segment;
 
     /// Loads a segment register. With CS the privilege level changes, and in long mode 64-bit mode may.
@@ -34,10 +34,10 @@ pub trait Machine {
     /// Reads 1, 2, 4 or 8 bytes at a linear address.
     fn read(&mut self, address: u64, size: u8, by: By) -> Result<u64, Miss>;
 
-    /// Writes 1, 2, 4 or 8 bytes at a linear address. Without a value what lies there is not told from now on.
+    /// Writes 1, 2, 4 or 8 bytes at a linear address. Without a value the bytes there are unknown from now on.
     fn write(&mut self, address: u64, size: u8, value: Option<u64>, by: By) -> Result<(), Miss>;
 
-    /// Is told each step as it is made. The next one is not made before this returns.
+    /// Receives each step as it is made. The next one is made after this returns.
     #[inline]
     fn step(&mut self, _step: &Step) {}
 
@@ -46,7 +46,7 @@ pub trait Machine {
         Some(self.segment(SegmentRegister::Cs).selector?.rpl())
     }
 
-    /// The mode: in long mode CS.L tells which half of it.
+    /// The mode: in long mode CS.L decides which half of it.
     fn mode(&self) -> Option<Mode> {
         match self.width() {
             Width::Legacy => Some(Mode::Protected),
@@ -176,12 +176,12 @@ pub struct Bounds {
     pub limit: Option<u32>,
 }
 
-/// What a segment register holds.
+/// The value of a segment register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Segment {
     /// The selector.
     pub selector: Option<Selector>,
-    /// What was loaded with it.
+    /// The hidden part.
     pub hidden: Option<Hidden>,
 }
 
@@ -207,7 +207,7 @@ impl Segment {
     }
 }
 
-/// As whom memory is accessed.
+/// The privilege of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum By {
     /// The processor itself, which reads its tables as the kernel at any level.
@@ -226,6 +226,6 @@ pub enum Miss {
         /// The error code of the page fault.
         code: u32,
     },
-    /// What lies there is not told.
+    /// The content is not known.
     Untold,
 }

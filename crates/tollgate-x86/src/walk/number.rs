@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-/// A number that may not be told, and how many bytes it is wide.
+/// A number that may be unknown, and how many bytes it is wide.
 ///
-/// It is shown in hexadecimal with all its digits, or as "not told".
+/// It is shown in hexadecimal with all its digits, or as "not known".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Number {
-    /// The value, if it is told.
+    /// The value, if it is known.
     pub value: Option<u64>,
     /// Its width in bytes.
     pub bytes: u8,
@@ -32,7 +32,7 @@ impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.value {
             Some(value) => write!(f, "{value:0digits$x}", digits = usize::from(self.bytes) * 2),
-            None => f.write_str("not told"),
+            None => f.write_str("not known"),
         }
     }
 }
@@ -46,6 +46,6 @@ mod tests {
     fn all_digits_are_shown() {
         assert_eq!(Number::new(Some(0x80), 4).to_string(), "00000080");
         assert_eq!(Number::new(Some(0x80), 8).to_string(), "0000000000000080");
-        assert_eq!(Number::new(None, 8).to_string(), "not told");
+        assert_eq!(Number::new(None, 8).to_string(), "not known");
     }
 }

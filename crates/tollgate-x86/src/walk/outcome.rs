@@ -15,8 +15,8 @@ pub enum Outcome {
     Fault(Fault),
     /// From here on it is not walked.
     NotModelled(NotModelled),
-    /// It cannot be told how it goes on.
-    Untold(Untold),
+    /// A value is missing without which the walk cannot go on.
+    Unknown(Unknown),
 }
 
 /// An exception that a crossing ended in.
@@ -142,7 +142,7 @@ impl Exception {
     }
 }
 
-/// What is not walked.
+/// The part that is not walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NotModelled {
     /// CR0.PE is clear.
@@ -151,14 +151,14 @@ pub enum NotModelled {
     Virtual8086,
     /// CR4.FRED is set: events, SYSCALL and SYSENTER do not use the IDT, STAR and SYSENTER_CS.
     Fred,
-    /// The exchange of the registers with those of another task. What is checked before was checked.
+    /// The exchange of the registers with those of another task. The checks before it were made.
     TaskSwitch,
 }
 
-/// What would have to be told.
+/// The value that is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Untold {
-    /// What a register holds.
+pub enum Unknown {
+    /// The value of a register.
     Register(Register),
     /// The selector in a segment register.
     Selector(SegmentRegister),
@@ -190,14 +190,14 @@ pub enum Untold {
     Mode,
 }
 
-impl From<Msr> for Untold {
+impl From<Msr> for Unknown {
     fn from(msr: Msr) -> Self {
         Self::Register(Register::Msr(msr))
     }
 }
 
-impl From<Untold> for Outcome {
-    fn from(untold: Untold) -> Self {
-        Self::Untold(untold)
+impl From<Unknown> for Outcome {
+    fn from(unknown: Unknown) -> Self {
+        Self::Unknown(unknown)
     }
 }

@@ -1,10 +1,10 @@
-//! Reading and checking descriptors and gates: what every crossing through the tables does.
+//! Reading and checking descriptors and gates, as in every crossing through the tables.
 
 use crate::{Descriptor, Kind, Selector, SystemKind, Table, Width};
 
 use super::machine::{Machine, Miss, SegmentRegister, TableRegister};
 use super::number::Number;
-use super::outcome::{Exception, Fault, Outcome, Untold};
+use super::outcome::{Exception, Fault, Outcome, Unknown};
 use super::rule::Rule;
 use super::step::{Directory, Role, Step};
 use super::{Walked, cr4_has};
@@ -19,10 +19,10 @@ pub(super) fn invalid_opcode<M: Machine + ?Sized>(machine: &M) -> Outcome {
     fault(machine, Exception::INVALID_OPCODE, None)
 }
 
-/// What becomes of memory that could not be read or written.
-pub(super) fn missed<M: Machine + ?Sized>(machine: &M, miss: Miss, untold: Untold) -> Outcome {
+/// The outcome of memory that could not be read or written.
+pub(super) fn missed<M: Machine + ?Sized>(machine: &M, miss: Miss, unknown: Unknown) -> Outcome {
     match miss {
-        Miss::Untold => Outcome::Untold(untold),
+        Miss::Untold => Outcome::Unknown(unknown),
         Miss::PageFault { address, code } => Outcome::Fault(Fault {
             exception: Exception::PAGE_FAULT,
             code: Some(code),
@@ -33,7 +33,7 @@ pub(super) fn missed<M: Machine + ?Sized>(machine: &M, miss: Miss, untold: Untol
     }
 }
 
-/// Looks at a condition that is worth a word even where it holds.
+/// Checks a condition that is shown even where it holds.
 pub(super) fn check<M: Machine + ?Sized>(
     machine: &mut M,
     rule: Rule,
@@ -44,7 +44,7 @@ pub(super) fn check<M: Machine + ?Sized>(
     if holds { Ok(()) } else { Err(otherwise) }
 }
 
-/// Looks at a condition that is worth a word only where it does not hold.
+/// Checks a condition that is shown only where it does not hold.
 pub(super) fn expect<M: Machine + ?Sized>(
     machine: &mut M,
     rule: Rule,
@@ -56,7 +56,7 @@ pub(super) fn expect<M: Machine + ?Sized>(
 
 /// The current privilege level.
 pub(super) fn level<M: Machine + ?Sized>(machine: &M) -> Walked<u8> {
-    machine.cpl().ok_or(Outcome::Untold(Untold::Level))
+    machine.cpl().ok_or(Outcome::Unknown(Unknown::Level))
 }
 
 /// Whether an address is canonical: its upper bits are copies of the highest that is translated. SDM 1,
@@ -88,7 +88,7 @@ pub(super) struct Found {
     pub(super) descriptor: Descriptor,
 }
 
-/// Which exception a selector raises that points nowhere or at the wrong thing, and the EXT bit of its error code.
+/// The exception of a selector that points nowhere or at the wrong descriptor, and the EXT bit of its error code.
 #[derive(Clone, Copy)]
 pub(super) struct Blame {
     pub(super) exception: Exception,
@@ -132,7 +132,7 @@ pub(super) fn bounds<M: Machine + ?Sized>(machine: &M, directory: Directory) -> 
     }
 }
 
-/// Whether the LDT is told to be null.
+/// Whether the LDT is known to be null.
 fn has_no_ldt<M: Machine + ?Sized>(machine: &M) -> bool {
     machine.segment(SegmentRegister::Ldtr).hidden.is_some_and(|hidden| !hidden.descriptor.p)
 }
@@ -170,7 +170,7 @@ pub(super) fn look_up<M: Machine + ?Sized>(
         Some(true) => Ok(()),
         Some(false) => Err(beyond),
         None => {
-            let missing = Untold::Limit(directory);
+            let missing = Unknown::Limit(directory);
             machine.step(&Step::Unchecked { whether: "the entry is within the table", missing });
             Ok(())
         }
@@ -192,7 +192,7 @@ pub(super) fn find<M: Machine + ?Sized>(
     look_up(machine, directory, selector.index(), 8, 8, beyond)?;
     let raw = match machine.descriptor(selector.table(), selector.offset()) {
         Ok(raw) => raw,
-        Err(miss) => return Err(missed(machine, miss, Untold::Descriptor(selector))),
+        Err(miss) => return Err(missed(machine, miss, Unknown::Descriptor(selector))),
     };
     let descriptor = Descriptor::decode(raw.to_le_bytes());
     machine.step(&Step::Segment { role, selector, descriptor });
@@ -313,7 +313,7 @@ pub(super) fn access<M: Machine + ?Sized>(machine: &mut M, found: &Found) -> Wal
         descriptor.kind |= 1;
         let access = descriptor.encode()[5];
         if let Err(miss) = machine.set_access(selector.table(), selector.offset(), access) {
-            return Err(missed(machine, miss, Untold::Descriptor(selector)));
+            return Err(missed(machine, miss, Unknown::Descriptor(selector)));
         }
         machine.step(&Step::Accessed { table: selector.table(), index: selector.index() });
     }

@@ -5,7 +5,7 @@ use crate::{Descriptor, Kind, Selector, Width};
 use super::interrupt::enter_code;
 use super::machine::{Hidden, Machine, Mode, Register, Segment, SegmentRegister};
 use super::number::Number;
-use super::outcome::{Exception, Untold};
+use super::outcome::{Exception, Unknown};
 use super::reading::{
     Blame, Found, access, expect, fault, find, has_code_level, has_one_width, is_code, is_present,
     is_reachable, level, stack_segment,
@@ -103,7 +103,7 @@ pub(super) enum NewStack {
     Found(Found),
 }
 
-/// Sets the accessed bits of what a return loads.
+/// Sets the accessed bits of the descriptors that a return loads.
 pub(super) fn accessed<M: Machine + ?Sized>(
     machine: &mut M,
     code: &Found,
@@ -117,8 +117,8 @@ pub(super) fn accessed<M: Machine + ?Sized>(
     Ok((code, segment))
 }
 
-/// Loads SS and the stack pointer, after CS. Outside 64-bit mode the segment tells how many of its bits count: of a 16-bit
-/// stack the upper ones stay.
+/// Loads SS and the stack pointer, after CS. Outside 64-bit mode the segment decides how many of its bits count: of a
+/// 16-bit stack the upper ones stay.
 pub(super) fn load_stack<M: Machine + ?Sized>(machine: &mut M, segment: Segment, pointer: u64) {
     let selector = segment.selector.unwrap_or_default();
     machine.set_segment(SegmentRegister::Ss, segment);
@@ -136,14 +136,14 @@ pub(super) fn load_stack<M: Machine + ?Sized>(machine: &mut M, segment: Segment,
     machine.step(&Step::Load { item: Item::Rsp, value: Number::new(value, bytes), origin: Origin::Stack });
 }
 
-/// Takes from the new level what is closed to it: DS, ES, FS and GS with segments of a more privileged level become
-/// null. The bases of FS and GS stay.
+/// Closes segments to the new level: DS, ES, FS and GS with segments of a more privileged level become null. The
+/// bases of FS and GS stay.
 pub(super) fn clear_data<M: Machine + ?Sized>(machine: &mut M, cpl: u8) {
     let mut missing = None;
     for register in [SegmentRegister::Ds, SegmentRegister::Es, SegmentRegister::Fs, SegmentRegister::Gs] {
         let segment = machine.segment(register);
         let Some(hidden) = segment.hidden else {
-            missing = missing.or(Some(Untold::Hidden(register)));
+            missing = missing.or(Some(Unknown::Hidden(register)));
             continue;
         };
         let descriptor = hidden.descriptor;

@@ -9,7 +9,7 @@ use super::step::Role;
 /// A condition of a crossing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// The mode has the instruction, on this maker's processors.
+    /// The mode has the instruction, on this vendor's processors.
     Exists(&'static str, Option<Mode>, Vendor),
     /// EFER.SCE is set.
     SyscallEnabled,
@@ -51,7 +51,7 @@ pub enum Rule {
     Is64Bit,
     /// L and D are not both set.
     NotLAndD,
-    /// The code is not less privileged than who enters.
+    /// The code is not less privileged than the code that enters.
     NotOutward {
         /// Of the code segment.
         dpl: u8,

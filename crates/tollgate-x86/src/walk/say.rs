@@ -25,7 +25,7 @@ impl Display for Step {
                 }
                 match cpl {
                     Some(cpl) => write!(f, " at CPL {cpl}")?,
-                    None => f.write_str(" at a level that is not told")?,
+                    None => f.write_str(" at a level that is not known")?,
                 }
                 write!(f, ", on {vendor}")
             }
@@ -37,7 +37,7 @@ impl Display for Step {
                 if address.value.is_some() {
                     write!(f, " at {address} ({base} + {index:x} × {scale:x})")?;
                 } else {
-                    write!(f, " (where the {directory} begins is not told)")?;
+                    write!(f, " (where the {directory} begins is not known)")?;
                 }
                 match (within, limit) {
                     (Some(true), Some(limit)) => write!(f, " within the limit {limit:x}"),
@@ -66,7 +66,7 @@ impl Display for Step {
             }
             Self::Check { rule, holds } => rules::say(f, &rule, holds),
             Self::Unchecked { whether, missing } => {
-                write!(f, "cannot be checked: whether {whether}, for {missing} is not told")
+                write!(f, "cannot be checked: whether {whether}, for {missing} is not known")
             }
             Self::Level { from, dpl, conforming } => level(f, from, dpl, conforming),
             Self::TaskStack { ring, stack, ss, pointer, address, tr } => {
@@ -78,7 +78,7 @@ impl Display for Step {
                     None => write!(f, "IST{stack} ")?,
                 }
                 write!(f, "{pointer} from {address}: TSS of TR ")?;
-                told(f, tr)
+                known(f, tr)
             }
             Self::Align { from, to } => write!(f, "RSP {from} aligned to 16 bytes: {to}"),
             Self::Push { item, value, at } => write!(f, "push {} at {at}", Valued(item, value)),
@@ -114,7 +114,7 @@ impl Display for Step {
             }
             Self::TaskSave { tr, base, stays_busy } => {
                 f.write_str("task switch: the registers are saved in the TSS of TR ")?;
-                told(f, tr)?;
+                known(f, tr)?;
                 let busy = if stays_busy { "stays busy" } else { "is marked available" };
                 write!(f, " at {base}, which {busy}")
             }
@@ -132,11 +132,11 @@ impl Display for Step {
 const STACK_POINTER: [&str; 3] = ["RSP", "ESP", "SP"];
 const FLAGS: [&str; 3] = ["RFLAGS", "EFLAGS", "FLAGS"];
 
-/// A selector that may not be told.
-fn told(f: &mut Formatter<'_>, selector: Option<Selector>) -> fmt::Result {
+/// A selector that may be unknown.
+fn known(f: &mut Formatter<'_>, selector: Option<Selector>) -> fmt::Result {
     match selector {
         Some(selector) => write!(f, "{selector}"),
-        None => f.write_str("(not told)"),
+        None => f.write_str("(not known)"),
     }
 }
 
@@ -173,7 +173,7 @@ impl Display for Valued {
             Item::GsBase => "GS base",
             Item::KernelGsBase => "KERNEL_GS_BASE",
             Item::Code => "error code",
-            Item::Parameter(place) => return write!(f, "parameter {place} {value}"),
+            Item::Parameter(index) => return write!(f, "parameter {index} {value}"),
         };
         // Above a selector's 16 bits there is nothing, or nothing that counts.
         let value = match item {
@@ -208,7 +208,7 @@ impl Display for FlagsBy {
         match *self {
             Self::Gate(kind, bits) => write!(f, "{} cleared by the {kind} gate", Bits(bits)),
             Self::Mask(Some(bits)) => write!(f, "{} cleared by MSR c0000084, FMASK", Bits(bits)),
-            Self::Mask(None) => f.write_str("cleared by MSR c0000084, FMASK, which is not told"),
+            Self::Mask(None) => f.write_str("cleared by MSR c0000084, FMASK, which is not known"),
             Self::Cleared(bits) => write!(f, "{} cleared", Bits(bits)),
             Self::Set(bits) => write!(f, "{} set", Bits(bits)),
             Self::Popped(bits) if bits.has(Rflags::IF) => f.write_str("flags from the stack"),
@@ -268,7 +268,7 @@ impl Display for Outcome {
             Self::Done => f.write_str("the crossing is made"),
             Self::Fault(fault) => write!(f, "{fault}"),
             Self::NotModelled(what) => write!(f, "not modelled: {what}"),
-            Self::Untold(what) => write!(f, "cannot go on: {what} is not told"),
+            Self::Unknown(what) => write!(f, "cannot go on: {what} is not known"),
         }
     }
 }

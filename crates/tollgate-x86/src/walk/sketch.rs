@@ -1,4 +1,4 @@
-//! A machine of fixed size, of which as much is told as somebody cares to fill in.
+//! A machine of fixed size, filled in as far as it is known.
 
 use crate::{Descriptor, Msr, Selector, Table, Vendor, Width};
 
@@ -6,16 +6,17 @@ use super::machine::{
     Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, TableRegister,
 };
 
-/// A machine of fixed size: registers that may not be told, pieces of memory, descriptors whose table's place is not told.
+/// A machine of fixed size: registers that may be unknown, pieces of memory, descriptors whose table's address is not
+/// known.
 ///
-/// Memory outside the pieces is not told, and what is written there is lost. A value that is not told cuts the piece that
-/// it is written to off before it. No page is ever missing.
+/// Memory outside the pieces is unknown, and writes to it are lost. An unknown value cuts the piece that it is
+/// written to off before it. No page is ever missing.
 pub struct Sketch<'a> {
-    /// Whose processor it is.
+    /// The processor's vendor.
     pub vendor: Vendor,
     /// Whether it is in long mode.
     pub width: Width,
-    /// The privilege level, in case CS is not told.
+    /// The privilege level, in case CS is not known.
     pub cpl: Option<u8>,
     /// RIP.
     pub rip: Option<u64>,
@@ -41,13 +42,13 @@ pub struct Sketch<'a> {
     pub gdt: Bounds,
     /// Where the IDT is.
     pub idt: Bounds,
-    /// Descriptors that are told without their place.
+    /// Descriptors that are known without their address.
     pub descriptors: &'a [(Selector, Descriptor)],
-    /// Memory that is told.
+    /// Memory that is known.
     pub pieces: &'a mut [Piece<'a>],
 }
 
-/// A piece of memory that is told.
+/// A piece of memory that is known.
 #[derive(Debug)]
 pub struct Piece<'a> {
     /// The linear address of its first byte.
@@ -57,7 +58,7 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Sketch<'a> {
-    /// A machine of which nothing is told but its maker and the width of its tables.
+    /// A machine of which only the vendor and the width of its tables are known.
     pub fn new(vendor: Vendor, width: Width) -> Self {
         Self {
             vendor,
@@ -80,7 +81,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// Tells a model-specific register.
+    /// Sets a model-specific register.
     pub fn set_msr(&mut self, msr: Msr, value: u64) {
         *self.slot(Register::Msr(msr)) = Some(value);
     }
@@ -170,7 +171,7 @@ impl Machine for Sketch<'_> {
         })
     }
 
-    /// A value that is not told leaves a hole: the piece is cut off before it.
+    /// An unknown value leaves a hole: the piece is cut off before it.
     fn write(&mut self, address: u64, size: u8, value: Option<u64>, _by: By) -> Result<(), Miss> {
         let width = self.width;
         for (at, byte) in value.unwrap_or(0).to_le_bytes().into_iter().take(usize::from(size)).enumerate() {
@@ -192,11 +193,11 @@ impl Machine for Sketch<'_> {
     }
 
     fn descriptor(&mut self, table: Table, offset: u16) -> Result<u64, Miss> {
-        let told = self
+        let known = self
             .descriptors
             .iter()
             .find(|(selector, _)| selector.table() == table && selector.offset() == offset);
-        if let Some((_, descriptor)) = told {
+        if let Some((_, descriptor)) = known {
             return Ok(u64::from_le_bytes(descriptor.encode()));
         }
         let base = self.base_of(table).ok_or(Miss::Untold)?;
@@ -205,7 +206,7 @@ impl Machine for Sketch<'_> {
 }
 
 impl Sketch<'_> {
-    /// Cuts the piece that has an address off before it: what lies from there on is not told any more.
+    /// Cuts the piece that has an address off before it: the bytes from there on are unknown.
     fn forget(&mut self, address: u64) {
         for piece in self.pieces.iter_mut() {
             let offset = usize::try_from(address.wrapping_sub(piece.address)).unwrap_or(usize::MAX);

@@ -4,7 +4,7 @@ use crate::{Descriptor, Width};
 
 use super::machine::{By, Hidden, Machine, Mode, Register, SegmentRegister};
 use super::number::Number;
-use super::outcome::{Outcome, Untold};
+use super::outcome::{Outcome, Unknown};
 use super::reading::{check, expect, is_canonical, missed};
 use super::rule::Rule;
 use super::step::{Item, Origin, Step};
@@ -28,7 +28,7 @@ impl Stack {
         Self { base: 0, pointer, mask: u64::MAX, limits: None, by: By::Ring(ring) }
     }
 
-    /// A stack in a segment: its D/B bit tells how many bits of the pointer count. SDM 3A, "Segment descriptors".
+    /// A stack in a segment: its D/B bit decides how many bits of the pointer count. SDM 3A, "Segment descriptors".
     pub(super) fn segmented(hidden: Hidden, pointer: u64, ring: u8) -> Self {
         let mask = pointer_mask(&hidden.descriptor);
         Self {
@@ -40,15 +40,15 @@ impl Stack {
         }
     }
 
-    /// The stack that the machine is on. A segment that is not told is taken for a flat one of 32 bits.
+    /// The stack that the machine is on. An unknown segment is taken for a flat one of 32 bits.
     pub(super) fn current<M: Machine + ?Sized>(machine: &mut M, ring: u8) -> Walked<Self> {
-        let pointer = machine.register(Register::Rsp).ok_or(Untold::Register(Register::Rsp))?;
-        if machine.mode().ok_or(Untold::Mode)? == Mode::Long64 {
+        let pointer = machine.register(Register::Rsp).ok_or(Unknown::Register(Register::Rsp))?;
+        if machine.mode().ok_or(Unknown::Mode)? == Mode::Long64 {
             return Ok(Self::flat(pointer, ring));
         }
         let hidden = machine.segment(SegmentRegister::Ss).hidden;
         if hidden.is_none() {
-            let missing = Untold::Hidden(SegmentRegister::Ss);
+            let missing = Unknown::Hidden(SegmentRegister::Ss);
             machine.step(&Step::Unchecked { whether: "the stack's segment has room", missing });
         }
         let flat = Hidden { base: 0, descriptor: Descriptor::flat_data(ring) };
@@ -125,7 +125,7 @@ impl Stack {
         }
     }
 
-    /// Pushes a value that may not be told.
+    /// Pushes a value that may be unknown.
     pub(super) fn push<M: Machine + ?Sized>(
         &mut self,
         machine: &mut M,
@@ -136,7 +136,7 @@ impl Stack {
         let (offset, address) = self.at(u64::from(size.bytes()).wrapping_neg());
         let value = value.map(|value| size.cut(value));
         if let Err(miss) = machine.write(address, size.bytes(), value, self.by) {
-            return Err(missed(machine, miss, Untold::Stack { address, size: size.bytes() }));
+            return Err(missed(machine, miss, Unknown::Stack { address, size: size.bytes() }));
         }
         machine.step(&Step::Push {
             item,
@@ -159,7 +159,7 @@ impl Stack {
         let value = match machine.read(address, size.bytes(), self.by) {
             Ok(value) => size.cut(value),
             Err(miss) => {
-                return Err(missed(machine, miss, Untold::Stack { address, size: size.bytes() }));
+                return Err(missed(machine, miss, Unknown::Stack { address, size: size.bytes() }));
             }
         };
         machine.step(&Step::Pop {

@@ -4,27 +4,27 @@ use crate::{Descriptor, GateKind, Msr, Rflags, Selector, Table, Vendor, Width};
 
 use super::machine::{Mode, Register, SegmentRegister};
 use super::number::Number;
-use super::outcome::Untold;
+use super::outcome::Unknown;
 use super::rule::Rule;
 use super::{Crossing, Size};
 
 /// One thing that the processor does, with the values that it does it with. It reads as a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// What is walked, and in which state the machine is.
+    /// The crossing, and the state of the machine.
     Begin {
         /// Which way.
         crossing: Crossing,
         /// The mode.
         mode: Option<Mode>,
-        /// In case the mode is not told.
+        /// None where the mode is not known.
         width: Width,
-        /// Whose processor it is.
+        /// The processor's vendor.
         vendor: Vendor,
         /// The privilege level.
         cpl: Option<u8>,
     },
-    /// CR4.CET is set, and what it adds is left out.
+    /// CR4.CET is set, and its steps are left out.
     WithoutCet,
     /// An entry of a table is looked up.
     Entry {
@@ -40,12 +40,12 @@ pub enum Step {
         address: Number,
         /// The limit of the table.
         limit: Option<u32>,
-        /// Whether all of the entry lies within the limit, where that is told.
+        /// Whether all of the entry lies within the limit, where that is known.
         within: Option<bool>,
     },
-    /// What the gate says.
+    /// The gate.
     Gate {
-        /// What it does.
+        /// Its kind.
         kind: GateKind,
         /// How wide its stack slots are.
         slot: Size,
@@ -62,7 +62,7 @@ pub enum Step {
         /// How many parameters it copies.
         parameters: u8,
     },
-    /// What a descriptor says.
+    /// The descriptor.
     Segment {
         /// For which register it is read.
         role: Role,
@@ -82,8 +82,8 @@ pub enum Step {
     Unchecked {
         /// Which, in words that follow "whether".
         whether: &'static str,
-        /// What would have to be told.
-        missing: Untold,
+        /// The value that is missing.
+        missing: Unknown,
     },
     /// The level is compared with that of the new code.
     Level {
@@ -140,7 +140,7 @@ pub enum Step {
         item: Item,
         /// With what.
         value: Number,
-        /// Whence.
+        /// The source.
         origin: Origin,
     },
     /// A segment register is loaded, and its hidden part with what its descriptor says.
@@ -149,7 +149,7 @@ pub enum Step {
         register: SegmentRegister,
         /// With what.
         selector: Selector,
-        /// Whence the selector is.
+        /// The source of the selector.
         origin: Origin,
     },
     /// A segment register is loaded and its hidden part set to fixed values: no descriptor is read.
@@ -160,7 +160,7 @@ pub enum Step {
         selector: Selector,
         /// The fixed values.
         descriptor: Descriptor,
-        /// Whence the selector is.
+        /// The source of the selector.
         origin: Origin,
     },
     /// A segment register's selector is loaded and its hidden part stays.
@@ -169,7 +169,7 @@ pub enum Step {
         register: SegmentRegister,
         /// With what.
         selector: Selector,
-        /// Whence the selector is.
+        /// The source of the selector.
         origin: Origin,
     },
     /// SS becomes a null selector whose RPL is the new level.
@@ -181,7 +181,7 @@ pub enum Step {
     Cleared {
         /// Which.
         register: SegmentRegister,
-        /// What it held.
+        /// The old selector.
         selector: Selector,
         /// The privilege level of the segment.
         dpl: u8,
@@ -242,7 +242,7 @@ pub enum Directory {
     Ldt,
 }
 
-/// What a descriptor is read for.
+/// The purpose of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The new code segment.
@@ -255,7 +255,7 @@ pub enum Role {
     Task,
 }
 
-/// What is pushed, read from the stack or loaded.
+/// A value that is pushed, read from the stack or loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Item {
     /// CS.
@@ -278,11 +278,11 @@ pub enum Item {
     KernelGsBase,
     /// The error code.
     Code,
-    /// A parameter of a call, by its place on the old stack, from 0.
+    /// A parameter of a call, by its index on the old stack, from 0.
     Parameter(u8),
 }
 
-/// Whence a value is loaded.
+/// The source of a value that is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The gate.
@@ -291,7 +291,7 @@ pub enum Origin {
     Operand,
     /// The stack that was read.
     Stack,
-    /// What was pushed is below it.
+    /// The stack pointer after the pushes.
     Pushes,
     /// The task-state segment.
     TaskState,
@@ -305,7 +305,7 @@ pub enum Origin {
     Field(Msr, &'static str, u16),
 }
 
-/// What changes the flags.
+/// The cause of a change of the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlagsBy {
     /// A gate: these are cleared.

@@ -1,4 +1,4 @@
-//! Task switches, outside long mode: what is checked before the registers are exchanged. The exchange itself is named and
+//! Task switches, outside long mode: the checks before the registers are exchanged. The exchange itself is named and
 //! not made. SDM 3A, "Task switching".
 
 use crate::{Descriptor, Kind, Selector, SystemKind, Table};
@@ -7,12 +7,12 @@ use super::Walked;
 use super::event::Event;
 use super::machine::{Machine, SegmentRegister};
 use super::number::Number;
-use super::outcome::{Exception, NotModelled, Outcome, Untold};
+use super::outcome::{Exception, NotModelled, Outcome, Unknown};
 use super::reading::{Blame, expect, fault, find, is_present, missed};
 use super::rule::Rule;
 use super::step::{Role, Step};
 
-/// What switches the task.
+/// The cause of a task switch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// An event whose gate is a task gate.
@@ -41,7 +41,7 @@ impl By {
 
 /// Switches to the task whose TSS `selector` names.
 pub(super) fn switch<M: Machine + ?Sized>(machine: &mut M, selector: Selector, by: By) -> Walked<()> {
-    // A return finds its TSS by the link: what is wrong with it is the current TSS's fault.
+    // A return finds its TSS by the link: an error in it is the current TSS's fault.
     let blame = match by {
         By::Return => Blame::task(0),
         _ => Blame::protection(by.external()),
@@ -72,7 +72,7 @@ pub(super) fn switch<M: Machine + ?Sized>(machine: &mut M, selector: Selector, b
 pub(super) fn switch_back<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
     let link = match machine.task_state(0, 2) {
         Ok(link) => Selector(link as u16),
-        Err(miss) => return Err(missed(machine, miss, Untold::TaskState { offset: 0, size: 2 })),
+        Err(miss) => return Err(missed(machine, miss, Unknown::TaskState { offset: 0, size: 2 })),
     };
     let null = fault(machine, Exception::INVALID_TSS, Some(0));
     expect(machine, Rule::NotNull(Role::Task), !link.is_null(), null)?;

@@ -5,7 +5,7 @@ use crate::Selector;
 use super::Walked;
 use super::machine::{Machine, SegmentRegister};
 use super::number::Number;
-use super::outcome::{Exception, Untold};
+use super::outcome::{Exception, Unknown};
 use super::reading::{Blame, Found, expect, fault, has_tss16, missed, stack_segment};
 use super::rule::Rule;
 use super::step::{Role, Step};
@@ -67,7 +67,7 @@ pub(super) fn long_pointer<M: Machine + ?Sized>(
 fn has_field<M: Machine + ?Sized>(machine: &mut M, last: u16, external: u32) -> Walked<()> {
     let tr = machine.segment(SegmentRegister::Tr);
     let Some(hidden) = tr.hidden else {
-        let missing = Untold::Hidden(SegmentRegister::Tr);
+        let missing = Unknown::Hidden(SegmentRegister::Tr);
         machine.step(&Step::Unchecked { whether: "the TSS has the stack's field", missing });
         return Ok(());
     };
@@ -80,6 +80,6 @@ fn has_field<M: Machine + ?Sized>(machine: &mut M, last: u16, external: u32) -> 
 fn task_field<M: Machine + ?Sized>(machine: &mut M, offset: u16, size: u8) -> Walked<u64> {
     match machine.task_state(offset, size) {
         Ok(value) => Ok(value),
-        Err(miss) => Err(missed(machine, miss, Untold::TaskState { offset, size })),
+        Err(miss) => Err(missed(machine, miss, Unknown::TaskState { offset, size })),
     }
 }

@@ -1,11 +1,11 @@
-//! A machine with somebody beside it who is told each step.
+//! A machine with an observer of each step.
 
 use crate::{Table, Vendor, Width};
 
 use super::machine::{Bounds, By, Machine, Miss, Mode, Register, Segment, SegmentRegister, TableRegister};
 use super::{Crossing, Outcome, Step, walk};
 
-/// Walks one crossing on `machine` and tells each step to `watch`, after the machine itself was told.
+/// Walks one crossing on `machine` and passes each step to `watch`, after the machine itself.
 pub fn walk_watched<M, F>(machine: &mut M, crossing: Crossing, watch: F) -> Outcome
 where
     M: Machine + ?Sized,

@@ -51,7 +51,7 @@ impl Way {
         let size = if wide { Size::Quad } else { Size::Double };
         match self {
             Self::Int(vector) => Crossing::Event(Event::Int(vector)),
-            // A pointer to memory has room for 32 bits of offset, with REX.W for 64; behind a gate it does not count.
+            // A pointer to memory has 32 bits of offset, with REX.W for 64; behind a gate it does not count.
             Self::Call(selector) => Crossing::FarCall { selector, offset: 0, size: Size::Double },
             Self::Sysenter => Crossing::Sysenter,
             Self::Syscall => Crossing::Syscall,

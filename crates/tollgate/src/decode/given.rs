@@ -1,11 +1,11 @@
-//! Items out of bytes that have no address: one after the other, as they would stand in a table.
+//! Items from bytes without an address, in the order of a table.
 
 use tollgate_x86::{Descriptor, Gate, Kind, Msr, WideDescriptor, WideGate, Width};
 
-use super::item::{Item, Place};
+use super::item::{Item, Position};
 use crate::failure::Failure;
 
-/// The kinds that `--as` names, with what they are.
+/// The kinds that `--as` names, with their descriptions.
 pub const KINDS: [(&str, &str); 8] = [
     ("gdt8", "descriptors of 8 bytes"),
     ("gdt16", "TSS or LDT descriptors of long mode, 16 bytes each"),
@@ -26,14 +26,16 @@ pub fn of_kind(kind: &str, bytes: &[u8]) -> Result<Vec<Item>, Failure> {
     Ok(match kind {
         "gdt8" => pieces(8)?.map(|it| Item::Segment(None, Descriptor::decode(fixed(it)))).collect(),
         "gdt16" => pieces(16)?.map(|it| Item::System(None, WideDescriptor::decode(fixed(it)))).collect(),
-        "gate32" => pieces(8)?.map(|it| Item::Gate32(Place::Untold, Gate::decode(fixed(it)))).collect(),
-        "gate64" => pieces(16)?.map(|it| Item::Gate64(Place::Untold, WideGate::decode(fixed(it)))).collect(),
+        "gate32" => pieces(8)?.map(|it| Item::Gate32(Position::Unknown, Gate::decode(fixed(it)))).collect(),
+        "gate64" => {
+            pieces(16)?.map(|it| Item::Gate64(Position::Unknown, WideGate::decode(fixed(it)))).collect()
+        }
         "tss32" | "tss64" if bytes.is_empty() => {
             return Err(Failure::input(format!("{kind}: there are no bytes")));
         }
         "tss32" => vec![Item::Tss32(bytes.to_vec(), None)],
         "tss64" => vec![Item::Tss64(bytes.to_vec(), None)],
-        _ => return Err(Failure::input(format!("{kind} is nothing that bytes are"))),
+        _ => return Err(Failure::input(format!("{kind} is no kind of bytes"))),
     })
 }
 
@@ -81,12 +83,12 @@ fn first(bytes: &[u8], width: Width) -> Option<(Item, &[u8])> {
     if width == Width::Long && kind.is_in(Width::Long) {
         let (all, behind) = bytes.split_first_chunk::<16>()?;
         return Some(match kind.is_gate() {
-            true => (Item::Gate64(Place::Untold, WideGate::decode(*all)), behind),
+            true => (Item::Gate64(Position::Unknown, WideGate::decode(*all)), behind),
             false => (Item::System(None, WideDescriptor::decode(*all)), behind),
         });
     }
     Some(match kind.is_gate() && width == Width::Legacy {
-        true => (Item::Gate32(Place::Untold, Gate::decode(*low)), behind),
+        true => (Item::Gate32(Position::Unknown, Gate::decode(*low)), behind),
         false => (Item::Segment(None, descriptor), behind),
     })
 }
@@ -126,7 +128,7 @@ fn register(number: &str, value: &str) -> Result<Item, Failure> {
     Ok(Item::Msr(msr, value))
 }
 
-/// What LAR loads, and LSL, in hexadecimal.
+/// The values of LAR and LSL, in hexadecimal.
 ///
 /// # Errors
 /// Words that are not such.
@@ -208,8 +210,8 @@ mod tests {
         fn any_bytes_are_a_table(bytes in prop::collection::vec(any::<u8>(), 0..100), long: bool) {
             let width = if long { Width::Long } else { Width::Legacy };
             let (items, left) = of_table(&bytes, width);
-            let told: usize = items.iter().filter_map(Item::bytes).map(|bytes| bytes.len()).sum();
-            prop_assert_eq!(told + left, bytes.len());
+            let shown: usize = items.iter().filter_map(Item::bytes).map(|bytes| bytes.len()).sum();
+            prop_assert_eq!(shown + left, bytes.len());
         }
 
         #[test]

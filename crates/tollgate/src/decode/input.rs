@@ -1,4 +1,4 @@
-//! What is to be decoded: arguments, files, standard input.
+//! The input: arguments, files, standard input.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -9,7 +9,7 @@ use crate::failure::{Failure, plainly};
 /// The most that is read. A text of this length is decoded in a few seconds.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// All that was named, one after the other: bytes in hexadecimal as they stand, files and standard input whole. Standard
+/// All named inputs, one after the other: bytes in hexadecimal, and the text of files and of standard input. Standard
 /// input alone where nothing was named.
 ///
 /// # Errors
@@ -41,7 +41,7 @@ pub fn read(named: &[String]) -> Result<Vec<u8>, Failure> {
     Ok(text)
 }
 
-/// Whether an argument is meant as it stands: it is no file, and has nothing but what bytes are written with.
+/// Whether an argument is bytes: it is no file, and has only hexadecimal digits and separators.
 fn is_bytes(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_hexdigit() || c.is_ascii_whitespace() || "xX=:`,;-_hH[]".contains(c);
     name != "-"
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_told_from_files() {
+    fn bytes_are_distinguished_from_files() {
         for bytes in ["ffff0000009bcf00", "0x0000ffff", "c0000081=00230010`00000000", "ff ff"] {
             assert!(is_bytes(bytes), "{bytes}");
         }

@@ -1,4 +1,4 @@
-//! A single thing that was decoded: an entry of a table, a TSS, a register.
+//! A decoded item: an entry of a table, a TSS, a register.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -7,41 +7,41 @@ use tollgate_x86::{
     WideDescriptor, WideGate,
 };
 
-/// What it is, under the names that `--as` takes.
+/// The kinds, under the names that `--as` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// `gdt8`: an entry of 8 bytes in a descriptor table.
     Segment(Option<Selector>, Descriptor),
     /// `gdt16`: a TSS or LDT descriptor of long mode.
     System(Option<Selector>, WideDescriptor),
-    /// `gdt16` of which a tool told the first 8 bytes alone: the upper half of the base is not known.
+    /// `gdt16` of which a tool printed only the first 8 bytes: the upper half of the base is unknown.
     Half(Option<Selector>, Descriptor),
     /// `gate32`: a gate of 8 bytes.
-    Gate32(Place, Gate),
+    Gate32(Position, Gate),
     /// `gate64`: a gate of 16 bytes.
-    Gate64(Place, WideGate),
-    /// `tss32`: as many bytes of a TSS as there are, and its last byte where that is told.
+    Gate64(Position, WideGate),
+    /// `tss32`: as many bytes of a TSS as there are, and its last byte where that is known.
     Tss32(Vec<u8>, Option<u64>),
-    /// `tss64`: as many bytes of a TSS as there are, and its last byte where that is told.
+    /// `tss64`: as many bytes of a TSS as there are, and its last byte where that is known.
     Tss64(Vec<u8>, Option<u64>),
     /// `msr`: a register of kernel entry.
     Msr(Msr, u64),
-    /// `lar_lsl`: what LAR and LSL load, LSL's only where it was told.
+    /// `lar_lsl`: the values of LAR and LSL, LSL's only where it is known.
     Rights(Option<Selector>, AccessRights, Option<u32>),
 }
 
-/// Where a gate stands, as far as that is told.
+/// The position of a gate, where it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// Nobody said.
-    Untold,
+pub enum Position {
+    /// Not known.
+    Unknown,
     /// In the IDT, under this vector.
     Vector(u8),
     /// In the GDT or LDT, under this selector.
     Selector(Selector),
 }
 
-/// An item as `--format json` has it; docs/json.md says what the fields are.
+/// An item as `--format json` has it; docs/json.md describes the fields.
 #[derive(Serialize)]
 pub struct Record {
     kind: &'static str,
@@ -49,7 +49,7 @@ pub struct Record {
     vector: Option<String>,
     bytes: Option<String>,
     #[serde(flatten)]
-    told: Map<String, Value>,
+    text: Map<String, Value>,
     decoded: Map<String, Value>,
     dg_flags: Option<String>,
 }
@@ -88,7 +88,7 @@ impl Item {
             | Self::System(selector, _)
             | Self::Half(selector, _)
             | Self::Rights(selector, ..) => *selector,
-            Self::Gate32(Place::Selector(selector), _) | Self::Gate64(Place::Selector(selector), _) => {
+            Self::Gate32(Position::Selector(selector), _) | Self::Gate64(Position::Selector(selector), _) => {
                 Some(*selector)
             }
             _ => None,
@@ -98,14 +98,16 @@ impl Item {
     /// The vector that finds it.
     pub fn vector(&self) -> Option<u8> {
         match self {
-            Self::Gate32(Place::Vector(vector), _) | Self::Gate64(Place::Vector(vector), _) => Some(*vector),
+            Self::Gate32(Position::Vector(vector), _) | Self::Gate64(Position::Vector(vector), _) => {
+                Some(*vector)
+            }
             _ => None,
         }
     }
 
-    /// For programs.
+    /// The JSON record.
     pub fn record(&self) -> Record {
-        let told = match self {
+        let text = match self {
             Self::Msr(msr, value) => object(json!({
                 "msr": format!("{:x}", msr.number()),
                 "name": format!("IA32_{}", msr.name()),
@@ -128,7 +130,7 @@ impl Item {
             selector: self.selector().map(|selector| hex(selector.0)),
             vector: self.vector().map(hex),
             bytes: self.bytes().map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
-            told,
+            text,
             decoded: self.decoded(),
             dg_flags: dg_flags.map(|flags| format!("{flags:08x}")),
         }
@@ -151,7 +153,7 @@ impl Item {
             Self::Rights(_, rights, limit) => {
                 let descriptor = rights.with_limit(limit.unwrap_or_default());
                 let mut decoded = segment(&descriptor, 0);
-                // LAR tells of no base, and only LSL of the limit.
+                // LAR gives no base, and only LSL gives the limit.
                 for name in ["base", "limit", "eff"] {
                     decoded.remove(name);
                 }
@@ -201,7 +203,7 @@ fn entry_gate(gate: &Gate, offset: u64, ist: u8) -> Map<String, Value> {
     }))
 }
 
-/// The fields that are there, but for those that are reserved and 0.
+/// The known fields, without reserved ones that are 0.
 fn fields(fields: &[tollgate_x86::Field], bytes: &[u8]) -> Map<String, Value> {
     let there = fields.iter().filter_map(|field| Some((field.name, field.read(bytes)?)));
     let meant = there.filter(|(name, value)| !name.starts_with("reserved") || *value != 0);

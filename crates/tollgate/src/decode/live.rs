@@ -1,4 +1,4 @@
-//! `tollgate decode --live`: what this machine shows of its own tables.
+//! `tollgate decode --live`: this machine's own tables, as far as it shows them.
 
 use serde_json::{Value, json};
 use tollgate_dump::{self as dump, Dump, Piece, SegmentRegister, What};
@@ -7,7 +7,7 @@ use tollgate_model::{Fact, Unknown};
 use tollgate_x86::{Cr0, Msr, Selector, WideDescriptor};
 
 use super::item::{Item, hex};
-use super::{tables, words};
+use super::{tables, text};
 use crate::args::Maker;
 use crate::table::{Look, Table, heading, paragraph};
 
@@ -16,7 +16,7 @@ const SIGFPE: i32 = 8;
 /// Names of the six segment registers, in the order of [`Ring3::loaded`].
 const SEGMENTS: [&str; 6] = ["cs", "ss", "ds", "es", "fs", "gs"];
 
-/// What was looked at.
+/// The readings.
 pub struct Live {
     ring3: Result<Ring3, Unknown>,
     mechanisms: Vec<Mechanism>,
@@ -24,7 +24,7 @@ pub struct Live {
     tables: Result<tollgate_inspect::Tables, Unknown>,
 }
 
-/// Whose processor this is, where it is one of the two makers'.
+/// The maker of this processor, where it is one of the two.
 pub fn maker() -> Option<Maker> {
     let (_, vendor) = tollgate_inspect::spec("cpu.vendor")?.read(&Machine::here()).into_iter().next()?;
     match vendor.value()?.as_text()? {
@@ -34,7 +34,7 @@ pub fn maker() -> Option<Maker> {
     }
 }
 
-/// Looks. The MSRs and the kernel's tables are those of processor 0.
+/// Reads them. The MSRs and the kernel's tables are those of processor 0.
 pub fn look() -> Live {
     let ring3 = tollgate_inspect::ring3();
     let mechanisms = tollgate_inspect::mechanisms(&Machine::here(), ring3.as_ref().ok());
@@ -42,60 +42,58 @@ pub fn look() -> Live {
 }
 
 impl Live {
-    /// What ring 0 has, as far as it could be read, in the form of a text that tells it: the one is shown as the other.
+    /// The state of ring 0, as far as it could be read, in the form of a dump: both are shown alike.
     pub fn as_dump(&self) -> Dump {
-        let mut told = Vec::new();
+        let mut pieces = Vec::new();
         if let Ok(tables) = &self.tables {
             for region in [&tables.idt, &tables.gdt, &tables.tss] {
-                told.push(What::Bytes { address: Some(region.address), bytes: region.bytes.clone() });
+                pieces.push(What::Bytes { address: Some(region.address), bytes: region.bytes.clone() });
             }
             for (table, region) in
                 [(dump::TableRegister::Idt, &tables.idt), (dump::TableRegister::Gdt, &tables.gdt)]
             {
                 let limit = u32::try_from(region.bytes.len()).ok().and_then(|size| size.checked_sub(1));
-                told.push(What::TableRegister { table, base: Some(region.address), limit });
+                pieces.push(What::TableRegister { table, base: Some(region.address), limit });
             }
             let selector = Selector(tables.tr);
-            told.push(What::Segment { register: SegmentRegister::Tr, selector, hidden: None });
+            pieces.push(What::Segment { register: SegmentRegister::Tr, selector, hidden: None });
             // The processor's own view of the TSS is at another address of the same memory: its descriptor has it.
             let descriptor =
                 tables.gdt.bytes.get(selector.offset().into()..).and_then(|bytes| bytes.first_chunk());
             if let Some(descriptor) = descriptor {
                 let address = Some(WideDescriptor::decode(*descriptor).base());
-                told.push(What::Bytes { address, bytes: tables.tss.bytes.clone() });
+                pieces.push(What::Bytes { address, bytes: tables.tss.bytes.clone() });
             }
         }
         let msrs = self.msrs.iter().filter_map(|(msr, value)| Some((msr.number(), *value.as_ref().ok()?)));
-        told.extend(msrs.map(|(number, value)| What::Msr { number, value }));
+        pieces.extend(msrs.map(|(number, value)| What::Msr { number, value }));
         let piece = |(at, what)| Piece { line: at + 1, format: dump::Format::Hex, block: at, what };
-        Dump { pieces: told.into_iter().enumerate().map(piece).collect(), ..Dump::default() }
+        Dump { pieces: pieces.into_iter().enumerate().map(piece).collect(), ..Dump::default() }
     }
 
-    /// For eyes.
+    /// As text.
     pub fn render(&self, explain: bool, width: usize) -> String {
         let mut parts = vec![ways(&self.mechanisms, width)];
         match &self.ring3 {
             Ok(seen) => {
                 parts.extend([segments(seen, explain, width), registers(seen, width), vectors(seen, width)])
             }
-            Err(why) => {
-                parts.push(paragraph(&format!("Nothing could be tried from ring 3: {why}."), width, ""))
-            }
+            Err(why) => parts.push(paragraph(&format!("Ring 3 could not be tried: {why}."), width, "")),
         }
         parts.push(self.beyond(width));
         parts.retain(|part| !part.is_empty());
         parts.join("\n")
     }
 
-    /// What even this user does not see of ring 0, and why.
+    /// The parts of ring 0 that this user may not see, and why.
     fn beyond(&self, width: usize) -> String {
         let msrs = self.msrs.iter().find_map(|(_, value)| value.as_ref().err());
         let reasons = [("MSRs", msrs), ("The tables themselves", self.tables.as_ref().err())];
-        let told = reasons.into_iter().filter_map(|(what, why)| Some(format!("{what}: {}.", why?)));
-        told.map(|sentence| paragraph(&sentence, width, "")).collect()
+        let output = reasons.into_iter().filter_map(|(what, why)| Some(format!("{what}: {}.", why?)));
+        output.map(|sentence| paragraph(&sentence, width, "")).collect()
     }
 
-    /// For programs.
+    /// The JSON record.
     pub fn record(&self) -> Value {
         let ways: Vec<Value> = self
             .mechanisms
@@ -138,29 +136,29 @@ fn segments(seen: &Ring3, explain: bool, width: usize) -> String {
     let items: Vec<Item> = seen
         .selectors
         .iter()
-        .map(|told| Item::Rights(Some(told.selector), told.rights, told.limit))
+        .map(|known| Item::Rights(Some(known.selector), known.rights, known.limit))
         .collect();
     let mut text = heading("Descriptors that ring 3 may know of, by LAR and LSL", width);
     text.push_str(&tables::render(&items, explain, width));
     let loaded = SEGMENTS.iter().zip(seen.loaded).map(|(name, selector)| format!("{name} {selector}"));
     text.push_str(&paragraph(&format!("Loaded: {}.", loaded.collect::<Vec<_>>().join(", ")), width, ""));
     if let Some((cpu, node)) = seen.selectors.iter().find_map(cpu_and_node) {
-        let told = format!(
+        let output = format!(
             "The limit of 007b is no limit: Linux keeps there which processor runs this, {cpu}, and its node, {node} (GDT \
              entry 15, arch/x86/include/asm/segment.h)."
         );
-        text.push_str(&paragraph(&told, width, ""));
+        text.push_str(&paragraph(&output, width, ""));
     }
     text
 }
 
 /// `GDT_ENTRY_CPUNODE`: the processor in bits 11 to 0 of the limit, the node above.
-fn cpu_and_node(told: &tollgate_inspect::Told) -> Option<(u32, u32)> {
+fn cpu_and_node(known: &tollgate_inspect::Told) -> Option<(u32, u32)> {
     const SELECTOR: Selector = Selector(0x7b);
     const READ_ONLY_EXPAND_DOWN: u8 = 0x5;
-    let rights = told.rights.with_limit(0);
-    let is_it = told.selector == SELECTOR && rights.s && rights.kind == READ_ONLY_EXPAND_DOWN;
-    told.limit.filter(|_| is_it).map(|limit| (limit & 0xfff, limit >> 12))
+    let rights = known.rights.with_limit(0);
+    let is_it = known.selector == SELECTOR && rights.s && rights.kind == READ_ONLY_EXPAND_DOWN;
+    known.limit.filter(|_| is_it).map(|limit| (limit & 0xfff, limit >> 12))
 }
 
 fn registers(seen: &Ring3, width: usize) -> String {
@@ -168,11 +166,11 @@ fn registers(seen: &Ring3, width: usize) -> String {
     let mut row = |name: &str, (left, meaning): (String, String)| {
         table.row(Look::Plain, &[name.to_owned(), left], &[meaning]);
     };
-    row("sgdt", told(&seen.gdtr, |it| (shown(it), of_table(*it))));
-    row("sidt", told(&seen.idtr, |it| (shown(it), of_table(*it))));
+    row("sgdt", meaning_of(&seen.gdtr, |it| (shown(it), of_table(*it))));
+    row("sidt", meaning_of(&seen.idtr, |it| (shown(it), of_table(*it))));
     row(
         "sldt",
-        told(&seen.ldtr, |it| {
+        meaning_of(&seen.ldtr, |it| {
             let meaning = if it.is_null() {
                 "no LDT, or the kernel's answer"
             } else {
@@ -183,13 +181,13 @@ fn registers(seen: &Ring3, width: usize) -> String {
     );
     row(
         "str",
-        told(&seen.tr, |it| {
+        meaning_of(&seen.tr, |it| {
             (it.to_string(), format!("the TSS in entry {}, or the kernel's answer", it.index()))
         }),
     );
     row(
         "smsw",
-        told(&seen.msw, |it| {
+        meaning_of(&seen.msw, |it| {
             let set: Vec<&str> = Cr0((*it).into()).set().map(|bit| bit.name).collect();
             (format!("{it:08x}"), format!("CR0: {}", set.join(" ")))
         }),
@@ -199,14 +197,14 @@ fn registers(seen: &Ring3, width: usize) -> String {
         .iter()
         .any(|it| matches!(it, Attempt::Done(it) if tollgate_inspect::is_dummy(*it)))
     {
-        let told = "UMIP is on: the instructions fault in ring 3, and the kernel answers for the processor with addresses \
-                    that say nothing (arch/x86/kernel/umip.c).";
-        text.push_str(&paragraph(told, width, ""));
+        let output = "UMIP is on: the instructions fault in ring 3, and the kernel answers for the processor with \
+                    dummy addresses (arch/x86/kernel/umip.c).";
+        text.push_str(&paragraph(output, width, ""));
     }
     text
 }
 
-fn told<T>(attempt: &Attempt<T>, show: impl Fn(&T) -> (String, String)) -> (String, String) {
+fn meaning_of<T>(attempt: &Attempt<T>, show: impl Fn(&T) -> (String, String)) -> (String, String) {
     match attempt {
         Attempt::Done(value) => show(value),
         Attempt::Signal { signal, vector, .. } => {
@@ -235,10 +233,10 @@ fn vectors(seen: &Ring3, width: usize) -> String {
     // Vectors with one answer share a sentence, in the order of the first of them.
     let mut answers: Vec<(String, Vec<u8>)> = Vec::new();
     for (vector, attempt) in (0..=u8::MAX).zip(&seen.vectors) {
-        let came_to = came_to(vector, attempt);
-        match answers.iter_mut().find(|(answer, _)| *answer == came_to) {
+        let outcome = outcome(vector, attempt);
+        match answers.iter_mut().find(|(answer, _)| *answer == outcome) {
             Some((_, vectors)) => vectors.push(vector),
-            None => answers.push((came_to, vec![vector])),
+            None => answers.push((outcome, vec![vector])),
         }
     }
     for (answer, vectors) in &answers {
@@ -263,15 +261,15 @@ fn ranges(vectors: &[u8]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// #GP: of an open gate the kernel makes something else. Its error code is no test of it: FRED gives 0, and QEMU's
+/// #GP: of an open gate the kernel makes another signal. Its error code is no test of it: FRED gives 0, and QEMU's
 /// translator counts entries of 16 bytes.
 fn is_closed(attempt: &Attempt<bool>) -> bool {
     const GENERAL_PROTECTION: u64 = 13;
     matches!(attempt, Attempt::Signal { vector: GENERAL_PROTECTION, .. })
 }
 
-/// What an INT came to.
-fn came_to(vector: u8, attempt: &Attempt<bool>) -> String {
+/// The outcome of an INT.
+fn outcome(vector: u8, attempt: &Attempt<bool>) -> String {
     match attempt {
         closed if is_closed(closed) => {
             "closed, #GP: the gate's DPL is below 3, or there is no gate".to_owned()
@@ -295,7 +293,7 @@ fn of_ring3(seen: &Ring3) -> Value {
     let selectors: Vec<_> = seen
         .selectors
         .iter()
-        .map(|told| Item::Rights(Some(told.selector), told.rights, told.limit).record())
+        .map(|known| Item::Rights(Some(known.selector), known.rights, known.limit).record())
         .collect();
     let loaded: serde_json::Map<String, Value> =
         SEGMENTS.iter().zip(seen.loaded).map(|(name, it)| ((*name).to_owned(), json!(hex(it.0)))).collect();
@@ -323,7 +321,7 @@ fn of_ring3(seen: &Ring3) -> Value {
         "sidt": table(&seen.idtr),
         "sldt": of_attempt(&seen.ldtr, |it| json!({ "selector": hex(it.0) })),
         "str": of_attempt(&seen.tr, |it| json!({ "selector": hex(it.0) })),
-        "smsw": of_attempt(&seen.msw, |it| json!({ "value": hex(*it), "set": words::control("cr0", (*it).into()) })),
+        "smsw": of_attempt(&seen.msw, |it| json!({ "value": hex(*it), "set": text::control("cr0", (*it).into()) })),
         "int": vectors,
     })
 }
@@ -356,12 +354,12 @@ mod tests {
     }
 
     #[test]
-    fn what_an_int_came_to_is_told_from_what_is_not_known() {
+    fn the_outcome_of_an_int_is_distinguished_from_an_unknown_one() {
         let signal = |signal, vector| Attempt::Signal { signal, vector, code: 0 };
-        assert!(came_to(0x20, &signal(11, 13)).starts_with("closed"));
-        assert!(came_to(3, &signal(5, 3)).starts_with("open"));
-        assert!(came_to(0x20, &signal(11, 0)).contains("does not say of which exception"));
-        assert!(came_to(0, &signal(SIGFPE, 0)).starts_with("open"), "a divide error");
-        assert!(came_to(0x80, &Attempt::Done(false)).contains("without an answer"));
+        assert!(outcome(0x20, &signal(11, 13)).starts_with("closed"));
+        assert!(outcome(3, &signal(5, 3)).starts_with("open"));
+        assert!(outcome(0x20, &signal(11, 0)).contains("does not say of which exception"));
+        assert!(outcome(0, &signal(SIGFPE, 0)).starts_with("open"), "a divide error");
+        assert!(outcome(0x80, &Attempt::Done(false)).contains("without an answer"));
     }
 }

@@ -1,14 +1,14 @@
-//! A machine's state, as far as a text tells of it, for eyes.
+//! A machine's state, as far as the input has it, as text.
 
 use tollgate_dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
 use tollgate_x86::Width;
 
-use super::document;
 use super::item::Item;
+use super::json;
 use super::remarks::remarks;
 use super::state::{Loose, items, loose, widths};
 use super::walks::{Walked, walks};
-use super::{tables, words};
+use super::{tables, text};
 use crate::args::DecodeArgs;
 use crate::figures;
 use crate::table::{Look, Table, heading, paragraph};
@@ -26,24 +26,24 @@ pub fn readings(readings: &[(Width, (Vec<Item>, usize))], explain: bool, columns
     for (width, (items, left)) in readings.iter().take(shown) {
         let mut text = match same {
             true => String::new(),
-            false => heading(&format!("As a table of {}-bit entries", document::mode(*width)), columns),
+            false => heading(&format!("As a table of {}-bit entries", json::mode(*width)), columns),
         };
         text.push_str(&tables::render(items, explain, columns));
         text.push_str(&too_few(*left, columns));
         parts.push(text);
     }
     if !same {
-        let told = "The bytes do not tell which of the two they are; --mode 32 or 64 does.";
-        parts.push(paragraph(told, columns, ""));
+        let output = "The bytes do not show which of the two they are; name it with --mode 32 or 64.";
+        parts.push(paragraph(output, columns, ""));
     }
     parts
 }
 
-/// Why bytes were read in one width, though nobody named it.
+/// Why bytes were read in one width without `--mode`.
 pub fn of_long_mode(columns: usize) -> String {
-    let told =
+    let output =
         "The tables are those of long mode: a code descriptor has L set, which is reserved outside it.";
-    paragraph(told, columns, "")
+    paragraph(output, columns, "")
 }
 
 fn too_few(left: usize, columns: usize) -> String {
@@ -73,7 +73,7 @@ fn one(state: &Joined, number: Option<usize>, args: &DecodeArgs, columns: usize)
     for &width in &widths {
         let items = items(state, width);
         if widths.len() > 1 {
-            parts.push(heading(&format!("Read as {}-bit tables", document::mode(width)), columns));
+            parts.push(heading(&format!("Read as {}-bit tables", json::mode(width)), columns));
         }
         parts.push(shown(&items, args.explain, columns));
         parts.extend(loose(state, width).iter().map(|loose| of_loose(loose, args.explain, columns)));
@@ -83,7 +83,7 @@ fn one(state: &Joined, number: Option<usize>, args: &DecodeArgs, columns: usize)
         }
         let remarks = remarks(state, &items);
         if !remarks.is_empty() {
-            let mut text = heading("Often told otherwise", columns);
+            let mut text = heading("Common errors", columns);
             remarks.iter().for_each(|remark| text.push_str(&paragraph(remark, columns, "- ")));
             parts.push(text);
         }
@@ -103,11 +103,11 @@ fn introduction(state: &Joined, number: Option<usize>, columns: usize) -> String
         (None, None) => String::new(),
     };
     let mut text = if title.is_empty() { title } else { heading(&title, columns) };
-    text.push_str(&paragraph(&width_told(&state.width), columns, ""));
+    text.push_str(&paragraph(&width_reason(&state.width), columns, ""));
     text
 }
 
-fn width_told(found: &WidthFound) -> String {
+fn width_reason(found: &WidthFound) -> String {
     let reasons = |width| {
         let of = found.reasons.iter().filter(move |reason| reason.width == width);
         of.take(2).map(reason).collect::<Vec<_>>().join("; ")
@@ -119,7 +119,7 @@ fn width_told(found: &WidthFound) -> String {
             let why = if reasons.is_empty() { String::new() } else { format!(": {reasons}") };
             format!("The tables are {sure}those of {}{why}.", mode_name(width))
         }
-        None => "Nothing tells whether the tables are those of long mode: what they would be in either is shown, and --mode \
+        None => "Whether the tables are those of long mode is unknown: both readings are shown, and --mode \
                  32 or 64 chooses."
             .to_owned(),
     }
@@ -139,7 +139,7 @@ fn reason(reason: &Reason) -> String {
     }
 }
 
-/// What registers hold.
+/// The registers.
 fn registers(state: &Joined, columns: usize) -> String {
     let mut table = Table::new(&["register", "holds"]).with_words(&["holds"]);
     let digits = if state.width.width == Some(Width::Legacy) { 8 } else { 16 };
@@ -174,14 +174,14 @@ fn registers(state: &Joined, columns: usize) -> String {
             meaning.extend(segment.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value)));
             let width = state.width.width.unwrap_or(Width::Legacy);
             let rights = segment.rights.as_ref().map(|rights| rights.value.with_limit(0));
-            meaning.extend(rights.map(|rights| words::segment(&rights, width)));
+            meaning.extend(rights.map(|rights| text::segment(&rights, width)));
         }
         let meaning = meaning.join(", ");
         row(register.name(), selector.to_string(), meaning);
     }
     for (register, value) in &state.registers {
         let name = register.name();
-        if let Some(set) = words::control(name, value.value) {
+        if let Some(set) = text::control(name, value.value) {
             row(name, format!("{:0digits$x}", value.value), set);
         } else if name == "cpl" {
             row(name, value.value.to_string(), String::new());
@@ -199,21 +199,21 @@ fn of_table(register: &TableRegister, digits: usize, name: &str) -> Option<(Stri
         return None;
     }
     let holds = match limit {
-        Some(limit) => format!("{} limit {limit:x}", base.as_deref().unwrap_or("base not told,")),
+        Some(limit) => format!("{} limit {limit:x}", base.as_deref().unwrap_or("base not known,")),
         None => base.unwrap_or_default(),
     };
     let meaning = match (name, limit) {
-        (_, None) => "limit not told".to_owned(),
+        (_, None) => "limit not known".to_owned(),
         ("idtr", Some(limit)) => {
             let size = if digits == 8 { 8 } else { 16 };
-            figures::count((limit as usize + 1) / size, "gate", "entry")
+            figures::count((limit as usize + 1) / size, "gate", "gates")
         }
         (_, Some(limit)) => figures::count((limit as usize + 1) / 8, "entry", "entries"),
     };
     Some((holds, meaning))
 }
 
-/// The items; where there are many gates, those that stand out.
+/// The items; where there are many gates, the unusual ones.
 fn shown(items: &[Item], explain: bool, columns: usize) -> String {
     let gates = items.iter().filter(|item| item.vector().is_some()).count();
     if gates <= MANY_GATES || explain {
@@ -223,16 +223,16 @@ fn shown(items: &[Item], explain: bool, columns: usize) -> String {
         items.iter().partition(|item| item.vector().is_none() || stands_out(item));
     let kept: Vec<Item> = kept.into_iter().cloned().collect();
     let mut text = tables::render(&kept, explain, columns);
-    let told = format!(
+    let output = format!(
         "{} more of the {gates} gates are interrupt gates for ring 0, or not present; --explain and --format json have all of them.",
         left.len()
     );
-    text.push_str(&paragraph(&told, columns, ""));
+    text.push_str(&paragraph(&output, columns, ""));
     text
 }
 
 fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
-    /// More of what nobody said to be a table are not shown.
+    /// The most entries of bytes outside of tables that are shown.
     const MOST: usize = 64;
     let place =
         loose.address.map_or_else(|| "Bytes without an address".to_owned(), |at| format!("Bytes at {at:x}"));
@@ -240,8 +240,8 @@ fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
     let shown = &loose.items[..loose.items.len().min(MOST)];
     text.push_str(&tables::render(shown, explain, columns));
     if shown.len() < loose.items.len() {
-        let told = format!("{} more are in --format json.", loose.items.len() - shown.len());
-        text.push_str(&paragraph(&told, columns, ""));
+        let output = format!("{} more are in --format json.", loose.items.len() - shown.len());
+        text.push_str(&paragraph(&output, columns, ""));
     }
     text.push_str(&too_few(loose.left, columns));
     text
@@ -258,12 +258,12 @@ fn stands_out(item: &Item) -> bool {
     gate.p && (gate.dpl != 0 || stack != 0 || !is_usual)
 }
 
-/// What does not agree, and what a tool is known to print wrongly.
+/// Contradictions, and errors that tools are known to print.
 fn disagreements(state: &Joined, columns: usize) -> String {
     let mut text = String::new();
     for contradiction in &state.contradictions {
-        let told = format!("{}: {}.", at_lines(&contradiction.lines), contradiction.what);
-        text.push_str(&paragraph(&told, columns, "! "));
+        let output = format!("{}: {}.", at_lines(&contradiction.lines), contradiction.what);
+        text.push_str(&paragraph(&output, columns, "! "));
     }
     for defect in &state.defects {
         text.push_str(&paragraph(&format!("{}: {}.", at_lines(&defect.lines), defect.of), columns, "! "));
@@ -300,13 +300,13 @@ fn walk(walked: &Walked, columns: usize) -> String {
     text
 }
 
-/// The lines that look like data that went wrong.
+/// The lines that look like damaged data.
 pub fn complaints(dump: &Dump, columns: usize) -> String {
     let mut text = String::new();
     for complaint in dump.complaints.iter().take(MOST_COMPLAINTS) {
-        let told =
+        let output =
             format!("Line {}, read as {}: {}.", complaint.line, complaint.format.name(), complaint.wrong);
-        text.push_str(&paragraph(&told, columns, "! "));
+        text.push_str(&paragraph(&output, columns, "! "));
     }
     let more = dump.complaints.len().saturating_sub(MOST_COMPLAINTS) + dump.more_complaints;
     if more > 0 {
@@ -318,7 +318,7 @@ pub fn complaints(dump: &Dump, columns: usize) -> String {
     }
     if let Some(line) = dump.cut {
         text.push_str(&paragraph(
-            &format!("From line {line} on nothing was read: so much is kept and no more."),
+            &format!("The text was read up to line {line}: the rest is beyond the limit."),
             columns,
             "! ",
         ));

@@ -1,12 +1,12 @@
-//! What is often told otherwise. Each of these stands the wrong way round in a published account of kernel entry
-//! (marbacka.net, "int 2E/sysenter/syscall", 2005 and 2017) and in others after it; each is put right by the manuals.
+//! Common errors. Each of these is wrong in a published account of kernel entry
+//! (marbacka.net, "int 2E/sysenter/syscall", 2005 and 2017) and in others after it; the manuals have the right version.
 
 use tollgate_dump::{Joined, SegmentRegister};
 use tollgate_x86::{Kind, Msr, Rflags};
 
 use super::item::{Item, flags};
 
-/// What is worth saying of a state, in sentences.
+/// The remarks on a state, in sentences.
 pub fn remarks(state: &Joined, items: &[Item]) -> Vec<String> {
     [
         of_selectors(state),
@@ -66,8 +66,8 @@ fn of_mask(state: &Joined) -> Option<String> {
 }
 
 fn of_two_instructions(state: &Joined) -> Option<String> {
-    let told = |msr: Msr| state.msrs.contains_key(&msr.number());
-    (told(Msr::SysenterEip) || told(Msr::Lstar) || told(Msr::Star)).then(|| {
+    let text = |msr: Msr| state.msrs.contains_key(&msr.number());
+    (text(Msr::SysenterEip) || text(Msr::Lstar) || text(Msr::Star)).then(|| {
         "SYSENTER and SYSCALL differ in more than their MSRs: SYSENTER loads the stack pointer from an MSR and saves \
          nothing; SYSCALL saves RIP in RCX, in long mode RFLAGS in R11, and leaves the stack pointer alone. SYSENTER \
          faults where SYSENTER_CS is null. AMD processors have no SYSENTER in long mode, Intel processors no SYSCALL \

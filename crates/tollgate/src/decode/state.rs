@@ -1,16 +1,16 @@
-//! What of a state is decoded: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
+//! The decoded parts of a state: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
 
 use tollgate_dump::Joined;
 use tollgate_x86::{Descriptor, Gate, Kind, Msr, Selector, Tss32, Tss64, WideDescriptor, WideGate, Width};
 
 use super::given;
-use super::item::{Item, Place};
+use super::item::{Item, Position};
 
-/// In which widths a state is to be read: the one that it tells, or both.
+/// The widths in which a state is read: its own, where that is known, or both.
 pub fn widths(state: &Joined) -> Vec<Width> {
     match state.width.width {
         Some(width) => vec![width],
-        // Nothing that is read by width is there: one is enough.
+        // No part depends on the width: one is enough.
         None if [Width::Legacy, Width::Long]
             .iter()
             .all(|&width| entries(state, width).is_empty() && loose(state, width).is_empty()) =>
@@ -36,10 +36,10 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
         .iter()
         .filter_map(|entry| descriptor(Some(Selector(entry.selector)), &entry.bytes.value, width))
         .collect();
-    let told = state.printed_descriptors.keys().filter(|selector| {
+    let text = state.printed_descriptors.keys().filter(|selector| {
         gdt.iter().all(|entry| !covers(entry.selector, entry.bytes.value.len(), **selector))
     });
-    items.extend(told.filter_map(|selector| explained(state, *selector, width)));
+    items.extend(text.filter_map(|selector| explained(state, *selector, width)));
     tollgate_model::sort::by_key(&mut items, |item| item.selector().map(|selector| selector.0));
     let idt = state.idt(width);
     items.extend(idt.iter().filter_map(|entry| gate(entry.vector, &entry.bytes.value, width)));
@@ -49,21 +49,21 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
 
 /// A descriptor that a tool explained. Tools show the 16 bytes of long mode's system descriptors as two of 8.
 fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
-    let told = |selector: u16| {
-        state.printed_descriptors.get(&selector)?.iter().find_map(|told| told.value.descriptor())
+    let text = |selector: u16| {
+        state.printed_descriptors.get(&selector)?.iter().find_map(|text| text.value.descriptor())
     };
     let is_wide = |descriptor: &Descriptor| {
         let is_kind = matches!(descriptor.kind(), Kind::System(kind) if kind.is_in(Width::Long));
         width == Width::Long && is_kind
     };
-    if selector.checked_sub(8).and_then(told).is_some_and(|lower| is_wide(&lower)) {
+    if selector.checked_sub(8).and_then(text).is_some_and(|lower| is_wide(&lower)) {
         return None;
     }
-    let low = told(selector)?;
+    let low = text(selector)?;
     if !is_wide(&low) {
         return Some(Item::Segment(Some(Selector(selector)), low));
     }
-    let Some(upper) = selector.checked_add(8).and_then(told) else {
+    let Some(upper) = selector.checked_add(8).and_then(text) else {
         return Some(Item::Half(Some(Selector(selector)), low));
     };
     let [a, b, c, d, e, f, g, h] = upper.encode();
@@ -72,7 +72,7 @@ fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
     Some(Item::System(Some(Selector(selector)), wide))
 }
 
-/// Whether an entry of so many bytes takes the place of a selector.
+/// Whether an entry of so many bytes covers a selector.
 fn covers(first: u16, bytes: usize, selector: u16) -> bool {
     selector >= first && usize::from(selector - first) < bytes
 }
@@ -81,7 +81,9 @@ fn descriptor(selector: Option<Selector>, bytes: &[u8], width: Width) -> Option<
     if let Some(wide) = bytes.first_chunk::<16>() {
         let is_gate = tollgate_x86::SystemKind::of(wide[5]).is_gate();
         return Some(match is_gate {
-            true => Item::Gate64(selector.map_or(Place::Untold, Place::Selector), WideGate::decode(*wide)),
+            true => {
+                Item::Gate64(selector.map_or(Position::Unknown, Position::Selector), WideGate::decode(*wide))
+            }
             false => Item::System(selector, WideDescriptor::decode(*wide)),
         });
     }
@@ -89,19 +91,19 @@ fn descriptor(selector: Option<Selector>, bytes: &[u8], width: Width) -> Option<
     let descriptor = Descriptor::decode(*bytes);
     let is_gate = matches!(descriptor.kind(), Kind::System(kind) if kind.is_gate());
     Some(match is_gate && width == Width::Legacy {
-        true => Item::Gate32(selector.map_or(Place::Untold, Place::Selector), Gate::decode(*bytes)),
+        true => Item::Gate32(selector.map_or(Position::Unknown, Position::Selector), Gate::decode(*bytes)),
         false => Item::Segment(selector, descriptor),
     })
 }
 
 fn gate(vector: u8, bytes: &[u8], width: Width) -> Option<Item> {
     Some(match width {
-        Width::Legacy => Item::Gate32(Place::Vector(vector), Gate::decode(*bytes.first_chunk()?)),
-        Width::Long => Item::Gate64(Place::Vector(vector), WideGate::decode(*bytes.first_chunk()?)),
+        Width::Legacy => Item::Gate32(Position::Vector(vector), Gate::decode(*bytes.first_chunk()?)),
+        Width::Long => Item::Gate64(Position::Vector(vector), WideGate::decode(*bytes.first_chunk()?)),
     })
 }
 
-/// The bytes of the TSS as far as they follow each other from its beginning: later fields are told by themselves.
+/// The bytes of the TSS as far as they follow each other from its beginning: later fields are separate.
 fn task(state: &Joined, width: Width) -> Option<Item> {
     let task = state.task(width);
     let base = task.base.as_ref()?.0.value;
@@ -119,7 +121,7 @@ fn task(state: &Joined, width: Width) -> Option<Item> {
     })
 }
 
-/// Bytes that nothing tells the meaning of, with their address where that is told, as the entries that they would be.
+/// Bytes of unknown meaning, with their address where that is known, as the entries that they would be.
 pub struct Loose {
     /// The address of the first byte.
     pub address: Option<u64>,
@@ -129,7 +131,7 @@ pub struct Loose {
     pub left: usize,
 }
 
-/// The bytes of a state that lie in no table that it tells of.
+/// The bytes of a state that lie in none of its tables.
 pub fn loose(state: &Joined, width: Width) -> Vec<Loose> {
     let known = known_ranges(state, width);
     let is_known = |address: u64| {
@@ -145,7 +147,7 @@ pub fn loose(state: &Joined, width: Width) -> Vec<Loose> {
             _ => stretches.push((Some(address), bytes.to_vec())),
         }
     }
-    stretches.extend(state.loose.iter().map(|told| (None, told.value.clone())));
+    stretches.extend(state.loose.iter().map(|text| (None, text.value.clone())));
     let read = stretches.into_iter().map(|(address, bytes)| {
         let (items, left) = given::of_table(&bytes, width);
         Loose { address, items, left }
@@ -156,10 +158,10 @@ pub fn loose(state: &Joined, width: Width) -> Vec<Loose> {
 /// Where the IDT, the GDT and the TSS begin and how far they go, or would go at the most.
 fn known_ranges(state: &Joined, width: Width) -> Vec<(u64, u64)> {
     let task = state.task(width);
-    let told = [
+    let text = [
         (state.idtr.base.as_ref(), state.idtr.limit.as_ref().map_or(0xfff, |it| it.value.into())),
         (state.gdtr.base.as_ref(), state.gdtr.limit.as_ref().map_or(0xffff, |it| it.value.into())),
         (task.base.as_ref().map(|(base, _)| base), task.limit.as_ref().map_or(0x67, |(it, _)| it.value)),
     ];
-    told.into_iter().filter_map(|(base, last)| Some((base?.value, last))).collect()
+    text.into_iter().filter_map(|(base, last)| Some((base?.value, last))).collect()
 }

@@ -2,19 +2,19 @@
 
 use tollgate_x86::{Descriptor, Tss32, Tss64};
 
-use super::item::{Item, Place};
-use super::words;
+use super::item::{Item, Position};
+use super::text;
 use crate::figures;
 use crate::table::{Look, Table, paragraph};
 
-/// Items, in tables by what they are, in the order of their first. With `explain` each is told in sentences instead.
+/// Items, in tables by kind, in the order of their first. With `explain` each is described in sentences instead.
 pub fn render(items: &[Item], explain: bool, width: usize) -> String {
     let mut parts = Vec::new();
     let mut rest = items;
     while let Some(first) = rest.first() {
         let same = rest.iter().take_while(|item| Shape::of(item) == Shape::of(first)).count();
         let (these, others) = rest.split_at(same);
-        parts.push(if explain { told(these, width) } else { tabled(these, width) });
+        parts.push(if explain { output(these, width) } else { tabled(these, width) });
         rest = others;
     }
     parts.join("\n")
@@ -65,16 +65,16 @@ fn descriptors(items: &[Item], width: usize) -> String {
             Item::Half(_, it) => (format!("????????{:08x}", it.base), it.effective_limit(), *it),
             Item::Rights(_, rights, limit) => {
                 let it = rights.with_limit(limit.unwrap_or_default());
-                ("not told".to_owned(), limit.unwrap_or_default(), it)
+                ("not known".to_owned(), limit.unwrap_or_default(), it)
             }
             _ => continue,
         };
         let limit = match item {
-            Item::Rights(_, _, None) => "not told".to_owned(),
+            Item::Rights(_, _, None) => "not known".to_owned(),
             _ => format!("{limit:08x}"),
         };
         let selector = item.selector().map_or_else(String::new, |selector| selector.to_string());
-        table.row(Look::Plain, &[selector, base, limit, descriptor.dpl.to_string()], &[words::what(item)]);
+        table.row(Look::Plain, &[selector, base, limit, descriptor.dpl.to_string()], &[text::what(item)]);
     }
     let mut text = if null.len() == items.len() { String::new() } else { table.render(width) };
     if !null.is_empty() {
@@ -96,11 +96,11 @@ fn gates(items: &[Item], width: usize) -> String {
             _ => continue,
         };
         let at = match place {
-            Place::Untold => String::new(),
-            Place::Vector(vector) => format!("int {vector:02x}"),
-            Place::Selector(selector) => selector.to_string(),
+            Position::Unknown => String::new(),
+            Position::Vector(vector) => format!("int {vector:02x}"),
+            Position::Selector(selector) => selector.to_string(),
         };
-        table.row(Look::Plain, &[at, target, dpl.to_string(), ist], &[words::what(item)]);
+        table.row(Look::Plain, &[at, target, dpl.to_string(), ist], &[text::what(item)]);
     }
     table.render(width)
 }
@@ -110,12 +110,12 @@ fn registers(items: &[Item], width: usize) -> String {
     for item in items {
         let Item::Msr(msr, value) = item else { continue };
         let cells = [format!("{:8x}", msr.number()), msr.name().to_owned(), format!("{value:016x}")];
-        table.row(Look::Plain, &cells, &[words::sentences(item).join(" ")]);
+        table.row(Look::Plain, &cells, &[text::sentences(item).join(" ")]);
     }
     table.render(width)
 }
 
-/// The fields that an entry looks at, or all that are there.
+/// The fields that an entry reads, or all known ones.
 fn structure(item: &Item, all: bool, width: usize) -> String {
     let (fields, bytes) = match item {
         Item::Tss32(bytes, _) => (Tss32::FIELDS, bytes),
@@ -136,20 +136,20 @@ fn structure(item: &Item, all: bool, width: usize) -> String {
     }
     let mut text = table.render(width);
     if left > 0 {
-        let told = format!(
+        let output = format!(
             "{} more that are not 0: registers of a task that was switched away, or reserved. No entry but a task \
              switch looks at them; --explain has them.",
             figures::count(left, "field", "fields")
         );
-        text.push_str(&paragraph(&told, width, ""));
+        text.push_str(&paragraph(&output, width, ""));
     }
-    for sentence in words::sentences(item) {
+    for sentence in text::sentences(item) {
         text.push_str(&paragraph(&sentence, width, ""));
     }
     text
 }
 
-/// Whether an entry looks at the field: stacks, and what guards the ports.
+/// Whether an entry reads the field: stacks, and the I/O bitmap.
 fn is_of_entry(name: &str) -> bool {
     ["esp", "ss", "rsp", "ist"].iter().any(|kind| {
         name.strip_prefix(kind)
@@ -157,18 +157,18 @@ fn is_of_entry(name: &str) -> bool {
     }) || ["link", "cr3", "ldt", "iomap"].contains(&name)
 }
 
-fn told(items: &[Item], width: usize) -> String {
-    let told = items.iter().map(|item| {
+fn output(items: &[Item], width: usize) -> String {
+    let output = items.iter().map(|item| {
         let mut text = crate::table::heading(&title(item), width);
         if let Item::Tss32(..) | Item::Tss64(..) = item {
             return text + &structure(item, true, width);
         }
-        for sentence in words::sentences(item) {
+        for sentence in text::sentences(item) {
             text.push_str(&paragraph(&sentence, width, "  "));
         }
         text
     });
-    told.collect::<Vec<_>>().join("\n")
+    output.collect::<Vec<_>>().join("\n")
 }
 
 fn title(item: &Item) -> String {
@@ -181,5 +181,5 @@ fn title(item: &Item) -> String {
         Item::Rights(_, rights, _) => format!("LAR {:08x}", rights.0),
         _ => bytes.unwrap_or_default(),
     };
-    format!("{}: {place}", words::what(item))
+    format!("{}: {place}", text::what(item))
 }

@@ -1,4 +1,4 @@
-//! The walks through a state: which are made, and what they say.
+//! The walks through a state.
 
 use serde::Serialize;
 use tollgate_dump::Joined;
@@ -7,7 +7,7 @@ use tollgate_x86::{Gate, GateKind, Msr, Vendor, WideGate, Width};
 
 use super::entry::{Entry, Way};
 use super::item::Item;
-use super::place::Place;
+use super::walk_state::WalkState;
 use crate::args::{DecodeArgs, Maker};
 
 /// No more walks than these are chosen by themselves.
@@ -18,7 +18,7 @@ const MOST: usize = 8;
 pub struct Walked {
     /// The instruction.
     pub entry: String,
-    /// Whose processor, where the makers' differ.
+    /// The maker of the processor, where the two differ.
     pub vendor: Option<&'static str>,
     /// From which mode.
     pub from: &'static str,
@@ -32,10 +32,10 @@ pub struct Walked {
     pub outcome: String,
 }
 
-/// The walks that were asked for, or those that the state tells of, through tables of this width.
+/// The walks that were asked for, or those that the state has, through tables of this width.
 pub fn walks(state: &Joined, items: &[Item], width: Width, args: &DecodeArgs) -> Vec<Walked> {
     let chosen = match args.walk.as_slice() {
-        [] => told_of(state, items, width, args.cpl),
+        [] => known_to(state, items, width, args.cpl),
         asked => asked.to_vec(),
     };
     let mut made = Vec::new();
@@ -86,8 +86,8 @@ fn make(state: &Joined, width: Width, way: Way, narrow: bool, vendor: Vendor, cp
         (Width::Long, true) => Mode::Compatibility,
         (Width::Long, false) => Mode::Long64,
     };
-    let mut place = Place::new(state, width, mode, vendor, cpl);
-    let outcome = walk(&mut place, way.crossing(width == Width::Long, narrow));
+    let mut machine = WalkState::new(state, width, mode, vendor, cpl);
+    let outcome = walk(&mut machine, way.crossing(width == Width::Long, narrow));
     Walked {
         entry: if way.is_return() && narrow { format!("{way}:32") } else { way.to_string() },
         vendor: Some(match vendor {
@@ -100,33 +100,33 @@ fn make(state: &Joined, width: Width, way: Way, narrow: bool, vendor: Vendor, cp
             Mode::Long64 => "64-bit mode",
         },
         cpl,
-        steps: place.into_steps(),
+        steps: machine.into_steps(),
         crosses: outcome == Outcome::Done,
         outcome: outcome.to_string(),
     }
 }
 
-/// The ways into the kernel that a program at this level is meant to use, as far as the state tells of them.
-fn told_of(state: &Joined, items: &[Item], width: Width, cpl: u8) -> Vec<Entry> {
-    let told = |msr: Msr| state.msrs.contains_key(&msr.number());
+/// The ways into the kernel that a program at this level is meant to use, as far as the state has them.
+fn known_to(state: &Joined, items: &[Item], width: Width, cpl: u8) -> Vec<Entry> {
+    let known = |msr: Msr| state.msrs.contains_key(&msr.number());
     let mut entries = Vec::new();
-    let mut add = |is_told: bool, way, narrow| {
-        if is_told && entries.len() < MOST {
+    let mut add = |is_known: bool, way, narrow| {
+        if is_known && entries.len() < MOST {
             entries.push(Entry::Walk { way, narrow });
         }
     };
     for item in items {
         let (vector, gate) = match item {
-            Item::Gate32(super::item::Place::Vector(vector), gate) => (*vector, gate),
-            Item::Gate64(super::item::Place::Vector(vector), WideGate { low, .. }) => (*vector, low),
+            Item::Gate32(super::item::Position::Vector(vector), gate) => (*vector, gate),
+            Item::Gate64(super::item::Position::Vector(vector), WideGate { low, .. }) => (*vector, low),
             _ => continue,
         };
         add(is_open(gate, width, cpl), Way::Int(vector), false);
     }
     let long = width == Width::Long;
-    add(told(Msr::SysenterCs) || told(Msr::SysenterEip), Way::Sysenter, long);
-    add(long && (told(Msr::Star) || told(Msr::Lstar)), Way::Syscall, false);
-    add(told(Msr::Cstar) || !long && told(Msr::Star), Way::Syscall, long);
+    add(known(Msr::SysenterCs) || known(Msr::SysenterEip), Way::Sysenter, long);
+    add(long && (known(Msr::Star) || known(Msr::Lstar)), Way::Syscall, false);
+    add(known(Msr::Cstar) || !long && known(Msr::Star), Way::Syscall, long);
     entries
 }
 

@@ -1,38 +1,38 @@
-//! What a test-and-set at user level saves against a system call.
+//! A test-and-set in user mode compared with a system call.
 
 use tollgate_model::ParamValue;
 
-use super::{Observation, case, find};
+use super::{Finding, case, find};
 use crate::estimates::{Estimates, Figures};
 use crate::figures;
 
-/// The system call of the published comparison, and what took its restartable sequence's place.
+/// The system call of the published comparison, and the successor of its restartable sequence.
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 const RESTARTABLE: &str = "rseq";
 
-/// What there is to say of the suite.
-pub(super) fn of(estimates: &Estimates) -> Vec<Observation> {
+/// The findings of the suite.
+pub(super) fn of(estimates: &Estimates) -> Vec<Finding> {
     [uncontended(estimates), three_calls(estimates), trade(estimates)].into_iter().flatten().collect()
 }
 
-/// How much cheaper it is where nobody is in the way.
-fn uncontended(estimates: &Estimates) -> Option<Observation> {
+/// The speed-up without contention.
+fn uncontended(estimates: &Estimates) -> Option<Finding> {
     let of = |by: &str| case("locks/uncontended", &[("by", by.into())]);
     let (call, sequence) = (of(SYSTEM_CALL), of(RESTARTABLE));
-    let (dear, cheap) = (find(estimates, &call)?, find(estimates, &sequence)?);
-    let times = dear.estimate.median / cheap.below.unwrap_or(cheap.estimate.median);
-    let at_least = if cheap.below.is_some() { "at least " } else { "" };
-    (times.is_finite() && times > 1.0).then(|| Observation {
+    let (slow, fast) = (find(estimates, &call)?, find(estimates, &sequence)?);
+    let times = slow.estimate.median / fast.below.unwrap_or(fast.estimate.median);
+    let at_least = if fast.below.is_some() { "at least " } else { "" };
+    (times.is_finite() && times > 1.0).then(|| Finding {
         sentence: format!(
-            "A restartable sequence takes a lock and gives it back {at_least}{} times as cheaply as the system call.",
+            "A restartable sequence acquires and releases a lock {at_least}{} times as fast as the system call.",
             figures::significant(times, 3)
         ),
         from: vec![call.to_string(), sequence.to_string()],
     })
 }
 
-/// The calls of the published comparison, and what has taken their place.
-fn three_calls(estimates: &Estimates) -> Option<Observation> {
+/// The calls of the published comparison, and their successors.
+fn three_calls(estimates: &Estimates) -> Option<Finding> {
     let calls = [
         ("sem_wait()", "sem-trywait"),
         ("pthread_mutex_trylock()", "pthread-trylock"),
@@ -45,19 +45,17 @@ fn three_calls(estimates: &Estimates) -> Option<Observation> {
         let figures = find(estimates, &case)?;
         let estimate =
             figures::estimate(figures.below.unwrap_or(figures.estimate.median), figures.measured.unit);
-        let below = if figures.below.is_some() { "less than " } else { "" };
+        let below = if figures.below.is_some() { "< " } else { "" };
         words.push(format!("{published} {below}{estimate} (by {by})"));
         from.push(case.to_string());
     }
-    let sentence = format!(
-        "The three calls of the published comparison, called again and again with their release: {}.",
-        words.join(", ")
-    );
-    Some(Observation { sentence, from })
+    let sentence =
+        format!("The three calls of the published comparison, each with its release: {}.", words.join(", "));
+    Some(Finding { sentence, from })
 }
 
-/// The least that it gains where producers and consumers share one processor.
-fn trade(estimates: &Estimates) -> Option<Observation> {
+/// The least speed-up where producers and consumers share one processor.
+fn trade(estimates: &Estimates) -> Option<Finding> {
     let mut least: Option<(f64, u64)> = None;
     let mut from = Vec::new();
     for threads in (1..=6).map(|power| 1_u64 << power) {
@@ -67,10 +65,10 @@ fn trade(estimates: &Estimates) -> Option<Observation> {
             case("locks/producer-consumer", &params)
         };
         let (call, sequence) = (of(SYSTEM_CALL), of(RESTARTABLE));
-        let (Some(dear), Some(cheap)) = (find(estimates, &call), find(estimates, &sequence)) else {
+        let (Some(slow), Some(fast)) = (find(estimates, &call), find(estimates, &sequence)) else {
             continue;
         };
-        let gain = gain(dear, cheap);
+        let gain = gain(slow, fast);
         if least.is_none_or(|(known, _)| gain < known) {
             least = Some((gain, threads));
         }
@@ -78,7 +76,7 @@ fn trade(estimates: &Estimates) -> Option<Observation> {
     }
     let (gain, threads) = least?;
     let counts = from.len() / 2;
-    (gain.is_finite() && gain > 0.0 && counts > 1).then(|| Observation {
+    (gain.is_finite() && gain > 0.0 && counts > 1).then(|| Finding {
         sentence: format!(
             "On one processor producers and consumers hand over at least {} times as many items with a restartable \
              sequence as with the system call, the least of {counts} numbers of threads with {threads} of each.",
@@ -88,6 +86,6 @@ fn trade(estimates: &Estimates) -> Option<Observation> {
     })
 }
 
-fn gain(dear: &Figures, cheap: &Figures) -> f64 {
-    dear.estimate.median / cheap.estimate.median
+fn gain(slow: &Figures, fast: &Figures) -> f64 {
+    slow.estimate.median / fast.estimate.median
 }

@@ -1,14 +1,14 @@
-//! What sharing costs, and where the latency rises.
+//! The slow-down by sharing, and the cache sizes at which the latency rises.
 
 use tollgate_model::{Case, ParamValue, Run, Unit};
 
-use super::{Known, Observation, apart, find};
+use super::{Finding, Known, apart, find};
 use crate::estimates::Estimates;
 use crate::{facts, figures};
 
-/// What there is to say of the suite.
-pub(super) fn of(run: &Run, estimates: &Estimates) -> Vec<Observation> {
-    let mut findings: Vec<Observation> = sharing(estimates);
+/// The findings of the suite.
+pub(super) fn of(run: &Run, estimates: &Estimates) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = sharing(estimates);
     findings.extend(false_sharing(estimates));
     findings.extend(levels(run, estimates));
     findings
@@ -16,9 +16,9 @@ pub(super) fn of(run: &Run, estimates: &Estimates) -> Vec<Observation> {
 
 const THRASH: &str = "memory/thrash";
 
-/// What the published experiment asked: how many times dearer is a store where another core stores to the same lines?
-/// A sentence for each pair, order and page.
-fn sharing(estimates: &Estimates) -> Vec<Observation> {
+/// How many times as long a store takes where another core stores to the same lines, as the published experiment asked. One
+/// sentence for each pair, order and page.
+fn sharing(estimates: &Estimates) -> Vec<Finding> {
     let with = |case: &Case, shared: bool| {
         let mut other = case.clone();
         other.params.insert("shared".to_owned(), ParamValue::Flag(shared));
@@ -27,25 +27,29 @@ fn sharing(estimates: &Estimates) -> Vec<Observation> {
     let shared = estimates.measured().map(|(case, _)| case).filter(|case| {
         case.benchmark == THRASH && case.params.get("shared") == Some(&ParamValue::Flag(true))
     });
-    // The same but for the size belongs into one sentence.
+    // Cases that differ in size only share a sentence.
     let mut series: Vec<(Kind, Vec<Sharing>)> = Vec::new();
     for case in shared {
         let alone = with(case, false);
-        let (Some(ParamValue::Number(kib)), Some(dear), Some(cheap)) =
+        let (Some(ParamValue::Number(kib)), Some(shared), Some(unshared)) =
             (case.params.get("kib"), find(estimates, case), find(estimates, &alone))
         else {
             continue;
         };
         let but_size = case.params.iter().filter(|(name, _)| !["kib", "shared"].contains(&name.as_str()));
         let key: Kind = but_size.map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let sharing =
-            Sharing { kib: *kib, shared: dear.into(), alone: cheap.into(), cases: [alone, case.clone()] };
+        let sharing = Sharing {
+            kib: *kib,
+            shared: shared.into(),
+            alone: unshared.into(),
+            cases: [alone, case.clone()],
+        };
         match series.iter_mut().find(|(other, _)| *other == key) {
             Some((_, points)) => points.push(sharing),
             None => series.push((key, vec![sharing])),
         }
     }
-    series.into_iter().map(|(key, points)| told(&key, &points)).collect()
+    series.into_iter().map(|(key, points)| sentence(&key, &points)).collect()
 }
 
 /// Parameters and their values.
@@ -59,7 +63,7 @@ struct Sharing {
     cases: [Case; 2],
 }
 
-fn told(key: &[(String, String)], points: &[Sharing]) -> Observation {
+fn sentence(key: &[(String, String)], points: &[Sharing]) -> Finding {
     let value =
         |name: &str| key.iter().find(|(other, _)| other == name).map_or("", |(_, value)| value.as_str());
     let what = format!(
@@ -71,17 +75,19 @@ fn told(key: &[(String, String)], points: &[Sharing]) -> Observation {
     let each: Vec<String> = points
         .iter()
         .map(|point| {
-            let times =
-                format!("{} times", figures::significant(point.shared.estimate / point.alone.estimate, 2));
+            let times = format!(
+                "{} times as long",
+                figures::significant(point.shared.estimate / point.alone.estimate, 2)
+            );
             let times = match apart(point.shared.interval, point.alone.interval) {
                 true => times,
-                false => format!("{times} (within the intervals)"),
+                false => format!("{times} (no significant difference)"),
             };
             format!("{times} at {} KiB", point.kib)
         })
         .collect();
     let from = points.iter().flat_map(|point| point.cases.iter().map(ToString::to_string)).collect();
-    Observation { sentence: format!("{what} costs {}.", listed(&each)), from }
+    Finding { sentence: format!("{what} takes {}.", listed(&each)), from }
 }
 
 /// `a, b and c`.
@@ -93,8 +99,8 @@ fn listed(parts: &[String]) -> String {
     }
 }
 
-/// Two words of one line, of two lines that are fetched together, and far enough apart.
-fn false_sharing(estimates: &Estimates) -> Option<Observation> {
+/// Two words of one line, of two adjacent lines, and of lines that are far apart.
+fn false_sharing(estimates: &Estimates) -> Option<Finding> {
     let at = |distance: u64| super::case("memory/neighbour", &[("distance", distance.into())]);
     let [same, adjacent, away] = [8, 64, 128].map(at);
     let [same_estimate, adjacent_estimate, away_estimate] =
@@ -103,9 +109,9 @@ fn false_sharing(estimates: &Estimates) -> Option<Observation> {
     if !apart(same_estimate.interval, away_estimate.interval) {
         return None;
     }
-    let times = |dear: Known| figures::significant(dear.estimate / away_estimate.estimate, 2);
+    let times = |near: Known| figures::significant(near.estimate / away_estimate.estimate, 2);
     let mut sentence = format!(
-        "Two words of one line cost {} times what they cost 128 bytes apart (false sharing)",
+        "Stores to two words of one line take {} times as long as 128 bytes apart (false sharing)",
         times(same_estimate)
     );
     let mut from = vec![same.to_string(), away.to_string()];
@@ -113,17 +119,17 @@ fn false_sharing(estimates: &Estimates) -> Option<Observation> {
         let adjacent_estimate: Known = adjacent_estimate.into();
         let words = match apart(adjacent_estimate.interval, away_estimate.interval) {
             true => format!("; in adjacent lines {} times", times(adjacent_estimate)),
-            false => "; adjacent lines cost no more".to_owned(),
+            false => "; in adjacent lines no longer".to_owned(),
         };
         sentence.push_str(&words);
         from.push(adjacent.to_string());
     }
     sentence.push('.');
-    Some(Observation { sentence, from })
+    Some(Finding { sentence, from })
 }
 
-/// Where the kernel says that a cache ends, and what is measured on both sides of it.
-fn levels(run: &Run, estimates: &Estimates) -> Vec<Observation> {
+/// The latencies on both sides of each cache's size, as the kernel reports it.
+fn levels(run: &Run, estimates: &Estimates) -> Vec<Finding> {
     let curve = Curve::of(estimates);
     let caches = [("cache.l1d", "L1d"), ("cache.l2", "L2"), ("cache.l3", "L3")];
     let level = |(fact, name): (&str, &str)| {
@@ -140,7 +146,7 @@ struct Curve {
 }
 
 impl Curve {
-    /// With huge pages where there are any: without what small ones add.
+    /// With huge pages where there are any: TLB misses on small pages add to the latency.
     fn of(estimates: &Estimates) -> Self {
         let of = |page: &str| -> Vec<(f64, Known, Case)> {
             let rows = estimates.measured().filter(|(case, figures)| {
@@ -163,29 +169,29 @@ impl Curve {
         }
     }
 
-    /// What is measured on both sides of the end of a cache, a little away from it: what is nearly as large as the cache
-    /// lies in it and beyond. None where one side was not measured.
-    fn around(&self, name: &str, end: f64) -> Option<Observation> {
+    /// The latencies on both sides of a cache's size, at some distance from it: a buffer that is nearly as large lies partly
+    /// beyond. None where one side was not measured.
+    fn around(&self, name: &str, end: f64) -> Option<Finding> {
         let within = self.points.iter().rfind(|(kib, ..)| *kib <= end * 0.8)?;
         let beyond = self.points.iter().find(|(kib, ..)| *kib >= end * 1.3)?;
         let ns = |known: &Known| figures::estimate(known.estimate, Unit::Nanoseconds);
         let rises = within.1.estimate < beyond.1.estimate && apart(within.1.interval, beyond.1.interval);
-        let places =
+        let latencies =
             format!("from {} at {} KiB to {} at {} KiB", ns(&within.1), within.0, ns(&beyond.1), beyond.0);
         let sentence = match rises {
             true => format!(
-                "Beyond the {} KiB that the kernel gives for {name} a load takes {} times as long: {places} ({} pages).",
+                "Beyond {name} ({} KiB as the kernel reports it) a load takes {} times as long: {latencies} ({} pages).",
                 figures::significant(end, 3),
                 figures::significant(beyond.1.estimate / within.1.estimate, 2),
                 self.page
             ),
             false => format!(
-                "Beyond the {} KiB that the kernel gives for {name} the latency does not rise for certain: {places} ({} pages).",
+                "Beyond {name} ({} KiB as the kernel reports it) the latency shows no significant rise: {latencies} ({} pages).",
                 figures::significant(end, 3),
                 self.page
             ),
         };
-        Some(Observation { sentence, from: vec![within.2.to_string(), beyond.2.to_string()] })
+        Some(Finding { sentence, from: vec![within.2.to_string(), beyond.2.to_string()] })
     }
 }
 
@@ -200,22 +206,22 @@ mod tests {
     }
 
     #[test]
-    fn a_level_ends_where_the_latency_rises_and_is_doubted_where_it_does_not() {
+    fn a_level_ends_where_the_latency_rises() {
         let point = |kib: f64, ns: f64| (kib, known(ns), Case::plain("memory/latency"));
         let points = vec![point(16.0, 1.4), point(32.0, 1.4), point(64.0, 4.2), point(128.0, 4.2)];
         let curve = Curve { page: "2 MiB".into(), points };
         let l1 = curve.around("L1d", 48.0).expect("both sides").sentence;
         assert!(
-            l1.contains("L1d a load takes 3.0 times as long: from 1.40 ns at 32 KiB to 4.20 ns at 64"),
+            l1.contains("Beyond L1d (48.0 KiB as the kernel reports it) a load takes 3.0 times as long: from 1.40 ns at 32 KiB to 4.20 ns at 64"),
             "{l1}"
         );
         let doubtful = curve.around("L2", 82.0).expect("both sides").sentence;
-        assert!(doubtful.contains("does not rise"), "{doubtful}");
+        assert!(doubtful.contains("no significant rise"), "{doubtful}");
         assert!(curve.around("L3", 4096.0).is_none());
     }
 
     #[test]
-    fn sharing_is_told_by_size() {
+    fn sharing_is_described_by_size() {
         let point = |kib, shared, alone| Sharing {
             kib,
             shared: known(shared),
@@ -224,11 +230,11 @@ mod tests {
         };
         let key = [("order", "random"), ("page", "2m"), ("pair", "llc")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let told = told(&key, &[point(8, 13.2, 0.66), point(16_384, 9.0, 9.1)]);
+        let finding = sentence(&key, &[point(8, 13.2, 0.66), point(16_384, 9.0, 9.1)]);
         assert_eq!(
-            told.sentence,
-            "Storing to lines that another core stores to (llc pair, random order, 2m pages) costs 20 times at \
-             8 KiB and 0.99 times (within the intervals) at 16384 KiB."
+            finding.sentence,
+            "Storing to lines that another core stores to (llc pair, random order, 2m pages) takes 20 times as long at \
+             8 KiB and 0.99 times as long (no significant difference) at 16384 KiB."
         );
     }
 }

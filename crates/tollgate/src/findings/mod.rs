@@ -1,5 +1,4 @@
-//! What several rows of a run say together, in a sentence each. Only of what was measured, and only where the
-//! intervals leave no doubt.
+//! Sentences made from several rows of a run. Only measured rows are used, and only where their intervals are disjoint.
 
 mod files;
 mod locks;
@@ -17,15 +16,15 @@ use crate::estimates::{Estimates, Figures};
 
 /// A sentence, and the rows that it is made from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Observation {
-    /// It.
+pub struct Finding {
+    /// The sentence.
     pub sentence: String,
     /// The cases, as they are named in patterns.
     pub from: Vec<String>,
 }
 
-/// What there is to say of these prices.
-pub fn of(run: &Run, estimates: &Estimates) -> Vec<Observation> {
+/// The findings of a run.
+pub fn of(run: &Run, estimates: &Estimates) -> Vec<Finding> {
     let mut findings = traps::of(estimates);
     findings.extend(memory::of(run, estimates));
     findings.extend(locks::of(estimates));
@@ -35,7 +34,7 @@ pub fn of(run: &Run, estimates: &Estimates) -> Vec<Observation> {
     findings
 }
 
-/// A price with its interval.
+/// A median with its interval.
 #[derive(Clone, Copy)]
 struct Known {
     estimate: f64,
@@ -57,7 +56,7 @@ fn case(benchmark: &str, params: &[(&str, ParamValue)]) -> Case {
     Case { benchmark: benchmark.to_owned(), params }
 }
 
-/// What was measured of a case, where it is a price to build on.
+/// The figures of a case that hardware executed.
 fn find<'a, 'b>(estimates: &'b Estimates<'a>, case: &Case) -> Option<&'b Figures<'a>> {
     let measured = estimates.measured().find(|(other, _)| *other == case);
     measured.map(|(_, figures)| figures).filter(|figures| figures.is_estimate())

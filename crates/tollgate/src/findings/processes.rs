@@ -1,27 +1,27 @@
-//! What creation costs by the memory of the creator.
+//! The latency of process creation by the memory of the creator.
 
 use tollgate_model::{ParamValue, Unit};
 
-use super::{Known, Observation, apart, case, find};
+use super::{Finding, Known, apart, case, find};
 use crate::estimates::{Estimates, Figures};
 use crate::figures;
 
-/// What there is to say of the suite.
-pub(super) fn of(estimates: &Estimates) -> Vec<Observation> {
+/// The findings of the suite.
+pub(super) fn of(estimates: &Estimates) -> Vec<Finding> {
     [fork_grows(estimates), fork_or_spawn(estimates)].into_iter().flatten().collect()
 }
 
 /// Amounts of written memory that are measured, in MiB.
 const DIRTY: [u64; 3] = [0, 64, 256];
 
-/// What fork adds for each MiB that its caller has written.
-fn fork_grows(estimates: &Estimates) -> Option<Observation> {
+/// The latency that fork adds for each MiB that its caller has written.
+fn fork_grows(estimates: &Estimates) -> Option<Finding> {
     let fork = |params: &[(&str, ParamValue)]| case("processes/fork", params);
     let dirty = |mib: u64, page: &str| {
-        fork(&[("dirty_mib", mib.into()), ("page", page.into()), ("until", "gone".into())])
+        fork(&[("dirty_mib", mib.into()), ("page", page.into()), ("until", "exited".into())])
     };
-    let none = fork(&[("dirty_mib", 0.into()), ("until", "gone".into())]);
-    let mapped = fork(&[("mapped_mib", 256.into()), ("until", "gone".into())]);
+    let none = fork(&[("dirty_mib", 0.into()), ("until", "exited".into())]);
+    let mapped = fork(&[("mapped_mib", 256.into()), ("until", "exited".into())]);
     let [_, _, most] = DIRTY;
     let small = dirty(most, "4k");
     let base = find(estimates, &none)?;
@@ -45,23 +45,23 @@ fn fork_grows(estimates: &Estimates) -> Option<Observation> {
         let more = (figures.estimate.median / base.estimate.median - 1.0).max(0.0);
         let words = match apart(base.estimate.interval, figures.estimate.interval) {
             true => format!("{} for {most} MiB", figures::percent(more)),
-            false => "nothing that can be told".to_owned(),
+            false => "no significant difference".to_owned(),
         };
         sentence.push_str(&format!("; memory that is only mapped adds {words}"));
         from.push(mapped.to_string());
     }
     sentence.push('.');
-    Some(Observation { sentence, from })
+    Some(Finding { sentence, from })
 }
 
-/// From how much written memory on posix_spawn is the cheaper way to start a program.
-fn fork_or_spawn(estimates: &Estimates) -> Option<Observation> {
+/// The amount of written memory from which posix_spawn is the faster way to start a program.
+fn fork_or_spawn(estimates: &Estimates) -> Option<Finding> {
     let mut points = Vec::new();
     let mut from = Vec::new();
     for mib in DIRTY {
         let params = |benchmark: &str| {
             let mut params =
-                vec![("dirty_mib", mib.into()), ("image", "bare".into()), ("until", "gone".into())];
+                vec![("dirty_mib", mib.into()), ("image", "bare".into()), ("until", "exited".into())];
             if mib > 0 {
                 params.push(("page", "4k".into()));
             }
@@ -86,15 +86,17 @@ fn fork_or_spawn(estimates: &Estimates) -> Option<Observation> {
             let first = points.first()?;
             let share = figures::percent(1.0 - first.spawn.estimate / first.fork.estimate);
             format!(
-                "posix_spawn beats fork and exec here however little memory the caller has written: by {share} \
+                "posix_spawn is faster than fork and exec here with any amount of written memory: by {share} \
                  with none; {most}."
             )
         }
         BreakEven::From(mib) if mib < 1.0 => {
-            format!("posix_spawn beats fork and exec here from less than 1 MiB of written memory on; {most}.")
+            format!(
+                "posix_spawn is faster than fork and exec here from less than 1 MiB of written memory on; {most}."
+            )
         }
         BreakEven::From(mib) => format!(
-            "posix_spawn beats fork and exec here from about {} MiB of written memory on; {most}.",
+            "posix_spawn is faster than fork and exec here from about {} MiB of written memory on; {most}.",
             figures::significant(mib, 2)
         ),
         BreakEven::Never => {
@@ -104,10 +106,10 @@ fn fork_or_spawn(estimates: &Estimates) -> Option<Observation> {
             )
         }
     };
-    Some(Observation { sentence, from })
+    Some(Finding { sentence, from })
 }
 
-/// Two prices at one amount of written memory.
+/// Both latencies at one amount of written memory.
 struct Point {
     mib: f64,
     fork: Known,
@@ -118,12 +120,12 @@ struct Point {
 enum BreakEven {
     /// Already with nothing written.
     Always,
-    /// From so many MiB on, on the straight line between two points.
+    /// From this many MiB on, by linear interpolation between two points.
     From(f64),
     Never,
 }
 
-/// None where it cannot be told, not even at the last point.
+/// None where even the last point is inconclusive.
 fn break_even(points: &[Point]) -> Option<BreakEven> {
     let (first, last) = (points.first()?, points.last()?);
     if !apart(last.fork.interval, last.spawn.interval) {
@@ -168,7 +170,7 @@ mod tests {
         assert_eq!(even([120.0, 9000.0, 40000.0], 100.0), Some(BreakEven::Always));
         assert_eq!(even([50.0, 150.0, 550.0], 100.0), Some(BreakEven::From(32.0)));
         assert_eq!(even([50.0, 80.0, 90.0], 100.0), Some(BreakEven::Never));
-        // One per cent dearer with nothing written is as good as even there.
+        // Overlapping intervals at the first point are a break-even there.
         assert_eq!(even([101.0, 9000.0, 40000.0], 100.0), Some(BreakEven::From(0.0)));
         assert_eq!(even([50.0, 80.0, 101.0], 100.0), None);
     }

@@ -1,13 +1,13 @@
-//! What the page cache and more processors save somebody who waits for programs.
+//! The speed-up of commands by the page cache and by parallel jobs.
 
 use tollgate_model::{Case, ParamValue};
 
-use super::{Known, Observation, apart, find};
+use super::{Finding, Known, apart, find};
 use crate::estimates::Estimates;
 use crate::figures;
 
-/// What there is to say of the suite, of each tree by itself.
-pub(super) fn of(estimates: &Estimates) -> Vec<Observation> {
+/// The findings of the suite, one set per tree.
+pub(super) fn of(estimates: &Estimates) -> Vec<Finding> {
     ["small", "large"]
         .into_iter()
         .flat_map(|size| [cold(estimates, size), jobs(estimates, size)])
@@ -15,7 +15,7 @@ pub(super) fn of(estimates: &Estimates) -> Vec<Observation> {
         .collect()
 }
 
-/// The measured cases of a tree that have this value of a parameter, each with the same one that has another value.
+/// The measured cases of a tree with this value of a parameter, each with the case of the other value.
 fn pairs(
     estimates: &Estimates,
     size: &str,
@@ -37,7 +37,7 @@ fn pairs(
     cases.map(pair).collect()
 }
 
-/// How many times what the other takes, where that leaves no doubt.
+/// The ratio of two medians whose intervals are disjoint.
 fn times(estimates: &Estimates, case: &Case, other: &Case) -> Option<f64> {
     let known = |case| Some(Known::from(find(estimates, case)?));
     let (one, other) = (known(case)?, known(other)?);
@@ -45,14 +45,14 @@ fn times(estimates: &Estimates, case: &Case, other: &Case) -> Option<f64> {
     (apart(one.interval, other.interval) && times.is_finite()).then_some(times)
 }
 
-/// What it costs that nothing which a command reads is in memory.
-fn cold(estimates: &Estimates, size: &str) -> Option<Observation> {
-    /// What would read "1.0 times" is not worth a word.
-    const WORTH_A_WORD: f64 = 1.05;
+/// The slow-down with a cold page cache.
+fn cold(estimates: &Estimates, size: &str) -> Option<Finding> {
+    /// A smaller ratio would read "1.0 times".
+    const LEAST_RATIO: f64 = 1.05;
     let mut parts = Vec::new();
     let mut from = Vec::new();
     for (case, warm) in pairs(estimates, size, "cache", "cold".into(), "warm".into()) {
-        let Some(times) = times(estimates, &case, &warm).filter(|times| *times >= WORTH_A_WORD) else {
+        let Some(times) = times(estimates, &case, &warm).filter(|times| *times >= LEAST_RATIO) else {
             continue;
         };
         let name = case.benchmark.rsplit('/').next().unwrap_or_default();
@@ -60,22 +60,22 @@ fn cold(estimates: &Estimates, size: &str) -> Option<Observation> {
         parts.push(format!("{name}{jobs} {} times", figures::significant(times, 2)));
         from.extend([case.to_string(), warm.to_string()]);
     }
-    (!parts.is_empty()).then(|| Observation {
+    (!parts.is_empty()).then(|| Finding {
         sentence: format!(
-            "Of the {size} tree, what is not in the page cache takes longer: {}.",
+            "With a cold page cache commands on the {size} tree take longer: {}.",
             parts.join(", ")
         ),
         from,
     })
 }
 
-/// What a compiler on each processor saves.
-fn jobs(estimates: &Estimates, size: &str) -> Option<Observation> {
+/// The speed-up by one compiler per processor.
+fn jobs(estimates: &Estimates, size: &str) -> Option<Finding> {
     let pairs = pairs(estimates, size, "jobs", "all".into(), 1.into());
     let (case, serial) =
         pairs.into_iter().find(|(case, _)| case.params.get("cache") == Some(&"warm".into()))?;
     let share = times(estimates, &case, &serial)?;
-    Some(Observation {
+    Some(Finding {
         sentence: format!(
             "Building the {size} tree with a job for each processor takes {} of the time that one job takes.",
             figures::percent(share)

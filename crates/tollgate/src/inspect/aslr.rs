@@ -1,8 +1,8 @@
 //! `tollgate inspect aslr`: how many bits of its addresses a program really has at random.
 
 mod bar;
-mod document;
-mod words;
+mod json;
+mod text;
 
 use tollgate_engine::interrupt;
 use tollgate_inspect::Machine;
@@ -15,10 +15,10 @@ use crate::out;
 use crate::table::{Look, Table, paragraph};
 use bar::Bar;
 
-/// Starts the program, and prints what was where.
+/// Starts the program, and prints its addresses.
 ///
 /// # Errors
-/// A program that cannot be started or looked at.
+/// A program that cannot be started or observed.
 pub fn aslr(args: &AslrArgs) -> Result<(), Failure> {
     let subject = Subject::find(args.program.as_deref()).map_err(of)?;
     interrupt::install();
@@ -28,7 +28,7 @@ pub fn aslr(args: &AslrArgs) -> Result<(), Failure> {
     drop(bar);
     let study = studied.map_err(of)?;
     match args.format {
-        Format::Json => out::print_json(&document::Document::of(&study)),
+        Format::Json => out::print_json(&json::Document::of(&study)),
         Format::Table => out::print(&page(&study, out::width())),
     }
 }
@@ -40,16 +40,16 @@ fn of(why: NoStudy) -> Failure {
     }
 }
 
-/// The answer, the regions, and what moves with what.
+/// The answer, the regions, and those that move together.
 fn page(study: &Study, width: usize) -> String {
-    let mut text = paragraph(&words::verdict(study), width, "");
-    text.push_str(&paragraph(&words::program(study), width, ""));
-    if let Some(remark) = words::told_by_itself(study) {
+    let mut text = paragraph(&text::verdict(study), width, "");
+    text.push_str(&paragraph(&text::program(study), width, ""));
+    if let Some(remark) = text::without_tracing(study) {
         text.push_str(&paragraph(&remark, width, "! "));
     }
     text.push('\n');
     text.push_str(&table(study, width));
-    let lines = words::together(study);
+    let lines = text::together(study);
     if !lines.is_empty() {
         text.push('\n');
     }
@@ -57,15 +57,15 @@ fn page(study: &Study, width: usize) -> String {
         text.push_str(&paragraph(&line, width, "- "));
     }
     text.push('\n');
-    text.push_str(&paragraph(&words::settings(study), width, ""));
+    text.push_str(&paragraph(&text::settings(study), width, ""));
     text
 }
 
 fn table(study: &Study, width: usize) -> String {
-    let header = ["region", "bits", "95 %", "allowed", "aligned to", "values"];
+    let header = ["region", "bits", "95 % CI", "allowed", "aligned to", "values"];
     let mut table = Table::new(&header).with_dispensable(2);
     for found in &study.regions {
-        let name = words::region(found.region).to_owned();
+        let name = text::region(found.region).to_owned();
         let allowed = found.allowed.bits.map_or_else(|| "?".to_owned(), bits);
         match &found.seen {
             Err(why) => {
@@ -74,7 +74,7 @@ fn table(study: &Study, width: usize) -> String {
             }
             Ok(spread) => {
                 let (figure, interval) = figure(spread);
-                let alignment = spread.alignment.map_or_else(String::new, words::alignment);
+                let alignment = spread.alignment.map_or_else(String::new, text::alignment);
                 let values = match spread.distinct {
                     1 => format!("{:#x}", spread.low),
                     several => several.to_string(),
@@ -114,11 +114,11 @@ fn remarks(found: &Found, spread: &Spread) -> Vec<String> {
         Bits::Counted(_) => Some("not uniform: entropy of how often each value came"),
         Bits::Smooth(_) => Some("not uniform: entropy out of the distances between values"),
         Bits::Between { .. } => {
-            Some("not uniform: no fewer bits than starts met by chance, no more than there is room for")
+            Some("not uniform: at least as many bits as the starts show, at most as many as fit")
         }
         _ => None,
     };
     let why = found.allowed.why.as_ref().filter(|_| found.differs.is_none());
     let reasons = uneven.map(str::to_owned).into_iter().chain(found.differs.clone());
-    reasons.chain(why.filter(|_| !words::is_said_elsewhere(found)).cloned()).collect()
+    reasons.chain(why.filter(|_| !text::is_said_elsewhere(found)).cloned()).collect()
 }

@@ -1,12 +1,12 @@
-//! `tollgate inspect config`: what a kernel was built with, and in what several differ.
+//! `tollgate inspect config`: a kernel's build configuration, and the differences of several.
 
+mod affecting;
 mod asked;
 mod chosen;
-mod document;
+mod json;
 mod many;
-mod moving;
 mod one;
-mod words;
+mod text;
 
 use crate::args::{ConfigArgs, Format};
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ pub fn config(args: &ConfigArgs) -> Result<(), Failure> {
     let chosen = chosen::chosen(&args.config)?;
     let width = out::width();
     match (args.format, chosen.as_slice()) {
-        (Format::Json, chosen) => out::print_json(&document::Document::of(chosen, &asked)),
+        (Format::Json, chosen) => out::print_json(&json::Document::of(chosen, &asked)),
         (Format::Table, [one]) => out::print(&one::show(one, &asked, width)),
         (Format::Table, many) => out::print(&many::show(many, &asked, width)),
     }

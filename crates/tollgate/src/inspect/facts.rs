@@ -1,8 +1,8 @@
-//! `tollgate inspect`: every fact of a place, grouped by subject, with its source and what it is known to affect.
+//! `tollgate inspect`: every fact of an environment, grouped by subject, with its source and the boundaries that it affects.
 
 mod capturing;
 mod chosen;
-mod document;
+mod json;
 mod page;
 mod reasons;
 mod sentence;
@@ -17,7 +17,7 @@ use crate::args::{Format, InspectArgs};
 use crate::failure::{Failure, plainly};
 use crate::{out, say};
 
-/// Facts of one subject, in the order in which they are best read.
+/// Facts of one subject, in reading order.
 pub struct Group {
     /// Such as `processor`, or `files under /home`.
     pub subject: String,
@@ -25,15 +25,15 @@ pub struct Group {
     pub facts: Vec<(String, Fact)>,
 }
 
-/// The subject of what changes from moment to moment.
+/// The subject of facts that change from moment to moment.
 const NOW: &str = "this moment";
-/// What the registry puts after the names of such facts.
+/// The registry's suffix of such facts.
 const WHEN: &str = "now";
 
-/// Shows the facts that were asked for, or captures what they are read from.
+/// Shows the chosen facts, or captures their sources.
 ///
 /// # Errors
-/// A tree, directory or name that there is not; a capture that cannot be written.
+/// A tree, directory or name that does not exist; a capture that cannot be written.
 pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     if let Some(target) = &args.capture {
         return capturing::capture(&measured(args)?, target, args.format);
@@ -48,7 +48,7 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     let facts: Facts = all.iter().flat_map(|group| group.facts.iter().cloned()).collect();
     let chosen = chosen::chosen(all, &args.only)?;
     match args.format {
-        Format::Json => out::print_json(&document::Document::of(&chosen, &facts, args.from.as_deref())),
+        Format::Json => out::print_json(&json::Document::of(&chosen, &facts, args.from.as_deref())),
         Format::Table => {
             let mut text = String::new();
             if args.only.is_empty() {
@@ -71,7 +71,7 @@ fn groups(machine: &Machine, directory: Option<&Path>) -> Vec<Group> {
         })
         .collect();
     for group in &mut groups {
-        // A family has once more what has an entry of its own.
+        // A family repeats facts with an entry of their own.
         let mut seen = std::collections::BTreeSet::new();
         group.facts.retain(|(name, _)| seen.insert(name.clone()));
     }

@@ -1,17 +1,17 @@
-//! Which experiments are meant.
+//! The chosen experiments.
 
 use tollgate_lab::guest::{EXPERIMENTS, Experiment};
 use tollgate_suites::selection::{edit_distance, wildcard};
 
 use crate::failure::Failure;
 
-/// How many names are said to be near.
+/// The most names that are suggested.
 const MOST_NEAR: usize = 3;
 
-/// The experiments with these names, in their own order; those that are priced where none is named.
+/// The experiments with these names, in their own order; by default those that are timed.
 ///
 /// # Errors
-/// A name that none has.
+/// An unknown name.
 pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     if names.is_empty() {
         return Ok(EXPERIMENTS.iter().filter(|experiment| experiment.is_measured()).collect());
@@ -29,7 +29,7 @@ fn unknown(name: &str) -> String {
     tollgate_model::sort::ascending(&mut near);
     let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
     format!(
-        "there is no experiment {name:?}; near it are {}, and `tollgate lab` shows all that are priced",
-        near.join(", ")
+        "there is no experiment {name:?}; did you mean {}? `tollgate lab` lists those that are timed",
+        near.join(" or ")
     )
 }

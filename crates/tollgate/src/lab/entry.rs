@@ -1,13 +1,13 @@
-//! The guest's prices beside those of the gates of this machine's kernel: the processor's share of a price, and the rest.
+//! The guest's latencies compared with those of this machine's kernel: the processor's share, and the kernel's.
 
 use tollgate_lab::{Provenance, Results, Status};
 use tollgate_model::estimate::Estimate;
 use tollgate_model::{Fact, Facts, Outcome, Run, Unit};
 
-use super::words::per_operation;
+use super::text::per_operation;
 use crate::{facts, figures, store};
 
-/// A crossing by itself, and the gate of Linux that is entered by it.
+/// A crossing by itself, and the benchmark of Linux that uses it.
 const PAIRS: [(&str, &str); 5] = [
     ("syscall", "entry/syscall"),
     ("int", "entry/int80"),
@@ -16,8 +16,8 @@ const PAIRS: [(&str, &str); 5] = [
     ("compat-syscall", "entry/compat-fast"),
 ];
 
-/// A sentence for each gate that was measured on the same processor in a kept run, the newest; none where the guest's times
-/// are none.
+/// A sentence for each entry that was measured on the same processor in a kept run, the newest; none where the guest has no
+/// times.
 pub fn shares(results: &Results) -> Vec<String> {
     if results.provenance != Some(Provenance::Kvm) {
         return Vec::new();
@@ -28,7 +28,7 @@ pub fn shares(results: &Results) -> Vec<String> {
     let of_this = |run: &Run| {
         is_same_processor(&run.facts, &here) && PAIRS.iter().any(|pair| estimate(run, pair.1).is_some())
     };
-    runs.into_iter().find(of_this).map_or_else(Vec::new, |run| beside(results, &run))
+    runs.into_iter().find(of_this).map_or_else(Vec::new, |run| shares_in(results, &run))
 }
 
 fn is_same_processor(one: &Facts, other: &Facts) -> bool {
@@ -36,12 +36,12 @@ fn is_same_processor(one: &Facts, other: &Facts) -> bool {
     model(one).is_some_and(|known| Some(known) == model(other))
 }
 
-/// What of each gate's price the processor takes.
-fn beside(results: &Results, run: &Run) -> Vec<String> {
+/// The processor's share of each entry's latency.
+fn shares_in(results: &Results, run: &Run) -> Vec<String> {
     let Some(hertz) = facts::number(&run.facts, facts::CLOCK_HZ).filter(|hertz| *hertz > 0.0) else {
         return Vec::new();
     };
-    let told = PAIRS.iter().filter_map(|&(experiment, gate)| {
+    let text = PAIRS.iter().filter_map(|&(experiment, gate)| {
         let row = results.rows.iter().find(|row| row.experiment.name == experiment)?;
         let Status::Done(rounds) = &row.status else { return None };
         let own = per_operation(rounds)? / hertz * 1e9;
@@ -49,8 +49,7 @@ fn beside(results: &Results, run: &Run) -> Vec<String> {
         let shown = |value| figures::estimate(value, Unit::Nanoseconds);
         Some(match own <= whole {
             true => format!(
-                "Of the {} that {gate} costs here (run {}), the processor takes {} for {experiment}, {}; the rest, {}, is the \
-                 kernel's.",
+                "{gate} takes {} here (run {}): the processor takes {} of it for {experiment}, {}, and the kernel {}.",
                 shown(whole),
                 run.id,
                 shown(own),
@@ -58,17 +57,17 @@ fn beside(results: &Results, run: &Run) -> Vec<String> {
                 shown(whole - own)
             ),
             false => format!(
-                "{experiment} takes {} in the guest, and {gate} cost {} (run {}): the processor's speed differed.",
+                "{experiment} takes {} in the guest, and {gate} took {} (run {}): the processor's speed differed.",
                 shown(own),
                 shown(whole),
                 run.id
             ),
         })
     });
-    told.collect()
+    text.collect()
 }
 
-/// The median of a gate, in ns.
+/// The median of a benchmark, in ns.
 fn estimate(run: &Run, gate: &str) -> Option<f64> {
     let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == gate)?;
     let Outcome::Measured(measured) = &measurement.outcome else { return None };
@@ -130,18 +129,20 @@ mod tests {
     #[test]
     fn the_processor_s_share_and_the_rest_are_the_whole() {
         // 60 cycles at 2 GHz.
-        let told = beside(&results(), &gate(120.0));
-        assert_eq!(told.len(), 1);
-        for part in
-            ["120 ns that entry/syscall costs", "takes 30.0 ns for syscall, 25 %", "90.0 ns, is the kernel's"]
-        {
-            assert!(told[0].contains(part), "{part} in {}", told[0]);
+        let text = shares_in(&results(), &gate(120.0));
+        assert_eq!(text.len(), 1);
+        for part in [
+            "entry/syscall takes 120 ns here",
+            "takes 30.0 ns of it for syscall, 25 %",
+            "and the kernel 90.0 ns",
+        ] {
+            assert!(text[0].contains(part), "{part} in {}", text[0]);
         }
     }
 
     #[test]
     fn a_guest_that_is_slower_than_the_kernel_has_no_share() {
-        assert!(beside(&results(), &gate(20.0))[0].contains("the processor's speed differed"));
+        assert!(shares_in(&results(), &gate(20.0))[0].contains("the processor's speed differed"));
     }
 
     #[test]

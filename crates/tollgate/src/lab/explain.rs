@@ -6,13 +6,13 @@ use serde::Serialize;
 use tollgate_lab::guest::{BASE, Experiment, Image, Parameters};
 use tollgate_lab::{Change, Interpreter, Moment, Window, machine};
 
-use super::{refused, vendor, words};
+use super::{refused, text, vendor};
 use crate::args::{Format, LabArgs};
 use crate::failure::Failure;
 use crate::out;
 use crate::table::{heading, paragraph};
 
-/// What was followed.
+/// The trace of an operation.
 #[derive(Serialize)]
 struct Document {
     experiment: &'static str,
@@ -40,14 +40,14 @@ struct Changed {
     after: String,
 }
 
-/// Follows one operation of each experiment.
+/// Traces one operation of each experiment.
 ///
 /// # Errors
 /// An image that the interpreter cannot take.
 pub fn explain(chosen: &[&'static Experiment], args: &LabArgs) -> Result<(), Failure> {
     let mut documents = Vec::new();
     for experiment in chosen {
-        documents.push(follow(experiment, args)?);
+        documents.push(trace(experiment, args)?);
     }
     match args.format {
         Format::Json => out::print_json(&documents),
@@ -59,20 +59,20 @@ pub fn explain(chosen: &[&'static Experiment], args: &LabArgs) -> Result<(), Fai
     }
 }
 
-fn follow(experiment: &'static Experiment, args: &LabArgs) -> Result<Document, Failure> {
+fn trace(experiment: &'static Experiment, args: &LabArgs) -> Result<Document, Failure> {
     let chosen = std::iter::once(experiment).collect();
     let image = Image::new(&Parameters { operations: 1, rounds: 1, chosen, ..Parameters::default() });
     let start = image.start(experiment.number);
     let window = Window { from: start, after: 0, until: args.until, at_most: args.steps };
     let mut instructions = Vec::new();
-    let mut tell = |moment: &Moment| {
+    let mut note = |moment: &Moment| {
         instructions.push(Instruction::of(moment));
         // The branch back to the beginning of the loop ends the operation.
         let ends = start.is_some_and(|start| moment.text.starts_with('j') && leads_to(&moment.text, start));
         if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     Interpreter
-        .watch(image.bytes(), BASE, image.entry(), machine(vendor(args.vendor)), window, &mut tell)
+        .watch(image.bytes(), BASE, image.entry(), machine(vendor(args.vendor)), window, &mut note)
         .map_err(|error| refused(&error))?;
     Ok(Document {
         experiment: experiment.name,
@@ -82,7 +82,7 @@ fn follow(experiment: &'static Experiment, args: &LabArgs) -> Result<Document, F
     })
 }
 
-/// Whether a branch, as it reads, leads to an address: `jne short 0000000000401000h`.
+/// Whether a branch, by its text, leads to an address: `jne short 0000000000401000h`.
 fn leads_to(text: &str, address: u64) -> bool {
     let target = text.rsplit(' ').next().and_then(|word| word.strip_suffix('h'));
     target.and_then(|digits| u64::from_str_radix(digits, 16).ok()) == Some(address)
@@ -97,7 +97,7 @@ impl Instruction {
             address: format!("{:x}", moment.before.rip),
             bytes: moment.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
             text: moment.text.clone(),
-            exception: moment.exception.map(|fault| words::exception(fault.exception.0, fault.code)),
+            exception: moment.exception.map(|fault| text::exception(fault.exception.0, fault.code)),
             // The first step names the crossing, which the instruction does already.
             steps: moment.steps.iter().skip(1).map(ToString::to_string).collect(),
             changes: changes.iter().filter(|change| change.register != "rip").map(Changed::of).collect(),

@@ -8,7 +8,7 @@ use tollgate_lab::{Provenance as Executor, Results, Row, Status};
 use tollgate_model::measurement::ProcessRounds;
 use tollgate_model::{Case, Fact, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
 
-use super::words;
+use super::text;
 use crate::args::On;
 use crate::failure::Failure;
 use crate::run;
@@ -19,7 +19,7 @@ const SUITE: &str = "lab";
 /// The document. Every experiment has a measurement, or why it has none.
 ///
 /// # Errors
-/// When there is no id to be had for it.
+/// When no id is free.
 pub fn document(results: &Results, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
     let mut facts = tollgate_inspect::read_facts(&tollgate_inspect::Machine::here());
     facts.extend(facts_of(results));
@@ -28,10 +28,10 @@ pub fn document(results: &Results, began: SystemTime, label: Option<Label>) -> R
     run::document(began, label, facts, measurements)
 }
 
-/// The document of a guest that ran elsewhere, by what is said to have executed it. Of that place nothing else is known.
+/// The document of a guest that ran elsewhere, with the named engine. No other fact of that machine is known.
 ///
 /// # Errors
-/// When there is no id to be had for it.
+/// When no id is free.
 pub fn imported(
     results: &Results,
     began: SystemTime,
@@ -61,26 +61,24 @@ fn measurement(row: &Row, unit: Option<(Unit, Provenance)>, machines: usize) -> 
     let case = Case::plain(format!("{SUITE}/{}", row.experiment.name));
     let outcome = match (&row.status, unit) {
         (Status::Done(rounds), Some((unit, provenance))) => measured(rounds, machines, unit, provenance),
-        (Status::Done(_), None) => {
-            Outcome::Skipped { why: "what executed it says nothing about its price".to_owned() }
-        }
-        (Status::Wrong(mistake), _) => Outcome::Failed { error: words::mistake(*mistake) },
+        (Status::Done(_), None) => Outcome::Skipped { why: "its engine has no times".to_owned() },
+        (Status::Wrong(mistake), _) => Outcome::Failed { error: text::mistake(*mistake) },
         (Status::Refused { fault, is_right: false }, _) => {
-            Outcome::Failed { error: format!("{}, and not as the manual says", words::name(*fault)) }
+            Outcome::Failed { error: format!("{}, and not as the manual says", text::name(*fault)) }
         }
         (Status::Refused { fault, is_right: true }, _) => {
-            Outcome::Skipped { why: format!("the processor refuses it: {}", words::name(*fault)) }
+            Outcome::Skipped { why: format!("the processor refuses it: {}", text::name(*fault)) }
         }
         (Status::Lacks(features), _) => {
             Outcome::Skipped { why: format!("the processor has no {}", features.join(", ")) }
         }
-        (Status::Defect(defect), _) => Outcome::Skipped { why: words::defect(*defect).to_owned() },
-        (Status::NotHere(obstacle), _) => Outcome::Skipped { why: words::obstacle(obstacle) },
+        (Status::Defect(defect), _) => Outcome::Skipped { why: text::defect(*defect).to_owned() },
+        (Status::NotHere(obstacle), _) => Outcome::Skipped { why: text::obstacle(obstacle) },
     };
     Measurement { case, outcome }
 }
 
-/// In what its ticks are counted; none where they say nothing.
+/// The unit of its ticks; None where they mean nothing.
 fn unit(executor: &Executor) -> Option<(Unit, Provenance)> {
     match executor {
         Executor::Kvm | Executor::QemuKvm => Some((Unit::Cycles, Provenance::Kvm)),
@@ -90,16 +88,16 @@ fn unit(executor: &Executor) -> Option<(Unit, Provenance)> {
     }
 }
 
-/// Each machine had the same number of rounds; a disturbed one, whose second block was the shorter, is dropped.
+/// Each machine had the same number of rounds; a disturbed one, whose second batch was the shorter, is discarded.
 fn measured(rounds: &[Round], machines: usize, unit: Unit, provenance: Provenance) -> Outcome {
-    let samples: Vec<f64> = rounds.iter().filter_map(words::sample).collect();
-    // A machine is to a guest what a process is to a program: what differs between two of them is not seen in one.
+    let samples: Vec<f64> = rounds.iter().filter_map(text::sample).collect();
+    // A guest's machine is as a program's process: differences between two of them are not visible in one.
     let process = |rounds: &[Round]| ProcessRounds {
         rounds: rounds.len() as u32,
         ran: None,
         discarded: (0..)
             .zip(rounds)
-            .filter(|(_, round)| words::sample(round).is_none())
+            .filter(|(_, round)| text::sample(round).is_none())
             .map(|(at, _)| at)
             .collect(),
     };

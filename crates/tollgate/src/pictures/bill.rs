@@ -1,28 +1,28 @@
-//! The bill of one small file: what each call of its life costs, and what share of all that is.
+//! The latency of one small file's life: of each call, and its share of the whole.
 
 use super::{rows, word};
 use crate::estimates::Estimates;
 use crate::figures;
 use crate::table::heading;
 
-/// The benchmark that it is a bill of.
+/// The benchmark that it shows.
 pub const BENCHMARK: &str = "files/small-file";
 /// The row that is all calls together.
 pub const ALL: &str = "all";
 /// The longest bar.
 const BAR: usize = 30;
 
-/// One call's price, and how its median, p99 and largest sample are written.
+/// One call's latency, with its median, p99 and maximum as text.
 pub struct Line<'a> {
     /// Its name.
     pub call: &'a str,
-    /// Its price.
+    /// Its median, ns.
     pub median: f64,
-    /// In words.
+    /// Median, p99 and maximum.
     pub text: [String; 3],
 }
 
-/// None where not all of it was measured.
+/// None where a part was not measured.
 pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
     let lines = lines(estimates);
     let (all, calls): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.call == ALL);
@@ -30,11 +30,11 @@ pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
     if calls.len() < 2 || all.median <= 0.0 || !all.median.is_finite() {
         return None;
     }
-    let title = "files/small-file: the bill of one small file, call by call";
+    let title = "files/small-file: latency of one small file's life, by call";
     Some(format!("{}{}", heading(title, width), draw(&calls, all, width)))
 }
 
-/// What was measured.
+/// The measured calls.
 pub fn lines<'a>(estimates: &Estimates<'a>) -> Vec<Line<'a>> {
     rows(estimates, BENCHMARK)
         .filter_map(|(case, figures)| {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn each_call_has_its_share_and_the_dearest_the_longest_bar() {
+    fn each_call_has_its_share_and_the_slowest_the_longest_bar() {
         let (create, fsync, all) =
             (line("create", 20_000.0), line("fsync", 180_000.0), line("all", 200_000.0));
         let picture = draw(&[&create, &fsync], &all, 80);

@@ -1,5 +1,4 @@
-//! The curve of the latency: how long a load takes by how much memory it goes through, both on logarithmic scales,
-//! with the sizes of the caches.
+//! The latency curve: a load's latency by the size of its buffer, both on logarithmic scales, with the sizes of the caches.
 
 use tollgate_model::{Facts, Run};
 
@@ -14,14 +13,14 @@ pub const BENCHMARK: &str = "memory/latency";
 const HEIGHT: usize = 14;
 /// Columns before the axis: figures such as `1.41`.
 const MARGIN: usize = 7;
-/// Wider would not say more.
+/// A wider picture shows no more.
 const WIDEST: usize = 100;
 
-/// A place in the picture.
+/// A point of the curve.
 pub struct Point {
-    /// How much memory.
+    /// The buffer's size.
     pub kib: f64,
-    /// A load takes so long.
+    /// The latency of a load.
     pub ns: f64,
     /// In pages of 2 MiB.
     pub is_huge: bool,
@@ -31,14 +30,14 @@ pub struct Point {
 pub(super) fn of(run: &Run, estimates: &Estimates, width: usize) -> Option<String> {
     let points = points(estimates);
     let picture = draw(&points, &caches(&run.facts), width.min(WIDEST))?;
-    let title = "memory/latency: ns for a load that waits for the last, by memory size";
+    let title = "memory/latency: ns per dependent load, by memory size";
     let legend = "● pages of 4 KiB   ○ pages of 2 MiB   ◉ both   ┊ the size of a cache, as the kernel says\n";
     let legend =
         if width >= legend.chars().count() { legend } else { "● 4 KiB pages  ○ 2 MiB pages  ◉ both\n" };
     Some(format!("{}{legend}{picture}", heading(title, width)))
 }
 
-/// What was measured.
+/// The measured points.
 pub fn points(estimates: &Estimates) -> Vec<Point> {
     rows(estimates, BENCHMARK)
         .filter_map(|(case, figures)| {
@@ -74,18 +73,18 @@ pub fn kib_in_words(kib: f64) -> String {
     }
 }
 
-/// None where there is nothing to draw a curve of.
+/// None where the points give no curve.
 fn draw(points: &[Point], caches: &[(String, f64)], width: usize) -> Option<String> {
     let across = Scale::of(points.iter().map(|point| point.kib), width.checked_sub(MARGIN + 3)?)?;
     let up = Scale::of(points.iter().map(|point| point.ns), HEIGHT)?;
     let mut canvas = vec![vec![' '; across.steps]; HEIGHT];
     for (_, kib) in caches {
-        if let Some(column) = across.place(*kib) {
+        if let Some(column) = across.position(*kib) {
             canvas.iter_mut().for_each(|line| line[column] = '┊');
         }
     }
     for point in points {
-        if let (Some(column), Some(row)) = (across.place(point.kib), up.place(point.ns)) {
+        if let (Some(column), Some(row)) = (across.position(point.kib), up.position(point.ns)) {
             let cell = &mut canvas[row][column];
             *cell = match (*cell, point.is_huge) {
                 ('○' | '◉', false) | ('●' | '◉', true) => '◉',
@@ -108,11 +107,11 @@ fn draw(points: &[Point], caches: &[(String, f64)], width: usize) -> Option<Stri
     Some(picture)
 }
 
-/// Texts below the axis, each as near to its place as those before it leave room; none where all are outside.
+/// Texts below the axis, each as close to its position as the ones before it permit; none where all are outside.
 fn labels(texts: &[(String, f64)], across: &Scale) -> String {
     let mut line = String::new();
     for (text, kib) in texts {
-        let Some(column) = across.place(*kib) else { continue };
+        let Some(column) = across.position(*kib) else { continue };
         let length = text.chars().count();
         let wanted = (MARGIN + 2 + column).saturating_sub(length / 2);
         let begin = wanted.min((MARGIN + 2 + across.steps).saturating_sub(length));
@@ -126,7 +125,7 @@ fn labels(texts: &[(String, f64)], across: &Scale) -> String {
     if line.is_empty() { line } else { format!("{line}\n") }
 }
 
-/// A logarithmic scale of so many steps.
+/// A logarithmic scale with a number of steps.
 struct Scale {
     least: f64,
     most: f64,
@@ -134,7 +133,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// None where the values do not differ, or are not to be drawn so.
+    /// None where the values do not differ or have no logarithm.
     fn of(values: impl Iterator<Item = f64> + Clone, steps: usize) -> Option<Self> {
         let least = values.clone().min_by(f64::total_cmp)?;
         let most = values.max_by(f64::total_cmp)?;
@@ -142,7 +141,7 @@ impl Scale {
     }
 
     /// None outside.
-    fn place(&self, value: f64) -> Option<usize> {
+    fn position(&self, value: f64) -> Option<usize> {
         let share = (value / self.least).ln() / (self.most / self.least).ln();
         (0.0..=1.0).contains(&share).then(|| (share * (self.steps - 1) as f64).round() as usize)
     }
@@ -157,7 +156,7 @@ impl Scale {
         }
         let decades = self.least.log10().floor() as i32..=self.most.log10().ceil() as i32;
         let round = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(decade)));
-        round.into_iter().find(|&value| self.place(value) == Some(step))
+        round.into_iter().find(|&value| self.position(value) == Some(step))
     }
 }
 

@@ -1,5 +1,5 @@
-//! What each lock is good for: the second table of the published comparison, filled in from what was measured, tried and
-//! proved, with the evidence beneath each row.
+//! The properties of each lock: the second table of the published comparison, filled in from measurements, stress tests and
+//! model checks, with the evidence beneath each row.
 
 use tollgate_model::{Counter, ParamValue};
 use tollgate_schedules::{Limits, Verdict, subject::Wish};
@@ -9,24 +9,24 @@ use crate::estimates::{Estimates, Figures};
 use crate::figures;
 use crate::table::{Look, Table, heading};
 
-/// The system call that the others are held against.
+/// The system call that the others are compared with.
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
-/// None where what it rests on was not measured.
+/// None where its measurements are missing.
 pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
     let rows = judged(estimates)?;
     let mut table = Table::new(&COLUMNS);
     for (words, evidence) in rows {
         table.row(Look::Plain, &words, &evidence);
     }
-    let title = "locks: what each is good for, and how that is known";
+    let title = "locks: properties, each with its evidence";
     Some(format!("{}{}", heading(title, width), table.render(width)))
 }
 
-/// What the words of a row are of.
+/// The table's columns.
 pub const COLUMNS: [&str; 5] = ["lock", "safety", "efficiency", "resources", "footprint"];
 
-/// The rows, each with its words and what they rest on; None where nothing was tried.
+/// The rows, each with its words and their evidence; None where no lock was tested.
 pub fn judged(estimates: &Estimates) -> Option<Vec<(Vec<String>, Vec<String>)>> {
     let system_call = find(estimates, "locks/uncontended", SYSTEM_CALL, None)?.estimate.median;
     let mut rows = Vec::new();
@@ -40,20 +40,20 @@ pub fn judged(estimates: &Estimates) -> Option<Vec<(Vec<String>, Vec<String>)>> 
             footprint(estimates, by),
         ];
         any |= cells[0].is_some();
-        let words = cells.iter().map(|cell| cell.as_ref().map_or("not tried", |cell| cell.word).to_owned());
+        let words = cells.iter().map(|cell| cell.as_ref().map_or("not tested", |cell| cell.word).to_owned());
         let words: Vec<String> = std::iter::once(by.to_owned()).chain(words).collect();
         rows.push((words, cells.into_iter().flatten().map(|cell| cell.evidence).collect()));
     }
     any.then_some(rows)
 }
 
-/// A cell of the table, and what it rests on.
+/// A cell of the table, and its evidence.
 struct Cell {
     word: &'static str,
     evidence: String,
 }
 
-/// Whether two ever had it at once, and where it may be taken.
+/// Whether mutual exclusion held, and on which processors the lock can be used.
 fn safety(estimates: &Estimates, by: &str) -> Option<Cell> {
     let preempted = find(estimates, "locks/preempted", by, None)?;
     let takes = (preempted.measured.samples.len() as u64).saturating_mul(preempted.measured.ops_per_sample);
@@ -65,14 +65,14 @@ fn safety(estimates: &Estimates, by: &str) -> Option<Cell> {
     };
     let takes = figures::significant(takes as f64 / 1e6, 3);
     let mut evidence =
-        format!("two never had it in {takes} million takes with {} forced switches", switches.number);
+        format!("mutual exclusion held in {takes} M acquisitions with {} forced switches", switches.number);
     if let Some(proof) = proof(by) {
         evidence.push_str(&proof);
     }
     Some(Cell { word, evidence })
 }
 
-/// What every interleaving on a model says of the algorithm.
+/// The result of the model check of its algorithm.
 fn proof(by: &str) -> Option<String> {
     let (name, what) = match by {
         "rseq" | "rseq-cpu" => ("figure-11", "its forerunner"),
@@ -83,10 +83,10 @@ fn proof(by: &str) -> Option<String> {
     let subject = tollgate_schedules::subjects().find(|subject| subject.name() == name)?;
     let checked = subject.check(subject.setting(Wish::default()).ok()?, Limits::default());
     (checked.verdict == Verdict::Holds)
-        .then(|| format!(", and in none of {} states of the model of {what} ({name})", checked.states))
+        .then(|| format!(", and in all {} states of the model of {what} ({name})", checked.states))
 }
 
-/// What it costs where nobody is in the way, by the published bounds: seven times cheaper than the system call was excellent.
+/// The uncontended latency, by the published bounds: seven times as fast as the system call was excellent.
 fn efficiency(figures: &Figures, system_call: f64) -> Option<Cell> {
     const EXCELLENT: f64 = 7.0;
     const GOOD: f64 = 2.0;
@@ -102,14 +102,14 @@ fn efficiency(figures: &Figures, system_call: f64) -> Option<Cell> {
     };
     let at_least = if figures.below.is_some() { "at least " } else { "" };
     let evidence = match times {
-        1.05.. => format!("{at_least}{} times as cheap as {SYSTEM_CALL}", figures::significant(times, 3)),
-        0.95..=1.05 => "the system call itself, or as dear".to_owned(),
-        _ => format!("{} times as dear as {SYSTEM_CALL}", figures::significant(1.0 / times, 3)),
+        1.05.. => format!("{at_least}{} times as fast as {SYSTEM_CALL}", figures::significant(times, 3)),
+        0.95..=1.05 => "as fast as the system call".to_owned(),
+        _ => format!("{} times as slow as {SYSTEM_CALL}", figures::significant(1.0 / times, 3)),
     };
     Some(Cell { word, evidence })
 }
 
-/// What must be set up, and what is left when a process is killed.
+/// The setup that a lock needs, and its state after its owner was killed.
 fn resources(estimates: &Estimates, by: &str) -> Option<Cell> {
     let counters = |at: &str| {
         let figures = find(estimates, "locks/killed", by, Some(("at", at)))?;
@@ -123,18 +123,19 @@ fn resources(estimates: &Estimates, by: &str) -> Option<Cell> {
         "semop" => ("difficult", "a set in the kernel that outlives every process; "),
         _ => ("unnecessary", ""),
     };
-    let evidence = format!("{needs}killed while holding: {}; at random: {}", left(holding), left(random));
+    let evidence =
+        format!("{needs}owner killed while holding: {}; killed at random: {}", left(holding), left(random));
     Some(Cell { word, evidence })
 }
 
-/// `12 locks left taken, 30 left free`: what killed processes left.
+/// `12 locks stayed held, 30 stayed free`: the counts after the kills.
 fn left(counters: &[Counter]) -> String {
     let met: Vec<String> = counters
         .iter()
         .filter(|counter| counter.number > 0)
         .map(|counter| format!("{} {}", counter.number, counter.what))
         .collect();
-    if met.is_empty() { "nothing was tried".to_owned() } else { met.join(", ") }
+    if met.is_empty() { "not tested".to_owned() } else { met.join(", ") }
 }
 
 /// Bytes of this program; the kernel's part is the machine's.
@@ -156,7 +157,7 @@ fn footprint(estimates: &Estimates, by: &str) -> Option<Cell> {
     Some(Cell { word, evidence })
 }
 
-/// The price of one lock's case, with another parameter where there is one.
+/// The figures of one lock's case, with another parameter where there is one.
 fn find<'a, 'b>(
     estimates: &'b Estimates<'a>,
     benchmark: &'b str,

@@ -1,4 +1,4 @@
-//! The matrix of processors: what it costs to hand a line from one to another, as a heat map.
+//! The processor matrix: the latency of a cache-line transfer between each pair, as a heat map.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use crate::estimates::Estimates;
 use crate::figures;
 use crate::table::{heading, paragraph};
 
-/// The benchmark that it is a matrix of.
+/// The benchmark that it shows.
 pub const BENCHMARK: &str = "memory/pingpong";
 
-/// How dear a cell is among the others, from cheap to dear.
+/// Shades from the fastest to the slowest pair.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 
 /// ns by processors, the smaller number first.
@@ -22,14 +22,15 @@ pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
     let pictures: Vec<String> = by_protocol
         .iter()
         .filter_map(|(protocol, matrix)| {
-            let title = format!("memory/pingpong: ns to hand a line to another processor, by {protocol}");
+            let title =
+                format!("memory/pingpong: ns per cache-line transfer between processors, by {protocol}");
             Some(format!("{}{}", heading(&title, width), draw(matrix, width)?))
         })
         .collect();
     (!pictures.is_empty()).then(|| pictures.join("\n"))
 }
 
-/// The matrices, by the way in which a line is handed over.
+/// The matrices, by protocol.
 pub fn by_protocol<'a>(estimates: &Estimates<'a>) -> BTreeMap<&'a str, Matrix> {
     let mut by_protocol: BTreeMap<&str, Matrix> = BTreeMap::new();
     for (case, figures) in rows(estimates, BENCHMARK) {
@@ -40,7 +41,7 @@ pub fn by_protocol<'a>(estimates: &Estimates<'a>) -> BTreeMap<&'a str, Matrix> {
     by_protocol
 }
 
-/// With figures where they fit, else with shades alone; None where not even these do.
+/// With figures where they fit, else with shades alone; None where neither fits.
 fn draw(matrix: &Matrix, width: usize) -> Option<String> {
     let processors: BTreeSet<u64> = matrix.keys().flat_map(|&(a, b)| [a, b]).collect();
     let least = matrix.values().copied().min_by(f64::total_cmp)?;
@@ -77,7 +78,7 @@ fn draw(matrix: &Matrix, width: usize) -> Option<String> {
     Some(picture)
 }
 
-/// Equal parts, on a logarithmic scale, of what lies between the cheapest and the dearest.
+/// Equal parts, on a logarithmic scale, of the range between the fastest and the slowest pair.
 struct Shades {
     least: f64,
     most: f64,
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn near_ones_are_lighter_than_far_ones_and_both_halves_are_there() {
+    fn close_pairs_are_lighter_than_distant_ones_and_the_matrix_is_symmetric() {
         let picture = draw(&matrix(8), 80).expect("a picture");
         let lines: Vec<&str> = picture.lines().collect();
         assert_eq!(lines.len(), 10, "{picture}");
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_cost_the_same_are_one_shade_and_need_no_legend() {
+    fn equal_latencies_have_one_shade_and_no_legend() {
         let picture = draw(&Matrix::from([((0, 1), 57.3)]), 80).expect("a picture");
         assert_eq!(picture, "      0   1\n  0   · ░57\n  1 ░57   ·\n");
         assert!(draw(&Matrix::new(), 80).is_none());

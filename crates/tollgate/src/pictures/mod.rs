@@ -1,5 +1,5 @@
-//! Pictures in the terminal: what a table of many rows does not show at a glance. Each is of characters that tell
-//! apart what colour would, and is left out where the terminal has no room for it.
+//! Pictures in the terminal, drawn from characters without colour. A picture that does not fit the terminal's width is
+//! left out.
 
 pub mod bill;
 mod commands;
@@ -12,10 +12,10 @@ use tollgate_model::{Case, ParamValue, Run};
 
 use crate::estimates::{Estimates, Figures};
 
-/// A terminal with fewer columns has no room for any of them.
+/// No picture fits fewer columns.
 const NARROW: usize = 40;
 
-/// Every picture that these prices give, each with a heading and a line of space before it.
+/// Every picture of a run, each with a heading and an empty line after it.
 pub fn of(run: &Run, estimates: &Estimates, width: usize) -> String {
     if width < NARROW {
         return String::new();
@@ -31,14 +31,14 @@ pub fn of(run: &Run, estimates: &Estimates, width: usize) -> String {
     pictures.into_iter().flatten().map(|picture| format!("{picture}\n")).collect()
 }
 
-/// The prices of one benchmark that are to be built on, in the order of the run.
+/// The rows of one benchmark above the detection limit, in the order of the run.
 pub fn rows<'a, 'b>(
     estimates: &'b Estimates<'a>,
     benchmark: &'b str,
 ) -> impl Iterator<Item = (&'a Case, &'b Figures<'a>)> + 'b {
     let of_benchmark = move |case: &Case| case.benchmark == benchmark;
-    let to_build_on = |figures: &Figures| figures.is_estimate() && figures.below.is_none();
-    estimates.measured().filter(move |(case, figures)| of_benchmark(case) && to_build_on(figures))
+    let is_usable = |figures: &Figures| figures.is_estimate() && figures.below.is_none();
+    estimates.measured().filter(move |(case, figures)| of_benchmark(case) && is_usable(figures))
 }
 
 /// A parameter that is a number.

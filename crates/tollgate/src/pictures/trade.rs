@@ -1,5 +1,5 @@
-//! Producers and consumers: how many more items a second each lock lets through than a system call, by the number of
-//! threads; by our statistic and by that of the published comparison.
+//! Producers and consumers: the throughput of each lock relative to a system call, by the number of threads; by our
+//! statistic and by that of the published comparison.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use crate::estimates::{Estimates, Figures};
 use crate::figures;
 use crate::table::heading;
 
-/// The benchmark that it is a comparison of.
+/// The benchmark that it shows.
 pub const BENCHMARK: &str = "locks/producer-consumer";
-/// What the others are multiples of, as in the published comparison.
+/// The lock whose throughput is 1, as in the published comparison.
 pub const BASE: &str = "futex-trylock-pi";
 
 /// Times of an item, ns, by lock, in the order of the run, and by threads.
@@ -23,20 +23,20 @@ pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
     let ours = |figures: &Figures| Some(figures.estimate.median);
     let published = |figures: &Figures| trimmed_mean(&figures.measured.samples);
     let mut pictures = Vec::new();
-    for (cpus, place) in [("one", "on one processor"), ("all", "on all processors")] {
-        let title = format!("{BENCHMARK} {place}: items a second, {BASE} = 1");
+    for (cpus, processors) in [("one", "on one processor"), ("all", "on all processors")] {
+        let title = format!("{BENCHMARK} {processors}: throughput, {BASE} = 1");
         if let Some(picture) = draw(&times(estimates, cpus, ours), width) {
             pictures.push(format!("{}{picture}", heading(&title, width)));
         }
         if let Some(picture) = draw(&times(estimates, cpus, published), width) {
-            let title = "by the published estimator: 12 runs, the highest and the lowest dropped, mean";
+            let title = "by the published estimator: mean of 12 runs without the highest and the lowest";
             pictures.push(format!("{}{picture}", heading(title, width)));
         }
     }
     (!pictures.is_empty()).then(|| pictures.join("\n"))
 }
 
-/// What was measured on `one` processor or on `all`, by a statistic.
+/// The times on `one` processor or on `all`, by a statistic.
 pub fn times<'a>(estimates: &Estimates<'a>, cpus: &str, time: impl Fn(&Figures) -> Option<f64>) -> Times<'a> {
     let mut times: Times = Vec::new();
     for (case, figures) in rows(estimates, BENCHMARK).filter(|(case, _)| word(case, "cpus") == Some(cpus)) {

@@ -1,4 +1,4 @@
-//! How a whole is made of parts: the bill of a small file, and where the time of followed commands went.
+//! Parts of a whole: the latency of a small file's life by call, and the time of traced commands.
 
 use tollgate_model::{Case, Traced, Unit};
 use tollgate_view::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
@@ -12,9 +12,9 @@ use crate::trace::ranked;
 /// More bars are no picture.
 const MOST: usize = 40;
 
-/// What each call of one small file's life costs.
+/// The latency of each call in one small file's life.
 pub fn bill(subjects: &[Subject]) -> Option<Figure> {
-    let mut numbers = Table { caption: "The numbers of the bill".into(), ..Table::default() };
+    let mut numbers = Table { caption: "The figures by call".into(), ..Table::default() };
     numbers.head = ["call", "environment", "median", "p99", "max", "share"].map(Text::from).to_vec();
     let mut draw = |subject: &Subject| {
         let lines = bill::lines(&subject.estimates);
@@ -44,9 +44,8 @@ pub fn bill(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Option<Drawing>> = subjects.iter().map(&mut draw).collect();
     let panels = panels(subjects, |subject| found.get(subject.look)?.clone());
     (!panels.is_empty()).then(|| Figure {
-        title: "files/small-file: the bill of one small file".into(),
-        description: "The price of each call in a small file's life, as a share of what they cost together."
-            .into(),
+        title: "files/small-file: latency of one small file's life, by call".into(),
+        description: "The latency of each call in a small file's life, as a share of their sum.".into(),
         keys: Vec::new(),
         panels,
         is_small: false,
@@ -57,9 +56,9 @@ pub fn bill(subjects: &[Subject]) -> Option<Figure> {
 /// Calls of a command that are worth naming.
 const MOST_CALLS: usize = 8;
 
-/// Where the real time of followed commands went.
-pub fn followed(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
-    let caption = format!("{suite}: the numbers of the commands, and the calls that took longest");
+/// Where the real time of traced commands went.
+pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
+    let caption = format!("{suite}: the figures of the commands, and their slowest calls");
     let mut numbers = Table { caption: caption.into(), ..Table::default() };
     let columns = [
         "command",
@@ -70,7 +69,7 @@ pub fn followed(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Fi
         "no processor",
         "disk",
         "asleep",
-        "longest calls that do not wait by nature",
+        "slowest calls, without blocking calls",
     ];
     numbers.head = columns.map(Text::from).to_vec();
     let mut draw = |subject: &Subject| {
@@ -90,8 +89,8 @@ pub fn followed(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Fi
     let key = |fill, name: &str| Key { sign: Sign::Fill(fill), name: name.into() };
     (!panels.is_empty()).then(|| Figure {
         title: format!("{suite}: where the time of commands went").into(),
-        description: "The real time of the execution that took the middle time of all: on a processor, in user mode and in the \
-                      kernel; and while none of its threads was on one, what they waited for."
+        description: "The real time of the median execution: on a processor, in user mode and in the \
+                      kernel; and while none of its threads was on one, the kind of waiting."
             .into(),
         keys: vec![
             key(Fill::User, "on a processor, user mode"),
@@ -99,7 +98,7 @@ pub fn followed(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Fi
             key(Fill::Ready, "waiting for a processor"),
             key(Fill::Disk, "waiting for a disk"),
             key(Fill::Asleep, "asleep"),
-            key(Fill::Untold, "nobody can tell"),
+            key(Fill::Unknown, "unknown"),
         ],
         panels,
         is_small: false,
@@ -107,7 +106,7 @@ pub fn followed(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Fi
     })
 }
 
-/// The execution whose real time is in the middle.
+/// The execution with the median real time.
 fn middle(traced: &[Traced]) -> Option<&Traced> {
     let mut order: Vec<&Traced> = traced.iter().collect();
     tollgate_model::sort::by_key(&mut order, |traced| traced.wall_ns);
@@ -119,7 +118,7 @@ fn middle(traced: &[Traced]) -> Option<&Traced> {
 fn parts(traced: &Traced) -> [(Fill, f64); 6] {
     let wall = traced.wall_ns as f64;
     let processor = traced.user_ns as f64 + traced.sys_ns as f64;
-    let (on, idle, untold) = match traced.idle {
+    let (on, idle, unknown) = match traced.idle {
         Some(idle) => ((wall - idle.total_ns() as f64).max(0.0), idle, 0.0),
         None => (processor.min(wall), tollgate_model::traced::Idle::default(), (wall - processor).max(0.0)),
     };
@@ -130,7 +129,7 @@ fn parts(traced: &Traced) -> [(Fill, f64); 6] {
         (Fill::Ready, idle.runqueue_ns as f64),
         (Fill::Disk, idle.disk_ns as f64),
         (Fill::Asleep, idle.sleep_ns as f64),
-        (Fill::Untold, untold),
+        (Fill::Unknown, unknown),
     ]
 }
 
@@ -138,10 +137,10 @@ fn time(ns: f64) -> String {
     figures::estimate(ns, Unit::Nanoseconds)
 }
 
-/// Characters of a name that leave room for the time beside it.
+/// The longest name that fits left of the time.
 const LONGEST_NAME: usize = 42;
 
-/// A case without its suite; of what `tollgate trace` followed, the command itself.
+/// A case without its suite; for `tollgate trace`, the command itself.
 fn name_of(case: &Case, suite: &str, traced: &Traced) -> String {
     if suite == TRACE && !traced.command.is_empty() {
         return traced.command.join(" ");
@@ -158,10 +157,10 @@ fn bar(name: &str, traced: &Traced) -> Bar {
         Fill::Ready => "no processor",
         Fill::Disk => "disk",
         Fill::Asleep => "asleep",
-        Fill::Plain | Fill::Untold => "untold",
+        Fill::Plain | Fill::Unknown => "unknown",
     };
-    let told: Vec<(Fill, f64)> = parts(traced).into_iter().filter(|(_, ns)| *ns > 0.0).collect();
-    let words: Vec<String> = told
+    let shown: Vec<(Fill, f64)> = parts(traced).into_iter().filter(|(_, ns)| *ns > 0.0).collect();
+    let words: Vec<String> = shown
         .iter()
         .filter(|(_, ns)| ns / wall >= 0.005)
         .map(|(fill, ns)| format!("{} {}", named(*fill), figures::percent(ns / wall)))
@@ -175,15 +174,15 @@ fn bar(name: &str, traced: &Traced) -> Bar {
         name: Text::cut(name, LONGEST_NAME),
         value: Text::new(&format!("{}: {}", time(wall), words.join(", "))),
         in_short: time(wall).into(),
-        parts: told.iter().map(part).collect(),
+        parts: shown.iter().map(part).collect(),
     }
 }
 
 fn numbers_of(name: &str, subject: &Subject, traced: &Traced) -> Vec<Text> {
     let idle = |of: fn(tollgate_model::traced::Idle) -> u64| {
-        traced.idle.map_or("untold".to_owned(), |idle| time(of(idle) as f64))
+        traced.idle.map_or("unknown".to_owned(), |idle| time(of(idle) as f64))
     };
-    // What waits by its nature would drown the rest.
+    // Blocking calls would hide the rest.
     let [working, _] = ranked(traced);
     let calls: Vec<String> = working
         .iter()

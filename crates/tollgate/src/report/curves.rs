@@ -18,7 +18,7 @@ fn key(look: usize, name: &str) -> Key {
     Key { sign: Sign::Look(look), name: Text::label(name) }
 }
 
-/// The latency of a load by the memory that it is one of.
+/// The latency of a load by the size of the memory.
 pub fn latency(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Vec<curve::Point>> =
         subjects.iter().map(|subject| curve::points(&subject.estimates)).collect();
@@ -55,13 +55,13 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
             curves: vec![of(0, false), of(1, true)],
             marked: marked.collect(),
             level: None,
-            is_by_place: false,
+            is_by_environment: false,
         }))
     };
     Some(Figure {
-        title: "memory/latency: a load that waits for the last, by memory size".into(),
-        description: "Time of one load against the memory that the loads go through; both axes are logarithmic. Upright lines \
-                      stand where the kernel says that a cache ends."
+        title: "memory/latency: a dependent load, by memory size".into(),
+        description: "Time of one load by the size of the memory that is read; both axes are logarithmic. Vertical lines \
+                      are the cache sizes that the kernel reports."
             .into(),
         keys: vec![key(0, "pages of 4 KiB"), key(1, "pages of 2 MiB")],
         panels: panels(subjects, draw),
@@ -74,8 +74,8 @@ fn latency_numbers(subjects: &[Subject], found: &[Vec<curve::Point>]) -> Table {
     let kinds = [(false, "4 KiB pages"), (true, "2 MiB pages")];
     let mut head = vec![Text::from("memory")];
     for subject in subjects {
-        let place = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
-        head.extend(kinds.map(|(_, pages)| Text::new(&format!("{place}{pages}"))));
+        let prefix = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
+        head.extend(kinds.map(|(_, pages)| Text::new(&format!("{prefix}{pages}"))));
     }
     let sizes: BTreeSet<u64> = found.iter().flatten().map(|point| point.kib as u64).collect();
     let row = |kib: u64| {
@@ -88,14 +88,14 @@ fn latency_numbers(subjects: &[Subject], found: &[Vec<curve::Point>]) -> Table {
         std::iter::once(Text::from(curve::kib_in_words(kib as f64))).chain(cells).collect()
     };
     Table {
-        caption: "The numbers of the latency".into(),
+        caption: "The figures of the latency".into(),
         head,
         rows: sizes.into_iter().map(row).collect(),
         is_open: false,
     }
 }
 
-/// Ways to make a process or a thread, each by how much its maker has written.
+/// Ways to create a process or a thread, each by the memory that its creator has written.
 pub const CREATIONS: [&str; 6] = [
     "processes/fork",
     "processes/vfork",
@@ -105,10 +105,10 @@ pub const CREATIONS: [&str; 6] = [
     "processes/thread",
 ];
 
-/// What a way costs by MiB that were written.
+/// The latency of a way by MiB that were written.
 type Creation = BTreeMap<u64, f64>;
 
-/// What creation costs by the memory that the creator has written.
+/// The latency of creation by the memory that the creator has written.
 pub fn creation(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Vec<(&str, Creation)>> = subjects
         .iter()
@@ -150,16 +150,16 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
                 curves,
                 marked: Vec::new(),
                 level: None,
-                is_by_place: false,
+                is_by_environment: false,
             })
         })
     };
     let mut head = vec![Text::from("written")];
     let mut columns: Vec<&Creation> = Vec::new();
     for (subject, ways) in subjects.iter().zip(&found) {
-        let place = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
+        let prefix = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
         for (benchmark, estimates) in ways.iter().filter(|(_, estimates)| !estimates.is_empty()) {
-            head.push(Text::new(&format!("{place}{}", short(benchmark))));
+            head.push(Text::new(&format!("{prefix}{}", short(benchmark))));
             columns.push(estimates);
         }
     }
@@ -170,15 +170,15 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
         std::iter::once(Text::from(amount(*mib))).chain(cells).collect()
     };
     Some(Figure {
-        title: "processes: what creation costs by what the creator has written".into(),
-        description: "Time until what was made is gone again, by the memory that its maker had written, in pages of 4 KiB; the \
-                      upright axis is logarithmic. Programs are the smallest that there can be."
+        title: "processes: latency of creation by the memory that the creator has written".into(),
+        description: "Time until the new process or thread has exited, by the memory that its creator had written, in pages of 4 KiB; the \
+                      vertical axis is logarithmic. Programs are minimal."
             .into(),
         keys: CREATIONS.iter().enumerate().map(|(look, benchmark)| key(look, short(benchmark))).collect(),
         panels: panels(subjects, draw),
         is_small: false,
         numbers: Some(Table {
-            caption: "The numbers of creation".into(),
+            caption: "The figures of creation".into(),
             head,
             rows: amounts.iter().map(row).collect(),
             is_open: false,
@@ -187,7 +187,7 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
 }
 
 fn amount(mib: u64) -> String {
-    if mib == 0 { "nothing".to_owned() } else { format!("{mib} MiB") }
+    if mib == 0 { "none".to_owned() } else { format!("{mib} MiB") }
 }
 
 /// `fork` for `processes/fork`.
@@ -197,7 +197,7 @@ fn short(benchmark: &str) -> &str {
 
 fn written(subject: &Subject, benchmark: &str) -> Creation {
     let is_plain = |case: &Case| {
-        word(case, "until") == Some("gone")
+        word(case, "until") == Some("exited")
             && word(case, "page").is_none_or(|page| page == "4k")
             && word(case, "image").is_none_or(|image| image == "bare")
     };
@@ -214,7 +214,7 @@ const MOST_LOCKS: usize = 24;
 /// a lock, with those of all others behind it.
 pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
     let is_comparison = subjects.len() > 1;
-    let of = |cpus: &'static str, place: &'static str| {
+    let of = |cpus: &'static str, processors: &'static str| {
         let mut found: Vec<(usize, &str, BTreeMap<u64, f64>)> = Vec::new();
         for subject in subjects {
             let times = trade::times(&subject.estimates, cpus, |figures| Some(figures.estimate.median));
@@ -256,7 +256,7 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
                 .collect()
         };
         let panel = |by: &str| {
-            // Behind it all others of the first place that has any.
+            // Behind it are all others of the first environment that has any.
             let behind = found.iter().filter(|(look, other, _)| !is_comparison && *look == 0 && *other != by);
             let behind = behind.map(|(_, other, gains)| Curve { look: None, points: points(gains, other) });
             let own = found.iter().filter(|(_, other, _)| *other == by);
@@ -269,14 +269,14 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
             });
             Panel {
                 name: Some(Text::label(by)),
-                place: None,
+                environment: None,
                 drawing: Drawing::Curves(Curves {
                     across: across.clone(),
                     up: up.clone(),
                     curves: behind.chain(own).collect(),
                     marked: Vec::new(),
                     level: Some(1.0),
-                    is_by_place: true,
+                    is_by_environment: true,
                 }),
             }
         };
@@ -284,17 +284,17 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
         head.extend(is_comparison.then(|| Text::from("environment")));
         head.extend(threads.iter().map(|threads| Text::from(format!("{threads} threads"))));
         let row = |(look, by, gains): &(usize, &str, BTreeMap<u64, f64>)| {
-            let place = subjects.get(*look).filter(|_| is_comparison).map(|subject| Text::new(&subject.name));
+            let name = subjects.get(*look).filter(|_| is_comparison).map(|subject| Text::new(&subject.name));
             let cells = threads.iter().map(|threads| {
                 gains.get(threads).map_or("–".into(), |gain| figures::multiple(*gain).into())
             });
-            std::iter::once(Text::new(by)).chain(place).chain(cells).collect()
+            std::iter::once(Text::new(by)).chain(name).chain(cells).collect()
         };
         Some(Figure {
-            title: format!("{}, {place}", trade::BENCHMARK).into(),
+            title: format!("{}, {processors}", trade::BENCHMARK).into(),
             description: format!(
                 "Items that producers hand to consumers in a second, by the number of threads of each, as multiples of the \
-                 system call {}, which is the line at ×1; the upright axis is logarithmic{}.",
+                 system call {}, which is the line at ×1; the vertical axis is logarithmic{}.",
                 trade::BASE,
                 if is_comparison { "" } else { ", and the other locks are drawn thin" }
             )
@@ -303,7 +303,7 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
             panels: locks.iter().map(|by| panel(by)).collect(),
             is_small: true,
             numbers: Some(Table {
-                caption: format!("The numbers of the locks {place}").into(),
+                caption: format!("The figures of the locks {processors}").into(),
                 head,
                 rows: found.iter().map(row).collect(),
                 is_open: false,

@@ -1,4 +1,4 @@
-//! What differs between places: the prices, and the facts that are known to affect those that differ.
+//! Differences between environments: the benchmarks, and the facts that are known to affect those that differ.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,9 +12,9 @@ use crate::compare::{Compared, Sides};
 use crate::figures;
 use crate::trace::blame::Held;
 
-/// A place held against the base.
+/// An environment compared with the base.
 pub struct Difference<'a> {
-    /// The place's.
+    /// The environment's.
     pub look: usize,
     /// The rows and facts.
     pub compared: Compared<'a>,
@@ -22,7 +22,7 @@ pub struct Difference<'a> {
 }
 
 impl<'a> Difference<'a> {
-    /// Every other place held against the first.
+    /// Every other environment compared with the first.
     pub fn all(subjects: &[Subject<'a>]) -> Vec<Self> {
         let [base, others @ ..] = subjects else { return Vec::new() };
         let of = |other: &Subject<'a>| {
@@ -37,41 +37,42 @@ impl<'a> Difference<'a> {
         others.iter().map(of).collect()
     }
 
-    /// What is said of a case, and its ratio to the base where it has one.
+    /// The row of a case, and its ratio to the base where it has one.
     pub fn row(&self, case: &Case) -> Option<(&Row, Option<f64>)> {
         let (row, sides) = self.compared.rows().nth(*self.by_case.get(case)?)?;
         Some((row, sides.ratio(row)))
     }
 
-    /// The prices that differ for certain, with their ratios.
-    fn moved(&self) -> impl Iterator<Item = (&Row, Sides<'a>, f64)> {
+    /// The rows with a significant difference, with their ratios.
+    fn significant(&self) -> impl Iterator<Item = (&Row, Sides<'a>, f64)> {
         let rows = self.compared.rows().filter(|(row, _)| row.verdict.is_difference());
         rows.filter_map(|(row, sides)| Some((row, sides, sides.ratio(row)?)))
     }
 }
 
-/// A price that moved: what is said of it, what it was made from, and the ratio.
-type Moved<'a> = (&'a Row, Sides<'a>, f64);
+/// A significant difference: its row, its two sides, and the ratio.
+type Significant<'a> = (&'a Row, Sides<'a>, f64);
 
 /// A smaller difference is no sentence.
 const LARGE: f64 = 1.25;
 /// More sentences are not read.
 const MOST: usize = 12;
 
-/// A sentence for each large difference, the largest of a benchmark and place.
+/// A sentence for each large difference, the largest of a benchmark and environment.
 pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
     let Some(base) = subjects.first() else { return Vec::new() };
     let mut found: Vec<(f64, String)> = Vec::new();
     for difference in differences {
         let Some(other) = subjects.get(difference.look) else { continue };
-        let mut by_benchmark: BTreeMap<(&str, bool), Vec<Moved>> = BTreeMap::new();
-        for (row, sides, ratio) in difference.moved().filter(|(_, _, ratio)| size(*ratio) >= LARGE.ln()) {
+        let mut by_benchmark: BTreeMap<(&str, bool), Vec<Significant>> = BTreeMap::new();
+        for (row, sides, ratio) in difference.significant().filter(|(_, _, ratio)| size(*ratio) >= LARGE.ln())
+        {
             by_benchmark.entry((&row.case.benchmark, ratio > 1.0)).or_default().push((row, sides, ratio));
         }
         for (row, sides) in difference.compared.rows() {
-            let held = Held::of(&row.case, sides.base, sides.other);
-            if let Some(held) = held.filter(|held| size(held.ratio()) >= LARGE.ln()) {
-                found.push((size(held.ratio()), held.sentence([&base.name, &other.name])));
+            let traced = Held::of(&row.case, sides.base, sides.other);
+            if let Some(traced) = traced.filter(|traced| size(traced.ratio()) >= LARGE.ln()) {
+                found.push((size(traced.ratio()), traced.sentence([&base.name, &other.name])));
             }
         }
         for rows in by_benchmark.values() {
@@ -96,13 +97,13 @@ pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
     let counter = |difference: &Difference| {
         let count =
             |verdict| difference.compared.comparison.rows.iter().filter(|row| row.verdict == verdict).count();
-        let [slower, faster, same, untold] =
+        let [slower, faster, same, inconclusive] =
             [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(count);
         let other = subjects.get(difference.look).map_or("", |other| other.name.as_str());
         Text::new(&format!(
-            "Of {} that both have, in {other} {slower} {} slower than in {}, {faster} faster, {same} the same; {untold} cannot be \
-             told.",
-            figures::count(difference.compared.comparison.rows.len(), "price", "prices"),
+            "Of {} in both, in {other} {slower} {} slower than in {}, {faster} faster, {same} the same, {inconclusive} \
+             inconclusive.",
+            figures::count(difference.compared.comparison.rows.len(), "case", "cases"),
             if slower == 1 { "is" } else { "are" },
             base.name
         ))
@@ -119,7 +120,7 @@ fn size(ratio: f64) -> f64 {
 
 fn sentence(base: &str, other: &str, (row, sides, ratio): (&Row, Sides, f64), likewise: usize) -> String {
     let estimate = |estimate: Option<f64>, unit: Unit| {
-        estimate.map_or("no price".to_owned(), |estimate| figures::estimate(estimate, unit))
+        estimate.map_or("no estimate".to_owned(), |estimate| figures::estimate(estimate, unit))
     };
     let (here, there) = (estimate(row.other, sides.other.unit), estimate(row.base, sides.base.unit));
     let (times, how, span) = match (ratio > 1.0, row.interval) {
@@ -142,10 +143,10 @@ fn sentence(base: &str, other: &str, (row, sides, ratio): (&Row, Sides, f64), li
         1 => " One more of its cases differs likewise.".to_owned(),
         more => format!(" {more} more of its cases differ likewise."),
     };
-    format!("{} {what}: {here} against {there}{span}.{more}", row.case)
+    format!("{} {what}: {here} compared with {there}{span}.{more}", row.case)
 }
 
-/// The facts that differ and are known to affect this case, where they are few enough to say something.
+/// The facts that differ and are known to affect this case, where they are few.
 fn known_causes(facts: &[FactDifference], case: &Case) -> String {
     const FEW: usize = 4;
     let names: Vec<&str> = facts
@@ -187,7 +188,10 @@ pub fn facts(subjects: &[Subject], differences: &[Difference]) -> Vec<Table> {
         }
     }
     if names.is_empty() {
-        return vec![Table { caption: "No fact differs between the places".into(), ..Table::default() }];
+        return vec![Table {
+            caption: "No fact differs between the environments".into(),
+            ..Table::default()
+        }];
     }
     let mut ranked: Vec<(Reach, &str)> =
         names.into_iter().map(|name| (Reach::of(name, differences), name)).collect();
@@ -200,8 +204,8 @@ pub fn facts(subjects: &[Subject], differences: &[Difference]) -> Vec<Table> {
         std::iter::once(Text::new(name)).chain(values).chain(affects).collect()
     };
     let head = |last: Option<&str>| {
-        let places = subjects.iter().map(|subject| Text::label(&subject.name));
-        std::iter::once(Text::from("fact")).chain(places).chain(last.map(Text::from)).collect()
+        let names = subjects.iter().map(|subject| Text::label(&subject.name));
+        std::iter::once(Text::from("fact")).chain(names).chain(last.map(Text::from)).collect()
     };
     let table = |caption: String, is_open, last, rows: &[(Reach, &str)]| Table {
         caption: caption.into(),
@@ -240,7 +244,7 @@ struct Reach {
     effect: Option<&'static Effect>,
     all: usize,
     differing: usize,
-    /// Its value is known in all places that differ.
+    /// Its value is known in all environments that differ.
     is_known: bool,
 }
 
@@ -261,10 +265,10 @@ impl Reach {
         Self { effect, all, differing, is_known }
     }
 
-    /// The larger, the more of what it reaches differs; of equal ones, the more there is of it.
+    /// The share of its cases that differ; of equal shares, their number.
     fn rank(&self) -> f64 {
         let share = self.differing as f64 / self.all.max(1) as f64;
-        // Where nothing differs, what both places know comes before what one of them hides.
+        // Where no case differs, facts that both know come before facts that one hides.
         let known = if self.is_known { 1e-9 } else { 0.0 };
         share + self.differing as f64 * 1e-6 + known
     }

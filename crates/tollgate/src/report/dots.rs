@@ -15,11 +15,11 @@ use crate::pictures::{bill, curve, matrix, number, trade, word};
 const MOST: usize = 28;
 const THRASH: &str = "memory/thrash";
 
-/// What has a picture of its own, or is no price that anybody pays.
+/// Benchmarks with a picture of their own, or without an estimate to draw.
 const ELSEWHERE: [&str; 6] =
     [curve::BENCHMARK, trade::BENCHMARK, bill::BENCHMARK, THRASH, "locks/preempted", "locks/killed"];
 
-/// The prices of a suite that have no other picture.
+/// The estimates of a suite that have no other picture.
 pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
     let is_elsewhere = |case: &Case| {
         let benchmark = case.benchmark.as_str();
@@ -36,7 +36,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
             continue;
         }
         if !is_comparison {
-            // Its name and price stand beside it.
+            // The row has its name and value.
             marks.iter_mut().for_each(|mark| mark.title = Text::default());
         }
         if rows.len() == MOST {
@@ -60,31 +60,31 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
     let marks = rows.iter().flat_map(|row| &row.marks);
     let axis = Axis::of_times(reached(marks).into_iter(), None)?;
     let mut description =
-        "A sign is the price, the band around it its 95 % interval, the stroke to its left the smallest sample; the axis \
+        "A sign is the median, the band around it its 95 % CI, the stroke to its left the min; the axis \
          is logarithmic. The table of this suite has the numbers."
             .to_owned();
     if left_out > 0 {
-        description.push_str(&format!(" {left_out} more prices are in the table alone."));
+        description.push_str(&format!(" {left_out} more cases are in the table alone."));
     }
     Some(Figure {
-        title: format!("{suite}: price by price").into(),
+        title: format!("{suite}: case by case").into(),
         description: description.into(),
         keys: keys(subjects),
         panels: vec![Panel {
             name: None,
-            place: None,
-            drawing: Drawing::Dots(Dots { axis, rows, strips: Vec::new(), is_by_place: true }),
+            environment: None,
+            drawing: Drawing::Dots(Dots { axis, rows, strips: Vec::new(), is_by_environment: true }),
         }],
         is_small: false,
         numbers: None,
     })
 }
 
-/// What an axis of marks reaches: all prices, and floors within a tenth of the least price. A sample of next to nothing,
+/// The values that an axis of marks covers: all medians, and mins within a tenth of the least median. A sample near zero,
 /// from which the empty loop was subtracted, would add decades in which nothing is.
 pub fn reached<'a>(marks: impl Iterator<Item = &'a Mark> + Clone) -> Vec<f64> {
     let least = marks.clone().map(|mark| mark.at).fold(f64::INFINITY, f64::min);
-    marks.flat_map(|mark| [mark.at, mark.floor.map_or(mark.at, |floor| floor.max(least / 10.0))]).collect()
+    marks.flat_map(|mark| [mark.at, mark.min.map_or(mark.at, |floor| floor.max(least / 10.0))]).collect()
 }
 
 /// `seccomp, instructions=32` for `seccomp{instructions=32}`.
@@ -92,24 +92,25 @@ fn plainly(case: &str) -> String {
     case.replace('{', ", ").replace('}', "")
 }
 
-/// What is the same of two cases of which one shares its lines: pages, order, KiB.
+/// The common parameters of two cases of which one shares its lines: pages, order, KiB.
 type Key3 = (String, String, u64);
 
-/// Stores to lines that another core stores to as well, beside stores to lines that it leaves alone.
+/// Stores to lines that another core stores to as well, compared with stores to other lines.
 pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<_> = subjects.iter().map(pairs_of).collect();
     let marks = found.iter().flat_map(|rows| rows.iter().flat_map(|row| &row.marks));
     let axis = Axis::of_times(marks.map(|mark| mark.at), None)?;
     let draw = |subject: &Subject| {
         let rows = found.get(subject.look)?.clone();
-        (!rows.is_empty())
-            .then(|| Drawing::Dots(Dots { axis: axis.clone(), rows, strips: Vec::new(), is_by_place: false }))
+        (!rows.is_empty()).then(|| {
+            Drawing::Dots(Dots { axis: axis.clone(), rows, strips: Vec::new(), is_by_environment: false })
+        })
     };
     let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
     Some(Figure {
         title: "memory/thrash: a store where another core stores to the same lines".into(),
-        description: "Nanoseconds a line, by how much memory is gone through, in which order and on which pages. The further \
-                      the two signs lie apart, the more sharing costs. The table of this suite has the numbers."
+        description: "Nanoseconds a line, by how much memory is gone through, in which order and on which pages. The distance of \
+                      the two signs is the latency of sharing. The table of this suite has the figures."
             .into(),
         keys: vec![key(0, "other lines"), key(1, "the same lines")],
         panels: panels(subjects, draw),
@@ -150,9 +151,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_floor_of_next_to_nothing_adds_no_decades() {
+    fn a_min_near_zero_adds_no_decades() {
         let mark =
-            |at, floor| Mark { look: 0, at, interval: (at, at), floor: Some(floor), title: Text::default() };
+            |at, floor| Mark { look: 0, at, interval: (at, at), min: Some(floor), title: Text::default() };
         let marks = [mark(0.8, 0.001), mark(60.0, 50.0)];
         assert_eq!(reached(marks.iter()), [0.8, 0.08, 60.0, 50.0]);
     }

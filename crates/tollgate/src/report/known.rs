@@ -1,4 +1,4 @@
-//! The facts of the places: those that affect a boundary first, those that are not known with the reason.
+//! The facts of the environments: those that affect a boundary first, unknown ones with the reason.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::subject::Subject;
 /// Characters of a value: a list such as the processor's flags would bury the others.
 const MOST: usize = 160;
 
-/// The facts; of several places those that are the same in all of them, since those that differ stand at the top.
+/// The facts; of several environments those that are the same in all of them, since those that differ are at the top.
 pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Facts> {
     let Some(base) = subjects.first() else { return Vec::new() };
     let is_comparison = subjects.len() > 1;
@@ -23,7 +23,7 @@ pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Facts> {
     let facts = base.run.facts.iter();
     let shared: Vec<(&String, &Fact)> =
         facts.filter(|(name, _)| !differing.contains(name.as_str())).collect();
-    let everywhere = if is_comparison { " in all places, as in the base" } else { "" };
+    let everywhere = if is_comparison { " in all environments, as in the base" } else { "" };
     let mut causes =
         table(format!("Known to affect a latency{everywhere}"), &["fact", "value", "read from", "affects"]);
     let mut others = table(String::new(), &["fact", "value", "read from"]);
@@ -57,7 +57,7 @@ pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Facts> {
     unknown.caption =
         format!("{} facts that are not known{everywhere}, with the reason", unknown.rows.len()).into();
     let tables = [causes, others, unknown].into_iter().filter(|table| !table.rows.is_empty()).collect();
-    vec![Facts { place: None, tables }]
+    vec![Facts { environment: None, tables }]
 }
 
 fn table(caption: String, head: &[&str]) -> Table {

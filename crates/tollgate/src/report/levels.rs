@@ -1,4 +1,4 @@
-//! Distributions, of the cases whose prices have two levels.
+//! Distributions of the bimodal cases.
 
 use tollgate_model::Case;
 use tollgate_view::page::{Drawing, Figure, Levels, Panel, Seen, Text};
@@ -7,13 +7,13 @@ use super::sections::keys;
 use super::subject::{Subject, is_drawn};
 use crate::figures;
 
-/// More are no picture; those whose levels lie furthest apart are drawn.
+/// The most that are drawn: those whose modes differ most.
 const MOST: usize = 4;
 const MOST_OF_SEVERAL: usize = 4;
 
-/// The distributions of the cases with two levels, of every place where one place has them.
+/// The distributions of the bimodal cases, of every environment where one of them is bimodal.
 pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
-    let apart = |case: &Case| {
+    let distance = |case: &Case| {
         let ratios =
             subjects.iter().filter_map(|subject| match subject.figures(case)?.estimate.modes.as_slice() {
                 [low, high] if low.at > 0.0 && is_drawn(subject.figures(case)?) => Some(high.at / low.at),
@@ -21,20 +21,21 @@ pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
             });
         ratios.max_by(f64::total_cmp)
     };
-    let mut found: Vec<(&Case, f64)> = cases.iter().filter_map(|case| Some((*case, apart(case)?))).collect();
+    let mut found: Vec<(&Case, f64)> =
+        cases.iter().filter_map(|case| Some((*case, distance(case)?))).collect();
     tollgate_model::sort::by(&mut found, |(_, a), (_, b)| b.total_cmp(a));
     let all = found.len();
     let most = if subjects.len() > 1 { MOST_OF_SEVERAL } else { MOST };
     let panels: Vec<Panel> = found.iter().take(most).filter_map(|(case, _)| panel(subjects, case)).collect();
     let drawn = panels.len();
     (drawn > 0).then(|| Figure {
-        title: "Estimates with two levels".into(),
+        title: "Bimodal cases".into(),
         description: Text::new(&format!(
-            "How often which price was seen, on a logarithmic axis, with the two levels named; each stroke below is the median \
+            "Distributions of samples on a logarithmic axis, with the two modes named; each stroke below is the median \
              of a process. {}",
             match drawn == all {
-                true => "These are all that have two.".to_owned(),
-                false => format!("Of {all} prices with two levels these {drawn} have them furthest apart; the table names all."),
+                true => "These are all bimodal cases.".to_owned(),
+                false => format!("Of {all} bimodal cases these {drawn} have the largest distance; the table names all."),
             }
         )),
         keys: keys(subjects),
@@ -63,5 +64,5 @@ fn panel(subjects: &[Subject], case: &Case) -> Option<Panel> {
         })
         .collect();
     let drawing = Drawing::Levels(Levels::of(&seen)?);
-    Some(Panel { name: Some(Text::label(&case.to_string())), place: None, drawing })
+    Some(Panel { name: Some(Text::label(&case.to_string())), environment: None, drawing })
 }

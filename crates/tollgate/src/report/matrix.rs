@@ -11,7 +11,7 @@ use crate::pictures::matrix::{self, Matrix};
 /// With fewer processors there is one number and no picture.
 const LEAST: usize = 3;
 
-/// Whether any place has a matrix that is a picture.
+/// Whether any environment has a matrix that is a picture.
 pub fn is_drawn(subjects: &[Subject]) -> bool {
     subjects.iter().any(|subject| {
         matrix::by_protocol(&subject.estimates).values().any(|found| processors(found).len() >= LEAST)
@@ -29,8 +29,8 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     let all = || found.iter().flat_map(|(_, _, matrix)| matrix.values().copied());
     let least = all().min_by(f64::total_cmp)?;
     let most = all().max_by(f64::total_cmp)?;
-    let mut numbers = Table { caption: "The numbers of every pair".into(), ..Table::default() };
-    numbers.head = ["pair", "environment", "by", "price"].map(Text::from).to_vec();
+    let mut numbers = Table { caption: "The figures of every pair".into(), ..Table::default() };
+    numbers.head = ["pair", "environment", "by", "median"].map(Text::from).to_vec();
     let panels = found.iter().map(|(subject, protocol, matrix)| {
         let names: Vec<u64> = processors(matrix).into_iter().collect();
         let at = |cpu: u64| names.iter().position(|name| *name == cpu).unwrap_or_default();
@@ -46,10 +46,10 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
                 .map(Text::from)
                 .to_vec()
         }));
-        let place = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
+        let prefix = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
         Panel {
-            name: Some(Text::label(&format!("{place}by {protocol}"))),
-            place: (subjects.len() > 1).then_some(subject.look),
+            name: Some(Text::label(&format!("{prefix}by {protocol}"))),
+            environment: (subjects.len() > 1).then_some(subject.look),
             drawing: Drawing::Heat(Heat {
                 cells: cells.collect(),
                 names: names.iter().map(|cpu| Text::from(cpu.to_string())).collect(),
@@ -58,9 +58,9 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     });
     let panels = panels.collect();
     Some(Figure {
-        title: "memory/pingpong: what it costs to hand a line to another processor".into(),
+        title: "memory/pingpong: latency of handing a line to another processor".into(),
         description: format!(
-            "Nanoseconds between each two processors; the darker, the dearer, from {} to {}.",
+            "Nanoseconds between each two processors; darker is slower, from {} to {}.",
             figures::estimate(least, tollgate_model::Unit::Nanoseconds),
             figures::estimate(most, tollgate_model::Unit::Nanoseconds)
         )

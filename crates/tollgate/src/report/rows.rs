@@ -1,4 +1,4 @@
-//! The table of a suite's prices, each with how it was come by.
+//! The table of a suite's estimates, each with its evidence.
 
 use tollgate_lab::guest::EXPERIMENTS;
 use tollgate_model::measurement::pairs;
@@ -12,7 +12,7 @@ use crate::estimates::{Figures, Row, State};
 use crate::show::{self, Columns};
 use crate::{facts, figures};
 
-/// How any row is measured again. The page's script writes the command of each row out.
+/// The command that measures a row again. The page's script writes the command of each row out.
 const AGAIN: &str =
     "tollgate run 'benchmark{row}' measures a row again, tollgate run benchmark all rows of a benchmark.";
 
@@ -26,10 +26,10 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Dif
         let benchmark = tollgate_suites::find(&first.benchmark);
         let operation = benchmark
             .map(|benchmark| benchmark.operation)
-            .or_else(|| beside_the_benchmarks(suite, &first.benchmark));
+            .or_else(|| of_no_benchmark(suite, &first.benchmark));
         let rows = of_benchmark.iter().filter_map(|case| match subjects {
             [subject] => alone(subject, case, columns),
-            subjects => beside(subjects, case, differences),
+            subjects => compared(subjects, case, differences),
         });
         let mut rows: Vec<EstimateRow> = rows.collect();
         groups.push(Group {
@@ -41,8 +41,8 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Dif
         });
     }
     let caption = match cases.len() {
-        1 => format!("The price of {suite}, and how it was come by"),
-        number => format!("All {number} prices of {suite}, and how each was come by"),
+        1 => format!("The figures of {suite}, with their evidence"),
+        number => format!("All {number} cases of {suite}, with their evidence"),
     };
     let executed = subjects.iter().map(|subject| Text::new(&executed(subject, suite, subjects.len() > 1)));
     let again = groups.iter().any(|group| group.can_be_run).then(|| Text::from(AGAIN));
@@ -50,10 +50,10 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Dif
     Estimates { caption: caption.into(), notes, head: head(subjects, columns), groups }
 }
 
-/// What an operation is that no benchmark of a suite makes.
-fn beside_the_benchmarks(suite: &str, name: &str) -> Option<&'static str> {
+/// The operation of a case that is of no benchmark.
+fn of_no_benchmark(suite: &str, name: &str) -> Option<&'static str> {
     match suite {
-        TRACE => Some("The real time of a command that was followed."),
+        TRACE => Some("The real time of a traced command."),
         LAB => {
             let name = name.strip_prefix(LAB)?.strip_prefix('/')?;
             EXPERIMENTS.iter().find(|experiment| experiment.name == name).map(|experiment| experiment.about)
@@ -62,7 +62,7 @@ fn beside_the_benchmarks(suite: &str, name: &str) -> Option<&'static str> {
     }
 }
 
-/// What is said of each of several rows, and taken from them.
+/// The evidence that several rows have in common, removed from each.
 fn taken_together(rows: &mut [EstimateRow]) -> Vec<Text> {
     let [first, others @ ..] = &*rows else { return Vec::new() };
     let of_all = |text: &&Text| !others.is_empty() && others.iter().all(|row| row.evidence.contains(text));
@@ -73,9 +73,9 @@ fn taken_together(rows: &mut [EstimateRow]) -> Vec<Text> {
     common
 }
 
-/// What executed a suite's operations, and what timed them.
+/// The processor or emulator that executed a suite's operations, and the clock.
 fn executed(subject: &Subject, suite: &str, is_comparison: bool) -> String {
-    let place = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
+    let prefix = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
     let (mut by, mut groups): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (_, figures) in subject.estimates.measured().filter(|(case, _)| suite_of(case) == suite) {
         by.push(provenance(figures.measured.provenance));
@@ -86,10 +86,10 @@ fn executed(subject: &Subject, suite: &str, is_comparison: bool) -> String {
     let own: Vec<String> =
         groups.iter().flat_map(|group| show::own_in_words(&subject.estimates, group)).collect();
     let by = if by.len() > 4 { "several, see each" } else { &by.join(" and ") };
-    format!("{place}executed by {by}{}; {}.", timed_by(subject), own.join("; "))
+    format!("{prefix}executed by {by}{}; {}.", timed_by(subject), own.join("; "))
 }
 
-/// The bench's clock; a run that only followed commands has none.
+/// The engine's clock; a run of only traced commands has none.
 fn timed_by(subject: &Subject) -> String {
     let clock = facts::text(&subject.run.facts, facts::CLOCK);
     clock.map_or(String::new(), |clock| format!(", timed by {clock}"))
@@ -97,29 +97,27 @@ fn timed_by(subject: &Subject) -> String {
 
 fn head(subjects: &[Subject], columns: Columns) -> Vec<Text> {
     let fixed: &[&str] = match (subjects, columns) {
-        ([_], Columns::Level { has_multiples: true }) => {
-            &["price", "95 % interval", "floor", "× system call"]
-        }
-        ([_], Columns::Level { has_multiples: false }) => &["price", "95 % interval", "floor"],
-        ([_], Columns::Distribution) => &["price", "95 % interval", "p99", "max"],
+        ([_], Columns::Level { has_multiples: true }) => &["median", "95 % CI", "min", "× syscall"],
+        ([_], Columns::Level { has_multiples: false }) => &["median", "95 % CI", "min"],
+        ([_], Columns::Distribution) => &["median", "95 % CI", "p99", "max"],
         _ => &[],
     };
     let counts: &[&str] = if subjects.len() == 1 {
-        &["samples", "operations in each", "processes differ", "discarded"]
+        &["samples", "operations in each", "range across processes", "discarded"]
     } else {
         &[]
     };
-    let places = subjects.iter().filter(|_| subjects.len() > 1).map(|subject| Text::label(&subject.name));
+    let names = subjects.iter().filter(|_| subjects.len() > 1).map(|subject| Text::label(&subject.name));
     let fixed = fixed.iter().chain(counts).map(|name| Text::from(*name));
-    std::iter::once(Text::from("benchmark")).chain(fixed).chain(places).collect()
+    std::iter::once(Text::from("benchmark")).chain(fixed).chain(names).collect()
 }
 
 fn row(case: &Case) -> EstimateRow {
     let name = if case.params.is_empty() { case.benchmark.clone() } else { pairs(&case.params) };
-    EstimateRow { name: Text::new(&name), is_unsure: false, cells: Vec::new(), evidence: Vec::new() }
+    EstimateRow { name: Text::new(&name), is_noisy: false, cells: Vec::new(), evidence: Vec::new() }
 }
 
-/// Columns of the price itself.
+/// Columns of the estimate itself.
 fn estimates_of(columns: Columns) -> usize {
     match columns {
         Columns::Level { has_multiples: false } => 3,
@@ -127,7 +125,7 @@ fn estimates_of(columns: Columns) -> usize {
     }
 }
 
-/// A case of one place.
+/// A case of one environment.
 fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow> {
     let found = subject.row(case)?;
     let mut row = row(case);
@@ -141,10 +139,10 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow
             row.evidence = vec![Text::new(error)];
         }
         State::Measured(figures) => {
-            row.is_unsure = !figures.doubts().is_empty();
+            row.is_noisy = !figures.doubts().is_empty();
             let mut cells = show::estimate_cells(String::new(), figures, columns);
             cells.remove(0);
-            // A row without a price still has samples.
+            // A row without an estimate still has samples.
             cells.resize(estimates_of(columns), String::new());
             let measured = figures.measured;
             cells.extend([
@@ -159,21 +157,21 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow
                 measured.discarded.to_string(),
             ]);
             row.cells = cells.into_iter().map(Cell::from).collect();
-            // How far processes differ has a column of its own.
+            // The range across processes has a column of its own.
             let remarks = show::remarks(found, figures).into_iter();
             let remarks: Vec<String> =
-                remarks.filter(|remark| !remark.starts_with("processes differ by")).collect();
+                remarks.filter(|remark| !remark.starts_with("range across processes")).collect();
             row.evidence.extend(remarks.iter().map(|remark| Text::new(remark)));
         }
     }
     Some(row)
 }
 
-/// `4479 samples of 324 operations by 10 processes, 1 dropped; hardware, tsc`.
+/// `4479 samples of 324 operations by 10 processes, 1 discarded; hardware, tsc`.
 fn samples(subject: &Subject, figures: &Figures) -> String {
     let measured = figures.measured;
     format!(
-        "{} of {} by {}, {} dropped; executed by {}{}",
+        "{} of {} by {}, {} discarded; executed by {}{}",
         figures::count(measured.samples.len(), "sample", "samples"),
         figures::count(
             usize::try_from(measured.ops_per_sample).unwrap_or(usize::MAX),
@@ -197,24 +195,24 @@ fn provenance(provenance: Provenance) -> &'static str {
     }
 }
 
-/// A case of several places.
-fn beside(subjects: &[Subject], case: &Case, differences: &[Difference]) -> Option<EstimateRow> {
+/// A case of several environments.
+fn compared(subjects: &[Subject], case: &Case, differences: &[Difference]) -> Option<EstimateRow> {
     let mut row = row(case);
     for subject in subjects {
         let difference = differences.iter().find(|difference| difference.look == subject.look);
-        let (cell, evidence, is_unsure) = match subject.row(case) {
+        let (cell, evidence, is_noisy) = match subject.row(case) {
             None => ("–".to_owned().into(), None, false),
-            Some(found) => told(subject, found, difference),
+            Some(found) => shown(subject, found, difference),
         };
         row.cells.push(cell);
         row.evidence.extend(evidence.map(|text| Text::new(&format!("{}: {text}", subject.name))));
-        row.is_unsure |= is_unsure;
+        row.is_noisy |= is_noisy;
     }
     Some(row)
 }
 
-/// What a place has of a case, how it was come by, and whether that is to be doubted.
-fn told(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Cell, Option<String>, bool) {
+/// The figure of a case in an environment, its evidence, and whether it is noisy.
+fn shown(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Cell, Option<String>, bool) {
     let figures = match &found.state {
         State::Skipped(why) => return ("skipped".to_owned().into(), Some((*why).to_owned()), false),
         State::Failed(error) => return ("failed".to_owned().into(), Some((*error).to_owned()), false),
@@ -222,24 +220,24 @@ fn told(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Cel
     };
     let unit = figures.measured.unit;
     let estimate = match figures.below {
-        _ if !figures.is_estimate() => "no price".to_owned(),
-        Some(limit) => format!("below {}", figures::estimate(limit, unit)),
+        _ if !figures.is_estimate() => "no estimate".to_owned(),
+        Some(limit) => format!("< {} (detection limit)", figures::estimate(limit, unit)),
         None => figures::estimate(figures.estimate.median, unit),
     };
     let mut evidence = format!(
-        "{}–{}, floor {}; {}",
+        "95 % CI {}–{}, min {}; {}",
         figures::estimate(figures.estimate.interval.low, unit),
         figures::estimate(figures.estimate.interval.high, unit),
         figures::estimate(figures.estimate.min, unit),
         samples(subject, figures)
     );
-    let is_unsure = !figures.doubts().is_empty();
+    let is_noisy = !figures.doubts().is_empty();
     let Some((compared, ratio)) = difference.and_then(|difference| difference.row(found.case)) else {
-        return (estimate.into(), Some(evidence), is_unsure);
+        return (estimate.into(), Some(evidence), is_noisy);
     };
     if let Some(interval) = compared.interval {
         evidence.push_str(&format!(
-            "; {} times the base, 95 % {}, floor {}",
+            "; {} times the base, 95 % CI {}, noise threshold {}",
             ratio.map(figures::ratio).unwrap_or_default(),
             figures::ratio_span(interval.low, interval.high),
             figures::percent(compared.threshold)
@@ -251,5 +249,5 @@ fn told(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Cel
     let times = ratio.filter(|_| compared.verdict.is_difference());
     let times = times.map(|ratio| format!(" {}", figures::multiple(ratio))).unwrap_or_default();
     let text = Text::new(&format!("{estimate}{times} {}", compared.verdict));
-    (Cell { text, verdict: Some(compared.verdict) }, Some(evidence), is_unsure)
+    (Cell { text, verdict: Some(compared.verdict) }, Some(evidence), is_noisy)
 }

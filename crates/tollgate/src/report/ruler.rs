@@ -1,4 +1,4 @@
-//! The ruler: every price on one axis, and among them those that everybody knows by another name.
+//! The ruler: every latency on one axis, and among them well-known operations by name.
 
 use tollgate_model::{Case, ParamValue};
 use tollgate_view::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
@@ -9,14 +9,14 @@ use super::subject::{Subject, is_drawn};
 use crate::estimates::Figures;
 use crate::figures;
 
-/// A crossing that is known by a name of its own.
+/// A well-known operation.
 struct Landmark {
     name: &'static str,
     benchmark: &'static str,
     params: &'static [(&'static str, Value)],
 }
 
-/// What a parameter must be.
+/// The required value of a parameter.
 enum Value {
     Word(&'static str),
     Number(u64),
@@ -39,7 +39,7 @@ const TRAP: &str = "trap and its handler";
 const FORK: &str = "fork";
 const DISK: &str = "write safe on disk";
 
-/// From what is usually cheap to what is usually dear.
+/// From usually fast to usually slow.
 const LANDMARKS: [Landmark; 14] = [
     landmark(CALL, "entry/call", &[]),
     landmark(VDSO, "entry/vdso-clock", &[]),
@@ -50,8 +50,8 @@ const LANDMARKS: [Landmark; 14] = [
     landmark("context switch", "processes/switch", &[("by", Word("futex")), ("placement", Word("same-cpu"))]),
     landmark(TRAP, "traps/breakpoint", &[]),
     landmark("VM exit (CPUID)", "entry/vm-exit", &[]),
-    landmark("thread", "processes/thread", &[("dirty_mib", Number(0)), ("until", Word("gone"))]),
-    landmark(FORK, "processes/fork", &[("dirty_mib", Number(0)), ("until", Word("gone"))]),
+    landmark("thread", "processes/thread", &[("dirty_mib", Number(0)), ("until", Word("exited"))]),
+    landmark(FORK, "processes/fork", &[("dirty_mib", Number(0)), ("until", Word("exited"))]),
     landmark("read 4 KiB, disk", "files/read", &[("state", Word("uncached")), ("block", Word("4k"))]),
     landmark(DISK, "files/fsync", &[]),
     landmark("program start", "processes/fork-exec", &[("image", Word("dynamic")), ("dirty_mib", Number(0))]),
@@ -67,7 +67,7 @@ impl Landmark {
         case.benchmark == self.benchmark && self.params.iter().all(has)
     }
 
-    /// The case that it is, in the first place that measured one.
+    /// Its case, in the first environment that measured one.
     fn case<'a>(&self, subjects: &[Subject<'a>]) -> Option<&'a Case> {
         subjects.iter().find_map(|subject| {
             let drawn = subject.estimates.measured().filter(|(_, figures)| is_drawn(figures));
@@ -76,21 +76,21 @@ impl Landmark {
     }
 }
 
-/// The ruler; None where there is nothing to be drawn.
+/// The ruler; None where there are no marks.
 pub fn of(subjects: &[Subject]) -> Option<Figure> {
-    // What commands took is no crossing.
+    // A command is no crossing.
     if sections::suites(subjects).iter().all(|suite| sections::COMMANDS.contains(suite)) {
         return None;
     }
     let is_comparison = subjects.len() > 1;
     let mut rows = Vec::new();
-    let mut numbers = Table { caption: "The numbers of the named prices".into(), ..Table::default() };
-    numbers.head = ["price of", "case"].map(Text::from).to_vec();
+    let mut numbers = Table { caption: "The figures of the named operations".into(), ..Table::default() };
+    numbers.head = ["operation", "case"].map(Text::from).to_vec();
     for subject in subjects {
         numbers.head.extend(is_comparison.then(|| Text::new(&subject.name)));
     }
     if !is_comparison {
-        numbers.head.extend(["price", "95 % interval", "floor"].map(Text::from));
+        numbers.head.extend(["median", "95 % CI", "min"].map(Text::from));
     }
     for landmark in &LANDMARKS {
         let Some(case) = landmark.case(subjects) else { continue };
@@ -111,7 +111,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
             _ => String::new(),
         };
         if !is_comparison {
-            // Its name and price stand beside it.
+            // The row has its name and value.
             marks.iter_mut().for_each(|mark| mark.title = Text::default());
         }
         rows.push((marks.first()?.at, Row { name: landmark.name.into(), value: value.into(), marks }, cells));
@@ -128,7 +128,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         .collect();
     let marks = rows.iter().flat_map(|row| &row.marks).chain(strips.iter().flat_map(|strip| &strip.marks));
     let times = dots::reached(marks);
-    /// From a nanosecond to a second, and further where prices are.
+    /// From a nanosecond to a second, and further where latencies are.
     const LEAST: (f64, f64) = (1.0, 1e9);
     let number: usize = strips.iter().map(|strip| strip.marks.len()).sum();
     if number == 0 {
@@ -136,10 +136,10 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     }
     let axis = Axis::of_times(times.into_iter(), Some(LEAST))?;
     let description = format!(
-        "{} in time on one logarithmic axis. A sign is the price, the band around it its 95 % interval, the \
-         stroke to its left the smallest sample. Below the named ones all prices stand by suite{}.",
-        figures::count(number, "price", "prices"),
-        if is_comparison { ", a line a place" } else { "" }
+        "{} in time on one logarithmic axis. A sign is the median, the band around it its 95 % CI, the \
+         stroke to its left the min. Below the named ones are all latencies by suite{}.",
+        figures::count(number, "latency", "latencies"),
+        if is_comparison { ", a line an environment" } else { "" }
     );
     Some(Figure {
         title: "From a nanosecond to a second".into(),
@@ -147,15 +147,15 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         keys: keys(subjects),
         panels: vec![Panel {
             name: None,
-            place: None,
-            drawing: Drawing::Dots(Dots { axis, rows, strips, is_by_place: true }),
+            environment: None,
+            drawing: Drawing::Dots(Dots { axis, rows, strips, is_by_environment: true }),
         }],
         is_small: false,
         numbers: Some(numbers).filter(|table| !table.rows.is_empty()),
     })
 }
 
-/// All prices of a suite, a line a place.
+/// All latencies of a suite, a line an environment.
 fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool) -> Vec<Strip> {
     let of_suite = |case: &Case| sections::suite_of(case) == suite;
     let strip = |subject: &Subject| {
@@ -170,15 +170,15 @@ fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool
     subjects.iter().map(strip).collect()
 }
 
-/// A price, its interval and its floor.
+/// A median, its CI and its min.
 fn in_words(figures: &Figures) -> [Text; 3] {
     let (estimate, unit) = (&figures.estimate, figures.measured.unit);
-    let floor = if estimate.min > 0.0 { figures::estimate(estimate.min, unit) } else { String::new() };
+    let min = if estimate.min > 0.0 { figures::estimate(estimate.min, unit) } else { String::new() };
     let interval = figures::range(estimate.interval.low, estimate.interval.high, estimate.median, unit);
-    [figures::estimate(estimate.median, unit), interval, floor].map(Text::from)
+    [figures::estimate(estimate.median, unit), interval, min].map(Text::from)
 }
 
-/// What the ruler shows, in two sentences.
+/// The ruler in two sentences.
 pub fn sentences(subjects: &[Subject]) -> Vec<Text> {
     let [subject] = subjects else { return Vec::new() };
     let estimate = |name: &str| {
@@ -186,24 +186,24 @@ pub fn sentences(subjects: &[Subject]) -> Vec<Text> {
         let figures = subject.figures(landmark.case(subjects)?)?;
         Some((figures.estimate.median, figures::estimate(figures.estimate.median, figures.measured.unit)))
     };
-    let Some((ground, words)) = estimate(SYSTEM_CALL) else { return Vec::new() };
+    let Some((baseline, words)) = estimate(SYSTEM_CALL) else { return Vec::new() };
     let times =
         |name: &str, of: f64| estimate(name).map(|(estimate, _)| figures::significant(of / estimate, 2));
     let mut sentence = format!("A system call takes {words} here");
-    let cheaper = [(CALL, "function calls"), (VDSO, "readings of the clock through the vDSO")];
-    let cheaper: Vec<String> =
-        cheaper.iter().filter_map(|(name, many)| Some(format!("{} {many}", times(name, ground)?))).collect();
-    if !cheaper.is_empty() {
-        sentence.push_str(&format!(", as long as {}", cheaper.join(" or ")));
+    let faster = [(CALL, "function calls"), (VDSO, "readings of the clock through the vDSO")];
+    let faster: Vec<String> =
+        faster.iter().filter_map(|(name, many)| Some(format!("{} {many}", times(name, baseline)?))).collect();
+    if !faster.is_empty() {
+        sentence.push_str(&format!(", as long as {}", faster.join(" or ")));
     }
-    let dearer = [(TRAP, "a trap and its handler"), (FORK, "a fork"), (DISK, "a write that is safe on disk")];
-    let dearer: Vec<String> = dearer
+    let slower = [(TRAP, "a trap and its handler"), (FORK, "a fork"), (DISK, "a write that is safe on disk")];
+    let slower: Vec<String> = slower
         .iter()
-        .filter_map(|(name, what)| Some(format!("{what} {}", whole(estimate(name)?.0 / ground))))
+        .filter_map(|(name, what)| Some(format!("{what} {}", whole(estimate(name)?.0 / baseline))))
         .collect();
     let mut sentences = vec![Text::new(&format!("{sentence}."))];
-    if !dearer.is_empty() {
-        sentences.push(Text::new(&format!("Counted in system calls: {}.", dearer.join(", "))));
+    if !slower.is_empty() {
+        sentences.push(Text::new(&format!("Counted in system calls: {}.", slower.join(", "))));
     }
     sentences
 }
@@ -213,7 +213,7 @@ fn whole(times: f64) -> String {
     match times {
         near if near < 9.95 => figures::significant(near, 2),
         times => {
-            // Three digits are told.
+            // Three digits are shown.
             let step = 10_f64.powi((times.log10().floor() as i32 - 2).max(0));
             let digits = format!("{:.0}", (times / step).round() * step);
             let groups: Vec<&str> =
@@ -231,7 +231,7 @@ mod tests {
     fn landmarks_are_cases_that_there_are() {
         for landmark in &LANDMARKS {
             let benchmark = tollgate_suites::find(landmark.benchmark).expect("a benchmark");
-            let mut cases = (benchmark.cases)().into_iter().chain((benchmark.more)());
+            let mut cases = (benchmark.cases)().into_iter().chain((benchmark.thorough_cases)());
             let found =
                 cases.any(|params| landmark.is(&Case { benchmark: benchmark.name.to_owned(), params }));
             // Some cases need two processors.
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_by_three_digits() {
+    fn times_have_three_digits() {
         assert_eq!([2.34, 21.2, 2134.0, 1_234_567.0].map(whole), ["2.3", "21", "2,130", "1,230,000"]);
     }
 }

@@ -4,60 +4,60 @@ use std::collections::HashSet;
 
 use tollgate_model::Case;
 use tollgate_suites::SUITES;
-use tollgate_view::page::{Drawing, Figure, Key, MOST_PLACES, Panel, Section, Sign, Table, Text};
+use tollgate_view::page::{Drawing, Figure, Key, MAX_ENVIRONMENTS, Panel, Section, Sign, Table, Text};
 
 use super::differences::Difference;
 use super::subject::Subject;
 use super::{bars, curves, dots, levels, matrix, rows};
 use crate::pictures;
 
-/// What is no suite and has a section all the same, with what is said of it.
-const BESIDE: [(&str, &str); 3] = [
-    (TRACE, "A command and all that it started, followed."),
+/// Sections that are no suite, with their descriptions.
+const OTHERS: [(&str, &str); 3] = [
+    (TRACE, "A command and all that it started, traced."),
     (LAB, "The rings, crossed in a small kernel of our own, without an operating system."),
-    (OTHER, "What this program does not know."),
+    (OTHER, "Cases that are unknown to this program."),
 ];
-/// The section of commands that `tollgate trace` followed.
+/// The section of commands that `tollgate trace` ran.
 pub const TRACE: &str = "trace";
-/// The section of what `tollgate lab` counted or timed.
+/// The section of the experiments of `tollgate lab`.
 pub const LAB: &str = "lab";
 /// The sections of commands.
 pub const COMMANDS: [&str; 2] = ["workloads", TRACE];
-/// The section of what belongs to no suite that is known.
+/// The section of cases of unknown suites.
 const OTHER: &str = "other";
 
-/// The suite that a case is shown in.
+/// The suite of a case.
 pub fn suite_of(case: &Case) -> &str {
     let suite = case.benchmark.split('/').next().unwrap_or_default();
     known().find(|(name, _)| *name == suite).map_or(OTHER, |(name, _)| name)
 }
 
-/// The sections that there may be, and what is said of each.
+/// The possible sections, and their descriptions.
 fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SUITES.iter().map(|suite| (suite.name, suite.about)).chain(BESIDE)
+    SUITES.iter().map(|suite| (suite.name, suite.about)).chain(OTHERS)
 }
 
-/// The suites of which something is there, in the order of the registry.
+/// The suites with cases, in the order of the registry.
 pub fn suites(subjects: &[Subject]) -> Vec<&'static str> {
     let cases = subjects.iter().flat_map(|subject| &subject.estimates.rows).map(|row| row.case);
     let there: HashSet<&str> = cases.map(suite_of).collect();
     known().map(|(suite, _)| suite).filter(|suite| there.contains(suite)).collect()
 }
 
-/// All cases of a suite, those of the first place first.
+/// All cases of a suite, those of the first environment first.
 pub fn cases<'a>(subjects: &[Subject<'a>], suite: &str) -> Vec<&'a Case> {
     let mut seen = HashSet::new();
     let all = subjects.iter().flat_map(|subject| &subject.estimates.rows).map(|row| row.case);
     all.filter(|case| suite_of(case) == suite && seen.insert(*case)).collect()
 }
 
-/// What the signs of the places mean, where there are several.
+/// The signs of the environments, where there are several.
 pub fn keys(subjects: &[Subject]) -> Vec<Key> {
     let key = |subject: &Subject| Key { sign: Sign::Look(subject.look), name: Text::label(&subject.name) };
     if subjects.len() < 2 { Vec::new() } else { subjects.iter().map(key).collect() }
 }
 
-/// A picture of each place that has one, side by side.
+/// A picture of each environment that has one, side by side.
 pub fn panels<'a, 'b>(
     subjects: &'b [Subject<'a>],
     draw: impl Fn(&'b Subject<'a>) -> Option<Drawing>,
@@ -66,7 +66,7 @@ pub fn panels<'a, 'b>(
     let panel = |subject: &'b Subject<'a>| {
         Some(Panel {
             name: is_comparison.then(|| Text::label(&subject.name)),
-            place: is_comparison.then_some(subject.look.min(MOST_PLACES)),
+            environment: is_comparison.then_some(subject.look.min(MAX_ENVIRONMENTS)),
             drawing: draw(subject)?,
         })
     };
@@ -91,7 +91,7 @@ fn section(suite: &'static str, subjects: &[Subject], differences: &[Difference]
     .flatten()
     .collect();
     let cases = cases(subjects, suite);
-    figures.extend(bars::followed(subjects, suite, &cases));
+    figures.extend(bars::traced(subjects, suite, &cases));
     figures.extend(dots::of(subjects, suite, &cases));
     figures.extend(levels::of(subjects, &cases));
     Section {
@@ -104,7 +104,7 @@ fn section(suite: &'static str, subjects: &[Subject], differences: &[Difference]
     }
 }
 
-/// What several rows of a suite say together.
+/// The findings of a suite.
 fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
     let is_comparison = subjects.len() > 1;
     let of_suite = |from: &[String]| {
@@ -112,26 +112,26 @@ fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
             .is_some_and(|first| suite_of(&Case::plain(first.split('{').next().unwrap_or_default())) == suite)
     };
     let sentences = subjects.iter().flat_map(|subject| {
-        let place = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
-        let findings = subject.findings.iter().filter(|observation| of_suite(&observation.from));
-        findings.map(move |observation| Text::new(&format!("{place}{}", observation.sentence)))
+        let prefix = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
+        let findings = subject.findings.iter().filter(|finding| of_suite(&finding.from));
+        findings.map(move |finding| Text::new(&format!("{prefix}{}", finding.sentence)))
     });
     sentences.collect()
 }
 
-/// What each lock is good for.
+/// The features of each lock.
 fn features(subjects: &[Subject]) -> Vec<Table> {
     let table = |subject: &Subject| {
         let rows = pictures::features::judged(&subject.estimates)?;
-        let place = if subjects.len() > 1 { format!(", {}", subject.name) } else { String::new() };
+        let of = if subjects.len() > 1 { format!(", {}", subject.name) } else { String::new() };
         let mut head = pictures::features::COLUMNS.map(Text::from).to_vec();
-        head.push("how that is known".into());
+        head.push("evidence".into());
         let rows = rows.into_iter().map(|(words, evidence)| {
             let words = words.into_iter().map(Text::from);
             words.chain([Text::cut(&evidence.join("; "), 600)]).collect()
         });
         Some(Table {
-            caption: format!("What each lock is good for, and how that is known{place}").into(),
+            caption: format!("Features of each lock, with their evidence{of}").into(),
             head,
             rows: rows.collect(),
             is_open: false,

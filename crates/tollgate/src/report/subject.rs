@@ -1,4 +1,4 @@
-//! A run as it is shown beside others.
+//! A run and its figures, one of several on a page.
 
 use std::collections::HashMap;
 
@@ -6,30 +6,30 @@ use tollgate_model::{Case, Run, Unit};
 use tollgate_view::page::Mark;
 
 use crate::estimates::{Estimates, Figures, Row};
-use crate::findings::Observation;
+use crate::findings::Finding;
 use crate::{compare, figures, findings};
 
-/// A run, looked at.
+/// A run with its figures.
 pub struct Subject<'a> {
-    /// Its place among the others, by which it is drawn.
+    /// Its position among the others, which decides its look.
     pub look: usize,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// It.
     pub run: &'a Run,
-    /// What its samples say.
+    /// The estimates.
     pub estimates: Estimates<'a>,
     /// What its rows say together.
-    pub findings: Vec<Observation>,
+    pub findings: Vec<Finding>,
     by_case: HashMap<&'a Case, usize>,
 }
 
 impl<'a> Subject<'a> {
-    /// Looks at runs.
+    /// The subjects of runs.
     pub fn all(runs: &'a [Run]) -> Vec<Self> {
         let mut subjects: Vec<Self> =
             runs.iter().enumerate().map(|(look, run)| Self::of(look, run)).collect();
-        // Two of one name are told apart by their ids.
+        // Ids distinguish two of one name.
         let names: Vec<String> = subjects.iter().map(|subject| subject.name.clone()).collect();
         for subject in &mut subjects {
             if names.iter().filter(|name| **name == subject.name).count() > 1 {
@@ -48,31 +48,31 @@ impl<'a> Subject<'a> {
         Self { look, name: compare::name(run), run, findings, by_case, estimates }
     }
 
-    /// What became of a case here.
+    /// The row of a case.
     pub fn row(&self, case: &Case) -> Option<&Row<'a>> {
         self.estimates.rows.get(*self.by_case.get(case)?)
     }
 
-    /// What was measured of a case here.
+    /// The figures of a case.
     pub fn figures(&self, case: &Case) -> Option<&Figures<'a>> {
         self.row(case)?.figures()
     }
 
-    /// The mark of a case, where it has a price in time that can be told from nothing.
+    /// The mark of a case, where it has a time above the detection limit.
     pub fn mark(&self, case: &Case, is_comparison: bool) -> Option<Mark> {
         let figures = self.figures(case).filter(|figures| is_drawn(figures))?;
-        let place = if is_comparison { format!("{}, ", self.name) } else { String::new() };
-        Some(mark(self.look, figures, &format!("{place}{case}")))
+        let prefix = if is_comparison { format!("{}, ", self.name) } else { String::new() };
+        Some(mark(self.look, figures, &format!("{prefix}{case}")))
     }
 }
 
-/// Whether a price can be drawn on an axis of times.
+/// Whether an estimate can be drawn on an axis of times.
 pub fn is_drawn(figures: &Figures) -> bool {
     let is_time = matches!(figures.measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
     is_time && figures.is_estimate() && figures.below.is_none() && figures.estimate.median > 0.0
 }
 
-/// The mark of a price.
+/// The mark of an estimate.
 pub fn mark(look: usize, figures: &Figures, name: &str) -> Mark {
     let (estimate, unit) = (&figures.estimate, figures.measured.unit);
     let title = format!(
@@ -84,7 +84,7 @@ pub fn mark(look: usize, figures: &Figures, name: &str) -> Mark {
         look,
         at: estimate.median,
         interval: (estimate.interval.low, estimate.interval.high),
-        floor: Some(estimate.min).filter(|floor| *floor > 0.0),
+        min: Some(estimate.min).filter(|floor| *floor > 0.0),
         title: title.into(),
     }
 }

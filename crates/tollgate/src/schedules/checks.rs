@@ -19,20 +19,20 @@ const LEAST_BYTES: usize = 1 << 30;
 pub struct Outcome<'a> {
     /// The program.
     pub subject: &'a dyn Subject,
-    /// What was found.
+    /// The result.
     pub checked: Checked,
-    /// How long that took. It says something of the search, and nothing of the lock.
+    /// The time of the search. It says nothing of the lock.
     pub seconds: f64,
 }
 
 impl Outcome<'_> {
-    /// What is known of the program in this setting.
+    /// The expected verdict of the program in this setting.
     pub fn expected(&self) -> Option<Verdict> {
         let usual = self.subject.setting(Wish::default()).ok();
         self.subject.expected().filter(|_| usual == Some(self.checked.setting))
     }
 
-    /// What is known of it, where something else was found. What was not decided contradicts nothing.
+    /// The expected verdict, where another one was found. An undecided check contradicts none.
     pub fn surprise(&self) -> Option<Verdict> {
         let is_decided = !matches!(self.checked.verdict, Verdict::NotDecided(_));
         self.expected().filter(|&expected| is_decided && expected != self.checked.verdict)
@@ -65,7 +65,7 @@ pub fn check(subjects: &[Chosen], wish: Wish, states: usize) -> Result<Vec<Outco
     };
     thread::scope(|scope| {
         for _ in 1..workers {
-            // Where there is no thread to be had, the others do its work.
+            // Where a thread cannot start, the others do its work.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -81,7 +81,7 @@ fn check_one(subject: &dyn Subject, setting: Setting, limits: Limits) -> Outcome
     Outcome { subject, checked, seconds: began.elapsed().as_secs_f64() }
 }
 
-/// Half of what the place allows, for all searches together.
+/// Half of the memory that the environment allows, for all searches together.
 fn memory() -> usize {
     let allowed = tollgate_inspect::allowance(&Machine::here()).memory;
     allowed.map_or(Limits::default().bytes, |limit| usize::try_from(limit.amount / 2).unwrap_or(usize::MAX))

@@ -1,4 +1,4 @@
-//! Which programs are meant: those that there are, by name, and the user's own, in files.
+//! The chosen programs: built-in ones by name, and the user's own in files.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -12,12 +12,12 @@ use crate::failure::{Failure, plainly};
 
 /// The largest file that is taken for a program.
 const MAX_BYTES: u64 = 1 << 20;
-/// How many names are said to be near.
+/// The most names that are suggested.
 const MOST_NEAR: usize = 3;
 
 /// A program that was asked for.
 pub enum Chosen {
-    /// One of those that there are.
+    /// A built-in one.
     Known(&'static dyn Subject),
     /// One of the user's own.
     Own(Box<dyn Subject>),
@@ -33,10 +33,10 @@ impl Chosen {
     }
 }
 
-/// The programs with these names or in these files; all that there are where none is named.
+/// The programs with these names or in these files; all built-in ones where none is named.
 ///
 /// # Errors
-/// A name that nothing has; a file that is no program.
+/// An unknown name; a file that is no program.
 pub fn chosen(meant: &[String]) -> Result<Vec<Chosen>, Failure> {
     match meant {
         [] => Ok(tollgate_schedules::subjects().map(Chosen::Known).collect()),
@@ -57,8 +57,8 @@ fn choose(meant: &str) -> Result<Chosen, Failure> {
     own.map(Chosen::Own).map_err(|why| Failure::input(format!("{meant}: {why}")))
 }
 
-/// That there is no such program, and what may have been meant.
-/// What is wrong with a program, without much of what stands in it.
+/// The error of an unknown program, with suggestions.
+/// The error of a program, with little of its text.
 fn in_brief(error: impl ToString) -> String {
     shorten(&error.to_string()).into_owned()
 }
@@ -73,8 +73,8 @@ fn unknown(meant: &str) -> String {
     tollgate_model::sort::ascending(&mut near);
     let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
     let tip = match near.as_slice() {
-        [] => "`tollgate schedules` shows those that there are".to_owned(),
-        near => format!("near to it: {}", near.join(", ")),
+        [] => "`tollgate schedules` lists the programs".to_owned(),
+        near => format!("did you mean {}?", near.join(" or ")),
     };
     format!("no program is called {meant:?}, and there is no such file; {tip}")
 }
@@ -106,10 +106,10 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_finger_is_near() {
-        assert!(unknown("lamprt").contains("near to it: lamport"), "{}", unknown("lamprt"));
+        assert!(unknown("lamprt").contains("did you mean lamport"), "{}", unknown("lamprt"));
         assert!(unknown("no-x").contains("lamport-no-x-fence"), "{}", unknown("no-x"));
         let far = unknown("entirely different");
-        assert!(far.contains("`tollgate schedules` shows"), "{far}");
+        assert!(far.contains("`tollgate schedules` lists"), "{far}");
     }
 
     #[test]

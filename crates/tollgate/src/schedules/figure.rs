@@ -1,69 +1,69 @@
 //! A schedule as a figure: a column for each process, A at the left, and time from the top down.
 
 use anstyle::Style;
-use tollgate_schedules::{Step, Witness};
+use tollgate_schedules::{Counterexample, Step};
 
 use crate::say::clean;
 use crate::table::{paragraph, wrap};
 
 /// Where a column would be narrower than this, all processes share one.
 const NARROWEST: usize = 24;
-/// Room between columns.
+/// Spaces between columns.
 const GAP: usize = 2;
-/// Room for the name of a process in front of its steps, where they share a column.
+/// The width of the name of a process in front of its steps, where they share a column.
 const NAMED: usize = 3;
-/// Words beside their place have at least so much room, or go beneath it.
+/// The least width for words to the right of their address; narrower ones go beneath it.
 const LEAST_WORDS: usize = 16;
 
 const HEADER: Style = Style::new().bold();
 
-/// The steps of a schedule on so many processors, and what they come to.
-pub fn draw(witness: &Witness, processors: u8, width: usize) -> String {
-    let layout = Layout::of(witness, processors, width);
+/// The steps of a schedule on so many processors, and their outcome.
+pub fn draw(counterexample: &Counterexample, processors: u8, width: usize) -> String {
+    let layout = Layout::of(counterexample, processors, width);
     let mut text = layout.header();
-    for (number, step) in (1..).zip(&witness.steps) {
+    for (number, step) in (1..).zip(&counterexample.steps) {
         layout.push(&mut text, number, step);
     }
     text.push('\n');
-    if let Some(step) = witness.back_to {
+    if let Some(step) = counterexample.back_to {
         let again = format!("From here on everything repeats from step {}.", step + 1);
         text.push_str(&paragraph(&again, width, ""));
     }
-    text.push_str(&paragraph(&sentence(&witness.so), width, ""));
+    text.push_str(&paragraph(&sentence(&counterexample.so), width, ""));
     text
 }
 
-/// What has happened, with the full stop of a sentence.
+/// The outcome, with the full stop of a sentence.
 pub fn sentence(so: &str) -> String {
     format!("{}.", so.trim_end_matches('.'))
 }
 
-/// Where things go.
+/// The widths of the columns.
 struct Layout {
     processes: usize,
     processors: u8,
-    /// Room for the number of a step, and behind it.
+    /// The width of the number of a step, with the spaces behind it.
     numbers: usize,
-    /// Room for each process; none where all of them share what there is.
+    /// The width of the column of each process; none where all of them share one.
     column: Option<usize>,
-    /// The longest place of a process.
-    places: usize,
+    /// The longest address of a process.
+    addresses: usize,
     width: usize,
 }
 
 impl Layout {
-    fn of(witness: &Witness, processors: u8, width: usize) -> Self {
-        let of_processes = || witness.steps.iter().filter(|step| step.process.is_some());
+    fn of(counterexample: &Counterexample, processors: u8, width: usize) -> Self {
+        let of_processes = || counterexample.steps.iter().filter(|step| step.process.is_some());
         let last = of_processes().filter_map(|step| step.process).max().unwrap_or(0);
         let processes = usize::from(last) + 1;
-        let numbers = witness.steps.len().to_string().len() + GAP;
+        let numbers = counterexample.steps.len().to_string().len() + GAP;
         let column = width.saturating_sub(numbers + GAP * (processes - 1)) / processes;
         Self {
             processes,
             processors: processors.max(1),
             numbers,
             column: Some(column).filter(|&column| column >= NARROWEST),
-            places: of_processes().map(|step| step.place.chars().count()).max().unwrap_or(0),
+            addresses: of_processes().map(|step| step.place.chars().count()).max().unwrap_or(0),
             width,
         }
     }
@@ -79,17 +79,17 @@ impl Layout {
     /// Adds a step; its lines are as many as it needs.
     fn push(&self, text: &mut String, number: usize, step: &Step) {
         let all = self.width.saturating_sub(self.numbers);
-        let (name, indent, room) = match (self.column, self.column_of(step)) {
+        let (name, indent, width) = match (self.column, self.column_of(step)) {
             (Some(column), Some(at)) => (String::new(), at * (column + GAP), column),
             (Some(_), None) => (String::new(), 0, all),
-            // One column for all: whose step it is stands in front.
+            // One column for all: the process's name comes first.
             (None, _) => {
                 let name = step.process.map(|process| Step::name(process).to_string());
                 (name.unwrap_or_default(), NAMED, all.saturating_sub(NAMED))
             }
         };
         let numbers = self.numbers - GAP;
-        for (at, line) in self.lines(step, room).iter().enumerate() {
+        for (at, line) in self.lines(step, width).iter().enumerate() {
             let number = if at == 0 { number.to_string() } else { String::new() };
             let name = if at == 0 { name.as_str() } else { "" };
             let line = format!("{number:>numbers$}{:GAP$}{name:indent$}{line}", "");
@@ -99,7 +99,7 @@ impl Layout {
     }
 
     /// In which column a step belongs: that of its process; or, where the machine does something, that of the only process on
-    /// that processor. Processes are dealt out to processors in turn.
+    /// that processor. Processes are assigned to processors round-robin.
     fn column_of(&self, step: &Step) -> Option<usize> {
         let processors = usize::from(self.processors);
         let mut there =
@@ -107,14 +107,13 @@ impl Layout {
         step.process.map(usize::from).or_else(|| there.next().filter(|_| there.next().is_none()))
     }
 
-    /// A step in lines of so much room: `lock:2 x = 1 into the store buffer`, and behind that or beneath it what is different
-    /// then.
-    fn lines(&self, step: &Step, room: usize) -> Vec<String> {
+    /// A step in lines of this width: `lock:2 x = 1 into the store buffer`, and behind that or beneath it the changes
+    fn lines(&self, step: &Step, width: usize) -> Vec<String> {
         let mut lines = match step.process {
-            Some(_) => hung(&step.place, &step.what, self.hang(room), room),
-            None => hung("", &format!("{}: {}", self.part(step), step.what), 0, room),
+            Some(_) => hung(&step.place, &step.what, self.hang(width), width),
+            None => hung("", &format!("{}: {}", self.part(step), step.what), 0, width),
         };
-        // What the step's own words say is not said again.
+        // Changes that the step's own text has are not repeated.
         let changes = step.changes.iter().filter(|change| !step.what.contains(change.as_str()));
         let changes: Vec<&str> = changes.map(String::as_str).collect();
         if changes.is_empty() {
@@ -122,22 +121,22 @@ impl Layout {
         }
         let changes = format!("→ {}", changes.join(", "));
         match lines.last_mut() {
-            Some(last) if last.chars().count() + 1 + changes.chars().count() <= room => {
+            Some(last) if last.chars().count() + 1 + changes.chars().count() <= width => {
                 last.push(' ');
                 last.push_str(&clean(&changes));
             }
-            _ => lines.extend(hung("", &changes, self.hang(room), room)),
+            _ => lines.extend(hung("", &changes, self.hang(width), width)),
         }
         lines
     }
 
-    /// How far words are indented in so much room: beside the places, or a little.
-    fn hang(&self, room: usize) -> usize {
-        let beside = self.places + 1;
-        if beside + LEAST_WORDS <= room { beside } else { GAP }
+    /// How far words are indented in this width: right of the addresses, or a little.
+    fn hang(&self, width: usize) -> usize {
+        let indent = self.addresses + 1;
+        if indent + LEAST_WORDS <= width { indent } else { GAP }
     }
 
-    /// The part of the machine that does something, with its processor where that is not seen from the column.
+    /// The part of the machine that does something, with its processor where that is not clear from the column.
     fn part(&self, step: &Step) -> String {
         let is_seen = self.processors == 1 || (self.column.is_some() && self.column_of(step).is_some());
         if is_seen { step.place.clone() } else { format!("{} of processor {}", step.place, step.processor) }
@@ -145,8 +144,8 @@ impl Layout {
 }
 
 /// Words in lines that are indented so far, with `head` at the left: in front of them, or above.
-fn hung(head: &str, words: &str, indent: usize, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = wrap(&clean(words), room.saturating_sub(indent))
+fn hung(head: &str, words: &str, indent: usize, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = wrap(&clean(words), width.saturating_sub(indent))
         .into_iter()
         .map(|line| format!("{:indent$}{line}", ""))
         .collect();
@@ -157,7 +156,7 @@ fn hung(head: &str, words: &str, indent: usize, room: usize) -> Vec<String> {
             let words: String = first.chars().skip(length).collect();
             *first = format!("{head}{words}");
         }
-        _ => drop(lines.splice(0..0, wrap(&head, room))),
+        _ => drop(lines.splice(0..0, wrap(&head, width))),
     }
     lines
 }
@@ -171,7 +170,7 @@ mod tests {
         Step { process, processor, place: place.to_owned(), what: what.to_owned(), changes }
     }
 
-    fn witness(processor_of_b: u8, back_to: Option<usize>) -> Witness {
+    fn counterexample(processor_of_b: u8, back_to: Option<usize>) -> Counterexample {
         let steps = vec![
             step(Some(0), 0, "tst", "move k1,a0", &["k1 = 0x10000000"]),
             step(
@@ -183,11 +182,11 @@ mod tests {
             ),
             step(None, processor_of_b, "kernel", "x = 1 reaches memory", &["x = 1"]),
         ];
-        Witness { harm: None, steps, back_to, so: "A waits for B".to_owned() }
+        Counterexample { harm: None, steps, back_to, so: "A waits for B".to_owned() }
     }
 
-    fn lines(witness: &Witness, processors: u8, width: usize) -> Vec<String> {
-        let text = anstream::adapter::strip_str(&draw(witness, processors, width)).to_string();
+    fn lines(counterexample: &Counterexample, processors: u8, width: usize) -> Vec<String> {
+        let text = anstream::adapter::strip_str(&draw(counterexample, processors, width)).to_string();
         text.lines().map(str::to_owned).collect()
     }
 
@@ -204,23 +203,23 @@ mod tests {
             "",
             "A waits for B.",
         ];
-        assert_eq!(lines(&witness(1, None), 2, 61), all.map(str::to_owned));
+        assert_eq!(lines(&counterexample(1, None), 2, 61), all.map(str::to_owned));
     }
 
     #[test]
-    fn what_nobody_did_on_a_shared_processor_is_in_nobodys_column() {
-        let drawn = lines(&witness(0, None), 1, 80);
+    fn a_step_of_the_kernel_on_a_shared_processor_is_in_no_column() {
+        let drawn = lines(&counterexample(0, None), 1, 80);
         assert!(drawn.contains(&"3  kernel: x = 1 reaches memory".to_owned()), "{drawn:#?}");
-        // On the second of two, where nobody lives.
-        let mut stray = witness(1, None);
+        // On the second of two processors, which runs no process.
+        let mut stray = counterexample(1, None);
         stray.steps[1].process = Some(0);
         let drawn = lines(&stray, 2, 80);
         assert!(drawn.contains(&"3  kernel of processor 1: x = 1 reaches memory".to_owned()), "{drawn:#?}");
     }
 
     #[test]
-    fn where_there_is_no_room_for_columns_the_names_stand_in_front() {
-        let drawn = lines(&witness(1, None), 2, 44);
+    fn where_columns_would_be_too_narrow_the_names_stand_in_front() {
+        let drawn = lines(&counterexample(1, None), 2, 44);
         assert_eq!(drawn[0], "1  A  tst     move k1,a0 → k1 = 0x10000000");
         assert!(drawn[1].starts_with("2  B  tst+0x4 a long instruction"), "{drawn:#?}");
         assert_eq!(drawn[3], "3     kernel of processor 1: x = 1 reaches");
@@ -228,17 +227,17 @@ mod tests {
 
     #[test]
     fn a_loop_is_said_to_be_one() {
-        let drawn = lines(&witness(1, Some(1)), 2, 80);
+        let drawn = lines(&counterexample(1, Some(1)), 2, 80);
         assert!(drawn.contains(&"From here on everything repeats from step 2.".to_owned()), "{drawn:#?}");
     }
 
     #[test]
     fn no_line_is_wider_than_the_terminal() {
-        let mut many = witness(1, Some(0));
+        let mut many = counterexample(1, Some(0));
         many.steps.push(step(Some(3), 1, "a-place-that-is-longer-than-any-other", "x", &["y", "z"]));
-        for witness in [witness(0, None), witness(1, None), many] {
+        for counterexample in [counterexample(0, None), counterexample(1, None), many] {
             for width in 30..160 {
-                for line in lines(&witness, 2, width) {
+                for line in lines(&counterexample, 2, width) {
                     assert!(line.chars().count() <= width, "{width}: {line}");
                 }
             }
@@ -248,8 +247,8 @@ mod tests {
     #[test]
     fn what_a_program_says_cannot_command_the_terminal() {
         let steps = vec![step(Some(0), 0, "a\u{1b}[2J", "b\u{7}", &["c\u{9b}"])];
-        let witness = Witness { harm: None, steps, back_to: None, so: "d\u{1b}c".to_owned() };
-        assert!(!draw(&witness, 1, 80).contains(['\u{7}', '\u{9b}']));
-        assert!(lines(&witness, 1, 80).iter().all(|line| !line.contains(|c: char| c.is_control())));
+        let counterexample = Counterexample { harm: None, steps, back_to: None, so: "d\u{1b}c".to_owned() };
+        assert!(!draw(&counterexample, 1, 80).contains(['\u{7}', '\u{9b}']));
+        assert!(lines(&counterexample, 1, 80).iter().all(|line| !line.contains(|c: char| c.is_control())));
     }
 }

@@ -1,25 +1,25 @@
 //! `--preempt`: one schedule played forward, or one for each instruction before which a process can be preempted.
 
 use tollgate_schedules::subject::Wish;
-use tollgate_schedules::{Subject, Witness};
+use tollgate_schedules::{Counterexample, Subject};
 
 use super::chosen::Chosen;
-use super::document::{Document, Record};
+use super::json::{Document, Record};
 use super::{conclude, figure, introduction};
 use crate::args::{FailOnLock, Format, Preempt, SchedulesArgs};
 use crate::failure::Failure;
 use crate::out;
 use crate::table::paragraph;
 
-/// A preemption that was played: before which instruction, and what came of it.
+/// A preemption that was played: before which instruction, and its outcome.
 pub struct Played {
     /// The number of the instruction, from 0.
     pub point: usize,
-    /// What happened.
-    pub witness: Witness,
+    /// The schedule.
+    pub counterexample: Counterexample,
 }
 
-/// Plays what was asked for, and prints it.
+/// Plays the chosen preemptions, and prints them.
 ///
 /// # Errors
 /// A program that is not played, an instruction that it does not have; and the condition of `--fail-on`.
@@ -41,8 +41,8 @@ pub fn play(subjects: &[Chosen], preempt: Preempt, args: &SchedulesArgs) -> Resu
         }
     }
     let failed = played.iter().flat_map(|(subject, plays)| {
-        plays.iter().filter_map(|Played { point, witness }| {
-            let harm = witness.harm?;
+        plays.iter().filter_map(|Played { point, counterexample }| {
+            let harm = counterexample.harm?;
             Some(format!("{} preempted before instruction {point}: {harm}", subject.name()))
         })
     });
@@ -58,27 +58,27 @@ fn plays(subject: &dyn Subject, preempt: Preempt) -> Result<Vec<Played>, Failure
     };
     points
         .map(|point| {
-            let witness = subject.play(point).map_err(|unfit| Failure::input(unfit.to_string()))?;
-            Ok(Played { point, witness })
+            let counterexample = subject.play(point).map_err(|unfit| Failure::input(unfit.to_string()))?;
+            Ok(Played { point, counterexample })
         })
         .collect()
 }
 
-/// The schedule of one preemption, or what came of each.
+/// The schedule of one preemption, or the outcome of each.
 fn text(subject: &dyn Subject, preempt: Preempt, plays: &[Played], width: usize) -> String {
     let mut text = introduction(subject, width);
     let processors = subject.setting(Wish::default()).map_or(1, |setting| setting.processors);
-    for Played { point, witness } in plays {
+    for Played { point, counterexample } in plays {
         match preempt {
             Preempt::Before(_) => {
                 text.push_str(&paragraph(&format!("A is preempted before instruction {point}."), width, ""));
                 text.push('\n');
-                text.push_str(&figure::draw(witness, processors, width));
+                text.push_str(&figure::draw(counterexample, processors, width));
             }
             Preempt::All => {
-                let mark = if witness.harm.is_some() { '!' } else { ' ' };
+                let mark = if counterexample.harm.is_some() { '!' } else { ' ' };
                 text.push_str(&paragraph(
-                    &figure::sentence(&witness.so),
+                    &figure::sentence(&counterexample.so),
                     width,
                     &format!("{mark} {point:2}  "),
                 ));

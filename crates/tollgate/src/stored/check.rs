@@ -1,4 +1,4 @@
-//! `tollgate store check`: every file is read, and what is wrong with one is said.
+//! `tollgate store check`: reads every file and reports faults.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ struct Fault {
 /// Reads every file of a directory.
 ///
 /// # Errors
-/// A directory that is none; faults, where they were to fail.
+/// A directory that is no store; faults, with --fail-on.
 pub fn check(args: &StoreCheckArgs) -> Result<(), Failure> {
     let contents = Contents::of(&args.dir)?;
     let checked = checked(&contents, args.dir.display().to_string());
@@ -66,24 +66,17 @@ fn sentences(checked: &Checked, args: &StoreCheckArgs) -> String {
         text.push_str(&format!("{} {}\n", clean(&beneath(&args.dir, path)), clean(fault)));
     }
     for path in &checked.unchecked {
-        text.push_str(&format!(
-            "{} was not looked at: it is of another schema\n",
-            clean(&beneath(&args.dir, path))
-        ));
+        text.push_str(&format!("{} not checked: it has another schema\n", clean(&beneath(&args.dir, path))));
     }
     let Checked { runs, rows, fact_sets, documents, faults, .. } = checked;
     let number = |number: &usize, one, many| figures::count(*number, one, many);
     let summary = format!(
         "{} with {}, {} and {}: {}.",
         number(runs, "run", "runs"),
-        number(rows, "line", "memory"),
-        number(fact_sets, "facts", "environments"),
+        number(rows, "line", "lines"),
+        number(fact_sets, "set of facts", "sets of facts"),
         number(documents, "run document", "run documents"),
-        if faults.is_empty() {
-            "nothing is wrong".to_owned()
-        } else {
-            number(&faults.len(), "fault", "faults")
-        },
+        if faults.is_empty() { "no faults".to_owned() } else { number(&faults.len(), "fault", "faults") },
     );
     text.push_str(&paragraph(&summary, out::width(), ""));
     text
@@ -188,7 +181,7 @@ fn check_row(
         return Err("lies under another day than its run began on".to_owned());
     }
     if !fact_sets.contains(row.env_id.as_ref()) {
-        return Err(format!("refers to facts that are not there: env/{}.json", row.env_id));
+        return Err(format!("refers to missing facts: env/{}.json", row.env_id));
     }
     match seen.insert((row.benchmark.into_owned(), row.params.into_owned(), row.metric.into_owned())) {
         true => Ok(()),

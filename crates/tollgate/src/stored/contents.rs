@@ -1,4 +1,4 @@
-//! What is in a directory of stored runs, by the layout.
+//! The files of a directory of stored runs, by the layout.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub const LONGEST_LINE: u64 = 256 << 10;
 pub struct Contents {
     /// The directory itself.
     pub tree: Tree,
-    /// What is in it, by path.
+    /// Its files, by path.
     pub found: Vec<Found>,
 }
 
@@ -27,7 +27,7 @@ pub struct Contents {
 pub struct Found {
     /// Beneath the directory.
     pub path: String,
-    /// What it is by the layout.
+    /// Its kind by the layout.
     pub what: What,
     /// Its bytes.
     pub size: u64,
@@ -35,7 +35,7 @@ pub struct Found {
     pub modified: i64,
 }
 
-/// What a path is by the layout.
+/// The kind of a path by the layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// The lines of a run.
@@ -72,10 +72,10 @@ impl Contents {
         Ok(Self { tree, found })
     }
 
-    /// The first line of a run's lines; what is the same on all is there. None where there is none.
+    /// The first line of a run's lines, which has the fields that all lines share. None for an empty file.
     ///
     /// # Errors
-    /// What is wrong with it: the predicate of a sentence whose subject is the file.
+    /// Its fault: the predicate of a sentence whose subject is the file.
     pub fn first_row(&self, path: &str) -> Result<Option<Row<'static>>, String> {
         let bytes = self
             .tree

@@ -39,7 +39,7 @@ struct Run {
 /// Lists the runs of a directory.
 ///
 /// # Errors
-/// A directory that is none.
+/// A directory that is no store.
 pub fn list(args: &StoreListArgs) -> Result<(), Failure> {
     let contents = Contents::of(&args.dir)?;
     let listed = listed(&contents, args.dir.display().to_string());
@@ -79,8 +79,8 @@ fn listed(contents: &Contents, dir: String) -> Listed {
                 label: text(row.and_then(|row| row.label.as_deref())),
                 machine: text(row.and_then(|row| row.machine.as_deref())),
                 environment: row.map(|row| row.environment),
-                kernel: text(row.and_then(|row| row.hot.kernel.as_deref())),
-                cpu: text(row.and_then(|row| row.hot.cpu.as_deref())),
+                kernel: text(row.and_then(|row| row.key_facts.kernel.as_deref())),
+                cpu: text(row.and_then(|row| row.key_facts.cpu.as_deref())),
                 env_id: text(row.map(|row| row.env_id.as_ref())),
                 bytes: found.size,
                 document: documents.contains(id),
@@ -137,7 +137,7 @@ fn summary(listed: &Listed) -> String {
         machines => parts.push(number(machines, "named machine", "named machines")),
     }
     parts.push(number(different(runs.iter().map(|run| run.kernel.as_ref())), "kernel", "kernels"));
-    parts.push(number(listed.fact_sets, "facts", "environments"));
+    parts.push(number(listed.fact_sets, "set of facts", "sets of facts"));
     parts.push(number(listed.documents, "run document", "run documents"));
     parts.push(figures::bytes(listed.bytes as f64));
     format!("{}.", parts.join(", "))

@@ -1,4 +1,4 @@
-//! `tollgate store prune`: what is old, what nothing refers to, and what was left half-written goes. Only files that the layout names.
+//! `tollgate store prune`: removes old runs, unreferenced facts and half-written files. It removes only files that the layout names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
@@ -15,7 +15,7 @@ use crate::failure::{Failure, plainly};
 use crate::table::paragraph;
 use crate::{figures, out, say};
 
-/// What is younger may belong to a run that is being stored: seconds.
+/// Younger files may belong to a run that is being stored: seconds.
 const BEING_WRITTEN: i64 = 3600;
 const DAY: i64 = 86_400;
 
@@ -49,7 +49,7 @@ enum Why {
 /// Removes what is to go.
 ///
 /// # Errors
-/// A directory that is none; a file that cannot be removed.
+/// A directory that is no store; a file that cannot be removed.
 pub fn prune(args: &StorePruneArgs) -> Result<(), Failure> {
     let contents = Contents::of(&args.dir)?;
     let now =
@@ -71,7 +71,7 @@ pub fn prune(args: &StorePruneArgs) -> Result<(), Failure> {
     }
 }
 
-/// What goes, oldest first, lines before what they refer to.
+/// The files to remove, oldest first, lines before the facts that they refer to.
 fn choose(contents: &Contents, keep_days: Option<u32>, now: i64) -> Vec<Removed<'_>> {
     let is_old = |date: Date| keep_days.is_some_and(|days| date.days() < now / DAY - i64::from(days));
     let is_young = |found: &Found| found.modified > now - BEING_WRITTEN;
@@ -104,7 +104,7 @@ fn choose(contents: &Contents, keep_days: Option<u32>, now: i64) -> Vec<Removed<
     removed
 }
 
-/// The facts that lines refer to which stay. None where some cannot be read: then nobody knows.
+/// The facts that lines refer to which stay. None where some lines cannot be read.
 fn referenced(contents: &Contents, is_old: impl Fn(Date) -> bool) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for found in &contents.found {
@@ -146,16 +146,16 @@ fn sentences(pruned: &Pruned, args: &StorePruneArgs) -> String {
     let of = |why: Why| pruned.removed.iter().filter(|removed| removed.why == why).count();
     let parts = [
         (Why::Old, "of old runs"),
-        (Why::Unreferenced, "with facts that no run has any more"),
+        (Why::Unreferenced, "with unreferenced facts"),
         (Why::HalfWritten, "half-written"),
     ];
-    let told: Vec<String> = parts
+    let counts: Vec<String> = parts
         .into_iter()
         .filter(|(why, _)| of(*why) > 0)
         .map(|(why, what)| format!("{} {what}", of(why)))
         .collect();
     let files = figures::count(pruned.removed.len(), "file", "files");
-    let summary = format!("{files} {would}, {}: {}.", figures::bytes(pruned.bytes as f64), told.join(", "));
+    let summary = format!("{files} {would}, {}: {}.", figures::bytes(pruned.bytes as f64), counts.join(", "));
     text.push_str(&paragraph(&summary, out::width(), ""));
     text
 }

@@ -1,5 +1,5 @@
-//! Looking into a directory that others write to. Each directory is opened by itself and no link is followed, so that nothing outside
-//! is ever read or removed.
+//! Reads a directory that other users can write to. Each directory is opened by itself and no link is followed, so that nothing outside
+//! is read or removed.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -23,7 +23,7 @@ pub struct Tree {
 pub struct Entry {
     /// Its name; what is not UTF-8 is no name of ours, and is shown as well as it can be.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub kind: FileType,
     /// Its bytes.
     pub size: u64,
@@ -34,8 +34,8 @@ pub struct Entry {
 impl Tree {
     /// The directory that the user named; that one may be a link, but no link of another user.
     pub fn open(directory: &Path) -> io::Result<Self> {
-        let held = tollgate_os::paths::Directory::open(directory)?;
-        Ok(Self { directory: rustix::fs::openat(&held, ".", DIRECTORY, Mode::empty())? })
+        let opened = tollgate_os::paths::Directory::open(directory)?;
+        Ok(Self { directory: rustix::fs::openat(&opened, ".", DIRECTORY, Mode::empty())? })
     }
 
     /// A directory in it.
@@ -44,7 +44,7 @@ impl Tree {
         Ok(Self { directory: rustix::fs::openat(&self.directory, name, flags, Mode::empty())? })
     }
 
-    /// What is in it, by name.
+    /// Its entries, by name.
     pub fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.directory)? {
@@ -53,7 +53,7 @@ impl Tree {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            // What is gone again was never ours to look at.
+            // An entry that another process has removed meanwhile.
             let Ok(stat) = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };

@@ -1,25 +1,25 @@
-//! Two executions side by side: what the difference of their real times is made of, and which calls account for it.
+//! Two executions side by side: the parts of the difference of their real times, and the calls that account for it.
 
 use serde::Serialize;
 use tollgate_model::traced::blame::{self, Account, Blame, Difference};
 use tollgate_model::traced::{Backend, Parts};
 use tollgate_model::{Case, Measured, Params, RunId, Traced};
-use tollgate_trace::calls::waits_by_nature;
+use tollgate_trace::calls::is_blocking;
 
-use super::document::seconds;
-use super::words;
+use super::json::seconds;
+use super::text;
 use crate::figures;
 use crate::table::{Look, Table, heading, paragraph};
 
 /// So many calls are ranked in the table; all of them are in the JSON.
 const MOST_CALLS: usize = 10;
 
-/// A case whose commands were followed on both sides.
+/// A case whose commands were traced in both runs.
 pub struct Held<'a> {
     case: &'a Case,
     /// The base and the other: of several repetitions the median.
     sides: [Side<'a>; 2],
-    /// By what they contribute to the difference.
+    /// By their contribution to the difference.
     calls: Vec<Difference>,
 }
 
@@ -30,7 +30,7 @@ struct Side<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// Holds the median repetitions of two measurements side by side; None where either was not followed.
+    /// Compares the median repetitions of two measurements; None where either was not traced.
     pub fn of(case: &'a Case, base: &'a Measured, other: &'a Measured) -> Option<Self> {
         let sides = [Side::of(base)?, Side::of(other)?];
         let calls = blame::differences(&sides[0].blame, &sides[1].blame);
@@ -42,13 +42,13 @@ impl<'a> Held<'a> {
         let [base, other] = self.accounts();
         let change = match (blame::less(other.real, base.real), base.real) {
             (0, _) => "no difference".to_owned(),
-            (difference, 0) => words::difference(difference),
+            (difference, 0) => text::difference(difference),
             (difference, real) => {
                 let times = figures::multiple(other.real as f64 / real as f64);
-                format!("{}, {times}", words::difference(difference))
+                format!("{}, {times}", text::difference(difference))
             }
         };
-        let real = [base.real, other.real].map(words::time).join(" → ");
+        let real = [base.real, other.real].map(text::time).join(" → ");
         let title = format!("{}: real {real} ({change})", self.case);
         let mut text = format!("\n{}", heading(&title, width));
         for line in self.remarks() {
@@ -67,7 +67,7 @@ impl<'a> Held<'a> {
         other.real as f64 / base.real.max(1) as f64
     }
 
-    /// What the difference is made of, in one sentence, the largest part first.
+    /// The parts of the difference in one sentence, the largest first.
     pub fn sentence(&self, names: [&str; 2]) -> String {
         let [base, other] = self.accounts();
         let mut parts: Vec<(String, i64)> = (base.parts().into_iter().zip(other.parts()))
@@ -77,9 +77,9 @@ impl<'a> Held<'a> {
         tollgate_model::sort::by_key(&mut parts, |(_, difference)| {
             std::cmp::Reverse(difference.unsigned_abs())
         });
-        let told = |(name, difference): &(String, i64)| format!("{name} {}", words::difference(*difference));
-        let parts: Vec<String> = parts.iter().map(told).collect();
-        let [base, other] = [base.real, other.real].map(words::time);
+        let part = |(name, difference): &(String, i64)| format!("{name} {}", text::difference(*difference));
+        let parts: Vec<String> = parts.iter().map(part).collect();
+        let [base, other] = [base.real, other.real].map(text::time);
         let mut sentence = format!(
             "{}: real time {base} in {}, {other} in {}: {}",
             self.case,
@@ -87,9 +87,9 @@ impl<'a> Held<'a> {
             names[1],
             parts.join(", ")
         );
-        let call = self.calls.iter().find(|call| !waits_by_nature(&call.name) && call.total_ns() != 0);
+        let call = self.calls.iter().find(|call| !is_blocking(&call.name) && call.total_ns() != 0);
         if let Some(call) = call {
-            let (name, difference) = (words::cut(&call.name, 40), words::difference(call.total_ns()));
+            let (name, difference) = (text::cut(&call.name, 40), text::difference(call.total_ns()));
             sentence.push_str(&format!("; of the calls {name} differs most, by {difference}"));
         }
         sentence.push('.');
@@ -100,7 +100,7 @@ impl<'a> Held<'a> {
         [&self.sides[0].blame.account, &self.sides[1].blame.account]
     }
 
-    /// What makes the two less comparable.
+    /// Differences that make the two less comparable.
     fn remarks(&self) -> Vec<String> {
         let [base, other] = &self.sides;
         let mut remarks = Vec::new();
@@ -111,21 +111,21 @@ impl<'a> Held<'a> {
             ));
         }
         if base.traced.command != other.traced.command {
-            let [base, other] = [base, other].map(|side| words::command(&side.traced.command));
+            let [base, other] = [base, other].map(|side| text::command(&side.traced.command));
             remarks.push(format!("Different commands: {base} in the base, {other} in the other."));
         }
         if base.traced.ended != other.traced.ended {
-            let [base, other] = [base, other].map(|side| words::ended(side.traced.ended));
+            let [base, other] = [base, other].map(|side| text::ended(side.traced.ended));
             remarks.push(format!("They ended differently: {base} in the base, {other} in the other."));
         }
         if base.traced.backend != other.traced.backend {
-            let [base, other] = [base, other].map(|side| words::backend(side.traced.backend));
+            let [base, other] = [base, other].map(|side| text::backend(side.traced.backend));
             remarks.push(format!(
-                "Followed by {base} in the base and by {other} in the other: what following costs is in the difference."
+                "Traced with {base} in the base and with {other} in the other: the overhead of tracing is in the difference."
             ));
         }
         if !(base.traced.missed.is_empty() && other.traced.missed.is_empty()) {
-            remarks.push("Not everything was counted: `tollgate show` says what was missed.".to_owned());
+            remarks.push("Not everything was counted: `tollgate show` lists the missed events.".to_owned());
         }
         remarks
     }
@@ -139,7 +139,7 @@ impl<'a> Held<'a> {
         match name {
             "user" | "kernel" => name.to_owned(),
             "waiting" if self.has_ptrace() => "waiting, or stopped by ptrace(2)".to_owned(),
-            "waiting" => "waiting, no kind told".to_owned(),
+            "waiting" => "waiting, kind unknown".to_owned(),
             "asleep" => "waiting asleep".to_owned(),
             kind => format!("waiting for {}", if kind == "disk" { "a disk" } else { kind }),
         }
@@ -165,53 +165,53 @@ impl<'a> Held<'a> {
             .with_words(&["of which"])
             .with_dispensable(3);
         let whole = blame::less(self.sides[1].blame.account.real, self.sides[0].blame.account.real);
-        // They are ranked: behind those that differ stand those that do not.
+        // They are ranked: calls without a difference come last.
         let differ = self.calls.iter().take(MOST_CALLS).take_while(|call| call.total_ns() != 0).count();
         let (shown, rest) = self.calls.split_at(differ);
         for call in shown {
             let [base, other] = call.parts.map(Parts::total_ns);
-            let mut row = cells(words::cut(&call.name, 40), base, other, whole).to_vec();
+            let mut row = cells(text::cut(&call.name, 40), base, other, whole).to_vec();
             row.push(counts(call.counts));
             row.push(in_words(call));
-            let remark = waits_by_nature(&call.name).then(|| "waits by its nature".to_owned());
+            let remark = is_blocking(&call.name).then(|| "blocking call".to_owned());
             table.row(Look::Plain, &row, remark.as_slice());
         }
         if !rest.is_empty() {
             let sum = |side: usize| {
                 rest.iter().map(|call| call.parts[side].total_ns()).fold(0, u64::saturating_add)
             };
-            let name = words::counted(rest.len() as u64, "other", "others");
+            let name = text::counted(rest.len() as u64, "other", "others");
             table.row(Look::Faint, &cells(name, sum(0), sum(1), whole), &[]);
         }
         let [base, other] = [0, 1].map(|side| self.sides[side].blame.outside_ns);
         let outside = [
             "outside of calls".to_owned(),
-            words::signed(base as f64),
-            words::signed(other as f64),
-            words::difference(other.saturating_sub(base)),
+            text::signed(base as f64),
+            text::signed(other as f64),
+            text::difference(other.saturating_sub(base)),
             share(other.saturating_sub(base), whole),
         ];
         table.row(Look::Plain, &outside, &[]);
         table
     }
 
-    /// How much of this is known and how much is shared out.
+    /// How exact the shares are.
     fn method(&self) -> &'static str {
         const EXACT: &str =
             "Each had one thread: every part and every call's share of the real time is as measured.";
         const ESTIMATE: &str = "Parts sum to the real time. Where threads run side by side the real time is shared out among them \
             by their times on processors and in each kind of waiting, so a call's share is an estimate.";
-        const UNTOLD: &str = "Where the backend could not tell what was waited for, or where the real time was idle, waiting is the \
+        const UNKNOWN: &str = "Where the backend does not know the kind of waiting, or the idle real time, waiting is the \
             least that user and sys leave of the real time, and a call's share is an estimate.";
         let traced = self.sides.each_ref().map(|side| side.traced);
         match traced {
-            _ if traced.iter().any(|traced| traced.idle.is_none()) => UNTOLD,
+            _ if traced.iter().any(|traced| traced.idle.is_none()) => UNKNOWN,
             _ if traced.iter().all(|traced| blame::is_exact(traced)) => EXACT,
             _ => ESTIMATE,
         }
     }
 
-    /// For programs.
+    /// The JSON record.
     pub fn record(&self, other_run: &'a RunId) -> Record<'_> {
         let [base, other] = &self.sides;
         Record {
@@ -251,7 +251,7 @@ impl<'a> Side<'a> {
 /// A name, both sides, their difference and its share of the whole.
 fn cells(name: String, base: u64, other: u64, whole: i64) -> [String; 5] {
     let difference = blame::less(other, base);
-    [name, words::time(base), words::time(other), words::difference(difference), share(difference, whole)]
+    [name, text::time(base), text::time(other), text::difference(difference), share(difference, whole)]
 }
 
 /// A share of a difference: may be below 0 and above 1, where others go the other way.
@@ -271,8 +271,8 @@ fn share(part: i64, whole: i64) -> String {
 
 fn counts([base, other]: [u64; 2]) -> String {
     match base == other {
-        true => words::grouped(base),
-        false => format!("{} → {}", words::grouped(base), words::grouped(other)),
+        true => text::grouped(base),
+        false => format!("{} → {}", text::grouped(base), text::grouped(other)),
     }
 }
 
@@ -283,25 +283,25 @@ fn in_words(call: &Difference) -> String {
         ("cpu", blame::less(other.on_cpu_ns, base.on_cpu_ns)),
         ("sleep", blame::less(other.sleep_ns, base.sleep_ns)),
         ("disk", blame::less(other.disk_ns, base.disk_ns)),
-        ("ready", blame::less(other.runqueue_ns, base.runqueue_ns)),
-        ("off", blame::less(other.untold_ns, base.untold_ns)),
+        ("runnable", blame::less(other.runqueue_ns, base.runqueue_ns)),
+        ("off", blame::less(other.unknown_ns, base.unknown_ns)),
     ];
     tollgate_model::sort::by_key(&mut parts, |(_, ns)| std::cmp::Reverse(ns.unsigned_abs()));
-    let told = parts.iter().filter(|(_, ns)| *ns != 0).take(2);
-    told.map(|(name, ns)| format!("{name} {}", words::difference(*ns))).collect::<Vec<String>>().join(", ")
+    let largest = parts.iter().filter(|(_, ns)| *ns != 0).take(2);
+    largest.map(|(name, ns)| format!("{name} {}", text::difference(*ns))).collect::<Vec<String>>().join(", ")
 }
 
 fn signed_seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// What a part is called in JSON.
+/// The name of a part in JSON.
 fn field(part: &'static str) -> &'static str {
     match part {
         "kernel" => "sys",
         "a processor" => "runqueue",
         "asleep" => "sleep",
-        "waiting" => "untold",
+        "waiting" => "unknown",
         same => same,
     }
 }
@@ -353,8 +353,8 @@ struct CallRecord<'a> {
     sleep_s: f64,
     disk_s: f64,
     runqueue_s: f64,
-    untold_s: f64,
-    waits_by_nature: bool,
+    unknown_s: f64,
+    blocking: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -401,8 +401,8 @@ impl<'a> CallRecord<'a> {
             sleep_s: more(|parts| parts.sleep_ns),
             disk_s: more(|parts| parts.disk_ns),
             runqueue_s: more(|parts| parts.runqueue_ns),
-            untold_s: more(|parts| parts.untold_ns),
-            waits_by_nature: waits_by_nature(&call.name),
+            unknown_s: more(|parts| parts.unknown_ns),
+            blocking: is_blocking(&call.name),
         }
     }
 }

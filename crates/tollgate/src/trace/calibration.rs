@@ -1,4 +1,4 @@
-//! What following costs here, by each way of doing it.
+//! The overhead of tracing here, by backend.
 
 use serde::Serialize;
 use tollgate_model::Unit;
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::table::{Look, Table, paragraph};
 use crate::{figures, out};
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 #[derive(Debug, Serialize)]
 pub struct Record<'a> {
     untraced_ns: f64,
@@ -27,9 +27,9 @@ struct Added<'a> {
 impl<'a> Record<'a> {
     /// The record of a calibration.
     pub fn of(calibration: &'a Calibration) -> Self {
-        let added = |told: &'a Result<f64, String>| Added {
-            added_ns: told.as_ref().ok().copied().filter(|ns| ns.is_finite()),
-            why: told.as_ref().err().map(String::as_str),
+        let added = |overhead: &'a Result<f64, String>| Added {
+            added_ns: overhead.as_ref().ok().copied().filter(|ns| ns.is_finite()),
+            why: overhead.as_ref().err().map(String::as_str),
         };
         Self {
             untraced_ns: calibration.untraced,
@@ -56,11 +56,11 @@ pub fn text(calibration: &Calibration, width: usize) -> String {
     let ns = |ns: f64| figures::estimate(ns, Unit::Nanoseconds);
     let mut table = Table::new(&["one call, getppid(2)", "takes", "times"]);
     let untraced = calibration.untraced;
-    table.row(Look::Plain, &["followed by nobody".to_owned(), ns(untraced)], &[]);
+    table.row(Look::Plain, &["not traced".to_owned(), ns(untraced)], &[]);
     let rows = [
-        ("followed by BPF", &calibration.bpf),
-        ("not followed, while BPF follows others", &calibration.bpf_others),
-        ("followed by ptrace(2)", &calibration.ptrace),
+        ("traced with BPF", &calibration.bpf),
+        ("not traced, while BPF traces others", &calibration.bpf_others),
+        ("traced with ptrace(2)", &calibration.ptrace),
     ];
     for (name, added) in rows {
         match added {
@@ -77,7 +77,7 @@ pub fn text(calibration: &Calibration, width: usize) -> String {
             }
         }
     }
-    let legend = "A real call takes longer by itself, and the same longer when it is followed; a command that makes few calls \
+    let legend = "Tracing adds the same time to a call that takes longer by itself; a command that makes few calls \
         does not notice.";
     format!("{}{}", table.render(width), paragraph(legend, width, ""))
 }
@@ -87,16 +87,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_told_has_its_reason() {
+    fn an_unknown_overhead_has_its_reason() {
         let calibration = Calibration {
             bpf: Err("bpf(2) is not permitted".to_owned()),
             ptrace: Ok(9_800.0),
             bpf_others: Err("bpf(2) is not permitted".to_owned()),
             untraced: 187.0,
         };
-        let told = anstream::adapter::strip_str(&text(&calibration, 100)).to_string();
-        assert!(told.contains("+9.80 µs") && told.contains("×53.4"), "{told}");
-        assert!(told.contains("unknown") && told.contains("bpf(2) is not permitted"), "{told}");
+        let shown = anstream::adapter::strip_str(&text(&calibration, 100)).to_string();
+        assert!(shown.contains("+9.80 µs") && shown.contains("×53.4"), "{shown}");
+        assert!(shown.contains("unknown") && shown.contains("bpf(2) is not permitted"), "{shown}");
         let record = serde_json::to_value(Record::of(&calibration)).expect("JSON");
         assert_eq!(record["bpf"]["added_ns"], serde_json::Value::Null);
         assert_eq!(record["ptrace"]["added_ns"], 9_800.0);

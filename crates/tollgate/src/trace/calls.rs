@@ -1,20 +1,22 @@
-//! The table of system calls: those that work first, then those that wait by their nature, then what is outside of calls.
+//! The table of system calls: working calls first, then blocking calls, then the time outside of calls.
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Call, Parts};
-use tollgate_trace::calls::waits_by_nature;
+use tollgate_trace::calls::is_blocking;
 
-use super::words;
+use super::text;
 use crate::table::{Look, Table};
 
 /// A terminal of so many columns has room for the parts as times; a narrower one for their shares of the total.
 const WIDE: usize = 112;
+/// The columns of the kinds of waiting.
+const KINDS: [&str; 3] = ["sleep", "disk", "runnable"];
 
-/// The calls of an execution, the dearest first: those that work, and those that wait by their nature.
+/// The calls of an execution, the slowest first: working calls, and blocking calls.
 pub fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     let mut calls: Vec<&Call> = traced.calls.iter().collect();
     tollgate_model::sort::by_key(&mut calls, |call| std::cmp::Reverse(call.total_ns));
-    let (waiting, working) = calls.into_iter().partition(|call| waits_by_nature(&call.name));
+    let (waiting, working) = calls.into_iter().partition(|call| is_blocking(&call.name));
     [working, waiting]
 }
 
@@ -23,8 +25,8 @@ pub fn shown(traced: &Traced, top: usize) -> Vec<&Call> {
     ranked(traced).iter().flat_map(|calls| calls.iter().take(top)).copied().collect()
 }
 
-/// Which kinds of waiting the backend told apart. ptrace(2) sees that a thread was off its processor, and not why.
-pub fn tells_kinds(traced: &Traced) -> bool {
+/// Whether the backend knows the kinds of waiting. ptrace(2) sees that a thread was off its processor, and not why.
+pub fn knows_kinds(traced: &Traced) -> bool {
     let has_kinds = |parts: &Parts| parts.sleep_ns > 0 || parts.disk_ns > 0 || parts.runqueue_ns > 0;
     traced.backend == Backend::Bpf || traced.calls.iter().any(|call| has_kinds(&call.parts))
 }
@@ -36,7 +38,7 @@ pub fn table(traced: &Traced, top: usize, width: usize) -> Table {
     let [working, waiting] = ranked(traced);
     columns.section(&mut table, &working, top);
     if !waiting.is_empty() {
-        table.heading("wait by nature");
+        table.heading("blocking calls");
         columns.section(&mut table, &waiting, top);
     }
     let inside = Row::sum(&traced.calls.iter().collect::<Vec<_>>());
@@ -57,34 +59,30 @@ pub fn table(traced: &Traced, top: usize, width: usize) -> Table {
         }
         None => {
             columns.put(&mut table, Look::Plain, "all calls", &inside, &[], &[]);
-            table.row(
-                Look::Faint,
-                &["outside calls".to_owned()],
-                &["this backend cannot tell it".to_owned()],
-            );
+            table.row(Look::Faint, &["outside calls".to_owned()], &["unknown to this backend".to_owned()]);
         }
     }
     table
 }
 
-/// What the columns of the parts mean, where they are shown.
+/// The meaning of the columns of parts, where they are shown.
 pub fn legend(traced: &Traced, width: usize) -> Option<String> {
     if traced.calls.is_empty() {
         return None;
     }
     let columns = Columns::of(traced, width);
-    let [sleep, disk, ready] = columns.kinds_named();
-    let mut told = vec!["cpu on a processor".to_owned()];
+    let [sleep, disk, runnable] = KINDS;
+    let mut parts = vec!["cpu on a processor".to_owned()];
     if columns.kinds {
-        told.push(format!("{sleep} until something happens"));
-        told.push(format!("{disk} in a wait that signals do not end, as for a disk"));
-        told.push(format!("{ready} waiting for a processor"));
+        parts.push(format!("{sleep} until something happens"));
+        parts.push(format!("{disk} in a wait that signals do not end, as for a disk"));
+        parts.push(format!("{runnable} waiting for a processor"));
     }
-    if columns.untold {
-        told.push("off not on a processor, and the backend cannot tell why".to_owned());
+    if columns.off {
+        parts.push("off not on a processor, for a reason unknown to the backend".to_owned());
     }
     let of = if columns.times { "" } else { ", in percent of the total" };
-    Some(format!("Time passed{of}: {}.", told.join("; ")))
+    Some(format!("Time passed{of}: {}.", parts.join("; ")))
 }
 
 /// A line of figures.
@@ -120,7 +118,7 @@ impl Row {
 fn remark(unfinished: u64) -> Vec<String> {
     match unfinished {
         0 => Vec::new(),
-        number => vec![format!("{} did not return", words::grouped(number))],
+        number => vec![format!("{} did not return", text::grouped(number))],
     }
 }
 
@@ -129,7 +127,7 @@ fn remark(unfinished: u64) -> Vec<String> {
 struct Columns {
     errors: bool,
     kinds: bool,
-    untold: bool,
+    off: bool,
     /// Parts are times, not shares.
     times: bool,
     quantiles: bool,
@@ -140,16 +138,11 @@ impl Columns {
         let any = |of: fn(&Call) -> bool| traced.calls.iter().any(of);
         Self {
             errors: any(|call| call.errors > 0),
-            kinds: tells_kinds(traced),
-            untold: !tells_kinds(traced) || any(|call| call.parts.untold_ns > 0),
+            kinds: knows_kinds(traced),
+            off: !knows_kinds(traced) || any(|call| call.parts.unknown_ns > 0),
             times: width >= WIDE,
             quantiles: any(|call| !call.histogram.is_empty()),
         }
-    }
-
-    /// Times are wider than percents.
-    fn kinds_named(self) -> [&'static str; 3] {
-        if self.times { ["sleep", "disk", "ready"] } else { ["slp", "dsk", "rdy"] }
     }
 
     fn table(self) -> Table {
@@ -160,9 +153,9 @@ impl Columns {
         header.push("total");
         header.push("cpu");
         if self.kinds {
-            header.extend(self.kinds_named());
+            header.extend(KINDS);
         }
-        if self.untold {
+        if self.off {
             header.push("off");
         }
         let before = header.len();
@@ -170,15 +163,16 @@ impl Columns {
             header.extend(["p50", "p99"]);
         }
         header.extend(["max", "mean"]);
-        Table::new(&header).with_dispensable(header.len() - before)
+        // The narrowest terminals lose the last of the parts too.
+        Table::new(&header).with_dispensable(header.len() - before + 1)
     }
 
     fn section(self, table: &mut Table, calls: &[&Call], top: usize) {
         for call in calls.iter().take(top) {
-            let quantile = |q: f64| call.quantile_ns(q).map(words::time).unwrap_or_default();
+            let quantile = |q: f64| call.quantile_ns(q).map(text::time).unwrap_or_default();
             let quantiles = [quantile(0.5), quantile(0.99)];
-            let mean = call.mean_ns().map(|mean| words::time(mean.round() as u64)).unwrap_or_default();
-            let rest = [words::time(call.max_ns), mean];
+            let mean = call.mean_ns().map(|mean| text::time(mean.round() as u64)).unwrap_or_default();
+            let rest = [text::time(call.max_ns), mean];
             let distribution: Vec<String> = match self.quantiles {
                 true => quantiles.into_iter().chain(rest).collect(),
                 false => rest.into(),
@@ -186,7 +180,7 @@ impl Columns {
             self.put(
                 table,
                 Look::Plain,
-                &words::sentence(&call.name),
+                &text::sentence(&call.name),
                 &Row::of(call),
                 &distribution,
                 &remark(call.unfinished),
@@ -194,7 +188,7 @@ impl Columns {
         }
         let others = calls.get(top..).unwrap_or_default();
         if !others.is_empty() {
-            let name = words::counted(others.len() as u64, "other", "others");
+            let name = text::counted(others.len() as u64, "other", "others");
             let unfinished = others.iter().map(|call| call.unfinished).fold(0, u64::saturating_add);
             self.put(table, Look::Faint, &name, &Row::sum(others), &[], &remark(unfinished));
         }
@@ -212,21 +206,21 @@ impl Columns {
         distribution: &[String],
         remarks: &[String],
     ) {
-        let number = |number: Option<u64>| number.map(words::grouped).unwrap_or_default();
+        let number = |number: Option<u64>| number.map(text::grouped).unwrap_or_default();
         let part = |ns: u64| match self.times {
-            true => words::time(ns),
-            false => words::share(ns, row.total_ns),
+            true => text::time(ns),
+            false => text::share(ns, row.total_ns),
         };
         let mut cells = vec![name.to_owned(), number(row.count)];
         if self.errors {
-            cells.push(row.errors.filter(|errors| *errors > 0).map(words::grouped).unwrap_or_default());
+            cells.push(row.errors.filter(|errors| *errors > 0).map(text::grouped).unwrap_or_default());
         }
-        cells.extend([words::time(row.total_ns), part(row.parts.on_cpu_ns)]);
+        cells.extend([text::time(row.total_ns), part(row.parts.on_cpu_ns)]);
         if self.kinds {
             cells.extend([row.parts.sleep_ns, row.parts.disk_ns, row.parts.runqueue_ns].map(part));
         }
-        if self.untold {
-            cells.push(part(row.parts.untold_ns));
+        if self.off {
+            cells.push(part(row.parts.unknown_ns));
         }
         cells.extend(distribution.iter().cloned());
         table.row(look, &cells, remarks);

@@ -13,7 +13,7 @@ fn parts(on_cpu: u64, sleep: u64, disk: u64, runqueue: u64) -> Parts {
         sleep_ns: sleep * MS,
         disk_ns: disk * MS,
         runqueue_ns: runqueue * MS,
-        untold_ns: 0,
+        unknown_ns: 0,
     }
 }
 
@@ -111,7 +111,7 @@ pub fn build() -> Traced {
             FileTime { path: "pipe".to_owned(), operations: vec![operation("read", 7, 21)] },
         ],
         tree,
-        missed: vec![Missed { what: "calls of threads that could not be followed".to_owned(), number: 3 }],
+        missed: vec![Missed { what: "calls of threads that could not be traced".to_owned(), number: 3 }],
         notes: vec!["one process was still there at the end".to_owned()],
         ..checkout()
     }
@@ -124,7 +124,7 @@ pub fn by_ptrace() -> Traced {
         let Parts { sleep_ns, disk_ns, runqueue_ns, .. } = call.parts;
         call.parts = Parts {
             on_cpu_ns: call.parts.on_cpu_ns,
-            untold_ns: sleep_ns + disk_ns + runqueue_ns,
+            unknown_ns: sleep_ns + disk_ns + runqueue_ns,
             ..Parts::default()
         };
     }

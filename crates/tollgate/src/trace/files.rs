@@ -3,11 +3,11 @@
 use tollgate_model::Traced;
 use tollgate_model::traced::{FileOperation, FileTime, Parts};
 
-use super::words;
+use super::text;
 use crate::figures;
 use crate::table::{Look, Table, paragraph};
 
-/// Of a file so many operations are told.
+/// The most operations of a file that are shown.
 const MOST_OPERATIONS: usize = 6;
 
 /// The table, or why there is none.
@@ -21,15 +21,15 @@ pub fn text(traced: &Traced, top: usize, width: usize) -> String {
     let mut table = Table::new(&["file", "total", "cpu", "disk", "other waiting"]).with_dispensable(1);
     let longest = (width / 2).clamp(24, 60);
     for (file, parts) in files.iter().take(top) {
-        let mut told: Vec<String> = file.operations.iter().take(MOST_OPERATIONS).map(in_words).collect();
+        let mut shown: Vec<String> = file.operations.iter().take(MOST_OPERATIONS).map(in_words).collect();
         if file.operations.len() > MOST_OPERATIONS {
-            told.push(format!("{} more", file.operations.len() - MOST_OPERATIONS));
+            shown.push(format!("{} more", file.operations.len() - MOST_OPERATIONS));
         }
-        table.row(Look::Plain, &cells(words::cut_front(&file.path, longest), *parts), &told);
+        table.row(Look::Plain, &cells(text::cut_front(&file.path, longest), *parts), &shown);
     }
     if let Some(others) = files.get(top..).filter(|others| !others.is_empty()) {
         let sum = others.iter().fold(Parts::default(), |sum, (_, parts)| sum.plus(*parts));
-        table.row(Look::Faint, &cells(words::counted(others.len() as u64, "other", "others"), sum), &[]);
+        table.row(Look::Faint, &cells(text::counted(others.len() as u64, "other", "others"), sum), &[]);
     }
     table.render(width)
 }
@@ -38,10 +38,10 @@ fn cells(name: String, parts: Parts) -> [String; 5] {
     let other = parts.total_ns().saturating_sub(parts.on_cpu_ns).saturating_sub(parts.disk_ns);
     [
         name,
-        words::time(parts.total_ns()),
-        words::time(parts.on_cpu_ns),
-        words::time(parts.disk_ns),
-        words::time(other),
+        text::time(parts.total_ns()),
+        text::time(parts.on_cpu_ns),
+        text::time(parts.disk_ns),
+        text::time(other),
     ]
 }
 
@@ -51,19 +51,19 @@ fn parts(file: &FileTime) -> Parts {
 
 /// `read ×120 3.20 ms (4.50 MiB)`.
 fn in_words(operation: &FileOperation) -> String {
-    let mut told = format!(
+    let mut shown = format!(
         "{} ×{} {}",
-        words::cut(&operation.operation, 24),
-        words::grouped(operation.count),
-        words::time(operation.parts.total_ns())
+        text::cut(&operation.operation, 24),
+        text::grouped(operation.count),
+        text::time(operation.parts.total_ns())
     );
     if operation.bytes > 0 {
-        told.push_str(&format!(" ({})", figures::bytes(operation.bytes as f64)));
+        shown.push_str(&format!(" ({})", figures::bytes(operation.bytes as f64)));
     }
     if operation.errors > 0 {
-        told.push_str(&format!(", {} failed", words::grouped(operation.errors)));
+        shown.push_str(&format!(", {} failed", text::grouped(operation.errors)));
     }
-    told
+    shown
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
     use crate::trace::examples;
 
     #[test]
-    fn the_dearest_file_is_first_with_what_was_done_with_it() {
+    fn the_slowest_file_is_first_with_its_operations() {
         let table = anstream::adapter::strip_str(&text(&examples::build(), 12, 120)).to_string();
         let lines: Vec<&str> = table.lines().collect();
         assert!(

@@ -1,13 +1,13 @@
-//! How long single calls took: one line of blocks a call, an octave a block, all on one scale.
+//! How long single calls took: one line of bars a call, an octave a bar, all on one scale.
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{BUCKETS_PER_OCTAVE, Call, bucket_low};
 
-use super::{calls, words};
+use super::{calls, text};
 use crate::say::clean;
 use crate::table::heading;
 
-const BLOCKS: [char; 5] = ['▁', '▂', '▃', '▅', '▇'];
+const BARS: [char; 5] = ['▁', '▂', '▃', '▅', '▇'];
 const NAME: usize = 18;
 
 /// The lines of the calls that are shown, with a heading and the scale. Empty where no distribution was kept.
@@ -17,10 +17,10 @@ pub fn text(traced: &Traced, top: usize, width: usize) -> String {
     let octaves = || shown.iter().flat_map(|call| call.histogram.iter()).map(|(bucket, _)| octave(*bucket));
     let (Some(first), Some(last)) = (octaves().min(), octaves().max()) else { return String::new() };
     let name = shown.iter().map(|call| call.name.chars().take(NAME).count()).max().unwrap_or(0);
-    let room = width.saturating_sub(name + 2).max(1);
+    let free = width.saturating_sub(name + 2).max(1);
     let columns = (last - first + 1) as usize;
-    // Where there is no room for every octave, a block stands for several.
-    let together = columns.div_ceil(room);
+    // Where the octaves are more than the columns, a bar stands for several.
+    let together = columns.div_ceil(free);
     let mut text = heading("how long single calls took", width);
     text.push_str(&axis(name, first, last, columns.div_ceil(together)));
     for call in shown {
@@ -31,8 +31,8 @@ pub fn text(traced: &Traced, top: usize, width: usize) -> String {
                 *height = height.saturating_add(*number);
             }
         }
-        let label: String = clean(&words::cut(&call.name, NAME - 1)).chars().take(NAME).collect();
-        let line = format!("{label:name$}  {}", blocks(&heights));
+        let label: String = clean(&text::cut(&call.name, NAME - 1)).chars().take(NAME).collect();
+        let line = format!("{label:name$}  {}", bars(&heights));
         text.push_str(line.trim_end());
         text.push('\n');
     }
@@ -45,23 +45,23 @@ fn octave(bucket: u32) -> u32 {
     bucket / BUCKETS_PER_OCTAVE
 }
 
-/// The shortest time and the end of the longest octave, above the ends of the blocks.
+/// The shortest time and the end of the longest octave, above the ends of the bars.
 fn axis(name: usize, first: u32, last: u32, columns: usize) -> String {
-    let low = words::time(bucket_low(first * BUCKETS_PER_OCTAVE));
-    let high = words::time(bucket_low((last + 1) * BUCKETS_PER_OCTAVE));
+    let low = text::time(bucket_low(first * BUCKETS_PER_OCTAVE));
+    let high = text::time(bucket_low((last + 1) * BUCKETS_PER_OCTAVE));
     let gap = columns.saturating_sub(low.chars().count() + high.chars().count());
     let between = if gap > 0 { "─".repeat(gap) } else { "–".to_owned() };
     format!("{:name$}  {low}{between}{high}\n", "")
 }
 
-/// A block for each number; the tallest for the largest, and one for whatever is not nothing.
-fn blocks(heights: &[u64]) -> String {
+/// A bar for each number; the tallest for the largest, and the lowest for the smallest above 0.
+fn bars(heights: &[u64]) -> String {
     let most = heights.iter().copied().max().unwrap_or(0).max(1);
     let block = |&height: &u64| match height {
         0 => ' ',
         height => {
-            let step = (height as f64 / most as f64 * BLOCKS.len() as f64).ceil() as usize;
-            BLOCKS[step.clamp(1, BLOCKS.len()) - 1]
+            let step = (height as f64 / most as f64 * BARS.len() as f64).ceil() as usize;
+            BARS[step.clamp(1, BARS.len()) - 1]
         }
     };
     heights.iter().map(block).collect()
@@ -73,9 +73,9 @@ mod tests {
     use crate::trace::examples;
 
     #[test]
-    fn the_tallest_block_is_the_most_calls_and_a_single_one_is_seen() {
-        assert_eq!(blocks(&[0, 1, 1000, 500, 0]), " ▁▇▃ ");
-        assert_eq!(blocks(&[0, 0]), "  ");
+    fn the_tallest_bar_is_the_most_calls_and_a_single_one_is_seen() {
+        assert_eq!(bars(&[0, 1, 1000, 500, 0]), " ▁▇▃ ");
+        assert_eq!(bars(&[0, 0]), "  ");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A followed command as a run document, which `tollgate show` and `tollgate compare` read like any other.
+//! A traced command as a run document, which `tollgate show` and `tollgate compare` read like any other.
 
 use std::time::SystemTime;
 
@@ -16,7 +16,7 @@ const GROUP: &str = "trace";
 /// The document: one sample, which is the command's real time.
 ///
 /// # Errors
-/// When there is no id to be had for it.
+/// When no id is free.
 pub fn document(
     began: SystemTime,
     label: Option<Label>,

@@ -1,4 +1,4 @@
-//! Where the time of one execution went, for eyes: the answer on the first line, then the evidence.
+//! Where the time of one execution went, as text: the answer on the first line, then the evidence.
 
 use anstyle::Style;
 use tollgate_model::Traced;
@@ -6,7 +6,7 @@ use tollgate_model::traced::Backend;
 use tollgate_model::traced::blame::Account;
 
 use super::view::View;
-use super::{calls, division, files, histogram, processes, rule, tree, words};
+use super::{calls, division, files, histogram, processes, rule, text, tree};
 use crate::args::By;
 use crate::figures;
 use crate::table::{heading, paragraph};
@@ -21,11 +21,7 @@ pub fn page(traced: &Traced, view: &View, width: usize) -> String {
     text.push_str(&paragraph(&subject(traced), width, ""));
     text.push_str(&paragraph(&cost(traced), width, ""));
     if !traced.missed.is_empty() {
-        text.push_str(&paragraph(
-            "not everything was counted: what was missed is said at the end",
-            width,
-            "",
-        ));
+        text.push_str(&paragraph("not everything was counted: see `missed` below", width, ""));
     }
     text.push('\n');
     text.push_str(&body(traced, view, width));
@@ -40,7 +36,7 @@ pub fn page(traced: &Traced, view: &View, width: usize) -> String {
     text
 }
 
-/// A heading, what is beneath it, and a line of space.
+/// A heading, a text, and an empty line.
 fn section(title: &str, text: &str, width: usize) -> String {
     format!("{}{text}\n", heading(title, width))
 }
@@ -49,7 +45,7 @@ fn body(traced: &Traced, view: &View, width: usize) -> String {
     let text = match view.by {
         By::Call if traced.backend == Backend::Rusage => return String::new(),
         By::Call if traced.calls.is_empty() => {
-            paragraph("No system call was made that was to be followed.", width, "")
+            paragraph("The command made no system call that was to be traced.", width, "")
         }
         By::Call => {
             let mut text = calls::table(traced, view.top, width).render(width);
@@ -66,18 +62,18 @@ fn body(traced: &Traced, view: &View, width: usize) -> String {
 
 /// `real 5.35 s   user 3.59 s   sys 1.78 s   waiting 210 ms (disk 150 ms, a processor 40.0 ms, asleep 20.0 ms)`.
 fn head(traced: &Traced, width: usize) -> String {
-    let time = |name: &str, ns: u64| format!("{name} {}", words::time(ns));
+    let time = |name: &str, ns: u64| format!("{name} {}", text::time(ns));
     let waiting = match traced.idle {
         Some(idle) => {
             let kinds =
                 [("disk", idle.disk_ns), ("a processor", idle.runqueue_ns), ("asleep", idle.sleep_ns)];
             let kinds = kinds.map(|(name, ns)| time(name, ns)).join(", ");
-            format!("waiting {} ({kinds})", words::time(idle.total_ns()))
+            format!("waiting {} ({kinds})", text::time(idle.total_ns()))
         }
-        // What was busy was no longer than user and sys; but ptrace(2) stops threads, which is neither.
-        None => match (Account::of(traced).untold, traced.backend) {
+        // The busy time is at most user and sys; but ptrace(2) stops threads, which is neither.
+        None => match (Account::of(traced).unknown, traced.backend) {
             (0, _) | (_, Backend::Ptrace) => "waiting unknown".to_owned(),
-            (least, _) => format!("waiting unknown, at least {}", words::time(least)),
+            (least, _) => format!("waiting unknown, at least {}", text::time(least)),
         },
     };
     let pieces =
@@ -99,25 +95,25 @@ fn head(traced: &Traced, width: usize) -> String {
     wrapped.map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect()
 }
 
-/// The command, how it ended, and how much there was to follow.
+/// The command, how it ended, and its processes and threads.
 fn subject(traced: &Traced) -> String {
-    let mut words = vec![words::ended(traced.ended)];
+    let mut words = vec![text::ended(traced.ended)];
     if traced.backend != Backend::Rusage {
-        words.push(words::counted(traced.processes, "process", "processes"));
-        words.push(words::counted(traced.threads, "thread", "threads"));
+        words.push(text::counted(traced.processes, "process", "processes"));
+        words.push(text::counted(traced.threads, "thread", "threads"));
     }
-    words.push(words::counted(u64::from(traced.processors), "processor", "processors"));
-    format!("{}: {}", words::command(&traced.command), words.join(", "))
+    words.push(text::counted(u64::from(traced.processors), "processor", "processors"));
+    format!("{}: {}", text::command(&traced.command), words.join(", "))
 }
 
-/// Who followed, and what that cost.
+/// The backend and its overhead.
 fn cost(traced: &Traced) -> String {
     if traced.backend == Backend::Rusage {
-        return "followed by nobody: real, user and sys are what wait4(2) tells, and its calls are unknown"
+        return "not traced (rusage only): real, user and sys are from wait4(2), and its calls are unknown"
             .to_owned();
     }
-    let by = words::backend(traced.backend);
-    let calls = words::counted(traced.count(), "call", "calls");
+    let by = text::backend(traced.backend);
+    let calls = text::counted(traced.count(), "call", "calls");
     match (traced.cost_per_call_ns, cost_share(traced)) {
         (Some(each), Some(share)) => {
             // Calls of several threads are slowed side by side.
@@ -128,36 +124,36 @@ fn cost(traced: &Traced) -> String {
             };
             let each = figures::estimate(each.max(0.0), tollgate_model::Unit::Nanoseconds);
             if share >= 1.0 {
-                let told = "as measured just before, which would be more than the real time";
-                return format!("followed by {by}: {calls} at {each} each, {told}");
+                let shown = "as measured just before, which would be more than the real time";
+                return format!("traced with {by}: {calls} at {each} each, {shown}");
             }
             format!(
-                "followed by {by}: {calls} at {each} each, {about}{} of the real time",
+                "traced with {by}: {calls} at {each} each, {about}{} of the real time",
                 figures::percent(share)
             )
         }
-        _ => format!("followed by {by}: {calls}; what following adds to one could not be measured"),
+        _ => format!("traced with {by}: {calls}; the overhead of a call could not be measured"),
     }
 }
 
-/// The share of the real time that following took, had all calls been made one after the other.
+/// The share of the real time that tracing took, had all calls been made one after the other.
 pub fn cost_share(traced: &Traced) -> Option<f64> {
     let cost = traced.cost_per_call_ns?.max(0.0) * traced.count() as f64;
     (traced.wall_ns > 0).then(|| cost / traced.wall_ns as f64).filter(|share| share.is_finite())
 }
 
-/// What was missed, and what else is to be known.
+/// Missed events and other notes.
 fn doubts(traced: &Traced, width: usize) -> String {
     let mut text = String::new();
     for missed in traced.missed.iter().take(MOST_NOTES) {
-        let line = format!("{} {}", words::grouped(missed.number), words::sentence(&missed.what));
+        let line = format!("{} {}", text::grouped(missed.number), text::sentence(&missed.what));
         text.push_str(&paragraph(&line, width, "missed: "));
     }
     if let Some(doubt) = division::doubt(traced) {
         text.push_str(&paragraph(&doubt, width, "note: "));
     }
     for note in traced.notes.iter().take(MOST_NOTES) {
-        text.push_str(&paragraph(&words::sentence(note), width, "note: "));
+        text.push_str(&paragraph(&text::sentence(note), width, "note: "));
     }
     let more = traced.missed.len().saturating_sub(MOST_NOTES) + traced.notes.len().saturating_sub(MOST_NOTES);
     if more > 0 {
@@ -180,7 +176,7 @@ mod tests {
     }
 
     /// Without line ends.
-    fn words_of(traced: &Traced, view: &View) -> String {
+    fn text_of(traced: &Traced, view: &View) -> String {
         plain(traced, view, 120).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
@@ -200,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_by_nature_stands_apart_and_the_dearest_first() {
+    fn blocking_calls_have_a_section_and_the_slowest_come_first() {
         let text = plain(&examples::checkout(), &View { tree: false, histogram: false, ..ALL }, 120);
         let at = |what: &str| text.lines().position(|line| line.trim_start().starts_with(what)).expect(what);
         let order = [
@@ -209,7 +205,7 @@ mod tests {
             "openat ",
             "newfstatat ",
             "together ",
-            "wait by nature",
+            "blocking calls",
             "futex ",
             "outside",
             "all threads",
@@ -234,18 +230,18 @@ mod tests {
     }
 
     #[test]
-    fn what_ptrace_inconclusive_is_not_nothing() {
-        let text = words_of(&examples::by_ptrace(), &ALL);
+    fn what_ptrace_cannot_measure_is_unknown() {
+        let text = text_of(&examples::by_ptrace(), &ALL);
         assert!(text.contains("waiting unknown git"), "{text}");
         assert!(text.contains("call calls errors total cpu off p50"), "{text}");
-        assert!(text.contains("outside calls this backend cannot tell it"), "{text}");
+        assert!(text.contains("outside calls unknown to this backend"), "{text}");
         assert!(text.contains("this backend cannot measure it"), "{text}");
     }
 
     #[test]
     fn a_cost_of_more_than_the_real_time_is_no_share_of_it() {
         let restless = Traced { cost_per_call_ns: Some(1e6), ..examples::checkout() };
-        let text = words_of(&restless, &View { tree: false, histogram: false, ..ALL });
+        let text = text_of(&restless, &View { tree: false, histogram: false, ..ALL });
         assert!(
             text.contains("which would be more than the real time") && !text.contains("1227 %"),
             "{text}"
@@ -254,7 +250,7 @@ mod tests {
 
     #[test]
     fn without_a_backend_real_user_and_sys_remain() {
-        let nobody = Traced {
+        let untraced = Traced {
             backend: Backend::Rusage,
             idle: None,
             outside: None,
@@ -263,19 +259,22 @@ mod tests {
             notes: vec!["ptrace(2) is refused here".to_owned()],
             ..examples::checkout()
         };
-        let text = words_of(&nobody, &View { tree: false, ..ALL });
+        let text = text_of(&untraced, &View { tree: false, ..ALL });
         assert!(
             text.starts_with("real 5.35 s user 3.59 s sys 1.55 s waiting unknown, at least 210 ms"),
             "{text}"
         );
-        assert!(text.contains("followed by nobody") && text.contains("ptrace(2) is refused here"), "{text}");
+        assert!(
+            text.contains("not traced (rusage only)") && text.contains("ptrace(2) is refused here"),
+            "{text}"
+        );
         assert!(!text.contains("0 calls") && !text.contains("0 processes"), "{text}");
     }
 
     #[test]
     fn what_was_missed_is_always_said() {
-        let text = words_of(&examples::build(), &View { tree: false, histogram: false, ..ALL });
-        assert!(text.contains("missed: 3 calls of threads that could not be followed"), "{text}");
+        let text = text_of(&examples::build(), &View { tree: false, histogram: false, ..ALL });
+        assert!(text.contains("missed: 3 calls of threads that could not be traced"), "{text}");
         assert!(text.contains("not everything was counted"), "{text}");
         assert!(text.contains("note: one process was still there at the end"), "{text}");
     }

@@ -1,13 +1,13 @@
-//! The dearest processes.
+//! The slowest processes.
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Call, Parts, Process};
-use tollgate_trace::calls::waits_by_nature;
+use tollgate_trace::calls::is_blocking;
 
-use super::words;
+use super::text;
 use crate::table::{Look, Table, paragraph};
 
-/// What all threads of a process passed their time with.
+/// How all threads of a process passed their time.
 pub fn parts(process: &Process) -> Parts {
     process.calls.iter().fold(process.outside, |sum, call| sum.plus(call.parts))
 }
@@ -17,9 +17,9 @@ pub fn waiting(parts: Parts) -> u64 {
     parts.total_ns().saturating_sub(parts.on_cpu_ns)
 }
 
-/// The call that took longest; one that waits by its nature only where there is no other.
+/// The call that took longest; a blocking call only where there is no other.
 pub fn top_call(calls: &[Call]) -> Option<&Call> {
-    calls.iter().max_by_key(|call| (!waits_by_nature(&call.name), call.total_ns))
+    calls.iter().max_by_key(|call| (!is_blocking(&call.name), call.total_ns))
 }
 
 /// How long it was there, where it ended.
@@ -38,31 +38,30 @@ pub fn text(traced: &Traced, top: usize, width: usize) -> String {
     }
     let mut processes: Vec<(&Process, Parts)> =
         traced.tree.iter().map(|process| (process, parts(process))).collect();
-    // Who worked most; among those who did not, who waited longest.
+    // By processor time, then by waiting.
     tollgate_model::sort::by_key(&mut processes, |(_, parts)| {
         std::cmp::Reverse((parts.on_cpu_ns, parts.total_ns()))
     });
-    let mut table = Table::new(&["process", "pid", "real", "cpu", "waiting", "calls", "dearest call"])
-        .with_words(&["dearest call"])
+    let mut table = Table::new(&["process", "pid", "real", "cpu", "waiting", "calls", "top call"])
+        .with_words(&["top call"])
         .with_dispensable(2);
     for (process, parts) in processes.iter().take(top) {
         let calls = process.calls.iter().map(|call| call.count).fold(0, u64::saturating_add);
         let cells = [
-            words::cut(&process.name, 24),
+            text::cut(&process.name, 24),
             process.pid.to_string(),
-            real(process).map_or_else(|| "not ended".to_owned(), words::time),
-            words::time(parts.on_cpu_ns),
-            words::time(waiting(*parts)),
-            words::grouped(calls),
+            real(process).map_or_else(|| "not ended".to_owned(), text::time),
+            text::time(parts.on_cpu_ns),
+            text::time(waiting(*parts)),
+            text::grouped(calls),
             top_call(&process.calls).map(in_words).unwrap_or_default(),
         ];
         table.row(Look::Plain, &cells, &[]);
     }
     if let Some(others) = processes.get(top..).filter(|others| !others.is_empty()) {
         let sum = others.iter().fold(Parts::default(), |sum, (_, parts)| sum.plus(*parts));
-        let name = words::counted(others.len() as u64, "other", "others");
-        let cells =
-            [name, String::new(), String::new(), words::time(sum.on_cpu_ns), words::time(waiting(sum))];
+        let name = text::counted(others.len() as u64, "other", "others");
+        let cells = [name, String::new(), String::new(), text::time(sum.on_cpu_ns), text::time(waiting(sum))];
         table.row(Look::Faint, &cells, &[]);
     }
     table.render(width)
@@ -70,5 +69,5 @@ pub fn text(traced: &Traced, top: usize, width: usize) -> String {
 
 /// `openat 12.3 ms`.
 pub fn in_words(call: &Call) -> String {
-    format!("{} {}", words::cut(&call.name, 24), words::time(call.total_ns))
+    format!("{} {}", text::cut(&call.name, 24), text::time(call.total_ns))
 }

@@ -1,22 +1,22 @@
-//! The published wait rule beside what was measured.
+//! The published wait rule, and the measured waiting.
 
 use tollgate_model::Traced;
 
-use super::words;
+use super::text;
 
-/// What the rule cannot see.
-const BLIND: &str = "The rule does not see who waits while another one works, as for a processor, and with several cores it \
-    charges those that a serial stretch leaves idle.";
+/// The limits of the rule.
+const BLIND: &str = "The rule does not see a thread that waits while another works, as for a processor, and with several cores it \
+    charges cores that a serial part leaves idle.";
 
 /// The rule by one core and by all, the measured waiting, and why the two differ.
 pub fn in_words(traced: &Traced) -> String {
-    let of = |cores: u32| words::signed(traced.wait_by_rule_ns(cores));
+    let of = |cores: u32| text::signed(traced.wait_by_rule_ns(cores));
     let by_rule = match traced.processors {
         0 | 1 => of(1),
         cores => format!("{} with one core and {} with {cores}", of(1), of(cores)),
     };
     let measured = match traced.idle {
-        Some(idle) => format!("measured {}", words::time(idle.total_ns())),
+        Some(idle) => format!("measured {}", text::time(idle.total_ns())),
         None => "this backend cannot measure it".to_owned(),
     };
     format!("Waiting by the rule of 2017, real - (user + sys) / cores: {by_rule}; {measured}. {BLIND}")
@@ -29,7 +29,7 @@ mod tests {
 
     /// Satoru Takeuchi, "WSL vs VM for development work", 2017: git checkout, one core; the tag file and the build, eight.
     #[test]
-    fn the_published_decomposition_is_told_in_its_figures() {
+    fn the_published_decomposition_has_its_figures() {
         for (seconds, cores, waiting) in [
             ([254.0, 4.70, 95.1], 1, ": 154 s; "),
             ([5.35, 3.59, 1.78], 1, ": -20.0 ms; "),
@@ -41,9 +41,9 @@ mod tests {
             let [wall_ns, user_ns, sys_ns] = seconds.map(|seconds: f64| (seconds * 1e9).round() as u64);
             let mut traced = Traced { wall_ns, user_ns, sys_ns, processors: cores, ..examples::checkout() };
             traced.idle = None;
-            let told = in_words(&traced);
-            assert!(told.contains(waiting), "{waiting}: {told}");
-            assert!(told.contains("cannot measure it"), "{told}");
+            let shown = in_words(&traced);
+            assert!(shown.contains(waiting), "{waiting}: {shown}");
+            assert!(shown.contains("cannot measure it"), "{shown}");
         }
     }
 }

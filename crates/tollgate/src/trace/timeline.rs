@@ -38,7 +38,7 @@ struct Called {
     sleep_us: f64,
     disk_us: f64,
     runqueue_us: f64,
-    untold_us: f64,
+    unknown_us: f64,
 }
 
 /// Writes the events of an execution, one a line.
@@ -69,7 +69,7 @@ pub fn write(file: &mut File, processes: &[Process], events: &[Event]) -> io::Re
     for event in events {
         stream.write_all(between)?;
         between = b",\n";
-        // Without its process in the tree an event stands beneath its thread.
+        // An event without a process in the tree belongs to its thread.
         let pid = processes.get(event.process as usize).map_or(event.thread, |process| process.pid);
         let entry = Entry {
             name: &event.call,
@@ -85,7 +85,7 @@ pub fn write(file: &mut File, processes: &[Process], events: &[Event]) -> io::Re
                 sleep_us: us(event.parts.sleep_ns),
                 disk_us: us(event.parts.disk_ns),
                 runqueue_us: us(event.parts.runqueue_ns),
-                untold_us: us(event.parts.untold_ns),
+                unknown_us: us(event.parts.unknown_ns),
             },
         };
         serde_json::to_writer(&mut stream, &entry)?;

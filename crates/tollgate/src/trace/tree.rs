@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_model::Traced;
 use tollgate_model::traced::{Call, Parts, Process};
 
-use super::{processes, words};
+use super::{processes, text};
 use crate::table::{Look, Table, paragraph};
 
 /// Processes deeper than this are counted and not shown.
@@ -20,8 +20,8 @@ pub fn text(traced: &Traced, top: usize, width: usize) -> String {
         return paragraph(why, width, "");
     }
     let forest = Forest::of(&traced.tree);
-    let mut table = Table::new(&["process", "real", "cpu", "waiting", "dearest call"])
-        .with_words(&["dearest call"])
+    let mut table = Table::new(&["process", "real", "cpu", "waiting", "top call"])
+        .with_words(&["top call"])
         .with_dispensable(1);
     let roots: Vec<usize> = (0..traced.tree.len()).filter(|&at| traced.tree[at].parent.is_none()).collect();
     let level = Level { top: top.max(1), before: String::new(), depth: 0 };
@@ -34,7 +34,7 @@ pub fn text(traced: &Traced, top: usize, width: usize) -> String {
 struct Forest<'a> {
     processes: &'a [Process],
     children: Vec<Vec<usize>>,
-    /// Time on processors of each with all beneath it: what is dear stands first.
+    /// Time on processors of each with its descendants, the order of the lines.
     weights: Vec<u64>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Forest<'a> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); processes.len()];
         let mut weights: Vec<u64> =
             processes.iter().map(|process| processes::parts(process).on_cpu_ns).collect();
-        // A parent stands before its children, so that backwards each is whole when it is added to its parent.
+        // A parent comes before its children: backwards, each is complete when it is added to its parent.
         for (at, process) in processes.iter().enumerate().rev() {
             let Some(parent) = process.parent.map(|parent| parent as usize).filter(|&parent| parent < at)
             else {
@@ -61,7 +61,7 @@ impl<'a> Forest<'a> {
         Self { processes, children, weights }
     }
 
-    /// The members of one level as lines, each with what is beneath it.
+    /// The members of one level as lines, each with its descendants.
     fn put(&self, table: &mut Table, members: &[usize], level: &Level) {
         let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for &at in members {
@@ -84,7 +84,7 @@ impl<'a> Forest<'a> {
                 true => self.put(table, &beneath, &next),
                 false => {
                     let name =
-                        format!("{}└ {}", next.before, words::counted(beneath.len() as u64, "more", "more"));
+                        format!("{}└ {}", next.before, text::counted(beneath.len() as u64, "more", "more"));
                     table.row(Look::Faint, &[name], &[]);
                 }
             }
@@ -95,31 +95,28 @@ impl<'a> Forest<'a> {
             let name = format!(
                 "{}{}",
                 level.branches(true).0,
-                words::counted(hidden.len() as u64, "other", "others")
+                text::counted(hidden.len() as u64, "other", "others")
             );
             let cells =
-                [name, String::new(), words::time(parts.on_cpu_ns), words::time(processes::waiting(parts))];
+                [name, String::new(), text::time(parts.on_cpu_ns), text::time(processes::waiting(parts))];
             table.row(Look::Faint, &cells, &[]);
         }
     }
 
     fn put_group(&self, table: &mut Table, group: &[usize], branch: &str) {
         let members = || group.iter().map(|&at| &self.processes[at]);
-        let name = members().next().map_or(String::new(), |first| words::cut(&first.name, LONGEST_NAME));
-        let number = if group.len() > 1 {
-            format!(" ×{}", words::grouped(group.len() as u64))
-        } else {
-            String::new()
-        };
+        let name = members().next().map_or(String::new(), |first| text::cut(&first.name, LONGEST_NAME));
+        let number =
+            if group.len() > 1 { format!(" ×{}", text::grouped(group.len() as u64)) } else { String::new() };
         let began = members().map(|process| process.began_ns).min().unwrap_or(0);
         let ended = members().map(|process| process.ended_ns).collect::<Option<Vec<u64>>>();
         let real = ended.and_then(|ended| ended.into_iter().max()).map(|ended| ended.saturating_sub(began));
         let parts = self.parts(group);
         let cells = [
             format!("{branch}{name}{number}"),
-            real.map_or_else(|| "not ended".to_owned(), words::time),
-            words::time(parts.on_cpu_ns),
-            words::time(processes::waiting(parts)),
+            real.map_or_else(|| "not ended".to_owned(), text::time),
+            text::time(parts.on_cpu_ns),
+            text::time(processes::waiting(parts)),
             self.top_call(group).map(|call| processes::in_words(&call)).unwrap_or_default(),
         ];
         table.row(Look::Plain, &cells, &[]);
@@ -129,7 +126,7 @@ impl<'a> Forest<'a> {
         group.iter().fold(Parts::default(), |sum, &at| sum.plus(processes::parts(&self.processes[at])))
     }
 
-    /// The dearest call of several processes together.
+    /// The call that took longest in several processes together.
     fn top_call(&self, group: &[usize]) -> Option<Call> {
         let mut calls: BTreeMap<&str, Call> = BTreeMap::new();
         for call in group.iter().flat_map(|&at| &self.processes[at].calls) {
@@ -143,7 +140,7 @@ impl<'a> Forest<'a> {
 }
 
 impl Level {
-    /// What stands before a line, and before those beneath it.
+    /// The prefix of a line, and of those beneath it.
     fn branches(&self, is_last: bool) -> (String, String) {
         let before = &self.before;
         match (self.depth, is_last) {

@@ -1,15 +1,15 @@
-//! How a followed command is looked at.
+//! The view of a traced command.
 
 use tollgate_model::Traced;
 
 use crate::args::{By, ViewArgs};
 
-/// What of an execution is shown.
+/// The parts of an execution that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
     /// So many rows of each kind.
     pub top: usize,
-    /// What the time is added up by.
+    /// The key of the sums.
     pub by: By,
     /// The processes as a tree as well.
     pub tree: bool,
@@ -18,7 +18,7 @@ pub struct View {
 }
 
 impl View {
-    /// What was asked for; where nothing was said, what was added up when the command was followed.
+    /// The view that was asked for; by default the one for which the command was traced.
     pub fn of(args: &ViewArgs, traced: &Traced) -> Self {
         let kept = if traced.files.is_empty() { By::Call } else { By::File };
         Self {

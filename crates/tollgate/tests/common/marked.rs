@@ -28,7 +28,7 @@ pub fn hear_interrupts(command: &mut Command) {
     }
 }
 
-/// A run of some suites, marked so that whatever it leaves behind is found.
+/// A run of some suites, marked so that leftover files and processes are found.
 pub struct Marked {
     pub command: Command,
     mark: String,
@@ -103,11 +103,11 @@ impl Rows {
         row.unwrap_or_else(|| panic!("no row for {benchmark} {params}"))
     }
 
-    /// The price, where it has one.
+    /// The median, where it was measured.
     pub fn estimate(&self, benchmark: &str, params: Value) -> Option<f64> {
         let row = self.find(benchmark, &params);
         if row["status"] != "measured" {
-            println!("skipped: {benchmark} {params} has no price here: {}{}", row["why"], row["error"]);
+            println!("skipped: {benchmark} {params} was not measured here: {}{}", row["why"], row["error"]);
         }
         row["median"].as_f64()
     }

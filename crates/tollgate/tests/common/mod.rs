@@ -1,4 +1,4 @@
-//! What the tests of the command share: the program in a home of its own, and run documents made up.
+//! Shared by the tests of the command: the program in a home of its own, and made-up run documents.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -10,7 +10,7 @@ use assert_cmd::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The program, with a directory of kept runs that is nobody else's.
+/// The program, with its own directory of kept runs.
 pub struct Home {
     directory: TempDir,
 }
@@ -24,7 +24,7 @@ impl Home {
         self.directory.path()
     }
 
-    /// Where runs are kept.
+    /// The directory of kept runs.
     pub fn runs(&self) -> PathBuf {
         self.path().join("tollgate/runs")
     }
@@ -41,13 +41,13 @@ impl Home {
         command
     }
 
-    /// What it prints when all goes well.
+    /// Its standard output after success.
     pub fn output<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> String {
         let output = self.tollgate(arguments).assert().success().get_output().stdout.clone();
         String::from_utf8(output).expect("text")
     }
 
-    /// The JSON that it prints when all goes well.
+    /// The JSON on its standard output after success.
     pub fn json<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Value {
         serde_json::from_str(&self.output(arguments)).expect("JSON")
     }
@@ -91,7 +91,7 @@ impl Home {
     }
 }
 
-/// That a row is a price, or says why it is none.
+/// Checks that a row has a median, or the reason why it has none.
 pub fn expect_answer(row: &Value) {
     let answered = match row["status"].as_str() {
         Some("measured") => row["median"].as_f64().is_some_and(f64::is_finite),
@@ -110,7 +110,7 @@ pub fn one_line(stderr: &[u8]) -> String {
     line.strip_prefix("tollgate: ").expect("in the program's name").to_owned()
 }
 
-/// A made-up run with three prices, the dearer ones `factor` times what they are elsewhere.
+/// A made-up run of three measured cases, two of them slower by `factor`.
 pub fn document(id: &str, label: Option<&str>, factor: f64) -> Value {
     json!({
         "schema": 2,

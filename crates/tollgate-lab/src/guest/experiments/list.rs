@@ -9,13 +9,13 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crossing(
         0x00,
         "int",
-        "A software interrupt, as system calls were made first.",
+        "A software interrupt, the oldest form of a system call.",
         "int 80h; the handler counts; iretq",
     ),
     crossing(
         0x01,
         "int-swapgs",
-        "A software interrupt whose handler fetches its processor's data and gives it back.",
+        "A software interrupt whose handler executes SWAPGS on entry and return.",
         "int 81h; swapgs; the handler counts; swapgs; iretq",
     ),
     crossing(
@@ -38,7 +38,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         ..crossing(
             0x04,
             "syscall-swapgs",
-            "SYSCALL with a handler that fetches its processor's data and gives it back.",
+            "SYSCALL with a handler that executes SWAPGS on entry and return.",
             "syscall; swapgs; the handler counts; swapgs; sysretq",
         )
     },
@@ -47,8 +47,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
         ..crossing(
             0x05,
             "syscall-path",
-            "The complete system call of a small kernel: swapgs, the kernel's stack, a frame with every register, a table of calls, \
-             and all the way back.",
+            "The complete system call of a small kernel: swapgs, the kernel's stack, a frame with every \
+             register, a table of calls, and the return.",
             "xor; syscall; 46 instructions of the path, the call's 3 among them; sysretq",
         )
     },
@@ -99,7 +99,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
             0x0a,
             "ud-lock-mov",
             Group::Traps,
-            "An instruction that there is not (f0 89 c8, lock mov), made to mean a power by the handler of #UD.",
+            "An undefined instruction (f0 89 c8, lock mov); the handler of #UD computes a power for it.",
             "mov; mov; lock mov; the handler computes 3 to the power of 3 and counts; iretq",
         )
     },
@@ -109,7 +109,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
             0x0b,
             "ud1",
             Group::Traps,
-            "The same with one that will never be there (0f b9 c8, ud1).",
+            "The same with an instruction that stays undefined (0f b9 c8, ud1).",
             "mov; mov; ud1; the handler computes 3 to the power of 3 and counts; iretq",
         )
     },
@@ -142,7 +142,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
             0x0e,
             "imul",
             Group::Traps,
-            "The same number by a multiplication, which traps nowhere: what the four are held against.",
+            "The same number by a multiplication, which does not trap: the baseline of the four.",
             "mov; mov; imul",
         )
     },
@@ -152,7 +152,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
             0x0f,
             "page-fault",
             Group::Traps,
-            "A load from a page that is not there; the handler hands out the address in its place and skips it.",
+            "A load from a page that is not present; the handler returns the address as the value and skips it.",
             "mov; the handler reads CR2, skips, counts, drops the error code; iretq",
         )
     },
@@ -168,7 +168,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     piece(
         0x13,
         "cr3",
-        "Another root of the page tables, which map the same; what was cached of the old one is lost.",
+        "A switch to page tables with the same mappings; the TLB entries of the old ones are lost.",
         "xchg; mov to cr3",
     ),
     Experiment {
@@ -176,7 +176,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         ..piece(
             0x14,
             "cr3-pcid",
-            "The same between two process-context identifiers, where what is cached stays.",
+            "The same between two process-context identifiers, whose TLB entries stay.",
             "xchg; mov to cr3, with bit 63",
         )
     },
@@ -212,17 +212,18 @@ pub const EXPERIMENTS: &[Experiment] = &[
     piece(
         0x1b,
         "tlb-flush",
-        "All that is cached of page tables, global pages too, by turning CR4.PGE off and on.",
+        "A flush of the whole TLB, global pages included, by clearing and setting CR4.PGE.",
         "mov to cr4; mov to cr4",
     ),
-    piece(0x1c, "invlpg", "What is cached for one page.", "invlpg"),
+    piece(0x1c, "invlpg", "A flush of one page's TLB entry.", "invlpg"),
     Experiment {
         value: Some(1),
         ..experiment(
             0x1d,
             "tas-cli",
             Group::Interrupts,
-            "A test-and-set in ring 3, made one by turning interrupts off, which IOPL 3 allows; what counts is that it was free.",
+            "A test-and-set in ring 3, atomic by disabled interrupts, which IOPL 3 allows; an operation \
+             counts when it was free.",
             "cli; mov; mov; sti; xor; add; mov",
         )
     },
@@ -232,8 +233,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
             0x1e,
             "iopl-halt",
             Group::Interrupts,
-            "A program in ring 3 with IOPL 3 that keeps the processor for 64 pauses with interrupts off; what counts is that RFLAGS said so \
-             meanwhile.",
+            "A program in ring 3 with IOPL 3 that keeps the processor for 64 pauses with interrupts off; an \
+             operation counts when RFLAGS shows so.",
             "cli; mov; 64 times pause, dec, jnz; pushfq; sti; pop; mov; shr; not; and; add",
         )
     },
@@ -242,7 +243,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
         ..wrong(
             0x40,
             "wrong-gdt-order",
-            "User code and user data have changed places in the GDT: SYSRET loads what STAR's sums say and the program runs on, until an \
+            "User code and user data are swapped in the GDT: SYSRET loads what STAR's sums say and the \
+             program runs on, until an \
              interrupt returns to it.",
             "syscall; sysretq; int 80h; iretq",
             Expected::Fault { vector: 13, error: 0x28, ring: 0 },
@@ -251,7 +253,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     wrong(
         0x41,
         "wrong-gate-dpl",
-        "An interrupt gate that ring 3 may not call: the error code is the gate's place in the IDT.",
+        "An interrupt gate that ring 3 may not call: the error code is the gate's offset in the IDT.",
         "int 82h",
         protection(0x82 * 8 + 2),
     ),
@@ -303,7 +305,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     wrong(
         0x48,
         "wrong-tss-limit",
-        "An interrupt gate that wants stack 7 of a TSS which ends before it.",
+        "An interrupt gate that names stack 7 of a TSS that ends before it.",
         "int 82h",
         Expected::Fault { vector: 10, error: 0x40, ring: 3 },
     ),

@@ -5,7 +5,7 @@ use super::{Fault, Maker, Record, Round, VERSION, checksum};
 /// Bytes of the longest line that is looked at. The guest's own have 200 at most.
 const LONGEST: usize = 256;
 
-/// Records that are read at most: what 100 experiments say in ten thousand rounds.
+/// Records that are read at most: 100 experiments in ten thousand rounds.
 const MOST: usize = 1 << 20;
 
 /// Why a line that is the guest's is not a record.
@@ -21,11 +21,11 @@ pub enum Complaint {
     #[error("the record has no checksum at its end: it was cut off, or bytes were lost")]
     Cut,
     /// Its checksum is another one.
-    #[error("the checksum is {told:08x} and should be {right:08x}: bytes were lost or changed on the way")]
+    #[error("the checksum is {found:08x} and should be {right:08x}: bytes were lost or changed on the way")]
     Checksum {
-        /// What the line says.
-        told: u32,
-        /// What its bytes make.
+        /// The checksum in the line.
+        found: u32,
+        /// The checksum of its bytes.
         right: u32,
     },
     /// There is no such record.
@@ -39,18 +39,17 @@ pub enum Complaint {
     TooMany,
 }
 
-/// What was read from a serial port.
+/// The records from a serial port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Serial {
     /// The records, in order.
     pub records: Vec<Record>,
-    /// What was wrong, with the number of the line, from 1.
+    /// Lines that are wrong, with their numbers, from 1.
     pub complaints: Vec<(usize, Complaint)>,
 }
 
 impl Serial {
-    /// Reads what came over a serial port, or from a file that it was kept in. Lines that are not the guest's are passed
-    /// over.
+    /// Reads the output of a serial port, or a file with it. Lines that are not the guest's are skipped.
     pub fn read(bytes: &[u8]) -> Self {
         let mut serial = Self::default();
         for (at, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
@@ -85,10 +84,10 @@ fn record(line: &[u8]) -> Result<Record, Complaint> {
     }
     let at = line.len().checked_sub(10).ok_or(Complaint::Cut)?;
     let (said, sum) = line.split_at(at);
-    let told = sum.strip_prefix(b" *").and_then(number).ok_or(Complaint::Cut)?;
+    let found = sum.strip_prefix(b" *").and_then(number).ok_or(Complaint::Cut)?;
     let right = checksum(said);
-    if told != u64::from(right) {
-        return Err(Complaint::Checksum { told: told as u32, right });
+    if found != u64::from(right) {
+        return Err(Complaint::Checksum { found: found as u32, right });
     }
     let mut words = said.split(|&byte| byte == b' ').skip(1);
     let kind = words.next().ok_or(Complaint::Kind)?;

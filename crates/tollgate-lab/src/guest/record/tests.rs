@@ -93,7 +93,7 @@ fn lines_that_are_no_records_are_complained_of() {
         ("tg1".to_owned(), Complaint::Cut),
         ("tg1 end 3f *8f8b77".to_owned(), Complaint::Cut),
         ("tg1 end 3f *8F8B77E3".to_owned(), Complaint::Cut),
-        ("tg1 end 3e *8f8b77e3".to_owned(), Complaint::Checksum { told: 0x8f8b_77e3, right: 0x908b_7976 }),
+        ("tg1 end 3e *8f8b77e3".to_owned(), Complaint::Checksum { found: 0x8f8b_77e3, right: 0x908b_7976 }),
         (with_checksum("tg1"), Complaint::Kind),
         (with_checksum("tg1 nothing"), Complaint::Kind),
         (with_checksum("tg1 end"), Complaint::Fields),

@@ -39,7 +39,7 @@ fn code(processor: &mut Processor, access: Access) -> Option<u32> {
     }
 }
 
-/// What each access comes to: reads, writes and fetches of ring 3, of the kernel, and the kernel's with RFLAGS.AC.
+/// The result of each access: reads, writes and fetches of ring 3, of the kernel, and the kernel's with RFLAGS.AC.
 fn codes(mut processor: Processor) -> [Option<u32>; 8] {
     Access::ALL.map(|access| {
         let first = code(&mut processor, access);
@@ -94,7 +94,7 @@ fn control_registers_change_the_kernels_rights() {
 fn reserved_bits_fault() {
     let mut beyond = processor(OPEN | 1 << 45);
     assert_eq!(code(&mut beyond, UserRead), Some(0b01101));
-    // NX is reserved while EFER.NXE is clear, and a fetch is not told apart then.
+    // NX is reserved while EFER.NXE is clear, and a fetch is not distinguished then.
     let mut without = processor(OPEN | NO_EXECUTE);
     without.set_msr(Msr::Efer, Efer::LME.with(Efer::LMA).0);
     assert_eq!(code(&mut without, KernelFetch), Some(0b01001));
@@ -127,7 +127,7 @@ fn use_is_noted_and_translations_are_kept() {
     assert_eq!(code(&mut processor, UserWrite), None);
     assert_eq!(noted(&processor), [ACCESSED, ACCESSED, ACCESSED, ACCESSED | DIRTY]);
     assert_eq!((processor.counts.page_walks, processor.counts.page_entries), (2, 8));
-    // What changed is seen when what is kept was flushed.
+    // A change is seen after a flush of the TLB.
     processor.memory.write(ENTRIES[3], 8, 0);
     assert_eq!(code(&mut processor, UserRead), None);
     processor.translations.flush_page(LINEAR);

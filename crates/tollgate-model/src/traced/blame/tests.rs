@@ -1,4 +1,4 @@
-//! Executions made up, whose truth is known, and any others.
+//! Constructed executions whose truth is known, and random ones.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn parts(on_cpu: u64, sleep: u64, disk: u64, runqueue: u64) -> Parts {
         sleep_ns: sleep * MS,
         disk_ns: disk * MS,
         runqueue_ns: runqueue * MS,
-        untold_ns: 0,
+        unknown_ns: 0,
     }
 }
 
@@ -56,7 +56,7 @@ fn idle(runqueue: u64, disk: u64, sleep: u64) -> Option<Idle> {
     Some(Idle { runqueue_ns: runqueue * MS, disk_ns: disk * MS, sleep_ns: sleep * MS })
 }
 
-/// Everything that is said to sum to the real time.
+/// The two sums that equal the real time.
 fn sums(blame: &Blame) -> (i128, i128) {
     let parts: u64 = blame.account.parts().iter().map(|(_, ns)| ns).sum();
     let calls: u64 = blame.calls.iter().map(|call| call.parts.total_ns()).sum();
@@ -80,7 +80,7 @@ fn of_one_thread_contributions_are_its_own_times() {
 }
 
 #[test]
-fn a_parent_that_waits_for_a_busy_child_is_not_to_blame() {
+fn a_parent_that_waits_for_a_busy_child_contributes_nothing() {
     // The child computes for a second; the parent sleeps in wait4 all the while.
     let calls = vec![call("wait4", parts(0, 1000, 0, 0)), call("write", parts(100, 0, 0, 0))];
     let both = traced(1000, 900, 100, idle(0, 0, 0), calls, parts(900, 0, 0, 0));
@@ -102,21 +102,21 @@ fn two_busy_threads_share_the_real_time() {
 }
 
 #[test]
-fn where_idle_time_is_unknown_the_least_waiting_is_told_and_no_kind() {
-    let untold = Parts { on_cpu_ns: MS, untold_ns: 299 * MS, ..Parts::default() };
-    let mut serial = traced(1000, 600, 100, None, vec![call("read", untold)], Parts::default());
+fn where_idle_time_is_unknown_so_is_the_kind_of_waiting() {
+    let unknown = Parts { on_cpu_ns: MS, unknown_ns: 299 * MS, ..Parts::default() };
+    let mut serial = traced(1000, 600, 100, None, vec![call("read", unknown)], Parts::default());
     serial.outside = None;
     let blame = Blame::of(&serial);
-    assert_eq!(blame.account.untold, 300 * MS);
-    assert_eq!(blame.calls[0].parts, Parts { on_cpu_ns: MS, untold_ns: 300 * MS, ..Parts::default() });
+    assert_eq!(blame.account.unknown, 300 * MS);
+    assert_eq!(blame.calls[0].parts, Parts { on_cpu_ns: MS, unknown_ns: 300 * MS, ..Parts::default() });
     assert!(!is_exact(&serial));
-    // What a call waited for may be known all the same.
+    // The cause of a call's waiting may be known all the same.
     serial.calls.push(call("fsync", parts(0, 0, 299, 0)));
     let blame = Blame::of(&serial);
     assert_eq!(blame.calls[0].parts.disk_ns, 150 * MS);
-    assert_eq!(blame.calls[1].parts.untold_ns, 150 * MS);
+    assert_eq!(blame.calls[1].parts.unknown_ns, 150 * MS);
     let parallel = traced(1000, 1500, 300, None, Vec::new(), Parts::default());
-    assert_eq!(Account::of(&parallel).untold, 0);
+    assert_eq!(Account::of(&parallel).unknown, 0);
     assert_eq!(Account::of(&parallel).busy(), 1000 * MS);
 }
 
@@ -178,12 +178,12 @@ fn the_rule_gives_the_published_waiting() {
 
 fn any_parts() -> impl Strategy<Value = Parts> {
     let ns = || prop_oneof![Just(0), 0..10_000_000_000_u64, any::<u64>()];
-    [ns(), ns(), ns(), ns(), ns()].prop_map(|[on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, untold_ns]| Parts {
+    [ns(), ns(), ns(), ns(), ns()].prop_map(|[on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns]| Parts {
         on_cpu_ns,
         sleep_ns,
         disk_ns,
         runqueue_ns,
-        untold_ns,
+        unknown_ns,
     })
 }
 
@@ -205,10 +205,10 @@ fn any_traced() -> impl Strategy<Value = Traced> {
 
 proptest! {
     #[test]
-    fn whatever_was_measured_all_parts_sum_to_the_real_time(one in any_traced()) {
+    fn parts_of_any_execution_sum_to_the_real_time(one in any_traced()) {
         let account = Account::of(&one);
-        let told: u128 = account.parts().iter().map(|(_, ns)| u128::from(*ns)).sum();
-        prop_assert_eq!(told, u128::from(one.wall_ns));
+        let sum: u128 = account.parts().iter().map(|(_, ns)| u128::from(*ns)).sum();
+        prop_assert_eq!(sum, u128::from(one.wall_ns));
         let blame = Blame::of(&one);
         let fits = one.wall_ns < i64::MAX as u64 && one.calls.len() < 2;
         if fits {
@@ -217,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn any_two_can_be_held_together(base in any_traced(), other in any_traced()) {
+    fn any_two_executions_are_compared(base in any_traced(), other in any_traced()) {
         let ranked = differences(&Blame::of(&base), &Blame::of(&other));
         let sizes: Vec<u64> = ranked.iter().map(|row| row.total_ns().unsigned_abs()).collect();
         prop_assert!(sizes.windows(2).all(|pair| pair[0] >= pair[1]));

@@ -19,7 +19,7 @@ fn checked(text: &str) -> Checked {
 #[test]
 fn a_line_that_is_wrong_says_what_would_be_right() {
     for (text, wrong) in [
-        ("nop\n lww v0,(a0)", "line 2: `lww` is no instruction of the model; near to it: lw"),
+        ("nop\n lww v0,(a0)", "line 2: `lww` is no instruction of the model; did you mean lw?"),
         ("mult t0,t1", "line 1: `mult` is no instruction of the model; it has lw sw ll sc addu or move"),
         ("lw v0", "line 1: `lw` is written `lw v0,(a0)`; here are 1 operands"),
         ("nop t0", "line 1: `nop` is written `nop`; here are 1 operands"),
@@ -48,7 +48,7 @@ fn a_line_that_is_wrong_says_what_would_be_right() {
         ("# nothing\n\n", "line 2: there is no instruction; the least program is `jr ra` and `nop`"),
         (".word 0xffffffff", "line 1: 0xffffffff is none of lw sw ll sc"),
         (".word 0x8e020000", "line 1: 0x8e020000 names register $16; the model keeps zero v0 a0 k1"),
-        (".round 2\njr ra\nnop", "line 1: `.round` is no directive; near to it: .rounds"),
+        (".round 2\njr ra\nnop", "line 1: `.round` is no directive; did you mean .rounds?"),
         ("jr ra\nnop\n.rounds 9", "line 3: `.rounds` is written `.rounds 1 (1 to 4)`, not with `9`"),
         ("jr ra\nnop\n.check all", "line 3: `.check` is written `.check exclusion lost-lock crash finish"),
     ] {
@@ -79,7 +79,7 @@ fn what_the_model_sees_only_as_it_runs() {
     let killed = |text: &str| {
         let checked = checked(text);
         assert_eq!(checked.verdict, Verdict::Violated(Harm::Crash), "{text}");
-        checked.witnesses[0].so.clone()
+        checked.counterexamples[0].so.clone()
     };
     let store = "lui t0,%hi(tst)\naddiu t0,%lo(tst)\nsw t0,(t0)\njr ra\nnop";
     assert_eq!(
@@ -100,7 +100,7 @@ fn what_the_model_sees_only_as_it_runs() {
         "A is killed at tst (lw v0,(k1)): it reads from 0x00200000, and the handler starts tst again for a store \
          only."
     );
-    // Who says that the lock is taken and never looks asks for ever; who always says 0 shares it.
+    // A `tst` that always returns 1 waits for ever; one that always returns 0 shares the lock.
     assert_eq!(checked("li v0,1\njr ra\nnop").verdict, Verdict::Violated(Harm::Stuck));
     assert_eq!(checked("jr ra\nli v0,0").verdict, Verdict::Violated(Harm::Exclusion));
 }
@@ -192,7 +192,7 @@ proptest! {
         }
     }
 
-    /// What an instruction is shown as is what it is written as.
+    /// An instruction is shown as it is written.
     #[test]
     fn what_is_shown_assembles_to_the_same_word(word in word()) {
         let Ok(instruction) = Instruction::decode(word) else { return Ok(()) };
@@ -211,7 +211,7 @@ proptest! {
         }
     }
 
-    /// Whatever the words are: they are refused, or every state that they come into is looked at and told.
+    /// Any words are refused, or every state that they reach is checked.
     #[test]
     fn any_words_run_without_surprise(words in prop::collection::vec(word(), 1..9), machine in 0..4_usize) {
         let machine = ["", ".kernel k1=unset", ".processors 2\n.handler none", ".handler resume\n.locks 2"][machine];
@@ -220,7 +220,7 @@ proptest! {
         if let Ok(subject) = from_text("own", &(text + machine)) {
             let setting = subject.setting(Wish::default()).unwrap();
             let checked = subject.check(setting, Limits { states: 3_000, ..Limits::default() });
-            prop_assert!(checked.witnesses.iter().all(|witness| witness.so.ends_with('.')));
+            prop_assert!(checked.counterexamples.iter().all(|counterexample| counterexample.so.ends_with('.')));
             for point in 0..subject.points() {
                 prop_assert!(!subject.play(point).unwrap().steps.is_empty());
             }

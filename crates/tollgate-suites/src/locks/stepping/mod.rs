@@ -1,14 +1,14 @@
-//! Locks, instruction by instruction: a process is stopped at an instruction of its take, another takes the lock on the same
-//! processor, and the first goes on. This is done at every instruction, so that what a preemption does there is seen
-//! each time, and not once in millions.
+//! Locks, instruction by instruction: a process is stopped at an instruction of its `take`, another one acquires the
+//! lock on the same processor, and the first continues. This is done at every instruction, so that the effect of a
+//! preemption there shows each time, not once in millions.
 //!
-//! Two processes share the lock. Each is traced, and only one of them runs at any time: what happens is the same in every
-//! run. A process that gives the processor away waits for the other, which is known by the system call. What the kernel does
-//! within a system call is one step; the C library's functions are gone through as the fragments that call them are.
+//! Two processes share the lock. Both are traced, and only one of them runs at any time, so the outcome is
+//! deterministic. A process that calls sched_yield(2) waits for the other. A system call is one step; the C library's
+//! functions are stepped through like the code that calls them.
 
-mod party;
 mod points;
 mod schedule;
+mod traced;
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -19,7 +19,7 @@ use points::{entries, executed, of, of_sequence, within};
 use schedule::{Pair, aborts, with_each};
 use tollgate_engine::{Refusal, cpu};
 
-/// The instruction numbers of plain's take: the load, the test, the jump, the store, and the end.
+/// The instructions of plain's `take`: the load, the test, the jump, the store, and the end.
 const PLAIN: [usize; 5] = [0, 1, 2, 3, 4];
 
 #[test]
@@ -29,13 +29,13 @@ fn plain_is_caught_at_every_instruction_between_its_load_and_its_store() {
         assert_eq!(points.len(), PLAIN.len());
         let mut caught = Vec::new();
         for number in PLAIN {
-            let meeting = pair.both_take([Some(points[number]), None], None)?;
-            assert_eq!((meeting.stopped, meeting.waited), ([true, false], false), "at {number}");
-            assert!(meeting.got != [false, false], "at {number}");
-            if meeting.got == [true, true] {
+            let outcome = pair.both_take([Some(points[number]), None], None)?;
+            assert_eq!((outcome.stopped, outcome.waited), ([true, false], false), "at {number}");
+            assert!(outcome.got != [false, false], "at {number}");
+            if outcome.got == [true, true] {
                 caught.push(number);
             }
-            pair.clear(meeting.got)?;
+            pair.clear(outcome.got)?;
         }
         assert_eq!(caught, [1, 2, 3]);
         Ok(())
@@ -47,14 +47,14 @@ fn plain_lets_two_in_wherever_both_have_loaded_before_one_of_them_stores() {
     with_each(&[Method::Plain], |method, pair| {
         let points = of(method.code().extent.take);
         for (a, b) in PLAIN.into_iter().flat_map(|a| PLAIN.map(|b| (a, b))) {
-            let meeting = pair.both_take([Some(points[a]), Some(points[b])], None)?;
-            // Who finds the lock taken jumps over the store.
-            assert_eq!(meeting.stopped, [true, !(a == 4 && b == 3)], "at {a} and {b}");
-            // Who is stopped past its store has taken it.
+            let outcome = pair.both_take([Some(points[a]), Some(points[b])], None)?;
+            // A process that finds the lock held jumps over the store.
+            assert_eq!(outcome.stopped, [true, !(a == 4 && b == 3)], "at {a} and {b}");
+            // A process that is stopped past its store holds the lock.
             let between = |number: usize| (1..=3).contains(&number);
             let expected = between(a) && b != 0 || a == 0 && between(b);
-            assert_eq!(meeting.got == [true, true], expected, "at {a} and {b}: {meeting:?}");
-            pair.clear(meeting.got)?;
+            assert_eq!(outcome.got == [true, true], expected, "at {a} and {b}: {outcome:?}");
+            pair.clear(outcome.got)?;
         }
         Ok(())
     });
@@ -67,15 +67,15 @@ fn no_other_lock_ever_lets_two_in() {
         let [takes, _] = points_of(method, pair)?;
         let mut waited = false;
         for &a in &takes {
-            let meeting = pair.both_take([Some(a), None], None)?;
-            assert!(meeting.stopped[0] && meeting.got[0] != meeting.got[1], "{name} at {a:#x}: {meeting:?}");
-            pair.clear(meeting.got)?;
-            waited |= meeting.waited;
+            let outcome = pair.both_take([Some(a), None], None)?;
+            assert!(outcome.stopped[0] && outcome.got[0] != outcome.got[1], "{name} at {a:#x}: {outcome:?}");
+            pair.clear(outcome.got)?;
+            waited |= outcome.waited;
             for &b in &takes {
-                let meeting = pair.both_take([Some(a), Some(b)], None)?;
-                assert!(meeting.stopped[0], "{name} at {a:#x} and {b:#x}");
-                assert!(meeting.got[0] != meeting.got[1], "{name} at {a:#x} and {b:#x}: {meeting:?}");
-                pair.clear(meeting.got)?;
+                let outcome = pair.both_take([Some(a), Some(b)], None)?;
+                assert!(outcome.stopped[0], "{name} at {a:#x} and {b:#x}");
+                assert!(outcome.got[0] != outcome.got[1], "{name} at {a:#x} and {b:#x}: {outcome:?}");
+                pair.clear(outcome.got)?;
             }
         }
         assert_eq!(waited, matches!(method, Method::Lamport | Method::LamportUp), "{name}");
@@ -96,7 +96,7 @@ fn no_release_is_lost_at_any_instruction() {
             assert_eq!(within_a_take.got, [true, false], "{name} at {point:#x}");
             let had_before = pair.given_back_at(point, true)?;
             assert!(had_before.sound && !had_before.got[1], "{name} at {point:#x}: {had_before:?}");
-            // Before the first instruction nobody has looked, and who has come to the end has found it taken.
+            // Before the first instruction `take` has not read the word, and at the end it has found the lock held.
             assert!(point != takes[0] || had_before.got[0], "{name}");
             assert!(point != method.code().extent.take.1 || !had_before.got[0], "{name}");
         }
@@ -105,7 +105,7 @@ fn no_release_is_lost_at_any_instruction() {
             assert!(release.stopped && release.sound, "{name} at {point:#x}: {release:?}");
             had.insert(release.had);
         }
-        // Some are before the lock is free, and some after.
+        // Some points are before the store that frees the lock, and some after.
         assert_eq!(had.len(), 2, "{name}");
         Ok(())
     });
@@ -120,12 +120,12 @@ fn a_restartable_sequence_is_restarted_where_it_was_left_and_nowhere_else() {
         for point in of(extent.take) {
             let mut restarted = || {
                 let before = aborts(&mut pair.a)?;
-                let meeting = pair.both_take([Some(point), None], None)?;
-                pair.clear(meeting.got)?;
+                let outcome = pair.both_take([Some(point), None], None)?;
+                pair.clear(outcome.got)?;
                 Ok::<bool, Refusal>(aborts(&mut pair.a)? > before)
             };
             let within = sequence.contains(&point);
-            // Somebody else may have been given the processor within it as well.
+            // Another process may have preempted it within the sequence as well.
             let expected = (0..20).any(|_| restarted().expect("as before") == within);
             assert!(expected, "{} at {point:#x}: within is {within}", method.name());
             if within {
@@ -139,7 +139,7 @@ fn a_restartable_sequence_is_restarted_where_it_was_left_and_nowhere_else() {
 #[test]
 fn a_sequence_of_which_the_kernel_does_not_know_is_plain() {
     with_each(&[Method::Rseq, Method::RseqCpu], |method, pair| {
-        // A fork has its parent's areas at the same addresses.
+        // A fork has its parent's rseq areas at the same addresses.
         let known = rseq::area()? as usize + mem::offset_of!(rseq::Area, rseq_cs);
         let extent = method.code().extent;
         let mut caught = Vec::new();
@@ -149,14 +149,14 @@ fn a_sequence_of_which_the_kernel_does_not_know_is_plain() {
             }
         }
         let sequence = of_sequence(&extent);
-        // The load, the test, the jump and the store end it.
+        // The load, the test, the jump and the store are its end.
         assert_eq!(caught, sequence[sequence.len() - 3..], "{}", method.name());
         Ok(())
     });
 }
 
 #[test]
-fn those_that_wait_or_start_again_let_nobody_in_either() {
+fn contended_paths_and_restarts_keep_mutual_exclusion() {
     let methods = [Method::Rseq, Method::RseqCpu, Method::Lamport, Method::LamportUp];
     with_each(&methods, |method, pair| {
         let extent = method.code().extent;
@@ -164,16 +164,16 @@ fn those_that_wait_or_start_again_let_nobody_in_either() {
         let mut reached = BTreeSet::new();
         for (&a, &b) in takes.iter().flat_map(|a| takes.iter().map(move |b| (a, b))) {
             let mut reach = |again: usize| {
-                let meeting = pair.both_take([Some(a), Some(b)], Some(again))?;
+                let outcome = pair.both_take([Some(a), Some(b)], Some(again))?;
                 let at = || format!("{} at {a:#x}, {b:#x} and {again:#x}", method.name());
-                assert!(meeting.got[0] != meeting.got[1], "{}: {meeting:?}", at());
-                pair.clear(meeting.got)?;
-                if meeting.again {
+                assert!(outcome.got[0] != outcome.got[1], "{}: {outcome:?}", at());
+                pair.clear(outcome.got)?;
+                if outcome.again {
                     reached.insert(again);
                 }
-                Ok::<bool, Refusal>(meeting.again)
+                Ok::<bool, Refusal>(outcome.again)
             };
-            // Who comes to none of the entries comes to nothing else there.
+            // A process that reaches none of the entries reaches no other instruction there.
             let mut comes_there = false;
             for &entry in &entries {
                 comes_there |= reach(entry)?;
@@ -184,7 +184,7 @@ fn those_that_wait_or_start_again_let_nobody_in_either() {
             }
         }
         let never: &[usize] = match method {
-            // The signature is no instruction to be run, and nobody was on another processor.
+            // The signature is never executed, and no process was on another processor.
             Method::RseqCpu => &[0, 3, 4],
             Method::Rseq => &[0],
             _ => &[],
@@ -207,7 +207,7 @@ fn who_looks_at_the_processor_takes_nothing_elsewhere() {
         for point in of(method.code().extent.take) {
             for a_first in [false, true] {
                 let got = pair.both_take_apart(point, away, a_first)?;
-                // Past its store it has taken it at home.
+                // Past its store it holds the lock.
                 assert_eq!(got, [point == end, point != end], "at {point:#x}, {a_first}");
             }
         }
@@ -234,11 +234,11 @@ fn the_instructions_that_are_decoded_are_those_that_the_processor_executes() {
     });
 }
 
-/// Where a process can be stopped in a take and in a release: every instruction that is executed where nobody is in the way.
+/// The stop points of `take` and `release`: every instruction of the uncontended paths.
 fn points_of(method: Method, pair: &mut Pair) -> Result<[Vec<usize>; 2], Refusal> {
     let extent = method.code().extent;
     if is_sequence(method) {
-        // One that is interrupted at each instruction never comes to its end.
+        // A sequence that is interrupted at each instruction never ends.
         return Ok([of(extent.take), of(extent.release)]);
     }
     executed(&mut pair.a, &extent)

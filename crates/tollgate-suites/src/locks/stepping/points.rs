@@ -1,30 +1,30 @@
-//! The instructions of a lock at which a process can be stopped.
+//! The stop points of a lock: its instructions.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
-use super::party::{Order, Party, Stop};
+use super::traced::{Order, Stop, TracedProcess};
 use crate::locks::code::Extent;
 use tollgate_engine::Refusal;
 
-/// Each instruction in a range of addresses, and the one after its last: the address of each.
+/// The address of each instruction in a range, and of the one after its last.
 pub(super) fn of(range: (usize, usize)) -> Vec<usize> {
     let mut points = within(range);
     points.push(range.1);
     points
 }
 
-/// Each instruction in a range of addresses.
+/// The instructions in a range of addresses.
 pub(super) fn within(range: (usize, usize)) -> Vec<usize> {
     decode(range).iter().map(|instruction| instruction.ip() as usize).collect()
 }
 
-/// The restartable sequence of a take: its instructions from the first to the one that commits.
+/// The restartable sequence of `take`: its instructions up to the commit.
 pub(super) fn of_sequence(extent: &Extent) -> Vec<usize> {
     let [_, start, length, _] = descriptor(extent);
     within((start, start + length))
 }
 
-/// Those of the instructions aside to which a take comes first: where it jumps to, and where it is restarted.
+/// The entries of the contended paths: jump targets, and the abort handler.
 pub(super) fn entries(extent: &Extent) -> Vec<usize> {
     let (begin, end) = extent.aside[0];
     let jumps = decode(extent.take).into_iter().map(|instruction| instruction.near_branch_target() as usize);
@@ -39,43 +39,47 @@ pub(super) fn entries(extent: &Extent) -> Vec<usize> {
 /// Of a restartable sequence (struct rseq_cs): version and flags, `start_ip`, `post_commit_offset` and `abort_ip`.
 fn descriptor(extent: &Extent) -> [usize; 4] {
     assert_eq!(extent.data.1 - extent.data.0, size_of::<[usize; 4]>());
-    // SAFETY: the descriptor lies there, between the two labels of the lock's data, and is aligned to its length.
+    // SAFETY: the descriptor lies between the two labels of the lock's data, aligned to its length.
     unsafe { *(extent.data.0 as *const [usize; 4]) }
 }
 
 fn decode((begin, end): (usize, usize)) -> Vec<Instruction> {
-    // SAFETY: the range lies in this program's own code, between two labels of it.
+    // SAFETY: the range lies between two labels in this program's own code.
     let bytes = unsafe { std::slice::from_raw_parts(begin as *const u8, end - begin) };
-    // UD1 stands before abort handlers.
+    // UD1 comes before abort handlers.
     Decoder::with_ip(64, bytes, begin as u64, DecoderOptions::NO_INVALID_CHECK).into_iter().collect()
 }
 
-/// Every instruction of a take and a release that the processor executes, each from its first to the one after its last, also
-/// in the C library: it is stopped after each. Nobody has the lock before and after.
+/// Every executed instruction of `take` and of `release`, from its first to the one after its last, including the C
+/// library's. The lock is free before and after.
 ///
 /// # Errors
-/// What the party says, or that one of them does not come to its end.
-pub(super) fn executed(party: &mut Party, extent: &Extent) -> Result<[Vec<usize>; 2], Refusal> {
-    Ok([stepped(party, Order::Take, extent.take)?, stepped(party, Order::Release, extent.release)?])
+/// Those of the process, or that one of the two does not end.
+pub(super) fn executed(process: &mut TracedProcess, extent: &Extent) -> Result<[Vec<usize>; 2], Refusal> {
+    Ok([stepped(process, Order::Take, extent.take)?, stepped(process, Order::Release, extent.release)?])
 }
 
-fn stepped(party: &mut Party, order: Order, (begin, end): (usize, usize)) -> Result<Vec<usize>, Refusal> {
-    /// Far more than any has.
+fn stepped(
+    process: &mut TracedProcess,
+    order: Order,
+    (begin, end): (usize, usize),
+) -> Result<Vec<usize>, Refusal> {
+    /// More than any lock has.
     const MOST: usize = 10_000;
-    party.tell(order)?;
-    let first = party.run_to(Some(begin))?;
+    process.tell(order)?;
+    let first = process.run_to(Some(begin))?;
     let mut points = vec![begin];
     for _ in 0..MOST {
         if first != Stop::Point || points.last() == Some(&end) {
             break;
         }
-        let next = party.step()?;
-        // A loop executes an instruction several times; a process is stopped at the first.
+        let next = process.step()?;
+        // A loop executes an instruction several times; a process stops at the first time.
         if !points.contains(&next) {
             points.push(next);
         }
     }
-    match (points.last() == Some(&end)).then(|| party.run_to(None)).transpose()? {
+    match (points.last() == Some(&end)).then(|| process.run_to(None)).transpose()? {
         Some(Stop::Rest(0)) => Ok(points),
         other => Err(Refusal::Fail(format!("{order:?} stopped at {first:?}, then at {other:?}"))),
     }

@@ -1,67 +1,67 @@
-//! Two processes and the order in which they run.
+//! Schedules of two traced processes.
 
 use std::thread;
 
-use super::party::{Order, Party, Stop};
+use super::traced::{Order, Stop, TracedProcess};
 use crate::locks::lock::{Lock, Reach};
 use crate::locks::method::Method;
 use tollgate_engine::{Refusal, cpu};
 
-/// Two processes that share a lock, both on one processor. They are at rest, and nobody has the lock.
+/// Two processes that share a lock, both on one processor. Between schedules they are at rest and the lock is free.
 pub(super) struct Pair {
-    pub a: Party,
-    pub b: Party,
+    pub a: TracedProcess,
+    pub b: TracedProcess,
     /// The processor.
     pub home: usize,
     _lock: Lock,
 }
 
-/// What came of two takes at a time.
+/// The outcome of two interleaved acquisitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContendedBatch {
-    /// Whether `a` was stopped where it was to be, and `b`.
+    /// Whether `a` and `b` were stopped at their points.
     pub stopped: [bool; 2],
     /// Whether `a` was stopped at the second instruction as well.
     pub again: bool,
-    /// Whether one of them waited for the other.
+    /// Whether one process waited for the other.
     pub waited: bool,
-    /// Whether `a` has the lock, and `b`.
+    /// Whether `a` and `b` hold the lock.
     pub got: [bool; 2],
 }
 
-/// What came of an operation of `a`, at one instruction of which `b` had the processor.
+/// The outcome of an operation of `a` that `b` preempted at one instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Passage {
     /// Whether `a` was stopped at the instruction.
     pub stopped: bool,
-    /// Whether `b` had the lock there.
+    /// Whether `b` held the lock there.
     pub had: bool,
-    /// Whether `a` has it in the end, and `b`.
+    /// Whether `a` and `b` hold it at the end.
     pub got: [bool; 2],
-    /// Whether a lock that nobody has any more can be taken by exactly one, and one that somebody has by nobody.
+    /// Whether a free lock can be acquired by exactly one process, and a held one by none.
     pub sound: bool,
 }
 
-/// How often two processes take turns before they are taken to wait for each other.
+/// Turns after which two processes count as deadlocked.
 const TURNS: usize = 100;
 
 impl Pair {
-    /// On the processor to which the calling thread is bound.
+    /// On the processor to which the calling thread is pinned.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where the lock cannot be had, or nobody traced.
+    /// [`Refusal::Skip`] if the lock cannot be made, or tracing is forbidden.
     pub fn new(method: Method) -> Result<Self, Refusal> {
         let [home] = cpu::allowed()[..] else {
-            return Err(Refusal::Fail("the thread is not bound to one processor".to_owned()));
+            return Err(Refusal::Fail("the thread is not pinned to one processor".to_owned()));
         };
         let lock = Lock::new(method, Reach::On(home), 2)?;
-        // Where a take is refused, this says by what.
+        // If an acquisition is refused, this returns the reason.
         lock.join(1)?.try_out()?;
-        Ok(Self { a: Party::new(&lock, 1)?, b: Party::new(&lock, 2)?, home, _lock: lock })
+        Ok(Self { a: TracedProcess::new(&lock, 1)?, b: TracedProcess::new(&lock, 2)?, home, _lock: lock })
     }
 
-    /// Both take. First `a` runs to `points[0]`, then `b` to `points[1]`, then `a` to `again`, then both by turns.
-    /// Who was not told where to stop, or does not come there, runs until it has done with its take or waits.
+    /// Both run `take`. First `a` runs to `points[0]`, then `b` to `points[1]`, then `a` to `again`, then both
+    /// alternate. A process without a point, or one that does not reach it, runs until `take` returns or waits.
     pub fn both_take(
         &mut self,
         points: [Option<usize>; 2],
@@ -72,12 +72,12 @@ impl Pair {
         let a = self.a.run_to(points[0])?;
         let b = self.b.run_to(points[1])?;
         let stopped = [a == Stop::Point, b == Stop::Point];
-        let (meeting, _) = self.by_turns([a, b], again)?;
-        Ok(ContendedBatch { stopped, ..meeting })
+        let (outcome, _) = self.by_turns([a, b], again)?;
+        Ok(ContendedBatch { stopped, ..outcome })
     }
 
-    /// `a` takes, and at `point` of it `b`. What the word at `forgotten` says of `a`'s restartable sequence is cleared there, so
-    /// that nobody restarts it. Who has the lock; nobody has it after that.
+    /// `a` runs `take`, and `b` at `point` of it. The word at `forgotten` of `a`'s rseq area is cleared there, so
+    /// that the kernel does not restart the sequence. Returns the holders, and releases the lock.
     pub fn both_take_forgetting(&mut self, point: usize, forgotten: usize) -> Result<[bool; 2], Refusal> {
         self.a.tell(Order::Take)?;
         let a = self.a.run_to(Some(point))?;
@@ -88,8 +88,8 @@ impl Pair {
         Ok([a == 0, b])
     }
 
-    /// `a` takes, and is moved to another processor at `point` of it. `b`, at home, takes before `a` goes on there, or after that. Who
-    /// has the lock; nobody has it in the end.
+    /// `a` runs `take`, and is migrated to another processor at `point` of it. `b` runs `take` on the old processor
+    /// before `a` continues, or after it. Returns the holders, and releases the lock.
     pub fn both_take_apart(
         &mut self,
         point: usize,
@@ -110,10 +110,10 @@ impl Pair {
         Ok([a == 0, b])
     }
 
-    /// `a` takes. At `point` of it `b`, that had the lock already or takes it there, gives it back.
+    /// `a` runs `take`. At `point` of it `b`, which held the lock before or acquires it there, releases it.
     pub fn given_back_at(&mut self, point: usize, had_before: bool) -> Result<Passage, Refusal> {
         if had_before && !take(&mut self.b)? {
-            return Err(Refusal::Fail("nobody has the lock, and it cannot be taken".to_owned()));
+            return Err(Refusal::Fail("a free lock could not be acquired".to_owned()));
         }
         self.a.tell(Order::Take)?;
         let a = self.a.run_to(Some(point))?;
@@ -132,10 +132,10 @@ impl Pair {
         self.passage(a == Stop::Point, had, [in_a == 0, in_b == 0 && !had])
     }
 
-    /// `a`, which has the lock, gives it back. At `point` of that `b` tries to take it.
+    /// `a`, which holds the lock, releases it. At `point` of the release `b` tries to acquire it.
     pub fn released_at(&mut self, point: usize) -> Result<Passage, Refusal> {
         if !take(&mut self.a)? {
-            return Err(Refusal::Fail("nobody has the lock, and it cannot be taken".to_owned()));
+            return Err(Refusal::Fail("a free lock could not be acquired".to_owned()));
         }
         self.a.tell(Order::Release)?;
         let stop = self.a.run_to(Some(point))?;
@@ -146,7 +146,7 @@ impl Pair {
         self.passage(stop == Stop::Point, had, [false, had])
     }
 
-    /// Both run by turns until they rest, `a` once to `again`. What they answer.
+    /// Both run alternately until they rest, `a` once to `again`. Returns their answers.
     fn by_turns(
         &mut self,
         stops: [Stop; 2],
@@ -174,10 +174,10 @@ impl Pair {
                 b = self.b.run_to(None)?;
             }
         }
-        Err(Refusal::Fail(format!("they wait for each other: {a:?}, {b:?}")))
+        Err(Refusal::Fail(format!("deadlock: {a:?}, {b:?}")))
     }
 
-    /// Looks whether all is as it should be, where these have the lock. Nobody has it after that.
+    /// Checks the lock's state with these holders, and releases it.
     fn passage(&mut self, stopped: bool, had: bool, got: [bool; 2]) -> Result<Passage, Refusal> {
         let sound = match got {
             [true, true] => false,
@@ -191,51 +191,51 @@ impl Pair {
         Ok(Passage { stopped, had, got, sound: sound && free == [true, false] })
     }
 
-    /// Who has the lock gives it back.
+    /// The holders release the lock.
     pub fn clear(&mut self, got: [bool; 2]) -> Result<(), Refusal> {
-        for (party, got) in [(&mut self.a, got[0]), (&mut self.b, got[1])] {
+        for (process, got) in [(&mut self.a, got[0]), (&mut self.b, got[1])] {
             if got {
-                release(party)?;
+                release(process)?;
             }
         }
         Ok(())
     }
 }
 
-/// A whole take, where nobody is on the way.
-fn take(party: &mut Party) -> Result<bool, Refusal> {
-    party.tell(Order::Take)?;
-    finish(party).map(|answer| answer == 0)
+/// A whole `take`, without contention.
+fn take(process: &mut TracedProcess) -> Result<bool, Refusal> {
+    process.tell(Order::Take)?;
+    finish(process).map(|answer| answer == 0)
 }
 
 /// A whole release.
-fn release(party: &mut Party) -> Result<(), Refusal> {
-    party.tell(Order::Release)?;
-    finish(party).map(|_| ())
+fn release(process: &mut TracedProcess) -> Result<(), Refusal> {
+    process.tell(Order::Release)?;
+    finish(process).map(|_| ())
 }
 
-/// How often its restartable sequence was restarted.
-pub(super) fn aborts(party: &mut Party) -> Result<u64, Refusal> {
-    party.tell(Order::Aborts)?;
-    finish(party)
+/// Restarts of its sequences.
+pub(super) fn aborts(process: &mut TracedProcess) -> Result<u64, Refusal> {
+    process.tell(Order::Aborts)?;
+    finish(process)
 }
 
-/// Runs it until it rests. What it answers.
-fn finish(party: &mut Party) -> Result<u64, Refusal> {
-    match party.run_to(None)? {
+/// Runs it until it rests. Returns its answer.
+fn finish(process: &mut TracedProcess) -> Result<u64, Refusal> {
+    match process.run_to(None)? {
         Stop::Rest(answer) => Ok(answer),
         other => Err(Refusal::Fail(format!("it did not come to rest: {other:?}"))),
     }
 }
 
-/// Does something with a pair for each of these locks, in a thread on one processor. Says of which locks it cannot be
-/// done here, and panics where something goes wrong.
+/// Runs `test` with a pair for each of these locks, in a thread on one processor. Prints skipped locks, and panics on
+/// failures.
 pub(super) fn with_each(methods: &[Method], each: impl Fn(Method, &mut Pair) -> Result<(), Refusal> + Sync) {
     let outcome = thread::scope(|scope| {
         let work = || {
             let home = cpu::usual(&cpu::allowed()).unwrap_or_default();
             if let Err(error) = cpu::pin(home) {
-                return eprintln!("skipped: a thread cannot be bound to one processor: {error}");
+                return eprintln!("skipped: a thread cannot be pinned to one processor: {error}");
             }
             for &method in methods {
                 match Pair::new(method).and_then(|mut pair| each(method, &mut pair)) {

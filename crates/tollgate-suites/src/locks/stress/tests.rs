@@ -1,4 +1,4 @@
-//! What the team must show of each lock.
+//! Mutual exclusion of each lock under stress.
 
 use std::mem;
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use super::*;
 use crate::processes::raw::tests::in_a_process_of_its_own;
 use tollgate_engine::Random;
 
-/// On the last of the processors that are allowed, as this process is from then on.
+/// A team on the last allowed processor; this process stays there.
 fn together() -> Team {
     let home = *cpu::allowed().last().expect("a processor");
     cpu::pin(home).expect("an allowed processor");
     Team::new(Reach::On(home), &[home]).expect("a team")
 }
 
-/// Rounds for so long, or until two had it at once. None where the place has not what it needs.
+/// Runs rounds for so long, or until a violation. None if the environment lacks what it needs.
 fn stress(team: &mut Team, method: Method, time: Duration) -> Option<Outcome> {
     let takes = if matches!(method, Method::Semop | Method::Eventfd) { 1 << 12 } else { 1 << 14 };
     let (began, mut all) = (Instant::now(), Outcome::default());
@@ -69,7 +69,7 @@ fn restartable_sequences_are_restarted() {
     });
 }
 
-/// Every processor that is allowed; None where that is one. This process then is on the first.
+/// All allowed processors, with this process pinned to the first; None if there is only one.
 fn processors() -> Option<Vec<usize>> {
     let all = cpu::allowed();
     if all.len() < 2 {
@@ -92,7 +92,7 @@ fn a_sequence_that_does_not_look_where_it_runs_lets_two_in_from_two_processors()
 }
 
 #[test]
-fn what_may_be_taken_anywhere_lets_one_in_however_threads_move() {
+fn mutual_exclusion_holds_under_migration() {
     for method in [Method::RseqCpu, Method::Xchg, Method::Cmpxchg, Method::Lamport] {
         in_a_process_of_its_own(|| {
             let Some(all) = processors() else { return };
@@ -116,7 +116,7 @@ fn what_may_be_taken_anywhere_lets_one_in_however_threads_move() {
     }
 }
 
-/// Sends each thread of this process but `main` and itself to this processor and that. How often.
+/// Migrates each thread of this process but `main` and itself between processors. Returns the number of migrations.
 fn move_others(main: libc::pid_t, to: &[usize], over: &std::sync::atomic::AtomicBool) -> u64 {
     let mut random = Random::new(1);
     let mut moves = 0;
@@ -124,10 +124,10 @@ fn move_others(main: libc::pid_t, to: &[usize], over: &std::sync::atomic::Atomic
         let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return moves };
         let threads = threads.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         for thread in threads.filter(|&thread| thread != main && thread != cpu::own_thread()) {
-            // SAFETY: an all-zero set is empty, and each processor is one that there is.
+            // SAFETY: an all-zero set is empty, and each processor exists.
             unsafe {
                 let mut set: libc::cpu_set_t = mem::zeroed();
-                libc::CPU_SET(to[random.next() as usize % to.len()], &mut set);
+                libc::CPU_SET(to[random.next_u64() as usize % to.len()], &mut set);
                 let outcome = libc::sched_setaffinity(thread, size_of_val(&set), &set);
                 moves += u64::from(outcome == 0);
             }
@@ -138,7 +138,7 @@ fn move_others(main: libc::pid_t, to: &[usize], over: &std::sync::atomic::Atomic
 }
 
 #[test]
-fn what_is_safe_on_one_processor_only_is_refused_elsewhere() {
+fn single_processor_locks_are_refused_elsewhere() {
     in_a_process_of_its_own(|| {
         for method in [Method::Plain, Method::Rseq, Method::LamportUp] {
             let refused = Lock::new(method, Reach::Anywhere, 2).err();
@@ -151,7 +151,7 @@ fn what_is_safe_on_one_processor_only_is_refused_elsewhere() {
         if all.len() > 1 {
             let refused = lock.join(1).err();
             let Some(Refusal::Skip(why)) = refused else { panic!("{refused:?}") };
-            assert!(why.contains("not bound to one"), "{why}");
+            assert!(why.contains("not pinned to one"), "{why}");
             cpu::pin(all[0]).expect("an allowed processor");
             assert!(lock.join(1).is_err(), "bound to another");
         }
@@ -180,11 +180,11 @@ fn threads_sleep_between_rounds_and_go_with_their_team() {
                 usage.ru_nvcsw + usage.ru_nivcsw
             }
         };
-        // A thread may be on its way to sleep.
+        // A thread may not sleep yet.
         thread::sleep(Duration::from_millis(50));
         let switches = used();
         thread::sleep(Duration::from_millis(200));
-        // This one slept once or twice; four timers would have switched thousands of times.
+        // Four active timers would force thousands of switches.
         assert!(used() - switches < 20, "{} switches", used() - switches);
         drop(team);
         assert_eq!(threads(), Some(before));
@@ -192,7 +192,7 @@ fn threads_sleep_between_rounds_and_go_with_their_team() {
 }
 
 #[test]
-fn a_violation_fails_the_block_and_a_lock_has_a_estimate() {
+fn a_violation_fails_the_batch_and_a_lock_is_measured() {
     in_a_process_of_its_own(|| {
         let mut team = together();
         if stress(&mut team, Method::Xchg, Duration::from_millis(1)).is_none() {
@@ -204,7 +204,7 @@ fn a_violation_fails_the_block_and_a_lock_has_a_estimate() {
         while Instant::now() < until {
             if let Err(why) = team.batch(Clock::Kernel, Method::Plain, 1 << 15) {
                 let Refusal::Fail(why) = why else { panic!("{why:?}") };
-                assert!(why.starts_with("two threads had it at once, "), "{why}");
+                assert!(why.starts_with("mutual exclusion violated "), "{why}");
                 return;
             }
         }
@@ -217,7 +217,7 @@ fn a_violation_fails_the_block_and_a_lock_has_a_estimate() {
 fn a_table_of_ten_seconds_each() {
     println!(
         "{:<17} {:>12} {:>10} {:>10} {:>10} {:>10} {:>10}",
-        "by", "takes", "violations", "switches", "preempted", "restarted", "in vain"
+        "by", "acquired", "violations", "switches", "preempted", "restarted", "failed"
     );
     for method in [Method::Plain].into_iter().chain(Method::LOCKS) {
         in_a_process_of_its_own(|| {

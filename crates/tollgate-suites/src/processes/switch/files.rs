@@ -44,7 +44,7 @@ pub(super) fn counters() -> Result<Means, Refusal> {
     Ok(means(Ends { give: Arc::clone(&there), take: Arc::clone(&back) }, Ends { give: back, take: there }))
 }
 
-/// Where one of the two threads writes and reads.
+/// One thread's descriptors to write and to read.
 struct Ends {
     give: Arc<OwnedFd>,
     take: Arc<OwnedFd>,
@@ -57,12 +57,12 @@ struct Files {
 
 fn means(own: Ends, partners: Ends) -> Means {
     let over = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&over);
+    let stop = Arc::clone(&over);
     let partner = move || {
-        // The ends close with the thread: whoever waits for it then finds the end of a pipe.
+        // The ends close with the thread, so the other thread reads end-of-file.
         let (give, take) = (partners.give.as_raw_fd(), partners.take.as_raw_fd());
         let mut token = 0;
-        while raw::read(take, &mut token) == TOKEN && !told.load(SeqCst) {
+        while raw::read(take, &mut token) == TOKEN && !stop.load(SeqCst) {
             if raw::write(give, &token) != TOKEN {
                 break;
             }
@@ -93,7 +93,7 @@ impl Side for Files {
 
     fn part(&mut self) {
         self.over.store(true, SeqCst);
-        // A copy of this end in another process keeps the pipe open: that it is over must be said.
+        // A copy of this end in another process may keep the pipe open, so a flag ends the partner.
         raw::write(self.ends.give.as_raw_fd(), &1);
     }
 }

@@ -10,12 +10,12 @@ use super::super::raw;
 use super::{Means, Side};
 
 timed_loop! {
-    /// Adds one to the partner's word and wakes it (FUTEX_WAKE_PRIVATE, 129), then sleeps until there is one more
-    /// in its own (FUTEX_WAIT_PRIVATE, 128). Word 0: the address of the partner's; 1: of its own; 2: what it has
-    /// seen in its own.
+    /// Adds one to the partner's word and wakes it (FUTEX_WAKE_PRIVATE, 129), then sleeps until there is one more in
+    /// its own (FUTEX_WAIT_PRIVATE, 128). Word 0: the address of the partner's; 1: of its own; 2: the last value of
+    /// its own.
     ///
-    /// Where the partner was faster the wait returns at once (EAGAIN). One that returns early for nothing is made
-    /// good by the next, which then finds what this one was to wait for.
+    /// If the partner was faster the wait returns at once (EAGAIN). After a spurious wake-up the next wait returns at
+    /// once.
     wake_and_wait:
         "mov rdi, [r13]", "add dword ptr [rdi], 1",
         "mov esi, 129", "mov edx, 1", "mov eax, 202",
@@ -28,7 +28,7 @@ timed_loop! {
 /// The loop of the thread that is timed.
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(wake_and_wait);
 
-/// How often a thread was given the token, in a cache line of its own.
+/// The number of tokens that a thread got, in a cache line of its own.
 #[repr(align(64))]
 #[derive(Default)]
 struct Given(AtomicU32);
@@ -76,7 +76,7 @@ impl Side for Futex {
         if seen == given {
             return Ok(());
         }
-        Err(Refusal::Fail(format!("futex returned {seen} times when the token had come {given} times")))
+        Err(Refusal::Fail(format!("futex returned {seen} times for {given} tokens")))
     }
 
     fn end(&mut self) {}

@@ -1,4 +1,4 @@
-//! The switch between two threads that hand a token back and forth.
+//! Context switches between two threads that pass a token back and forth.
 
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -21,21 +21,20 @@ use super::trial::tried;
 
 mod files;
 mod futex;
-mod turns;
+mod yielding;
 
-/// Round trips in one iteration of the bench: on one processor tens of microseconds.
+/// Round trips in one iteration: on one processor tens of microseconds.
 const TRIPS: u64 = 32;
 /// The same with an idle processor to be woken each time, which takes ten times as long in a virtual machine.
 const TRIPS_APART: u64 = 4;
-/// Nanoseconds in a round trip that threads on two processors may wait to run: somebody idle is there at once.
+/// Nanoseconds of a round trip that threads on two processors may wait for a processor: an idle one is free at once.
 const MOST_QUEUED: u64 = 2_000;
 /// One-way switches in a round trip.
 const SWITCHES: u64 = 2;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/switch",
-    operation: "One one-way switch between two threads that hand a token back and forth and sleep until it returns, \
-                the calls that hand it over included; by yield there is no token and both are always runnable.",
+    operation: "One one-way switch between two threads that pass a token back and forth and sleep until it returns, including the calls; by=yield has no token, and both threads are always runnable.",
     crosses: &[
         ContextSwitch,
         WakeUp,
@@ -56,7 +55,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| {
         let (code, times) = match word(params, "by") {
             "futex" => (futex::LOOP, 2),
-            "yield" => (turns::LOOP, 1),
+            "yield" => (yielding::LOOP, 1),
             _ => (files::LOOP, 2),
         };
         Timed::Loop { code, instruction: "syscall", times }
@@ -76,7 +75,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         tried(SWITCHES * TRIPS_APART, || switch.run(Clock::Kernel, TRIPS_APART))?;
         let ops = SWITCHES * switch.trips();
         let instance = Instance::new(switch).with_ops(ops).with_notes(note);
-        // The other cases' batches are as long with so many more hand-overs that they would be too many here.
+        // The other cases' batches are as long with many more handovers.
         Ok(if elsewhere.is_some() { instance.with_most(1) } else { instance })
     },
     ..PLAIN
@@ -84,7 +83,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 fn cases() -> Vec<Params> {
     let case = |by: &str, placement: &str| params(&[("by", by.into()), ("placement", placement.into())]);
-    // Whoever yields on a processor of its own goes on running there.
+    // A thread alone on a processor continues after sched_yield(2).
     let mut cases = vec![case("yield", "same-cpu")];
     for placement in ["same-cpu", "other-cpu"] {
         cases.extend(["futex", "eventfd", "pipe"].map(|by| case(by, placement)));
@@ -92,7 +91,7 @@ fn cases() -> Vec<Params> {
     cases
 }
 
-/// The thread that each case needs.
+/// Threads of each case, besides the timed one.
 pub(super) fn partners() -> impl Iterator<Item = u64> {
     cases().into_iter().map(|_| 1)
 }
@@ -100,58 +99,58 @@ pub(super) fn partners() -> impl Iterator<Item = u64> {
 fn means(params: &Params) -> Result<Means, Refusal> {
     match word(params, "by") {
         "futex" => Ok(futex::words()),
-        "yield" => Ok(turns::turns()),
+        "yield" => Ok(yielding::yielding()),
         "eventfd" => files::counters(),
         _ => files::pipes(),
     }
 }
 
-/// Where the partner goes, and what is to be said of it.
+/// The partner's processor, and a note.
 fn other_processor() -> Result<(usize, String), Refusal> {
-    let alone = || Refusal::Skip("the program may use one processor only".to_owned());
+    let alone = || Refusal::Skip("two processors are needed, and this process may use one".to_owned());
     let other = cpu::others().first().copied().ok_or_else(alone)?;
     // SAFETY: sched_getcpu(3) has no preconditions.
     let home = unsafe { libc::sched_getcpu() };
     Ok((other, format!("processors {home} and {other}")))
 }
 
-/// What the token is handed over by.
+/// The means of passing the token.
 struct Means {
-    /// What the timed thread does.
+    /// The timed thread's loop.
     code: TimedLoop,
     side: Box<dyn Side>,
-    /// What its partner does, until they part.
+    /// The partner's loop, until `part`.
     partner: Box<dyn FnOnce() + Send>,
 }
 
-/// The timed thread's side of it.
+/// The timed thread's side.
 trait Side {
     /// For the loop's context.
     fn words(&self) -> [u64; 7];
 
-    /// Before the token is handed over.
+    /// Prepares a batch.
     fn begin(&mut self, context: &mut Context);
 
-    /// Whether it was handed over so often since.
+    /// Checks the number of handovers since then.
     fn check(&self, context: &Context, trips: u64) -> Result<(), Refusal>;
 
     /// After a batch.
     fn end(&mut self);
 
-    /// For good: the partner ends.
+    /// Ends the partner.
     fn part(&mut self);
 }
 
 /// Two threads, of which the calling one is timed.
 ///
-/// The partner sleeps between batches. It is a thread of this process, so that it cannot die alone.
+/// The partner sleeps between batches. It is a thread of this process, so it cannot die alone.
 struct Switch {
     code: LongLoop,
     context: Box<Context>,
     side: Box<dyn Side>,
-    /// The partner is on another processor.
+    /// Whether the partner is on another processor.
     isolated: bool,
-    /// The timed one and its partner.
+    /// Ids of the timed thread and its partner.
     threads: [libc::pid_t; 2],
     partner: Option<JoinHandle<()>>,
     _taken: Taken,
@@ -194,7 +193,7 @@ impl Switch {
                 Ok(switch)
             }
             Ok(Err(error)) => Err(Refusal::of("the other processor is refused (sched_setaffinity)", &error)),
-            Err(_) => Err(Refusal::Fail("the partner did not come".to_owned())),
+            Err(_) => Err(Refusal::Fail("the partner thread did not start".to_owned())),
         }
     }
 
@@ -206,7 +205,7 @@ impl Switch {
     /// One batch.
     fn run(&mut self, clock: Clock, trips: u64) -> Result<Batch, Refusal> {
         let TimedLoop::Long(nothing) = EMPTY else {
-            return Err(Refusal::Fail("the empty loop is none in 64-bit code".to_owned()));
+            return Err(Refusal::Fail("the empty loop is not 64-bit code".to_owned()));
         };
         let mut contended = Context::default();
         // SAFETY: the empty loop only writes its context's result.
@@ -223,15 +222,13 @@ impl Switch {
         let emptied = empty();
         let before = self.count(asleep + SWITCHES * warm_up);
         let queued = self.queued();
-        let attendance = cpu::Attendance::begin();
+        let cpu_share = cpu::CpuShare::begin();
         // SAFETY: as above.
         let worked = clock.time(|| unsafe { code(trips, context) });
-        // On one processor the time that neither used was somebody else's; on two, that either waited to run.
-        let alone = if self.isolated {
-            self.queued() <= queued + MOST_QUEUED * trips
-        } else {
-            attendance.was_whole()
-        };
+        // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and
+        // waited.
+        let alone =
+            if self.isolated { self.queued() <= queued + MOST_QUEUED * trips } else { cpu_share.was_full() };
         let counted = self.count(before + SWITCHES * trips).saturating_sub(before);
         let emptied_again = empty();
         self.side.check(&self.context, trips)?;
@@ -248,13 +245,13 @@ impl Switch {
         })
     }
 
-    /// Nanoseconds that both threads have waited for their processors; 0 where nobody says.
+    /// Nanoseconds that both threads have waited for their processors; 0 if unknown.
     fn queued(&self) -> u64 {
         if self.isolated { self.threads.iter().filter_map(|&thread| raw::queued(thread)).sum() } else { 0 }
     }
 
-    /// The switches of both threads until now. A partner on another processor may be on its way to sleep: it
-    /// is given the time to get there.
+    /// The switches of both threads so far. A partner on another processor may not sleep yet, so this waits for the
+    /// expected number for a while.
     fn count(&self, expected: u64) -> u64 {
         const LOOKS: usize = 64;
         let looks = if self.isolated { LOOKS } else { 1 };
@@ -272,7 +269,7 @@ impl Switch {
 /// Enough for a loop of two calls.
 const STACK: usize = 64 << 10;
 
-/// A thread is there within microseconds, or never.
+/// A thread starts within microseconds, or never.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Runner for Switch {
@@ -285,7 +282,7 @@ impl Drop for Switch {
     fn drop(&mut self) {
         self.side.part();
         if let Some(partner) = self.partner.take() {
-            // It ends by itself; that it panicked would have been said.
+            // The thread ends by itself; a panic shows in the results.
             let _ = partner.join();
         }
     }
@@ -296,7 +293,7 @@ mod tests {
     use super::*;
     use crate::processes::raw::tests::{in_a_process_of_its_own, some_undisturbed, threads};
 
-    /// What is handed over by, and whether the partner is to be on another processor.
+    /// Runs `test` for every case.
     fn every(test: impl Fn(&str, Switch)) {
         let all = cpu::allowed();
         cpu::remember(&all);
@@ -316,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_counts_a_switch_for_each_hand_over() {
+    fn the_kernel_counts_one_switch_per_handover() {
         in_a_process_of_its_own(|| {
             every(|name, mut switch| {
                 let trips = switch.trips();
@@ -327,11 +324,11 @@ mod tests {
     }
 
     #[test]
-    fn other_work_in_a_block_is_seen() {
+    fn other_work_in_a_batch_is_detected() {
         in_a_process_of_its_own(|| {
             every(|name, mut switch| {
                 let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-                // On the processor of the timed thread, as it inherits its mask; it runs and sleeps.
+                // It inherits the timed thread's affinity, and runs and sleeps on its processor.
                 let other = {
                     let stop = std::sync::Arc::clone(&stop);
                     thread::spawn(move || {
@@ -351,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_partner_goes_with_the_instance() {
+    fn the_partner_ends_with_the_instance() {
         in_a_process_of_its_own(|| {
             let Some(before) = threads() else { return eprintln!("skipped: no /proc") };
             every(|name, mut switch| {
@@ -364,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_that_is_dropped_unused_leaves_nobody() {
+    fn an_unused_instance_leaves_no_thread() {
         in_a_process_of_its_own(|| {
             let Some(before) = threads() else { return eprintln!("skipped: no /proc") };
             every(|name, switch| {

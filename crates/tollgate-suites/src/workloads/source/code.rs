@@ -1,10 +1,10 @@
-//! Functions in C of which it is known what they compute: each statement can be written down and be executed here.
+//! Generated C functions with known results: each statement can be printed as C and evaluated here.
 
 use std::fmt::Write;
 
 use tollgate_engine::Random;
 
-use super::words;
+use super::vocabulary;
 
 /// Fields of a module's structure.
 pub(super) const FIELDS: usize = 6;
@@ -12,11 +12,11 @@ pub(super) const FIELDS: usize = 6;
 /// Their values.
 pub(super) type State = [u32; FIELDS];
 
-/// What a function may refer to by name.
+/// The names that a function may use.
 pub(super) struct Names<'a> {
     /// The module's structure.
     pub structure: &'a str,
-    /// What points to one.
+    /// A pointer to one.
     pub variable: &'a str,
     /// Its fields.
     pub fields: [&'a str; FIELDS],
@@ -33,13 +33,13 @@ enum Statement {
     Add { field: usize, times: u32 },
     /// Changes a field.
     Store { field: usize, by: u32 },
-    /// Does one thing or another.
+    /// An if-else.
     Branch { mask: u32, value: u32, field: usize, add: u32, with: u32 },
-    /// Does one thing several times.
+    /// A loop.
     Loop { times: u32, factor: u32 },
-    /// Does one of four things.
+    /// A switch with four cases.
     Switch { by: u32, field: usize, with: [u32; 3] },
-    /// Leaves early, which only few do.
+    /// A rare early return.
     Leave { field: usize, mask: u32 },
     /// Calls an earlier function of the module, by its number.
     Call { number: usize, add: u32 },
@@ -55,11 +55,11 @@ pub(super) struct Function {
     begin: u32,
     statements: Vec<Statement>,
     last: usize,
-    /// It calls no other, so that others may call it.
+    /// Whether it calls no other function, so that others may call it.
     is_leaf: bool,
 }
 
-/// What the exported function of a module does with its argument: the same in all versions.
+/// The exported function of a module, the same in all versions.
 pub(super) fn exported(factor: u32, value: u32) -> u32 {
     let mut sum = value;
     for at in 0..4 {
@@ -80,15 +80,15 @@ pub(super) fn write_exported(text: &mut String, name: &str, factor: u32) {
 }
 
 impl Function {
-    /// One of this name, after those that it may call if it is not to be a leaf.
+    /// A random function of this name, which may call earlier leaves unless it is one.
     pub fn any(random: &mut Random, name: String, noun: &str, is_leaf: bool, earlier: &[Self]) -> Self {
         let leaves: Vec<usize> = (0..earlier.len()).filter(|&at| earlier[at].is_leaf).collect();
-        let number = 3 + (random.next() % 6) as usize;
+        let number = 3 + (random.next_u64() % 6) as usize;
         let mut statements: Vec<Statement> = (0..number).map(|_| Statement::any(random)).collect();
         if !is_leaf && !leaves.is_empty() {
-            let number = leaves[(random.next() % leaves.len() as u64) as usize];
-            let place = (random.next() % statements.len() as u64) as usize;
-            statements.insert(place, Statement::Call { number, add: constant(random) });
+            let number = leaves[(random.next_u64() % leaves.len() as u64) as usize];
+            let dir = (random.next_u64() % statements.len() as u64) as usize;
+            statements.insert(dir, Statement::Call { number, add: constant(random) });
         }
         Self {
             comment: comment(random, &name, noun),
@@ -100,7 +100,7 @@ impl Function {
         }
     }
 
-    /// What it returns, and leaves in the state.
+    /// Evaluates it: returns its result and updates the state.
     pub fn execute(&self, state: &mut State, value: u32, all: &[Self], factor: u32) -> u32 {
         let mut sum = value ^ self.begin;
         for statement in &self.statements {
@@ -144,7 +144,7 @@ impl Function {
         sum.wrapping_add(state[self.last])
     }
 
-    /// It in C.
+    /// Prints it as C.
     pub fn write(&self, text: &mut String, names: &Names, all: &[Self]) {
         let Names { structure, variable, fields, exported } = names;
         // Writing to a string does not fail.
@@ -199,14 +199,14 @@ impl Function {
 
 impl Statement {
     fn any(random: &mut Random) -> Self {
-        let rotation = |random: &mut Random| 1 + (random.next() % 31) as u32;
-        match random.next() % 16 {
+        let rotation = |random: &mut Random| 1 + (random.next_u64() % 31) as u32;
+        match random.next_u64() % 16 {
             0..3 => Self::Rotate { by: rotation(random), with: constant(random) },
-            3..5 => Self::Add { field: field(random), times: 3 + (random.next() % 60) as u32 },
+            3..5 => Self::Add { field: field(random), times: 3 + (random.next_u64() % 60) as u32 },
             5..8 => Self::Store { field: field(random), by: rotation(random) },
             8..11 => {
-                let mask = 1 + (random.next() % 15) as u32;
-                let value = mask & random.next() as u32;
+                let mask = 1 + (random.next_u64() % 15) as u32;
+                let value = mask & random.next_u64() as u32;
                 Self::Branch {
                     mask,
                     value,
@@ -215,39 +215,40 @@ impl Statement {
                     with: constant(random),
                 }
             }
-            11..13 => Self::Loop { times: 2 + (random.next() % 7) as u32, factor: constant(random) | 1 },
+            11..13 => Self::Loop { times: 2 + (random.next_u64() % 7) as u32, factor: constant(random) | 1 },
             13 => Self::Switch {
                 by: rotation(random) % 30,
                 field: field(random),
                 with: [constant(random), constant(random), constant(random)],
             },
-            14 => Self::Leave { field: field(random), mask: 0x100f << (random.next() % 8) },
+            14 => Self::Leave { field: field(random), mask: 0x100f << (random.next_u64() % 8) },
             _ => Self::Fold { add: constant(random) },
         }
     }
 }
 
 fn constant(random: &mut Random) -> u32 {
-    (random.next() >> 16) as u32
+    (random.next_u64() >> 16) as u32
 }
 
 fn field(random: &mut Random) -> usize {
-    (random.next() % FIELDS as u64) as usize
+    (random.next_u64() % FIELDS as u64) as usize
 }
 
-/// What a function is for, as far as anybody can tell.
+/// A function's comment.
 fn comment(random: &mut Random, name: &str, noun: &str) -> Vec<String> {
-    let pick =
-        |random: &mut Random, words: &[&'static str]| words[(random.next() % words.len() as u64) as usize];
+    let pick = |random: &mut Random, words: &[&'static str]| {
+        words[(random.next_u64() % words.len() as u64) as usize]
+    };
     let (verb, _) = name.split_once('_').unwrap_or((name, ""));
-    let quality = pick(random, &words::QUALITIES);
+    let quality = pick(random, &vocabulary::QUALITIES);
     let mut lines = vec![format!("{name}: {verb} the {quality} part of the {noun}, and account for it.")];
-    if random.next().is_multiple_of(2) {
-        let (quality, other) = (pick(random, &words::QUALITIES), pick(random, &words::NOUNS));
+    if random.next_u64().is_multiple_of(2) {
+        let (quality, other) = (pick(random, &vocabulary::QUALITIES), pick(random, &vocabulary::NOUNS));
         lines.push(format!("The {quality} {other} must not change meanwhile; the caller sees to that."));
     }
-    if random.next().is_multiple_of(3) {
-        let (person, other) = (pick(random, &words::PEOPLE), pick(random, &words::NOUNS));
+    if random.next_u64().is_multiple_of(3) {
+        let (person, other) = (pick(random, &vocabulary::PEOPLE), pick(random, &vocabulary::NOUNS));
         lines.push(format!("{}({person}): this is done twice where the {other} is shared.", super::MARK));
     }
     lines

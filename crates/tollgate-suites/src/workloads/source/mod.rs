@@ -1,7 +1,12 @@
-//! The source tree that workloads work on: a project in C, the same wherever and whenever it is made, in two versions.
+//! The source tree of workloads: a generated C project in two versions, always the same.
 //!
-//! What is to be known of it is known before any other program has seen it: names and bytes, how many functions it
-//! defines, how many of its lines have a mark, and what it prints when it is built and run.
+//! Its contents are known in advance: names and bytes, the number of functions, the number of marked lines, and the
+//! output of the built program.
+//!
+//! The tree computes what its program prints: each statement of the generated C can be written and be
+//! executed here. So the output, the number of tags and the matching lines are known before a compiler has
+//! run. Git compares time stamps with its index, so the first tag's files are made to look old before each
+//! checkout.
 
 use std::time::Duration;
 
@@ -12,13 +17,13 @@ mod module;
 mod project;
 #[cfg(test)]
 mod tests;
-mod words;
+mod vocabulary;
 
 use module::{Identity, Module};
 pub(super) use project::PROGRAM;
-pub(super) use words::PEOPLE;
+pub(super) use vocabulary::PEOPLE;
 
-/// How large the tree is.
+/// The size of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Size {
     /// About 60 thousand lines, as many as mdadm has.
@@ -32,10 +37,10 @@ impl Size {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Small, Self::Large];
 
-    /// The parameter of cases that says which.
+    /// The parameter's name.
     pub const PARAMETER: &'static str = "size";
 
-    /// The time that is enough for several repetitions of everything on two processors.
+    /// The default time, for several repetitions of all workloads on two processors.
     pub fn usual_time(self) -> Duration {
         match self {
             Self::Small => Duration::from_secs(2 * 60),
@@ -43,7 +48,7 @@ impl Size {
         }
     }
 
-    /// Bytes that all that is made of such a tree takes at a time, with something to spare.
+    /// An upper bound of the bytes of all files of such a tree.
     pub(super) fn bytes_at_most(self) -> u64 {
         match self {
             Self::Small => 16 << 20,
@@ -51,7 +56,7 @@ impl Size {
         }
     }
 
-    /// As a parameter of cases.
+    /// The parameter's value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -68,12 +73,12 @@ impl Size {
     fn modules(self) -> (usize, usize) {
         match self {
             Self::Small => (8, 5),
-            Self::Large => (words::MOST_DIRECTORIES, 13),
+            Self::Large => (vocabulary::MOST_DIRECTORIES, 13),
         }
     }
 }
 
-/// A version of the tree, which is a tag of its history.
+/// A version of the tree, tagged in its history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     First,
@@ -90,32 +95,32 @@ impl Version {
     }
 }
 
-/// The word that some comments of the tree begin a line with, and that grep(1) looks for.
+/// The word at the start of some comment lines, for grep(1).
 pub(super) const MARK: &str = "NOTE";
 
-/// What is known of a version.
+/// The known contents of a version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Truth {
-    /// Names and bytes.
+    /// The digest of names and bytes.
     pub digest: Digest,
     pub bytes: u64,
     pub lines: u64,
-    /// Functions that are defined.
+    /// Number of functions.
     pub functions: u64,
-    /// Lines with a [`MARK`].
+    /// Number of lines with a [`MARK`].
     pub marks: u64,
-    /// What the program prints, as a number.
+    /// The built program's output, as a number.
     pub printed: u32,
 }
 
 /// A file of the tree.
 pub(super) struct File {
-    /// From the tree's root.
+    /// Its path from the tree's root.
     pub path: String,
     pub text: String,
 }
 
-/// Makes the files of a version, one after the other in the order of their directories, and says what is known of them all.
+/// Makes the files of a version in the order of their directories, and returns their known contents.
 ///
 /// # Errors
 /// The first that `take` returns.
@@ -154,14 +159,14 @@ pub(super) fn make<E>(
 fn identities(size: Size, version: Version) -> impl Iterator<Item = Identity> {
     let (directories, modules) = size.modules();
     let all = (0..directories).flat_map(move |directory| {
-        // The second version has new ones in a few directories.
+        // The second version has new modules in a few directories.
         let new = usize::from(seed(&[directory as u64, 9]).is_multiple_of(4));
-        (0..modules + new).map(move |place| Identity { directory, place })
+        (0..modules + new).map(move |dir| Identity { directory, dir })
     });
     all.filter(move |identity| identity.is_in(version, modules))
 }
 
-/// A number that depends on all of these and looks like any other (FNV-1a; Fowler, Noll and Vo, 1991).
+/// A hash of all these numbers (FNV-1a; Fowler, Noll and Vo, 1991).
 fn seed(of: &[u64]) -> u64 {
     of.iter()
         .flat_map(|number| number.to_le_bytes())

@@ -1,19 +1,19 @@
-//! One module of the project: a structure, its functions, and the header by which others know them.
+//! One module of the project: a structure, its functions, and a header.
 
 use std::fmt::Write;
 
 use tollgate_engine::Random;
 
 use super::code::{self, FIELDS, Function, Names, State};
-use super::{Version, seed, words};
+use super::{Version, seed, vocabulary};
 
-/// Which module.
+/// The identity of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
-    /// Of its directory.
+    /// Number of its directory.
     pub directory: usize,
-    /// In its directory. The first is the one whose exported function the others use.
-    pub place: usize,
+    /// Number in its directory. The others use the first one's exported function.
+    pub dir: usize,
 }
 
 /// A module in one version.
@@ -23,20 +23,20 @@ pub(super) struct Module {
     noun: &'static str,
     functions: Vec<Function>,
     fields: [&'static str; FIELDS],
-    /// Of the directory's exported function.
+    /// The constant of the directory's exported function.
     factor: u32,
     lines: usize,
 }
 
 impl Identity {
     fn seed(self, what: u64) -> u64 {
-        seed(&[self.directory as u64, self.place as u64, what])
+        seed(&[self.directory as u64, self.dir as u64, what])
     }
 
-    /// Whether a module of the first version is there, and those that only the second has.
+    /// Whether a module exists in a version.
     pub fn is_in(self, version: Version, first_ones: usize) -> bool {
-        let is_new = self.place >= first_ones;
-        let is_removed = self.place > 0 && self.seed(1) % 100 < 8;
+        let is_new = self.dir >= first_ones;
+        let is_removed = self.dir > 0 && self.seed(1) % 100 < 8;
         match version {
             Version::First => !is_new,
             Version::Second => is_new || !is_removed,
@@ -48,35 +48,36 @@ impl Identity {
         self.seed(2) % 100 < 45
     }
 
-    /// Nouns of a directory are in an order of its own.
+    /// Each directory has its own order of nouns.
     fn noun(self) -> &'static str {
-        // 7 has no divisor in common with their number.
-        words::NOUNS[(seed(&[self.directory as u64]) as usize % words::NOUNS.len() + 7 * self.place)
-            % words::NOUNS.len()]
+        // 7 is coprime to their number.
+        vocabulary::NOUNS[(seed(&[self.directory as u64]) as usize % vocabulary::NOUNS.len() + 7 * self.dir)
+            % vocabulary::NOUNS.len()]
     }
 }
 
 impl Module {
-    /// It, as it is in a version.
+    /// Generates the module of a version.
     pub fn new(identity: Identity, version: Version) -> Self {
         /// Lines of a module.
         const LINES: std::ops::Range<u64> = 660..2540;
-        /// Lines around its functions, in both files.
+        /// Lines outside its functions, in both files.
         const FRAME: usize = 70;
         let mut own = Random::new(identity.seed(3));
-        let wanted = (LINES.start + own.next() % (LINES.end - LINES.start)) as usize;
-        let first_field = own.next() as usize;
-        let fields = std::array::from_fn(|at| words::FIELDS[(first_field + at) % words::FIELDS.len()]);
+        let wanted = (LINES.start + own.next_u64() % (LINES.end - LINES.start)) as usize;
+        let first_field = own.next_u64() as usize;
+        let fields =
+            std::array::from_fn(|at| vocabulary::FIELDS[(first_field + at) % vocabulary::FIELDS.len()]);
         let mut module = Self {
             identity,
-            directory: words::directory(identity.directory),
+            directory: vocabulary::directory(identity.directory),
             noun: identity.noun(),
             functions: Vec::new(),
             fields,
             factor: seed(&[identity.directory as u64, u64::MAX]) as u32 | 1,
             lines: FRAME,
         };
-        // The number of functions is that of the first version: changing some adds none.
+        // The number of functions is that of the first version: changes add none.
         let mut lines = FRAME;
         let mut first = Vec::new();
         while lines < wanted {
@@ -100,11 +101,14 @@ impl Module {
     }
 
     fn function(&self, number: usize, revision: u64, earlier: &[Function]) -> Function {
-        let (verbs, nouns) = (words::VERBS.len(), words::NOUNS.len());
-        // Different for as many numbers as there are pairs.
+        let (verbs, nouns) = (vocabulary::VERBS.len(), vocabulary::NOUNS.len());
+        // Distinct for as many numbers as there are pairs.
         let pair = number * 17 % (verbs * nouns);
-        let name =
-            format!("{}_{}", words::VERBS[pair % verbs], words::NOUNS[(pair / verbs + number) % nouns]);
+        let name = format!(
+            "{}_{}",
+            vocabulary::VERBS[pair % verbs],
+            vocabulary::NOUNS[(pair / verbs + number) % nouns]
+        );
         let is_leaf = seed(&[self.identity.seed(5), number as u64]).is_multiple_of(3);
         let mut random = Random::new(seed(&[self.identity.seed(6), number as u64, revision]));
         Function::any(&mut random, name, self.noun, is_leaf, earlier)
@@ -120,36 +124,36 @@ impl Module {
         text
     }
 
-    /// `net/queue`: where its files are, without their ends.
+    /// The path of its files without extension, such as `net/queue`.
     pub fn path(&self) -> String {
         format!("{}/{}", self.directory, self.noun)
     }
 
-    /// What its functions that others may call begin with.
+    /// The prefix of its public functions.
     fn prefix(&self) -> String {
         format!("{}_{}", self.directory, self.noun)
     }
 
-    /// The function by which the whole module is run.
+    /// The entry function of the module.
     pub fn entry(&self) -> String {
         format!("{}_run", self.prefix())
     }
 
-    /// The function that all modules of the directory use.
+    /// The exported function for all modules of the directory.
     fn exported(&self) -> String {
         format!("{}_mix", self.directory)
     }
 
     fn exporter(&self) -> Identity {
-        Identity { place: 0, ..self.identity }
+        Identity { dir: 0, ..self.identity }
     }
 
-    /// Functions that its source defines.
+    /// Number of functions in its source.
     pub fn definitions(&self) -> usize {
-        self.functions.len() + 1 + usize::from(self.identity.place == 0)
+        self.functions.len() + 1 + usize::from(self.identity.dir == 0)
     }
 
-    /// What its entry returns.
+    /// The result of its entry function.
     pub fn execute(&self, value: u32) -> u32 {
         let mut state: State = std::array::from_fn(|field| value.wrapping_add(field as u32));
         let mut sum = value;
@@ -170,8 +174,8 @@ impl Module {
             16 + self.identity.seed(7) % 4096
         );
         for (at, field) in self.fields.iter().enumerate() {
-            let quality =
-                words::QUALITIES[(self.identity.seed(8) as usize % 12 + at) % words::QUALITIES.len()];
+            let quality = vocabulary::QUALITIES
+                [(self.identity.seed(8) as usize % 12 + at) % vocabulary::QUALITIES.len()];
             let _ = writeln!(text, "\tuint32_t {field};\t/* of the {quality} ones */");
         }
         let _ = write!(
@@ -179,7 +183,7 @@ impl Module {
             "}};\n\n/* Passes a value through every operation that there is on the {noun}. */\n\
              uint32_t {prefix}_run(uint32_t value);\n"
         );
-        if self.identity.place == 0 {
+        if self.identity.dir == 0 {
             let _ = write!(
                 text,
                 "\n/* Mixes a value, for all of this part. */\nuint32_t {}(uint32_t value);\n",
@@ -202,7 +206,7 @@ impl Module {
             self.directory,
             self.path()
         );
-        if self.identity.place > 0 {
+        if self.identity.dir > 0 {
             let _ = writeln!(text, "#include \"{}/{}.h\"", self.directory, self.exporter().noun());
         } else {
             code::write_exported(&mut text, &self.exported(), self.factor);

@@ -1,22 +1,22 @@
-//! What the modules are held together by: main, the Makefile, and the files that every project has.
+//! The project's other files: main, the Makefile, and common ones.
 
 use std::fmt::Write;
 
 use super::Version;
 
-/// The value that the first module gets.
+/// The first module's argument.
 pub(super) const BEGIN: u32 = 0x811c_9dc5;
 
-/// The program that is built.
+/// The built program.
 pub(in crate::workloads) const PROGRAM: &str = "build/ferry";
 
-/// A module, as others see it.
+/// A module's public names.
 pub(super) struct Part {
     pub path: String,
     pub entry: String,
 }
 
-/// The files beside the modules.
+/// The files other than modules.
 pub(super) fn files(version: Version, parts: &[Part]) -> [(&'static str, String); 4] {
     let readme = format!(
         "ferry {}\n========\n\nA program without a purpose, of the size of one that has it: {} modules that pass a \

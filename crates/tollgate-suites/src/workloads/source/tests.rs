@@ -1,4 +1,4 @@
-//! That the tree is what is said of it, to a compiler too.
+//! The tree has its known contents, also for a compiler.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -28,7 +28,7 @@ fn truth_of(size: Size, version: Version, mut take: impl FnMut(File)) -> Truth {
     made.unwrap_or_else(|never| match never {})
 }
 
-/// What runs compare is what was made here: another digest is another workload, and is said so in the changes.
+/// Runs are comparable only with the same tree: a new digest is a new workload, and belongs in the change log.
 #[test]
 fn the_tree_is_the_same_wherever_it_is_made() {
     let digest = |size, version| truth_of(size, version, |_| ()).digest.sum;
@@ -40,11 +40,11 @@ fn the_tree_is_the_same_wherever_it_is_made() {
 fn it_is_as_large_as_is_said() {
     for (size, lines) in [(Size::Small, 60_000.0), (Size::Large, 2_000_000.0)] {
         let truth = truth_of(size, Version::First, |file| {
-            // An archive's header has room for so much.
+            // The limit of an archive's header.
             assert!(file.path.len() < 100 && file.text.ends_with('\n'), "{}", file.path);
         });
         assert!((truth.lines as f64 / lines - 1.0).abs() < 0.05, "{truth:?}");
-        // Tree, repository with its objects, what is unpacked and its archive, the history's stream; what is built.
+        // Tree, repository with its objects, unpacked tree and archive, the history's stream; the built files.
         assert!(truth.bytes * 8 < size.bytes_at_most(), "{truth:?}");
     }
 }
@@ -67,7 +67,7 @@ fn its_versions_differ_in_a_share_of_several_directories() {
     let directories: std::collections::BTreeSet<_> =
         changed.iter().map(|path| Path::new(path).parent()).collect();
     assert!(directories.len() > 4, "{directories:?}");
-    // What changed is much the same as before.
+    // Changed files are mostly the same as before.
     let (same, all) = changed.iter().fold((0, 0), |(same, all), path| {
         let lines: std::collections::HashSet<&str> = first[*path].lines().collect();
         let new: Vec<&str> = second[*path].lines().collect();
@@ -76,7 +76,7 @@ fn its_versions_differ_in_a_share_of_several_directories() {
     assert!(same * 2 > all && same < all, "{same} of {all} lines");
 }
 
-/// The tree in a directory that goes with it.
+/// The tree in a directory that is removed on drop.
 struct Written {
     root: PathBuf,
     truth: Truth,
@@ -104,7 +104,7 @@ impl Drop for Written {
 }
 
 #[test]
-fn compilers_have_nothing_to_say_and_the_program_prints_what_is_known() {
+fn the_tree_builds_without_warnings_and_prints_its_known_output() {
     for version in [Version::First, Version::Second] {
         let written = Written::new(version);
         let make = Command::new("make")
@@ -126,14 +126,14 @@ fn compilers_have_nothing_to_say_and_the_program_prints_what_is_known() {
 }
 
 #[test]
-fn what_is_on_disk_has_the_digest_that_is_known_until_somebody_changes_it() {
+fn a_tree_on_disk_has_the_known_digest_until_it_changes() {
     let written = Written::new(Version::Second);
     let found = || Digest::of_tree(&written.root).expect("readable");
     assert_eq!(found(), written.truth.digest);
     let git = written.root.join(".git");
     std::fs::create_dir(&git).expect("made");
     std::fs::write(git.join("HEAD"), "x").expect("written");
-    assert_eq!(found(), written.truth.digest, "what git keeps is none of it");
+    assert_eq!(found(), written.truth.digest, "git's files are no part of it");
     let main = written.root.join("src/main.c");
     let text = std::fs::read_to_string(&main).expect("there");
     std::fs::write(&main, text.replace("sum", "sun")).expect("written");

@@ -5,7 +5,7 @@ use tollgate_model::traced::{BUCKETS, BUCKETS_PER_OCTAVE};
 
 /// R1 = the bucket of the time in `ns`, which stays. R2 and R3 are lost.
 ///
-/// There is no instruction that finds the highest bit. It is found by halves: R2 is what is left of the time above the bits that
+/// There is no instruction that finds the highest bit. It is found by halves: R2 is the rest of the time above the bits that
 /// are already counted in R1.
 pub(super) fn bucket(a: &mut Assembler, ns: Register) {
     let done = a.label();
@@ -20,7 +20,7 @@ pub(super) fn bucket(a: &mut Assembler, ns: Register) {
         a.jump_if(Condition::Equal, R3, 0, below);
         a.add(R1, step);
         a.mov(R2, R3);
-        a.place(below);
+        a.bind(below);
     }
     // The three bits below the highest: ns >> (octave - 3) & 7. The octave is 3 at least here.
     a.mov(R3, R1);
@@ -32,12 +32,12 @@ pub(super) fn bucket(a: &mut Assembler, ns: Register) {
     a.sub(R1, 2);
     a.mul(R1, BUCKETS_PER_OCTAVE as i32);
     a.add(R1, R2);
-    a.place(done);
-    // What the last bucket holds has no upper bound; and the verifier wants to see one here.
+    a.bind(done);
+    // The last bucket has no upper bound; and the verifier wants to see one here.
     let within = a.label();
     a.jump_if(Condition::Below, R1, BUCKETS as i32, within);
     a.mov(R1, BUCKETS as i32 - 1);
-    a.place(within);
+    a.bind(within);
 }
 
 #[cfg(test)]
@@ -49,7 +49,7 @@ mod tests {
 
     /// Executes instructions that know nothing but registers.
     fn run(a: &Assembler, registers: &mut [u64; 11]) {
-        let place = |label| a.instructions.iter().position(|i| *i == Instruction::Place(label)).unwrap();
+        let place = |label| a.instructions.iter().position(|i| *i == Instruction::Label(label)).unwrap();
         let mut at = 0;
         while let Some(instruction) = a.instructions.get(at) {
             at += 1;
@@ -83,7 +83,7 @@ mod tests {
                         at = place(label);
                     }
                 }
-                Instruction::Place(_) => {}
+                Instruction::Label(_) => {}
                 other => panic!("{other:?}"),
             }
         }

@@ -1,5 +1,5 @@
-//! The entry and the return of system calls. These two run at every call of every process of the machine, and what they cost is what
-//! following costs.
+//! The entry and the return of system calls. These two run at every call of every process of the machine: their time is the overhead of
+//! tracing.
 
 use super::bucket::bucket;
 use super::*;
@@ -18,7 +18,7 @@ const SIGKILL_PENDING: i32 = 1 << (libc::SIGKILL - 1);
 
 /// sys_enter(regs, number): notes which call begins and when.
 ///
-/// The time comes last, so that what this program takes counts as outside of the call.
+/// The time is read last, so that this program's own time counts as outside of the call.
 pub(super) fn enter(a: &mut Assembler, target: &Target) {
     let leave = a.label();
     let number = R9;
@@ -31,7 +31,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     a.load(R1, TASK, Field { offset: target.kernel.task.status, width: Width::Word });
     a.jump_if(Condition::AnyBit, R1, TS_COMPAT, compat);
     a.jump_if(Condition::AtLeast, number, TABLE as i32, odd);
-    a.place(known);
+    a.bind(known);
     let unwanted = a.label();
     if target.only_some {
         slot_of_call(a, target, number);
@@ -42,35 +42,35 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     let begin = a.label();
     a.load(R1, THREAD, field!(Thread, flags));
     a.jump_if(Condition::NotEqual, R1, 0, slow);
-    a.place(begin);
+    a.bind(begin);
     if let Some(files) = &target.maps.files {
         files::at_entry(a, target, files);
     }
     a.store(THREAD, field!(Thread, call), number);
     a.call(Helper::KtimeGetNs);
     a.store(THREAD, field!(Thread, entered), R0);
-    a.place(leave);
+    a.bind(leave);
     a.exit();
 
     // The rest of the two tables, and the other two: none of it is worth a hurry.
-    a.place(odd);
+    a.bind(odd);
     a.and(number, !X32_BIT);
     let (beyond, small) = (a.label(), a.label());
     a.jump_if(Condition::AtLeast, number, TABLE as i32, beyond);
     a.add(number, 2 * TABLE as i32);
     a.jump(known);
-    a.place(beyond);
+    a.bind(beyond);
     a.mov(number, TABLE as i32 - 1);
     a.jump(known);
-    a.place(compat);
+    a.bind(compat);
     a.jump_if(Condition::Below, number, TABLE as i32, small);
     a.mov(number, TABLE as i32 - 1);
-    a.place(small);
+    a.bind(small);
     a.add(number, TABLE as i32);
     a.jump(known);
 
     // It was off the processor outside of calls, or it is to become the command.
-    a.place(slow);
+    a.bind(slow);
     let (armed, ended) = (a.label(), a.label());
     a.jump_if(Condition::AnyBit, R1, Thread::ENDED, ended);
     a.jump_if(Condition::AnyBit, R1, Thread::ARMED, armed);
@@ -82,15 +82,15 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     forget_spent(a);
     a.jump(begin);
-    a.place(ended);
+    a.bind(ended);
     a.exit();
-    a.place(armed);
+    a.bind(armed);
     leave_unless_command(a, number);
     release(a, target);
     a.jump(begin);
 
     // The command begins with a call that was not asked for: nothing of it is kept, and all that comes after may be.
-    a.place(unwanted);
+    a.bind(unwanted);
     if target.only_some {
         a.load(R1, THREAD, field!(Thread, flags));
         a.and(R1, Thread::ARMED);
@@ -107,7 +107,7 @@ fn leave_unless_command(a: &mut Assembler, number: Register) {
     a.jump_if(Condition::Equal, number, EXECVE, command);
     a.jump_if(Condition::Equal, number, EXECVEAT, command);
     a.exit();
-    a.place(command);
+    a.bind(command);
 }
 
 /// Here the command begins: its only thread runs.
@@ -121,7 +121,7 @@ fn release(a: &mut Assembler, target: &Target) {
     a.value(R1, target.maps.totals, field!(Totals, began).offset as u32);
     a.store(R1, Field::double(0), NOW);
     // Bit 63 leaves the census, and one that runs comes.
-    a.constant(R0, Totals::UNTOLD + 1);
+    a.constant(R0, Totals::UNKNOWN + 1);
     take_census(a, target);
     a.mov(R9, R7);
 }
@@ -151,7 +151,7 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     a.mov(duration, R0);
     a.load(R1, THREAD, field!(Thread, entered));
     a.sub(duration, R1);
-    // Who is killed does not return: the call is counted as unfinished when the thread ends. strace(1) has it the same.
+    // A killed thread does not return: its call is counted as unfinished when the thread ends. strace(1) has it the same.
     a.load(R2, TASK, Field::double(target.kernel.task.pending));
     a.jump_if(Condition::AnyBit, R2, SIGKILL_PENDING, leave);
     a.load(index, THREAD, field!(Thread, call));
@@ -167,12 +167,12 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     a.load(R1, R4, field!(Slot, max));
     a.jump_if(Condition::AtLeast, R1, duration, shorter);
     a.store(R4, field!(Slot, max), duration);
-    a.place(shorter);
+    a.bind(shorter);
     let good = a.label();
     a.load(R1, CONTEXT, argument(1));
     a.jump_if(Condition::Below, R1, FIRST_ERROR, good);
     a.increase(R4, field!(Slot, errors), 1, R1);
-    a.place(good);
+    a.bind(good);
     bucket(a, duration);
     a.shl(R1, 3);
     a.mov(R2, R4);
@@ -185,7 +185,7 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     let unwaited = if more { add_more } else { leave };
     a.jump_if(Condition::Equal, R1, 0, unwaited);
     add_spent(a, R4, field!(Slot, spent), field!(Thread, spent), false);
-    a.place(add_more);
+    a.bind(add_more);
     if let Some(tree) = target.maps.tree {
         add_to_process(a, target, tree);
     }
@@ -195,14 +195,14 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     if let Some(files) = &target.maps.files {
         files::at_exit(a, target, files);
     }
-    a.place(forget);
+    a.bind(forget);
     a.load(R1, THREAD, field!(Thread, flags));
     a.jump_if(Condition::Equal, R1, 0, leave);
     forget_spent(a);
-    a.place(leave);
+    a.bind(leave);
     a.exit();
 
-    a.place(lost);
+    a.bind(lost);
     a.count(target.maps.totals, field!(Totals, lost_calls));
     a.jump(forget);
 }
@@ -215,7 +215,7 @@ pub(super) fn slot(a: &mut Assembler, target: &Target, index: Register, lost: La
     let (new, known) = (a.label(), a.label());
     slot_of_call(a, target, index);
     a.jump_if(Condition::Equal, R2, 0, new);
-    a.place(known);
+    a.bind(known);
     // On the stack it outlives the search for the lane.
     a.store(FRAME, stack(16), R2);
     lane(a, target);
@@ -230,7 +230,7 @@ pub(super) fn slot(a: &mut Assembler, target: &Target, index: Register, lost: La
     a.jump(end);
 
     // The first call of this kind: the next slot is its own.
-    a.place(new);
+    a.bind(new);
     a.value(R4, target.maps.totals, field!(Totals, slots).offset as u32);
     a.mov(R3, 1);
     a.atomic(Atomic::FetchAdd, R4, Field::double(0), R3);
@@ -244,7 +244,7 @@ pub(super) fn slot(a: &mut Assembler, target: &Target, index: Register, lost: La
     a.add(R2, 1);
     a.store(R1, Field { offset: 0, width: Width::Half }, R2);
     a.jump(known);
-    a.place(end);
+    a.bind(end);
 }
 
 /// Adds the call in R7, which took R9, to its process. Threads of a process may do so at once.
@@ -260,20 +260,20 @@ fn add_to_process(a: &mut Assembler, target: &Target, tree: Tree) {
     a.jump_if(Condition::Below, R1, FIRST_ERROR, good);
     a.mov(R1, 1);
     a.atomic(Atomic::Add, R4, field!(PairRecord, errors), R1);
-    a.place(good);
+    a.bind(good);
     let greatest = a.label();
     a.load(R0, R4, field!(PairRecord, max));
-    // Who is overtaken tries again, as often as threads can be expected to meet here.
+    // A thread that is overtaken tries again, as often as threads can be expected to meet here.
     for _ in 0..4 {
         a.jump_if(Condition::AtLeast, R0, R9, greatest);
         a.mov(R5, R0);
         a.atomic(Atomic::CompareExchange, R4, field!(PairRecord, max), R9);
         a.jump_if(Condition::Equal, R0, R5, greatest);
     }
-    a.place(greatest);
+    a.bind(greatest);
     if_unflagged(a, Thread::WAITED, lost);
     add_spent(a, R4, field!(PairRecord, spent), field!(Thread, spent), true);
-    a.place(lost);
+    a.bind(lost);
 }
 
 pub(super) fn if_unflagged(a: &mut Assembler, flag: i32, to: Label) {
@@ -313,5 +313,5 @@ fn keep_event(a: &mut Assembler, target: &Target, events: i32, room: u32) {
     a.load(R1, R0, Field { offset: target.kernel.task.pid, width: Width::Word });
     a.store(R7, field!(EventRecord, thread), R1);
     a.store(R7, field!(EventRecord, written), 1);
-    a.place(full);
+    a.bind(full);
 }

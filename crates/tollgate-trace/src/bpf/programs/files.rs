@@ -1,6 +1,6 @@
-//! By file: which file a call works on, and what it is called.
+//! By file: the file of a call, and its name.
 //!
-//! A descriptor leads to its file's entry in a directory (dentry), and that is told from others by its inode's device, number and
+//! A descriptor leads to its file's entry in a directory (dentry), and that is identified by its inode's device, number and
 //! generation and by the hash of its name ([`FileId`]): so neither a number that a file system uses again nor a renamed file
 //! is taken for another one. The first time that an entry is met, its name and its directory are noted ([`NameRecord`]), and so on up
 //! to the root: names are put together when all is over.
@@ -22,7 +22,7 @@ pub(super) use faults::{fault, settle_fault};
 use names::{identify, note_names, path, path_of_descriptor, scratch, unite_nameless};
 use paths::path_key;
 
-/// What a call is about, as [`Files::aims`] has it by index.
+/// The file argument of a call, by index in [`Files::aims`].
 pub(in crate::bpf) mod aim {
     /// Its first argument is a descriptor.
     pub const DESCRIPTOR: u8 = 1;
@@ -40,7 +40,7 @@ pub(in crate::bpf) mod aim {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bpf) struct Files {
     pub offsets: FileOffsets,
-    /// What each call is about: one byte for each index.
+    /// The file argument of each call: one byte for each index.
     pub aims: i32,
     /// [`FileRecord`]s by [`FileKey`].
     pub files: i32,
@@ -52,7 +52,7 @@ pub(in crate::bpf) struct Files {
     pub scratch: i32,
 }
 
-// The stack, by the distance from its end. What other parts of the programs keep there lies above.
+// The stack, by the distance from its end. Data of other parts of the programs lies above.
 const TEMPORARY: i16 = 104;
 const INODE: i16 = 112;
 const ID: i16 = 128;
@@ -81,12 +81,12 @@ const PIPEFS: i32 = 0x5049_5045;
 const SOCKFS: i32 = 0x534f_434b;
 const ANON_INODE_FS: i32 = 0x0904_1934;
 
-/// Devices in place of a [`FileId`] for what has no name.
+/// Device numbers of a [`FileId`] for files without a name.
 pub(in crate::bpf) const PIPE: i32 = 0x7fff_ff01;
 pub(in crate::bpf) const SOCKET: i32 = 0x7fff_ff02;
 pub(in crate::bpf) const ANON_INODE: i32 = 0x7fff_ff03;
 
-/// R2 = what the call in `index` is about. R1 is lost.
+/// R2 = the kind of file argument of the call in `index`. R1 is lost.
 fn aim_of(a: &mut Assembler, files: &Files, index: Register) {
     a.value(R1, files.aims, 0);
     a.mov(R2, index);
@@ -110,10 +110,10 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     a.load(R3, R1, Field::double(DI));
     a.load(R4, R1, Field::double(SI));
     a.jump(noted);
-    a.place(compat);
+    a.bind(compat);
     a.load(R3, R1, Field::double(BX));
     a.load(R4, R1, Field::double(CX));
-    a.place(noted);
+    a.bind(noted);
     let arguments = field!(Thread, arguments);
     a.store(THREAD, Field::double(arguments.offset), R3);
     a.store(THREAD, Field::double(arguments.offset + 8), R4);
@@ -130,10 +130,10 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
         a.load(R1, FRAME, stack(ID).at(half));
         a.store(THREAD, Field::double(file + half), R1);
     }
-    a.place(restore);
+    a.bind(restore);
     a.load(R6, FRAME, stack(KEEP_R6));
     a.load(R9, FRAME, stack(KEEP_R9));
-    a.place(none);
+    a.bind(none);
 }
 
 fn forget_file(a: &mut Assembler) {
@@ -153,7 +153,7 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     a.store(FRAME, stack(KEEP_R9), R9);
     a.store(FRAME, stack(AIM), R2);
 
-    // What was opened is known by its descriptor, what was not by its path.
+    // A file that was opened is known by its descriptor, others by their path.
     let (no_open, open_failed) = (a.label(), a.label());
     a.mov(R3, R2);
     a.and(R3, i32::from(aim::OPENS));
@@ -162,16 +162,16 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     a.jump_if(Condition::AtLeast, R1, calls::FIRST_ERROR, open_failed);
     a.store(FRAME, Field { offset: -DESCRIPTOR, width: Width::Word }, R1);
     let of_descriptor = a.label();
-    a.place(of_descriptor);
+    a.bind(of_descriptor);
     path_of_descriptor(a, files, restore);
     identify(a, files, ID, restore);
     unite_nameless(a, files);
     note_names(a, target, files);
     a.jump(by_file);
-    a.place(open_failed);
+    a.bind(open_failed);
     a.jump(by_path);
 
-    a.place(no_open);
+    a.bind(no_open);
     a.and(R2, i32::from(aim::DESCRIPTOR));
     a.jump_if(Condition::Equal, R2, 0, by_path);
     let file = field!(Thread, file).offset;
@@ -183,7 +183,7 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     a.load(R1, FRAME, on_stack(ID, field!(FileId, device)));
     a.jump_if(Condition::Equal, R1, 0, restore);
 
-    a.place(by_file);
+    a.bind(by_file);
     for half in [0, 8] {
         a.load(R1, FRAME, stack(ID).at(half));
         a.store(FRAME, stack(KEY).at(half), R1);
@@ -196,22 +196,22 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     add_to_record(a, target, files.files);
     a.jump(restore);
 
-    a.place(by_path);
+    a.bind(by_path);
     path_key(a, target, files, restore, of_descriptor);
     add_to_record(a, target, files.paths);
 
-    a.place(restore);
+    a.bind(restore);
     a.load(R6, FRAME, stack(KEEP_R6));
     a.load(R7, FRAME, stack(KEEP_R7));
     a.load(R9, FRAME, stack(KEEP_R9));
-    a.place(none);
+    a.bind(none);
 }
 
 fn on_stack(depth: i16, field: Field) -> Field {
     field.at(-depth)
 }
 
-/// `to` = what lies at an address of the kernel, or 0 where nothing does. R0 to R5 are lost.
+/// `to` = the word at an address of the kernel, or 0 where the address is invalid. R0 to R5 are lost.
 fn read(a: &mut Assembler, to: Register, base: Register, field: Field) {
     let bytes = if field.width == Width::Double { 8 } else { 4 };
     a.mov(R3, base);
@@ -231,7 +231,7 @@ fn word(offset: i16) -> Field {
 fn add_to_record(a: &mut Assembler, target: &Target, map: i32) {
     let (found, lost, end) = (a.label(), a.label(), a.label());
     record(a, map, lost, found);
-    a.place(found);
+    a.bind(found);
     a.load(R6, FRAME, stack(KEEP_R6));
     a.load(R9, FRAME, stack(KEEP_R9));
     a.mov(R4, R0);
@@ -244,18 +244,18 @@ fn add_to_record(a: &mut Assembler, target: &Target, map: i32) {
     a.mov(R1, 1);
     a.atomic(Atomic::Add, R4, field!(FileRecord, errors), R1);
     a.jump(no_bytes);
-    a.place(good);
+    a.bind(good);
     a.load(R2, FRAME, stack(AIM));
     a.and(R2, i32::from(aim::MOVES));
     a.jump_if(Condition::Equal, R2, 0, no_bytes);
     a.atomic(Atomic::Add, R4, field!(FileRecord, bytes), R1);
-    a.place(no_bytes);
+    a.bind(no_bytes);
     calls::if_unflagged(a, Thread::WAITED, end);
     add_spent(a, R4, field!(FileRecord, spent), field!(Thread, spent), true);
     a.jump(end);
-    a.place(lost);
+    a.bind(lost);
     a.count(target.maps.totals, field!(Totals, lost_files));
-    a.place(end);
+    a.bind(end);
 }
 
 /// R0 = the [`FileRecord`] under the key in R7, made where there is none: then goes to `found`, else to `lost`.

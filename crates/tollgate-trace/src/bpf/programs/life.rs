@@ -1,10 +1,10 @@
-//! How threads come to be, what they execute, and how they end.
+//! The start of threads, the programs that they execute, and their end.
 
 use super::calls::slot;
 use super::*;
 use crate::bpf::layout::{Lane, NO_CALL, ProcessRecord, Slot};
 
-/// `CLONE_THREAD` of clone(2): it belongs to the process of who makes it.
+/// `CLONE_THREAD` of clone(2): the new thread belongs to the caller's process.
 const CLONE_THREAD: i32 = libc::CLONE_THREAD;
 /// `BPF_LOCAL_STORAGE_GET_F_CREATE`.
 const CREATE: i32 = 1;
@@ -27,7 +27,7 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     a.jump_if(Condition::NotEqual, R0, 0, made);
     a.count(target.maps.totals, field!(Totals, lost_threads));
     a.exit();
-    a.place(made);
+    a.bind(made);
     a.mov(THREAD, R0);
     now(a);
     a.store(THREAD, field!(Thread, call), NO_CALL as i32);
@@ -45,7 +45,7 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
         add_process(a, target, tree, parent);
     }
     a.jump(has_process);
-    a.place(same_process);
+    a.bind(same_process);
     a.load(R1, parent, field!(Thread, process));
     a.store(THREAD, field!(Thread, process), R1);
     if let Some(tree) = target.maps.tree {
@@ -54,7 +54,7 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
             a.atomic(Atomic::Add, R0, field!(ProcessRecord, threads), R1);
         });
     }
-    a.place(has_process);
+    a.bind(has_process);
 
     for total in [field!(Totals, threads), field!(Totals, alive)] {
         a.count(target.maps.totals, total);
@@ -63,7 +63,7 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     a.store(THREAD, field!(Thread, doing), Doing::Queued as i32);
     a.constant(R0, 1 << 20);
     take_census(a, target);
-    a.place(leave);
+    a.bind(leave);
     a.exit();
 }
 
@@ -96,7 +96,7 @@ fn add_process(a: &mut Assembler, target: &Target, tree: Tree, parent: Register)
     let kept = a.label();
     a.jump_if(Condition::Equal, R0, 0, kept);
     a.count(target.maps.totals, field!(Totals, lost_processes));
-    a.place(kept);
+    a.bind(kept);
 }
 
 /// Puts the number of the process of R8 on the stack.
@@ -115,7 +115,7 @@ fn with_record(a: &mut Assembler, tree: Tree, with: impl FnOnce(&mut Assembler))
     a.call(Helper::MapLookup);
     a.jump_if(Condition::Equal, R0, 0, none);
     with(a);
-    a.place(none);
+    a.bind(none);
 }
 
 /// sched_process_exec(task, old_pid, program): the process has another name.
@@ -135,11 +135,11 @@ pub(super) fn exec(a: &mut Assembler, target: &Target) {
             a.call(Helper::GetCurrentComm);
         });
     }
-    a.place(leave);
+    a.bind(leave);
     a.exit();
 }
 
-/// sched_process_exit(task): a thread ends. With the last one of the command's process real time is told apart no more.
+/// sched_process_exit(task): a thread ends. After the last one of the command's process the causes of real time are unknown.
 pub(super) fn end(a: &mut Assembler, target: &Target) {
     let (leave, gone) = (a.label(), a.label());
     current_thread(a, target, leave);
@@ -157,14 +157,14 @@ pub(super) fn end(a: &mut Assembler, target: &Target) {
     a.jump_if(Condition::NotEqual, R1, 0, gone);
     a.value(R1, target.maps.totals, field!(Totals, ended).offset as u32);
     a.store(R1, Field::double(0), NOW);
-    a.constant(R0, Totals::UNTOLD);
+    a.constant(R0, Totals::UNKNOWN);
     take_census(a, target);
-    a.place(gone);
+    a.bind(gone);
     set_flags(a, THREAD, Thread::ENDED);
     a.value(R1, target.maps.totals, field!(Totals, alive).offset as u32);
     a.mov(R2, -1);
     a.atomic(Atomic::Add, R1, Field::double(0), R2);
-    a.place(leave);
+    a.bind(leave);
     a.exit();
 }
 
@@ -181,22 +181,22 @@ pub(super) fn remaining(a: &mut Assembler, target: &Target) {
     charge(a, THREAD);
     add_up(a, target);
     set_flags(a, THREAD, Thread::ENDED);
-    a.place(leave);
+    a.bind(leave);
     a.exit();
 }
 
-/// Adds up what the thread did outside of calls, and the call that it does not return from. R7 is kept in R6.
+/// Adds the thread's time outside of calls, and the call that does not return. R7 is kept in R6.
 fn add_up(a: &mut Assembler, target: &Target) {
     let (outside, in_call, lost, done) = (a.label(), a.label(), a.label(), a.label());
     a.mov(R6, R7);
     a.load(R7, THREAD, field!(Thread, call));
     a.jump_if(Condition::NotEqual, R7, NO_CALL as i32, in_call);
-    // It was outside to the end: what it spent there belongs to it.
+    // It was outside to the end: that time belongs to it.
     a.store(THREAD, field!(Thread, entered), NOW);
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     a.jump(outside);
 
-    a.place(in_call);
+    a.bind(in_call);
     slot(a, target, R7, lost);
     a.increase(R0, field!(Slot, unfinished), 1, R1);
     if let Some(tree) = target.maps.tree {
@@ -204,15 +204,15 @@ fn add_up(a: &mut Assembler, target: &Target) {
         pair(a, target, tree, full);
         a.mov(R1, 1);
         a.atomic(Atomic::Add, R0, field!(PairRecord, unfinished), R1);
-        a.place(full);
+        a.bind(full);
     }
 
     a.jump(outside);
-    a.place(lost);
+    a.bind(lost);
     a.count(target.maps.totals, field!(Totals, lost_calls));
 
-    a.place(outside);
-    // Outside is what was not in calls, from its first moment to the last.
+    a.bind(outside);
+    // Time outside is all time not in calls, from its first moment to the last.
     a.load(R7, THREAD, field!(Thread, entered));
     a.load(R1, THREAD, field!(Thread, began));
     a.sub(R7, R1);
@@ -228,6 +228,6 @@ fn add_up(a: &mut Assembler, target: &Target) {
             add_spent(a, R0, field!(ProcessRecord, outside_spent), field!(Thread, outside), true);
         });
     }
-    a.place(done);
+    a.bind(done);
     a.mov(R7, R6);
 }

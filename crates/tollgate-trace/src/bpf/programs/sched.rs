@@ -1,6 +1,6 @@
-//! The scheduler: who leaves a processor and why, who is woken, who gets a processor.
+//! The scheduler: which task leaves a processor and why, which is woken, which gets a processor.
 //!
-//! The kernel calls these with the queue of the task's processor locked, so that what is told of one task comes in order. A task is
+//! The kernel calls these with the queue of the task's processor locked, so that the events of one task come in order. A task is
 //! woken on another processor only after it was switched out.
 
 use super::*;
@@ -31,7 +31,7 @@ pub(super) fn switch(a: &mut Assembler, target: &Target) {
     let ours = a.label();
     a.jump_if(Condition::NotEqual, previous, 0, ours);
     a.jump_if(Condition::Equal, next, 0, leave);
-    a.place(ours);
+    a.bind(ours);
     now(a);
     a.store(FRAME, stack(CHANGE), 0);
 
@@ -42,7 +42,7 @@ pub(super) fn switch(a: &mut Assembler, target: &Target) {
     why_switched(a, target, previous);
     change_doing(a, previous);
     a.store(FRAME, stack(CHANGE), R0);
-    a.place(no_previous);
+    a.bind(no_previous);
 
     let no_next = a.label();
     a.jump_if(Condition::Equal, next, 0, no_next);
@@ -53,15 +53,15 @@ pub(super) fn switch(a: &mut Assembler, target: &Target) {
     a.load(R1, FRAME, stack(CHANGE));
     a.add(R0, R1);
     a.store(FRAME, stack(CHANGE), R0);
-    a.place(no_next);
+    a.bind(no_next);
 
     a.load(R0, FRAME, stack(CHANGE));
     take_census(a, target);
-    a.place(leave);
+    a.bind(leave);
     a.exit();
 }
 
-/// R5 = what a thread does that leaves the processor, as [`Doing`]. R1 is lost.
+/// R5 = the state of a thread that leaves the processor, as [`Doing`]. R1 is lost.
 fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
     let (known, sleeps) = (a.label(), a.label());
     a.mov(R5, Doing::Queued as i32);
@@ -80,25 +80,25 @@ fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
     let (deep, disk) = (a.label(), a.label());
     a.jump_if(Condition::AnyBit, R1, UNINTERRUPTIBLE | RT_LOCK, deep);
     a.jump(sleeps);
-    a.place(deep);
+    a.bind(deep);
     // vfork(2) and posix_spawn(3) wait for their child in state D, so that only SIGKILL ends it. That is no disk.
     a.jump_if(Condition::AnyBit, R1, WAKE_KILL, disk);
     let is_disk = a.label();
     a.jump(is_disk);
-    a.place(disk);
+    a.bind(disk);
     a.load(R1, previous, field!(Thread, call));
     for call in [libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3] {
         a.jump_if(Condition::Equal, R1, call as i32, sleeps);
     }
-    a.place(is_disk);
+    a.bind(is_disk);
     a.mov(R5, Doing::Disk as i32);
     a.jump(known);
-    a.place(sleeps);
+    a.bind(sleeps);
     a.mov(R5, Doing::Sleeping as i32);
-    a.place(known);
+    a.bind(known);
 }
 
-/// sched_wakeup(task): who slept is queued from here on.
+/// sched_wakeup(task): a sleeping task is queued from here on.
 pub(super) fn wakeup(a: &mut Assembler, target: &Target) {
     let leave = a.label();
     a.mov(CONTEXT, R1);
@@ -107,7 +107,7 @@ pub(super) fn wakeup(a: &mut Assembler, target: &Target) {
     a.jump_if(Condition::Equal, R0, 0, leave);
     a.mov(THREAD, R0);
     if_flagged(a, THREAD, Thread::ARMED, leave);
-    // Who still runs, or is queued, was woken before it slept.
+    // A task that still runs, or is queued, was woken before it slept.
     a.load(R1, THREAD, field!(Thread, doing));
     a.jump_if(Condition::Below, R1, Doing::Disk as i32, leave);
     now(a);
@@ -115,6 +115,6 @@ pub(super) fn wakeup(a: &mut Assembler, target: &Target) {
     a.mov(R5, Doing::Queued as i32);
     change_doing(a, THREAD);
     take_census(a, target);
-    a.place(leave);
+    a.bind(leave);
     a.exit();
 }

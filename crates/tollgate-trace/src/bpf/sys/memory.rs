@@ -56,7 +56,7 @@ impl Map {
             .name(28, name);
         let types = if kind == MapKind::TaskStorage { Some(storage_types(value)?) } else { None };
         if let Some(types) = &types {
-            // The kernel wants to know a type of what it keeps for tasks.
+            // The kernel requires a type for task storage.
             attributes = attributes.fd(48, types.as_fd()).word(52, 1).word(56, 2);
         }
         // SAFETY: there are no addresses, and a new map is a descriptor.
@@ -252,6 +252,6 @@ fn storage_types(bytes: usize) -> io::Result<OwnedFd> {
     let mut all: Vec<u8> = header.iter().chain(&types).flat_map(|word| word.to_ne_bytes()).collect();
     all.extend_from_slice(&STRINGS);
     let mut attributes = Attributes::new().double(0, all.as_ptr() as u64).word(16, all.len() as u32);
-    // SAFETY: the description is as long as is said and only read, and what is made of it is a descriptor.
+    // SAFETY: the description is as long as is said and only read, and the result is a descriptor.
     unsafe { attributes.open(BTF_LOAD, 32) }
 }

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use super::harness::{Outcome, alone, follow};
+use super::harness::{Outcome, alone, run_traced};
 use crate::request::Request;
 
-/// Calls and errors by name, of what returned.
+/// Calls and errors by name, of calls that returned.
 type Counts = BTreeMap<String, (u64, u64)>;
 
 fn by_strace(command: &[OsString]) -> Option<Counts> {
@@ -46,7 +46,7 @@ fn by_strace(command: &[OsString]) -> Option<Counts> {
 }
 
 fn by_us(outcome: &Outcome) -> Counts {
-    let calls = outcome.followed.calls.iter().filter(|call| call.count > 0);
+    let calls = outcome.collected.calls.iter().filter(|call| call.count > 0);
     calls.map(|call| (call.name.clone(), (call.count, call.errors))).collect()
 }
 
@@ -54,16 +54,16 @@ fn same(command: &[&str]) {
     same_but(command, &[]);
 }
 
-/// Several times: what a command does by chance differs from one time to the other. `by_chance` are calls whose number the
+/// Several times: random calls of a command differ from one time to the other. `by_chance` are calls whose number the
 /// moment of a signal decides.
 fn same_but(command: &[&str], by_chance: &[&str]) {
     let _alone = alone();
     let command: Vec<OsString> = command.iter().map(Into::into).collect();
     let mut seen = Vec::new();
     for _ in 0..4 {
-        let Some(outcome) = follow(Request::new(command.clone())) else { return };
+        let Some(outcome) = run_traced(Request::new(command.clone())) else { return };
         let Some(truth) = by_strace(&command) else { return };
-        assert_eq!(outcome.followed.missed, []);
+        assert_eq!(outcome.collected.missed, []);
         let (mut ours, mut truth) = (by_us(&outcome), truth);
         for call in by_chance {
             ours.remove(*call);

@@ -1,10 +1,10 @@
-//! Files: what is waited for, and which file it was.
+//! Files: waits for the disk, and the file that was waited for.
 
 use super::counts::compiled;
-use super::harness::{alone, follow};
+use super::harness::{alone, run_traced};
 use super::truths::{command, sums_hold};
 
-/// Where files may be on a disk: beside the sources, where those are there.
+/// A directory that may be on a disk: that of the sources, where it exists.
 fn disk() -> std::path::PathBuf {
     let sources = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     if sources.is_dir() { sources } else { std::env::temp_dir() }
@@ -17,10 +17,14 @@ fn a_cold_file_shows_disk() {
     std::fs::write(file.path(), vec![7u8; 32 << 20]).unwrap();
     file.as_file().sync_all().unwrap();
     rustix::fs::fadvise(file.as_file(), 0, None, rustix::fs::Advice::DontNeed).unwrap();
-    let Some(outcome) = follow(command(&["/bin/cat", file.path().to_str().unwrap()])) else { return };
+    let Some(outcome) = run_traced(command(&["/bin/cat", file.path().to_str().unwrap()])) else { return };
     sums_hold(&outcome);
-    let read =
-        outcome.followed.calls.iter().find(|call| matches!(&*call.name, "read" | "copy_file_range")).unwrap();
+    let read = outcome
+        .collected
+        .calls
+        .iter()
+        .find(|call| matches!(&*call.name, "read" | "copy_file_range"))
+        .unwrap();
     if read.parts.disk_ns == 0 {
         println!("skipped: this file system does not read from a disk");
         return;
@@ -29,7 +33,7 @@ fn a_cold_file_shows_disk() {
 }
 
 #[test]
-fn files_are_told_by_path() {
+fn files_are_counted_by_path() {
     let _alone = alone();
     let directory = tempfile::tempdir_in(disk()).unwrap();
     let source = r#"
@@ -63,12 +67,12 @@ fn files_are_told_by_path() {
     let root = directory.path().canonicalize().unwrap();
     let mut request = command(&[&program, root.to_str().unwrap()]);
     request.files = true;
-    let Some(outcome) = follow(request) else { return };
+    let Some(outcome) = run_traced(request) else { return };
     sums_hold(&outcome);
-    assert_eq!(outcome.followed.missed, []);
+    assert_eq!(outcome.collected.missed, []);
     let found = |path: &str| {
-        let file = outcome.followed.files.iter().find(|file| file.path == path);
-        let file = file.unwrap_or_else(|| panic!("{path}: {:#?}", outcome.followed.files));
+        let file = outcome.collected.files.iter().find(|file| file.path == path);
+        let file = file.unwrap_or_else(|| panic!("{path}: {:#?}", outcome.collected.files));
         let mut all: Vec<_> =
             file.operations.iter().map(|o| (&*o.operation, o.count, o.errors, o.bytes)).collect();
         all.sort_unstable();
@@ -122,14 +126,14 @@ fn pages_of_a_cold_mapped_file_are_waited_for() {
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
     let mut request = command(&[&program, path.to_str().unwrap()]);
     request.files = true;
-    let Some(outcome) = follow(request) else { return };
+    let Some(outcome) = run_traced(request) else { return };
     sums_hold(&outcome);
-    if outcome.followed.outside.unwrap().disk_ns == 0 || !outcome.followed.notes.is_empty() {
-        println!("skipped: {:?}, or this file system does not read from a disk", outcome.followed.notes);
+    if outcome.collected.outside.unwrap().disk_ns == 0 || !outcome.collected.notes.is_empty() {
+        println!("skipped: {:?}, or this file system does not read from a disk", outcome.collected.notes);
         return;
     }
-    let cold = outcome.followed.files.iter().find(|file| Some(&*file.path) == path.to_str()).unwrap();
+    let cold = outcome.collected.files.iter().find(|file| Some(&*file.path) == path.to_str()).unwrap();
     let fault = cold.operations.iter().find(|operation| operation.operation == "fault").unwrap();
     assert!(fault.count >= 64 && fault.parts.disk_ns > 0, "{fault:?}");
-    assert!(fault.parts.disk_ns <= outcome.followed.outside.unwrap().disk_ns);
+    assert!(fault.parts.disk_ns <= outcome.collected.outside.unwrap().disk_ns);
 }

@@ -9,12 +9,12 @@ use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus};
 use tollgate_model::traced::{Call, Parts};
 
 use super::super::Bpf;
-use crate::followed::Followed;
+use crate::outcome::Collected;
 use crate::request::Request;
 
-/// What came of a command.
+/// The outcome of a command.
 pub struct Outcome {
-    pub followed: Followed,
+    pub collected: Collected,
     pub wall: Duration,
     pub status: Option<i32>,
     pub cost: Option<f64>,
@@ -23,19 +23,19 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn call(&self, name: &str) -> &Call {
-        let names: Vec<&str> = self.followed.calls.iter().map(|call| call.name.as_str()).collect();
-        let call = self.followed.calls.iter().find(|call| call.name == name);
+        let names: Vec<&str> = self.collected.calls.iter().map(|call| call.name.as_str()).collect();
+        let call = self.collected.calls.iter().find(|call| call.name == name);
         call.unwrap_or_else(|| panic!("no {name} among {names:?}"))
     }
 
     pub fn count(&self, name: &str) -> u64 {
-        self.followed.calls.iter().find(|call| call.name == name).map_or(0, |call| call.count)
+        self.collected.calls.iter().find(|call| call.name == name).map_or(0, |call| call.count)
     }
 
     /// All that threads did, in calls and outside.
     pub fn everything(&self) -> Parts {
-        let calls = self.followed.calls.iter().map(|call| call.parts);
-        calls.chain(self.followed.outside).fold(Parts::default(), Parts::plus)
+        let calls = self.collected.calls.iter().map(|call| call.parts);
+        calls.chain(self.collected.outside).fold(Parts::default(), Parts::plus)
     }
 }
 
@@ -45,8 +45,8 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Follows a command with its input and output at /dev/null. None where programs cannot be loaded here, which is said.
-pub fn follow(request: Request) -> Option<Outcome> {
+/// Traces a command with its input and output at /dev/null. None where programs cannot be loaded here, which is said.
+pub fn run_traced(request: Request) -> Option<Outcome> {
     let bpf = match Bpf::load(&request) {
         Ok(bpf) => bpf,
         // A refusal by the verifier is a mistake of ours, and no want of privileges.
@@ -63,8 +63,8 @@ pub fn follow(request: Request) -> Option<Outcome> {
     pointers.push(std::ptr::null());
     let environment = [c"PATH=/usr/bin:/bin".as_ptr(), c"LC_ALL=C".as_ptr(), std::ptr::null()];
     let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
-    let (told, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
-    // SAFETY: the child only makes system calls on what is there already.
+    let (orders, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+    // SAFETY: the child only makes system calls on existing memory.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         drop(go);
@@ -73,7 +73,7 @@ pub fn follow(request: Request) -> Option<Outcome> {
             // SAFETY: both are descriptors.
             unsafe { libc::dup2(null.as_raw_fd(), standard) };
         }
-        if matches!(rustix::io::read(&told, &mut order), Ok(1)) {
+        if matches!(rustix::io::read(&orders, &mut order), Ok(1)) {
             // SAFETY: all arrays end with a null pointer and outlive the call.
             unsafe { libc::execve(pointers[0], pointers.as_ptr(), environment.as_ptr()) };
         }
@@ -90,8 +90,8 @@ pub fn follow(request: Request) -> Option<Outcome> {
     while bpf.alive() > 0 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let followed = bpf.finish();
-    Some(Outcome { followed, wall, status: status.exit_status(), cost, others })
+    let collected = bpf.finish();
+    Some(Outcome { collected, wall, status: status.exit_status(), cost, others })
 }
 
 fn wait(process: &OwnedFd) -> WaitIdStatus {

@@ -1,9 +1,9 @@
-//! What is known of a command beforehand is what is found.
+//! Commands whose calls and times are known beforehand.
 
 use tollgate_model::traced::Parts;
 
 use super::counts::compiled;
-use super::harness::{Outcome, alone, follow, shell};
+use super::harness::{Outcome, alone, run_traced, shell};
 use crate::request::Request;
 
 const MS: u64 = 1_000_000;
@@ -12,29 +12,33 @@ pub fn command(words: &[&str]) -> Request {
     Request::new(words.iter().map(Into::into).collect())
 }
 
-/// What holds of every trace: parts are sums, and idle time is part of the real time.
+/// Invariants of every trace: parts are sums, and idle time is part of the real time.
 pub fn sums_hold(outcome: &Outcome) {
-    let followed = &outcome.followed;
-    for call in &followed.calls {
+    let collected = &outcome.collected;
+    for call in &collected.calls {
         assert_eq!(call.parts.total_ns(), call.total_ns, "{call:?}");
         assert_eq!(call.histogram.iter().map(|(_, calls)| calls).sum::<u64>(), call.count);
         assert!(call.max_ns <= call.total_ns && call.errors <= call.count, "{call:?}");
     }
-    assert!(u128::from(followed.idle.unwrap().total_ns()) <= outcome.wall.as_nanos(), "{:?}", followed.idle);
+    assert!(
+        u128::from(collected.idle.unwrap().total_ns()) <= outcome.wall.as_nanos(),
+        "{:?}",
+        collected.idle
+    );
 }
 
 #[test]
 fn a_sleep_sleeps() {
     let _alone = alone();
-    let Some(outcome) = follow(command(&["/bin/sleep", "0.3"])) else { return };
+    let Some(outcome) = run_traced(command(&["/bin/sleep", "0.3"])) else { return };
     sums_hold(&outcome);
     let sleep = outcome.call("clock_nanosleep");
     assert_eq!((sleep.count, sleep.errors), (1, 0));
     assert!(sleep.parts.sleep_ns >= 300 * MS, "{sleep:?}");
     assert!(sleep.parts.on_cpu_ns < sleep.total_ns / 10, "{sleep:?}");
-    let idle = outcome.followed.idle.unwrap();
+    let idle = outcome.collected.idle.unwrap();
     assert!(idle.sleep_ns >= 290 * MS, "{idle:?}");
-    assert_eq!((outcome.followed.processes, outcome.followed.threads), (1, 1));
+    assert_eq!((outcome.collected.processes, outcome.collected.threads), (1, 1));
     assert_eq!(outcome.call("execve").count, 1);
     assert_eq!(outcome.call("exit_group").unfinished, 1);
     // The call that waits to be let go is not the command's: those that are were made by the loader.
@@ -67,10 +71,10 @@ fn two_busy_threads_on_one_processor_wait_for_it() {
     let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let Some(program) = compiled(directory.path(), BUSY) else { return };
-    let Some(outcome) = follow(command(&[&program])) else { return };
+    let Some(outcome) = run_traced(command(&[&program])) else { return };
     sums_hold(&outcome);
-    assert_eq!((outcome.followed.processes, outcome.followed.threads), (1, 3));
-    // clock_gettime(2) of a thread's own time is a call: what is done in it and outside of it is the work.
+    assert_eq!((outcome.collected.processes, outcome.collected.threads), (1, 3));
+    // clock_gettime(2) of a thread's own time is a call: the work is in it and outside of it.
     let all = outcome.everything();
     assert!(all.on_cpu_ns >= 400 * MS, "{all:?}");
     assert!(all.runqueue_ns >= 100 * MS, "{all:?}");
@@ -81,17 +85,17 @@ fn two_busy_threads_on_one_processor_wait_for_it() {
 fn a_reader_sleeps_as_long_as_its_writer_computes() {
     let _alone = alone();
     let script = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo x) | (read line; exit 0)";
-    let Some(outcome) = follow(shell(script)) else { return };
+    let Some(outcome) = run_traced(shell(script)) else { return };
     sums_hold(&outcome);
-    let (read, outside) = (outcome.call("read"), outcome.followed.outside.unwrap());
+    let (read, outside) = (outcome.call("read"), outcome.collected.outside.unwrap());
     assert!(read.parts.sleep_ns > read.total_ns / 2, "{read:?}");
     assert!(outside.total_ns() > read.parts.sleep_ns / 2, "{read:?} {outside:?}");
-    // Somebody always runs or is ready to.
-    assert!(outcome.followed.idle.unwrap().sleep_ns < read.parts.sleep_ns / 2);
+    // A thread always runs or is ready to.
+    assert!(outcome.collected.idle.unwrap().sleep_ns < read.parts.sleep_ns / 2);
 }
 
 #[test]
-fn who_waits_for_a_vfork_sleeps_and_waits_for_no_disk() {
+fn a_parent_of_a_vfork_sleeps_and_waits_for_no_disk() {
     let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let source = r#"
@@ -100,38 +104,38 @@ fn who_waits_for_a_vfork_sleeps_and_waits_for_no_disk() {
         int main(void) { if (!vfork()) { usleep(200000); _exit(0); } wait(0); }
     "#;
     let Some(program) = compiled(directory.path(), source) else { return };
-    let Some(outcome) = follow(command(&[&program])) else { return };
+    let Some(outcome) = run_traced(command(&[&program])) else { return };
     let vfork = outcome.call("vfork");
     assert!(vfork.parts.sleep_ns >= 190 * MS && vfork.parts.disk_ns < 100 * MS, "{vfork:?}");
 }
 
 #[test]
-fn children_of_children_are_followed_and_others_are_not() {
+fn children_of_children_are_traced_and_others_are_not() {
     let _alone = alone();
     let mut other = std::process::Command::new("/bin/sh")
         .args(["-c", "while :; do echo; mkdir /no/such/directory 2>&- ; done > /dev/null"])
         .spawn()
         .unwrap();
-    let outcome = follow(shell("(sh -c 'cat /etc/passwd; sleep 0.2; :'; :); :"));
+    let outcome = run_traced(shell("(sh -c 'cat /etc/passwd; sleep 0.2; :'; :); :"));
     other.kill().unwrap();
     other.wait().unwrap();
     let Some(outcome) = outcome else { return };
     sums_hold(&outcome);
     assert_eq!(outcome.call("clock_nanosleep").count, 1);
     assert_eq!(outcome.count("mkdir"), 0);
-    assert_eq!((outcome.followed.processes, outcome.followed.threads), (5, 5));
+    assert_eq!((outcome.collected.processes, outcome.collected.threads), (5, 5));
     assert_eq!(outcome.call("execve").count, 4);
 }
 
 #[test]
-fn who_is_killed_in_a_call_does_not_return_from_it() {
+fn a_process_that_is_killed_in_a_call_does_not_return_from_it() {
     let _alone = alone();
-    let Some(outcome) = follow(shell("kill -9 $$")) else { return };
+    let Some(outcome) = run_traced(shell("kill -9 $$")) else { return };
     sums_hold(&outcome);
     assert_eq!(outcome.status, None);
     assert_eq!(outcome.call("kill").unfinished + outcome.call("kill").count, 1);
-    let Some(outcome) = follow(shell("sleep 10 & kill -9 $!; wait $! 2>&-; exit 0")) else { return };
-    assert_eq!((outcome.status, outcome.followed.processes), (Some(0), 2));
+    let Some(outcome) = run_traced(shell("sleep 10 & kill -9 $!; wait $! 2>&-; exit 0")) else { return };
+    assert_eq!((outcome.status, outcome.collected.processes), (Some(0), 2));
 }
 
 #[test]
@@ -140,24 +144,24 @@ fn a_daemon_is_counted_as_far_as_it_came() {
     let mut request = shell("(sleep 2; exit 0) > /dev/null & exit 0");
     request.linger = std::time::Duration::from_millis(700);
     request.tree = true;
-    let Some(outcome) = follow(request) else { return };
+    let Some(outcome) = run_traced(request) else { return };
     sums_hold(&outcome);
-    assert_eq!(outcome.followed.notes, [] as [String; 0]);
-    assert_eq!(outcome.followed.processes, 3);
+    assert_eq!(outcome.collected.notes, [] as [String; 0]);
+    assert_eq!(outcome.collected.processes, 3);
     let unfinished: Vec<_> =
-        outcome.followed.calls.iter().filter(|c| c.unfinished > 0).map(|c| &*c.name).collect();
+        outcome.collected.calls.iter().filter(|c| c.unfinished > 0).map(|c| &*c.name).collect();
     assert!(unfinished.contains(&"clock_nanosleep"), "{unfinished:?}");
-    let ended: Vec<bool> = outcome.followed.tree.iter().map(|process| process.ended_ns.is_some()).collect();
+    let ended: Vec<bool> = outcome.collected.tree.iter().map(|process| process.ended_ns.is_some()).collect();
     assert_eq!(ended, [true, false, false]);
 }
 
 #[test]
-fn each_process_is_told_by_itself() {
+fn each_process_is_counted_by_itself() {
     let _alone = alone();
     let mut request = shell("cat /etc/passwd; (exec /bin/true); exit 0");
     request.tree = true;
-    let Some(outcome) = follow(request) else { return };
-    let tree = &outcome.followed.tree;
+    let Some(outcome) = run_traced(request) else { return };
+    let tree = &outcome.collected.tree;
     let names: Vec<_> = tree.iter().map(|process| (process.parent, &*process.name, process.execs)).collect();
     assert_eq!(names, [(None, "sh", 1), (Some(0), "cat", 1), (Some(0), "true", 1)]);
     let mut sum = std::collections::BTreeMap::<&str, (u64, u64, u64, Parts)>::new();
@@ -168,7 +172,7 @@ fn each_process_is_told_by_itself() {
         entry.2 += call.unfinished;
         entry.3 = entry.3.plus(call.parts);
     }
-    for call in &outcome.followed.calls {
+    for call in &outcome.collected.calls {
         assert_eq!(
             sum.get(&*call.name),
             Some(&(call.count, call.errors, call.unfinished, call.parts)),
@@ -176,7 +180,7 @@ fn each_process_is_told_by_itself() {
         );
     }
     let outside = tree.iter().map(|process| process.outside).fold(Parts::default(), Parts::plus);
-    assert_eq!(Some(outside), outcome.followed.outside);
+    assert_eq!(Some(outside), outcome.collected.outside);
     assert!(
         tree.iter().all(|process| process.pid > 0 && process.ended_ns >= Some(process.began_ns)),
         "{tree:?}"
@@ -188,17 +192,17 @@ fn single_calls_are_kept_up_to_a_limit_and_the_rest_is_counted() {
     let _alone = alone();
     let mut request = command(&["/bin/cat", "/etc/passwd"]);
     request.events = 1000;
-    let Some(all) = follow(request.clone()) else { return };
-    let calls: u64 = all.followed.calls.iter().map(|call| call.count).sum();
-    assert_eq!(all.followed.events.len() as u64, calls);
-    assert_eq!(all.followed.events[0].call, "execve");
-    assert!(all.followed.events.windows(2).all(|pair| pair[0].began_ns <= pair[1].began_ns));
-    let total: u64 = all.followed.events.iter().map(|event| event.parts.total_ns()).sum();
-    assert_eq!(total, all.followed.calls.iter().map(|call| call.total_ns).sum::<u64>());
+    let Some(all) = run_traced(request.clone()) else { return };
+    let calls: u64 = all.collected.calls.iter().map(|call| call.count).sum();
+    assert_eq!(all.collected.events.len() as u64, calls);
+    assert_eq!(all.collected.events[0].call, "execve");
+    assert!(all.collected.events.windows(2).all(|pair| pair[0].began_ns <= pair[1].began_ns));
+    let total: u64 = all.collected.events.iter().map(|event| event.parts.total_ns()).sum();
+    assert_eq!(total, all.collected.calls.iter().map(|call| call.total_ns).sum::<u64>());
     request.events = 10;
-    let Some(some) = follow(request) else { return };
-    assert_eq!(some.followed.events.len(), 10);
-    assert_eq!(some.followed.missed[0].number, calls - 10);
+    let Some(some) = run_traced(request) else { return };
+    assert_eq!(some.collected.events.len(), 10);
+    assert_eq!(some.collected.missed[0].number, calls - 10);
 }
 
 #[test]
@@ -208,11 +212,11 @@ fn only_what_is_wanted_is_counted() {
     // With the call that the command begins with, and without it.
     for wanted in [&["execve", "openat"][..], &["openat"][..]] {
         request.only = Some(wanted.iter().map(|name| (*name).to_owned()).collect());
-        let Some(outcome) = follow(request.clone()) else { return };
-        let mut names: Vec<_> = outcome.followed.calls.iter().map(|call| &*call.name).collect();
+        let Some(outcome) = run_traced(request.clone()) else { return };
+        let mut names: Vec<_> = outcome.collected.calls.iter().map(|call| &*call.name).collect();
         names.sort_unstable();
         assert_eq!(names, wanted);
-        assert_eq!(outcome.followed.outside, None);
+        assert_eq!(outcome.collected.outside, None);
     }
 }
 
@@ -241,25 +245,25 @@ fn many_processes_and_many_threads_are_all_counted() {
     let Some(program) = compiled(directory.path(), source) else { return };
     let mut request = command(&[&program, "10000", "500"]);
     request.tree = true;
-    let Some(outcome) = follow(request) else { return };
+    let Some(outcome) = run_traced(request) else { return };
     sums_hold(&outcome);
-    assert_eq!(outcome.followed.missed, []);
-    assert_eq!((outcome.followed.processes, outcome.followed.threads), (10_001, 10_501));
+    assert_eq!(outcome.collected.missed, []);
+    assert_eq!((outcome.collected.processes, outcome.collected.threads), (10_001, 10_501));
     assert_eq!(outcome.call("getppid").count, 10_000);
     assert_eq!(outcome.call("wait4").count, 10_000);
-    assert_eq!(outcome.followed.tree.len(), 10_001);
-    assert_eq!(outcome.followed.tree[0].threads, 501);
+    assert_eq!(outcome.collected.tree.len(), 10_001);
+    assert_eq!(outcome.collected.tree[0].threads, 501);
 }
 
 #[test]
-fn calls_of_the_32_bit_table_are_told_apart() {
+fn calls_of_the_32_bit_table_are_counted_by_themselves() {
     let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let source = r#"
         int main(void) { long result; for (int n = 0; n < 7; n++) __asm__ volatile("int $0x80" : "=a"(result) : "a"(64)); }
     "#;
     let Some(program) = compiled(directory.path(), source) else { return };
-    let Some(outcome) = follow(command(&[&program])) else { return };
+    let Some(outcome) = run_traced(command(&[&program])) else { return };
     if outcome.status != Some(0) {
         println!("skipped: this kernel has no 32-bit calls");
         return;
@@ -269,9 +273,9 @@ fn calls_of_the_32_bit_table_are_told_apart() {
 }
 
 #[test]
-fn what_following_costs_is_measured_and_not_counted() {
+fn the_overhead_of_tracing_is_measured_and_not_counted() {
     let _alone = alone();
-    let Some(outcome) = follow(command(&["/bin/true"])) else { return };
+    let Some(outcome) = run_traced(command(&["/bin/true"])) else { return };
     assert!(outcome.cost.is_some_and(|cost| cost > 0.0), "{:?}", outcome.cost);
     assert!(outcome.others.is_some());
     assert_eq!(outcome.count("getppid"), 0);

@@ -4,7 +4,9 @@ use core::fmt::{self, Display, Formatter};
 
 use crate::{Descriptor, GateKind, Kind, Rflags, Vendor, Width};
 
-use crate::walk::{Directory, Exception, Mode, Register, Role, SegmentRegister, Size, TableRegister, Untold};
+use crate::walk::{
+    Directory, Exception, Mode, Register, Role, SegmentRegister, Size, TableRegister, Unknown,
+};
 
 pub(super) fn width(width: Width) -> &'static str {
     match width {
@@ -121,7 +123,7 @@ impl Display for Register {
     }
 }
 
-impl Display for Untold {
+impl Display for Unknown {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Register(Register::Msr(msr)) => write!(f, "MSR {:x}, {},", msr.number(), msr.name()),

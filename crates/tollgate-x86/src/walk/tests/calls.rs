@@ -31,7 +31,7 @@ fn a_call_gate_of_protected_mode_copies_parameters() {
     let mut model = with_gate(Model::user(Width::Legacy), KERNEL_CODE, 2);
     model.put(USER_STACK, 8, 0x2222_2222_1111_1111);
     model.done(call(GATE | 3));
-    assert_eq!(model.place(), (KERNEL_CODE, 0x2000, KERNEL_DATA, KERNEL_STACK - 24, 0x202));
+    assert_eq!(model.state(), (KERNEL_CODE, 0x2000, KERNEL_DATA, KERNEL_STACK - 24, 0x202));
     let frame: [u64; 6] = core::array::from_fn(|at| model.get(KERNEL_STACK - 24 + 4 * at as u64, 4));
     assert_eq!(
         frame,
@@ -48,7 +48,7 @@ fn a_16_bit_call_gate_pushes_words() {
     model.put(GDT + u64::from(GATE), 8, u64::from_le_bytes(gate.encode()));
     model.put(USER_STACK, 2, 0x1111);
     model.done(call(GATE));
-    assert_eq!(model.place(), (KERNEL_CODE, 0x2000, KERNEL_DATA, KERNEL_STACK - 10, 0x202));
+    assert_eq!(model.state(), (KERNEL_CODE, 0x2000, KERNEL_DATA, KERNEL_STACK - 10, 0x202));
     assert_eq!(model.get(KERNEL_STACK - 6, 2), 0x1111);
 }
 
@@ -58,7 +58,7 @@ fn a_call_gate_of_long_mode_copies_nothing_and_leads_to_64_bit_code() {
         let mut model = with_gate(from, KERNEL_CODE, 0);
         let cs = u64::from(model.selector(SegmentRegister::Cs));
         model.done(call(GATE | 3));
-        assert_eq!(model.place(), (KERNEL_CODE, TARGET, 0, KERNEL_STACK - 32, 0x202));
+        assert_eq!(model.state(), (KERNEL_CODE, TARGET, 0, KERNEL_STACK - 32, 0x202));
         let frame: [u64; 4] = core::array::from_fn(|at| model.get(KERNEL_STACK - 32 + 8 * at as u64, 8));
         assert_eq!(frame, [USER_RIP, cs, USER_STACK, u64::from(USER_DATA)]);
     }
@@ -84,26 +84,26 @@ fn a_gate_to_conforming_code_or_to_the_same_level_keeps_the_stack() {
 fn a_gate_may_lead_to_ring_1() {
     let mut model = with_gate(Model::user(Width::Legacy), RING_1_CODE, 0);
     model.done(call(GATE));
-    assert_eq!(model.place(), (RING_1_CODE | 1, 0x2000, RING_1_DATA | 1, KERNEL_STACK - 0x810, 0x202));
+    assert_eq!(model.state(), (RING_1_CODE | 1, 0x2000, RING_1_DATA | 1, KERNEL_STACK - 0x810, 0x202));
     let mut model = with_gate(Model::user(Width::Long), RING_1_CODE, 0);
     model.done(call(GATE));
-    assert_eq!(model.place(), (RING_1_CODE | 1, TARGET, 1, KERNEL_STACK - 0x820, 0x202));
+    assert_eq!(model.state(), (RING_1_CODE | 1, TARGET, 1, KERNEL_STACK - 0x820, 0x202));
 }
 
 #[test]
 fn a_direct_call_keeps_the_level() {
     let mut model = Model::user(Width::Long);
     model.done(call(USER_CODE_32));
-    assert_eq!(model.place(), (USER_CODE_32, 0x1234, USER_DATA, USER_STACK - 8, 0x202));
+    assert_eq!(model.state(), (USER_CODE_32, 0x1234, USER_DATA, USER_STACK - 8, 0x202));
     let mut model = Model::user(Width::Legacy);
     model.done(jump(CONFORMING));
-    assert_eq!(model.place(), (CONFORMING | 3, 0x1234, USER_DATA, USER_STACK, 0x202));
+    assert_eq!(model.state(), (CONFORMING | 3, 0x1234, USER_DATA, USER_STACK, 0x202));
     let mut model = Model::user(Width::Legacy);
     model.done(Crossing::FarCall { selector: Selector(USER_CODE), offset: 0x9_1234, size: Size::Word });
-    assert_eq!(model.place(), (USER_CODE, 0x1234, USER_DATA, USER_STACK - 4, 0x202));
+    assert_eq!(model.state(), (USER_CODE, 0x1234, USER_DATA, USER_STACK - 4, 0x202));
 }
 
-/// What is wrong with a machine.
+/// A defect of a machine.
 type Spoil = fn(&mut Model);
 
 /// A name, a call by a user program in tables of this width, what is wrong, and the fault.

@@ -27,7 +27,7 @@ fn sysenter_in_long_mode_goes_to_64_bit_mode() {
     for model in [Model::user(Width::Long), Model::compatibility(), Model::kernel(Width::Long)] {
         let mut model = with_msrs(model);
         model.done(Crossing::Sysenter);
-        assert_eq!(model.place(), (0x10, ENTRY + 0x400, 0x18, KERNEL_STACK, 0x2));
+        assert_eq!(model.state(), (0x10, ENTRY + 0x400, 0x18, KERNEL_STACK, 0x2));
         let hidden = model.segment(SegmentRegister::Cs).hidden.unwrap();
         assert_eq!(hidden.descriptor, Descriptor::flat_code(0, true));
     }
@@ -40,9 +40,9 @@ fn sysexit_goes_to_the_code_that_it_is_asked_for() {
     model.set_value(Register::Rdx, 0x5555_0000_1000);
     let mut narrow = model.clone();
     model.done(Crossing::Sysexit { wide: true });
-    assert_eq!(model.place(), (0x33, 0x5555_0000_1000, 0x3b, 0x7fff_ffff_e000, 0x202));
+    assert_eq!(model.state(), (0x33, 0x5555_0000_1000, 0x3b, 0x7fff_ffff_e000, 0x202));
     narrow.done(Crossing::Sysexit { wide: false });
-    assert_eq!(narrow.place(), (0x23, 0x1000, 0x2b, 0xffff_e000, 0x202));
+    assert_eq!(narrow.state(), (0x23, 0x1000, 0x2b, 0xffff_e000, 0x202));
     assert_eq!(narrow.mode(), Some(crate::walk::Mode::Compatibility));
 }
 
@@ -51,7 +51,7 @@ fn syscall_keeps_the_stack_pointer() {
     let mut model = with_msrs(Model::user(Width::Long));
     model.set_value(Register::Rflags, 0x5_0746);
     model.done(Crossing::Syscall);
-    assert_eq!(model.place(), (0x10, ENTRY, 0x18, USER_STACK, 0x46));
+    assert_eq!(model.state(), (0x10, ENTRY, 0x18, USER_STACK, 0x46));
     assert_eq!((model.value(Register::Rcx), model.value(Register::R11)), (USER_RIP, 0x5_0746));
 }
 
@@ -62,9 +62,9 @@ fn sysret_loads_the_flags_but_for_rf_and_vm() {
     model.set_value(Register::R11, u64::MAX);
     let mut narrow = model.clone();
     model.done(Crossing::Sysret { wide: true });
-    assert_eq!(model.place(), (0x33, 0x1_2345_6789, 0x2b, KERNEL_STACK - 0x408, 0x3c_7fd7));
+    assert_eq!(model.state(), (0x33, 0x1_2345_6789, 0x2b, KERNEL_STACK - 0x408, 0x3c_7fd7));
     narrow.done(Crossing::Sysret { wide: false });
-    assert_eq!(narrow.place(), (0x23, 0x2345_6789, 0x2b, KERNEL_STACK - 0x408, 0x3c_7fd7));
+    assert_eq!(narrow.state(), (0x23, 0x2345_6789, 0x2b, KERNEL_STACK - 0x408, 0x3c_7fd7));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn swapgs_exchanges_the_bases() {
     assert_eq!(Model::compatibility().fault(Crossing::Swapgs), ("UD", None));
 }
 
-/// What is wrong with a machine.
+/// A defect of a machine.
 type Spoil = fn(&mut Model);
 
 /// An instruction in the kernel in tables of this width, what is wrong, and the fault.

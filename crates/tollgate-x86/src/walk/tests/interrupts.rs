@@ -1,7 +1,7 @@
 //! Entries through the interrupt descriptor table, and every fault on the way.
 
 use super::model::*;
-use crate::walk::{Crossing, Event, Fault, Next, NotModelled, Outcome, Register, SegmentRegister, Untold};
+use crate::walk::{Crossing, Event, Fault, Next, NotModelled, Outcome, Register, SegmentRegister, Unknown};
 use crate::{Cr4, Descriptor, Gate, GateKind, Selector, WideGate, Width};
 
 const TARGET: u64 = 0xffff_8000_0000_1000;
@@ -20,7 +20,7 @@ fn from_ring_3_in_64_bit_mode() {
     model.set_gate(0x80, gate(GateKind::Trap, KERNEL_CODE, 3, 0));
     model.put(TSS + 4, 8, KERNEL_STACK + 9);
     model.done(int(0x80));
-    assert_eq!(model.place(), (KERNEL_CODE, TARGET, 0, KERNEL_STACK - 0x28, 0x202));
+    assert_eq!(model.state(), (KERNEL_CODE, TARGET, 0, KERNEL_STACK - 0x28, 0x202));
     let frame: [u64; 5] = core::array::from_fn(|at| model.get(KERNEL_STACK - 0x28 + 8 * at as u64, 8));
     assert_eq!(frame, [USER_RIP, u64::from(USER_CODE), 0x202, USER_STACK, u64::from(USER_DATA)]);
     assert!(!model.segment_is_usable(SegmentRegister::Ss), "SS is null");
@@ -32,7 +32,7 @@ fn from_compatibility_mode_all_is_pushed_in_8_bytes() {
     let mut model = Model::compatibility();
     model.set_gate(0x80, gate(GateKind::Interrupt, KERNEL_CODE, 3, 0));
     model.done(int(0x80));
-    assert_eq!(model.place(), (KERNEL_CODE, TARGET, 0, KERNEL_STACK - 0x28, 0x2));
+    assert_eq!(model.state(), (KERNEL_CODE, TARGET, 0, KERNEL_STACK - 0x28, 0x2));
     assert_eq!(model.get(KERNEL_STACK - 0x20, 8), u64::from(USER_CODE_32));
 }
 
@@ -64,7 +64,7 @@ fn in_the_kernel_the_stack_is_aligned_and_ss_stays() {
     model.set_gate(0x20, gate(GateKind::Interrupt, KERNEL_CODE, 0, 0));
     model.done(Crossing::Event(Event::External { vector: 0x20 }));
     let aligned = (KERNEL_STACK - 0x408) & !0xf;
-    assert_eq!(model.place(), (KERNEL_CODE, TARGET, KERNEL_DATA, aligned - 0x28, 0x2));
+    assert_eq!(model.state(), (KERNEL_CODE, TARGET, KERNEL_DATA, aligned - 0x28, 0x2));
     assert_eq!(model.get(aligned - 0x10, 8), KERNEL_STACK - 0x408);
 }
 
@@ -96,11 +96,11 @@ fn protected_mode_pushes_ss_only_where_the_level_changes() {
     let mut model = Model::kernel(Width::Legacy);
     model.set_gate(0x20, gate(GateKind::Interrupt, KERNEL_CODE, 0, 0));
     model.done(Crossing::Event(Event::External { vector: 0x20 }));
-    assert_eq!(model.place(), (KERNEL_CODE, 0x1000, KERNEL_DATA, KERNEL_STACK - 0x414, 0x2));
+    assert_eq!(model.state(), (KERNEL_CODE, 0x1000, KERNEL_DATA, KERNEL_STACK - 0x414, 0x2));
     let mut model = Model::user(Width::Legacy);
     model.set_gate(0x20, gate(GateKind::Interrupt, KERNEL_CODE, 0, 0));
     model.done(Crossing::Event(Event::External { vector: 0x20 }));
-    assert_eq!(model.place(), (KERNEL_CODE, 0x1000, KERNEL_DATA, KERNEL_STACK - 0x14, 0x2));
+    assert_eq!(model.state(), (KERNEL_CODE, 0x1000, KERNEL_DATA, KERNEL_STACK - 0x14, 0x2));
     assert_eq!(model.get(KERNEL_STACK - 4, 4), u64::from(USER_DATA));
     assert_eq!(model.get(KERNEL_STACK - 8, 4), USER_STACK);
 }
@@ -111,7 +111,7 @@ fn a_16_bit_gate_pushes_words() {
     let gate = Gate { kind: 0x6, offset: 0xdead_1234, ..gate(GateKind::Interrupt, KERNEL_CODE, 3, 0).low };
     model.set_gate(0x80, WideGate { low: gate, ..WideGate::default() });
     model.done(int(0x80));
-    assert_eq!(model.place(), (KERNEL_CODE, 0x1234, KERNEL_DATA, KERNEL_STACK - 10, 0x2));
+    assert_eq!(model.state(), (KERNEL_CODE, 0x1234, KERNEL_DATA, KERNEL_STACK - 10, 0x2));
     assert_eq!(model.get(KERNEL_STACK - 10, 2), USER_RIP & 0xffff);
 }
 
@@ -140,7 +140,7 @@ fn accessed_bits_are_set_once() {
     assert_eq!(said(&model), 2);
 }
 
-/// What is wrong with a machine.
+/// A defect of a machine.
 type Spoil = fn(&mut Model);
 
 /// A fault with its error code.
@@ -299,12 +299,12 @@ fn a_page_that_is_missing_changes_nothing() {
             let mut model = Model::user(width);
             model.set_gate(0x80, gate(GateKind::Trap, KERNEL_CODE, 3, 0));
             model.missing.push(page);
-            let before = model.place();
+            let before = model.state();
             let outcome = model.walk(int(0x80));
             let Outcome::Fault(fault) = outcome else { panic!("{outcome:?}") };
             assert_eq!((fault.exception.0, fault.code), (14, Some(code)), "{page:x}");
             assert_eq!(fault.address.unwrap() & !0xfff, page);
-            assert_eq!(model.place(), before);
+            assert_eq!(model.state(), before);
         }
     }
 }
@@ -354,15 +354,15 @@ fn what_is_not_walked_is_said() {
 }
 
 #[test]
-fn what_is_not_told_is_pushed_as_not_told() {
+fn unknown_values_are_pushed_as_not_known() {
     let mut model = Model::user(Width::Long);
     model.set_gate(0x80, gate(GateKind::Interrupt, KERNEL_CODE, 3, 0));
     model.registers.clear();
     model.done(int(0x80));
-    assert!(model.steps.contains(&"push RSP not told at 0000000000008ff0".into()), "{:#?}", model.steps);
+    assert!(model.steps.contains(&"push RSP not known at 0000000000008ff0".into()), "{:#?}", model.steps);
     assert_eq!(model.optional(Register::Rflags), None);
     let mut model = Model::user(Width::Long);
     model.set_gate(0x80, gate(GateKind::Interrupt, KERNEL_CODE, 3, 0));
     model.segments[SegmentRegister::Tr as usize].hidden = None;
-    assert_eq!(model.walk(int(0x80)), Outcome::Untold(Untold::TaskState { offset: 4, size: 8 }));
+    assert_eq!(model.walk(int(0x80)), Outcome::Unknown(Unknown::TaskState { offset: 4, size: 8 }));
 }

@@ -20,7 +20,7 @@ fn amd_has_no_sysenter_in_long_mode() {
     }
     let mut model = amd(Model::user(Width::Legacy));
     model.done(Crossing::Sysenter);
-    assert_eq!(model.place(), (0x10, 0xc010_0000, 0x18, KERNEL_STACK, 0x2));
+    assert_eq!(model.state(), (0x10, 0xc010_0000, 0x18, KERNEL_STACK, 0x2));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn amd_enters_from_compatibility_mode_by_cstar() {
     let mut model = amd(Model::compatibility());
     model.set_value(Register::Rflags, 0x1_0346);
     model.done(Crossing::Syscall);
-    assert_eq!(model.place(), (0x10, ENTRY + 0x800, 0x18, USER_STACK, 0x46));
+    assert_eq!(model.state(), (0x10, ENTRY + 0x800, 0x18, USER_STACK, 0x46));
     assert_eq!(model.value(Register::R11), 0x346, "without RF");
 }
 
@@ -46,13 +46,13 @@ fn amd_enters_outside_long_mode_by_star() {
     let mut model = amd(Model::user(Width::Legacy));
     model.set_value(Register::Rflags, 0x1_0746);
     model.done(Crossing::Syscall);
-    assert_eq!(model.place(), (0x10, 0xdead_0000, 0x18, USER_STACK, 0x546), "TF and DF stay: no mask");
+    assert_eq!(model.state(), (0x10, 0xdead_0000, 0x18, USER_STACK, 0x546), "TF and DF stay: no mask");
     assert_eq!(model.value(Register::Rcx), USER_RIP);
     assert_eq!(model.optional(Register::R11), None);
     let hidden = model.segment(SegmentRegister::Cs).hidden.unwrap();
     assert_eq!(hidden.descriptor, Descriptor::flat_code(0, false));
     model.done(Crossing::Sysret { wide: false });
-    assert_eq!(model.place(), (0x23, USER_RIP, 0x2b, USER_STACK, 0x746), "IF is set again");
+    assert_eq!(model.state(), (0x23, USER_RIP, 0x2b, USER_STACK, 0x746), "IF is set again");
 }
 
 #[test]

@@ -186,7 +186,7 @@ impl Model {
     }
 
     /// CS, RIP, SS, RSP and flags.
-    pub(super) fn place(&self) -> (u16, u64, u16, u64, u64) {
+    pub(super) fn state(&self) -> (u16, u64, u16, u64, u64) {
         (
             self.selector(SegmentRegister::Cs),
             self.value(Register::Rip),

@@ -1,4 +1,4 @@
-//! What holds of every machine.
+//! Properties of every machine.
 
 use proptest::prelude::*;
 use std::string::ToString;
@@ -72,7 +72,7 @@ fn width() -> impl Strategy<Value = Width> {
     prop_oneof![Just(Width::Legacy), Just(Width::Long)]
 }
 
-/// What every walk that is done leaves behind.
+/// The invariants after every walk that is done.
 fn is_consistent<M: Machine>(
     machine: &M,
     crossing: Crossing,
@@ -95,7 +95,7 @@ fn is_consistent<M: Machine>(
 }
 
 proptest! {
-    /// Nothing is told that holds together: no panic, and a sentence for every step.
+    /// Inconsistent machines: no panic, and a sentence for every step.
     #[test]
     fn a_random_machine_never_panics(
         (vendor, width, crossing) in (vendor(), width(), crossing()),
@@ -183,7 +183,7 @@ proptest! {
                 prop_assert_eq!(&model.registers, &before.registers);
                 prop_assert_eq!(&model.segments, &before.segments);
             }
-            Outcome::Untold(what) => prop_assert!(false, "everything is told: {what}"),
+            Outcome::Unknown(what) => prop_assert!(false, "everything is known: {what}"),
         }
     }
 }

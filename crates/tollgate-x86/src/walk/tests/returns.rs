@@ -29,7 +29,7 @@ fn to_ring_3() {
         let mut model = about_to_return(width, &FRAME);
         model.set_segment_of(SegmentRegister::Ds, KERNEL_DATA, Descriptor::flat_data(0));
         model.done(crossing);
-        assert_eq!(model.place(), (USER_CODE, 0x1234, USER_DATA, 0x7777_0000, 0x246));
+        assert_eq!(model.state(), (USER_CODE, 0x1234, USER_DATA, 0x7777_0000, 0x246));
         assert_eq!(model.selector(SegmentRegister::Ds), 0, "the kernel's data is closed to ring 3");
         assert_eq!(model.selector(SegmentRegister::Es), USER_DATA);
         assert!(model.steps.contains(&"DS 0010 becomes null: its DPL 0 < the new CPL 3".into()));
@@ -41,7 +41,7 @@ fn to_compatibility_mode() {
     let frame = [0x1234, u64::from(USER_CODE_32), 0x246, 0x1_7777_0000, u64::from(USER_DATA)];
     let mut model = about_to_return(Width::Long, &frame);
     model.done(IRETQ);
-    assert_eq!(model.place(), (USER_CODE_32, 0x1234, USER_DATA, 0x7777_0000, 0x246));
+    assert_eq!(model.state(), (USER_CODE_32, 0x1234, USER_DATA, 0x7777_0000, 0x246));
     let mut model = about_to_return(Width::Long, &frame);
     model.put(KERNEL_STACK - 0x100, 8, 0x1_0000_0000);
     assert_eq!(model.fault(IRETQ), ("GP", Some(0)), "beyond the segment");
@@ -66,11 +66,11 @@ fn a_16_bit_stack_keeps_the_upper_half_of_the_kernel_s_pointer() {
 fn to_the_same_level() {
     let mut model = about_to_return(Width::Legacy, &[0x1234, u64::from(KERNEL_CODE), 0x46]);
     model.done(IRETD);
-    assert_eq!(model.place(), (KERNEL_CODE, 0x1234, KERNEL_DATA, KERNEL_STACK - 0x100 + 12, 0x46));
+    assert_eq!(model.state(), (KERNEL_CODE, 0x1234, KERNEL_DATA, KERNEL_STACK - 0x100 + 12, 0x46));
     let frame = [0x1234, u64::from(KERNEL_CODE), 0x46, 0x8888, 0];
     let mut model = about_to_return(Width::Long, &frame);
     model.done(IRETQ);
-    assert_eq!(model.place(), (KERNEL_CODE, 0x1234, 0, 0x8888, 0x46), "64-bit mode pops SS and RSP always");
+    assert_eq!(model.state(), (KERNEL_CODE, 0x1234, 0, 0x8888, 0x46), "64-bit mode pops SS and RSP always");
     assert!(!model.segment_is_usable(SegmentRegister::Ss));
 }
 
@@ -90,7 +90,7 @@ fn ring_3_cannot_change_its_privileges() {
     assert_eq!(model.value(Register::Rflags), 0x3d_7fd7, "ring 0 can, but for VM");
 }
 
-/// What is wrong with a machine.
+/// A defect of a machine.
 type Spoil = fn(&mut Model);
 
 const STACK: u64 = KERNEL_STACK - 0x100;
@@ -192,18 +192,18 @@ fn far_returns() {
     let far = |size, release| Crossing::FarReturn { size, release };
     let mut model = about_to_return(Width::Legacy, &[0x1234, u64::from(KERNEL_CODE)]);
     model.done(far(Size::Double, 8));
-    assert_eq!(model.place(), (KERNEL_CODE, 0x1234, KERNEL_DATA, STACK + 16, 0x202));
+    assert_eq!(model.state(), (KERNEL_CODE, 0x1234, KERNEL_DATA, STACK + 16, 0x202));
     let frame = [0x1234, u64::from(USER_CODE), 0xaaaa, 0xbbbb, 0x7777_0000, u64::from(USER_DATA)];
     let mut model = about_to_return(Width::Legacy, &frame);
     model.done(far(Size::Double, 8));
     assert_eq!(
-        model.place(),
+        model.state(),
         (USER_CODE, 0x1234, USER_DATA, 0x7777_0008, 0x202),
         "released from both stacks"
     );
     let mut model = about_to_return(Width::Long, &[0x1234, u64::from(USER_CODE), 0x7777_0000, 0x23]);
     model.done(far(Size::Quad, 0));
-    assert_eq!(model.place(), (USER_CODE, 0x1234, USER_DATA, 0x7777_0000, 0x202));
+    assert_eq!(model.state(), (USER_CODE, 0x1234, USER_DATA, 0x7777_0000, 0x202));
     let mut model = Model::user(Width::Long);
     model.put(USER_STACK, 8, u64::from(KERNEL_CODE) << 32 | 0x1234);
     assert_eq!(model.fault(far(Size::Double, 0)), ("GP", Some(8)));

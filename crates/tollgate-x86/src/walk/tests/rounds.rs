@@ -7,7 +7,7 @@ use crate::{Gate, GateKind, Msr, Selector, Vendor, WideGate, Width};
 
 /// All that a program can see of a crossing that was made.
 fn seen(model: &Model) -> (u16, u64, u16, u64, u64) {
-    model.place()
+    model.state()
 }
 
 #[test]

@@ -52,13 +52,13 @@ fn int_2e_of_windows_2000() {
             "IDT entry 2e at 8003f570 (8003f400 + 2e × 8) within the limit 7ff",
             "32-bit interrupt gate, present, DPL 3, leads to 0008:808655cd",
             "DPL 3 >= CPL 3: an instruction may use the gate",
-            "GDT entry 1 (where the GDT begins is not told)",
-            "cannot be checked: whether the entry is within the table, for the limit of the GDT is not told",
+            "GDT entry 1 (where the GDT begins is not known)",
+            "cannot be checked: whether the entry is within the table, for the limit of the GDT is not known",
             "CS 0008: 32-bit code, non-conforming, ring 0, present, base 00000000, limit ffffffff",
             "DPL 0 of the code < CPL 3: the level changes to ring 0",
             "SS0 0010 from 80042008, ESP0 80873c00 from 80042004: TSS of TR 0028",
-            "GDT entry 2 (where the GDT begins is not told)",
-            "cannot be checked: whether the entry is within the table, for the limit of the GDT is not told",
+            "GDT entry 2 (where the GDT begins is not known)",
+            "cannot be checked: whether the entry is within the table, for the limit of the GDT is not known",
             "SS 0010: writable data, ring 0, present, base 00000000, limit ffffffff",
             "push SS 0023 at 80873bfc",
             "push ESP 0006fdf0 at 80873bf8",
@@ -89,7 +89,7 @@ fn sysenter_of_windows_xp() {
             "sysenter in protected mode at CPL 3, on Intel",
             "protected mode has SYSENTER on Intel",
             "MSR 174, SYSENTER_CS, 8: not null",
-            "IF, VM cleared: EFLAGS not told",
+            "IF, VM cleared: EFLAGS not known",
             "CS 0008 from bits 15 to 0 of MSR 174, SYSENTER_CS; no descriptor is read: 32-bit code, \
              non-conforming, ring 0, present, base 00000000, limit ffffffff",
             "SS 0010 from bits 15 to 0 of MSR 174, SYSENTER_CS, plus 8; no descriptor is read: writable data, \
@@ -121,7 +121,7 @@ fn syscall_of_windows_xp_x64() {
         [
             "syscall in 64-bit mode at CPL 3, on AMD",
             "64-bit mode has SYSCALL on AMD",
-            "cannot be checked: whether EFER.SCE is set, for MSR c0000080, EFER, is not told",
+            "cannot be checked: whether EFER.SCE is set, for MSR c0000080, EFER, is not known",
             "RCX 0000000078ef1234 is the address of the next instruction",
             "R11 0000000000000346 from RFLAGS",
             "TF, IF, DF, NT, RF cleared by MSR c0000084, FMASK: RFLAGS 0000000000000046 (was 0000000000000346)",
@@ -148,13 +148,13 @@ fn syscall_of_a_32_bit_program_on_windows_xp_x64() {
 }
 
 #[test]
-fn what_is_not_told_ends_the_walk() {
+fn a_missing_value_ends_the_walk() {
     let mut sketch = Sketch::new(Vendor::Intel, Width::Legacy);
     sketch.set_program(3, Mode::Protected);
     let (_, outcome) = steps(&mut sketch, Crossing::Event(Event::Int(0x2e)));
-    assert_eq!(outcome.to_string(), "cannot go on: IDT entry 2e is not told");
+    assert_eq!(outcome.to_string(), "cannot go on: IDT entry 2e is not known");
     let (_, outcome) = steps(&mut sketch, Crossing::Sysenter);
-    assert_eq!(outcome.to_string(), "cannot go on: MSR 174, SYSENTER_CS, is not told");
+    assert_eq!(outcome.to_string(), "cannot go on: MSR 174, SYSENTER_CS, is not known");
     let hidden = Hidden { base: 0, descriptor: Descriptor::flat_data(3) };
     assert_eq!(sketch.segments[SegmentRegister::Ss as usize].hidden, Some(hidden));
 }

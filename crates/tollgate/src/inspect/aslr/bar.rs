@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What is done sooner needs no bar.
+/// Shorter studies have no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Drawn after [`PATIENCE`], gone when dropped.
+/// Drawn after [`PATIENCE`], cleared when dropped.
 pub struct Bar {
     all: u32,
     began: Instant,

@@ -1,11 +1,11 @@
-//! How much was asked for: what affects latencies, certain areas, or everything.
+//! The extent of the output: options that affect latencies, certain areas, or everything.
 
 use tollgate_kconfig::{AREAS, Area};
 
 use crate::args::ConfigArgs;
 use crate::failure::Failure;
 
-/// What is to be shown.
+/// The extent.
 pub struct Asked {
     areas: Vec<&'static Area>,
     every_option: bool,
@@ -13,10 +13,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What the arguments ask for.
+    /// The extent that the arguments ask for.
     ///
     /// # Errors
-    /// An area that there is not.
+    /// An unknown area.
     pub fn of(args: &ConfigArgs) -> Result<Self, Failure> {
         if let Some(unknown) = args.area.iter().find(|name| AREAS.iter().all(|area| area.name != **name)) {
             let names: Vec<&str> = AREAS.iter().map(|area| area.name).collect();
@@ -46,7 +46,7 @@ impl Asked {
         self.every_option
     }
 
-    /// Whether it is to be said how an option affects latencies.
+    /// Whether the reasons are shown.
     pub fn explained(&self) -> bool {
         self.explained
     }

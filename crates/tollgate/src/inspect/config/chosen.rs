@@ -1,4 +1,4 @@
-//! Which configurations are meant: files, captured machines, standard input, or the running kernel's.
+//! The chosen configurations: files, captured machines, standard input, or the running kernel's.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use tollgate_model::Unknown;
 
 use crate::failure::Failure;
 
-/// The most that are held side by side; one letter and one column each.
+/// The most that are compared; one letter and one column each.
 const MOST: usize = 8;
-/// What the running kernel says itself.
+/// The running kernel's own configuration.
 const OWN: &str = "/proc/config.gz";
 
 /// A configuration that was read.
 pub struct Chosen {
     /// The file it was read from, as it was named.
     pub path: String,
-    /// What was read.
+    /// The reading.
     pub reading: Reading,
     /// The parameters that its kernel was started with, where it is that of a machine and they can be read.
     pub command_line: Option<String>,
@@ -25,7 +25,7 @@ pub struct Chosen {
     pub running: bool,
 }
 
-/// Reads what was named; the running kernel's where nothing was.
+/// Reads the named configurations; by default the running kernel's.
 ///
 /// # Errors
 /// The first of them that is no configuration, with the reason.
@@ -53,7 +53,7 @@ fn choose(path: &Path) -> Result<Chosen, Failure> {
     if path.is_dir() {
         let machine = match path == Path::new("/") {
             true => Machine::here(),
-            // What the tree's calls told is of use, and no more than that.
+            // Only the recorded answers of the tree's calls are used.
             false => Machine::open(path).unwrap_or_else(|_| Machine::captured(path)),
         };
         return of_machine(&machine, Some(path));
@@ -86,7 +86,7 @@ impl Chosen {
     }
 }
 
-/// Every place that was tried, with its answer; what is not there in one breath.
+/// Every path that was tried, with its answer; missing ones together.
 fn not_found(tried: &[Tried], root: Option<&Path>) -> String {
     let whose = match root {
         Some(root) => format!("the machine in {}", root.display()),

@@ -1,27 +1,27 @@
-//! Several configurations side by side: counts by area, then the options that differ, first those that move
-//! prices.
+//! Several configurations compared: counts by area, then the options that differ, first those that affect
+//! latencies.
 
 use tollgate_kconfig::{Configuration, Counts, Difference, Kind, compare, counter, overridden};
 
 use super::asked::Asked;
 use super::chosen::Chosen;
-use super::words;
+use super::text;
 use crate::figures;
 use crate::table::{Look, Table, heading, paragraph};
 
-/// What each is called in the tables.
+/// The name of each in the tables.
 const LETTERS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
-/// So few that differ in an area are shown though they move no prices.
+/// The most options of an area that are shown although they affect no latency.
 const FEW: usize = 10;
 /// So few that affect latencies fit on a page with their reasons.
 const FEW_REASONS: usize = 20;
 
-/// Everything in which they differ.
+/// All differences.
 pub fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {
     let configurations: Vec<&Configuration> = chosen.iter().map(|it| &it.reading.configuration).collect();
     let mut differences = compare(&configurations);
     differences.retain(|it| asked.has(it.area));
-    let mut text = who(chosen, width);
+    let mut text = letters(chosen, width);
     text.push('\n');
     text.push_str(&counts(&configurations, &differences, asked, width));
     if differences.is_empty() {
@@ -33,23 +33,23 @@ pub fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {
     let (affecting, others): (Vec<&Difference>, Vec<&Difference>) =
         differences.iter().partition(|it| it.entry.is_some_and(|entry| entry.affects.is_some()));
     text.push('\n');
-    text.push_str(&of_estimates(chosen, &affecting, asked, width));
+    text.push_str(&of_affecting(chosen, &affecting, asked, width));
     text.push_str(&of_others(chosen, &others, asked, width));
     text.push('\n');
     text.push_str(&paragraph("y built in, m module, n off, - not offered by that kernel", width, ""));
     text.push_str(&renames(chosen, width));
     text.push_str(&parameters(chosen, width));
-    text.push_str(&paragraph(words::NOT_STATE, width, ""));
+    text.push_str(&paragraph(text::NOT_STATE, width, ""));
     text
 }
 
-/// Which letter stands for what.
-fn who(chosen: &[Chosen], width: usize) -> String {
+/// The configuration of each letter.
+fn letters(chosen: &[Chosen], width: usize) -> String {
     let mut text = String::new();
     for (it, letter) in chosen.iter().zip(LETTERS) {
-        let line = format!("{} ({})", words::kernel(it), words::place(it));
+        let line = format!("{} ({})", text::kernel(it), text::source(it));
         text.push_str(&paragraph(&line, width, &format!("{letter}  ")));
-        text.push_str(&words::oddities(&it.reading.configuration, width));
+        text.push_str(&text::oddities(&it.reading.configuration, width));
     }
     text
 }
@@ -97,13 +97,13 @@ fn counts(
     text
 }
 
-/// What affects latencies.
-fn of_estimates(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, width: usize) -> String {
+/// The options that affect latencies.
+fn of_affecting(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, width: usize) -> String {
     let (shown, offered): (Vec<&Difference>, Vec<&Difference>) =
         affecting.iter().partition(|it| asked.every_option() || it.kind == Kind::Set);
-    let mut text = heading("What of it affects latencies", width);
+    let mut text = heading("Options that affect latencies", width);
     match shown.as_slice() {
-        [] => text.push_str(&paragraph("Nothing that is known to.", width, "")),
+        [] => text.push_str(&paragraph("None that is known to.", width, "")),
         shown => {
             let explained = asked.explained() || shown.len() <= FEW_REASONS;
             text.push_str(&table(chosen, shown, explained).render(width));
@@ -123,7 +123,7 @@ fn of_estimates(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, wid
     text
 }
 
-/// What affects no latency, area by area; where it is too much, how much it is.
+/// The options that affect no latency, area by area; only their number where they are too many.
 fn of_others(chosen: &[Chosen], others: &[&Difference], asked: &Asked, width: usize) -> String {
     let mut shown: Vec<&Difference> = Vec::new();
     let mut hidden = Vec::new();
@@ -165,13 +165,13 @@ fn table(chosen: &[Chosen], rows: &[&Difference], explained: bool) -> Table {
             table.heading(headed);
         }
         let mut cells = vec![format!("  {}", it.name)];
-        cells.extend(it.values.iter().map(|value| words::value(*value)));
-        let told = it.entry.filter(|_| explained).and_then(words::told);
-        let mut remarks: Vec<String> = told.into_iter().collect();
+        cells.extend(it.values.iter().map(|value| text::value(*value)));
+        let output = it.entry.filter(|_| explained).and_then(text::about);
+        let mut remarks: Vec<String> = output.into_iter().collect();
         let lacking = it.values.iter().any(Option::is_none);
         remarks.extend(it.entry.filter(|_| lacking).and_then(|entry| entry.without).map(str::to_owned));
         for (value, letter) in it.values.iter().zip(LETTERS) {
-            remarks.extend(words::long_value(*value).map(|text| format!("{letter} {text}")));
+            remarks.extend(text::long_value(*value).map(|text| format!("{letter} {text}")));
         }
         table.row(Look::Plain, &cells, &remarks);
     }
@@ -183,7 +183,7 @@ fn renames(chosen: &[Chosen], width: usize) -> String {
     let everywhere = |name: &str| chosen.iter().all(|it| it.reading.configuration.value(name).is_some());
     let mut text = String::new();
     for (it, letter) in chosen.iter().zip(LETTERS) {
-        let renamed = words::renamed(&it.reading.configuration).filter(|(was, _)| !everywhere(was));
+        let renamed = text::renamed(&it.reading.configuration).filter(|(was, _)| !everywhere(was));
         let names: Vec<String> = renamed.map(|(was, is)| format!("{was} as {is}")).collect();
         if !names.is_empty() {
             let number = figures::count(names.len(), "option", "options");
@@ -194,12 +194,12 @@ fn renames(chosen: &[Chosen], width: usize) -> String {
     text
 }
 
-/// What the command lines of running kernels change.
+/// The options that the command lines of running kernels change.
 fn parameters(chosen: &[Chosen], width: usize) -> String {
     let mut text = String::new();
     for (it, letter) in chosen.iter().zip(LETTERS) {
         let given = it.command_line.as_deref().map(overridden).unwrap_or_default();
-        let given = words::parameters(&given);
+        let given = text::parameters(&given);
         if !given.is_empty() {
             let line =
                 format!("{letter} is running, and its command line overrides some: {}.", given.join(" "));

@@ -1,22 +1,22 @@
-//! One configuration: what in it affects latencies, and its counts by area.
+//! One configuration: the options that affect latencies, and its counts by area.
 
 use std::collections::BTreeMap;
 
 use tollgate_kconfig::{Area, Counts, Entry, Overridden, Value, counter, identity, overridden};
 
+use super::affecting::{Options, affecting, row, table};
 use super::asked::Asked;
 use super::chosen::Chosen;
-use super::moving::{Options, moving, row, table};
-use super::words;
+use super::text;
 use crate::table::{Look, Table, heading, paragraph};
 
 /// Everything about one configuration.
 pub fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     let configuration = &chosen.reading.configuration;
-    let mut text = heading(&words::kernel(chosen), width);
-    text.push_str(&paragraph(&words::place(chosen), width, ""));
-    text.push_str(&paragraph(&words::counts(Counts::of(configuration)), width, ""));
-    text.push_str(&words::oddities(configuration, width));
+    let mut text = heading(&text::kernel(chosen), width);
+    text.push_str(&paragraph(&text::source(chosen), width, ""));
+    text.push_str(&paragraph(&text::counts(Counts::of(configuration)), width, ""));
+    text.push_str(&text::oddities(configuration, width));
     let given = chosen.command_line.as_deref().map(overridden).unwrap_or_default();
     if chosen.running {
         text.push_str(&parameters(chosen, &given, width));
@@ -25,11 +25,11 @@ pub fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     let (areas, options) = (areas(chosen, asked, width), options(chosen));
     let parts = match asked.every_option() {
         true => [areas, every(&options, &given, asked, width)],
-        false => [moving(&options, &given, asked, width), areas],
+        false => [affecting(&options, &given, asked, width), areas],
     };
     text.push_str(&parts.join("\n"));
     text.push('\n');
-    text.push_str(&paragraph(words::NOT_STATE, width, ""));
+    text.push_str(&paragraph(text::NOT_STATE, width, ""));
     text
 }
 
@@ -51,7 +51,7 @@ fn options(chosen: &Chosen) -> Options<'_> {
     let mut options = Options::new();
     for (name, value) in &chosen.reading.configuration.options {
         let now = identity(name).name;
-        // Where both names stand, the one of today counts.
+        // Where the text has both names, the one of today counts.
         if now == name || !options.contains_key(now) {
             options.insert(now, value);
         }
@@ -82,9 +82,9 @@ fn entry_of(area: &Area, name: &str) -> Option<&'static Entry> {
     identity(name).entry.filter(|_| identity(name).area.name == area.name)
 }
 
-/// What the command line of a running kernel changes.
+/// The options that the command line of a running kernel changes.
 fn parameters(chosen: &Chosen, given: &[Overridden], width: usize) -> String {
-    let sentence = match (&chosen.command_line, words::parameters(given).as_slice()) {
+    let sentence = match (&chosen.command_line, text::parameters(given).as_slice()) {
         (None, _) => "The command line of this kernel cannot be read.".to_owned(),
         (Some(_), []) => "Its command line overrides none of the options that affect latencies.".to_owned(),
         (Some(_), parameters) => format!("Its command line overrides some: {}.", parameters.join(" ")),

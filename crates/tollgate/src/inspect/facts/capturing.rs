@@ -1,4 +1,4 @@
-//! `tollgate inspect --capture`: keeps what the facts are read from, and says what is in it.
+//! `tollgate inspect --capture`: keeps the sources of the facts, and describes them.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use crate::failure::{Failure, plainly};
 use crate::table::paragraph;
 use crate::{figures, out};
 
-/// What is in it, for whoever hands it on.
+/// The content of a capture, for users who share it.
 const CONTENT: &str = "\
-It holds what the facts are read from and nothing else: the kernel's command line up to `--`, mounts with their options, \
-names of control groups, limits, and as root where the kernel lies in memory. No host name is in it, no variable but \
-container=, no command line of a process. Look at proc/cmdline and proc/self/mountinfo before it is handed on: a \
+It holds only the sources of the facts: the kernel's command line up to `--`, mounts with their options, \
+names of control groups, limits, and as root the kernel's address. No host name is in it, no variable but \
+container=, no command line of a process. Read proc/cmdline and proc/self/mountinfo before you share it: a \
 parameter or a mount may hold a secret.";
 
 #[derive(Serialize)]
@@ -30,7 +30,7 @@ struct Document<'a> {
 /// Captures this machine into `target`.
 ///
 /// # Errors
-/// When something is there already, nothing can be written there, or somebody interrupts.
+/// When the target exists, it cannot be written, or a signal interrupts.
 pub fn capture(directory: &Path, target: &Path, format: Format) -> Result<(), Failure> {
     interrupt::install();
     let captured = tollgate_inspect::capture(directory, target, &|| interrupt::requested().is_some());

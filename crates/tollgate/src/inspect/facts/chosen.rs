@@ -1,11 +1,11 @@
-//! Which facts are meant by `--only`.
+//! The facts that `--only` chooses.
 
 use tollgate_suites::selection::{edit_distance, wildcard};
 
 use super::Group;
 use crate::failure::Failure;
 
-/// How many names are said to be near.
+/// The most names that are suggested.
 const MOST_NEAR: usize = 3;
 /// No name of a fact is longer.
 const LONGEST: usize = 256;
@@ -46,7 +46,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     ends.into_iter().any(|end| wildcard(pattern, &name[..end]))
 }
 
-/// That there is no such fact, and what may have been meant.
+/// The error of an unknown fact, with suggestions.
 fn unknown(pattern: &str, groups: &[Group]) -> String {
     let names = groups.iter().flat_map(|group| group.facts.iter().map(|(name, _)| name.as_str()));
     let names = names.chain(groups.iter().map(|group| group.subject.as_str()));
@@ -61,9 +61,8 @@ fn unknown(pattern: &str, groups: &[Group]) -> String {
     tollgate_model::sort::ascending(&mut near);
     let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
     let tip = match near.as_slice() {
-        [] => "`tollgate inspect` shows those that there are".to_owned(),
-        [name] => format!("near is {name}"),
-        names => format!("near are {}", names.join(", ")),
+        [] => "`tollgate inspect` lists them".to_owned(),
+        names => format!("did you mean {}?", names.join(" or ")),
     };
     format!("--only: no fact or subject matches {pattern:?}; {tip}")
 }
@@ -107,8 +106,8 @@ mod tests {
             Err(Failure::Input(sentence)) => sentence,
             other => panic!("{other:?}"),
         };
-        assert!(refused("cpu.modle").ends_with("near is cpu.model"), "{}", refused("cpu.modle"));
-        assert!(refused("something else").contains("`tollgate inspect` shows"));
+        assert!(refused("cpu.modle").ends_with("did you mean cpu.model?"), "{}", refused("cpu.modle"));
+        assert!(refused("something else").contains("`tollgate inspect` lists"));
         assert!(refused(&"x".repeat(100_000)).len() < 200_000);
     }
 }

@@ -1,4 +1,4 @@
-//! The facts, for eyes: a subject each, what affects a boundary first, what is alike together, and what is not known
+//! The facts as text, by subject: facts that affect a boundary first, equal values together, and unknown ones
 //! at the end with its reason.
 
 use anstyle::Style;
@@ -9,7 +9,7 @@ use super::reasons::reasons;
 use crate::say::clean;
 use crate::table::{heading, wrap};
 
-/// What is read second.
+/// The style of secondary text.
 pub const FAINT: Style = Style::new().dimmed();
 const STRONG: Style = Style::new().bold();
 /// In front of every line of a subject.
@@ -30,9 +30,9 @@ pub fn page(groups: &[Group], facts: &Facts, width: usize) -> String {
 
 fn block(group: &Group, facts: &Facts, width: usize) -> String {
     let mut text = heading(&group.subject, width);
-    let told = |fact: &Fact| fact.value().is_some();
+    let output = |fact: &Fact| fact.value().is_some();
     let affects = |name: &str| tollgate_inspect::effect(name).is_some();
-    let (known, unknown): (Vec<_>, Vec<_>) = group.facts.iter().partition(|(_, fact)| told(fact));
+    let (known, unknown): (Vec<_>, Vec<_>) = group.facts.iter().partition(|(_, fact)| output(fact));
     let (alike, single): (Vec<_>, Vec<_>) =
         known.into_iter().partition(|(name, fact)| kind(name, fact).is_some());
     let (causes, others): (Vec<_>, Vec<_>) = single.into_iter().partition(|(name, _)| affects(name));
@@ -60,7 +60,7 @@ fn block(group: &Group, facts: &Facts, width: usize) -> String {
     text
 }
 
-/// The value that a fact has in common with many others beside it, where nothing else is to be said of it.
+/// The value that a fact shares with many others of its family, where it has no effect of its own.
 fn kind(name: &str, fact: &Fact) -> Option<&'static str> {
     let affects = tollgate_inspect::effect(name).is_some();
     match fact.value()? {
@@ -95,7 +95,7 @@ fn common_source(facts: &[&(String, Fact)]) -> String {
     }
 }
 
-/// A name, its value and its source, and beneath them what it affects.
+/// A name, its value and its source, and beneath them its effect.
 fn row(
     (name, fact): (&str, &Fact),
     differs: bool,
@@ -109,8 +109,8 @@ fn row(
     if differs {
         value.push_str(" (the kernel says otherwise)");
     }
-    let room = width.saturating_sub(INDENT.len() + column + 2).max(10);
-    let mut lines = wrap(&value, room);
+    let columns = width.saturating_sub(INDENT.len() + column + 2).max(10);
+    let mut lines = wrap(&value, columns);
     if lines.is_empty() {
         lines.push("(empty)".to_owned());
     }
@@ -125,7 +125,7 @@ fn row(
         let gap = column + 2 - name.chars().count();
         text.push_str(&format!("{INDENT}{STRONG}{name}{STRONG:#}{:gap$}{first}", ""));
         let used = pad + first.chars().count();
-        // A short value has its source beside it.
+        // The source of a short value is on the same line.
         if lines.peek().is_none() && used + 2 + source.chars().count() + 2 <= width {
             text.push_str(&format!("  {FAINT}[{source}]{FAINT:#}\n"));
             return text + &influence(effect, None, width);
@@ -136,7 +136,7 @@ fn row(
     text + &influence(effect, Some(&source), width)
 }
 
-/// Bytes and ticks are numbers too; only what is large in bytes is easier to read otherwise.
+/// Large numbers of bytes have a unit; other numbers stay as they are.
 fn shown(name: &str, value: &FactValue) -> String {
     let is_bytes = ["memory.total", "cgroup.memory", "cache.l", "files.free"];
     match value {
@@ -160,7 +160,7 @@ fn sized(bytes: i64) -> String {
     }
 }
 
-/// What a fact affects, and its source where that had no room above.
+/// The boundaries that a fact affects, and its source where that did not fit above.
 fn influence(effect: Option<&Effect>, source: Option<&str>, width: usize) -> String {
     let mut text = String::new();
     if let Some(effect) = effect {
@@ -183,10 +183,10 @@ fn differs(name: &str, fact: &Fact, facts: &Facts) -> bool {
 pub fn hanging(label: &str, text: &str, style: Style, width: usize) -> String {
     let label = if label.starts_with(' ') { label.to_owned() } else { format!("{INDENT}{label}") };
     let indent = label.chars().count().min(16);
-    let room = width.saturating_sub(indent).max(10);
+    let columns = width.saturating_sub(indent).max(10);
     let first = width.saturating_sub(label.chars().count()).max(10);
     let mut out = String::new();
-    for (at, line) in wrap(&clean(text), room.min(first)).into_iter().enumerate() {
+    for (at, line) in wrap(&clean(text), columns.min(first)).into_iter().enumerate() {
         let line = if at == 0 { format!("{label}{line}") } else { format!("{:indent$}{line}", "") };
         let line = line.trim_end();
         match style == Style::new() {
@@ -231,8 +231,8 @@ subject
       affects kernel entry: PTI switches page tables at every crossing
   cpu.family           6  [CPUID.1:EAX]
   Not affected: mds, l1tf [/sys]
-  refused: kernel.lsm (/sys/kernel/security/lsm: Permission denied). Root would
-           mostly be told
+  refused: kernel.lsm (/sys/kernel/security/lsm: Permission denied). Root may
+           mostly read them
   absent: cpu.vendor, cpu.model (not here); cpu.smt_active, cpu.online (not in
           /sys/cpu: smt, online)
 ";

@@ -1,10 +1,10 @@
-//! What is not known, compactly: facts that one reason holds for are named together, and nothing is left out.
+//! Unknown facts, compactly: facts with the same reason are named together, and none is left out.
 
 use tollgate_model::{Fact, Facts, Unknown};
 
 use super::page::{FAINT, INDENT, hanging};
 
-/// What is not known, a line for each reason.
+/// The unknown facts, a line for each reason.
 pub fn reasons(unknown: &[&(String, Fact)], facts: &Facts, width: usize) -> String {
     let mut lines: Vec<Reason> = Vec::new();
     for (name, fact) in unknown {
@@ -82,11 +82,11 @@ impl std::fmt::Display for Reason<'_> {
     }
 }
 
-/// What would show what was refused.
+/// How refused facts can be read.
 fn help(facts: &Facts) -> &'static str {
     match crate::facts::number(facts, "process.user") {
         Some(0.0) => ". Refused even to root here: a capability is missing, or a security module forbids it",
-        _ => ". Root would mostly be told",
+        _ => ". Root may mostly read them",
     }
 }
 

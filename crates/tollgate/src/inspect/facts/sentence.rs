@@ -1,4 +1,4 @@
-//! What the place is, in a paragraph made of nothing but facts.
+//! The environment, in a paragraph made of facts.
 
 use tollgate_model::{Fact, FactValue, Facts};
 
@@ -30,15 +30,15 @@ fn kernel(facts: &Facts) -> String {
 
 fn machine(facts: &Facts) -> String {
     match list(facts, "hypervisor.layers") {
-        None => "on a machine that does not tell whether it is virtual".to_owned(),
-        Some([]) => "on hardware, as far as can be told".to_owned(),
+        None => "on a machine, physical or virtual is unknown".to_owned(),
+        Some([]) => "on hardware, as far as is known".to_owned(),
         Some(layers) => format!("in a virtual machine ({})", layers.join(", ")),
     }
 }
 
 fn container(facts: &Facts) -> String {
     match list(facts, "container.layers") {
-        None => "whether in a container cannot be told".to_owned(),
+        None => "whether in a container is unknown".to_owned(),
         Some([]) => "in no container that leaves a mark".to_owned(),
         Some(layers) => format!("in a container ({})", layers.join(", ")),
     }
@@ -53,7 +53,7 @@ fn processors(facts: &Facts) -> Option<String> {
     Some(format!("{processors}{of} to run on{model}"))
 }
 
-/// What stands in every crossing's way, as far as it is known.
+/// The mitigations and filters of every crossing, as far as they are known.
 fn state(facts: &Facts) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(pti) = facts::flag(facts, "mitigation.pti") {
@@ -100,8 +100,8 @@ mod tests {
         let nothing = sentence(&Facts::new(), 200);
         assert_eq!(
             nothing,
-            "A kernel that does not say its name on a machine that does not tell whether it is virtual, whether in a \
-             container cannot be told.\n"
+            "A kernel that does not say its name on a machine, physical or virtual is unknown, whether in a \
+             container is unknown.\n"
         );
         let known: Facts = [
             ("kernel.release", Fact::known("6.1", "test")),

@@ -18,8 +18,8 @@ pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files:
     settle_fault(a, target, files);
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     forget_spent(a);
-    a.place(no_wait);
-    a.place(in_call);
+    a.bind(no_wait);
+    a.bind(in_call);
     a.load(R7, FRAME, stack(16));
     read(a, R7, R7, Field::double(o.mapping_host));
     a.jump_if(Condition::Equal, R7, 0, leave);
@@ -36,16 +36,16 @@ pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files:
         a.load(R1, FRAME, stack(ID).at(half));
         a.store(THREAD, Field::double(field!(Thread, fault).offset + half), R1);
     }
-    a.place(waits_in_call);
+    a.bind(waits_in_call);
     let (found, lost) = (a.label(), a.label());
     fault_key(a, |a, half| a.load(R1, FRAME, stack(ID).at(half)));
     record(a, files.files, lost, found);
-    a.place(found);
+    a.bind(found);
     a.mov(R1, 1);
     a.atomic(Atomic::Add, R0, field!(FileRecord, count), R1);
-    a.place(leave);
+    a.bind(leave);
     a.exit();
-    a.place(lost);
+    a.bind(lost);
     a.count(target.maps.totals, field!(Totals, lost_files));
     a.exit();
 }
@@ -62,7 +62,7 @@ fn fault_key(a: &mut Assembler, half: impl Fn(&mut Assembler, i16)) {
     a.add(R7, i32::from(-KEY));
 }
 
-/// The thread is about to forget what it spent outside of calls: that is the last fault's, where there was one. R0 to R5 and R7
+/// The thread is about to clear its time outside of calls: that is the last fault's, where there was one. R0 to R5 and R7
 /// are lost.
 pub(in crate::bpf::programs) fn settle_fault(a: &mut Assembler, target: &Target, files: &Files) {
     let (none, lost, found) = (a.label(), a.label(), a.label());
@@ -74,15 +74,15 @@ pub(in crate::bpf::programs) fn settle_fault(a: &mut Assembler, target: &Target,
         a.store(THREAD, Field::double(last + half), 0);
     }
     record(a, files.files, lost, found);
-    a.place(lost);
+    a.bind(lost);
     a.count(target.maps.totals, field!(Totals, lost_files));
     a.jump(none);
-    a.place(found);
+    a.bind(found);
     a.mov(R4, R0);
     for doing in [Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.load(R1, THREAD, by_doing(field!(Thread, spent), doing));
         a.atomic(Atomic::Add, R4, field!(FileRecord, total), R1);
     }
     add_spent(a, R4, field!(FileRecord, spent), field!(Thread, spent), true);
-    a.place(none);
+    a.bind(none);
 }

@@ -54,7 +54,7 @@ pub(super) fn identify(a: &mut Assembler, files: &Files, to: i16, none: Label) {
     a.store(FRAME, on_stack(to, field!(FileId, device)), R1);
 }
 
-/// Of what has no name, all are one. R0 to R5 are lost.
+/// Files without a name share one entry. R0 to R5 are lost.
 pub(super) fn unite_nameless(a: &mut Assembler, files: &Files) {
     let o = &files.offsets;
     a.load(R1, FRAME, stack(INODE));
@@ -65,11 +65,11 @@ pub(super) fn unite_nameless(a: &mut Assembler, files: &Files) {
         a.jump_if(Condition::Equal, R2, magic, nameless);
     }
     a.jump(named);
-    a.place(nameless);
+    a.bind(nameless);
     a.store(FRAME, on_stack(ID, field!(FileId, device)), R1);
     a.store(FRAME, on_stack(ID, field!(FileId, tells_apart)), 0);
     a.store(FRAME, on_stack(ID, field!(FileId, inode)), 0);
-    a.place(named);
+    a.bind(named);
 }
 
 /// Notes the name of the dentry in R7, in the mount in R9, whose id is on the stack, and those of the directories above it, as far
@@ -87,14 +87,14 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
         a.jump_if(Condition::Equal, R1, device, done);
     }
     a.mov(R6, 0);
-    a.place(again);
+    a.bind(again);
     a.map(R1, files.names);
     a.mov(R2, FRAME);
     a.add(R2, i32::from(-ID));
     a.call(Helper::MapLookup);
     a.jump_if(Condition::NotEqual, R0, 0, done);
     // The root of a mount has the name of the directory that it is mounted on. Mounts may lie on top of each other.
-    a.place(crossed);
+    a.bind(crossed);
     a.jump_if(Condition::AtLeast, R6, DEEPEST, done);
     a.add(R6, 1);
     read(a, R1, R9, Field::double(o.mount_mnt + o.vfsmount_root));
@@ -105,13 +105,13 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     read(a, R7, R9, Field::double(o.mount_mountpoint));
     a.load(R9, FRAME, stack(CROSSED));
     a.jump(crossed);
-    a.place(within);
-    // Without a mount nobody knows what the root of a file system is called.
+    a.bind(within);
+    // Without a mount the root of a file system has no name.
     let some_mount = a.label();
     a.jump_if(Condition::NotEqual, R9, 0, some_mount);
     read(a, R1, R7, Field::double(o.dentry_parent));
     a.jump_if(Condition::Equal, R1, R7, done);
-    a.place(some_mount);
+    a.bind(some_mount);
     name(a, target, files, done);
     // Up, if there is an up.
     read(a, R1, R7, Field::double(o.dentry_parent));
@@ -122,14 +122,14 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
         a.store(FRAME, stack(ID).at(half), R1);
     }
     a.jump(again);
-    a.place(done);
+    a.bind(done);
     for half in [0, 8] {
         a.load(R1, FRAME, keep_id.at(half));
         a.store(FRAME, stack(ID).at(half), R1);
     }
 }
 
-/// Notes what the dentry in R7 is called and in which directory it is, for the id on the stack; the directory's own id is on the
+/// Notes the name and the directory of the dentry in R7, for the id on the stack; the directory's own id is on the
 /// stack then. A root is its own directory. R0 to R5 are lost.
 fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     let o = &files.offsets;
@@ -159,7 +159,7 @@ fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     let kept = a.label();
     a.jump_if(Condition::Equal, R0, 0, kept);
     a.count(target.maps.totals, field!(Totals, lost_names));
-    a.place(kept);
+    a.bind(kept);
     a.load(R9, FRAME, stack(CROSSED));
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 /// R7 = a [`PathKey`] of the call on the stack, from its arguments; goes to `none` where there is no path to be read, and to
-/// `of_descriptor` where the path is empty and a descriptor stands in front of it (`AT_EMPTY_PATH`).
+/// `of_descriptor` where the path is empty and a descriptor precedes it (`AT_EMPTY_PATH`).
 pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: Label, of_descriptor: Label) {
     let o = &files.offsets;
     let arguments = field!(Thread, arguments).offset;
@@ -20,10 +20,10 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.load(R3, THREAD, Field::double(arguments));
     a.jump_if(Condition::AnyBit, R1, i32::from(aim::PATH_AT), at);
     a.jump(both);
-    a.place(at);
+    a.bind(at);
     a.mov(R6, R3);
     a.load(R3, THREAD, Field::double(arguments + 8));
-    a.place(both);
+    a.bind(both);
     // Descriptors are ints: the upper half of their register says nothing.
     a.shl(R6, 32);
     a.shr(R6, 32);
@@ -39,7 +39,7 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.and(R1, i32::from(aim::PATH_AT));
     a.jump_if(Condition::Equal, R1, 0, none);
     a.jump(of_descriptor);
-    a.place(some);
+    a.bind(some);
     a.store(R7, field!(PathKey, length).at(key), R0);
     a.load(R1, FRAME, stack(KEEP_R7));
     a.store(R7, field!(PathKey, call).at(key), R1);
@@ -57,9 +57,9 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.add(R7, i32::from(o.fs_pwd));
     path(a, files);
     a.jump(found);
-    a.place(given);
+    a.bind(given);
     path_of_descriptor(a, files, none);
-    a.place(found);
+    a.bind(found);
     identify(a, files, ID, none);
     note_names(a, target, files);
     scratch(a, files, none);
@@ -68,6 +68,6 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
         a.load(R1, FRAME, stack(ID).at(half));
         a.store(R7, Field::double(key + field!(PathKey, directory).offset + half), R1);
     }
-    a.place(absolute);
+    a.bind(absolute);
     a.add(R7, i32::from(key));
 }

@@ -1,0 +1,257 @@
+//! One case of a schedule: calibration, records of each process, measurement.
+
+use std::time::Duration;
+
+use tollgate_model::measurement::{
+    Case, Counted, Counter, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
+};
+
+use super::clock::Clock;
+use super::ending::Ending;
+use super::shared::{Events, InstanceState, Readiness, SharedResults, Slot};
+use super::worker::{InstanceOrder, iterations_for};
+use crate::benchmark::Benchmark;
+
+/// A case, from the choice to its measurement.
+pub(super) struct CaseState {
+    pub benchmark: &'static Benchmark,
+    pub params: Params,
+    pub state: State,
+    pub ready: Readiness,
+    pub iterations: u64,
+    pub events: Events,
+    /// Net ticks of the kept batches, process by process.
+    pub batches: Vec<i64>,
+    pub processes: Vec<ProcessRounds>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum State {
+    Waiting,
+    Running,
+    Skipped(String),
+    Failed(String),
+}
+
+impl CaseState {
+    pub fn new(benchmark: &'static Benchmark, params: Params) -> Self {
+        Self {
+            benchmark,
+            params,
+            state: State::Waiting,
+            ready: Readiness { ops: 1, most: 1, ..Readiness::default() },
+            iterations: 1,
+            events: Events::default(),
+            batches: Vec::new(),
+            processes: Vec::new(),
+        }
+    }
+
+    pub fn case(&self) -> Case {
+        self.benchmark.case(self.params.clone())
+    }
+
+    pub fn takes_part_in(&self, comparison: &str) -> bool {
+        self.state == State::Running && self.benchmark.comparison() == comparison
+    }
+
+    /// Whether rounds continue until its CI is narrow: not for the engine's own benchmarks.
+    pub fn decides(&self) -> bool {
+        self.benchmark.suite() != "bench"
+    }
+
+    /// Iterations that fill a batch.
+    pub fn iterations_alone(&self) -> u64 {
+        iterations_for(self.ready.cost).min(self.ready.most)
+    }
+
+    pub fn iterations_for_operations(&self, ops: u64) -> u64 {
+        /// A batch that is so many times too short is mostly timer overhead.
+        const TOO_SHORT: u64 = 32;
+        let shared = (ops / self.ready.ops).max(1);
+        if shared * TOO_SHORT < self.iterations_alone() {
+            self.iterations_alone()
+        } else {
+            shared.min(self.ready.most)
+        }
+    }
+
+    /// Time of one batch, untimed parts included.
+    pub fn batch(&self) -> Duration {
+        self.ready.whole.saturating_mul(u32::try_from(self.iterations).unwrap_or(u32::MAX))
+    }
+
+    /// Processes in which it had a batch, kept or not.
+    pub fn processes_run(&self) -> usize {
+        self.processes.iter().filter(|process| process.ran.as_ref().is_none_or(|ran| !ran.is_empty())).count()
+    }
+
+    pub fn order(&self, stride: usize) -> InstanceOrder {
+        InstanceOrder {
+            benchmark: self.benchmark.name.to_owned(),
+            params: self.params.clone(),
+            ops: self.ready.ops,
+            iterations: self.iterations,
+            extra: slow_down::extra(self.benchmark, self.iterations),
+            decides: self.decides(),
+            stride,
+        }
+    }
+
+    /// Records the result of its calibration.
+    pub fn record_calibration(&mut self, state: InstanceState) {
+        match state {
+            InstanceState::Untried => {}
+            InstanceState::Ready(ready) => {
+                self.ready = *ready;
+                self.state = State::Running;
+            }
+            InstanceState::Skipped(why) => self.state = State::Skipped(why),
+            InstanceState::Failed(error) => self.state = State::Failed(error),
+        }
+    }
+
+    /// Records that its process ended while it ran.
+    pub fn fail_with(&mut self, ending: Ending, stall: Duration) {
+        let absence = match ending {
+            Ending::Killed(signal) => (self.benchmark.absence)(signal),
+            _ => None,
+        };
+        self.state = match absence {
+            Some(why) => State::Skipped(why.to_owned()),
+            None => State::Failed(ending.describe(stall)),
+        };
+    }
+
+    /// Collects the records of one process, if the instance ran there.
+    pub fn collect(&mut self, shared: &SharedResults, instance: Option<usize>) {
+        match instance.map(|instance| shared.instance(instance)) {
+            // It passed the calibration alone, but not next to the other instances.
+            Some(InstanceState::Skipped(why)) if self.batches.is_empty() => self.state = State::Skipped(why),
+            Some(InstanceState::Skipped(why) | InstanceState::Failed(why)) => self.state = State::Failed(why),
+            Some(InstanceState::Untried | InstanceState::Ready(_)) | None => {}
+        }
+        let rounds = shared.rounds_recorded();
+        let (mut ran, mut discarded) = (Vec::new(), Vec::new());
+        for round in 0..rounds {
+            match instance.map_or(Slot::Empty, |instance| shared.slot(round, instance)) {
+                Slot::Empty => continue,
+                Slot::Kept(ticks) => self.batches.push(ticks),
+                Slot::Discarded => discarded.push(round as u32),
+            }
+            ran.push(round as u32);
+        }
+        let events = instance.map_or(Events::default(), |instance| shared.events(instance));
+        for (sum, number) in self.events.iter_mut().zip(events) {
+            *sum = sum.saturating_add(number);
+        }
+        if rounds > 0 {
+            let ran = (ran.len() < rounds).then_some(ran);
+            self.processes.push(ProcessRounds { rounds: rounds as u32, ran, discarded });
+        }
+    }
+
+    pub fn measured(&self, suite: &str, clock: Clock) -> Option<Measured> {
+        let ops_per_sample = self.iterations * self.ready.ops;
+        // One tick in the benchmark's unit; an amount is in that unit already.
+        let unit = self.benchmark.unit;
+        let tick = match unit {
+            Unit::Nanoseconds | Unit::NanosecondsPerLine => clock.nanoseconds(1.0),
+            Unit::Cycles | Unit::Bytes | Unit::Instructions => 1.0,
+        };
+        let digits = digits_of(tick / ops_per_sample as f64);
+        let per_op = |work: &i64| (*work as f64 * tick / ops_per_sample as f64 * digits).round() / digits;
+        let measured = Measured {
+            unit,
+            provenance: Provenance::Hardware,
+            ops_per_sample,
+            clock_hz: clock.hz(),
+            samples: self.batches.iter().map(per_op).collect(),
+            discarded: self.processes.iter().map(|process| process.discarded.len() as u64).sum(),
+            processes: self.processes.clone(),
+            counted: self.counted(ops_per_sample),
+            counters: self.counters(),
+            bytes_per_op: (self.benchmark.bytes)(&self.params),
+            group: suite.to_owned(),
+            baseline: self.benchmark.baseline_of(&self.params),
+            notes: self.ready.notes.lines().map(str::to_owned).collect(),
+            traced: Vec::new(),
+        };
+        (!measured.samples.is_empty()).then_some(measured)
+    }
+
+    fn counted(&self, ops_per_sample: u64) -> Option<Counted> {
+        let operations = self.batches.len() as u64 * ops_per_sample;
+        let events = self.events[0];
+        match (self.benchmark.counts, self.benchmark.share) {
+            (Some(what), _) => Some(Counted { what: what.to_owned(), events, operations, is_share: false }),
+            (None, Some(share)) => {
+                let operations = self.batches.len() as u64 * (ops_per_sample / share.one_of.max(1));
+                Some(Counted { what: share.what.to_owned(), events, operations, is_share: true })
+            }
+            (None, None) => None,
+        }
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let numbers = self.benchmark.counters.iter().zip(&self.events[1..]);
+        numbers.map(|(what, &number)| Counter { what: (*what).to_owned(), number }).collect()
+    }
+
+    pub fn conclude(self, suite: &str, clock: Clock) -> Measurement {
+        let outcome = match &self.state {
+            State::Skipped(why) => Outcome::Skipped { why: why.clone() },
+            State::Failed(error) => Outcome::Failed { error: error.clone() },
+            State::Waiting => {
+                Outcome::Failed { error: "the run's time was over before its calibration".to_owned() }
+            }
+            State::Running => match self.measured(suite, clock) {
+                Some(measured) => Outcome::Measured(Box::new(measured)),
+                None => Outcome::Failed { error: self.why_no_samples() },
+            },
+        };
+        Measurement { case: self.case(), outcome }
+    }
+
+    fn why_no_samples(&self) -> String {
+        let discarded: usize = self.processes.iter().map(|process| process.discarded.len()).sum();
+        match discarded {
+            0 => "the run's time was over before its first round".to_owned(),
+            batches => {
+                format!("all {batches} batches were discarded: other processes used the processor")
+            }
+        }
+    }
+}
+
+/// A power of ten that still separates two ticks. More digits exceed the clock's precision and double a document's
+/// length.
+fn digits_of(tick: f64) -> f64 {
+    10_f64.powi((1.0 - tick.log10()).ceil().clamp(0.0, 15.0) as i32)
+}
+
+/// Lets tests slow a benchmark down to check the verdict; never part of a release.
+#[cfg(feature = "test-hooks")]
+mod slow_down {
+    use crate::benchmark::Benchmark;
+
+    /// `TOLLGATE_TEST_SLOW=benchmark=factor[,benchmark=factor]`: iterations beyond the counted ones. The A/A control
+    /// is slowed like its baseline.
+    pub(super) fn extra(benchmark: &Benchmark, iterations: u64) -> u64 {
+        let Ok(orders) = std::env::var("TOLLGATE_TEST_SLOW") else { return 0 };
+        let slowed = if benchmark.suite() == "bench" { benchmark.comparison() } else { benchmark.name };
+        let factor =
+            orders.split(',').filter_map(|order| order.split_once('=')).find(|(name, _)| *name == slowed);
+        let factor: f64 = factor.and_then(|(_, factor)| factor.parse().ok()).unwrap_or(1.0);
+        (iterations as f64 * (factor - 1.0)).round().max(0.0) as u64
+    }
+}
+
+#[cfg(not(feature = "test-hooks"))]
+mod slow_down {
+    use crate::benchmark::Benchmark;
+
+    pub(super) fn extra(_benchmark: &Benchmark, _iterations: u64) -> u64 {
+        0
+    }
+}

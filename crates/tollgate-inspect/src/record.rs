@@ -1,0 +1,203 @@
+//! The record of a captured tree: the answers of instructions and calls, and the reads that failed. One file at the
+//! root of the tree, `tollgate.json`.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tollgate_model::text;
+
+use crate::leaves::{Leaves, Registers};
+use crate::recorder::{Manner, Outcome, Recording};
+
+/// The file's name.
+pub(crate) const NAME: &str = "tollgate.json";
+/// The version of the file's form that is written, and the only one that is read.
+const FORMAT: u32 = 1;
+/// Ours takes some ten kilobytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The content of `tollgate.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// The version of this form.
+    pub format: u32,
+    /// The directory whose file system was captured.
+    pub directory: Option<PathBuf>,
+    /// The answers of CPUID; null where it was not asked.
+    pub cpuid: Option<Vec<Leaf>>,
+    /// The answers of calls, by their names, which are the sources of facts.
+    pub calls: BTreeMap<String, Outcome>,
+    /// The paths that could not be read, with the manner and the number of the error.
+    pub errors: BTreeMap<String, BTreeMap<Manner, i32>>,
+}
+
+/// One execution of CPUID.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Leaf {
+    leaf: u32,
+    subleaf: u32,
+    /// EAX, EBX, ECX and EDX.
+    registers: Registers,
+}
+
+/// Why a directory cannot be read as a captured tree. Each is a clause after the directory's name.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// It cannot be opened.
+    #[error("{}", plainly(.0))]
+    Unusable(io::Error),
+    /// It is something else.
+    #[error("is not a directory; a captured tree is one")]
+    NoDirectory,
+    /// Nothing in it comes from a capture.
+    #[error("has neither {NAME} nor proc nor sys in it; `tollgate inspect --capture` makes such a tree")]
+    NoTree,
+    /// The record of calls cannot be read.
+    #[error("{NAME} cannot be used: {0}")]
+    Unreadable(String),
+}
+
+/// Whether bytes are such a record.
+pub(crate) fn is_record(bytes: &[u8]) -> bool {
+    Record::parse(bytes).map(|record| record.leaves()).is_ok()
+}
+
+/// The error in the record, without much of its content.
+fn in_brief(error: serde_json::Error) -> String {
+    text::shorten(&error.to_string()).into_owned()
+}
+
+/// An error without its number.
+fn plainly(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "does not exist".to_owned(),
+        io::ErrorKind::PermissionDenied => "may not be read".to_owned(),
+        _ => format!("cannot be read: {}", text::plainly(error)),
+    }
+}
+
+impl Record {
+    /// Makes one of what was recorded.
+    pub fn of(recording: &Recording, leaves: Option<&Leaves>, directory: &Path) -> Self {
+        let cpuid = leaves.map(|leaves| {
+            let leaf = |((leaf, subleaf), registers)| Leaf { leaf, subleaf, registers };
+            leaves.all().map(leaf).collect()
+        });
+        let failed = recording.seen.iter().filter(|(_, seen)| !seen.errors.is_empty());
+        Self {
+            format: FORMAT,
+            directory: Some(directory.to_owned()),
+            cpuid,
+            calls: recording.calls.clone(),
+            errors: failed.map(|(path, seen)| (path.clone(), seen.errors.clone())).collect(),
+        }
+    }
+
+    /// Reads that of a tree; empty where it has no such file.
+    ///
+    /// # Errors
+    /// A directory that is no captured tree, or a file that is not in this form.
+    pub fn read(root: &Path) -> Result<Self, TreeError> {
+        let metadata = std::fs::metadata(root).map_err(TreeError::Unusable)?;
+        if !metadata.is_dir() {
+            return Err(TreeError::NoDirectory);
+        }
+        let bytes = match read_file(&root.join(NAME)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let has = |name: &str| root.join(name).symlink_metadata().is_ok();
+                return if has("proc") || has("sys") { Ok(Self::default()) } else { Err(TreeError::NoTree) };
+            }
+            Err(error) => return Err(TreeError::Unreadable(text::plainly(&error))),
+        };
+        Self::parse(&bytes).map_err(TreeError::Unreadable)
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err("it is larger than 1 MiB, which no capture's is".to_owned());
+        }
+        let document: Value = serde_json::from_slice(bytes).map_err(in_brief)?;
+        match document.get("format").and_then(Value::as_u64) {
+            Some(format) if format == u64::from(FORMAT) => {}
+            Some(format) => return Err(format!("its format is {format}, and this program reads {FORMAT}")),
+            None => return Err("it does not say its format".to_owned()),
+        }
+        Self::deserialize(&document).map_err(in_brief)
+    }
+
+    /// As the file has it.
+    pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let mut json = serde_json::to_vec_pretty(self)?;
+        json.push(b'\n');
+        Ok(json)
+    }
+
+    /// The answers of CPUID.
+    pub fn leaves(&self) -> Option<Leaves> {
+        let leaves = self.cpuid.as_ref()?;
+        Some(leaves.iter().map(|leaf| ((leaf.leaf, leaf.subleaf), leaf.registers)).collect())
+    }
+}
+
+/// A tree is untrusted: this file may be a link, a pipe, or of any size.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn another_form_is_refused_in_words() {
+        let refused = |text: &str| Record::parse(text.as_bytes()).unwrap_err();
+        assert!(refused("{}").contains("does not say its format"));
+        assert!(refused("{\"format\": 2}").contains("its format is 2"));
+        assert!(refused("{\"format\": 1}").contains("missing field"));
+        assert!(refused("{\"format\": 1, \"cal").contains("line 1"));
+        assert!(Record::parse(&vec![b' '; 2 << 20]).unwrap_err().contains("larger"));
+        let deep = "[".repeat(100_000);
+        assert!(Record::parse(deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn what_is_no_tree_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = |path: &Path| Record::read(path).unwrap_err().to_string();
+        assert!(error(directory.path()).contains("neither tollgate.json nor proc"));
+        assert_eq!(error(&directory.path().join("none")), "does not exist");
+        let file = directory.path().join(NAME);
+        std::os::unix::fs::symlink("/etc/passwd", &file).unwrap();
+        assert!(error(directory.path()).contains("cannot be used"));
+        assert!(error(&file).contains("is not a directory"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Record::parse(&bytes);
+        }
+
+        #[test]
+        fn what_was_written_is_read(calls in prop::collection::btree_map("[a-z() ]{1,9}", any::<i64>(), 0..5)) {
+            let calls = calls.into_iter().map(|(name, value)| (name, Outcome::Value(value.into()))).collect();
+            let record = Record { format: FORMAT, calls, cpuid: Some(Vec::new()), ..Record::default() };
+            prop_assert_eq!(Record::parse(&record.to_json().unwrap()), Ok(record));
+        }
+    }
+}

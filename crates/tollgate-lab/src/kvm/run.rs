@@ -1,0 +1,51 @@
+//! Runs a guest: its ports, and why it stopped.
+
+use std::io;
+
+use kvm_ioctls::VcpuExit;
+
+use super::alarm::Alarm;
+use super::exit;
+use super::vm::Vm;
+use crate::host::{plainly, written};
+
+/// COM1: where the guest writes.
+const COM1: u16 = 0x3f8;
+/// Its line status register.
+const LINE_STATUS: u16 = 0x3fd;
+/// The transmitter is empty, and so is its holding register (PC16550D, "Line status register").
+const EMPTY: u8 = 0x60;
+/// A byte to this port ends the run.
+const END: u16 = 0xf4;
+/// The value of a port without a device.
+const NOTHING: u8 = 0xff;
+
+/// Runs the guest until it ends itself; why it did not, in a clause. Its output is added to `serial`, a write of
+/// several bytes as so many of one. It may be run again after its end, and goes on behind it.
+pub(super) fn run(vm: &mut Vm, alarm: &Alarm, serial: &mut Vec<u8>) -> Option<String> {
+    loop {
+        let why = match vm.vcpu_mut().run() {
+            Ok(VcpuExit::IoOut(END, _)) => return None,
+            Ok(VcpuExit::IoOut(COM1, bytes)) => written(serial, bytes),
+            Ok(VcpuExit::IoOut(..)) => None,
+            Ok(VcpuExit::IoIn(LINE_STATUS, bytes)) => {
+                bytes.fill(EMPTY);
+                None
+            }
+            Ok(VcpuExit::IoIn(_, bytes)) => {
+                bytes.fill(NOTHING);
+                None
+            }
+            Ok(VcpuExit::Intr) => alarm.rung(),
+            Ok(VcpuExit::InternalError) => Some(exit::internal_error(vm)),
+            Ok(exit) => Some(exit::clause(&exit)),
+            Err(error) => match error.errno() {
+                libc::EINTR | libc::EAGAIN => alarm.rung(),
+                errno => Some(format!("KVM_RUN failed: {}", plainly(io::Error::from_raw_os_error(errno)))),
+            },
+        };
+        if why.is_some() {
+            return why;
+        }
+    }
+}

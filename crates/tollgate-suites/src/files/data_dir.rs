@@ -1,0 +1,364 @@
+//! The data directory: the working directory, opened once, and the names in it.
+
+use std::cell::RefCell;
+use std::ffi::CStr;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::rc::{Rc, Weak};
+
+use tollgate_os::workdir::{Workdir, WorkdirError};
+
+use tollgate_engine::{Refusal, Storage, storage};
+
+use super::refusal::{checked, refused};
+
+/// An open directory in which this process may write.
+pub(crate) struct DataDir {
+    directory: OwnedFd,
+    limit: u64,
+    by: String,
+    _signal: FileSizeSignal,
+}
+
+thread_local! {
+    /// Shared by all instances of this process: one descriptor, one signal disposition.
+    static HERE: RefCell<Weak<DataDir>> = const { RefCell::new(Weak::new()) };
+}
+
+impl DataDir {
+    /// The data directory of this run.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] if there is none, or it cannot be opened.
+    pub fn here() -> Result<Rc<Self>, Refusal> {
+        if let Some(open) = HERE.with_borrow(Weak::upgrade) {
+            return Ok(open);
+        }
+        let dir = Rc::new(Self::at(storage::here()?)?);
+        HERE.set(Rc::downgrade(&dir));
+        Ok(dir)
+    }
+
+    /// Any directory, with its limit.
+    ///
+    /// # Errors
+    /// As [`opened`].
+    pub fn at(storage: &Storage) -> Result<Self, Refusal> {
+        let directory = opened(&storage.directory)?;
+        let signal = FileSizeSignal::ignored();
+        Ok(Self { directory, limit: storage.limit, by: storage.by.clone(), _signal: signal })
+    }
+
+    /// Greatest number of bytes at a time.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Checks that so many bytes of files are within the limit.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] with the limit.
+    pub fn allows(&self, bytes: u64) -> Result<(), Refusal> {
+        if bytes <= self.limit {
+            return Ok(());
+        }
+        let amount = match bytes >> 20 {
+            0 => format!("{} KiB", bytes >> 10),
+            mebibytes => format!("{mebibytes} MiB"),
+        };
+        Err(Refusal::Skip(format!("{amount} of files would be more than {}", self.by)))
+    }
+
+    /// The directory's descriptor, for calls that take a name relative to one.
+    pub fn descriptor(&self) -> RawFd {
+        self.directory.as_raw_fd()
+    }
+
+    /// openat(2), close-on-exec; a new file is for its owner alone, and no link is followed.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn open(&self, name: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
+        open_at(self.descriptor(), name, flags | libc::O_CLOEXEC | libc::O_NOFOLLOW)
+    }
+
+    /// A new file of this name, for reading and writing; it replaces an existing one.
+    ///
+    /// # Errors
+    /// As [`refused`].
+    pub fn create(&self, name: &CStr) -> Result<OwnedFd, Refusal> {
+        self.remove(name)?;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+        self.open(name, flags).map_err(|error| refused("openat(2) with O_CREAT", &error))
+    }
+
+    /// Removes the name if it exists.
+    ///
+    /// # Errors
+    /// As [`refused`].
+    pub fn remove(&self, name: &CStr) -> Result<(), Refusal> {
+        // SAFETY: an open directory and a C string.
+        match checked(unsafe { libc::unlinkat(self.descriptor(), name.as_ptr(), 0) }) {
+            Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(refused("unlinkat(2)", &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Renames the file, replacing an existing one.
+    ///
+    /// # Errors
+    /// Those of renameat(2).
+    pub fn rename(&self, from: &CStr, to: &CStr) -> io::Result<usize> {
+        let directory = self.descriptor();
+        // SAFETY: an open directory and two C strings.
+        checked(unsafe { libc::renameat(directory, from.as_ptr(), directory, to.as_ptr()) })
+    }
+
+    /// The kind of file system (statfs(2), `f_type`).
+    pub fn kind(&self) -> Kind {
+        // SAFETY: an all-zero statfs is valid.
+        let mut filesystem: libc::statfs = unsafe { mem::zeroed() };
+        // SAFETY: an open descriptor; `filesystem` is valid for writing; on failure it stays zero.
+        unsafe { libc::fstatfs(self.descriptor(), &mut filesystem) };
+        // Magic numbers have 32 bits (include/uapi/linux/magic.h).
+        Kind::of(filesystem.f_type as u32)
+    }
+}
+
+/// Kinds of file systems, by where they keep data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// In memory, with this name.
+    Memory(&'static str),
+    /// On a server, with this name.
+    Network(&'static str),
+    /// On local storage, or unknown.
+    Other,
+}
+
+impl Kind {
+    fn of(magic: u32) -> Self {
+        match magic {
+            0x0102_1994 => Self::Memory("tmpfs"),
+            0x8584_58f6 => Self::Memory("ramfs"),
+            0x6969 => Self::Network("NFS"),
+            0xff53_4d42 | 0xfe53_4d42 | 0x517b => Self::Network("SMB"),
+            0x00c3_6400 => Self::Network("Ceph"),
+            0x0102_1997 => Self::Network("9P"),
+            0x5346_414f => Self::Network("AFS"),
+            _ => Self::Other,
+        }
+    }
+
+    /// A note on what storage means there.
+    pub fn note(self) -> Option<String> {
+        match self {
+            Self::Network(name) => {
+                Some(format!("network file system ({name}): storage is behind its server"))
+            }
+            Self::Memory(name) => Some(format!("{name}: no storage behind it")),
+            Self::Other => None,
+        }
+    }
+}
+
+/// A working directory's descriptor.
+///
+/// # Errors
+/// [`Refusal::Fail`] if another directory replaced it, [`Refusal::Skip`] if it cannot be opened.
+pub(crate) fn opened(directory: &Workdir) -> Result<OwnedFd, Refusal> {
+    directory.open().map_err(|error| match error {
+        WorkdirError::Exchanged(_) => Refusal::Fail(error.to_string()),
+        WorkdirError::Io { path, why } => refused(&format!("the directory {}", path.display()), &why),
+    })
+}
+
+/// openat(2); a new file is for its owner alone.
+fn open_at(directory: RawFd, name: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: a C string; the mode is read only for a new file.
+    let descriptor = checked(unsafe { libc::openat(directory, name.as_ptr(), flags, 0o600) })?;
+    // SAFETY: the descriptor is new and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
+}
+
+/// A scratch file of an instance, unlinked on drop.
+pub(super) struct Scratch {
+    dir: Rc<DataDir>,
+    pub name: &'static CStr,
+    pub file: OwnedFd,
+}
+
+impl Scratch {
+    /// A new, empty one.
+    ///
+    /// # Errors
+    /// As [`refused`].
+    pub fn new(dir: &Rc<DataDir>, name: &'static CStr) -> Result<Self, Refusal> {
+        Ok(Self { dir: Rc::clone(dir), name, file: dir.create(name)? })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // The directory's maker removes what is left in it.
+        let _ = self.dir.remove(self.name);
+    }
+}
+
+/// Names that are unlinked on drop, if they exist.
+pub(super) struct Names {
+    dir: Rc<DataDir>,
+    names: &'static [&'static CStr],
+}
+
+impl Names {
+    /// Unlinks them.
+    ///
+    /// # Errors
+    /// As [`refused`].
+    pub fn free(dir: &Rc<DataDir>, names: &'static [&'static CStr]) -> Result<Self, Refusal> {
+        names.iter().try_for_each(|name| dir.remove(name))?;
+        Ok(Self { dir: Rc::clone(dir), names })
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        for name in self.names {
+            // As for a scratch file.
+            let _ = self.dir.remove(name);
+        }
+    }
+}
+
+/// While it lives, SIGXFSZ is ignored: a write beyond RLIMIT_FSIZE fails with EFBIG instead of killing the process
+/// (setrlimit(2)). Dropping it restores the previous action.
+struct FileSizeSignal {
+    before: libc::sighandler_t,
+}
+
+impl FileSizeSignal {
+    fn ignored() -> Self {
+        // SAFETY: ignoring a signal runs nothing.
+        Self { before: unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } }
+    }
+}
+
+impl Drop for FileSizeSignal {
+    fn drop(&mut self) {
+        if self.before != libc::SIG_ERR {
+            // SAFETY: restores the previous action.
+            unsafe { libc::signal(libc::SIGXFSZ, self.before) };
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    use super::*;
+
+    /// A test's own directory, removed on drop.
+    pub(in crate::files) struct Own {
+        path: PathBuf,
+        pub dir: Rc<DataDir>,
+    }
+
+    impl Own {
+        pub fn new() -> Self {
+            Self::with_limit(64 << 20)
+        }
+
+        pub fn with_limit(limit: u64) -> Self {
+            static NEXT: AtomicU32 = AtomicU32::new(0);
+            let number = NEXT.fetch_add(1, Relaxed);
+            let path = std::env::temp_dir().join(format!("tollgate-files-{}-{number}", std::process::id()));
+            std::fs::create_dir(&path).expect("a new directory");
+            let directory = Workdir::find(&path).expect("just made");
+            let storage = Storage { directory, limit, by: "what the test allows".to_owned() };
+            let dir = Rc::new(DataDir::at(&storage).expect("just made"));
+            Self { path, dir }
+        }
+
+        /// Its entries, sorted.
+        pub fn names(&self) -> Vec<String> {
+            let entries = std::fs::read_dir(&self.path).expect("just made");
+            let mut names: Vec<String> =
+                entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Own {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+
+    #[test]
+    fn a_scratch_file_is_unlinked_on_drop() {
+        let own = Own::new();
+        let first = Scratch::new(&own.dir, c"scratch").expect("a file");
+        assert_eq!(own.names(), ["scratch"]);
+        // A file that a killed process left does not matter.
+        let second = Scratch::new(&own.dir, c"scratch").expect("a file");
+        drop((first, second));
+        assert!(own.names().is_empty());
+    }
+
+    #[test]
+    fn too_many_bytes_are_refused_with_the_limit() {
+        let own = Own::with_limit(1 << 20);
+        assert_eq!(own.dir.allows(1 << 20), Ok(()));
+        let why = "4 MiB of files would be more than what the test allows";
+        assert_eq!(own.dir.allows(4 << 20), Err(Refusal::Skip(why.to_owned())));
+    }
+
+    #[test]
+    fn a_missing_directory_is_refused() {
+        let own = Own::new();
+        let directory = Workdir::find(&own.path).expect("just made");
+        std::fs::remove_dir(&own.path).expect("empty");
+        let storage = Storage { directory, limit: 1, by: String::new() };
+        let path = own.path.display().to_string();
+        let refused = |why: &str| why.contains(&path) && why.contains("exchanged");
+        assert!(matches!(DataDir::at(&storage), Err(Refusal::Fail(why)) if refused(&why)));
+    }
+
+    #[test]
+    fn kinds_are_recognised_by_their_magic() {
+        assert_eq!(Kind::of(0x0102_1994), Kind::Memory("tmpfs"));
+        assert_eq!(Kind::of(0x6969), Kind::Network("NFS"));
+        // ext2, ext3 and ext4.
+        assert_eq!(Kind::of(0xef53), Kind::Other);
+        assert!(Kind::Network("NFS").note().is_some_and(|note| note.contains("server")));
+    }
+
+    #[test]
+    fn a_write_beyond_the_file_size_limit_is_an_error() {
+        // The limit applies to the process, so the test forks.
+        let own = Own::new();
+        // SAFETY: the child makes a file and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let limit = libc::rlimit { rlim_cur: 4096, rlim_max: libc::RLIM_INFINITY };
+            // SAFETY: the limit is valid for reading.
+            unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) };
+            let refused = own.dir.create(c"large").and_then(|file| {
+                let bytes = [1_u8; 8192];
+                super::super::data::put(&file, &bytes, 0)
+            });
+            let named = matches!(refused, Err(Refusal::Skip(why)) if why.contains("RLIMIT_FSIZE"));
+            // SAFETY: ends the child without running the parent's destructors.
+            unsafe { libc::_exit(i32::from(!named)) };
+        }
+        let mut status = -1;
+        // SAFETY: `child` is our child; `status` is valid for writing.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}");
+    }
+}

@@ -1,0 +1,262 @@
+//! Page cache residency: whether the pages of a read are in the page cache, from the kernel, right before the read.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use crate::mapping::Mapping;
+use tollgate_engine::Refusal;
+
+use super::data_dir::Kind;
+use super::refusal::{checked, refused};
+
+/// The page size of both calls and of the page cache on x86-64.
+pub(crate) const PAGE: u64 = 4096;
+
+/// The call that reports residency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResidencyCall {
+    /// cachestat(2), since Linux 6.5.
+    Cachestat,
+    /// mincore(2) of an untouched mapping.
+    Mincore,
+}
+
+impl ResidencyCall {
+    /// The call's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cachestat => "cachestat(2)",
+            Self::Mincore => "mincore(2)",
+        }
+    }
+}
+
+/// How residency of a file's pages can be checked, found by a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Trial {
+    pub call: ResidencyCall,
+    /// Whether dropped pages leave the page cache.
+    pub drops: bool,
+}
+
+impl Trial {
+    /// Reads a page of a clean file, drops it, and finds a call that reports both.
+    ///
+    /// A call that never reports a page as resident is useless: a file of an overlay has no pages of its own for
+    /// cachestat(2). So is one that never reports a page as absent, unless pages cannot be dropped.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] if no call reports residency.
+    pub fn of(file: &OwnedFd, kind: Kind) -> Result<Self, Refusal> {
+        let mut stays = None;
+        for call in [ResidencyCall::Cachestat, ResidencyCall::Mincore] {
+            // A call that is missing or forbidden is skipped.
+            let Ok(residency) = Residency::by(call, file, PAGE) else { continue };
+            drop_pages(file)?;
+            let Ok(after_dropping) = residency.resident(0, PAGE) else { continue };
+            read_page(file)?;
+            let Ok(after_reading) = residency.resident(0, PAGE) else { continue };
+            match (after_dropping, after_reading) {
+                (0, 1..) => return Ok(Self { call, drops: true }),
+                (1.., 1..) => stays = stays.or(Some(Self { call, drops: false })),
+                (_, 0) => {}
+            }
+        }
+        match stays {
+            // cachestat(2) counts pages. mincore(2) reports all pages as resident in some sandboxes and for other
+            // users' files.
+            Some(trial) if trial.call == ResidencyCall::Cachestat || matches!(kind, Kind::Memory(_)) => Ok(trial),
+            Some(_) => Err(Refusal::Skip(
+                "residency cannot be checked here: mincore(2) reports every page as resident, and cachestat(2) is missing"
+                    .to_owned(),
+            )),
+            None => Err(Refusal::Skip(
+                "residency cannot be checked here: neither cachestat(2) nor mincore(2) reports a page that was just read"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Checks that pages of such a file can be dropped.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] with the reason why not.
+    pub fn must_drop(self, kind: Kind) -> Result<(), Refusal> {
+        match self.why_stays(kind) {
+            None => Ok(()),
+            Some(why) => Err(Refusal::Skip(format!("uncached reads are not possible here: {why}"))),
+        }
+    }
+
+    /// Why pages of such a file cannot be dropped, if so.
+    pub fn why_stays(self, kind: Kind) -> Option<String> {
+        match (self.drops, kind) {
+            (true, _) => None,
+            (false, Kind::Memory(name)) => {
+                Some(format!("pages of a file on {name} are its storage and cannot be dropped"))
+            }
+            (false, _) => Some(format!(
+                "{} reports that clean pages stay after posix_fadvise(2) asks to drop them",
+                self.call.name()
+            )),
+        }
+    }
+}
+
+/// Reports which pages of one file are in the page cache.
+pub(crate) struct Residency {
+    file: RawFd,
+    /// For mincore(2): the whole file, mapped and never touched.
+    mapping: Option<Mapping>,
+}
+
+impl Residency {
+    /// By this call, for the first `length` bytes of `file`, which must stay open for as long.
+    ///
+    /// # Errors
+    /// Those of mmap(2).
+    pub fn by(call: ResidencyCall, file: &OwnedFd, length: u64) -> io::Result<Self> {
+        let mapping = match call {
+            ResidencyCall::Cachestat => None,
+            ResidencyCall::Mincore => Some(untouched(file, length)?),
+        };
+        Ok(Self { file: file.as_raw_fd(), mapping })
+    }
+
+    /// How many pages of a page-aligned range are in the page cache.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn resident(&self, offset: u64, length: u64) -> io::Result<u64> {
+        match &self.mapping {
+            None => cachestat(self.file, offset, length),
+            Some(mapping) => resident_of(mapping, offset, length),
+        }
+    }
+}
+
+/// The pages of a range of a file in the page cache, by cachestat(2) (include/uapi/linux/mman.h).
+fn cachestat(file: RawFd, offset: u64, length: u64) -> io::Result<u64> {
+    /// For all architectures.
+    const SYS_CACHESTAT: libc::c_long = 451;
+    #[repr(C)]
+    struct Range {
+        offset: u64,
+        length: u64,
+    }
+    #[repr(C)]
+    #[derive(Default)]
+    struct Statistics {
+        cached: u64,
+        dirty: u64,
+        in_writeback: u64,
+        evicted: u64,
+        recently_evicted: u64,
+    }
+    let range = Range { offset, length };
+    let mut statistics = Statistics::default();
+    // SAFETY: both structures are as the kernel defines them, the second is valid for writing.
+    checked(unsafe { libc::syscall(SYS_CACHESTAT, file, &range, &mut statistics, 0) })?;
+    Ok(statistics.cached)
+}
+
+fn untouched(file: &OwnedFd, length: u64) -> io::Result<Mapping> {
+    let length = usize::try_from(length).map_err(io::Error::other)?;
+    Mapping::new(length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
+}
+
+/// The pages of a mapping of the whole file in memory, by mincore(2).
+fn resident_of(mapping: &Mapping, offset: u64, length: u64) -> io::Result<u64> {
+    let (offset, length) = (offset as usize, length as usize);
+    if offset.checked_add(length).is_none_or(|end| end > mapping.length()) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut pages = vec![0_u8; length.div_ceil(PAGE as usize)];
+    // SAFETY: the range lies within the mapping; there is a byte for each page of it.
+    checked(unsafe {
+        let start = mapping.address().byte_add(offset);
+        libc::mincore(start.cast(), length, pages.as_mut_ptr().cast::<libc::c_uchar>())
+    })?;
+    Ok(pages.iter().filter(|&page| page & 1 != 0).count() as u64)
+}
+
+/// Asks the kernel to drop this file's pages. Dirty pages stay, so the file must be clean.
+///
+/// # Errors
+/// As [`refused`].
+pub(crate) fn drop_pages(file: &OwnedFd) -> Result<(), Refusal> {
+    advise(file, libc::POSIX_FADV_DONTNEED)
+}
+
+/// Tells the kernel how this descriptor will be read.
+///
+/// # Errors
+/// As [`refused`].
+pub(super) fn advise(file: &OwnedFd, advice: libc::c_int) -> Result<(), Refusal> {
+    // SAFETY: an open descriptor; the length 0 means to the end.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) } {
+        0 => Ok(()),
+        error => Err(refused("posix_fadvise(2)", &io::Error::from_raw_os_error(error))),
+    }
+}
+
+fn read_page(file: &OwnedFd) -> Result<(), Refusal> {
+    let mut page = [0_u8; PAGE as usize];
+    // SAFETY: the buffer is valid for writing its own length.
+    let got =
+        checked(unsafe { libc::pread(file.as_raw_fd(), page.as_mut_ptr().cast(), page.len(), 0) } as i64);
+    super::refusal::whole("pread(2)", got, page.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::data::{self, Contents};
+    use super::super::data_dir::tests::Own;
+    use super::*;
+
+    #[test]
+    fn read_pages_are_resident_and_dropped_ones_are_not() {
+        let own = Own::new();
+        let made = data::file(&own.dir, c"data", 1 << 20, 1 << 20, Contents(7)).expect("a file");
+        let trial = match Trial::of(&made.file, own.dir.kind()) {
+            Ok(trial) => trial,
+            Err(why) => return eprintln!("skipped: {why:?}"),
+        };
+        if let Err(why) = trial.must_drop(own.dir.kind()) {
+            return eprintln!("skipped: {why:?}");
+        }
+        for call in [ResidencyCall::Cachestat, ResidencyCall::Mincore] {
+            let residency = Residency::by(call, &made.file, made.length).expect("a mapping");
+            drop_pages(&made.file).expect("discarded");
+            advise(&made.file, libc::POSIX_FADV_RANDOM).expect("advised");
+            let resident = |offset, length| residency.resident(offset, length);
+            if call != trial.call && resident(0, PAGE).is_err() {
+                eprintln!("skipped: there is no {}", call.name());
+                continue;
+            }
+            assert_eq!(resident(0, 1 << 20).expect("an answer"), 0, "{call:?}");
+            read_page(&made.file).expect("read");
+            assert_eq!(resident(0, PAGE).expect("an answer"), 1, "{call:?}");
+            // Nothing is read ahead.
+            assert_eq!(resident(PAGE, (1 << 20) - PAGE).expect("an answer"), 0, "{call:?}");
+        }
+    }
+
+    #[test]
+    fn a_range_beyond_the_mapping_is_an_error() {
+        let own = Own::new();
+        let made = data::file(&own.dir, c"data", 1 << 20, 1 << 20, Contents(7)).expect("a file");
+        let residency = Residency::by(ResidencyCall::Mincore, &made.file, made.length).expect("a mapping");
+        assert!(residency.resident(made.length, PAGE).is_err());
+        assert!(residency.resident(u64::MAX, PAGE).is_err());
+    }
+
+    #[test]
+    fn pages_of_tmpfs_cannot_be_dropped() {
+        let stays = Trial { call: ResidencyCall::Cachestat, drops: false };
+        let Err(Refusal::Skip(why)) = stays.must_drop(Kind::Memory("tmpfs")) else { panic!("it is refused") };
+        assert!(why.ends_with("pages of a file on tmpfs are its storage and cannot be dropped"), "{why}");
+        assert!(stays.must_drop(Kind::Other).is_err());
+        assert!(Trial { drops: true, ..stays }.must_drop(Kind::Other).is_ok());
+    }
+}

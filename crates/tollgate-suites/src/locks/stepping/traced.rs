@@ -1,0 +1,272 @@
+//! A traced process that acquires and releases a lock on request, and can be stopped at any instruction.
+//!
+//! Source: ptrace(2). A breakpoint is INT3 (Intel SDM volume 2, INT3), written into this process's own copy of the
+//! code: another process with the same code at the same address runs past it. PTRACE_SINGLESTEP cannot step through a
+//! restartable sequence, since every step is an interruption, and each interruption sends the thread to its abort
+//! handler. A breakpoint interrupts it once.
+
+use std::{arch, io, mem};
+
+use crate::locks::lock::{Handle, Lock};
+use tollgate_engine::{Refusal, die_with_parent};
+use tollgate_model::text::plainly;
+
+/// Orders to the process, with their answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum Order {
+    /// Run `take`; answers the word's old value.
+    Take = 1,
+    /// Release the lock; answers 0.
+    Release = 2,
+    /// Answers the number of restarts of its sequences.
+    Aborts = 3,
+}
+
+/// A stop of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It has done its order, with this answer.
+    Rest(u64),
+    /// At the requested instruction.
+    Point,
+    /// At a call of sched_yield(2): it waits for the other process.
+    Waits,
+}
+
+/// The process. It runs only during [`TracedProcess::run_to`] and [`TracedProcess::step`], and is killed on drop.
+pub(super) struct TracedProcess {
+    pid: libc::pid_t,
+    /// Whether it has stopped at the entry of a system call, so that the next stop is at its exit.
+    in_call: bool,
+}
+
+/// INT3.
+const BREAKPOINT: u8 = 0xcc;
+/// Seconds after which the process is killed by its alarm. A test needs less than two.
+const LIMIT: u32 = 120;
+/// Exit statuses of a process that cannot be traced, or cannot join the lock.
+const NOT_TRACED: i32 = 3;
+const NOT_JOINED: i32 = 4;
+
+impl TracedProcess {
+    /// Forks member `number` of a lock, on the processor of the calling thread, stopped.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] if the environment forbids tracing, or lacks what the lock needs.
+    pub fn new(lock: &Lock, number: usize) -> Result<Self, Refusal> {
+        // SAFETY: getpid(2) has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        // SAFETY: the child uses only inherited data, its one thread and the allocator, which is safe across fork.
+        match unsafe { libc::fork() } {
+            -1 => Err(Refusal::of("fork(2) is refused", &io::Error::last_os_error())),
+            0 => {
+                die_with_parent(parent);
+                let status = serve(lock, number);
+                // SAFETY: ends the child without running the parent's destructors.
+                unsafe { libc::_exit(status) }
+            }
+            pid => {
+                let mut process = Self { pid, in_call: false };
+                match process.wait()? {
+                    libc::SIGTRAP => {
+                        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD;
+                        process.request(libc::PTRACE_SETOPTIONS, 0, options as usize)?;
+                        Ok(process)
+                    }
+                    signal => Err(Refusal::Fail(format!("it stopped by signal {signal} before it began"))),
+                }
+            }
+        }
+    }
+
+    /// Gives it an order. It must be at rest; it begins when it is run.
+    pub fn tell(&mut self, order: Order) -> Result<(), Refusal> {
+        let mut registers = self.registers()?;
+        registers.rax = order as u64;
+        self.set(&registers)
+    }
+
+    /// Runs it until it rests, waits or reaches the instruction at `point`.
+    pub fn run_to(&mut self, point: Option<usize>) -> Result<Stop, Refusal> {
+        let replaced = point.map(|point| self.replace(point, BREAKPOINT)).transpose()?;
+        let stop = self.run(point);
+        if let (Some(point), Some(replaced)) = (point, replaced) {
+            self.replace(point, replaced)?;
+        }
+        stop
+    }
+
+    fn run(&mut self, point: Option<usize>) -> Result<Stop, Refusal> {
+        const CALL: libc::c_int = libc::SIGTRAP | 0x80;
+        let mut signal = 0;
+        loop {
+            self.request(libc::PTRACE_SYSCALL, 0, signal as usize)?;
+            signal = 0;
+            match self.wait()? {
+                CALL => {
+                    self.in_call = !self.in_call;
+                    if self.in_call && self.registers()?.orig_rax == libc::SYS_sched_yield as u64 {
+                        return Ok(Stop::Waits);
+                    }
+                }
+                libc::SIGTRAP => {
+                    let mut registers = self.registers()?;
+                    let at = registers.rip as usize - 1;
+                    if Some(at) == point {
+                        // The instruction that was replaced is still to be run.
+                        registers.rip -= 1;
+                        self.set(&registers)?;
+                        return Ok(Stop::Point);
+                    }
+                    if at == rest as *const () as usize {
+                        return Ok(Stop::Rest(registers.rdi));
+                    }
+                    return Err(Refusal::Fail(format!("it was trapped at {at:#x}, where no breakpoint is")));
+                }
+                libc::SIGALRM => {
+                    return Err(Refusal::Fail(format!("it did not stop within {LIMIT} s")));
+                }
+                other => signal = other,
+            }
+        }
+    }
+
+    /// Runs one instruction. Returns the address of the next one.
+    pub fn step(&mut self) -> Result<usize, Refusal> {
+        self.request(libc::PTRACE_SINGLESTEP, 0, 0)?;
+        match self.wait()? {
+            libc::SIGTRAP => Ok(self.registers()?.rip as usize),
+            signal => Err(Refusal::Fail(format!("a step ended by signal {signal}"))),
+        }
+    }
+
+    /// Pins it to a processor, where it continues.
+    pub fn bind(&mut self, cpu: usize) -> Result<(), Refusal> {
+        tollgate_os::processors::bind(self.pid, &[cpu])
+            .map_err(|error| Refusal::of("sched_setaffinity(2) is refused", &error))
+    }
+
+    /// Writes eight bytes into its memory.
+    pub fn write(&mut self, address: usize, value: u64) -> Result<(), Refusal> {
+        self.request(libc::PTRACE_POKEDATA, address, value as usize)
+    }
+
+    /// Writes a byte into its code. Returns the old one.
+    fn replace(&mut self, address: usize, byte: u8) -> Result<u8, Refusal> {
+        let mut word = 0u64;
+        // Unlike the C library's function, the system call writes the word to the address in the last argument.
+        self.request(libc::PTRACE_PEEKTEXT, address, &raw mut word as usize)?;
+        let [before, rest @ ..] = word.to_le_bytes();
+        let [a, b, c, d, e, f, g] = rest;
+        let word = u64::from_le_bytes([byte, a, b, c, d, e, f, g]);
+        self.request(libc::PTRACE_POKETEXT, address, word as usize)?;
+        Ok(before)
+    }
+
+    fn registers(&self) -> Result<libc::user_regs_struct, Refusal> {
+        // SAFETY: an all-zero user_regs_struct is valid.
+        let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
+        self.request(libc::PTRACE_GETREGS, 0, &raw mut registers as usize)?;
+        Ok(registers)
+    }
+
+    fn set(&mut self, registers: &libc::user_regs_struct) -> Result<(), Refusal> {
+        self.request(libc::PTRACE_SETREGS, 0, &raw const *registers as usize)
+    }
+
+    fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<(), Refusal> {
+        // SAFETY: `data` is a number, or points to memory of the caller that the request reads or writes.
+        let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, self.pid, address, data) };
+        match outcome {
+            // A traced process allows every request, so this error is no limit of the environment.
+            -1 => {
+                Err(Refusal::Fail(format!("ptrace({request:#x}): {}", plainly(&io::Error::last_os_error()))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for its stop. Returns the signal.
+    fn wait(&mut self) -> Result<libc::c_int, Refusal> {
+        let mut status = 0;
+        loop {
+            // SAFETY: `status` is valid for writing.
+            match unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) } {
+                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                -1 => {
+                    return Err(Refusal::Fail(format!(
+                        "waitpid(2): {}",
+                        plainly(&io::Error::last_os_error())
+                    )));
+                }
+                _ if libc::WIFSTOPPED(status) => return Ok(libc::WSTOPSIG(status)),
+                _ => break,
+            }
+        }
+        // The process id may be reused from now on.
+        self.pid = 0;
+        let seccomp = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSYS;
+        match libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)) {
+            Some(NOT_TRACED) => Err(Refusal::Skip("ptrace(2) is refused".to_owned())),
+            Some(NOT_JOINED) => Err(Refusal::Skip("the lock cannot be joined".to_owned())),
+            None if seccomp => Err(Refusal::Skip("a seccomp filter forbids ptrace(2)".to_owned())),
+            _ => Err(Refusal::Fail(format!("it ended with wait status {status:#x}"))),
+        }
+    }
+}
+
+impl Drop for TracedProcess {
+    fn drop(&mut self) {
+        if self.pid == 0 {
+            return;
+        }
+        // SAFETY: our child, which has not been waited for, so its id is still its own.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        // A pending stop may come before its end.
+        while self.wait().is_ok() {}
+    }
+}
+
+/// The process's side. Returns an exit status only if it cannot begin.
+fn serve(lock: &Lock, number: usize) -> i32 {
+    // SAFETY: alarm(2) takes a number, and PTRACE_TRACEME nothing.
+    let traced = unsafe {
+        libc::alarm(LIMIT);
+        libc::syscall(libc::SYS_ptrace, libc::PTRACE_TRACEME, 0, 0, 0)
+    };
+    if traced != 0 {
+        return NOT_TRACED;
+    }
+    match lock.join(number) {
+        Ok(handle) => obey(handle),
+        Err(_) => NOT_JOINED,
+    }
+}
+
+fn obey(mut handle: Handle) -> i32 {
+    let mut answer = 0;
+    loop {
+        // SAFETY: the process is traced, and its tracer handles the trap and sets the result.
+        let order = unsafe { rest(answer) };
+        answer = if order == Order::Take as u64 {
+            handle.test_and_set().into()
+        } else if order == Order::Release as u64 {
+            handle.release();
+            0
+        } else if order == Order::Aborts as u64 {
+            handle.aborts()
+        } else {
+            return 0;
+        };
+    }
+}
+
+/// Stops the process. The tracer reads the answer from `rdi` and writes the next order to `rax`.
+///
+/// # Safety
+/// The process must be traced, or SIGTRAP ends it.
+#[unsafe(naked)]
+unsafe extern "C" fn rest(answer: u64) -> u64 {
+    arch::naked_asm!("int3", "ret")
+}

@@ -1,0 +1,214 @@
+//! Memory with a known page size.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+
+use crate::mapping::{HUGE, Mapping};
+use tollgate_engine::Refusal;
+use tollgate_engine::limits::{self, Taken};
+use tollgate_model::text::plainly;
+
+use super::topology::Sizes;
+
+/// The requested page size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Page {
+    /// 4 KiB.
+    Small,
+    /// 2 MiB.
+    Huge,
+}
+
+impl Page {
+    /// Its name in parameters.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Small => "4k",
+            Self::Huge => "2m",
+        }
+    }
+
+    /// The page size of this name; small for any other.
+    pub fn from_word(word: &str) -> Self {
+        if word == Self::Huge.word() { Self::Huge } else { Self::Small }
+    }
+}
+
+/// How much memory a case shares with others: small cases should not wait for the preparation of large memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Amount {
+    /// A quarter of the last level.
+    Little,
+    /// The need of the largest case.
+    Much,
+}
+
+impl Amount {
+    /// The amount for a case of so many bytes.
+    pub fn of(bytes: u64, caches: Sizes) -> Self {
+        if bytes <= caches.last / 4 { Self::Little } else { Self::Much }
+    }
+
+    /// In bytes, if the largest case has so many.
+    pub fn bytes(self, largest: u64, caches: Sizes) -> u64 {
+        if self == Self::Little { (caches.last / 4).min(largest) } else { largest }
+    }
+}
+
+/// Private memory at a multiple of a huge page, written once. Unmapped with its owner.
+pub(super) struct Region {
+    mapping: Mapping,
+    notes: Vec<String>,
+    _taken: Taken,
+}
+
+impl Region {
+    /// So many bytes, rounded up to whole huge pages.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] if the environment has not so much memory, or no such pages.
+    pub fn new(bytes: usize, page: Page) -> Result<Self, Refusal> {
+        let bytes = bytes.max(1).next_multiple_of(HUGE);
+        let taken = limits::take_memory(bytes as u64)?;
+        let refused = |call: &'static str| {
+            move |error: io::Error| {
+                Refusal::Skip(format!("{call} of {} MiB is refused: {}", bytes >> 20, plainly(&error)))
+            }
+        };
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let mapping = Mapping::aligned(bytes, access, flags, -1).map_err(refused("mmap(2)"))?;
+        match page {
+            // A kernel without huge pages refuses this advice.
+            Page::Small => drop(mapping.advise(libc::MADV_NOHUGEPAGE)),
+            Page::Huge => mapping.advise(libc::MADV_HUGEPAGE).map_err(refused("madvise(2) MADV_HUGEPAGE"))?,
+        }
+        let mut region = Self { mapping, notes: Vec::new(), _taken: taken };
+        if page == Page::Huge {
+            region.expect_huge_pages()?;
+        }
+        for (at, word) in region.words_mut().iter_mut().enumerate().step_by(512) {
+            // Not zero, and even: as the timed side writes it.
+            *word = (at as u64 + 1) << 1;
+        }
+        if page == Page::Huge {
+            region.note_huge_pages();
+        }
+        Ok(region)
+    }
+
+    /// So many bytes, or fewer if not every user of such memory in this suite can have them; and the limit.
+    ///
+    /// # Errors
+    /// As [`Region::new`].
+    pub fn at_most(bytes: u64, page: Page) -> Result<(Self, Option<Refusal>), Refusal> {
+        /// Latency and the two buffers of stores, each in two page sizes, each large and small.
+        const USERS: u64 = 12;
+        let (fits, why) = match limits::memory_for_each(USERS) {
+            Some((each, limit)) if each < bytes => {
+                let why = format!("{} MiB would be more than {limit}", bytes >> 20);
+                (each / HUGE as u64 * HUGE as u64, Some(Refusal::Skip(why)))
+            }
+            _ => (bytes, None),
+        };
+        match why {
+            Some(why) if fits == 0 => Err(why),
+            why => Ok((Self::new(fits as usize, page)?, why)),
+        }
+    }
+
+    /// Its length in bytes.
+    pub fn length(&self) -> u64 {
+        self.mapping.length() as u64
+    }
+
+    /// Its address.
+    pub fn address(&self) -> u64 {
+        self.mapping.address() as u64
+    }
+
+    /// All its words.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: the mapping has this length, is aligned and initialised, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.address().cast(), self.mapping.length() / 8) }
+    }
+
+    /// Its notes.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Checks that the first page is huge, before all of it is written.
+    fn expect_huge_pages(&mut self) -> Result<(), Refusal> {
+        self.words_mut()[0] = 2;
+        match huge_bytes(self.address()) {
+            Some(0) => Err(Refusal::Skip(
+                "the kernel gives no huge pages (transparent_hugepage, or none are free)".to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes how much of it lies in huge pages.
+    fn note_huge_pages(&mut self) {
+        let all = self.mapping.length() as u64;
+        match huge_bytes(self.address()) {
+            Some(given) if given < all => {
+                self.notes.push(format!("{} of {} MiB in huge pages", given >> 20, all >> 20));
+            }
+            Some(_) => {}
+            None => self.notes.push("page size unknown".to_owned()),
+        }
+    }
+}
+
+/// Bytes in huge pages of the mapping that `address` lies in (proc_pid_smaps(5), AnonHugePages). None if the kernel
+/// does not say.
+fn huge_bytes(address: u64) -> Option<u64> {
+    /// An upper bound of the file's size.
+    const MOST_LINES: usize = 1 << 16;
+    let lines = BufReader::new(File::open("/proc/self/smaps").ok()?).lines().map_while(Result::ok);
+    let mut inside = false;
+    for line in lines.take(MOST_LINES) {
+        let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+        let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+        if let Some((Some(first), Some(last))) = range.map(|(first, last)| (hex(first), hex(last))) {
+            inside = (first..last).contains(&address);
+        } else if inside && let Some(kib) = line.strip_prefix("AnonHugePages:") {
+            return Some(kib.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_aligned_and_writable() {
+        for page in [Page::Small, Page::Huge] {
+            let mut region = match Region::new(3 << 20, page) {
+                Ok(region) => region,
+                Err(why) => {
+                    eprintln!("skipped: {why:?}");
+                    continue;
+                }
+            };
+            assert_eq!((region.address() % HUGE as u64, region.words_mut().len()), (0, (4 << 20) / 8));
+            let last = region.words_mut().len() - 1;
+            region.words_mut()[last] = 7;
+            assert_eq!(region.words_mut()[last], 7);
+            assert_eq!(Page::from_word(page.word()), page);
+        }
+    }
+
+    #[test]
+    fn small_pages_are_not_huge_ones() {
+        let small = Region::new(4 << 20, Page::Small).expect("memory");
+        match huge_bytes(small.address()) {
+            Some(bytes) => assert_eq!(bytes, 0),
+            None => eprintln!("skipped: no /proc/self/smaps"),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Switches by sched_yield(2): no token, both threads are always runnable.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+use tollgate_engine::timed::timed_loop;
+use tollgate_engine::{Context, Refusal, TimedLoop};
+
+use super::super::raw;
+use super::{Means, Side};
+
+timed_loop! {
+    /// Number 24.
+    yield_once: "mov eax, 24", "syscall"
+}
+
+/// The loop of the thread that is timed.
+pub(super) const LOOP: TimedLoop = TimedLoop::Long(yield_once);
+
+/// Orders to the partner.
+const SLEEP: u32 = 0;
+const YIELD: u32 = 1;
+const END: u32 = 2;
+
+/// The partner's order and state.
+#[derive(Default)]
+struct State {
+    order: AtomicU32,
+    does: AtomicU32,
+}
+
+struct Yielding(Arc<State>);
+
+/// The timed side.
+pub(super) fn yielding() -> Means {
+    let state = Arc::new(State::default());
+    let shared = Arc::clone(&state);
+    let partner = move || {
+        loop {
+            match shared.order.load(SeqCst) {
+                SLEEP => {
+                    shared.does.store(SLEEP, SeqCst);
+                    raw::futex_wait(&shared.order, SLEEP);
+                }
+                YIELD => {
+                    shared.does.store(YIELD, SeqCst);
+                    while shared.order.load(SeqCst) == YIELD {
+                        raw::sched_yield();
+                    }
+                }
+                _ => break,
+            }
+        }
+    };
+    Means { code: LOOP, side: Box::new(Yielding(state)), partner: Box::new(partner) }
+}
+
+impl Yielding {
+    /// Gives the partner an order and yields until it follows, with a time limit.
+    fn tell(&self, what: u32) {
+        const MOST: usize = 64;
+        self.0.order.store(what, SeqCst);
+        raw::futex_wake(&self.0.order);
+        for _ in 0..MOST {
+            if self.0.does.load(SeqCst) == what {
+                break;
+            }
+            raw::sched_yield();
+        }
+    }
+}
+
+impl Side for Yielding {
+    fn words(&self) -> [u64; 7] {
+        [0; 7]
+    }
+
+    fn begin(&mut self, _: &mut Context) {
+        self.tell(YIELD);
+    }
+
+    fn check(&self, context: &Context, _: u64) -> Result<(), Refusal> {
+        match context.result as i32 {
+            0 => Ok(()),
+            other => Err(Refusal::Fail(format!("sched_yield returned {other} instead of 0"))),
+        }
+    }
+
+    fn end(&mut self) {
+        self.tell(SLEEP);
+        // The partner sets the state just before it sleeps.
+        raw::sched_yield();
+    }
+
+    fn part(&mut self) {
+        self.0.order.store(END, SeqCst);
+        raw::futex_wake(&self.0.order);
+    }
+}

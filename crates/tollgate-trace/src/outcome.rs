@@ -1,0 +1,89 @@
+//! The result of tracing a command.
+
+use tollgate_model::Traced;
+use tollgate_model::traced::{Call, Ended, FileTime, Idle, Missed, Parts, Process};
+
+/// An execution of a command that was traced.
+#[derive(Debug)]
+pub struct Trace {
+    /// The part that runs keep.
+    pub traced: Traced,
+    /// Single calls, in the order of their beginnings, where they were asked for.
+    pub events: Vec<Event>,
+    /// How this process is to end: as the command did, whose core was dumped where it could be; or by a signal that was sent to this
+    /// process when the command had just ended.
+    pub ended: Ended,
+}
+
+/// One system call of one thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The process's number in the tree, see [`Process::id`].
+    pub process: u32,
+    /// The thread's number in the kernel.
+    pub thread: u32,
+    /// The call's name.
+    pub call: String,
+    /// Since the command was let go, in nanoseconds.
+    pub began_ns: u64,
+    /// How its time passed.
+    pub parts: Parts,
+    /// Its result: a negative error number from -4095, or the result.
+    pub result: i64,
+}
+
+/// Why a command was not traced, or not started. Each is a sentence that names it.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// There is no such program: a shell ends with 127.
+    #[error("{0}")]
+    NotFound(String),
+    /// It is there and cannot be executed: a shell ends with 126.
+    #[error("{0}")]
+    NotExecutable(String),
+    /// The backend that was asked for cannot work here.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Something else of the request is wrong, such as a call that no table has.
+    #[error("{0}")]
+    Request(String),
+    /// The command asked this process to end, as by `kill $PPID`: by this signal. The command has been killed.
+    #[error("the command sent signal {0} to the process that traced it")]
+    Asked(i32),
+    /// A call of ours failed.
+    #[error("{what}: {}", tollgate_model::text::said_by(.what, .error))]
+    System {
+        /// Which, such as `fork(2)`.
+        what: &'static str,
+        /// How.
+        error: std::io::Error,
+    },
+}
+
+/// The overhead of tracing here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// Added to each call, in nanoseconds, or why it is unknown.
+    pub bpf: Result<f64, String>,
+    /// Added to each call by ptrace(2).
+    pub ptrace: Result<f64, String>,
+    /// Added by BPF to each call of a process that is not traced, while another one is.
+    pub bpf_others: Result<f64, String>,
+    /// A call by itself (getppid(2)), in nanoseconds.
+    pub untraced: f64,
+}
+
+/// The totals of a backend. The rest of [`Traced`] is the same for all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub idle: Option<Idle>,
+    pub processes: u64,
+    pub threads: u64,
+    pub calls: Vec<Call>,
+    pub outside: Option<Parts>,
+    pub tree: Vec<Process>,
+    pub files: Vec<FileTime>,
+    pub missed: Vec<Missed>,
+    pub notes: Vec<String>,
+    pub events: Vec<Event>,
+}

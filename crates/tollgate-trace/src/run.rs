@@ -1,0 +1,242 @@
+//! From the command's start to its end.
+
+mod calibration;
+pub(crate) mod descendants;
+mod untraced;
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use tollgate_model::Traced;
+use tollgate_model::traced::{Backend, Ended};
+use tollgate_os::identity::{Identity, IdentityError};
+
+use crate::bpf::Bpf;
+use crate::calls;
+use crate::launch::signals::Watch;
+use crate::launch::{Child, Program};
+use crate::outcome::{Collected, Trace, TraceError};
+use crate::ptrace::{Tracer, filter, sys};
+use crate::request::{Choice, Request};
+
+pub use calibration::calibrate;
+
+/// Signals and orphans belong to the whole process: one command at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Runs a command and traces it and all that it starts. Its input and output are those of this process; signals that ask this
+/// process to end go to it. Every child of this process that begins and ends meanwhile is waited for here, and its use counts:
+/// this process should start no other ones. Children that it had before are left alone.
+///
+/// # Errors
+/// See [`TraceError`]: where it was not started, or could not be traced as was asked.
+pub fn trace(request: &Request) -> Result<Trace, TraceError> {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    check_names(request)?;
+    let program = resolve(request)?;
+    match trace_by_best(request, &program) {
+        Err(Failure::UnknownFormat) => match trace_by_best(request, &program.as_script()?) {
+            Err(Failure::UnknownFormat) => Err(program.refused(&io::Error::from_raw_os_error(libc::ENOEXEC))),
+            other => other.map_err(Failure::into_error),
+        },
+        other => other.map_err(Failure::into_error),
+    }
+}
+
+/// Finds the command's file, with the rights that it is executed with.
+fn resolve(request: &Request) -> Result<Program, TraceError> {
+    let access = request.identity.map(Identity::for_files).transpose();
+    let _access = access.map_err(|error| TraceError::Unavailable(error.to_string()))?;
+    Program::resolve(&request.command, std::env::var_os("PATH").as_deref())
+}
+
+/// Why an attempt failed.
+enum Failure {
+    /// This backend cannot work here. The command has not begun.
+    Refused(String),
+    /// The kernel does not know the file's format: it may be a script without a first line that says so.
+    UnknownFormat,
+    /// Nothing else would help.
+    Final(TraceError),
+}
+
+impl Failure {
+    fn into_error(self) -> TraceError {
+        match self {
+            Self::Refused(why) => TraceError::Unavailable(why),
+            Self::UnknownFormat => {
+                TraceError::NotExecutable("the file is of no format that can be executed".to_owned())
+            }
+            Self::Final(error) => error,
+        }
+    }
+
+    fn system(what: &'static str) -> impl Fn(io::Error) -> Self {
+        move |error| Self::Final(TraceError::System { what, error })
+    }
+}
+
+/// Tries the backends, the best one first.
+fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure> {
+    let backends: &[Backend] = match request.by {
+        Choice::Best => &[Backend::Bpf, Backend::Ptrace, Backend::Rusage],
+        Choice::Bpf => &[Backend::Bpf],
+        Choice::Ptrace => &[Backend::Ptrace],
+    };
+    let mut reasons = Vec::new();
+    for backend in backends {
+        let outcome = match backend {
+            Backend::Bpf => by_bpf(request, program),
+            Backend::Ptrace => by_ptrace(request, program),
+            Backend::Rusage => untraced::by_rusage(request, program),
+        };
+        match outcome {
+            Err(Failure::Refused(why)) => reasons.push(why),
+            Ok(mut trace) => {
+                reasons.append(&mut trace.traced.notes);
+                trace.traced.notes = reasons;
+                return Ok(trace);
+            }
+            other => return other,
+        }
+    }
+    Err(Failure::Refused(reasons.join("; ")))
+}
+
+fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
+    let refused = |why: String| Failure::Refused(format!("BPF cannot trace here: {why}"));
+    let bpf = Bpf::load(request).map_err(refused)?;
+    let cost = bpf.cost_per_call_ns();
+    let record = Record::begin(request, Backend::Bpf, cost);
+    let watch = Watch::begin();
+    let mut child = Child::start(program, request.identity, None, &watch.inherited())
+        .map_err(Failure::system("fork(2)"))?;
+    let Some(pidfd) = child.pidfd() else {
+        return Err(refused("this kernel has no pidfd_open(2)".to_owned()));
+    };
+    bpf.adopt(pidfd).map_err(|error| {
+        refused(format!("the command was not taken: {}", tollgate_model::text::plainly(&error)))
+    })?;
+    let finished = untraced::let_go(&mut child, &watch, &record.descendants, request.linger, || bpf.alive())?;
+    let collected = bpf.finish();
+    record.end(program, &child, &watch, finished, collected)
+}
+
+fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
+    let cost = calibration::by_ptrace()
+        .map_err(|why| Failure::Refused(format!("ptrace(2) cannot trace here: {why}")))?;
+    let record = Record::begin(request, Backend::Ptrace, Some(cost));
+    let watch = Watch::begin();
+    let mut filter = request.only.as_ref().and_then(|only| filter::for_calls(&filter::numbers(only)));
+    let mut child = Child::start(program, request.identity, filter.as_mut(), &watch.inherited())
+        .map_err(Failure::system("fork(2)"))?;
+    let mut tracer = Tracer::seize(&child, request, filter.is_some()).map_err(|error| {
+        Failure::Refused(format!("ptrace(2) cannot trace here: {}", tollgate_model::text::plainly(&error)))
+    })?;
+    watch.pass_to(child.pid(), child.pidfd(), false);
+    child.release().map_err(Failure::system("write(2)"))?;
+    let finished = tracer
+        .run(&child, &watch, &record.descendants, request.linger)
+        .map_err(Failure::system("wait4(2)"))?;
+    record.end(program, &child, &watch, finished, tracer.finish())
+}
+
+/// How the command itself ended, and after how long.
+pub(crate) struct Finished {
+    pub ended: Ended,
+    pub wall_ns: u64,
+    /// Remarks for people.
+    pub notes: Vec<String>,
+}
+
+/// The part of a trace that is the same for every backend.
+struct Record {
+    command: Vec<String>,
+    identity: Option<Identity>,
+    backend: Backend,
+    processors: u32,
+    cost_per_call_ns: Option<f64>,
+    used_before: (u64, u64),
+    descendants: descendants::Descendants,
+}
+
+impl Record {
+    fn begin(request: &Request, backend: Backend, cost_per_call_ns: Option<f64>) -> Self {
+        let processors = tollgate_os::processors::allowed(0).map_or(1, |allowed| allowed.len());
+        Self {
+            command: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            identity: request.identity,
+            backend,
+            processors: u32::try_from(processors).unwrap_or(u32::MAX),
+            cost_per_call_ns,
+            used_before: sys::used_by_children(),
+            descendants: descendants::Descendants::begin(),
+        }
+    }
+
+    fn end(
+        self,
+        program: &Program,
+        child: &Child,
+        watch: &Watch,
+        finished: Finished,
+        collected: Collected,
+    ) -> Result<Trace, Failure> {
+        self.descendants.wait_for_the_dead();
+        watch.dismiss_observer();
+        if let (Some(why), Some(identity)) = (child.identity_failed(), self.identity) {
+            let error = IdentityError::Refused { uid: identity.uid, why };
+            return Err(Failure::Final(TraceError::Unavailable(error.to_string())));
+        }
+        if let Some(signal) = watch.asked_by_command() {
+            self.descendants.end_all();
+            return Err(Failure::Final(TraceError::Asked(signal)));
+        }
+        if let Some(error) = child.failed() {
+            return Err(match error.raw_os_error() {
+                Some(libc::ENOEXEC) => Failure::UnknownFormat,
+                _ => Failure::Final(program.refused(&error)),
+            });
+        }
+        let used = sys::used_by_children();
+        let observer = watch.used_by_observer();
+        let mut notes = collected.notes;
+        notes.extend(finished.notes);
+        let traced = Traced {
+            command: self.command,
+            backend: self.backend,
+            ended: finished.ended,
+            processors: self.processors,
+            wall_ns: finished.wall_ns,
+            user_ns: used.0.saturating_sub(self.used_before.0).saturating_sub(observer.user_ns),
+            sys_ns: used.1.saturating_sub(self.used_before.1).saturating_sub(observer.sys_ns),
+            idle: collected.idle,
+            processes: collected.processes,
+            threads: collected.threads,
+            calls: collected.calls,
+            outside: collected.outside,
+            tree: collected.tree,
+            files: collected.files,
+            cost_per_call_ns: self.cost_per_call_ns,
+            missed: collected.missed,
+            notes,
+        };
+        let ended = watch.late().map_or(finished.ended, Ended::Signal);
+        Ok(Trace { traced, events: collected.events, ended })
+    }
+}
+
+/// Calls that are asked for must be calls.
+fn check_names(request: &Request) -> Result<(), TraceError> {
+    for name in request.only.iter().flatten() {
+        if calls::number(name).is_some() {
+            continue;
+        }
+        let near = calls::near(name).map_or_else(
+            || "names are those of the kernel's table, such as `openat`".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(TraceError::Request(format!("there is no system call `{name}`; {near}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! The overhead of tracing a call, measured with a minimal call.
+
+#![allow(unsafe_code)] // getppid(2) as a call: a library may cache it.
+
+use std::io;
+use std::time::Duration;
+
+use super::ONE_AT_A_TIME;
+use super::descendants::Descendants;
+use crate::bpf::Bpf;
+use crate::launch::Child;
+use crate::launch::signals::Watch;
+use crate::outcome::{Calibration, TraceError};
+use crate::ptrace::{Tracer, sys};
+use crate::request::Request;
+
+/// Batches that are timed, and calls in each. The median of the batches counts.
+const BATCHES: usize = 9;
+const CALLS: u64 = 12;
+
+/// The overhead of tracing here, by backend.
+///
+/// # Errors
+/// When not even a process can be started.
+pub fn calibrate() -> Result<Calibration, TraceError> {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let untraced = untraced().map_err(|error| TraceError::System { what: "fork(2)", error })?;
+    let ptrace = by_ptrace();
+    let cannot = || "it was loaded, and its overhead could not be measured".to_owned();
+    let (bpf, bpf_others) = match Bpf::load(&Request::new(Vec::new())) {
+        Ok(bpf) => (bpf.cost_per_call_ns().ok_or_else(cannot), bpf.cost_to_others_ns().ok_or_else(cannot)),
+        Err(why) => (Err(why.clone()), Err(why)),
+    };
+    Ok(Calibration { bpf, ptrace, bpf_others, untraced })
+}
+
+/// The overhead of ptrace(2) for a call, in nanoseconds, or why it is unknown.
+pub(super) fn by_ptrace() -> Result<f64, String> {
+    let plain = untraced().map_err(|error| error.to_string())?;
+    let traced = traced().map_err(|error| why_not(&error))?;
+    Ok((traced - plain).max(0.0))
+}
+
+fn untraced() -> io::Result<f64> {
+    let watch = Watch::begin();
+    let mut child = Child::start_function(time_of_a_call, &watch.inherited())?;
+    child.release()?;
+    while let Err(error) = sys::wait(child.pid(), 0) {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(child.result() as f64 / 1000.0)
+}
+
+fn traced() -> io::Result<f64> {
+    let descendants = Descendants::begin();
+    let watch = Watch::begin();
+    let mut child = Child::start_function(time_of_a_call, &watch.inherited())?;
+    let mut tracer = Tracer::seize(&child, &Request::new(Vec::new()), false)?;
+    tracer.count_at_once();
+    child.release()?;
+    tracer.run(&child, &watch, &descendants, Duration::ZERO)?;
+    match child.result() {
+        0 => Err(io::Error::other("a process that was traced did not come to its end")),
+        result => Ok(result as f64 / 1000.0),
+    }
+}
+
+/// In picoseconds. It runs in a copy of a process, and allocates nothing.
+fn time_of_a_call() -> u64 {
+    let mut batches = [0; BATCHES];
+    for batch in &mut batches {
+        let began = sys::now();
+        for _ in 0..CALLS {
+            // SAFETY: getppid(2) has no preconditions.
+            unsafe { libc::syscall(libc::SYS_getppid) };
+        }
+        *batch = sys::now().saturating_sub(began);
+    }
+    batches.sort_unstable();
+    (batches[BATCHES / 2] * 1000 / CALLS).max(1)
+}
+
+/// Why ptrace(2) was refused, as far as the system says.
+fn why_not(error: &io::Error) -> String {
+    let yama = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).map_or("0", str::trim);
+    if tracer != "0" {
+        return format!("process {tracer} traces this program already, and only one can");
+    }
+    let error = tollgate_model::text::plainly(error);
+    match yama.trim() {
+        scope @ ("2" | "3") => {
+            format!("{error}: kernel.yama.ptrace_scope is {scope}, and 0 or 1 would allow it")
+        }
+        _ => format!("{error}: a seccomp profile or a security module forbids it"),
+    }
+}

@@ -1,0 +1,81 @@
+//! Waiting for a command whose threads do not stop: they are traced inside the kernel, or not at all.
+
+use std::io;
+use std::time::Duration;
+
+use tollgate_model::traced::{Backend, Ended};
+
+use super::descendants::Descendants;
+use super::{Failure, Finished, Record};
+use crate::launch::signals::Watch;
+use crate::launch::{Child, Program};
+use crate::outcome::{Collected, Trace};
+use crate::ptrace::{still_running, sys};
+use crate::request::Request;
+
+/// The times of wait4(2) alone, where no backend works.
+pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, Failure> {
+    let record = Record::begin(request, Backend::Rusage, None);
+    let watch = Watch::begin();
+    let mut child = Child::start(program, request.identity, None, &watch.inherited())
+        .map_err(Failure::system("fork(2)"))?;
+    let finished = let_go(&mut child, &watch, &record.descendants, request.linger, || 0)?;
+    record.end(program, &child, &watch, finished, Collected::default())
+}
+
+/// Releases a command, and waits for it and its descendants. `alive`: threads of it that have not ended, as far as is known.
+pub(super) fn let_go(
+    child: &mut Child,
+    watch: &Watch,
+    descendants: &Descendants,
+    linger: Duration,
+    alive: impl Fn() -> u64,
+) -> Result<Finished, Failure> {
+    watch.pass_to(child.pid(), child.pidfd(), true);
+    let began = sys::now();
+    child.release().map_err(Failure::system("write(2)"))?;
+    let ended = wait_for(child.pid(), watch, descendants).map_err(Failure::system("wait4(2)"))?;
+    let wall_ns = sys::now().saturating_sub(began);
+    watch.dismiss_observer();
+    let mut notes = Vec::new();
+    if watch.asked_by_command().is_none() && !all_have_ended(watch, descendants, linger) {
+        notes.push(match alive() {
+            0 => still_running(None),
+            threads => still_running(usize::try_from(threads).ok()),
+        });
+    }
+    Ok(Finished { ended, wall_ns, notes })
+}
+
+/// Waits for the command, and for others that end meanwhile. Where the command stops, this process does too.
+fn wait_for(pid: libc::pid_t, watch: &Watch, descendants: &Descendants) -> io::Result<Ended> {
+    loop {
+        match descendants.wait(libc::WUNTRACED, || vec![pid]) {
+            Ok(Some(wait)) if wait.pid == pid && libc::WIFSTOPPED(wait.status) => {
+                watch.stop_with(pid, || sys::has_continued(pid));
+            }
+            Ok(Some(wait)) if wait.pid == pid => return Ok(sys::ended(wait.status)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Waits until this process has no children any more but those that it had before: a process that loses its parent becomes one. Whether
+/// it came so far in time.
+fn all_have_ended(watch: &Watch, descendants: &Descendants, linger: Duration) -> bool {
+    descendants.wait_for_the_dead();
+    if descendants.is_empty() {
+        return true;
+    }
+    let _alarm = watch.command_is_over(linger);
+    while !watch.enough() && !linger.is_zero() {
+        match descendants.wait(0, Vec::new) {
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return true,
+            _ if descendants.is_empty() => return true,
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,136 @@
+//! The examples that each verb's help and manual page show.
+
+/// Command lines of one verb, each with what it does.
+type Examples = &'static [(&'static str, &'static str)];
+
+/// The examples of a verb; of `tollgate` itself the first steps.
+pub fn of(verb: &str) -> Examples {
+    match verb {
+        "tollgate" => &[
+            ("tollgate run", "Measure this machine for one minute and keep the run"),
+            ("tollgate compare first last", "Compare the newest run with the one labelled `first`"),
+            ("tollgate help compare", "Show the help of one verb"),
+        ],
+        "run" => &[
+            ("tollgate run entry --quick", "Measure kernel entry for 10 seconds"),
+            ("tollgate run --label before", "Measure everything but workloads, name the run `before`"),
+            (
+                "tollgate run 'files/read*' --dir /mnt/data --time 2m",
+                "Measure reads on the file system of /mnt/data",
+            ),
+        ],
+        "list" => &[
+            ("tollgate list", "Show every benchmark with its cases"),
+            ("tollgate list 'memory/*'", "Show the benchmarks of one suite"),
+            ("tollgate list --runs", "Show the kept runs"),
+        ],
+        "show" => &[
+            ("tollgate show last", "Show the newest run"),
+            ("tollgate show before --format csv", "Print the run labelled `before` as CSV"),
+            ("tollgate show last --by file", "Show a traced command's time by file"),
+        ],
+        "compare" => &[
+            ("tollgate compare before after", "Compare the run `after` with the baseline `before`"),
+            (
+                "tollgate compare before last --fail-on slower",
+                "Exit with status 1 where a benchmark got slower",
+            ),
+            ("tollgate compare host.json vm.json container.json", "Compare two environments with the host"),
+        ],
+        "trace" => &[
+            ("tollgate trace -- make -j4", "Show which system calls a build spends its time in"),
+            ("tollgate trace --by file -- git status", "Show which files a command waits for"),
+            ("tollgate trace --calibrate", "Measure what tracing adds to each call"),
+        ],
+        "schedules" => &[
+            ("tollgate schedules", "Check every lock and show a table"),
+            ("tollgate schedules lamport --processes 3", "Check one lock with three processes"),
+            ("tollgate schedules figure-11 --preempt all", "Preempt it before each instruction in turn"),
+        ],
+        "inspect" => &[
+            ("tollgate inspect --only 'mitigation.*'", "Show the facts about mitigations"),
+            ("tollgate inspect config --area entry", "Show the kernel options that affect kernel entry"),
+            ("tollgate inspect --capture tree", "Copy the files that the facts are read from into tree/"),
+        ],
+        "decode" => &[
+            ("tollgate decode ffff0000009bcf00 --explain", "Decode one descriptor and explain its bits"),
+            ("tollgate decode session.txt --walk int:80", "Decode a debugger's text and walk int 0x80"),
+            ("tollgate decode --live", "Decode this machine's own tables"),
+        ],
+        "lab" => &[
+            ("tollgate lab", "Run every experiment of the lab's own kernel"),
+            ("tollgate lab int --explain", "Follow one experiment instruction by instruction"),
+            ("tollgate lab --image guest.elf", "Write the guest for a multiboot loader"),
+        ],
+        "report" => &[
+            ("tollgate report last --out run.html", "Make a page of the newest run"),
+            ("tollgate report before after --out both.html", "Make a page that compares two runs"),
+        ],
+        "export" => &[
+            ("tollgate export last --format csv", "Print the newest run as CSV"),
+            ("tollgate export last --format openmetrics --out tollgate.prom", "Write gauges for Prometheus"),
+        ],
+        "store" => &[
+            ("tollgate store list /srv/runs", "List the stored runs"),
+            ("tollgate store check /srv/runs --fail-on faults", "Exit with status 1 where a file is wrong"),
+            (
+                "tollgate store prune /srv/runs --keep-days 90 --dry-run",
+                "Say which runs are older than 90 days",
+            ),
+        ],
+        "doctor" => &[
+            ("tollgate doctor", "Say what disturbs measurements here and what would help"),
+            ("tollgate doctor --format json", "Print the same as JSON"),
+        ],
+        "completions" => &[
+            ("tollgate completions bash > tollgate.bash", "Write completions for bash"),
+            ("tollgate completions zsh > _tollgate", "Write completions for zsh"),
+        ],
+        "man" => &[
+            ("tollgate man | man -l -", "Read the manual page"),
+            ("tollgate man /usr/local/share/man/man1", "Write the manual pages of all verbs"),
+        ],
+        _ => &[],
+    }
+}
+
+/// The examples as `--help` shows them, and after them another text.
+pub fn help(verb: &str, rest: &str) -> String {
+    let mut text = "Examples:".to_owned();
+    for (line, purpose) in of(verb) {
+        text.push_str(&format!("\n  {line}\n      {purpose}"));
+    }
+    if !rest.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(rest);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Arguments, command};
+
+    #[test]
+    fn every_verb_has_two_or_three_examples_that_parse() {
+        let command = command();
+        let verbs = command.get_subcommands().map(|verb| verb.get_name());
+        for verb in verbs.chain(["tollgate"]) {
+            let examples = of(verb);
+            assert!((2..=3).contains(&examples.len()), "{verb}");
+            for (line, _) in examples {
+                // The rest is the shell's.
+                let line = line.split(['|', '>']).next().unwrap_or(line);
+                let words: Vec<String> =
+                    line.split_whitespace().map(|word| word.trim_matches('\'').to_owned()).collect();
+                let parsed = Arguments::try_parse_from(&words);
+                let is_help = words.get(1).is_some_and(|word| word == "help");
+                assert!(is_help || parsed.is_ok(), "{line}: {:?}", parsed.err().map(|e| e.to_string()));
+                assert!(verb == "tollgate" || words[1] == verb, "{line}");
+            }
+        }
+    }
+}

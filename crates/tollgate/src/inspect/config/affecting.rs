@@ -1,0 +1,167 @@
+//! The options of one configuration that affect latencies: in short area by area, or with the reasons.
+
+use std::collections::BTreeMap;
+
+use tollgate_kconfig::{Area, Entry, Overridden, Value};
+
+use super::asked::Asked;
+use super::text;
+use crate::table::{Look, Table, heading, paragraph};
+
+/// The value of an option that a configuration does not have.
+const NOT_OFFERED: &str = "not offered";
+/// So many of them are named; where there are more, as in a fragment, they are only counted.
+const MOST_LACKING: usize = 60;
+/// Where more options of one area are off they are counted, for the debugging checks are off almost everywhere.
+const MOST_OF_AREA: usize = 15;
+
+/// The options of a configuration, by the names of today.
+pub type Options<'a> = BTreeMap<&'a str, &'a Value>;
+
+/// Names by area.
+type ByArea = Vec<(&'static Area, Vec<&'static str>)>;
+
+/// The entries of an area that affect a latency, divided into those that are on and the others.
+struct InArea {
+    area: &'static Area,
+    on: Vec<&'static Entry>,
+    others: Vec<&'static Entry>,
+}
+
+/// The options that affect latencies: those that are on, then those that are off or not offered, by name.
+pub fn affecting(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -> String {
+    let areas: Vec<InArea> = asked.areas().iter().map(|area| in_area(area, options)).collect();
+    let mut text = heading("Options that affect latencies", width);
+    text.push_str(&match asked.explained() {
+        true => reasons(&areas, options, given, width),
+        false => names(&areas, options, given, width),
+    });
+    text.push_str(&others(&areas, options, asked, width));
+    if !asked.explained() {
+        let more = "--explain says which boundaries each of them affects and how, --area NAME lists an area one by \
+             one, --all everything.";
+        text.push('\n');
+        text.push_str(&paragraph(more, width, ""));
+    }
+    text
+}
+
+fn in_area(area: &'static Area, options: &Options) -> InArea {
+    let affecting = area.entries.iter().filter(|entry| entry.affects.is_some());
+    let (on, others) =
+        affecting.partition(|entry| options.get(entry.name).is_some_and(|value| value.is_on()));
+    InArea { area, on, others }
+}
+
+/// The options that are on, with the value where that is not `y`, and with the parameter that overrides it.
+fn names(areas: &[InArea], options: &Options, given: &[Overridden], width: usize) -> String {
+    let mut table = Table::new(&["area"]);
+    let mut long = Vec::new();
+    for InArea { area, on, .. } in areas.iter().filter(|it| !it.on.is_empty()) {
+        let mut names = Vec::new();
+        for entry in on {
+            let value = options.get(entry.name).copied();
+            let mut name = match value {
+                None | Some(Value::BuiltIn) => entry.name.to_owned(),
+                value if text::long_value(value).is_some() => format!("{}=…", entry.name),
+                value => format!("{}={}", entry.name, text::value(value)),
+            };
+            let parameters: Vec<&str> =
+                given.iter().filter(|it| it.option == entry.name).map(|it| it.parameter.as_str()).collect();
+            if !parameters.is_empty() {
+                name.push_str(&format!(" ({})", parameters.join(" ")));
+            }
+            names.push(name);
+            // With spaces after the commas of a list, where lines can break.
+            long.extend(
+                text::long_value(value).map(|text| format!("{} is {}", entry.name, text.replace(',', ", "))),
+            );
+        }
+        table.row(Look::Plain, &[area.name.to_owned()], &[names.join(", ")]);
+    }
+    let mut text = table.render(width);
+    for value in long {
+        text.push('\n');
+        text.push_str(&paragraph(&value, width, ""));
+    }
+    text
+}
+
+/// The options that are on, each with the boundaries and the reason.
+fn reasons(areas: &[InArea], options: &Options, given: &[Overridden], width: usize) -> String {
+    let mut table = table();
+    for InArea { area, on, .. } in areas.iter().filter(|it| !it.on.is_empty()) {
+        table.heading(area.name);
+        for entry in on {
+            row(&mut table, entry.name, options.get(entry.name).copied(), Some(entry), given);
+        }
+    }
+    table.render(width)
+}
+
+/// The options that are off or not offered, a paragraph for each reason.
+fn others(areas: &[InArea], options: &Options, asked: &Asked, width: usize) -> String {
+    let mut by_reason: Vec<(&str, ByArea)> = vec![("off", vec![]), (NOT_OFFERED, vec![])];
+    for InArea { area, others, .. } in areas {
+        for entry in others {
+            let why = match options.contains_key(entry.name) {
+                true => "off",
+                false => entry.without.unwrap_or(NOT_OFFERED),
+            };
+            let at = by_reason.iter().position(|(known, _)| *known == why).unwrap_or_else(|| {
+                by_reason.push((why, vec![]));
+                by_reason.len() - 1
+            });
+            let areas = &mut by_reason[at].1;
+            match areas.last_mut() {
+                Some((last, names)) if last.name == area.name => names.push(entry.name),
+                _ => areas.push((area, vec![entry.name])),
+            }
+        }
+    }
+    let mut text = String::new();
+    for (why, areas) in by_reason.iter().filter(|(_, areas)| !areas.is_empty()) {
+        let number: usize = areas.iter().map(|(_, names)| names.len()).sum();
+        let list = match why == &NOT_OFFERED && number > MOST_LACKING {
+            true => format!("{number} that are known to affect latencies"),
+            false => listed(areas, asked.explained()),
+        };
+        if ["off", NOT_OFFERED].contains(why) {
+            text.push('\n');
+        }
+        text.push_str(&paragraph(&format!("{why}: {list}"), width, ""));
+    }
+    text
+}
+
+/// Names, and where there are too many of one area how many.
+fn listed(areas: &ByArea, all: bool) -> String {
+    let (named, counted): (Vec<_>, Vec<_>) =
+        areas.iter().partition(|(_, names)| all || names.len() <= MOST_OF_AREA);
+    let names = named.iter().flat_map(|(_, names)| names.iter().map(|&name| name.to_owned()));
+    let numbers = counted.iter().map(|(area, names)| format!("{} of {}", names.len(), area.name));
+    names.chain(numbers).collect::<Vec<String>>().join(", ")
+}
+
+/// A table of options one by one.
+pub fn table() -> Table {
+    Table::new(&["option", "is"]).with_words(&["is"])
+}
+
+/// An option with its effect.
+pub fn row(
+    table: &mut Table,
+    name: &str,
+    value: Option<&Value>,
+    entry: Option<&'static Entry>,
+    given: &[Overridden],
+) {
+    let mut remarks: Vec<String> = entry.and_then(text::about).into_iter().collect();
+    remarks.extend(text::long_value(value));
+    let parameters = given.iter().filter(|it| it.option == name);
+    let parameters: Vec<String> =
+        parameters.map(|it| format!("the command line has {}", it.parameter)).collect();
+    let look = if parameters.is_empty() { Look::Plain } else { Look::Coloured };
+    remarks.extend(parameters);
+    table.row(look, &[format!("  {name}"), text::value(value)], &remarks);
+}

@@ -1,0 +1,116 @@
+//! Texts that both views share.
+
+use tollgate_kconfig::{Configuration, Counts, Entry, Overridden, Source, Value, identity};
+
+use super::chosen::Chosen;
+use crate::figures;
+use crate::table::paragraph;
+
+/// The columns of a value in a table; a longer one is in a remark.
+const LONGEST_VALUE: usize = 12;
+
+/// That a configuration is not the state of a kernel.
+pub const NOT_STATE: &str = "A configuration shows how a kernel was built, not its state: the command line and \
+     settings change much of it. `tollgate inspect` shows the state.";
+
+/// Which kernel it is of: `Linux 6.18.5, x86, 64 bits, built by gcc 15.3.0`.
+pub fn kernel(chosen: &Chosen) -> String {
+    let configuration = &chosen.reading.configuration;
+    let mut words = vec![match (&configuration.version, &chosen.reading.release) {
+        (Some(version), _) => format!("Linux {version}"),
+        (None, Some(release)) => format!("Linux {release}"),
+        (None, None) => "a kernel of unknown version".to_owned(),
+    }];
+    words.extend(configuration.architecture.clone());
+    match configuration.value("64BIT") {
+        Some(Value::BuiltIn) => words.push("64 bits".to_owned()),
+        Some(_) => words.push("32 bits".to_owned()),
+        None => {}
+    }
+    words.extend(configuration.compiler().map(|compiler| format!("built by {compiler}")));
+    words.join(", ")
+}
+
+/// Where it was read: `/boot/vmlinuz, embedded, unpacked from xz and gzip`.
+pub fn source(chosen: &Chosen) -> String {
+    let mut words = vec![chosen.path.clone()];
+    match (chosen.reading.source, &chosen.reading.release) {
+        (Source::Embedded, Some(release)) => words.push(format!("embedded in the image of {release}")),
+        (Source::Embedded, None) => words.push("embedded".to_owned()),
+        (Source::Plain | Source::Compressed, _) => {}
+    }
+    let names: Vec<&str> = chosen.reading.compressions.iter().map(|compression| compression.name()).collect();
+    if !names.is_empty() {
+        words.push(format!("unpacked from {}", names.join(" and ")));
+    }
+    words.join(", ")
+}
+
+/// The counts in a sentence.
+pub fn counts(counts: Counts) -> String {
+    let modules = figures::count(counts.modules, "module", "modules");
+    let (built_in, off, valued) = (counts.built_in, counts.off, counts.valued);
+    format!("{built_in} built in, {modules}, {off} off; {valued} numbers and texts")
+}
+
+/// Oddities of the text, a line each.
+pub fn oddities(configuration: &Configuration, width: usize) -> String {
+    let mut shown = Vec::new();
+    if let Some(foreign) = &configuration.foreign {
+        let are = if foreign.lines == 1 { "is no option and was" } else { "are no options and were" };
+        let lines = figures::count(foreign.lines, "line", "lines");
+        let first = if foreign.lines == 1 { "it is" } else { "the first is" };
+        shown.push(format!("{lines} {are} left out; {first} line {}: {:?}", foreign.first, foreign.excerpt));
+    }
+    if let Some(repeated) = &configuration.repeated {
+        let lines = figures::count(repeated.lines, "line sets an option", "lines set an option");
+        let first = format!("{} in line {}", repeated.name, repeated.first);
+        shown.push(format!("{lines} again, as {first} does; the last one counts, as in Kconfig"));
+    }
+    if configuration.unended {
+        shown.push("the last line does not end: the file may be cut short".to_owned());
+    }
+    shown.iter().map(|sentence| paragraph(sentence, width, "! ")).collect()
+}
+
+/// A value, short enough for a table; `-` where the option is not offered.
+pub fn value(value: Option<&Value>) -> String {
+    match value.map(ToString::to_string) {
+        None => "-".to_owned(),
+        Some(text) if text.chars().count() <= LONGEST_VALUE => text,
+        Some(text) => text.chars().take(LONGEST_VALUE - 1).chain(['…']).collect(),
+    }
+}
+
+/// The whole value, where it does not fit into a table.
+pub fn long_value(value: Option<&Value>) -> Option<String> {
+    value.map(ToString::to_string).filter(|text| text.chars().count() > LONGEST_VALUE)
+}
+
+/// The options that this kernel has under an old name, with the name of today.
+pub fn renamed(configuration: &Configuration) -> impl Iterator<Item = (&str, &str)> {
+    configuration
+        .options
+        .keys()
+        .map(|name| (name.as_str(), identity(name).name))
+        .filter(|(was, is)| was != is)
+}
+
+/// The parameters that override options, each once, in the order of the table.
+pub fn parameters(given: &[Overridden]) -> Vec<&str> {
+    let mut once: Vec<&str> = Vec::new();
+    for it in given {
+        if !once.contains(&it.parameter.as_str()) {
+            once.push(&it.parameter);
+        }
+    }
+    once
+}
+
+/// The effect or description of an option.
+pub fn about(entry: &Entry) -> Option<String> {
+    match (entry.affects, entry.about) {
+        (Some(affects), _) => Some(affects.effect.to_string()),
+        (None, about) => about.map(str::to_owned),
+    }
+}

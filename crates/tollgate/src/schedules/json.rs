@@ -1,0 +1,139 @@
+//! The results as JSON.
+
+use serde::Serialize;
+use tollgate_schedules::subject::{Group, Want, Wish};
+use tollgate_schedules::{Counterexample, Harm, Setting, Step, Subject, Verdict};
+
+use super::checks::Outcome;
+use super::plays::Played;
+
+/// The output of `--format json`.
+#[derive(Serialize)]
+pub struct Document<'a> {
+    /// One for each that was asked for, in that order.
+    pub programs: Vec<Record<'a>>,
+}
+
+/// A program that was checked or played.
+#[derive(Serialize)]
+pub struct Record<'a> {
+    name: &'a str,
+    about: &'a str,
+    group: Group,
+    listing: String,
+    processes: Option<u8>,
+    rounds: Option<u8>,
+    processors: Option<u8>,
+    #[serde(flatten)]
+    verdict: Answer,
+    expected: Option<Answer>,
+    complete: Option<bool>,
+    states: Option<usize>,
+    seconds: Option<f64>,
+    counterexample: Option<ScheduleRecord<'a>>,
+    other_counterexamples: Vec<ScheduleRecord<'a>>,
+    preemptions: Vec<Preemption<'a>>,
+}
+
+/// A verdict: one that holds has no harm, and a decided one needs no limit.
+#[derive(Default, Serialize)]
+struct Answer {
+    verdict: Option<&'static str>,
+    harm: Option<Harm>,
+    lacking: Option<Want>,
+}
+
+/// A schedule.
+#[derive(Serialize)]
+struct ScheduleRecord<'a> {
+    harm: Option<Harm>,
+    so: &'a str,
+    back_to: Option<usize>,
+    steps: Vec<StepRecord<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepRecord<'a> {
+    process: Option<u8>,
+    processor: u8,
+    place: &'a str,
+    what: &'a str,
+    changes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Preemption<'a> {
+    before: usize,
+    #[serde(flatten)]
+    text: ScheduleRecord<'a>,
+}
+
+impl<'a> Record<'a> {
+    /// A program that was checked.
+    pub fn of_check(outcome: &'a Outcome) -> Self {
+        let checked = &outcome.checked;
+        let mut counterexamples = checked.counterexamples.iter().map(ScheduleRecord::of);
+        Self {
+            verdict: Answer::of(checked.verdict),
+            expected: outcome.expected().map(Answer::of),
+            complete: Some(checked.complete),
+            states: Some(checked.states),
+            seconds: Some(outcome.seconds),
+            counterexample: counterexamples.next(),
+            other_counterexamples: counterexamples.collect(),
+            ..Self::of(outcome.subject, Some(checked.setting))
+        }
+    }
+
+    /// A program that was played forward, as it is by itself.
+    pub fn of_plays(subject: &'a dyn Subject, plays: &'a [Played]) -> Self {
+        let preemptions = plays.iter().map(|played| Preemption {
+            before: played.point,
+            text: ScheduleRecord::of(&played.counterexample),
+        });
+        let setting = subject.setting(Wish::default()).ok();
+        Self { preemptions: preemptions.collect(), ..Self::of(subject, setting) }
+    }
+
+    fn of(subject: &'a dyn Subject, setting: Option<Setting>) -> Self {
+        Self {
+            name: subject.name(),
+            about: subject.about(),
+            group: subject.group(),
+            listing: subject.listing(),
+            processes: setting.map(|setting| setting.processes),
+            rounds: setting.map(|setting| setting.rounds),
+            processors: setting.map(|setting| setting.processors),
+            verdict: Answer::default(),
+            expected: None,
+            complete: None,
+            states: None,
+            seconds: None,
+            counterexample: None,
+            other_counterexamples: Vec::new(),
+            preemptions: Vec::new(),
+        }
+    }
+}
+
+impl Answer {
+    fn of(verdict: Verdict) -> Self {
+        let (verdict, harm, lacking) = match verdict {
+            Verdict::Holds => ("holds", None, None),
+            Verdict::Violated(harm) => ("violated", Some(harm), None),
+            Verdict::NotDecided(want) => ("not-decided", None, Some(want)),
+        };
+        Self { verdict: Some(verdict), harm, lacking }
+    }
+}
+
+impl<'a> ScheduleRecord<'a> {
+    fn of(counterexample: &'a Counterexample) -> Self {
+        let Counterexample { harm, steps, back_to, so } = counterexample;
+        let steps = steps.iter().map(|step| {
+            let Step { process, processor, place, what, changes } = step;
+            StepRecord { process: *process, processor: *processor, place, what, changes }
+        });
+        Self { harm: *harm, so, back_to: *back_to, steps: steps.collect() }
+    }
+}

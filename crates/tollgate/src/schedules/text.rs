@@ -1,0 +1,154 @@
+//! Verdicts and settings as text.
+
+use tollgate_model::Unit;
+use tollgate_schedules::subject::{Group, Want};
+use tollgate_schedules::{Harm, Setting, Verdict};
+
+use super::checks::Outcome;
+use crate::figures;
+
+/// The heading of a group of programs.
+pub fn group(group: Group) -> &'static str {
+    match group {
+        Group::Published => "as published",
+        Group::Mutant => "mutants",
+        Group::Lamport => "Lamport",
+        Group::Own => "your own",
+    }
+}
+
+/// A verdict, short enough for a column.
+pub fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "holds",
+        Verdict::Violated(Harm::Exclusion) => "two hold the lock",
+        Verdict::Violated(Harm::Crash) => "a process is killed",
+        Verdict::Violated(Harm::LostLock) => "the lock is lost",
+        Verdict::Violated(Harm::Stuck) => "a process is stuck",
+        Verdict::NotDecided(Want::States) => "not decided: states",
+        Verdict::NotDecided(Want::Memory) => "not decided: memory",
+    }
+}
+
+/// The time that a search took.
+pub fn time(seconds: f64) -> String {
+    figures::estimate(seconds * 1e9, Unit::Nanoseconds)
+}
+
+/// Why a program does not hold, in a sentence with its name.
+pub fn fault(outcome: &Outcome) -> String {
+    let name = outcome.subject.name();
+    match outcome.checked.verdict {
+        Verdict::Holds => format!("{name} holds"),
+        Verdict::Violated(harm) => format!("{name}: {harm}"),
+        Verdict::NotDecided(Want::States) => format!("{name}: not decided, out of states"),
+        Verdict::NotDecided(Want::Memory) => format!("{name}: not decided, out of memory"),
+    }
+}
+
+/// `2 processes, 2 rounds each, on 1 processor`
+pub fn setting(setting: Setting) -> String {
+    let count = |number: u8, one, many| figures::count(number.into(), one, many);
+    format!(
+        "{}, {} each, on {}",
+        count(setting.processes, "process", "processes"),
+        count(setting.rounds, "round", "rounds"),
+        count(setting.processors, "processor", "processors"),
+    )
+}
+
+/// The answer of a check.
+pub fn answer(outcome: &Outcome) -> String {
+    let checked = &outcome.checked;
+    let setting = setting(checked.setting);
+    let states = figures::count(checked.states, "state", "states");
+    let time = time(outcome.seconds);
+    match checked.verdict {
+        Verdict::Holds => format!("holds: {states}, every interleaving of {setting} ({time})"),
+        Verdict::Violated(harm) => {
+            let steps =
+                checked.counterexamples.first().map_or(0, |counterexample| counterexample.steps.len());
+            let steps = figures::count(steps, "step", "steps");
+            let part = if checked.complete { "" } else { ", and there are more" };
+            format!("violated: {harm}, after {steps} ({states} of {setting}{part}; {time})")
+        }
+        Verdict::NotDecided(want) => {
+            let want = match want {
+                Want::States => "no more states may be looked at (--max-states)",
+                Want::Memory => "memory is used up",
+            };
+            format!("not decided: no violation in {states} of {setting}, and {want} ({time})")
+        }
+    }
+}
+
+/// How many hold, and whether that is as expected.
+pub fn counter(outcomes: &[Outcome]) -> String {
+    let number =
+        |is: fn(Verdict) -> bool| outcomes.iter().filter(|outcome| is(outcome.checked.verdict)).count();
+    let mut parts = vec![
+        figures::count(number(|verdict| verdict == Verdict::Holds), "holds", "hold"),
+        figures::count(number(|verdict| matches!(verdict, Verdict::Violated(_))), "does not", "do not"),
+    ];
+    match number(|verdict| matches!(verdict, Verdict::NotDecided(_))) {
+        0 => {}
+        open => parts.push(figures::count(open, "is not decided", "are not decided")),
+    }
+    let as_expected = outcomes.iter().filter(|&outcome| outcome.expected() == Some(outcome.checked.verdict));
+    let surprises = outcomes.iter().filter(|outcome| outcome.surprise().is_some()).count();
+    let expectation = match surprises {
+        0 if as_expected.count() == outcomes.len() => "; all as expected".to_owned(),
+        0 => String::new(),
+        surprises => format!("; {surprises} not as expected"),
+    };
+    format!("{}{expectation}", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_schedules::Subject;
+    use tollgate_schedules::subject::Wish;
+    use tollgate_schedules::{Checked, Limits};
+
+    use super::*;
+
+    fn outcome(name: &str, verdict: Verdict, wish: Wish) -> Outcome<'static> {
+        let subject: &dyn Subject =
+            tollgate_schedules::subjects().find(|subject| subject.name() == name).expect("a program");
+        let setting = subject.setting(wish).expect("a setting");
+        let checked = subject.check(setting, Limits { states: 100, ..Limits::default() });
+        Outcome { subject, checked: Checked { verdict, ..checked }, seconds: 0.5 }
+    }
+
+    #[test]
+    fn a_surprise_is_counted_and_what_is_not_decided_is_none() {
+        let usual = Wish::default();
+        let holds = outcome("lamport", Verdict::Holds, usual);
+        assert_eq!(
+            (holds.surprise(), counter(&[holds])),
+            (None, "1 holds, 0 do not; all as expected".to_owned())
+        );
+        let broken = outcome("lamport", Verdict::Violated(Harm::Stuck), usual);
+        assert_eq!(broken.surprise(), Some(Verdict::Holds));
+        let open = outcome("lamport", Verdict::NotDecided(Want::Memory), usual);
+        assert_eq!(open.surprise(), None);
+        let said = counter(&[broken, open]);
+        assert_eq!(said, "0 hold, 1 does not, 1 is not decided; 1 not as expected");
+        // No verdict is expected of another setting.
+        let other = outcome("lamport", Verdict::Holds, Wish { rounds: Some(1), ..usual });
+        assert_eq!((other.expected(), counter(&[other])), (None, "1 holds, 0 do not".to_owned()));
+    }
+
+    #[test]
+    fn what_was_not_looked_through_says_so() {
+        let broken = outcome("lamport-no-fence", Verdict::Violated(Harm::Exclusion), Wish::default());
+        assert!(
+            answer(&broken).contains("on 2 processors, and there are more; 500 ms)"),
+            "{}",
+            answer(&broken)
+        );
+        let open = outcome("lamport", Verdict::NotDecided(Want::Memory), Wish::default());
+        assert!(answer(&open).contains("memory is used up"), "{}", answer(&open));
+        assert!(!answer(&open).contains("holds"));
+    }
+}

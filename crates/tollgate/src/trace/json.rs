@@ -1,0 +1,221 @@
+//! A traced command as JSON.
+
+use serde::Serialize;
+use tollgate_model::Traced;
+use tollgate_model::traced::{Backend, Call, Ended, FileOperation, FileTime, Missed, Parts, Process};
+use tollgate_trace::calls::is_blocking;
+
+use super::{calls, page};
+
+/// One execution. Every field is always there; null is unknown, or was not asked for.
+#[derive(Debug, Serialize)]
+pub struct Record<'a> {
+    command: &'a [String],
+    ended: Ended,
+    wall_s: f64,
+    user_s: f64,
+    sys_s: f64,
+    wait_s: Option<f64>,
+    idle: Option<Idle>,
+    backend: Backend,
+    processes: u64,
+    threads: u64,
+    processors: u32,
+    calls: Vec<CallRecord<'a>>,
+    outside: Option<Split>,
+    rule: Rule,
+    cost: Cost,
+    missed: &'a [Missed],
+    notes: &'a [String],
+    tree: Option<Vec<ProcessRecord<'a>>>,
+    files: Option<Vec<FileRecord<'a>>>,
+}
+
+/// Real time in which no thread was on a processor.
+#[derive(Debug, Serialize)]
+struct Idle {
+    runqueue_s: f64,
+    disk_s: f64,
+    sleep_s: f64,
+}
+
+/// How threads passed their time. Kinds that the backend does not know are null, and in `unknown_s`.
+#[derive(Debug, Serialize)]
+pub(super) struct Split {
+    on_cpu_s: f64,
+    sleep_s: Option<f64>,
+    disk_s: Option<f64>,
+    runqueue_s: Option<f64>,
+    unknown_s: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct CallRecord<'a> {
+    name: &'a str,
+    count: u64,
+    errors: u64,
+    unfinished: u64,
+    total_s: f64,
+    #[serde(flatten)]
+    split: Split,
+    mean_s: Option<f64>,
+    p50_s: Option<f64>,
+    p99_s: Option<f64>,
+    max_s: f64,
+    blocking: bool,
+}
+
+/// Waiting by the published rule.
+#[derive(Debug, Serialize)]
+struct Rule {
+    one_core_s: f64,
+    all_cores_s: f64,
+}
+
+/// The overhead of tracing.
+#[derive(Debug, Serialize)]
+struct Cost {
+    per_call_ns: Option<f64>,
+    calls: u64,
+    share: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct ProcessRecord<'a> {
+    id: u32,
+    parent: Option<u32>,
+    pid: u32,
+    name: &'a str,
+    execs: u32,
+    threads: u64,
+    began_s: f64,
+    ended_s: Option<f64>,
+    outside: Split,
+    calls: Vec<CallRecord<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct FileRecord<'a> {
+    path: &'a str,
+    operations: Vec<OperationRecord<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct OperationRecord<'a> {
+    operation: &'a str,
+    count: u64,
+    errors: u64,
+    bytes: u64,
+    total_s: f64,
+    #[serde(flatten)]
+    split: Split,
+}
+
+/// Nanoseconds in seconds.
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+impl<'a> Record<'a> {
+    /// The record of an execution.
+    pub fn of(traced: &'a Traced) -> Self {
+        let kinds = calls::knows_kinds(traced);
+        let call = |call: &'a Call| CallRecord::of(call, kinds);
+        let process = |process: &'a Process| ProcessRecord::of(process, kinds);
+        let file = |file: &'a FileTime| FileRecord::of(file, kinds);
+        Self {
+            command: &traced.command,
+            ended: traced.ended,
+            wall_s: seconds(traced.wall_ns),
+            user_s: seconds(traced.user_ns),
+            sys_s: seconds(traced.sys_ns),
+            wait_s: traced.idle.map(|idle| seconds(idle.total_ns())),
+            idle: traced.idle.map(|idle| Idle {
+                runqueue_s: seconds(idle.runqueue_ns),
+                disk_s: seconds(idle.disk_ns),
+                sleep_s: seconds(idle.sleep_ns),
+            }),
+            backend: traced.backend,
+            processes: traced.processes,
+            threads: traced.threads,
+            processors: traced.processors,
+            calls: traced.calls.iter().map(call).collect(),
+            outside: traced.outside.map(|parts| Split::of(parts, kinds)),
+            rule: Rule {
+                one_core_s: traced.wait_by_rule_ns(1) / 1e9,
+                all_cores_s: traced.wait_by_rule_ns(traced.processors) / 1e9,
+            },
+            cost: Cost {
+                per_call_ns: traced.cost_per_call_ns,
+                calls: traced.count(),
+                share: page::cost_share(traced),
+            },
+            missed: &traced.missed,
+            notes: &traced.notes,
+            tree: (!traced.tree.is_empty()).then(|| traced.tree.iter().map(process).collect()),
+            files: (!traced.files.is_empty()).then(|| traced.files.iter().map(file).collect()),
+        }
+    }
+}
+
+impl Split {
+    pub(super) fn of(parts: Parts, kinds: bool) -> Self {
+        let kind = |ns: u64| kinds.then(|| seconds(ns));
+        Self {
+            on_cpu_s: seconds(parts.on_cpu_ns),
+            sleep_s: kind(parts.sleep_ns),
+            disk_s: kind(parts.disk_ns),
+            runqueue_s: kind(parts.runqueue_ns),
+            unknown_s: seconds(parts.unknown_ns),
+        }
+    }
+}
+
+impl<'a> CallRecord<'a> {
+    fn of(call: &'a Call, kinds: bool) -> Self {
+        Self {
+            name: &call.name,
+            count: call.count,
+            errors: call.errors,
+            unfinished: call.unfinished,
+            total_s: seconds(call.total_ns),
+            split: Split::of(call.parts, kinds),
+            mean_s: call.mean_ns().map(|mean| mean / 1e9),
+            p50_s: call.quantile_ns(0.5).map(seconds),
+            p99_s: call.quantile_ns(0.99).map(seconds),
+            max_s: seconds(call.max_ns),
+            blocking: is_blocking(&call.name),
+        }
+    }
+}
+
+impl<'a> ProcessRecord<'a> {
+    fn of(process: &'a Process, kinds: bool) -> Self {
+        Self {
+            id: process.id,
+            parent: process.parent,
+            pid: process.pid,
+            name: &process.name,
+            execs: process.execs,
+            threads: process.threads,
+            began_s: seconds(process.began_ns),
+            ended_s: process.ended_ns.map(seconds),
+            outside: Split::of(process.outside, kinds),
+            calls: process.calls.iter().map(|call| CallRecord::of(call, kinds)).collect(),
+        }
+    }
+}
+
+impl<'a> FileRecord<'a> {
+    fn of(file: &'a FileTime, kinds: bool) -> Self {
+        let operation = |operation: &'a FileOperation| OperationRecord {
+            operation: &operation.operation,
+            count: operation.count,
+            errors: operation.errors,
+            bytes: operation.bytes,
+            total_s: seconds(operation.parts.total_ns()),
+            split: Split::of(operation.parts, kinds),
+        };
+        Self { path: &file.path, operations: file.operations.iter().map(operation).collect() }
+    }
+}

@@ -1,0 +1,274 @@
+//! The program in other environments: an empty root, another user, a strict seccomp profile, gVisor. In each
+//! a run ends in time, and every row has a median or a named reason.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod common;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
+const BUDGET: Duration = Duration::from_secs(4);
+const RUN: [&str; 6] = ["run", "--time", "4", "--format", "json", "--quiet"];
+
+#[test]
+fn in_an_empty_root() {
+    if !root() {
+        return println!("skipped: only root may change the root directory");
+    }
+    let temporary = tempfile::tempdir().expect("a directory");
+    fs::copy(PROGRAM, temporary.path().join("tollgate")).expect("a copy of the program");
+    let inside = temporary.path().to_owned();
+    let mut command = Command::new("/tollgate");
+    command.args(RUN).env_clear();
+    let (output, took) = timed(unsafe_pre_exec(&mut command, move || {
+        std::os::unix::fs::chroot(&inside)?;
+        std::env::set_current_dir("/")
+    }));
+    let rows = rows(&output, took);
+    assert_eq!(status(&rows, "entry/syscall"), "measured");
+}
+
+#[test]
+fn as_another_user() {
+    if !root() {
+        return println!("skipped: only root may become another user");
+    }
+    let temporary = tempfile::tempdir().expect("a directory");
+    let program = readable_copy(temporary.path());
+    let mut command = Command::new(program);
+    command.args(RUN).env("HOME", "/nonexistent").env_remove("XDG_DATA_HOME").uid(65534).gid(65534);
+    command.current_dir("/");
+    let (output, took) = timed(&mut command);
+    let rows = rows_of_any_exit(&output, took);
+    assert_eq!(status(&rows, "entry/syscall"), "measured");
+}
+
+#[test]
+fn under_a_strict_seccomp_profile() {
+    let temporary = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(PROGRAM);
+    command.args(RUN).env("XDG_DATA_HOME", temporary.path());
+    let filter = strict_filter();
+    let (output, took) = timed(unsafe_pre_exec(&mut command, move || install(&filter)));
+    let rows = rows(&output, took);
+    assert_eq!(status(&rows, "entry/syscall"), "measured");
+    assert_eq!(status(&rows, "entry/io-uring-nop"), "skipped");
+    // The filter kills a process that makes a 32-bit call.
+    assert_eq!(status(&rows, "entry/int80"), "skipped");
+}
+
+#[test]
+fn in_gvisor() {
+    let Some(runsc) = std::env::var_os("TOLLGATE_RUNSC") else {
+        return println!("skipped: TOLLGATE_RUNSC does not name a runsc");
+    };
+    let mut command = Command::new(runsc);
+    command.args(["--network=none", "--ignore-cgroups", "do", PROGRAM]).args(RUN);
+    let (output, took) = timed(&mut command);
+    // Starting and ending the sandbox takes a second or two of its own.
+    let rows = rows_of_any_exit(&output, took.saturating_sub(Duration::from_secs(3)));
+    assert_eq!(status(&rows, "entry/syscall"), "measured");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(document["environment"], "sandbox");
+}
+
+/// Two runs at a time would be each other's noise.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Runs it, with how long that took.
+fn timed(command: &mut Command) -> (Output, Duration) {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let began = Instant::now();
+    let output = command.output().expect("the program starts");
+    (output, began.elapsed())
+}
+
+fn rows(output: &Output, took: Duration) -> Vec<Value> {
+    assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    rows_of_any_exit(output, took)
+}
+
+/// The measurements, each with a median or a reason, made in time.
+fn rows_of_any_exit(output: &Output, took: Duration) -> Vec<Value> {
+    assert!(took < BUDGET.mul_f64(1.1) + Duration::from_millis(200), "took {took:?}");
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let rows = document["measurements"].as_array().expect("measurements").clone();
+    assert!(rows.len() > 15, "only {} rows", rows.len());
+    for row in &rows {
+        common::expect_answer(row);
+        println!("{}: {} {}{}", row["benchmark"], row["median"], row["why"], row["error"]);
+    }
+    rows
+}
+
+fn status<'a>(rows: &'a [Value], benchmark: &str) -> &'a str {
+    let row = rows
+        .iter()
+        .find(|row| row["benchmark"] == benchmark)
+        .unwrap_or_else(|| panic!("no row for {benchmark}"));
+    row["status"].as_str().expect("a status")
+}
+
+fn root() -> bool {
+    // SAFETY: geteuid(2) has no preconditions.
+    unsafe { libc::geteuid() == 0 }
+}
+
+fn readable_copy(directory: &Path) -> PathBuf {
+    let program = directory.join("tollgate");
+    fs::copy(PROGRAM, &program).expect("a copy of the program");
+    for path in [directory, &program] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");
+    }
+    program
+}
+
+fn unsafe_pre_exec(
+    command: &mut Command,
+    change: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) -> &mut Command {
+    // SAFETY: what the tests do here are single system calls on memory that was made before.
+    unsafe { command.pre_exec(change) }
+}
+
+/// The calls that a strict container profile permits: those of ordinary programs. Everything else is
+/// EPERM; 32-bit calls kill the process.
+fn strict_filter() -> Vec<libc::sock_filter> {
+    const ALLOWED: &[libc::c_long] = &[
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_open,
+        libc::SYS_openat,
+        libc::SYS_close,
+        libc::SYS_stat,
+        libc::SYS_fstat,
+        libc::SYS_lstat,
+        libc::SYS_newfstatat,
+        libc::SYS_statx,
+        libc::SYS_poll,
+        libc::SYS_ppoll,
+        libc::SYS_lseek,
+        libc::SYS_mmap,
+        libc::SYS_mprotect,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_madvise,
+        libc::SYS_brk,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_ioctl,
+        libc::SYS_pread64,
+        libc::SYS_pwrite64,
+        libc::SYS_readv,
+        libc::SYS_writev,
+        libc::SYS_access,
+        libc::SYS_faccessat,
+        libc::SYS_pipe,
+        libc::SYS_pipe2,
+        libc::SYS_dup,
+        libc::SYS_dup2,
+        libc::SYS_dup3,
+        libc::SYS_nanosleep,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_getpid,
+        libc::SYS_gettid,
+        libc::SYS_getppid,
+        libc::SYS_clone,
+        libc::SYS_fork,
+        libc::SYS_vfork,
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+        libc::SYS_wait4,
+        libc::SYS_waitid,
+        libc::SYS_kill,
+        libc::SYS_tgkill,
+        libc::SYS_uname,
+        libc::SYS_fcntl,
+        libc::SYS_fsync,
+        libc::SYS_fdatasync,
+        libc::SYS_ftruncate,
+        libc::SYS_getcwd,
+        libc::SYS_chdir,
+        libc::SYS_rename,
+        libc::SYS_renameat,
+        libc::SYS_renameat2,
+        libc::SYS_mkdir,
+        libc::SYS_mkdirat,
+        libc::SYS_unlink,
+        libc::SYS_unlinkat,
+        libc::SYS_link,
+        libc::SYS_linkat,
+        libc::SYS_readlink,
+        libc::SYS_readlinkat,
+        libc::SYS_getdents64,
+        libc::SYS_getrusage,
+        libc::SYS_sysinfo,
+        libc::SYS_getuid,
+        libc::SYS_getgid,
+        libc::SYS_geteuid,
+        libc::SYS_getegid,
+        libc::SYS_setpgid,
+        libc::SYS_prctl,
+        libc::SYS_arch_prctl,
+        libc::SYS_futex,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_sched_yield,
+        libc::SYS_set_tid_address,
+        libc::SYS_set_robust_list,
+        libc::SYS_rseq,
+        libc::SYS_clock_gettime,
+        libc::SYS_clock_getres,
+        libc::SYS_getrandom,
+        libc::SYS_memfd_create,
+        libc::SYS_prlimit64,
+        libc::SYS_statfs,
+        libc::SYS_fstatfs,
+        libc::SYS_flock,
+    ];
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
+    let filter = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
+    let mut program = vec![
+        filter(LOAD, 0, 4),
+        filter(EQUAL, 1, AUDIT_ARCH_X86_64),
+        filter(RETURN, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        filter(LOAD, 0, 0),
+        // As container profiles do, so that a C library falls back to clone.
+        libc::sock_filter { code: EQUAL, jt: 0, jf: 1, k: libc::SYS_clone3 as u32 },
+        filter(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+    ];
+    for (index, number) in ALLOWED.iter().enumerate() {
+        // To the last instruction, over the rest of the list and the refusal.
+        program.push(filter(EQUAL, (ALLOWED.len() - index) as u8, *number as u32));
+    }
+    program.push(filter(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
+    program.push(filter(RETURN, 0, libc::SECCOMP_RET_ALLOW));
+    program
+}
+
+fn install(filter: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: plain numbers, and a program that outlives the call.
+    let outcome = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            | libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program)
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,92 @@
+//! The long help of every verb at 80 columns, frozen: a change of its words shows in review.
+
+mod common;
+
+use common::Home;
+
+/// The verbs with questions or verbs of their own, which have help too.
+const NESTED: [&str; 7] = [
+    "inspect aslr",
+    "inspect kernel",
+    "inspect config",
+    "store list",
+    "store check",
+    "store prune",
+    "store add",
+];
+const VERBS: [&str; 15] = [
+    "run",
+    "list",
+    "show",
+    "compare",
+    "trace",
+    "schedules",
+    "inspect",
+    "decode",
+    "lab",
+    "report",
+    "export",
+    "store",
+    "doctor",
+    "completions",
+    "man",
+];
+
+/// The output of `--help` on a terminal of 80 columns.
+fn help(verb: &str) -> String {
+    let home = Home::new();
+    let words = verb.split_whitespace().chain(["--help"]);
+    let output = home.tollgate(words).env("COLUMNS", "80").assert().success().get_output().stdout.clone();
+    let text = String::from_utf8(output).expect("text");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    text
+}
+
+#[test]
+fn the_help_of_every_verb_is_as_reviewed() {
+    insta::assert_snapshot!("tollgate", help(""));
+    for verb in VERBS.iter().chain(&NESTED) {
+        insta::assert_snapshot!(verb.replace(' ', "-"), help(verb));
+    }
+}
+
+#[test]
+fn every_verb_is_among_them_and_has_examples() {
+    let main = help("");
+    let listed =
+        main.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let verbs: Vec<&str> = listed
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|verb| *verb != "help")
+        .collect();
+    assert_eq!(verbs, VERBS);
+    for verb in VERBS {
+        let text = help(verb);
+        let (_, examples) = text.split_once("\nExamples:\n").expect("examples");
+        let command = format!("  tollgate {verb}");
+        let number = examples.lines().filter(|line| line.starts_with(&command)).count();
+        assert!((2..=3).contains(&number), "{verb}: {examples}");
+    }
+}
+
+#[test]
+fn the_verb_help_prints_the_help_of_a_verb() {
+    let home = Home::new();
+    let printed = |words: &[&str]| {
+        let output = home.tollgate(words.iter().copied()).env("COLUMNS", "80").assert().success();
+        String::from_utf8(output.get_output().stdout.clone()).expect("text")
+    };
+    assert_eq!(printed(&["help", "compare"]), printed(&["compare", "--help"]));
+    assert_eq!(printed(&["help", "inspect", "aslr"]), printed(&["inspect", "aslr", "--help"]));
+    assert_eq!(printed(&["help"]), printed(&["--help"]));
+}
+
+#[test]
+fn table_is_another_word_for_text() {
+    let home = Home::new();
+    home.keep(&common::document("20261121-015427-0001", None, 1.0));
+    let shown = |format: &str| home.output(["show", "last", "--format", format]);
+    assert_eq!(shown("text"), shown("table"));
+    assert!(!help("show").contains("table]"), "the old word is shown");
+}
