@@ -33,11 +33,7 @@ pub(crate) fn out_of_patience(patience: Duration) -> String {
 
 /// An error without its number: `No such file or directory`.
 pub(crate) fn plainly(error: impl Into<std::io::Error>) -> String {
-    let text = error.into().to_string();
-    match text.rfind(" (os error ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
-    }
+    tollgate_model::text::plainly(&error.into())
 }
 
 /// Time for several runs together: each gets its own patience, but never more than what is left of the whole.

@@ -37,7 +37,7 @@ pub struct Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// CAP_SETUID or CAP_SETGID is missing, or a filter refuses the call.
-    #[error("this process may not take the identity of {}: {}", crate::users::describe(*uid), crate::plainly(why))]
+    #[error("this process may not take the identity of {}: {}", crate::users::describe(*uid), tollgate_model::text::plainly(why))]
     Refused {
         /// The user.
         uid: u32,

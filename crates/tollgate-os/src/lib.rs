@@ -18,12 +18,3 @@ pub mod temporary;
 pub mod trust;
 pub mod users;
 pub mod workdir;
-
-/// An error without its number: `Operation not permitted`.
-fn plainly(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" (os error ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
-    }
-}

@@ -30,7 +30,7 @@ pub enum WorkdirError {
     #[error("{} was exchanged while it was used; nothing more is done there", .0.display())]
     Exchanged(PathBuf),
     /// The kernel's error.
-    #[error("the directory {}: {}", path.display(), crate::plainly(why))]
+    #[error("the directory {}: {}", path.display(), tollgate_model::text::plainly(why))]
     Io {
         /// Where.
         path: PathBuf,
