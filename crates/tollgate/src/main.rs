@@ -1,7 +1,7 @@
 //! tollgate: measures, explains and compares what it costs to cross the boundaries of a machine.
 //!
 //! The command knows every other part and does none of their work: it parses ([`args`]), calls one
-//! function per verb, and prints ([`out`], [`say`], [`table`]). [`estimates`] computes what a run's samples say for
+//! function per verb, and prints ([`out`], [`say`]). [`estimates`] computes what a run's samples say for
 //! every verb that shows it, [`health`] judges the environment, [`store`] keeps and finds runs, and [`failure`] decides
 //! every exit status.
 
@@ -17,9 +17,7 @@ mod doctor;
 mod estimates;
 mod examples;
 mod export;
-mod facts;
 mod failure;
-mod figures;
 mod findings;
 mod health;
 mod inspect;
@@ -36,7 +34,6 @@ mod show;
 mod storage;
 mod store;
 mod stored;
-mod table;
 mod trace;
 mod writing;
 
@@ -44,6 +41,7 @@ use std::process::ExitCode;
 
 use args::Verb;
 use rustix::process::{Resource, getrlimit};
+use tollgate_view::{facts, figures, table};
 
 fn main() -> ExitCode {
     // First: a measuring process is this program too, and parses no arguments.

@@ -13,7 +13,7 @@ pub const ISOLATION: &str = "run.isolation";
 
 /// The fact that names the machine, as the user named it.
 pub fn machine(name: &str) -> (String, Fact) {
-    (tollgate_view::export::environment::MACHINE.to_owned(), Fact::known(name, "--machine"))
+    (crate::export::environment::MACHINE.to_owned(), Fact::known(name, "--machine"))
 }
 
 /// The text of a fact that is known and a text.

@@ -10,7 +10,7 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use tollgate_model::text::beginning;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::say::clean;
+use tollgate_model::text::clean;
 
 /// The first column is cut here: a name from elsewhere may be of any length.
 const LONGEST_NAME: usize = 76;
