@@ -14,7 +14,7 @@ use crate::bounded::{
 };
 use crate::fact::{Fact, FactValue};
 use crate::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds};
-use crate::text::{excerpt, shorten};
+use crate::text::{excerpt, plainly, shorten};
 
 /// The schema that this program writes, and the only one that it reads.
 pub const SCHEMA: u32 = 2;
@@ -169,7 +169,7 @@ checked_name!(Label, "the label");
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The source could not be read.
-    #[error("cannot be read: {0}")]
+    #[error("cannot be read: {}", plainly(.0))]
     Io(#[from] std::io::Error),
     /// Larger than [`MAX_BYTES`].
     #[error("is larger than {} MiB, which no run document is", MAX_BYTES >> 20)]

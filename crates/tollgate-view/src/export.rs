@@ -3,7 +3,7 @@
 //! - [`metric`]: a run as one [`Metric`] per case and quantity; every format is written from these.
 //! - [`histogram`]: samples as counts that add up over machines.
 //! - [`mod@row`]: the long form, one line of JSON per metric with the key facts.
-//! - [`layout`]: the files of a run in a directory that many machines share.
+//! - [`facts`]: the file of an environment's facts.
 //! - [`openmetrics`], [`bmf`], [`csv`]: the formats of other systems.
 //!
 //! Run documents are untrusted. Each format escapes text by its own rules, so that it reads back unchanged. Texts that are repeated
@@ -12,9 +12,9 @@
 pub mod bmf;
 pub mod csv;
 pub mod environment;
+pub mod facts;
 mod hash;
 pub mod histogram;
-pub mod layout;
 pub mod metric;
 pub mod openmetrics;
 pub mod row;

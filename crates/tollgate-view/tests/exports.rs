@@ -7,7 +7,7 @@ use tollgate_model::{
     Case, Environment, Fact, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Traced,
     Unit,
 };
-use tollgate_view::export::layout::{self, check_facts, env_id};
+use tollgate_view::export::facts::{self, env_id};
 use tollgate_view::export::metric::{Metric, metrics};
 use tollgate_view::export::row::{Row, ndjson};
 use tollgate_view::export::{bmf, csv, openmetrics};
@@ -291,10 +291,9 @@ proptest! {
 
     #[test]
     fn facts_read_back_under_their_name(run in runs()) {
-        let files = layout::files(&run).expect("files");
-        let name = env_id(&run.facts);
-        prop_assert_eq!(&files.facts.path, &format!("env/{name}.json"));
-        check_facts(&name, &files.facts.bytes).map_err(TestCaseError::fail)?;
+        let (name, bytes) = facts::file(&run.facts).expect("a file");
+        prop_assert_eq!(&name, &env_id(&run.facts));
+        facts::check(&name, &bytes).map_err(TestCaseError::fail)?;
         let mut other = run.facts.clone();
         other.insert("kernel.release".to_owned(), Fact::known("another kernel", "s"));
         prop_assert_ne!(env_id(&other), name.clone());
@@ -308,7 +307,7 @@ proptest! {
     #[test]
     fn any_bytes_are_a_row_or_not(line in "\\PC{0,200}|\\{\"schema\":[0-9]{1,30}.{0,40}", bytes in any::<Vec<u8>>()) {
         let _ = Row::parse(&line);
-        let _ = check_facts("x", &bytes);
+        let _ = facts::check("x", &bytes);
     }
 }
 

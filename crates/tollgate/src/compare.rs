@@ -22,8 +22,8 @@ const UNPAIRED: &str = "Runs share no rounds: this is an unpaired comparison of 
 /// # Errors
 /// When a run cannot be read; and the condition of `--fail-on`.
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
-    let base = store::find(&args.base)?;
-    let others = args.other.iter().map(|other| store::find(other)).collect::<Result<Vec<Run>, Failure>>()?;
+    let base = tollgate_store::find(&args.base)?;
+    let others = store::find_all(&args.other)?;
     let compared: Vec<Compared> = others.iter().map(|other| Compared::of(&base, other)).collect();
     match args.format {
         Format::Table => out::print(&text(&base, &compared, out::width()))?,

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use tollgate_model::Run;
+use tollgate_store::writing::{self, Existing};
 use tollgate_view::export::{bmf, csv, openmetrics, row};
 
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::{Failure, plainly};
 use crate::out::{self, Form};
 use crate::store;
-use crate::writing::{self, Existing};
 
 /// Writes runs in the format of another system.
 ///
@@ -21,7 +21,7 @@ pub fn export(args: &ExportArgs) -> Result<(), Failure> {
             "--format bmf: the Bencher Metric Format has one value per benchmark, so it takes one run; export each by itself",
         ));
     }
-    let runs = args.run.iter().map(|meant| store::find(meant)).collect::<Result<Vec<Run>, Failure>>()?;
+    let runs = store::find_all(&args.run)?;
     write(&args.out, &written(args.format, &runs)?)
 }
 

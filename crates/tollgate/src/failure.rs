@@ -6,6 +6,10 @@ use std::process::ExitCode;
 use tollgate_engine::interrupt;
 pub use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
+use tollgate_store::KeepError;
+use tollgate_store::destination::{HomeError, NoTime};
+use tollgate_store::fleet::{ContentsError, PrepareError, PruneError};
+use tollgate_store::kept::FindError;
 
 use crate::say;
 
@@ -40,6 +44,25 @@ impl Failure {
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,
             _ => Self::Input(format!("standard output cannot be written: {}", plainly(error))),
         }
+    }
+}
+
+/// Errors of the store that are wrong input: one sentence each.
+macro_rules! input {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::Input(error.to_string())
+            }
+        }
+    )*};
+}
+
+input!(FindError, HomeError, NoTime, PrepareError, ContentsError, PruneError);
+
+impl From<KeepError> for Failure {
+    fn from(error: KeepError) -> Self {
+        Self::NotKept(error.to_string())
     }
 }
 

@@ -16,13 +16,13 @@ use tollgate_engine::interrupt;
 use tollgate_lab::guest::{Command, Image, Parameters, Serial};
 use tollgate_lab::{EngineChoice, LabError, Results};
 use tollgate_model::Run;
+use tollgate_store::writing::{Existing, Until, write_whole};
 use tollgate_x86::Vendor;
 
 use crate::args::{Format, LabArgs, Maker, On};
+use crate::destination::Destination;
 use crate::failure::{Failure, go_on, plainly};
-use crate::store::Destination;
 use crate::table::paragraph;
-use crate::writing::{Existing, write_whole};
 use crate::{decode, out, run};
 
 /// The longest text of a serial port that is read.
@@ -55,7 +55,7 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     }
     let began = SystemTime::now();
     let destination = Destination::choose(args.out.as_deref())?;
-    run::say_doubt(&destination);
+    destination.say_doubt();
     interrupt::install();
     let results = tollgate_lab::run(&chosen, engine(args.on)?, vendor(args.vendor), &interrupt::requested);
     let results = results.map_err(|error| refused(&error))?;
@@ -71,7 +71,7 @@ fn keep(
     destination: &Destination,
     args: &LabArgs,
 ) -> Result<(), Failure> {
-    let kept = destination.keep(run);
+    let kept = destination.keep(run, Until::Durable);
     if matches!(destination, Destination::Output) {
         return kept.map(|_| ());
     }
@@ -94,7 +94,7 @@ fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
         };
     }
     let destination = Destination::choose(args.out.as_deref())?;
-    run::say_doubt(&destination);
+    destination.say_doubt();
     let run = kept::imported(&results, began, args.label.clone(), args.on, path)?;
     keep(&results, Vec::new(), &run, &destination, args)
 }

@@ -1,24 +1,19 @@
 //! `tollgate list`: what can be measured, from the registry; and what is kept.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tollgate_engine::Timed;
-use tollgate_model::bounded::{self, Bounded};
 use tollgate_model::measurement::pairs;
-use tollgate_model::run::{ReadError, SCHEMA};
-use tollgate_model::text::shorten;
-use tollgate_model::{Environment, Label, Params, Reach, RunId, Unit, own};
+use tollgate_model::{Environment, Label, Params, Reach, RunId, Unit};
+use tollgate_store::document::Outline;
+use tollgate_store::kept::{Entry, kept};
 use tollgate_suites::{Benchmark, Extent, SUITES, Size};
 
 use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
 use crate::table::{Look, Table, heading, paragraph};
-use crate::{out, say, store};
+use crate::{out, say};
 
 /// Shows the benchmarks that match, or the kept runs.
 ///
@@ -232,39 +227,8 @@ struct RunRecord {
     fault: Option<String>,
 }
 
-/// A run document without its samples.
-#[derive(Deserialize)]
-struct Outline {
-    schema: u64,
-    id: RunId,
-    label: Option<Label>,
-    environment: Environment,
-    started: String,
-    #[serde(deserialize_with = "bounded::measurements")]
-    measurements: Vec<OutlineRow>,
-}
-
-/// A document of another schema.
-#[derive(Deserialize)]
-struct SchemaOnly {
-    schema: u64,
-}
-
-/// Some fields of a document.
-fn part<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
-    let file =
-        File::open(path).map_err(|error| format!("cannot be read: {}", crate::failure::plainly(&error)))?;
-    serde_json::from_reader(BufReader::new(Bounded::new(file)))
-        .map_err(|error| format!("is not a run document: {}", shorten(&error.to_string())))
-}
-
-#[derive(Deserialize)]
-struct OutlineRow {
-    benchmark: String,
-}
-
 fn list_runs(format: Format) -> Result<(), Failure> {
-    let runs: Vec<RunRecord> = store::kept()?.into_iter().map(RunRecord::of).collect();
+    let runs: Vec<RunRecord> = kept()?.into_iter().map(RunRecord::of).collect();
     match format {
         Format::Json => out::print_json(&Runs { runs }),
         Format::Table if runs.is_empty() => {
@@ -298,43 +262,19 @@ fn list_runs(format: Format) -> Result<(), Failure> {
 }
 
 impl RunRecord {
-    fn of(entry: store::Entry) -> Self {
-        let outline = part::<Outline>(&entry.path)
-            .map_err(|error| match part::<SchemaOnly>(&entry.path) {
-                Ok(SchemaOnly { schema }) if schema != u64::from(SCHEMA) => {
-                    ReadError::Schema { found: schema }.to_string()
-                }
-                _ => error,
-            })
-            .and_then(|outline| match outline.schema {
-                found if found != u64::from(SCHEMA) => Err(ReadError::Schema { found }.to_string()),
-                _ if outline.id != entry.id => Err(store::another_run(&outline.id)),
-                _ => Ok(outline),
-            });
-        let path = entry.path.display().to_string();
-        match outline {
-            Err(fault) => Self {
-                id: entry.id,
-                label: None,
-                environment: None,
-                started: None,
-                rows: None,
-                path,
-                fault: Some(fault),
-            },
-            Ok(outline) => {
-                let rows =
-                    outline.measurements.iter().filter(|row| !row.benchmark.starts_with(own::SUITE)).count();
-                Self {
-                    id: entry.id,
-                    label: outline.label,
-                    environment: Some(outline.environment),
-                    started: Some(outline.started),
-                    rows: Some(rows),
-                    path,
-                    fault: None,
-                }
-            }
+    fn of(entry: Entry) -> Self {
+        let (outline, fault) = match entry.outline() {
+            Ok(outline) => (Some(outline), None),
+            Err(fault) => (None, Some(fault.to_string())),
+        };
+        Self {
+            id: entry.id,
+            environment: outline.as_ref().map(|outline| outline.environment),
+            rows: outline.as_ref().map(Outline::rows),
+            started: outline.as_ref().map(|outline| outline.started.clone()),
+            label: outline.and_then(|outline| outline.label),
+            path: entry.path.display().to_string(),
+            fault,
         }
     }
 }

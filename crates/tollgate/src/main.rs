@@ -2,7 +2,7 @@
 //!
 //! The command knows every other part and does none of their work: it parses ([`args`]), calls one
 //! function per verb, and prints ([`out`], [`say`]). [`estimates`] computes what a run's samples say for
-//! every verb that shows it, [`health`] judges the environment, [`store`] keeps and finds runs, and [`failure`] decides
+//! every verb that shows it, [`health`] judges the environment, and [`failure`] decides
 //! every exit status.
 
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ mod causes;
 mod compare;
 mod complete;
 mod decode;
+mod destination;
 mod doctor;
 mod estimates;
 mod examples;
@@ -33,9 +34,7 @@ mod schedules;
 mod show;
 mod storage;
 mod store;
-mod stored;
 mod trace;
-mod writing;
 
 use std::process::ExitCode;
 
@@ -84,7 +83,7 @@ fn run_verb() -> Result<(), failure::Failure> {
         Verb::Lab(args) => lab::lab(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Export(args) => export::export(&args),
-        Verb::Store(args) => stored::store(&args),
+        Verb::Store(args) => store::store(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Completions(args) => complete::completions(&args),
         Verb::Man(args) => man::man(&args),

@@ -5,10 +5,10 @@ use std::path::Path;
 use clap::Command;
 use clap::builder::Resettable;
 use clap_mangen::Man;
+use tollgate_store::writing::{self, Existing};
 
 use crate::args::{ManArgs, command};
 use crate::failure::{Failure, plainly};
-use crate::writing::{self, Existing};
 use crate::{examples, out};
 
 /// Prints the main page, or writes one page for the program and one per verb.

@@ -16,17 +16,15 @@ mod subject;
 use std::path::Path;
 
 use tollgate_model::Run;
+use tollgate_store::writing::{self, Existing, Refusal};
 use tollgate_view::page::{MAX_ENVIRONMENTS, Page, Text};
 
 use crate::args::ReportArgs;
-use crate::failure::{Failure, plainly};
-use crate::writing::{self, Existing};
+use crate::destination::STANDARD_OUTPUT;
+use crate::failure::Failure;
 use crate::{out, store};
 use differences::Difference;
 use subject::Subject;
-
-/// The name of standard output where a file is expected.
-const STANDARD_OUTPUT: &str = "-";
 
 /// Makes a page of runs.
 ///
@@ -39,24 +37,15 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
             args.run.len()
         )));
     }
-    let runs = args.run.iter().map(|run| store::find(run)).collect::<Result<Vec<Run>, Failure>>()?;
+    let runs = store::find_all(&args.run)?;
     let page = page_of(&runs).render().map_err(|error| Failure::input(error.to_string()))?;
     if args.out == Path::new(STANDARD_OUTPUT) {
         return out::print_raw(page.as_bytes());
     }
-    writing::write_whole(&args.out, page.as_bytes(), Existing::Replace)
-        .map_err(|error| Failure::input(refusal(&args.out, &plainly(&error))))
-}
-
-fn refusal(file: &Path, why: &str) -> String {
-    if file.is_dir() {
-        return format!("the page was not written: {} is a directory; name a file in it", file.display());
-    }
-    let directory = writing::parent(file);
-    match directory.is_dir() {
-        true => format!("the page was not written: {}: {why}", file.display()),
-        false => format!("the page was not written: there is no directory {}", directory.display()),
-    }
+    writing::write_whole(&args.out, page.as_bytes(), Existing::Replace).map_err(|error| {
+        let refusal = Refusal::of_write(&args.out, error).about(&args.out);
+        Failure::input(format!("the page was not written: {refusal}"))
+    })
 }
 
 /// The page of runs, of which there is at least one.

@@ -9,13 +9,15 @@ use tollgate_engine::{self, Allowed, BenchError, Findings, Limits, Plan, Progres
 use tollgate_inspect::Machine;
 use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::{Facts, Label, Measurement, Outcome, Run};
+use tollgate_store::destination::new_id;
+use tollgate_store::writing::Until;
 use tollgate_suites::Extent;
 
 use crate::args::{Format, RunArgs, Size};
+use crate::destination::Destination;
 use crate::estimates::Estimates;
 use crate::failure::{Failure, go_on};
 use crate::storage::Workplace;
-use crate::store::{self, Destination};
 use crate::{facts, figures, out, say, show};
 
 /// Measures the chosen cases, keeps the run, and shows it.
@@ -40,7 +42,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let workplace = Workplace::choose(&selection, args)?;
     go_on()?;
     if !args.quiet {
-        say_doubt(&destination);
+        destination.say_doubt();
     }
     let plan = Plan { storage: workplace.storage(), ..plan(args, &selection) };
     let mut run = make(&selection, &plan, args.label.clone(), !args.quiet)?;
@@ -48,7 +50,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     run.facts.extend(args.machine.as_deref().map(facts::machine));
     drop(workplace);
     go_on()?;
-    let kept = destination.keep(&run);
+    let kept = destination.keep(&run, Until::Durable);
     if matches!(destination, Destination::Output) {
         return kept.map(|_| ());
     }
@@ -102,13 +104,6 @@ fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Warns that a run will not be kept, where the user named no file for it.
-pub fn say_doubt(destination: &Destination) {
-    if let Destination::Nowhere(why) = destination {
-        say::say(&format!("warning: this run will not be kept: {why}; name a file with --out to keep it"));
-    }
-}
-
 /// The facts of the environment and the measurements made there.
 ///
 /// # Errors
@@ -141,7 +136,7 @@ pub fn document(
     Ok(Run {
         schema: SCHEMA,
         tool: Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        id: store::new_id(began)?,
+        id: new_id(began)?,
         label,
         environment: tollgate_inspect::environment(&facts),
         started: written(began),

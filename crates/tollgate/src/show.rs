@@ -15,7 +15,7 @@ use crate::estimates::{BASELINE, Doubt, Estimates, Figures, Record, Row, State};
 use crate::failure::Failure;
 use crate::findings::{self, Finding};
 use crate::table::{Look, Table, paragraph};
-use crate::{facts, figures, out, pictures, say, store, trace};
+use crate::{facts, figures, out, pictures, say, trace};
 
 /// A larger share of discarded samples gets a note.
 const NOTABLE_DISCARDS: f64 = 0.01;
@@ -27,7 +27,7 @@ const NOTABLE_RANGE: f64 = 0.10;
 /// # Errors
 /// When there is no such run, or it cannot be printed.
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
-    let run = store::find(&args.run)?;
+    let run = tollgate_store::find(&args.run)?;
     let estimates = Estimates::of(&run);
     match args.format {
         ShowFormat::Table => {

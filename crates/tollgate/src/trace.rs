@@ -30,13 +30,13 @@ use serde::Serialize;
 use tollgate_inspect::Machine;
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Facts, Label, Run, RunId, Traced};
+use tollgate_store::writing::{self, Existing, Until};
 use tollgate_trace::{Calibration, Choice, Event, Request, Trace, TraceError};
 
 use crate::args::{By, Follow, Format, TraceArgs, ViewArgs};
+use crate::destination::Destination;
 use crate::failure::{Failure, plainly};
-use crate::store::Destination;
 use crate::table::paragraph;
-use crate::writing::{self, Existing};
 use crate::{facts, out, run, say, show};
 
 pub use calls::ranked;
@@ -169,7 +169,7 @@ impl Report<'_> {
     fn keep(&self, facts: Facts, traced: Traced) -> Result<(), Failure> {
         let run = kept::document(self.began, self.args.label.clone(), facts, traced)?;
         let (kept, is_printed) = match &self.named {
-            Some(named) => (named.keep_soon(&run), matches!(named, Destination::Output)),
+            Some(named) => (named.keep(&run, Until::Written), matches!(named, Destination::Output)),
             None => (self.keep_as_usual(&run), false),
         };
         let path = kept.as_ref().ok().and_then(Option::as_deref);
@@ -194,8 +194,8 @@ impl Report<'_> {
 
     fn keep_as_usual(&self, run: &Run) -> Result<Option<PathBuf>, Failure> {
         let destination = Destination::choose(None)?;
-        run::say_doubt(&destination);
-        destination.keep_soon(run)
+        destination.say_doubt();
+        destination.keep(run, Until::Written)
     }
 
     fn print_json(&self, run: &Run, path: Option<&Path>) -> Result<(), Failure> {

@@ -7,8 +7,8 @@ use tollgate_model::text::shorten;
 use tollgate_model::{Environment, Provenance, Run, Unit};
 
 use super::environment::{KeyFacts, machine};
+use super::facts::env_id;
 use super::histogram::{Histogram, SCALE};
-use super::layout::env_id;
 use super::metric::{Metric, metrics};
 use super::short;
 

@@ -5,7 +5,7 @@ use tollgate_model::estimate::Estimate;
 use tollgate_model::{Fact, Facts, Outcome, Run, Unit};
 
 use super::text::per_operation;
-use crate::{facts, figures, store};
+use crate::{facts, figures};
 
 /// A crossing by itself, and the benchmark of Linux that uses it.
 const PAIRS: [(&str, &str); 5] = [
@@ -23,7 +23,7 @@ pub fn shares(results: &Results) -> Vec<String> {
         return Vec::new();
     }
     let here = tollgate_inspect::read_facts(&tollgate_inspect::Machine::here());
-    let kept = store::kept().unwrap_or_default();
+    let kept = tollgate_store::kept::kept().unwrap_or_default();
     let runs = kept.iter().rev().filter_map(|entry| entry.open().ok());
     let of_this = |run: &Run| {
         is_same_processor(&run.facts, &here) && PAIRS.iter().any(|pair| estimate(run, pair.1).is_some())

@@ -4,10 +4,11 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use tollgate_model::text::plainly;
 use tollgate_os::paths::{Directory, Output, open_stream};
 
 /// About what a short run takes: with less room than this, keeping one would most likely fail at the end.
@@ -37,38 +38,75 @@ pub fn try_out(directory: &Directory) -> io::Result<()> {
     staged.file.write_all(&vec![0; ROOM])
 }
 
+/// The reason why a file cannot be written: a clause without a subject.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// A directory has that name.
+    #[error("is a directory; name a file in it")]
+    Directory,
+    /// The path ends in `..`, or is empty.
+    #[error("does not name a file")]
+    Nameless,
+    /// The directory to write in is not there.
+    #[error("there is no directory {}", .0.display())]
+    NoDirectory(PathBuf),
+    /// The path goes through a link or a file of another user, or cannot be followed.
+    #[error("{}", plainly(.0))]
+    Path(io::Error),
+    /// The file is there, and is not to be written to.
+    #[error("cannot be written: {}", plainly(.0))]
+    File(io::Error),
+    /// Its directory has no room, or is not to be written to.
+    #[error("nothing can be written in {}: {}", .0.display(), plainly(.1))]
+    Room(PathBuf, io::Error),
+}
+
+impl Refusal {
+    /// The refusal that follows from the path alone, if any.
+    fn of_path(path: &Path) -> Option<Self> {
+        if path.is_dir() {
+            return Some(Self::Directory);
+        }
+        path.file_name().is_none().then_some(Self::Nameless)
+    }
+
+    fn of_search(path: &Path, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NoDirectory(parent(path).to_owned()),
+            _ => Self::Path(error),
+        }
+    }
+
+    /// The same as a sentence that names the file.
+    pub fn about(&self, file: &Path) -> String {
+        match self {
+            Self::NoDirectory(_) => self.to_string(),
+            Self::Directory | Self::Nameless => format!("{} {self}", file.display()),
+            _ => format!("{}: {self}", file.display()),
+        }
+    }
+
+    /// The refusal that a write of this file met.
+    pub fn of_write(path: &Path, error: io::Error) -> Self {
+        Self::of_path(path).unwrap_or_else(|| Self::of_search(path, error))
+    }
+}
+
 /// Whether [`write_whole`] could write a file now. Leaves nothing behind and changes nothing.
 ///
 /// # Errors
-/// A clause without a subject: `is a directory; name a file in it`.
-pub fn check(path: &Path) -> Result<(), String> {
-    if path.is_dir() {
-        return Err("is a directory; name a file in it".to_owned());
+/// As above.
+pub fn check(path: &Path) -> Result<(), Refusal> {
+    if let Some(refusal) = Refusal::of_path(path) {
+        return Err(refusal);
     }
-    if path.file_name().is_none() {
-        return Err("does not name a file".to_owned());
+    let output = Output::find(path).map_err(|error| Refusal::of_search(path, error.into()))?;
+    let Output::File { directory, name, .. } = &output else { return Ok(()) };
+    if rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+        rustix::fs::accessat(directory, name, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS)
+            .map_err(|error| Refusal::File(error.into()))?;
     }
-    let plainly = |error: io::Error| crate::failure::plainly(&error);
-    let output = match Output::find(path) {
-        Ok(output) => output,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(format!("there is no directory {}", parent(path).display()));
-        }
-        Err(error) => return Err(plainly(error.into())),
-    };
-    match &output {
-        Output::Stream { .. } => Ok(()),
-        Output::File { directory, name, .. } => {
-            let is_there = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-            if is_there {
-                rustix::fs::accessat(directory, name, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS)
-                    .map_err(|error| format!("cannot be written: {}", plainly(error.into())))?;
-            }
-            try_out(directory).map_err(|error| {
-                format!("nothing can be written in {}: {}", directory.path().display(), plainly(error))
-            })
-        }
-    }
+    try_out(directory).map_err(|error| Refusal::Room(directory.path().to_owned(), error))
 }
 
 /// Writes a file: its bytes are on the disk under no name, or under a temporary one, before they get the name that was asked for.
@@ -165,7 +203,7 @@ fn put(
 }
 
 /// The directory that a file is in.
-pub fn parent(path: &Path) -> &Path {
+fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -457,7 +495,7 @@ mod tests {
         let refuses = |path: &Path| {
             let error = write_whole(path, b"escaped", Existing::Replace).expect_err("refused").to_string();
             assert!(error.contains("symbolic link") && error.contains("54321"), "{error}");
-            assert_eq!(check(path).expect_err("refused beforehand"), error);
+            assert_eq!(check(path).expect_err("refused beforehand").to_string(), error);
         };
         // A link of another user in a directory of root's; then the same in a directory that the other owns, root's link too.
         for round in 0..2 {
@@ -502,6 +540,6 @@ mod tests {
         check(&directory.path().join("new")).expect("writable");
         assert!(names(directory.path()).is_empty());
         let why = check(&directory.path().join("absent/new")).expect_err("no directory");
-        assert!(why.starts_with("there is no directory"), "{why}");
+        assert!(matches!(why, Refusal::NoDirectory(_)), "{why}");
     }
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
@@ -15,37 +15,37 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 /// An open directory.
-pub struct Tree {
+pub(crate) struct Tree {
     directory: OwnedFd,
 }
 
 /// Something in a directory.
-pub struct Entry {
+pub(crate) struct Entry {
     /// Its name; what is not UTF-8 is no name of ours, and is shown as well as it can be.
-    pub name: String,
+    pub(crate) name: String,
     /// Its type.
-    pub kind: FileType,
+    pub(crate) kind: FileType,
     /// Its bytes.
-    pub size: u64,
+    pub(crate) size: u64,
     /// Seconds since 1970 at which it was last written.
-    pub modified: i64,
+    pub(crate) modified: i64,
 }
 
 impl Tree {
     /// The directory that the user named; that one may be a link, but no link of another user.
-    pub fn open(directory: &Path) -> io::Result<Self> {
+    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         let opened = tollgate_os::paths::Directory::open(directory)?;
         Ok(Self { directory: rustix::fs::openat(&opened, ".", DIRECTORY, Mode::empty())? })
     }
 
     /// A directory in it.
-    pub fn child(&self, name: &str) -> io::Result<Self> {
+    pub(crate) fn child(&self, name: &str) -> io::Result<Self> {
         let flags = DIRECTORY | OFlags::NOFOLLOW;
         Ok(Self { directory: rustix::fs::openat(&self.directory, name, flags, Mode::empty())? })
     }
 
     /// Its entries, by name.
-    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+    pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.directory)? {
             let entry = entry?;
@@ -69,7 +69,7 @@ impl Tree {
     }
 
     /// A regular file beneath it, for reading.
-    pub fn file(&self, path: &str) -> io::Result<File> {
+    pub(crate) fn file(&self, path: &str) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
         let parent = parent.as_ref().unwrap_or(self);
         let file =
@@ -81,20 +81,20 @@ impl Tree {
     }
 
     /// The bytes of a regular file beneath it, or the first `most` and one more.
-    pub fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+    pub(crate) fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file(path)?.take(most + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     /// Removes a file beneath it.
-    pub fn remove(&self, path: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         Ok(rustix::fs::unlinkat(&parent.as_ref().unwrap_or(self).directory, name, AtFlags::empty())?)
     }
 
     /// Removes a directory beneath it where it is empty.
-    pub fn remove_empty(&self, path: &str) -> io::Result<()> {
+    pub(crate) fn remove_empty(&self, path: &str) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         Ok(rustix::fs::unlinkat(&parent.as_ref().unwrap_or(self).directory, name, AtFlags::REMOVEDIR)?)
     }
@@ -107,10 +107,4 @@ impl Tree {
         }
         Ok((parent, name))
     }
-}
-
-/// A path beneath a directory, for people.
-pub fn beneath(directory: &Path, path: &str) -> String {
-    let whole: PathBuf = directory.join(path);
-    whole.display().to_string()
 }

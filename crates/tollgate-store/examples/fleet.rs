@@ -15,7 +15,7 @@ use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::{
     Case, Environment, Fact, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Unit,
 };
-use tollgate_view::export::layout;
+use tollgate_store::fleet::layout;
 
 const PROCESSES: usize = 8;
 const ROUNDS: usize = 12;

@@ -1,43 +1,55 @@
 //! The files of a directory of stored runs, by the layout.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 use tollgate_model::RunId;
-use tollgate_view::export::layout::{DOCUMENTS, ENVIRONMENTS, rows_directory};
+use tollgate_model::text::plainly;
 use tollgate_view::export::row::Row;
 use tollgate_view::export::time::Date;
 
+use super::layout::{DOCUMENTS, ENVIRONMENTS, is_store, rows_directory};
 use super::tree::{Entry, Tree};
-use crate::failure::{Failure, plainly};
 
 /// The longest line that is looked at: histograms and texts are bounded, so none of ours is longer.
-pub const LONGEST_LINE: u64 = 256 << 10;
+pub(crate) const LONGEST_LINE: u64 = 256 << 10;
+
+/// The reason why the files of a directory are not known: a sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentsError {
+    /// It cannot be read.
+    #[error("{} cannot be read: {}", .0.display(), plainly(.1))]
+    Unreadable(PathBuf, io::Error),
+    /// No run was ever stored there.
+    #[error("{} is no directory of stored runs; `tollgate run --store DIR` makes one", .0.display())]
+    NoStore(PathBuf),
+}
 
 /// A directory of stored runs.
-pub struct Contents {
+pub(crate) struct Contents {
     /// The directory itself.
-    pub tree: Tree,
+    pub(crate) tree: Tree,
     /// Its files, by path.
-    pub found: Vec<Found>,
+    pub(crate) found: Vec<Found>,
 }
 
 /// Something in the directory.
-pub struct Found {
+pub(crate) struct Found {
     /// Beneath the directory.
-    pub path: String,
+    pub(crate) path: String,
     /// Its kind by the layout.
-    pub what: What,
+    pub(crate) what: What,
     /// Its bytes.
-    pub size: u64,
+    pub(crate) size: u64,
     /// Seconds since 1970 at which it was last written.
-    pub modified: i64,
+    pub(crate) modified: i64,
 }
 
 /// The kind of a path by the layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub(crate) enum What {
     /// The lines of a run.
     Rows(Date, RunId),
     /// The facts with this name.
@@ -59,14 +71,11 @@ impl Contents {
     ///
     /// # Errors
     /// A directory that cannot be read, or that no run was ever stored in.
-    pub fn of(directory: &Path) -> Result<Self, Failure> {
-        let fault = |why: String| Failure::input(format!("{} {why}", directory.display()));
-        let unreadable = |error: io::Error| fault(format!("cannot be read: {}", plainly(&error)));
+    pub(crate) fn of(directory: &Path) -> Result<Self, ContentsError> {
+        let unreadable = |error: io::Error| ContentsError::Unreadable(directory.to_owned(), error);
         let tree = Tree::open(directory).map_err(unreadable)?;
-        if !super::is_store(directory) {
-            return Err(fault(
-                "is no directory of stored runs; `tollgate run --store DIR` makes one".to_owned(),
-            ));
+        if !is_store(directory) {
+            return Err(ContentsError::NoStore(directory.to_owned()));
         }
         let found = look(&tree).map_err(unreadable)?;
         Ok(Self { tree, found })
@@ -76,7 +85,7 @@ impl Contents {
     ///
     /// # Errors
     /// Its fault: the predicate of a sentence whose subject is the file.
-    pub fn first_row(&self, path: &str) -> Result<Option<Row<'static>>, String> {
+    pub(crate) fn first_row(&self, path: &str) -> Result<Option<Row<'static>>, String> {
         let bytes = self
             .tree
             .read(path, LONGEST_LINE)
@@ -89,8 +98,26 @@ impl Contents {
         Row::parse(line).map(Some).map_err(|why| format!("{why}, in its first line"))
     }
 
+    /// The runs whose documents are there.
+    pub(crate) fn documents(&self) -> BTreeSet<&RunId> {
+        let documents = self.found.iter().filter_map(|found| match &found.what {
+            What::Document(id) => Some(id),
+            _ => None,
+        });
+        documents.collect()
+    }
+
+    /// The names of the facts that are there.
+    pub(crate) fn fact_sets(&self) -> BTreeSet<&str> {
+        let sets = self.found.iter().filter_map(|found| match &found.what {
+            What::Facts(name) => Some(name.as_str()),
+            _ => None,
+        });
+        sets.collect()
+    }
+
     /// The bytes of all files.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.found.iter().map(|found| found.size).fold(0, u64::saturating_add)
     }
 }

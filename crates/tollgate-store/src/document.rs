@@ -1,0 +1,169 @@
+//! Run documents: reading those of unknown origin, and the errors of both ways.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
+use tollgate_model::bounded::{self, Bounded};
+use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
+use tollgate_model::text::{plainly, shorten};
+use tollgate_model::{Environment, Label, Run, RunId, own};
+
+/// The extension of run documents.
+pub(crate) const EXTENSION: &str = "json";
+
+/// The fault of a file that is no run: the predicate of a sentence whose subject is the file.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no such file.
+    #[error("does not exist")]
+    Absent,
+    /// It cannot be opened.
+    #[error("cannot be read: {}", plainly(.0))]
+    Unreadable(io::Error),
+    /// It is no file.
+    #[error("is a directory; a run document is a file")]
+    Directory,
+    /// It holds the lines of a run.
+    #[error("holds lines, without samples; the run is beside them in runs/")]
+    Lines,
+    /// It is no run document.
+    #[error(transparent)]
+    Document(#[from] ReadError),
+    /// It holds another run than its name says.
+    #[error("holds the run {0}, which is not the one that its name says; give it the name {0}.{EXTENSION}")]
+    AnotherRun(RunId),
+    /// Its outline cannot be read.
+    #[error("is not a run document: {}", shorten(&.0.to_string()))]
+    Syntax(#[from] serde_json::Error),
+}
+
+/// A run that was not kept; the sentence names the file.
+#[derive(Debug, thiserror::Error)]
+#[error("the run was not kept: {}: {why}", path.display())]
+pub struct KeepError {
+    pub(crate) path: PathBuf,
+    pub(crate) why: String,
+}
+
+/// Reads a run document.
+///
+/// # Errors
+/// A file that is no run.
+pub fn open(path: &Path) -> Result<Run, OpenError> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => OpenError::Absent,
+        _ => OpenError::Unreadable(error),
+    })?;
+    let metadata = file.metadata().map_err(OpenError::Unreadable)?;
+    if metadata.is_dir() {
+        return Err(OpenError::Directory);
+    }
+    if path.extension().is_some_and(|extension| extension == "ndjson") {
+        return Err(OpenError::Lines);
+    }
+    if metadata.is_file() && metadata.len() > MAX_BYTES {
+        return Err(ReadError::TooLarge.into());
+    }
+    Ok(Run::read(file)?)
+}
+
+/// What a list shows of a run document. It is read without its samples.
+#[derive(Debug, Deserialize)]
+pub struct Outline {
+    schema: u64,
+    pub(crate) id: RunId,
+    /// The user's name for the run.
+    pub label: Option<Label>,
+    /// The kind of environment.
+    pub environment: Environment,
+    /// RFC 3339, UTC.
+    pub started: String,
+    #[serde(deserialize_with = "bounded::measurements")]
+    measurements: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Row {
+    benchmark: String,
+}
+
+impl Outline {
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        /// A document of another schema need not have any of the other fields.
+        #[derive(Deserialize)]
+        struct SchemaOnly {
+            schema: u64,
+        }
+        let outline = part::<Self>(path);
+        let schema = match &outline {
+            Ok(outline) => Some(outline.schema),
+            Err(_) => part::<SchemaOnly>(path).ok().map(|document| document.schema),
+        };
+        match schema {
+            Some(found) if found != u64::from(SCHEMA) => Err(ReadError::Schema { found }.into()),
+            _ => outline,
+        }
+    }
+
+    /// Its measurements, without those of the program itself.
+    pub fn rows(&self) -> usize {
+        self.measurements.iter().filter(|row| !row.benchmark.starts_with(own::SUITE)).count()
+    }
+}
+
+/// Some fields of a document.
+fn part<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {
+    let file = File::open(path).map_err(OpenError::Unreadable)?;
+    Ok(serde_json::from_reader(BufReader::new(Bounded::new(file)))?)
+}
+
+/// The top-level `label` of a document, read no further than to there.
+pub(crate) fn label_of(source: impl Read) -> Option<String> {
+    let found = RefCell::new(None);
+    // The visitor stops in the middle of the document, which the deserializer then takes for an error.
+    let source = BufReader::new(Bounded::new(source));
+    let _ = serde_json::Deserializer::from_reader(source).deserialize_map(UpToLabel(&found));
+    found.into_inner()
+}
+
+struct UpToLabel<'a>(&'a RefCell<Option<String>>);
+
+impl<'de> Visitor<'de> for UpToLabel<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a run document")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<String>()? {
+            if name == "label" {
+                *self.0.borrow_mut() = fields.next_value()?;
+                return Ok(());
+            }
+            fields.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_found_without_the_rest_of_the_document() {
+        assert_eq!(
+            label_of(&br#"{"schema": 2,"tool":{"label":"no"},"label":"yes","environment":"#[..]),
+            Some("yes".into())
+        );
+        assert_eq!(label_of(&br#"{"schema": 2,"label":null,"environment":"vm"}"#[..]), None);
+        assert_eq!(label_of(&b"not json"[..]), None);
+        assert_eq!(label_of(&br#"{"label":7}"#[..]), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! The runs of a directory of stored runs, by day, machine and kernel.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::contents::{Contents, ContentsError, What};
+
+/// What is there.
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    /// The directory.
+    pub dir: String,
+    /// By day, machine and kernel.
+    pub runs: Vec<StoredRun>,
+    /// Files of facts.
+    pub fact_sets: usize,
+    /// Run documents.
+    pub documents: usize,
+    /// Of all files.
+    pub bytes: u64,
+}
+
+/// A run, from the first of its lines.
+#[derive(Debug, Serialize)]
+pub struct StoredRun {
+    /// Its id, from its file's name.
+    pub id: String,
+    /// Its day, from its file's directory.
+    pub date: String,
+    /// The user's name for the run.
+    pub label: Option<String>,
+    /// The user's name for the machine.
+    pub machine: Option<String>,
+    /// The kind of environment.
+    pub environment: Option<tollgate_model::Environment>,
+    /// Its release.
+    pub kernel: Option<String>,
+    /// The processor's model.
+    pub cpu: Option<String>,
+    /// The name of its facts.
+    pub env_id: Option<String>,
+    /// Of its lines.
+    pub bytes: u64,
+    /// Whether its samples are there too.
+    pub document: bool,
+    /// Of its lines, beneath the directory.
+    pub path: String,
+    /// The predicate of a sentence whose subject is that file.
+    pub fault: Option<String>,
+}
+
+/// Lists the runs of a directory.
+///
+/// # Errors
+/// A directory that is no store.
+pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
+    let contents = Contents::of(directory)?;
+    let documents = contents.documents();
+    let mut runs: Vec<StoredRun> = contents
+        .found
+        .iter()
+        .filter_map(|found| {
+            let What::Rows(date, id) = &found.what else { return None };
+            let (row, fault) = match contents.first_row(&found.path) {
+                Ok(row) => (row, None),
+                Err(fault) => (None, Some(fault)),
+            };
+            let text = |text: Option<&str>| text.map(str::to_owned);
+            let row = row.as_ref();
+            Some(StoredRun {
+                id: id.to_string(),
+                date: date.to_string(),
+                label: text(row.and_then(|row| row.label.as_deref())),
+                machine: text(row.and_then(|row| row.machine.as_deref())),
+                environment: row.map(|row| row.environment),
+                kernel: text(row.and_then(|row| row.key_facts.kernel.as_deref())),
+                cpu: text(row.and_then(|row| row.key_facts.cpu.as_deref())),
+                env_id: text(row.map(|row| row.env_id.as_ref())),
+                bytes: found.size,
+                document: documents.contains(id),
+                path: found.path.clone(),
+                fault,
+            })
+        })
+        .collect();
+    tollgate_model::sort::by(&mut runs, |a, b| {
+        (&a.date, &a.machine, &a.kernel, &a.id).cmp(&(&b.date, &b.machine, &b.kernel, &b.id))
+    });
+    Ok(Listed {
+        dir: directory.display().to_string(),
+        runs,
+        fact_sets: contents.fact_sets().len(),
+        documents: documents.len(),
+        bytes: contents.bytes(),
+    })
+}

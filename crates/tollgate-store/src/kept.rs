@@ -1,0 +1,255 @@
+//! The directory of kept runs, and how a run is found by file, label, id or `last`.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use tollgate_model::text::plainly;
+use tollgate_model::{Label, Run, RunId};
+
+use crate::document::{EXTENSION, OpenError, Outline, label_of, open};
+use crate::fleet::layout::{DOCUMENTS, is_store};
+
+/// The name of the newest run.
+const LAST: &str = "last";
+
+/// The reason why a run is not found: a sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// The directory of runs cannot be read.
+    #[error("{} cannot be read: {}", .0.display(), plainly(.1))]
+    Unreadable(PathBuf, io::Error),
+    /// `last`, and there is none.
+    #[error("no run is kept yet; `tollgate run` makes one")]
+    NoneKept,
+    /// No name of a run.
+    #[error(
+        "no kept run has the label or id {0:?}, and there is no such file; `tollgate list --runs` shows what is kept"
+    )]
+    Unknown(String),
+    /// A directory of stored runs without documents.
+    #[error(
+        "{} has no run documents in {DOCUMENTS}/: samples are only there, and without them nothing can be shown or compared",
+        .0.display()
+    )]
+    NoDocuments(PathBuf),
+    /// No name of a run in that directory.
+    #[error("{} has no run with the label or id {:?}; `tollgate store list` shows what is stored", .0.display(), .1)]
+    UnknownThere(PathBuf, String),
+    /// The beginning of several ids.
+    #[error(
+        "{number} kept runs have an id that begins with {meant:?}, from {first} to {last}; say more of it"
+    )]
+    Several {
+        /// The beginning.
+        meant: String,
+        /// How many runs have it.
+        number: usize,
+        /// The oldest.
+        first: RunId,
+        /// The newest.
+        last: RunId,
+    },
+    /// The file is no run.
+    #[error("{} {}", .0.display(), .1)]
+    Unusable(PathBuf, OpenError),
+}
+
+/// The directory of kept runs by the XDG Base Directory specification, which ignores a relative XDG_DATA_HOME.
+pub(crate) enum Home {
+    Named(PathBuf),
+    Usual(PathBuf),
+    Unknown,
+}
+
+pub(crate) fn home() -> Home {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    match (absolute("XDG_DATA_HOME"), absolute("HOME")) {
+        (Some(data), _) => Home::Named(data.join("tollgate/runs")),
+        (None, Some(home)) => Home::Usual(home.join(".local/share/tollgate/runs")),
+        (None, None) => Home::Unknown,
+    }
+}
+
+/// A run that is kept.
+#[derive(Debug)]
+pub struct Entry {
+    /// From its file's name.
+    pub id: RunId,
+    /// Its file.
+    pub path: PathBuf,
+    written: SystemTime,
+}
+
+/// The kept runs, oldest first.
+///
+/// # Errors
+/// When their directory exists and cannot be read.
+pub fn kept() -> Result<Vec<Entry>, FindError> {
+    let (Home::Named(directory) | Home::Usual(directory)) = home() else { return Ok(Vec::new()) };
+    entries(&directory)
+}
+
+/// The run documents in a directory, oldest first; none where there is no such directory.
+fn entries(directory: &Path) -> Result<Vec<Entry>, FindError> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(FindError::Unreadable(directory.to_owned(), error)),
+    };
+    let mut kept: Vec<Entry> = entries.filter_map(|entry| Entry::of(&entry.ok()?.path())).collect();
+    tollgate_model::sort::by(&mut kept, |a, b| a.moment().cmp(&b.moment()));
+    Ok(kept)
+}
+
+impl Entry {
+    /// Other files are skipped, such as those that a killed program left half-written.
+    fn of(path: &Path) -> Option<Self> {
+        if path.extension()? != EXTENSION {
+            return None;
+        }
+        let id = path.file_stem()?.to_str()?.parse().ok()?;
+        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(Self { id, path: path.to_owned(), written: metadata.modified().ok()? })
+    }
+
+    /// When it was kept: the second in which its file was written, by this machine's clock. Files of one second were perhaps copied
+    /// together: of these the time that their ids begin with decides, and of ids of one second the files again.
+    fn moment(&self) -> (u64, &str, SystemTime, &RunId) {
+        let second = self.written.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let id = self.id.as_ref();
+        let began = id.rsplit_once('-').map_or(id, |(began, _)| began);
+        (second, began, self.written, &self.id)
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// As [`open`], and where it is not the run that its file's name says.
+    pub fn open(&self) -> Result<Run, OpenError> {
+        let run = open(&self.path)?;
+        if run.id == self.id { Ok(run) } else { Err(OpenError::AnotherRun(run.id)) }
+    }
+
+    /// Reads it without its samples.
+    ///
+    /// # Errors
+    /// As [`Entry::open`].
+    pub fn outline(&self) -> Result<Outline, OpenError> {
+        let outline = Outline::open(&self.path)?;
+        if outline.id == self.id { Ok(outline) } else { Err(OpenError::AnotherRun(outline.id)) }
+    }
+
+    fn label(&self) -> Option<String> {
+        label_of(File::open(&self.path).ok()?)
+    }
+}
+
+/// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the
+/// newest that has it) or the beginning of an id, else a file after all. A directory of stored runs means the
+/// newest of them, and `DIR:` before any of these names one of them.
+///
+/// # Errors
+/// When there is none, when a beginning fits several, or when the document is not a run.
+pub fn find(meant: &str) -> Result<Run, FindError> {
+    let (path, run) = match locate(meant)? {
+        Located::File(path) => (path.clone(), open(&path)),
+        Located::Kept(entry) => (entry.path.clone(), entry.open()),
+    };
+    run.map_err(|why| FindError::Unusable(path, why))
+}
+
+/// The file of a run.
+enum Located {
+    /// In a file, which may be called anything.
+    File(PathBuf),
+    /// Among runs whose files have their ids as names.
+    Kept(Entry),
+}
+
+fn locate(meant: &str) -> Result<Located, FindError> {
+    let file = PathBuf::from(meant);
+    let is_called_so = || file.extension().is_some_and(|extension| extension == EXTENSION) && file.is_file();
+    if let Some((directory, run)) = in_store(meant) {
+        return locate_stored(directory, run);
+    }
+    if meant.contains('/') || is_called_so() {
+        return Ok(Located::File(file));
+    }
+    if let Some(entry) = among(kept()?, meant)? {
+        return Ok(Located::Kept(entry));
+    }
+    match meant {
+        _ if is_store(&file) => locate_stored(&file, LAST),
+        LAST => Err(FindError::NoneKept),
+        _ if file.exists() => Ok(Located::File(file)),
+        _ => Err(FindError::Unknown(meant.to_owned())),
+    }
+}
+
+/// The directory of stored runs that is meant, and which of them. What has no `/` and no `:` may be a label.
+fn in_store(meant: &str) -> Option<(&Path, &str)> {
+    let whole = Path::new(meant);
+    if meant.contains('/') && is_store(whole) {
+        return Some((whole, LAST));
+    }
+    let (directory, run) = meant.rsplit_once(':')?;
+    let directory = Path::new(directory);
+    (!whole.exists() && is_store(directory)).then_some((directory, run))
+}
+
+fn locate_stored(directory: &Path, meant: &str) -> Result<Located, FindError> {
+    let entries = entries(&directory.join(DOCUMENTS))?;
+    if entries.is_empty() {
+        return Err(FindError::NoDocuments(directory.to_owned()));
+    }
+    let found = among(entries, meant)?.map(Located::Kept);
+    found.ok_or_else(|| FindError::UnknownThere(directory.to_owned(), meant.to_owned()))
+}
+
+/// The run that is meant by `last`, id, label or the beginning of an id.
+fn among(mut entries: Vec<Entry>, meant: &str) -> Result<Option<Entry>, FindError> {
+    if meant == LAST {
+        return Ok(entries.pop());
+    }
+    let is_labelled = |entry: &Entry| entry.label().as_deref() == Some(meant);
+    let exact = entries.iter().position(|entry| entry.id.as_ref() == meant).or_else(|| {
+        meant.parse::<Label>().ok()?;
+        entries.iter().rposition(is_labelled)
+    });
+    if let Some(exact) = exact {
+        return Ok(Some(entries.swap_remove(exact)));
+    }
+    entries.retain(|entry| !meant.is_empty() && entry.id.as_ref().starts_with(meant));
+    match entries.as_slice() {
+        [] | [_] => Ok(entries.pop()),
+        [first, .., last] => Err(FindError::Several {
+            meant: meant.to_owned(),
+            number: entries.len(),
+            first: first.id.clone(),
+            last: last.id.clone(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_runs_are_entries() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let entry = |name: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, "{}").expect("written");
+            Entry::of(&path).is_some()
+        };
+        assert!(entry("20261121-015427-3f2a.json"));
+        assert!(!entry(".20261121-015427-3f2a.json.00c0ffee.tmp"));
+        assert!(!entry("notes.txt"));
+        assert!(!entry(".hidden.json"));
+        fs::create_dir(directory.path().join("directory.json")).expect("made");
+        assert!(Entry::of(&directory.path().join("directory.json")).is_none());
+    }
+}

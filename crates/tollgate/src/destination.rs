@@ -1,0 +1,87 @@
+//! The destination of a new run: standard output, or what [`tollgate_store::Destination`] has.
+
+use std::path::{Path, PathBuf};
+
+use tollgate_model::Run;
+use tollgate_store::writing::Until;
+
+use crate::failure::Failure;
+use crate::out::{self, Form};
+use crate::say;
+
+/// The name of standard output where a file is expected.
+pub const STANDARD_OUTPUT: &str = "-";
+
+/// The destination of a run.
+#[derive(Debug)]
+pub enum Destination {
+    /// Standard output, in place of the table: for containers and sandboxes whose files are not visible outside.
+    Output,
+    /// A file.
+    Store(tollgate_store::Destination),
+}
+
+impl Destination {
+    /// The file that `--out` names, or the directory of kept runs.
+    ///
+    /// # Errors
+    /// When a file or directory that the user named cannot be written to.
+    pub fn choose(out: Option<&Path>) -> Result<Self, Failure> {
+        let Some(file) = out else { return Ok(Self::Store(tollgate_store::Destination::usual()?)) };
+        if file == Path::new(STANDARD_OUTPUT) {
+            if out::is_closed() {
+                return Err(Failure::input("--out -: standard output is closed"));
+            }
+            return Ok(Self::Output);
+        }
+        let chosen = tollgate_store::Destination::file(file);
+        chosen.map(Self::Store).map_err(|why| Failure::input(format!("--out {}: {why}", file.display())))
+    }
+
+    /// The directory of stored runs that the user named.
+    ///
+    /// # Errors
+    /// When it cannot be written to.
+    pub fn stored(directory: &Path) -> Result<Self, Failure> {
+        Ok(Self::Store(tollgate_store::Destination::stored(directory)?))
+    }
+
+    /// Keeps a run. The path, where there is one now.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing of it is left.
+    pub fn keep(&self, run: &Run, until: Until) -> Result<Option<PathBuf>, Failure> {
+        match self {
+            Self::Store(store) => Ok(store.keep(run, until)?),
+            Self::Output => {
+                let document = run.to_json().map_err(|error| Failure::input(format!("the run {error}")))?;
+                let printed = out::print_document(&document, Form::Json);
+                printed.map(|()| None).map_err(|failure| keep_unprinted(run, failure))
+            }
+        }
+    }
+
+    /// Warns that a run will not be kept, where the user named no file for it.
+    pub fn say_doubt(&self) {
+        if let Self::Store(tollgate_store::Destination::Nowhere(why)) = self {
+            say::say(&format!(
+                "warning: this run will not be kept: {why}; name a file with --out to keep it"
+            ));
+        }
+    }
+}
+
+/// A run that could not be printed is kept as usual: it was measured, and that may have taken long.
+fn keep_unprinted(run: &Run, failure: Failure) -> Failure {
+    let why = match failure {
+        Failure::ClosedPipe => "standard output was closed before the run was printed".to_owned(),
+        Failure::Input(why) => why,
+        other => return other,
+    };
+    match Destination::choose(None).and_then(|usual| usual.keep(run, Until::Durable)) {
+        Ok(Some(path)) => Failure::input(format!("{why}; the run is kept in {}", path.display())),
+        Ok(None) => Failure::NotKept(format!("{why}, and the run was not kept: it is lost")),
+        Err(Failure::Input(also) | Failure::NotKept(also)) => Failure::NotKept(format!("{why}; {also}")),
+        Err(other) => other,
+    }
+}
