@@ -20,7 +20,7 @@ pub mod openmetrics;
 pub mod row;
 pub mod time;
 
-pub use metric::{Figures, Metric, State};
+pub use metric::Metric;
 
 /// The most characters of a text that is repeated on each line of a run.
 pub const MOST_TEXT: usize = 256;

@@ -1,12 +1,22 @@
-//! What is said of runs: as text ([`table`], [`figures`]), as one self-contained page ([`page`]), and as data for other
-//! systems ([`export`]).
+//! What is said of runs. A [`summary`] has all figures of a run; [`findings`], [`health`] and [`advice`] judge them, [`causes`]
+//! explains differences, and text ([`table`], [`figures`], [`pictures`]), a page ([`page`]) and data for other systems ([`export`],
+//! [`spreadsheet`]) show them.
 //!
 //! All of it is pure: it turns runs into values and text, and reads and prints nothing.
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
+pub mod causes;
+pub mod comparison;
 pub mod export;
 pub mod facts;
 pub mod figures;
+pub mod findings;
+pub mod health;
 pub mod page;
+pub mod pictures;
+pub mod show;
+pub mod spreadsheet;
+pub mod summary;
 pub mod table;

@@ -11,6 +11,7 @@ use tollgate_view::export::facts::{self, env_id};
 use tollgate_view::export::metric::{Metric, metrics};
 use tollgate_view::export::row::{Row, ndjson};
 use tollgate_view::export::{bmf, csv, openmetrics};
+use tollgate_view::summary::Summary;
 
 /// Texts with the syntax of a format, and random ones.
 fn text() -> impl Strategy<Value = String> {
@@ -212,7 +213,8 @@ proptest! {
 
     #[test]
     fn lines_read_back(run in runs()) {
-        let all = metrics(&run);
+        let summary = Summary::of(&run);
+        let all = metrics(&summary);
         let text = ndjson(&run).expect("JSON");
         prop_assert_eq!(text.lines().count(), all.len());
         for (line, metric) in text.split_terminator('\n').zip(&all) {
@@ -220,7 +222,7 @@ proptest! {
             prop_assert_eq!(&row.benchmark, &metric.case.benchmark);
             prop_assert_eq!(&row.params, &metric.params);
             prop_assert_eq!(row.why.as_deref().map(str::to_owned), metric.why().map(cut));
-            prop_assert_eq!(row.median, metric.figures().map(|figures| figures.estimate.median));
+            prop_assert_eq!(row.median, metric.figures.map(|figures| figures.estimate.median));
             prop_assert_eq!(&row.env_id, &env_id(&run.facts));
             let kernel = run.facts.get("kernel.release").and_then(Fact::value);
             prop_assert_eq!(row.key_facts.kernel.clone(), kernel.map(|value| cut(&value.to_string())));
@@ -231,7 +233,8 @@ proptest! {
     fn comma_separated_values_read_back(run in runs()) {
         let text = csv::csv(std::slice::from_ref(&run));
         let records = records(&text);
-        let all = metrics(&run);
+        let summary = Summary::of(&run);
+        let all = metrics(&summary);
         prop_assert_eq!(records.len(), all.len() + 1);
         let at = |column: &str| csv::HEADER.iter().position(|name| *name == column).expect("a column");
         for (record, metric) in records[1..].iter().zip(&all) {
@@ -240,7 +243,7 @@ proptest! {
             prop_assert_eq!(text("benchmark"), cut(&metric.case.benchmark));
             prop_assert_eq!(text("params"), cut(&metric.params));
             prop_assert_eq!(text("why"), cut(metric.why().unwrap_or_default()));
-            let median = metric.figures().map(|figures| figures.estimate.median);
+            let median = metric.figures.map(|figures| figures.estimate.median);
             prop_assert_eq!(record[at("median")].parse().ok(), median);
             for column in ["machine", "kernel", "cpu", "benchmark", "params", "why"] {
                 let formula = record[at(column)].starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
@@ -253,7 +256,8 @@ proptest! {
     fn openmetrics_read_back(run in runs()) {
         let text = openmetrics::openmetrics(std::slice::from_ref(&run));
         prop_assert!(text.ends_with("\n# EOF\n"));
-        let all = metrics(&run);
+        let summary = Summary::of(&run);
+        let all = metrics(&summary);
         let mut medians = 0;
         let mut seen = std::collections::HashSet::new();
         for line in text.split_terminator('\n').filter(|line| !line.starts_with('#')) {
@@ -269,22 +273,23 @@ proptest! {
             let unit = quantity.iter().find_map(|quantity| name.strip_prefix(quantity));
             let Some(unit) = unit.filter(|unit| !unit.contains('_')) else { continue };
             let metric = own(&all, label("benchmark").expect("a benchmark"), label("params").expect("params"), label("metric").expect("a metric"));
-            let median = metric.figures().expect("figures").estimate.median;
+            let median = metric.figures.expect("figures").estimate.median;
             prop_assert_eq!(value, if unit == "seconds" { median / 1e9 } else { median });
             medians += 1;
         }
-        prop_assert_eq!(medians, all.iter().filter(|metric| metric.figures().is_some_and(|figures| figures.detection_limit.is_none())).count());
+        prop_assert_eq!(medians, all.iter().filter(|metric| metric.figures.is_some_and(|figures| figures.below.is_none())).count());
     }
 
     #[test]
     fn bmf_reads_back(run in runs()) {
         let text = bmf::bmf(&run).expect("JSON");
         let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        let estimates = metrics(&run).into_iter().filter(|metric| metric.figures().is_some_and(|figures| figures.detection_limit.is_none()));
+        let summary = Summary::of(&run);
+        let estimates = metrics(&summary).into_iter().filter(|metric| metric.figures.is_some_and(|figures| figures.below.is_none()));
         for metric in estimates {
             let name = if metric.params.is_empty() { metric.case.benchmark.clone() } else { format!("{}{{{}}}", metric.case.benchmark, metric.params) };
             let measures = read[&name].as_object().expect("a benchmark");
-            let median = metric.figures().expect("figures").estimate.median;
+            let median = metric.figures.expect("figures").estimate.median;
             prop_assert!(measures.values().any(|measure| measure["value"] == median), "{name}");
         }
     }
@@ -317,9 +322,9 @@ fn traced_commands_have_their_parts() {
     whole.traced = vec![traced(4000, Some(1000)), traced(8000, Some(2000))];
     let measurement = |outcome| Measurement { case: Case::plain("workloads/build"), outcome };
     let complete = run(Facts::new(), vec![measurement(Outcome::Measured(Box::new(whole.clone())))]);
-    let medians: Vec<(&str, f64)> = metrics(&complete)
+    let medians: Vec<(&str, f64)> = metrics(&Summary::of(&complete))
         .iter()
-        .map(|metric| (metric.name, metric.figures().expect("measured").estimate.median))
+        .map(|metric| (metric.name, metric.figures.expect("measured").estimate.median))
         .collect();
     assert_eq!(
         medians,
@@ -339,7 +344,7 @@ fn a_metric_is_named_after_its_unit() {
         outcome: Outcome::Measured(Box::new(measured(unit, vec![100.0; 9]))),
     };
     let run = run(Facts::new(), units.map(measurement).to_vec());
-    let names: Vec<&str> = metrics(&run).iter().map(|metric| metric.name).collect();
+    let names: Vec<&str> = metrics(&Summary::of(&run)).iter().map(|metric| metric.name).collect();
     assert_eq!(names, ["latency", "size", "instructions", "latency", "latency"]);
     let text = openmetrics::openmetrics(&[run]);
     for family in

@@ -7,9 +7,9 @@ use tollgate_engine::{Plan, interrupt};
 use tollgate_suites::{Extent, Size};
 
 use crate::args::{DoctorArgs, Format};
-use crate::estimates::{BASELINE, Estimates};
 use crate::failure::{Failure, go_on};
 use crate::health::{self, Check, State};
+use crate::summary::{BASELINE, Summary};
 use crate::table::{Look, Table, paragraph};
 use crate::{out, run};
 
@@ -34,7 +34,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     interrupt::install();
     let run = run::make(&selection, &Plan::within(LOOK), None, true)?;
     go_on()?;
-    let checks = health::checks(&run, &Estimates::of(&run));
+    let checks = health::checks(&Summary::of(&run));
     let fit = checks.iter().all(|check| check.state != State::Poor);
     match args.format {
         Format::Json => out::print_json(&Diagnosis { fit, checks }),

@@ -7,26 +7,21 @@
 
 #![forbid(unsafe_code)]
 
-mod advice;
 mod args;
-mod causes;
+mod commands;
 mod compare;
 mod complete;
 mod decode;
 mod destination;
 mod doctor;
-mod estimates;
 mod examples;
 mod export;
 mod failure;
-mod findings;
-mod health;
 mod inspect;
 mod lab;
 mod list;
 mod man;
 mod out;
-mod pictures;
 mod report;
 mod run;
 mod say;
@@ -40,7 +35,9 @@ use std::process::ExitCode;
 
 use args::Verb;
 use rustix::process::{Resource, getrlimit};
-use tollgate_view::{facts, figures, table};
+use tollgate_view::{
+    advice, causes, comparison, facts, figures, findings, health, page, pictures, summary, table,
+};
 
 fn main() -> ExitCode {
     // First: a measuring process is this program too, and parses no arguments.

@@ -1,4 +1,4 @@
-//! `tollgate report`: one page of runs. Its content is made here; its form, in `tollgate_view::page`.
+//! `tollgate report`: one page of runs. Its content is made here; its form, in `crate::page`.
 
 mod bars;
 mod curves;
@@ -15,15 +15,14 @@ mod subject;
 
 use std::path::Path;
 
+use crate::page::{MAX_ENVIRONMENTS, Page, Text};
 use tollgate_model::Run;
 use tollgate_store::writing::{self, Existing, Refusal};
-use tollgate_view::page::{MAX_ENVIRONMENTS, Page, Text};
 
 use crate::args::ReportArgs;
 use crate::destination::STANDARD_OUTPUT;
 use crate::failure::Failure;
 use crate::{out, store};
-use differences::Difference;
 use subject::Subject;
 
 /// Makes a page of runs.
@@ -51,11 +50,11 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
 /// The page of runs, of which there is at least one.
 fn page_of(runs: &[Run]) -> Page {
     let subjects = Subject::all(runs);
-    let differences = Difference::all(&subjects);
+    let comparisons = differences::all(&subjects);
     let is_comparison = subjects.len() > 1;
     let names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
     let findings = match is_comparison {
-        true => differences::findings(&subjects, &differences),
+        true => differences::findings(&subjects, &comparisons),
         false => ruler::sentences(&subjects),
     };
     Page {
@@ -67,9 +66,9 @@ fn page_of(runs: &[Run]) -> Page {
         environments: subjects.iter().map(|subject| environment::of(subject, is_comparison)).collect(),
         warnings: subjects.iter().flat_map(|subject| environment::warnings(subject, is_comparison)).collect(),
         findings,
-        differing: differences::facts(&subjects, &differences),
+        differing: differences::facts(&subjects, &comparisons),
         ruler: ruler::of(&subjects),
-        sections: sections::of(&subjects, &differences),
-        facts: known::of(&subjects, &differences),
+        sections: sections::of(&subjects, &comparisons),
+        facts: known::of(&subjects, &comparisons),
     }
 }

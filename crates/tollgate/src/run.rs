@@ -15,9 +15,9 @@ use tollgate_suites::Extent;
 
 use crate::args::{Format, RunArgs, Size};
 use crate::destination::Destination;
-use crate::estimates::Estimates;
 use crate::failure::{Failure, go_on};
 use crate::storage::Workplace;
+use crate::summary::Summary;
 use crate::{facts, figures, out, say, show};
 
 /// Measures the chosen cases, keeps the run, and shows it.
@@ -55,13 +55,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         return kept.map(|_| ());
     }
     let path = kept.as_ref().ok().and_then(Option::as_deref);
-    let estimates = Estimates::of(&run);
+    let summary = Summary::of(&run);
     let shown = match args.format {
-        Format::Table => show::print_table(&run, &estimates, path),
-        Format::Json => show::print_json(&run, &estimates, path),
+        Format::Table => show::print_table(&summary, path),
+        Format::Json => show::print_json(&summary, path),
     };
     if args.format == Format::Table && !args.quiet {
-        show::print_warnings(&run, &estimates);
+        show::print_warnings(&summary);
     }
     // The failure to keep the run is reported last.
     let path = kept?;

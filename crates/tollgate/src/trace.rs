@@ -9,7 +9,7 @@ mod calls;
 pub mod division;
 mod files;
 mod histogram;
-mod json;
+pub mod json;
 mod kept;
 mod page;
 mod processes;
@@ -32,15 +32,16 @@ use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Facts, Label, Run, RunId, Traced};
 use tollgate_store::writing::{self, Existing, Until};
 use tollgate_trace::{Calibration, Choice, Event, Request, Trace, TraceError};
+use tollgate_view::show::text::whereabouts;
 
 use crate::args::{By, Follow, Format, TraceArgs, ViewArgs};
 use crate::destination::Destination;
 use crate::failure::{Failure, plainly};
 use crate::table::paragraph;
-use crate::{facts, out, run, say, show};
+use crate::{facts, out, run, say};
 
 pub use calls::ranked;
-pub use json::Record;
+use json::Record;
 pub use kept::command_of;
 pub use page::page;
 pub use view::View;
@@ -182,7 +183,7 @@ impl Report<'_> {
             }
             Format::Table => {
                 if !self.args.quiet {
-                    say::warn(&paragraph(&show::whereabouts(&run, path), out::width_beside(), ""));
+                    say::warn(&paragraph(&whereabouts(&run, path), out::width_beside(), ""));
                 }
                 Ok(())
             }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tollgate_model::{Run, Unit};
 
 use super::metric::{LATENCY, Metric, metrics};
+use crate::summary::Summary;
 
 /// The most characters of a name.
 const LONGEST_NAME: usize = 1024;
@@ -24,15 +25,14 @@ struct Value {
 /// Only by a defect of the program.
 pub fn bmf(run: &Run) -> Result<String, serde_json::Error> {
     let mut benchmarks: BTreeMap<String, BTreeMap<&'static str, Value>> = BTreeMap::new();
-    for metric in &metrics(run) {
-        let Some(figures) =
-            metric.figures().filter(|figures| figures.is_valid() && figures.detection_limit.is_none())
-        else {
-            continue;
-        };
+    for metric in &metrics(&Summary::of(run)) {
+        let Some(figures) = metric.valid().filter(|figures| figures.below.is_none()) else { continue };
         let (estimate, interval) = (&figures.estimate, figures.estimate.interval);
         let value = Value { value: estimate.median, lower_value: interval.low, upper_value: interval.high };
-        benchmarks.entry(name(metric)).or_default().insert(measure(metric.name, figures.unit), value);
+        benchmarks
+            .entry(name(metric))
+            .or_default()
+            .insert(measure(metric.name, figures.measured.unit), value);
     }
     let mut text = serde_json::to_string_pretty(&benchmarks)?;
     text.push('\n');

@@ -6,9 +6,10 @@ use std::fmt::Write;
 use tollgate_model::{Run, Unit};
 
 use super::environment::{KeyFacts, machine};
-use super::metric::{Figures, Metric, metrics};
+use super::metric::{Metric, metrics};
 use super::time::Moment;
 use super::{short, word};
+use crate::summary::{Figures, Summary};
 
 /// A statistic of a metric. Its family is `tollgate_` with the quantity, `suffix` and the unit.
 struct Statistic {
@@ -19,7 +20,7 @@ struct Statistic {
 }
 
 const fn above_limit(figures: &Figures, value: f64) -> Option<f64> {
-    if figures.detection_limit.is_none() { Some(value) } else { None }
+    if figures.below.is_none() { Some(value) } else { None }
 }
 
 const STATISTICS: [Statistic; 6] = [
@@ -51,7 +52,7 @@ const STATISTICS: [Statistic; 6] = [
     Statistic {
         suffix: "_detection_limit",
         help: "The upper bound of a value below the detection limit.",
-        value: |figures| figures.detection_limit,
+        value: |figures| figures.below,
     },
 ];
 
@@ -71,7 +72,8 @@ fn in_base_unit(unit: Unit) -> (&'static str, f64) {
 
 /// All runs. The series of a single run have the same labels from run to run; series of several runs differ by the label `run`.
 pub fn openmetrics(runs: &[Run]) -> String {
-    let runs: Vec<Series> = runs.iter().map(|run| Series::of(run, runs.len() > 1)).collect();
+    let summaries: Vec<Summary> = runs.iter().map(Summary::of).collect();
+    let runs: Vec<Series> = summaries.iter().map(|summary| Series::of(summary, runs.len() > 1)).collect();
     let mut text = String::new();
     for (quantity, unit) in UNITS {
         for statistic in &STATISTICS {
@@ -87,7 +89,7 @@ pub fn openmetrics(runs: &[Run]) -> String {
         "tollgate_latency_discarded_batches",
         "Batches that were discarded.",
         &runs,
-        |figures| figures.discarded,
+        |figures| figures.measured.discarded,
     );
     of_runs(&mut text, &runs);
     text.push_str("# EOF\n");
@@ -103,19 +105,20 @@ struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    fn of(run: &'a Run, of_several: bool) -> Self {
+    fn of(summary: &'a Summary, of_several: bool) -> Self {
+        let run = summary.run;
         let machine = machine(&run.facts).unwrap_or_default();
         let label = run.label.as_ref().map(ToString::to_string).unwrap_or_default();
         let mut pairs = vec![("environment", word(&run.environment)), ("label", label), ("machine", machine)];
         if of_several {
             pairs.push(("run", run.id.to_string()));
         }
-        Self { run, metrics: metrics(run), labels: labels(&pairs) }
+        Self { run, metrics: metrics(summary), labels: labels(&pairs) }
     }
 
     /// The labels of a metric, without braces.
     fn series(&self, metric: &Metric, figures: &Figures) -> String {
-        let per = if figures.unit == Unit::NanosecondsPerLine { "line" } else { "operation" };
+        let per = if figures.measured.unit == Unit::NanosecondsPerLine { "line" } else { "operation" };
         let own = [
             ("suite", metric.suite().to_owned()),
             ("benchmark", metric.case.benchmark.clone()),
@@ -126,10 +129,8 @@ impl<'a> Series<'a> {
         format!("{},{}", labels(&own), self.labels)
     }
 
-    fn valid(&self) -> impl Iterator<Item = (&Metric<'a>, &Figures)> {
-        self.metrics
-            .iter()
-            .filter_map(|metric| Some((metric, metric.figures().filter(|figures| figures.is_valid())?)))
+    fn valid(&self) -> impl Iterator<Item = (&Metric<'a>, &Figures<'a>)> {
+        self.metrics.iter().filter_map(|metric| Some((metric, metric.valid()?)))
     }
 }
 
@@ -137,7 +138,7 @@ fn family(text: &mut String, name: &str, statistic: &Statistic, unit: &str, runs
     let mut begun = false;
     for run in runs {
         for (metric, figures) in run.valid() {
-            let (base, divisor) = in_base_unit(figures.unit);
+            let (base, divisor) = in_base_unit(figures.measured.unit);
             let Some(value) = (statistic.value)(figures).filter(|_| base == unit) else { continue };
             if !begun {
                 begin(text, name, Some(unit), statistic.help);

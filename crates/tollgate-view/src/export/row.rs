@@ -11,6 +11,7 @@ use super::facts::env_id;
 use super::histogram::{Histogram, SCALE};
 use super::metric::{Metric, metrics};
 use super::short;
+use crate::summary::Summary;
 
 /// The schema of the lines, and of the directory that they are kept in.
 pub const SCHEMA: u32 = 2;
@@ -88,7 +89,7 @@ pub struct Row<'a> {
 pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
     let of_run = OfRun::of(run);
     let mut text = String::new();
-    for metric in &metrics(run) {
+    for metric in &metrics(&Summary::of(run)) {
         text.push_str(&serde_json::to_string(&of_run.row(metric))?);
         text.push('\n');
     }
@@ -111,10 +112,9 @@ impl<'a> OfRun<'a> {
 
     fn row(&'a self, metric: &'a Metric) -> Row<'a> {
         let run = self.run;
-        let figures = metric.figures();
-        let estimate = figures.map(|figures| &figures.estimate);
-        let none = Histogram::default();
-        let histogram = figures.map_or(&none, |figures| &figures.histogram);
+        let figures = metric.figures;
+        let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
+        let histogram = measured.map(|measured| Histogram::of(&measured.samples)).unwrap_or_default();
         Row {
             schema: SCHEMA,
             run: run.id.as_ref().into(),
@@ -131,21 +131,21 @@ impl<'a> OfRun<'a> {
             metric: metric.name.into(),
             status: metric.status().into(),
             why: metric.why().map(|why| short(why).into()),
-            unit: figures.map(|figures| figures.unit),
-            provenance: figures.map(|figures| figures.provenance),
+            unit: measured.map(|measured| measured.unit),
+            provenance: measured.map(|measured| measured.provenance),
             median: estimate.map(|estimate| estimate.median),
             ci_low: estimate.map(|estimate| estimate.interval.low),
             ci_high: estimate.map(|estimate| estimate.interval.high),
             min: estimate.map(|estimate| estimate.min),
             p99: estimate.map(|estimate| estimate.p99),
             max: estimate.map(|estimate| estimate.max),
-            detection_limit: figures.and_then(|figures| figures.detection_limit),
+            detection_limit: figures.and_then(|figures| figures.below),
             count: histogram.count(),
-            discarded: figures.map_or(0, |figures| figures.discarded),
+            discarded: measured.map_or(0, |measured| measured.discarded),
             hist_scale: SCALE,
             hist_zero: histogram.zero,
             hist_offset: histogram.offset,
-            hist_counts: histogram.counts.clone().into(),
+            hist_counts: histogram.counts.into(),
         }
     }
 }

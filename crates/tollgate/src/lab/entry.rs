@@ -1,10 +1,10 @@
 //! The guest's latencies compared with those of this machine's kernel: the processor's share, and the kernel's.
 
 use tollgate_lab::{Provenance, Results, Status};
-use tollgate_model::estimate::Estimate;
-use tollgate_model::{Fact, Facts, Outcome, Run, Unit};
+use tollgate_model::{Fact, Facts, Run, Unit};
 
 use super::text::per_operation;
+use crate::summary::latency;
 use crate::{facts, figures};
 
 /// A crossing by itself, and the benchmark of Linux that uses it.
@@ -26,7 +26,7 @@ pub fn shares(results: &Results) -> Vec<String> {
     let kept = tollgate_store::kept::kept().unwrap_or_default();
     let runs = kept.iter().rev().filter_map(|entry| entry.open().ok());
     let of_this = |run: &Run| {
-        is_same_processor(&run.facts, &here) && PAIRS.iter().any(|pair| estimate(run, pair.1).is_some())
+        is_same_processor(&run.facts, &here) && PAIRS.iter().any(|pair| latency(run, pair.1).is_some())
     };
     runs.into_iter().find(of_this).map_or_else(Vec::new, |run| shares_in(results, &run))
 }
@@ -45,7 +45,7 @@ fn shares_in(results: &Results, run: &Run) -> Vec<String> {
         let row = results.rows.iter().find(|row| row.experiment.name == experiment)?;
         let Status::Done(rounds) = &row.status else { return None };
         let own = per_operation(rounds)? / hertz * 1e9;
-        let whole = estimate(run, gate)?;
+        let whole = latency(run, gate)?;
         let shown = |value| figures::estimate(value, Unit::Nanoseconds);
         Some(match own <= whole {
             true => format!(
@@ -67,14 +67,6 @@ fn shares_in(results: &Results, run: &Run) -> Vec<String> {
     text.collect()
 }
 
-/// The median of a benchmark, in ns.
-fn estimate(run: &Run, gate: &str) -> Option<f64> {
-    let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == gate)?;
-    let Outcome::Measured(measured) = &measurement.outcome else { return None };
-    let is_time = measured.unit == Unit::Nanoseconds;
-    Some(Estimate::of(measured)?.median).filter(|estimate| is_time && *estimate > 0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
@@ -82,7 +74,7 @@ mod tests {
     use tollgate_lab::Row;
     use tollgate_lab::guest::{Experiment, Round};
     use tollgate_model::measurement::ProcessRounds;
-    use tollgate_model::{Case, Measured, Measurement, Provenance as Executor};
+    use tollgate_model::{Case, Measured, Measurement, Outcome, Provenance as Executor};
 
     use super::*;
 

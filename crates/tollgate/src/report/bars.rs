@@ -1,7 +1,7 @@
 //! Parts of a whole: the latency of a small file's life by call, and the time of traced commands.
 
+use crate::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
 use tollgate_model::{Case, Traced, Unit};
-use tollgate_view::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
 
 use super::sections::{TRACE, panels};
 use super::subject::Subject;
@@ -17,7 +17,7 @@ pub fn bill(subjects: &[Subject]) -> Option<Figure> {
     let mut numbers = Table { caption: "The figures by call".into(), ..Table::default() };
     numbers.head = ["call", "environment", "median", "p99", "max", "share"].map(Text::from).to_vec();
     let mut draw = |subject: &Subject| {
-        let lines = bill::lines(&subject.estimates);
+        let lines = bill::lines(&subject.summary);
         let all = lines.iter().find(|line| line.call == bill::ALL).filter(|all| all.median > 0.0)?.median;
         let share = |median: f64| (median / all).clamp(0.0, 1.0);
         let calls = lines.iter().filter(|line| line.call != bill::ALL).take(MOST);
@@ -76,7 +76,7 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
         let rows: Vec<Bar> = cases
             .iter()
             .filter_map(|case| {
-                let traced = middle(&subject.figures(case)?.measured.traced)?;
+                let traced = middle(&subject.summary.figures(case)?.measured.traced)?;
                 numbers.rows.push(numbers_of(&name_of(case, suite, traced), subject, traced));
                 Some(bar(&name_of(case, suite, traced), traced))
             })

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Panel, Point, Sign, Table, Text, Tick};
 use tollgate_model::{Case, Unit};
-use tollgate_view::page::{Axis, Curve, Curves, Drawing, Figure, Key, Panel, Point, Sign, Table, Text, Tick};
 
 use super::sections::panels;
 use super::subject::{Subject, is_drawn};
@@ -21,7 +21,7 @@ fn key(look: usize, name: &str) -> Key {
 /// The latency of a load by the size of the memory.
 pub fn latency(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Vec<curve::Point>> =
-        subjects.iter().map(|subject| curve::points(&subject.estimates)).collect();
+        subjects.iter().map(|subject| curve::points(&subject.summary)).collect();
     let all = || found.iter().flatten();
     let up = Axis::around_times(all().map(|point| point.ns))?;
     let least = all().map(|point| point.kib).min_by(f64::total_cmp)?;
@@ -47,7 +47,7 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
                 })
                 .collect(),
         };
-        let caches = curve::caches(&subject.run.facts).into_iter();
+        let caches = curve::caches(&subject.summary.run.facts).into_iter();
         let marked = caches.map(|(name, kib)| Tick { at: kib, name: name.into(), is_main: true });
         Some(Drawing::Curves(Curves {
             across: across.clone(),
@@ -201,7 +201,7 @@ fn written(subject: &Subject, benchmark: &str) -> Creation {
             && word(case, "page").is_none_or(|page| page == "4k")
             && word(case, "image").is_none_or(|image| image == "bare")
     };
-    rows(&subject.estimates, benchmark)
+    rows(&subject.summary, benchmark)
         .filter(|(case, figures)| is_plain(case) && is_drawn(figures))
         .filter_map(|(case, figures)| Some((number(case, "dirty_mib")?, figures.estimate.median)))
         .collect()
@@ -217,7 +217,7 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
     let of = |cpus: &'static str, processors: &'static str| {
         let mut found: Vec<(usize, &str, BTreeMap<u64, f64>)> = Vec::new();
         for subject in subjects {
-            let times = trade::times(&subject.estimates, cpus, |figures| Some(figures.estimate.median));
+            let times = trade::times(&subject.summary, cpus, |figures| Some(figures.estimate.median));
             let base = times.iter().find(|(by, _)| *by == trade::BASE).map(|(_, base)| base.clone());
             let Some(base) = base else { continue };
             for (by, times) in times.into_iter().filter(|(by, _)| *by != trade::BASE) {

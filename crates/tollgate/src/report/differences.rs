@@ -1,57 +1,22 @@
 //! Differences between environments: the benchmarks, and the facts that are known to affect those that differ.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use tollgate_model::compare::{FactDifference, Row, Verdict};
+use crate::page::{Table, Text};
+use tollgate_model::compare::{FactDifference, Verdict};
 use tollgate_model::{Case, Effect, Fact, Unit};
-use tollgate_view::page::{Table, Text};
 
 use super::subject::Subject;
 use crate::causes;
-use crate::compare::{Compared, Sides};
+use crate::comparison::{Comparison, Row};
 use crate::figures;
 use crate::trace::blame::Held;
 
-/// An environment compared with the base.
-pub struct Difference<'a> {
-    /// The environment's.
-    pub look: usize,
-    /// The rows and facts.
-    pub compared: Compared<'a>,
-    by_case: HashMap<Case, usize>,
+/// Every other environment compared with the first.
+pub fn all<'a>(subjects: &[Subject<'a>]) -> Vec<Comparison<'a>> {
+    let [base, others @ ..] = subjects else { return Vec::new() };
+    others.iter().map(|other| Comparison::of(base.summary.run, other.summary.run)).collect()
 }
-
-impl<'a> Difference<'a> {
-    /// Every other environment compared with the first.
-    pub fn all(subjects: &[Subject<'a>]) -> Vec<Self> {
-        let [base, others @ ..] = subjects else { return Vec::new() };
-        let of = |other: &Subject<'a>| {
-            let compared = Compared::of(base.run, other.run);
-            let rows = compared.comparison.rows.iter().enumerate();
-            Self {
-                look: other.look,
-                by_case: rows.map(|(at, row)| (row.case.clone(), at)).collect(),
-                compared,
-            }
-        };
-        others.iter().map(of).collect()
-    }
-
-    /// The row of a case, and its ratio to the base where it has one.
-    pub fn row(&self, case: &Case) -> Option<(&Row, Option<f64>)> {
-        let (row, sides) = self.compared.rows().nth(*self.by_case.get(case)?)?;
-        Some((row, sides.ratio(row)))
-    }
-
-    /// The rows with a significant difference, with their ratios.
-    fn significant(&self) -> impl Iterator<Item = (&Row, Sides<'a>, f64)> {
-        let rows = self.compared.rows().filter(|(row, _)| row.verdict.is_difference());
-        rows.filter_map(|(row, sides)| Some((row, sides, sides.ratio(row)?)))
-    }
-}
-
-/// A significant difference: its row, its two sides, and the ratio.
-type Significant<'a> = (&'a Row, Sides<'a>, f64);
 
 /// A smaller difference is no sentence.
 const LARGE: f64 = 1.25;
@@ -59,58 +24,52 @@ const LARGE: f64 = 1.25;
 const MOST: usize = 12;
 
 /// A sentence for each large difference, the largest of a benchmark and environment.
-pub fn findings(subjects: &[Subject], differences: &[Difference]) -> Vec<Text> {
-    let Some(base) = subjects.first() else { return Vec::new() };
+pub fn findings(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
+    let [base, others @ ..] = subjects else { return Vec::new() };
     let mut found: Vec<(f64, String)> = Vec::new();
-    for difference in differences {
-        let Some(other) = subjects.get(difference.look) else { continue };
-        let mut by_benchmark: BTreeMap<(&str, bool), Vec<Significant>> = BTreeMap::new();
-        for (row, sides, ratio) in difference.significant().filter(|(_, _, ratio)| size(*ratio) >= LARGE.ln())
-        {
-            by_benchmark.entry((&row.case.benchmark, ratio > 1.0)).or_default().push((row, sides, ratio));
-        }
-        for (row, sides) in difference.compared.rows() {
-            let traced = Held::of(&row.case, sides.base, sides.other);
+    for (comparison, other) in comparisons.iter().zip(others) {
+        let mut by_benchmark: BTreeMap<(&str, bool), Vec<(&Row, f64)>> = BTreeMap::new();
+        for row in &comparison.rows {
+            let ratio = row.ratio().filter(|_| row.result.verdict.is_difference());
+            if let Some(ratio) = ratio.filter(|ratio| size(*ratio) >= LARGE.ln()) {
+                by_benchmark.entry((&row.case().benchmark, ratio > 1.0)).or_default().push((row, ratio));
+            }
+            let traced = Held::of(row.case(), row.base, row.other);
             if let Some(traced) = traced.filter(|traced| size(traced.ratio()) >= LARGE.ln()) {
                 found.push((size(traced.ratio()), traced.sentence([&base.name, &other.name])));
             }
         }
         for rows in by_benchmark.values() {
-            let largest = rows.iter().max_by(|(.., a), (.., b)| size(*a).total_cmp(&size(*b)));
-            if let Some((row, sides, ratio)) = largest {
-                let likewise = rows.len() - 1;
-                let sentence = sentence(&base.name, &other.name, (row, *sides, *ratio), likewise);
-                let by = known_causes(&difference.compared.comparison.facts, &row.case);
-                found.push((size(*ratio), format!("{sentence}{by}")));
+            let largest = rows.iter().max_by(|(_, a), (_, b)| size(*a).total_cmp(&size(*b)));
+            if let Some(&(row, ratio)) = largest {
+                let sentence = sentence(&base.name, &other.name, row, ratio, rows.len() - 1);
+                let by = known_causes(&comparison.facts, row.case());
+                found.push((size(ratio), format!("{sentence}{by}")));
             }
         }
     }
     tollgate_model::sort::by(&mut found, |(a, _), (b, _)| b.total_cmp(a));
     let left_out = found.len().saturating_sub(MOST);
-    let mut sentences: Vec<Text> =
-        found.iter().take(MOST).map(|(_, sentence)| Text::cut(sentence, 600)).collect();
-    if left_out > 0 {
-        sentences.push(Text::from(format!(
-            "{left_out} more benchmarks differ by a quarter or more: see the tables of the suites."
-        )));
-    }
-    let counter = |difference: &Difference| {
-        let count =
-            |verdict| difference.compared.comparison.rows.iter().filter(|row| row.verdict == verdict).count();
-        let [slower, faster, same, inconclusive] =
-            [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(count);
-        let other = subjects.get(difference.look).map_or("", |other| other.name.as_str());
+    let sentences = found.iter().take(MOST).map(|(_, sentence)| Text::cut(sentence, 600));
+    let counts = comparisons.iter().zip(others).map(|(comparison, other)| {
+        let slower = comparison.count(Verdict::Slower);
         Text::new(&format!(
-            "Of {} in both, in {other} {slower} {} slower than in {}, {faster} faster, {same} the same, {inconclusive} \
-             inconclusive.",
-            figures::count(difference.compared.comparison.rows.len(), "case", "cases"),
+            "Of {} in both, in {} {slower} {} slower than in {}, {} faster, {} the same, {} inconclusive.",
+            figures::count(comparison.rows.len(), "case", "cases"),
+            other.name,
             if slower == 1 { "is" } else { "are" },
-            base.name
+            base.name,
+            comparison.count(Verdict::Faster),
+            comparison.count(Verdict::Same),
+            comparison.count(Verdict::Inconclusive),
         ))
-    };
-    let mut all: Vec<Text> = differences.iter().map(counter).collect();
-    all.extend(sentences);
-    all
+    });
+    let more = (left_out > 0).then(|| {
+        Text::from(format!(
+            "{left_out} more benchmarks differ by a quarter or more: see the tables of the suites."
+        ))
+    });
+    counts.chain(sentences).chain(more).collect()
 }
 
 /// How far a ratio is from one.
@@ -118,17 +77,18 @@ fn size(ratio: f64) -> f64 {
     ratio.ln().abs()
 }
 
-fn sentence(base: &str, other: &str, (row, sides, ratio): (&Row, Sides, f64), likewise: usize) -> String {
+fn sentence(base: &str, other: &str, row: &Row, ratio: f64, likewise: usize) -> String {
+    let result = &row.result;
     let estimate = |estimate: Option<f64>, unit: Unit| {
         estimate.map_or("no estimate".to_owned(), |estimate| figures::estimate(estimate, unit))
     };
-    let (here, there) = (estimate(row.other, sides.other.unit), estimate(row.base, sides.base.unit));
-    let (times, how, span) = match (ratio > 1.0, row.interval) {
+    let (here, there) = (estimate(result.other, row.other.unit), estimate(result.base, row.base.unit));
+    let (times, how, span) = match (ratio > 1.0, result.interval) {
         (true, span) => (ratio, "as long", span.map(|span| (span.low, span.high))),
         (false, span) => (1.0 / ratio, "as short a time", span.map(|span| (1.0 / span.high, 1.0 / span.low))),
     };
     let span = span.map(|(low, high)| format!(", {}", figures::ratio_span(low, high))).unwrap_or_default();
-    let is_time = matches!(sides.base.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
+    let is_time = matches!(row.base.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
     let what = match (is_time, ratio > 1.0) {
         (true, _) => format!("takes {} times {how} in {other} as in {base}", figures::significant(times, 3)),
         (false, true) => {
@@ -143,7 +103,7 @@ fn sentence(base: &str, other: &str, (row, sides, ratio): (&Row, Sides, f64), li
         1 => " One more of its cases differs likewise.".to_owned(),
         more => format!(" {more} more of its cases differ likewise."),
     };
-    format!("{} {what}: {here} compared with {there}{span}.{more}", row.case)
+    format!("{} {what}: {here} compared with {there}{span}.{more}", row.case())
 }
 
 /// The facts that differ and are known to affect this case, where they are few.
@@ -177,12 +137,12 @@ fn has_value(fact: &Option<Fact>) -> bool {
 }
 
 /// The facts that differ, ordered by how many of the cases that they are known to affect differ.
-pub fn facts(subjects: &[Subject], differences: &[Difference]) -> Vec<Table> {
-    if differences.is_empty() {
+pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
+    if comparisons.is_empty() {
         return Vec::new();
     }
     let mut names: Vec<&str> = Vec::new();
-    for fact in differences.iter().flat_map(|difference| &difference.compared.comparison.facts) {
+    for fact in comparisons.iter().flat_map(|comparison| &comparison.facts) {
         if !names.contains(&fact.name.as_str()) {
             names.push(&fact.name);
         }
@@ -194,12 +154,12 @@ pub fn facts(subjects: &[Subject], differences: &[Difference]) -> Vec<Table> {
         }];
     }
     let mut ranked: Vec<(Reach, &str)> =
-        names.into_iter().map(|name| (Reach::of(name, differences), name)).collect();
+        names.into_iter().map(|name| (Reach::of(name, comparisons), name)).collect();
     tollgate_model::sort::by(&mut ranked, |(a, _), (b, _)| b.rank().total_cmp(&a.rank()));
     let (affecting, others): (Vec<_>, Vec<_>) =
         ranked.into_iter().partition(|(reach, _)| reach.effect.is_some());
     let row = |(reach, name): &(Reach, &str)| {
-        let values = subjects.iter().map(|subject| value(subject.run.facts.get(*name)));
+        let values = subjects.iter().map(|subject| value(subject.summary.run.facts.get(*name)));
         let affects = reach.effect.map(|effect| Text::from(reach.in_words(effect)));
         std::iter::once(Text::new(name)).chain(values).chain(affects).collect()
     };
@@ -249,16 +209,16 @@ struct Reach {
 }
 
 impl Reach {
-    fn of(name: &str, differences: &[Difference]) -> Self {
+    fn of(name: &str, comparisons: &[Comparison]) -> Self {
         let effect = tollgate_inspect::effect(name);
         let (mut all, mut differing) = (0, 0);
-        for row in differences.iter().flat_map(|difference| &difference.compared.comparison.rows) {
-            if effect.is_some_and(|effect| causes::reaches(effect, &row.case)) {
+        for row in comparisons.iter().flat_map(|comparison| &comparison.rows) {
+            if effect.is_some_and(|effect| causes::reaches(effect, row.case())) {
                 all += 1;
-                differing += usize::from(row.verdict.is_difference());
+                differing += usize::from(row.result.verdict.is_difference());
             }
         }
-        let of_name = differences.iter().flat_map(|difference| &difference.compared.comparison.facts);
+        let of_name = comparisons.iter().flat_map(|comparison| &comparison.facts);
         let is_known = of_name
             .filter(|fact| fact.name == name)
             .all(|fact| has_value(&fact.base) && has_value(&fact.other));

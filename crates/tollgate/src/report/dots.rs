@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::page::{Axis, Dots, Drawing, Figure, Key, Mark, Panel, Row, Sign, Text};
 use tollgate_model::{Case, ParamValue};
-use tollgate_view::page::{Axis, Dots, Drawing, Figure, Key, Mark, Panel, Row, Sign, Text};
 
 use super::curves::CREATIONS;
 use super::sections::{keys, panels};
@@ -45,6 +45,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
         }
         let value = match subjects {
             [subject] => subject
+                .summary
                 .figures(case)
                 .map(|figures| figures::estimate(figures.estimate.median, figures.measured.unit)),
             _ => None,
@@ -122,7 +123,7 @@ pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
 fn pairs_of(subject: &Subject) -> Vec<Row> {
     let mut pairs: BTreeMap<Key3, Vec<_>> = BTreeMap::new();
     let drawn =
-        subject.estimates.measured().filter(|(case, figures)| case.benchmark == THRASH && is_drawn(figures));
+        subject.summary.measured().filter(|(case, figures)| case.benchmark == THRASH && is_drawn(figures));
     for (case, figures) in drawn {
         let text = |name: &str| word(case, name).unwrap_or_default().to_owned();
         let Some(kib) = number(case, "kib") else { continue };

@@ -1,6 +1,6 @@
 //! A short description of an environment.
 
-use tollgate_view::page::{Environment, Text};
+use crate::page::{Environment, Text};
 
 use super::subject::Subject;
 use crate::{advice, facts, figures};
@@ -12,7 +12,7 @@ const MOST_OF_SEVERAL: usize = 5;
 
 /// The items at the top of the page.
 pub fn of(subject: &Subject, is_comparison: bool) -> Environment {
-    let run = subject.run;
+    let run = subject.summary.run;
     let facts = &run.facts;
     let text = |name: &str| facts.get(name)?.value().map(ToString::to_string);
     let clock = text(facts::CLOCK).map(|clock| {
@@ -42,6 +42,6 @@ pub fn of(subject: &Subject, is_comparison: bool) -> Environment {
 /// The reasons why its figures are noisy, and the remedies.
 pub fn warnings(subject: &Subject, is_comparison: bool) -> Vec<Text> {
     let prefix = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
-    let advice = advice::of(subject.run, &subject.estimates).into_iter();
+    let advice = advice::of(&subject.summary).into_iter();
     advice.map(|advice| Text::new(&format!("{prefix}{}. {}", advice.warning, advice.remedy))).collect()
 }

@@ -2,25 +2,22 @@
 
 use std::collections::HashSet;
 
+use crate::page::{Facts, Table, Text};
 use tollgate_model::{Effect, Fact};
-use tollgate_view::page::{Facts, Table, Text};
 
-use super::differences::Difference;
 use super::subject::Subject;
+use crate::comparison::Comparison;
 
 /// Characters of a value: a list such as the processor's flags would bury the others.
 const MOST: usize = 160;
 
 /// The facts; of several environments those that are the same in all of them, since those that differ are at the top.
-pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Facts> {
+pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Facts> {
     let Some(base) = subjects.first() else { return Vec::new() };
     let is_comparison = subjects.len() > 1;
-    let differing: HashSet<&str> = differences
-        .iter()
-        .flat_map(|difference| &difference.compared.comparison.facts)
-        .map(|fact| fact.name.as_str())
-        .collect();
-    let facts = base.run.facts.iter();
+    let differing: HashSet<&str> =
+        comparisons.iter().flat_map(|comparison| &comparison.facts).map(|fact| fact.name.as_str()).collect();
+    let facts = base.summary.run.facts.iter();
     let shared: Vec<(&String, &Fact)> =
         facts.filter(|(name, _)| !differing.contains(name.as_str())).collect();
     let everywhere = if is_comparison { " in all environments, as in the base" } else { "" };

@@ -1,7 +1,7 @@
 //! Distributions of the bimodal cases.
 
+use crate::page::{Drawing, Figure, Levels, Panel, Seen, Text};
 use tollgate_model::Case;
-use tollgate_view::page::{Drawing, Figure, Levels, Panel, Seen, Text};
 
 use super::sections::keys;
 use super::subject::{Subject, is_drawn};
@@ -14,11 +14,14 @@ const MOST_OF_SEVERAL: usize = 4;
 /// The distributions of the bimodal cases, of every environment where one of them is bimodal.
 pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     let distance = |case: &Case| {
-        let ratios =
-            subjects.iter().filter_map(|subject| match subject.figures(case)?.estimate.modes.as_slice() {
-                [low, high] if low.at > 0.0 && is_drawn(subject.figures(case)?) => Some(high.at / low.at),
+        let ratios = subjects.iter().filter_map(|subject| {
+            match subject.summary.figures(case)?.estimate.modes.as_slice() {
+                [low, high] if low.at > 0.0 && is_drawn(subject.summary.figures(case)?) => {
+                    Some(high.at / low.at)
+                }
                 _ => None,
-            });
+            }
+        });
         ratios.max_by(f64::total_cmp)
     };
     let mut found: Vec<(&Case, f64)> =
@@ -49,7 +52,7 @@ fn panel(subjects: &[Subject], case: &Case) -> Option<Panel> {
     let seen: Vec<Seen> = subjects
         .iter()
         .filter_map(|subject| {
-            let figures = subject.figures(case).filter(|figures| is_drawn(figures))?;
+            let figures = subject.summary.figures(case).filter(|figures| is_drawn(figures))?;
             let (estimate, unit) = (&figures.estimate, figures.measured.unit);
             let levels = estimate.modes.iter().filter(|_| estimate.modes.len() > 1);
             let words = |at: f64, share: f64| {

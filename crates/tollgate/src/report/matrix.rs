@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_view::page::{Drawing, Figure, Heat, HeatCell, Panel, Table, Text};
+use crate::page::{Drawing, Figure, Heat, HeatCell, Panel, Table, Text};
 
 use super::subject::Subject;
 use crate::figures;
@@ -14,7 +14,7 @@ const LEAST: usize = 3;
 /// Whether any environment has a matrix that is a picture.
 pub fn is_drawn(subjects: &[Subject]) -> bool {
     subjects.iter().any(|subject| {
-        matrix::by_protocol(&subject.estimates).values().any(|found| processors(found).len() >= LEAST)
+        matrix::by_protocol(&subject.summary).values().any(|found| processors(found).len() >= LEAST)
     })
 }
 
@@ -22,7 +22,7 @@ pub fn is_drawn(subjects: &[Subject]) -> bool {
 pub fn of(subjects: &[Subject]) -> Option<Figure> {
     let mut found: Vec<(&Subject, &str, Matrix)> = Vec::new();
     for subject in subjects {
-        let matrices = matrix::by_protocol(&subject.estimates).into_iter();
+        let matrices = matrix::by_protocol(&subject.summary).into_iter();
         let drawn = matrices.filter(|(_, matrix)| processors(matrix).len() >= LEAST);
         found.extend(drawn.map(|(protocol, matrix)| (subject, protocol, matrix)));
     }

@@ -1,24 +1,25 @@
 //! The table of a suite's estimates, each with its evidence.
 
+use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
 use tollgate_lab::guest::EXPERIMENTS;
 use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Provenance};
-use tollgate_view::page::{Cell, EstimateRow, Estimates, Group, Text};
 
-use super::differences::Difference;
 use super::sections::{LAB, TRACE, suite_of};
 use super::subject::Subject;
-use crate::estimates::{Figures, Row, State};
-use crate::show::{self, Columns};
+use crate::comparison::Comparison;
+use crate::summary::{Figures, Note, Row, State};
 use crate::{facts, figures};
+use tollgate_view::show::cells::Columns;
+use tollgate_view::show::text::own_in_words;
 
 /// The command that measures a row again. The page's script writes the command of each row out.
 const AGAIN: &str =
     "tollgate run 'benchmark{row}' measures a row again, tollgate run benchmark all rows of a benchmark.";
 
 /// The table.
-pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Difference]) -> Estimates {
-    let rows = cases.iter().filter_map(|case| subjects.first()?.row(case));
+pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], comparisons: &[Comparison]) -> Estimates {
+    let rows = cases.iter().filter_map(|case| subjects.first()?.summary.row(case));
     let columns = Columns::of(rows.collect::<Vec<_>>());
     let mut groups: Vec<Group> = Vec::new();
     for of_benchmark in cases.chunk_by(|a, b| a.benchmark == b.benchmark) {
@@ -29,7 +30,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], differences: &[Dif
             .or_else(|| of_no_benchmark(suite, &first.benchmark));
         let rows = of_benchmark.iter().filter_map(|case| match subjects {
             [subject] => alone(subject, case, columns),
-            subjects => compared(subjects, case, differences),
+            subjects => Some(compared(subjects, case, comparisons)),
         });
         let mut rows: Vec<EstimateRow> = rows.collect();
         groups.push(Group {
@@ -77,31 +78,25 @@ fn taken_together(rows: &mut [EstimateRow]) -> Vec<Text> {
 fn executed(subject: &Subject, suite: &str, is_comparison: bool) -> String {
     let prefix = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
     let (mut by, mut groups): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for (_, figures) in subject.estimates.measured().filter(|(case, _)| suite_of(case) == suite) {
+    for (_, figures) in subject.summary.measured().filter(|(case, _)| suite_of(case) == suite) {
         by.push(provenance(figures.measured.provenance));
         groups.push(&figures.measured.group);
     }
     by.dedup();
     groups.dedup();
-    let own: Vec<String> =
-        groups.iter().flat_map(|group| show::own_in_words(&subject.estimates, group)).collect();
+    let own: Vec<String> = groups.iter().flat_map(|group| own_in_words(&subject.summary, group)).collect();
     let by = if by.len() > 4 { "several, see each" } else { &by.join(" and ") };
     format!("{prefix}executed by {by}{}; {}.", timed_by(subject), own.join("; "))
 }
 
 /// The engine's clock; a run of only traced commands has none.
 fn timed_by(subject: &Subject) -> String {
-    let clock = facts::text(&subject.run.facts, facts::CLOCK);
+    let clock = facts::text(&subject.summary.run.facts, facts::CLOCK);
     clock.map_or(String::new(), |clock| format!(", timed by {clock}"))
 }
 
 fn head(subjects: &[Subject], columns: Columns) -> Vec<Text> {
-    let fixed: &[&str] = match (subjects, columns) {
-        ([_], Columns::Level { has_multiples: true }) => &["median", "95 % CI", "min", "× syscall"],
-        ([_], Columns::Level { has_multiples: false }) => &["median", "95 % CI", "min"],
-        ([_], Columns::Distribution) => &["median", "95 % CI", "p99", "max"],
-        _ => &[],
-    };
+    let fixed = if subjects.len() == 1 { columns.names() } else { &[] };
     let counts: &[&str] = if subjects.len() == 1 {
         &["samples", "operations in each", "range across processes", "discarded"]
     } else {
@@ -117,59 +112,39 @@ fn row(case: &Case) -> EstimateRow {
     EstimateRow { name: Text::new(&name), is_noisy: false, cells: Vec::new(), evidence: Vec::new() }
 }
 
-/// Columns of the estimate itself.
-fn estimates_of(columns: Columns) -> usize {
-    match columns {
-        Columns::Level { has_multiples: false } => 3,
-        Columns::Level { has_multiples: true } | Columns::Distribution => 4,
-    }
-}
-
 /// A case of one environment.
 fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow> {
-    let found = subject.row(case)?;
+    let found = subject.summary.row(case)?;
     let mut row = row(case);
-    match &found.state {
-        State::Skipped(why) => {
-            row.cells = vec!["skipped".to_owned().into()];
-            row.evidence = vec![Text::new(why)];
-        }
-        State::Failed(error) => {
-            row.cells = vec!["failed".to_owned().into()];
-            row.evidence = vec![Text::new(error)];
-        }
+    row.is_noisy = found.is_noisy();
+    let cells = match &found.state {
+        State::Skipped(_) | State::Failed(_) => vec![found.status().to_owned()],
         State::Measured(figures) => {
-            row.is_noisy = !figures.doubts().is_empty();
-            let mut cells = show::estimate_cells(String::new(), figures, columns);
-            cells.remove(0);
+            let mut cells = columns.cells(figures);
             // A row without an estimate still has samples.
-            cells.resize(estimates_of(columns), String::new());
-            let measured = figures.measured;
+            cells.resize(columns.names().len(), String::new());
+            let measured = &figures.measured;
+            // One process differs from none.
+            let range = (measured.processes.len() > 1).then(|| figures::percent(figures.estimate.spread));
             cells.extend([
                 measured.samples.len().to_string(),
                 measured.ops_per_sample.to_string(),
-                // One process differs from none.
-                if measured.processes.len() > 1 {
-                    figures::percent(figures.estimate.spread)
-                } else {
-                    String::new()
-                },
+                range.unwrap_or_default(),
                 measured.discarded.to_string(),
             ]);
-            row.cells = cells.into_iter().map(Cell::from).collect();
-            // The range across processes has a column of its own.
-            let remarks = show::remarks(found, figures).into_iter();
-            let remarks: Vec<String> =
-                remarks.filter(|remark| !remark.starts_with("range across processes")).collect();
-            row.evidence.extend(remarks.iter().map(|remark| Text::new(remark)));
+            cells
         }
-    }
+    };
+    row.cells = cells.into_iter().map(Cell::from).collect();
+    // The range across processes has a column of its own.
+    let notes = found.notes().into_iter().filter(|note| !matches!(note, Note::Range { .. }));
+    row.evidence = notes.map(|note| Text::new(&note.to_string())).collect();
     Some(row)
 }
 
 /// `4479 samples of 324 operations by 10 processes, 1 discarded; hardware, tsc`.
 fn samples(subject: &Subject, figures: &Figures) -> String {
-    let measured = figures.measured;
+    let measured = &figures.measured;
     format!(
         "{} of {} by {}, {} discarded; executed by {}{}",
         figures::count(measured.samples.len(), "sample", "samples"),
@@ -195,28 +170,26 @@ fn provenance(provenance: Provenance) -> &'static str {
     }
 }
 
-/// A case of several environments.
-fn compared(subjects: &[Subject], case: &Case, differences: &[Difference]) -> Option<EstimateRow> {
+/// A case of several environments, the first of which is the base.
+fn compared(subjects: &[Subject], case: &Case, comparisons: &[Comparison]) -> EstimateRow {
     let mut row = row(case);
     for subject in subjects {
-        let difference = differences.iter().find(|difference| difference.look == subject.look);
-        let (cell, evidence, is_noisy) = match subject.row(case) {
-            None => ("–".to_owned().into(), None, false),
-            Some(found) => shown(subject, found, difference),
+        let comparison = subject.look.checked_sub(1).and_then(|at| comparisons.get(at));
+        let (cell, evidence) = match subject.summary.row(case) {
+            None => ("–".to_owned().into(), None),
+            Some(found) => shown(subject, found, comparison),
         };
         row.cells.push(cell);
         row.evidence.extend(evidence.map(|text| Text::new(&format!("{}: {text}", subject.name))));
-        row.is_noisy |= is_noisy;
+        row.is_noisy |= subject.summary.row(case).is_some_and(Row::is_noisy);
     }
-    Some(row)
+    row
 }
 
-/// The figure of a case in an environment, its evidence, and whether it is noisy.
-fn shown(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Cell, Option<String>, bool) {
-    let figures = match &found.state {
-        State::Skipped(why) => return ("skipped".to_owned().into(), Some((*why).to_owned()), false),
-        State::Failed(error) => return ("failed".to_owned().into(), Some((*error).to_owned()), false),
-        State::Measured(figures) => figures,
+/// The figure of a case in an environment, and its evidence.
+fn shown(subject: &Subject, found: &Row, comparison: Option<&Comparison>) -> (Cell, Option<String>) {
+    let State::Measured(figures) = &found.state else {
+        return (found.status().to_owned().into(), found.why().map(str::to_owned));
     };
     let unit = figures.measured.unit;
     let estimate = match figures.below {
@@ -231,23 +204,21 @@ fn shown(subject: &Subject, found: &Row, difference: Option<&Difference>) -> (Ce
         figures::estimate(figures.estimate.min, unit),
         samples(subject, figures)
     );
-    let is_noisy = !figures.doubts().is_empty();
-    let Some((compared, ratio)) = difference.and_then(|difference| difference.row(found.case)) else {
-        return (estimate.into(), Some(evidence), is_noisy);
+    let Some(compared) = comparison.and_then(|comparison| comparison.row(found.case)) else {
+        return (estimate.into(), Some(evidence));
     };
-    if let Some(interval) = compared.interval {
+    let (ratio, result) = (compared.ratio(), &compared.result);
+    if let Some(interval) = result.interval {
         evidence.push_str(&format!(
             "; {} times the base, 95 % CI {}, noise threshold {}",
             ratio.map(figures::ratio).unwrap_or_default(),
             figures::ratio_span(interval.low, interval.high),
-            figures::percent(compared.threshold)
+            figures::percent(result.threshold)
         ));
     }
-    if let Some(why) = &compared.why {
-        evidence.push_str(&format!("; {why}"));
-    }
-    let times = ratio.filter(|_| compared.verdict.is_difference());
+    evidence.extend(result.why.iter().map(|why| format!("; {why}")));
+    let times = ratio.filter(|_| result.verdict.is_difference());
     let times = times.map(|ratio| format!(" {}", figures::multiple(ratio))).unwrap_or_default();
-    let text = Text::new(&format!("{estimate}{times} {}", compared.verdict));
-    (Cell { text, verdict: Some(compared.verdict) }, Some(evidence), is_noisy)
+    let text = Text::new(&format!("{estimate}{times} {}", result.verdict));
+    (Cell { text, verdict: Some(result.verdict) }, Some(evidence))
 }

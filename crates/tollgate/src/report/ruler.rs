@@ -1,13 +1,13 @@
 //! The ruler: every latency on one axis, and among them well-known operations by name.
 
+use crate::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
 use tollgate_model::{Case, ParamValue};
-use tollgate_view::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
 
 use super::dots;
 use super::sections::{self, keys};
 use super::subject::{Subject, is_drawn};
-use crate::estimates::Figures;
 use crate::figures;
+use crate::summary::Figures;
 
 /// A well-known operation.
 struct Landmark {
@@ -70,7 +70,7 @@ impl Landmark {
     /// Its case, in the first environment that measured one.
     fn case<'a>(&self, subjects: &[Subject<'a>]) -> Option<&'a Case> {
         subjects.iter().find_map(|subject| {
-            let drawn = subject.estimates.measured().filter(|(_, figures)| is_drawn(figures));
+            let drawn = subject.summary.measured().filter(|(_, figures)| is_drawn(figures));
             drawn.map(|(case, _)| case).find(|case| self.is(case))
         })
     }
@@ -99,15 +99,17 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         let estimate = |figures: &Figures| figures::estimate(figures.estimate.median, figures.measured.unit);
         let mut cells = vec![Text::from(landmark.name), Text::new(&case.to_string())];
         match subjects {
-            [subject] => cells.extend(subject.figures(case).iter().flat_map(|figures| in_words(figures))),
-            subjects => cells.extend(
-                subjects
-                    .iter()
-                    .map(|subject| Text::from(subject.figures(case).map_or("–".to_owned(), estimate))),
-            ),
+            [subject] => {
+                cells.extend(subject.summary.figures(case).iter().flat_map(|figures| in_words(figures)))
+            }
+            subjects => {
+                cells.extend(subjects.iter().map(|subject| {
+                    Text::from(subject.summary.figures(case).map_or("–".to_owned(), estimate))
+                }))
+            }
         }
         let value = match subjects {
-            [subject] => subject.figures(case).map(estimate).unwrap_or_default(),
+            [subject] => subject.summary.figures(case).map(estimate).unwrap_or_default(),
             _ => String::new(),
         };
         if !is_comparison {
@@ -159,7 +161,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
 fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool) -> Vec<Strip> {
     let of_suite = |case: &Case| sections::suite_of(case) == suite;
     let strip = |subject: &Subject| {
-        let cases = subject.estimates.rows.iter().map(|row| row.case).filter(|case| of_suite(case));
+        let cases = subject.summary.rows.iter().map(|row| row.case).filter(|case| of_suite(case));
         let name = match is_comparison {
             true => Text::label(&format!("{suite}, {}", subject.name)),
             false => Text::label(suite),
@@ -183,7 +185,7 @@ pub fn sentences(subjects: &[Subject]) -> Vec<Text> {
     let [subject] = subjects else { return Vec::new() };
     let estimate = |name: &str| {
         let landmark = LANDMARKS.iter().find(|landmark| landmark.name == name)?;
-        let figures = subject.figures(landmark.case(subjects)?)?;
+        let figures = subject.summary.figures(landmark.case(subjects)?)?;
         Some((figures.estimate.median, figures::estimate(figures.estimate.median, figures.measured.unit)))
     };
     let Some((baseline, words)) = estimate(SYSTEM_CALL) else { return Vec::new() };

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use crate::page::{Drawing, Figure, Key, MAX_ENVIRONMENTS, Panel, Section, Sign, Table, Text};
 use tollgate_model::Case;
 use tollgate_suites::SUITES;
-use tollgate_view::page::{Drawing, Figure, Key, MAX_ENVIRONMENTS, Panel, Section, Sign, Table, Text};
 
-use super::differences::Difference;
 use super::subject::Subject;
 use super::{bars, curves, dots, levels, matrix, rows};
+use crate::comparison::Comparison;
 use crate::pictures;
 
 /// Sections that are no suite, with their descriptions.
@@ -39,7 +39,7 @@ fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The suites with cases, in the order of the registry.
 pub fn suites(subjects: &[Subject]) -> Vec<&'static str> {
-    let cases = subjects.iter().flat_map(|subject| &subject.estimates.rows).map(|row| row.case);
+    let cases = subjects.iter().flat_map(|subject| &subject.summary.rows).map(|row| row.case);
     let there: HashSet<&str> = cases.map(suite_of).collect();
     known().map(|(suite, _)| suite).filter(|suite| there.contains(suite)).collect()
 }
@@ -47,7 +47,7 @@ pub fn suites(subjects: &[Subject]) -> Vec<&'static str> {
 /// All cases of a suite, those of the first environment first.
 pub fn cases<'a>(subjects: &[Subject<'a>], suite: &str) -> Vec<&'a Case> {
     let mut seen = HashSet::new();
-    let all = subjects.iter().flat_map(|subject| &subject.estimates.rows).map(|row| row.case);
+    let all = subjects.iter().flat_map(|subject| &subject.summary.rows).map(|row| row.case);
     all.filter(|case| suite_of(case) == suite && seen.insert(*case)).collect()
 }
 
@@ -74,11 +74,11 @@ pub fn panels<'a, 'b>(
 }
 
 /// The sections.
-pub fn of(subjects: &[Subject], differences: &[Difference]) -> Vec<Section> {
-    suites(subjects).into_iter().map(|suite| section(suite, subjects, differences)).collect()
+pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Section> {
+    suites(subjects).into_iter().map(|suite| section(suite, subjects, comparisons)).collect()
 }
 
-fn section(suite: &'static str, subjects: &[Subject], differences: &[Difference]) -> Section {
+fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]) -> Section {
     let about = known().find(|(name, _)| *name == suite).map_or("", |(_, about)| about);
     let mut figures: Vec<Figure> = match suite {
         "memory" => vec![curves::latency(subjects), matrix::of(subjects), dots::sharing(subjects)],
@@ -100,7 +100,7 @@ fn section(suite: &'static str, subjects: &[Subject], differences: &[Difference]
         findings: findings(suite, subjects),
         figures,
         tables: if suite == "locks" { features(subjects) } else { Vec::new() },
-        estimates: rows::of(subjects, suite, &cases, differences),
+        estimates: rows::of(subjects, suite, &cases, comparisons),
     }
 }
 
@@ -122,7 +122,7 @@ fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
 /// The features of each lock.
 fn features(subjects: &[Subject]) -> Vec<Table> {
     let table = |subject: &Subject| {
-        let rows = pictures::features::judged(&subject.estimates)?;
+        let rows = pictures::features::judged(&subject.summary)?;
         let of = if subjects.len() > 1 { format!(", {}", subject.name) } else { String::new() };
         let mut head = pictures::features::COLUMNS.map(Text::from).to_vec();
         head.push("evidence".into());

@@ -1,13 +1,12 @@
 //! A run and its figures, one of several on a page.
 
-use std::collections::HashMap;
-
 use tollgate_model::{Case, Run, Unit};
-use tollgate_view::page::Mark;
 
-use crate::estimates::{Estimates, Figures, Row};
-use crate::findings::Finding;
-use crate::{compare, figures, findings};
+use crate::comparison::name;
+use crate::figures;
+use crate::findings::{self, Finding};
+use crate::page::Mark;
+use crate::summary::{Figures, Summary};
 
 /// A run with its figures.
 pub struct Subject<'a> {
@@ -15,52 +14,32 @@ pub struct Subject<'a> {
     pub look: usize,
     /// Its name.
     pub name: String,
-    /// It.
-    pub run: &'a Run,
-    /// The estimates.
-    pub estimates: Estimates<'a>,
+    /// The figures.
+    pub summary: Summary<'a>,
     /// What its rows say together.
     pub findings: Vec<Finding>,
-    by_case: HashMap<&'a Case, usize>,
 }
 
 impl<'a> Subject<'a> {
     /// The subjects of runs.
     pub fn all(runs: &'a [Run]) -> Vec<Self> {
-        let mut subjects: Vec<Self> =
-            runs.iter().enumerate().map(|(look, run)| Self::of(look, run)).collect();
         // Ids distinguish two of one name.
-        let names: Vec<String> = subjects.iter().map(|subject| subject.name.clone()).collect();
-        for subject in &mut subjects {
-            if names.iter().filter(|name| **name == subject.name).count() > 1 {
-                let id = subject.run.id.to_string();
-                let id = if subject.name == id { String::new() } else { format!(" {id}") };
-                subject.name = format!("{}{id} ({})", subject.name, subject.look + 1);
-            }
-        }
-        subjects
-    }
-
-    fn of(look: usize, run: &'a Run) -> Self {
-        let estimates = Estimates::of(run);
-        let findings = findings::of(run, &estimates);
-        let by_case = estimates.rows.iter().enumerate().map(|(at, row)| (row.case, at)).collect();
-        Self { look, name: compare::name(run), run, findings, by_case, estimates }
-    }
-
-    /// The row of a case.
-    pub fn row(&self, case: &Case) -> Option<&Row<'a>> {
-        self.estimates.rows.get(*self.by_case.get(case)?)
-    }
-
-    /// The figures of a case.
-    pub fn figures(&self, case: &Case) -> Option<&Figures<'a>> {
-        self.row(case)?.figures()
+        let is_alone = |run: &Run| runs.iter().filter(|other| name(other) == name(run)).count() == 1;
+        let named = |look: usize, run: &Run| match &run.label {
+            _ if is_alone(run) => name(run),
+            Some(label) => format!("{label} {} ({})", run.id, look + 1),
+            None => format!("{} ({})", run.id, look + 1),
+        };
+        let subject = |(look, run): (usize, &'a Run)| {
+            let summary = Summary::of(run);
+            Self { look, name: named(look, run), findings: findings::of(&summary), summary }
+        };
+        runs.iter().enumerate().map(subject).collect()
     }
 
     /// The mark of a case, where it has a time above the detection limit.
     pub fn mark(&self, case: &Case, is_comparison: bool) -> Option<Mark> {
-        let figures = self.figures(case).filter(|figures| is_drawn(figures))?;
+        let figures = self.summary.figures(case).filter(|figures| is_drawn(figures))?;
         let prefix = if is_comparison { format!("{}, ", self.name) } else { String::new() };
         Some(mark(self.look, figures, &format!("{prefix}{case}")))
     }

@@ -8,6 +8,7 @@ use tollgate_trace::calls::is_blocking;
 
 use super::json::seconds;
 use super::text;
+use crate::comparison::Comparison;
 use crate::figures;
 use crate::table::{Look, Table, heading, paragraph};
 
@@ -27,6 +28,12 @@ struct Side<'a> {
     traced: &'a Traced,
     repetitions: usize,
     blame: Blame,
+}
+
+/// The commands that both runs of a comparison traced, but for those that an emulator executed.
+pub fn of<'a>(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Held<'a>> {
+    let rows = comparison.rows.iter().filter(|row| row.is_estimate());
+    rows.filter_map(|row| Held::of(row.case(), row.base, row.other))
 }
 
 impl<'a> Held<'a> {

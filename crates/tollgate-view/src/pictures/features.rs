@@ -5,16 +5,16 @@ use tollgate_model::{Counter, ParamValue};
 use tollgate_schedules::{Limits, Verdict, subject::Wish};
 
 use super::{rows, word};
-use crate::estimates::{Estimates, Figures};
 use crate::figures;
+use crate::summary::{Figures, Summary};
 use crate::table::{Look, Table, heading};
 
 /// The system call that the others are compared with.
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
 /// None where its measurements are missing.
-pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
-    let rows = judged(estimates)?;
+pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+    let rows = judged(summary)?;
     let mut table = Table::new(&COLUMNS);
     for (words, evidence) in rows {
         table.row(Look::Plain, &words, &evidence);
@@ -27,17 +27,17 @@ pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
 pub const COLUMNS: [&str; 5] = ["lock", "safety", "efficiency", "resources", "footprint"];
 
 /// The rows, each with its words and their evidence; None where no lock was tested.
-pub fn judged(estimates: &Estimates) -> Option<Vec<(Vec<String>, Vec<String>)>> {
-    let system_call = find(estimates, "locks/uncontended", SYSTEM_CALL, None)?.estimate.median;
+pub fn judged(summary: &Summary) -> Option<Vec<(Vec<String>, Vec<String>)>> {
+    let system_call = find(summary, "locks/uncontended", SYSTEM_CALL, None)?.estimate.median;
     let mut rows = Vec::new();
     let mut any = false;
-    for (case, figures) in estimates.measured().filter(|(case, _)| case.benchmark == "locks/uncontended") {
+    for (case, figures) in summary.measured().filter(|(case, _)| case.benchmark == "locks/uncontended") {
         let Some(by) = word(case, "by") else { continue };
         let cells = [
-            safety(estimates, by),
+            safety(summary, by),
             efficiency(figures, system_call),
-            resources(estimates, by),
-            footprint(estimates, by),
+            resources(summary, by),
+            footprint(summary, by),
         ];
         any |= cells[0].is_some();
         let words = cells.iter().map(|cell| cell.as_ref().map_or("not tested", |cell| cell.word).to_owned());
@@ -54,9 +54,9 @@ struct Cell {
 }
 
 /// Whether mutual exclusion held, and on which processors the lock can be used.
-fn safety(estimates: &Estimates, by: &str) -> Option<Cell> {
-    let preempted = find(estimates, "locks/preempted", by, None)?;
-    let takes = (preempted.measured.samples.len() as u64).saturating_mul(preempted.measured.ops_per_sample);
+fn safety(summary: &Summary, by: &str) -> Option<Cell> {
+    let preempted = find(summary, "locks/preempted", by, None)?;
+    let takes = preempted.operations();
     let [switches, ..] = preempted.measured.counters.as_slice() else { return None };
     let word = match by {
         "rseq" | "lamport-up" => "one processor",
@@ -90,7 +90,7 @@ fn proof(by: &str) -> Option<String> {
 fn efficiency(figures: &Figures, system_call: f64) -> Option<Cell> {
     const EXCELLENT: f64 = 7.0;
     const GOOD: f64 = 2.0;
-    let bounded = figures.below.unwrap_or(figures.estimate.median);
+    let bounded = figures.bounded();
     let times = system_call / bounded;
     if !figures.is_estimate() || !times.is_finite() {
         return None;
@@ -110,9 +110,9 @@ fn efficiency(figures: &Figures, system_call: f64) -> Option<Cell> {
 }
 
 /// The setup that a lock needs, and its state after its owner was killed.
-fn resources(estimates: &Estimates, by: &str) -> Option<Cell> {
+fn resources(summary: &Summary, by: &str) -> Option<Cell> {
     let counters = |at: &str| {
-        let figures = find(estimates, "locks/killed", by, Some(("at", at)))?;
+        let figures = find(summary, "locks/killed", by, Some(("at", at)))?;
         Some(figures.measured.counters.as_slice())
     };
     let (holding, random) = (counters("holding")?, counters("random")?);
@@ -139,11 +139,11 @@ fn left(counters: &[Counter]) -> String {
 }
 
 /// Bytes of this program; the kernel's part is the machine's.
-fn footprint(estimates: &Estimates, by: &str) -> Option<Cell> {
+fn footprint(summary: &Summary, by: &str) -> Option<Cell> {
     const SMALL: f64 = 64.0;
     const MEDIUM: f64 = 160.0;
     let bytes =
-        |part: &str| Some(find(estimates, "locks/footprint", by, Some(("part", part)))?.estimate.median);
+        |part: &str| Some(find(summary, "locks/footprint", by, Some(("part", part)))?.estimate.median);
     let (code, data) = (bytes("code")?, bytes("data")?);
     let word = match code + data {
         ..=SMALL => "small",
@@ -159,7 +159,7 @@ fn footprint(estimates: &Estimates, by: &str) -> Option<Cell> {
 
 /// The figures of one lock's case, with another parameter where there is one.
 fn find<'a, 'b>(
-    estimates: &'b Estimates<'a>,
+    summary: &'b Summary<'a>,
     benchmark: &'b str,
     by: &str,
     other: Option<(&str, &str)>,
@@ -167,7 +167,7 @@ fn find<'a, 'b>(
     let is = |value: Option<&ParamValue>, wanted: &str| {
         *value.unwrap_or(&ParamValue::Flag(false)) == wanted.into()
     };
-    let found = rows(estimates, benchmark).find(|(case, _)| {
+    let found = rows(summary, benchmark).find(|(case, _)| {
         is(case.params.get("by"), by) && other.is_none_or(|(name, value)| is(case.params.get(name), value))
     });
     found.map(|(_, figures)| figures)

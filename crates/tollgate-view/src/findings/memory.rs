@@ -1,16 +1,16 @@
 //! The slow-down by sharing, and the cache sizes at which the latency rises.
 
-use tollgate_model::{Case, ParamValue, Run, Unit};
+use tollgate_model::{Case, ParamValue, Unit};
 
 use super::{Finding, Known, apart, find};
-use crate::estimates::Estimates;
+use crate::summary::Summary;
 use crate::{facts, figures};
 
 /// The findings of the suite.
-pub(super) fn of(run: &Run, estimates: &Estimates) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = sharing(estimates);
-    findings.extend(false_sharing(estimates));
-    findings.extend(levels(run, estimates));
+pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = sharing(summary);
+    findings.extend(false_sharing(summary));
+    findings.extend(levels(summary));
     findings
 }
 
@@ -18,13 +18,13 @@ const THRASH: &str = "memory/thrash";
 
 /// How many times as long a store takes where another core stores to the same lines, as the published experiment asked. One
 /// sentence for each pair, order and page.
-fn sharing(estimates: &Estimates) -> Vec<Finding> {
+fn sharing(summary: &Summary) -> Vec<Finding> {
     let with = |case: &Case, shared: bool| {
         let mut other = case.clone();
         other.params.insert("shared".to_owned(), ParamValue::Flag(shared));
         other
     };
-    let shared = estimates.measured().map(|(case, _)| case).filter(|case| {
+    let shared = summary.measured().map(|(case, _)| case).filter(|case| {
         case.benchmark == THRASH && case.params.get("shared") == Some(&ParamValue::Flag(true))
     });
     // Cases that differ in size only share a sentence.
@@ -32,7 +32,7 @@ fn sharing(estimates: &Estimates) -> Vec<Finding> {
     for case in shared {
         let alone = with(case, false);
         let (Some(ParamValue::Number(kib)), Some(shared), Some(unshared)) =
-            (case.params.get("kib"), find(estimates, case), find(estimates, &alone))
+            (case.params.get("kib"), find(summary, case), find(summary, &alone))
         else {
             continue;
         };
@@ -100,11 +100,11 @@ fn listed(parts: &[String]) -> String {
 }
 
 /// Two words of one line, of two adjacent lines, and of lines that are far apart.
-fn false_sharing(estimates: &Estimates) -> Option<Finding> {
+fn false_sharing(summary: &Summary) -> Option<Finding> {
     let at = |distance: u64| super::case("memory/neighbour", &[("distance", distance.into())]);
     let [same, adjacent, away] = [8, 64, 128].map(at);
     let [same_estimate, adjacent_estimate, away_estimate] =
-        [&same, &adjacent, &away].map(|case| find(estimates, case));
+        [&same, &adjacent, &away].map(|case| find(summary, case));
     let (same_estimate, away_estimate): (Known, Known) = (same_estimate?.into(), away_estimate?.into());
     if !apart(same_estimate.interval, away_estimate.interval) {
         return None;
@@ -129,11 +129,11 @@ fn false_sharing(estimates: &Estimates) -> Option<Finding> {
 }
 
 /// The latencies on both sides of each cache's size, as the kernel reports it.
-fn levels(run: &Run, estimates: &Estimates) -> Vec<Finding> {
-    let curve = Curve::of(estimates);
+fn levels(summary: &Summary) -> Vec<Finding> {
+    let curve = Curve::of(summary);
     let caches = [("cache.l1d", "L1d"), ("cache.l2", "L2"), ("cache.l3", "L3")];
     let level = |(fact, name): (&str, &str)| {
-        let kib = facts::number(&run.facts, fact)? / 1024.0;
+        let kib = facts::number(&summary.run.facts, fact)? / 1024.0;
         curve.around(name, kib)
     };
     caches.into_iter().filter_map(level).collect()
@@ -147,9 +147,9 @@ struct Curve {
 
 impl Curve {
     /// With huge pages where there are any: TLB misses on small pages add to the latency.
-    fn of(estimates: &Estimates) -> Self {
+    fn of(summary: &Summary) -> Self {
         let of = |page: &str| -> Vec<(f64, Known, Case)> {
-            let rows = estimates.measured().filter(|(case, figures)| {
+            let rows = summary.measured().filter(|(case, figures)| {
                 let is_page = case.params.get("page") == Some(&ParamValue::from(page));
                 case.benchmark == "memory/latency" && is_page && figures.is_estimate()
             });

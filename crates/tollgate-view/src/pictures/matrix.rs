@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{number, rows, word};
-use crate::estimates::Estimates;
 use crate::figures;
+use crate::summary::Summary;
 use crate::table::{heading, paragraph};
 
 /// The benchmark that it shows.
@@ -17,8 +17,8 @@ const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 pub type Matrix = BTreeMap<(u64, u64), f64>;
 
 /// None where no pair was measured.
-pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
-    let by_protocol = by_protocol(estimates);
+pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+    let by_protocol = by_protocol(summary);
     let pictures: Vec<String> = by_protocol
         .iter()
         .filter_map(|(protocol, matrix)| {
@@ -31,9 +31,9 @@ pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
 }
 
 /// The matrices, by protocol.
-pub fn by_protocol<'a>(estimates: &Estimates<'a>) -> BTreeMap<&'a str, Matrix> {
+pub fn by_protocol<'a>(summary: &Summary<'a>) -> BTreeMap<&'a str, Matrix> {
     let mut by_protocol: BTreeMap<&str, Matrix> = BTreeMap::new();
-    for (case, figures) in rows(estimates, BENCHMARK) {
+    for (case, figures) in rows(summary, BENCHMARK) {
         let (Some(from), Some(to)) = (number(case, "from"), number(case, "to")) else { continue };
         let matrix = by_protocol.entry(word(case, "protocol").unwrap_or("")).or_default();
         matrix.insert((from.min(to), from.max(to)), figures.estimate.median);

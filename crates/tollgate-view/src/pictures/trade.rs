@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use tollgate_model::stats::trimmed_mean;
 
 use super::{number, rows, word};
-use crate::estimates::{Estimates, Figures};
 use crate::figures;
+use crate::summary::{Figures, Summary};
 use crate::table::heading;
 
 /// The benchmark that it shows.
@@ -19,16 +19,16 @@ pub const BASE: &str = "futex-trylock-pi";
 pub type Times<'a> = Vec<(&'a str, BTreeMap<u64, f64>)>;
 
 /// None where the system call or all others were not measured.
-pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
+pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
     let ours = |figures: &Figures| Some(figures.estimate.median);
     let published = |figures: &Figures| trimmed_mean(&figures.measured.samples);
     let mut pictures = Vec::new();
     for (cpus, processors) in [("one", "on one processor"), ("all", "on all processors")] {
         let title = format!("{BENCHMARK} {processors}: throughput, {BASE} = 1");
-        if let Some(picture) = draw(&times(estimates, cpus, ours), width) {
+        if let Some(picture) = draw(&times(summary, cpus, ours), width) {
             pictures.push(format!("{}{picture}", heading(&title, width)));
         }
-        if let Some(picture) = draw(&times(estimates, cpus, published), width) {
+        if let Some(picture) = draw(&times(summary, cpus, published), width) {
             let title = "by the published estimator: mean of 12 runs without the highest and the lowest";
             pictures.push(format!("{}{picture}", heading(title, width)));
         }
@@ -37,9 +37,9 @@ pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
 }
 
 /// The times on `one` processor or on `all`, by a statistic.
-pub fn times<'a>(estimates: &Estimates<'a>, cpus: &str, time: impl Fn(&Figures) -> Option<f64>) -> Times<'a> {
+pub fn times<'a>(summary: &Summary<'a>, cpus: &str, time: impl Fn(&Figures) -> Option<f64>) -> Times<'a> {
     let mut times: Times = Vec::new();
-    for (case, figures) in rows(estimates, BENCHMARK).filter(|(case, _)| word(case, "cpus") == Some(cpus)) {
+    for (case, figures) in rows(summary, BENCHMARK).filter(|(case, _)| word(case, "cpus") == Some(cpus)) {
         let (Some(by), Some(threads)) = (word(case, "by"), number(case, "threads")) else { continue };
         let Some(time) = time(figures).filter(|time| *time > 0.0) else { continue };
         match times.iter_mut().find(|(other, _)| *other == by) {

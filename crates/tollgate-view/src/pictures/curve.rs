@@ -1,9 +1,9 @@
 //! The latency curve: a load's latency by the size of its buffer, both on logarithmic scales, with the sizes of the caches.
 
-use tollgate_model::{Facts, Run};
+use tollgate_model::Facts;
 
 use super::{number, rows, word};
-use crate::estimates::Estimates;
+use crate::summary::Summary;
 use crate::table::heading;
 use crate::{facts, figures};
 
@@ -27,9 +27,9 @@ pub struct Point {
 }
 
 /// None where there are not at least two sizes.
-pub(super) fn of(run: &Run, estimates: &Estimates, width: usize) -> Option<String> {
-    let points = points(estimates);
-    let picture = draw(&points, &caches(&run.facts), width.min(WIDEST))?;
+pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+    let points = points(summary);
+    let picture = draw(&points, &caches(&summary.run.facts), width.min(WIDEST))?;
     let title = "memory/latency: ns per dependent load, by memory size";
     let legend = "● pages of 4 KiB   ○ pages of 2 MiB   ◉ both   ┊ the size of a cache, as the kernel says\n";
     let legend =
@@ -38,8 +38,8 @@ pub(super) fn of(run: &Run, estimates: &Estimates, width: usize) -> Option<Strin
 }
 
 /// The measured points.
-pub fn points(estimates: &Estimates) -> Vec<Point> {
-    rows(estimates, BENCHMARK)
+pub fn points(summary: &Summary) -> Vec<Point> {
+    rows(summary, BENCHMARK)
         .filter_map(|(case, figures)| {
             let kib = number(case, "kib").filter(|&kib| kib > 0)? as f64;
             let ns = Some(figures.estimate.median).filter(|&ns| ns > 0.0)?;

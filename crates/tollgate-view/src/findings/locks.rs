@@ -3,24 +3,24 @@
 use tollgate_model::ParamValue;
 
 use super::{Finding, case, find};
-use crate::estimates::{Estimates, Figures};
 use crate::figures;
+use crate::summary::{Figures, Summary};
 
 /// The system call of the published comparison, and the successor of its restartable sequence.
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 const RESTARTABLE: &str = "rseq";
 
 /// The findings of the suite.
-pub(super) fn of(estimates: &Estimates) -> Vec<Finding> {
-    [uncontended(estimates), three_calls(estimates), trade(estimates)].into_iter().flatten().collect()
+pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+    [uncontended(summary), three_calls(summary), trade(summary)].into_iter().flatten().collect()
 }
 
 /// The speed-up without contention.
-fn uncontended(estimates: &Estimates) -> Option<Finding> {
+fn uncontended(summary: &Summary) -> Option<Finding> {
     let of = |by: &str| case("locks/uncontended", &[("by", by.into())]);
     let (call, sequence) = (of(SYSTEM_CALL), of(RESTARTABLE));
-    let (slow, fast) = (find(estimates, &call)?, find(estimates, &sequence)?);
-    let times = slow.estimate.median / fast.below.unwrap_or(fast.estimate.median);
+    let (slow, fast) = (find(summary, &call)?, find(summary, &sequence)?);
+    let times = slow.estimate.median / fast.bounded();
     let at_least = if fast.below.is_some() { "at least " } else { "" };
     (times.is_finite() && times > 1.0).then(|| Finding {
         sentence: format!(
@@ -32,7 +32,7 @@ fn uncontended(estimates: &Estimates) -> Option<Finding> {
 }
 
 /// The calls of the published comparison, and their successors.
-fn three_calls(estimates: &Estimates) -> Option<Finding> {
+fn three_calls(summary: &Summary) -> Option<Finding> {
     let calls = [
         ("sem_wait()", "sem-trywait"),
         ("pthread_mutex_trylock()", "pthread-trylock"),
@@ -42,9 +42,8 @@ fn three_calls(estimates: &Estimates) -> Option<Finding> {
     let mut from = Vec::new();
     for (published, by) in calls {
         let case = case("locks/uncontended", &[("by", by.into())]);
-        let figures = find(estimates, &case)?;
-        let estimate =
-            figures::estimate(figures.below.unwrap_or(figures.estimate.median), figures.measured.unit);
+        let figures = find(summary, &case)?;
+        let estimate = figures::estimate(figures.bounded(), figures.measured.unit);
         let below = if figures.below.is_some() { "< " } else { "" };
         words.push(format!("{published} {below}{estimate} (by {by})"));
         from.push(case.to_string());
@@ -55,7 +54,7 @@ fn three_calls(estimates: &Estimates) -> Option<Finding> {
 }
 
 /// The least speed-up where producers and consumers share one processor.
-fn trade(estimates: &Estimates) -> Option<Finding> {
+fn trade(summary: &Summary) -> Option<Finding> {
     let mut least: Option<(f64, u64)> = None;
     let mut from = Vec::new();
     for threads in (1..=6).map(|power| 1_u64 << power) {
@@ -65,7 +64,7 @@ fn trade(estimates: &Estimates) -> Option<Finding> {
             case("locks/producer-consumer", &params)
         };
         let (call, sequence) = (of(SYSTEM_CALL), of(RESTARTABLE));
-        let (Some(slow), Some(fast)) = (find(estimates, &call), find(estimates, &sequence)) else {
+        let (Some(slow), Some(fast)) = (find(summary, &call), find(summary, &sequence)) else {
             continue;
         };
         let gain = gain(slow, fast);

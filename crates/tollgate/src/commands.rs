@@ -4,7 +4,7 @@ use tollgate_model::traced::Call;
 use tollgate_model::traced::blame::{self, Account};
 use tollgate_model::{Case, Traced};
 
-use crate::estimates::Estimates;
+use crate::summary::Summary;
 use crate::table::{heading, paragraph};
 use crate::trace::{division, ranked, text};
 
@@ -18,8 +18,8 @@ const LEGEND: &str =
 const CHANCE: &str = "The clock tick samples user and kernel: with few ticks the division is coarse.";
 
 /// None where no command was traced.
-pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
-    let traced = estimates
+pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+    let traced = summary
         .measured()
         .filter(|(_, figures)| figures.is_estimate())
         .filter_map(|(case, figures)| Some((case, blame::median(&figures.measured.traced)?)));

@@ -3,19 +3,19 @@
 use tollgate_model::{ParamValue, Unit};
 
 use super::{Finding, Known, apart, case, find};
-use crate::estimates::{Estimates, Figures};
 use crate::figures;
+use crate::summary::{Figures, Summary};
 
 /// The findings of the suite.
-pub(super) fn of(estimates: &Estimates) -> Vec<Finding> {
-    [fork_grows(estimates), fork_or_spawn(estimates)].into_iter().flatten().collect()
+pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+    [fork_grows(summary), fork_or_spawn(summary)].into_iter().flatten().collect()
 }
 
 /// Amounts of written memory that are measured, in MiB.
 const DIRTY: [u64; 3] = [0, 64, 256];
 
 /// The latency that fork adds for each MiB that its caller has written.
-fn fork_grows(estimates: &Estimates) -> Option<Finding> {
+fn fork_grows(summary: &Summary) -> Option<Finding> {
     let fork = |params: &[(&str, ParamValue)]| case("processes/fork", params);
     let dirty = |mib: u64, page: &str| {
         fork(&[("dirty_mib", mib.into()), ("page", page.into()), ("until", "exited".into())])
@@ -24,8 +24,8 @@ fn fork_grows(estimates: &Estimates) -> Option<Finding> {
     let mapped = fork(&[("mapped_mib", 256.into()), ("until", "exited".into())]);
     let [_, _, most] = DIRTY;
     let small = dirty(most, "4k");
-    let base = find(estimates, &none)?;
-    let grown = find(estimates, &small)?;
+    let base = find(summary, &none)?;
+    let grown = find(summary, &small)?;
     if grown.estimate.interval.low <= base.estimate.interval.high {
         return None;
     }
@@ -36,12 +36,12 @@ fn fork_grows(estimates: &Estimates) -> Option<Finding> {
     );
     let mut from = vec![none.to_string(), small.to_string()];
     let huge = dirty(most, "thp");
-    if let Some(figures) = find(estimates, &huge).filter(|figures| per_mib(figures) > 0.0) {
+    if let Some(figures) = find(summary, &huge).filter(|figures| per_mib(figures) > 0.0) {
         sentence
             .push_str(&format!(", {} in huge ones", figures::estimate(per_mib(figures), Unit::Nanoseconds)));
         from.push(huge.to_string());
     }
-    if let Some(figures) = find(estimates, &mapped) {
+    if let Some(figures) = find(summary, &mapped) {
         let more = (figures.estimate.median / base.estimate.median - 1.0).max(0.0);
         let words = match apart(base.estimate.interval, figures.estimate.interval) {
             true => format!("{} for {most} MiB", figures::percent(more)),
@@ -55,7 +55,7 @@ fn fork_grows(estimates: &Estimates) -> Option<Finding> {
 }
 
 /// The amount of written memory from which posix_spawn is the faster way to start a program.
-fn fork_or_spawn(estimates: &Estimates) -> Option<Finding> {
+fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
     let mut points = Vec::new();
     let mut from = Vec::new();
     for mib in DIRTY {
@@ -70,8 +70,8 @@ fn fork_or_spawn(estimates: &Estimates) -> Option<Finding> {
         let (fork, spawn) = (params("processes/fork-exec"), params("processes/posix-spawn"));
         points.push(Point {
             mib: mib as f64,
-            fork: find(estimates, &fork)?.into(),
-            spawn: find(estimates, &spawn)?.into(),
+            fork: find(summary, &fork)?.into(),
+            spawn: find(summary, &spawn)?.into(),
         });
         from.extend([fork.to_string(), spawn.to_string()]);
     }

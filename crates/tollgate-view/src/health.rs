@@ -4,7 +4,7 @@
 use serde::Serialize;
 use tollgate_model::{Fact, FactValue, Facts, Run, Unknown};
 
-use crate::estimates::{BASELINE, Estimates};
+use crate::summary::{BASELINE, Row, Summary};
 use crate::{facts, figures};
 
 /// One check.
@@ -68,9 +68,9 @@ const NESTED_EXIT: f64 = 1000.0;
 const TICKS: f64 = 100.0;
 
 /// Every check, in reading order.
-pub fn checks(run: &Run, estimates: &Estimates) -> Vec<Check> {
-    let mut checks = of_moment(run);
-    checks.extend(of_environment(run, estimates));
+pub fn checks(summary: &Summary) -> Vec<Check> {
+    let mut checks = of_moment(summary.run);
+    checks.extend(of_environment(summary));
     checks
 }
 
@@ -90,8 +90,8 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
 }
 
 /// Properties of the environment, which are part of its latencies.
-fn of_environment(run: &Run, estimates: &Estimates) -> Vec<Check> {
-    let facts = &run.facts;
+fn of_environment(summary: &Summary) -> Vec<Check> {
+    let facts = &summary.run.facts;
     vec![
         clocksource(facts),
         governor(facts),
@@ -100,8 +100,8 @@ fn of_environment(run: &Run, estimates: &Estimates) -> Vec<Check> {
         isolation(facts),
         hypervisor(facts),
         nesting(facts),
-        traps(estimates),
-        exits(estimates),
+        traps(summary),
+        exits(summary),
         filters(facts),
         privilege(facts),
     ]
@@ -340,14 +340,14 @@ fn nesting(facts: &Facts) -> Check {
     })
 }
 
-fn traps(estimates: &Estimates) -> Check {
+fn traps(summary: &Summary) -> Check {
     const NAME: &str = "traps";
-    let multiple = estimates
+    let multiple = summary
         .measured()
         .find(|(case, _)| case.benchmark == "entry/int80")
         .and_then(|(_, int80)| int80.multiple);
     match multiple {
-        None => Check::new(NAME, State::Absent, reason(estimates, "entry/int80")),
+        None => Check::new(NAME, State::Absent, reason(summary, "entry/int80")),
         Some(multiple) if multiple > EMULATED_TRAP => Check::poor(
             NAME,
             format!("int 0x80 takes {} × syscall: software delivers interrupts here", figures::significant(multiple, 2)),
@@ -359,10 +359,10 @@ fn traps(estimates: &Estimates) -> Check {
     }
 }
 
-fn exits(estimates: &Estimates) -> Check {
+fn exits(summary: &Summary) -> Check {
     const NAME: &str = "exits";
-    match estimates.measured().find(|(case, _)| case.benchmark == "entry/vm-exit") {
-        None => Check::new(NAME, State::Absent, reason(estimates, "entry/vm-exit")),
+    match summary.measured().find(|(case, _)| case.benchmark == "entry/vm-exit") {
+        None => Check::new(NAME, State::Absent, reason(summary, "entry/vm-exit")),
         Some((_, exit)) => {
             let found =
                 format!("cpuid takes {}", figures::estimate(exit.estimate.median, exit.measured.unit));
@@ -379,10 +379,10 @@ fn exits(estimates: &Estimates) -> Check {
 }
 
 /// Why a benchmark was not measured.
-fn reason(estimates: &Estimates, benchmark: &str) -> String {
-    estimates
-        .reason(benchmark)
-        .map_or_else(|| format!("{benchmark} and {BASELINE} were not measured"), str::to_owned)
+fn reason(summary: &Summary, benchmark: &str) -> String {
+    let mut rows = summary.rows.iter().filter(|row| row.case.benchmark == benchmark);
+    let why = rows.find_map(Row::why).map(str::to_owned);
+    why.unwrap_or_else(|| format!("{benchmark} and {BASELINE} were not measured"))
 }
 
 fn tracer(facts: &Facts) -> Check {

@@ -3,21 +3,21 @@
 use tollgate_model::{Case, ParamValue};
 
 use super::{Finding, Known, apart, find};
-use crate::estimates::Estimates;
 use crate::figures;
+use crate::summary::Summary;
 
 /// The findings of the suite, one set per tree.
-pub(super) fn of(estimates: &Estimates) -> Vec<Finding> {
+pub(super) fn of(summary: &Summary) -> Vec<Finding> {
     ["small", "large"]
         .into_iter()
-        .flat_map(|size| [cold(estimates, size), jobs(estimates, size)])
+        .flat_map(|size| [cold(summary, size), jobs(summary, size)])
         .flatten()
         .collect()
 }
 
 /// The measured cases of a tree with this value of a parameter, each with the case of the other value.
 fn pairs(
-    estimates: &Estimates,
+    summary: &Summary,
     size: &str,
     parameter: &str,
     value: ParamValue,
@@ -28,7 +28,7 @@ fn pairs(
             && case.params.get("size") == Some(&size.into())
             && case.params.get(parameter) == Some(&value)
     };
-    let cases = estimates.measured().map(|(case, _)| case).filter(of_tree);
+    let cases = summary.measured().map(|(case, _)| case).filter(of_tree);
     let pair = |case: &Case| {
         let mut partner = case.clone();
         partner.params.insert(parameter.to_owned(), other.clone());
@@ -38,21 +38,21 @@ fn pairs(
 }
 
 /// The ratio of two medians whose intervals are disjoint.
-fn times(estimates: &Estimates, case: &Case, other: &Case) -> Option<f64> {
-    let known = |case| Some(Known::from(find(estimates, case)?));
+fn times(summary: &Summary, case: &Case, other: &Case) -> Option<f64> {
+    let known = |case| Some(Known::from(find(summary, case)?));
     let (one, other) = (known(case)?, known(other)?);
     let times = one.estimate / other.estimate;
     (apart(one.interval, other.interval) && times.is_finite()).then_some(times)
 }
 
 /// The slow-down with a cold page cache.
-fn cold(estimates: &Estimates, size: &str) -> Option<Finding> {
+fn cold(summary: &Summary, size: &str) -> Option<Finding> {
     /// A smaller ratio would read "1.0 times".
     const LEAST_RATIO: f64 = 1.05;
     let mut parts = Vec::new();
     let mut from = Vec::new();
-    for (case, warm) in pairs(estimates, size, "cache", "cold".into(), "warm".into()) {
-        let Some(times) = times(estimates, &case, &warm).filter(|times| *times >= LEAST_RATIO) else {
+    for (case, warm) in pairs(summary, size, "cache", "cold".into(), "warm".into()) {
+        let Some(times) = times(summary, &case, &warm).filter(|times| *times >= LEAST_RATIO) else {
             continue;
         };
         let name = case.benchmark.rsplit('/').next().unwrap_or_default();
@@ -70,11 +70,11 @@ fn cold(estimates: &Estimates, size: &str) -> Option<Finding> {
 }
 
 /// The speed-up by one compiler per processor.
-fn jobs(estimates: &Estimates, size: &str) -> Option<Finding> {
-    let pairs = pairs(estimates, size, "jobs", "all".into(), 1.into());
+fn jobs(summary: &Summary, size: &str) -> Option<Finding> {
+    let pairs = pairs(summary, size, "jobs", "all".into(), 1.into());
     let (case, serial) =
         pairs.into_iter().find(|(case, _)| case.params.get("cache") == Some(&"warm".into()))?;
-    let share = times(estimates, &case, &serial)?;
+    let share = times(summary, &case, &serial)?;
     Some(Finding {
         sentence: format!(
             "Building the {size} tree with a job for each processor takes {} of the time that one job takes.",

@@ -10,9 +10,9 @@ mod workloads;
 use serde::Serialize;
 use tollgate_model::measurement::Params;
 use tollgate_model::stats::Interval;
-use tollgate_model::{Case, ParamValue, Run};
+use tollgate_model::{Case, ParamValue};
 
-use crate::estimates::{Estimates, Figures};
+use crate::summary::{Figures, Summary};
 
 /// A sentence, and the rows that it is made from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,13 +24,13 @@ pub struct Finding {
 }
 
 /// The findings of a run.
-pub fn of(run: &Run, estimates: &Estimates) -> Vec<Finding> {
-    let mut findings = traps::of(estimates);
-    findings.extend(memory::of(run, estimates));
-    findings.extend(locks::of(estimates));
-    findings.extend(processes::of(estimates));
-    findings.extend(files::of(estimates));
-    findings.extend(workloads::of(estimates));
+pub fn of(summary: &Summary) -> Vec<Finding> {
+    let mut findings = traps::of(summary);
+    findings.extend(memory::of(summary));
+    findings.extend(locks::of(summary));
+    findings.extend(processes::of(summary));
+    findings.extend(files::of(summary));
+    findings.extend(workloads::of(summary));
     findings
 }
 
@@ -57,7 +57,6 @@ fn case(benchmark: &str, params: &[(&str, ParamValue)]) -> Case {
 }
 
 /// The figures of a case that hardware executed.
-fn find<'a, 'b>(estimates: &'b Estimates<'a>, case: &Case) -> Option<&'b Figures<'a>> {
-    let measured = estimates.measured().find(|(other, _)| *other == case);
-    measured.map(|(_, figures)| figures).filter(|figures| figures.is_estimate())
+fn find<'a, 'b>(summary: &'b Summary<'a>, case: &Case) -> Option<&'b Figures<'a>> {
+    summary.figures(case).filter(|figures| figures.is_estimate())
 }

@@ -1,8 +1,8 @@
 //! The latency of one small file's life: of each call, and its share of the whole.
 
 use super::{rows, word};
-use crate::estimates::Estimates;
 use crate::figures;
+use crate::summary::Summary;
 use crate::table::heading;
 
 /// The benchmark that it shows.
@@ -23,8 +23,8 @@ pub struct Line<'a> {
 }
 
 /// None where a part was not measured.
-pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
-    let lines = lines(estimates);
+pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+    let lines = lines(summary);
     let (all, calls): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.call == ALL);
     let all = all.first()?;
     if calls.len() < 2 || all.median <= 0.0 || !all.median.is_finite() {
@@ -35,8 +35,8 @@ pub(super) fn of(estimates: &Estimates, width: usize) -> Option<String> {
 }
 
 /// The measured calls.
-pub fn lines<'a>(estimates: &Estimates<'a>) -> Vec<Line<'a>> {
-    rows(estimates, BENCHMARK)
+pub fn lines<'a>(summary: &Summary<'a>) -> Vec<Line<'a>> {
+    rows(summary, BENCHMARK)
         .filter_map(|(case, figures)| {
             let (estimate, unit) = (&figures.estimate, figures.measured.unit);
             let text =

@@ -1,0 +1,54 @@
+//! Warnings: what makes a run's figures noisy, and the remedy.
+
+use serde::Serialize;
+
+use crate::figures::count;
+use crate::health::{self, State};
+use crate::summary::{Noise, Summary};
+
+/// A warning and its remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// The cause, as a clause.
+    pub warning: String,
+    /// The remedy, as a sentence.
+    pub remedy: String,
+}
+
+/// The warnings of a run, from its facts and its figures.
+pub fn of(summary: &Summary) -> Vec<Advice> {
+    const MORE_TIME: &str = "Give the run more --time, or the machine less to do.";
+    let poor = health::of_moment(summary.run).into_iter().filter(|check| check.state == State::Poor);
+    let mut advice: Vec<Advice> = poor
+        .map(|check| Advice {
+            warning: format!("{}: {}", check.name, check.found),
+            remedy: check.remedy.unwrap_or_default(),
+        })
+        .collect();
+    let noise: Vec<Vec<Noise>> = summary.measured().map(|(_, figures)| figures.noise()).collect();
+    let mut warn = |kind: fn(&Noise) -> bool, words: fn(&str, bool) -> String, remedy: &str| {
+        let rows = noise.iter().filter(|noise| noise.iter().any(kind)).count();
+        let named = if rows == 1 { "one row".to_owned() } else { count(rows, "row", "rows") };
+        let warning = (rows > 0).then(|| words(&named, rows == 1));
+        advice.extend(warning.map(|warning| Advice { warning, remedy: remedy.to_owned() }));
+    };
+    warn(
+        |noise| matches!(noise, Noise::Discarded(_)),
+        |rows, _| format!("{rows} lost more than 5 % of samples (preempted)"),
+        "Stop what else runs, or choose a quieter processor with --cpu.",
+    );
+    warn(
+        |noise| matches!(noise, Noise::Wide(_)),
+        |rows, _| format!("the CI of {rows} is wider than ±10 %"),
+        MORE_TIME,
+    );
+    warn(
+        |noise| matches!(noise, Noise::FewProcesses(_)),
+        |rows, is_one| {
+            let were = if is_one { "was" } else { "were" };
+            format!("{rows} {were} measured by too few processes to show the range across processes")
+        },
+        MORE_TIME,
+    );
+    advice
+}

@@ -1,0 +1,126 @@
+//! Everything that is said of two runs side by side: verdicts, the facts that differ, the likely causes first.
+
+use std::collections::HashMap;
+
+use tollgate_model::compare::{self, FactDifference, Verdict};
+use tollgate_model::{Case, Fact, Measured, Outcome, Run, Unit};
+
+use crate::summary::is_estimate;
+use crate::{causes, facts};
+
+/// A run compared with a base.
+pub struct Comparison<'a> {
+    /// The base.
+    pub base: &'a Run,
+    /// The run.
+    pub other: &'a Run,
+    /// The cases that both measured, in the order of the base.
+    pub rows: Vec<Row<'a>>,
+    /// The cases that only the base measured, and why the other has none.
+    pub only_base: Vec<(Case, String)>,
+    /// The cases that only the other measured, and why the base has none.
+    pub only_other: Vec<(Case, String)>,
+    /// The loop overhead in the base and in the other, in ns.
+    pub pace: Option<(f64, f64)>,
+    /// The facts that differ, those first that can be causes of a difference.
+    pub facts: Vec<FactDifference>,
+    by_case: HashMap<Case, usize>,
+}
+
+/// A case that both measured.
+pub struct Row<'a> {
+    /// The ratio and the verdict.
+    pub result: compare::Row,
+    /// The samples of the base.
+    pub base: &'a Measured,
+    /// The samples of the other.
+    pub other: &'a Measured,
+}
+
+impl Row<'_> {
+    /// Its case.
+    pub fn case(&self) -> &Case {
+        &self.result.case
+    }
+
+    /// Of both sides; None where they differ.
+    pub fn unit(&self) -> Option<Unit> {
+        Some(self.base.unit).filter(|unit| *unit == self.other.unit)
+    }
+
+    /// Whether hardware executed both.
+    pub fn is_estimate(&self) -> bool {
+        is_estimate(self.base) && is_estimate(self.other)
+    }
+
+    /// other / base, where it has a ratio.
+    pub fn ratio(&self) -> Option<f64> {
+        let row = &self.result;
+        let are_alike = self.unit().is_some() && self.base.provenance == self.other.provenance;
+        let is_known = row.base.is_some() && row.other.is_some() && are_alike;
+        Some(row.ratio).filter(|ratio| is_known && ratio.is_finite())
+    }
+
+    /// Takes an emulator's times out: they are no latencies.
+    fn without_emulated(mut self) -> Self {
+        let is_estimate_of_both = self.is_estimate();
+        let row = &mut self.result;
+        row.base = row.base.filter(|_| is_estimate(self.base));
+        row.other = row.other.filter(|_| is_estimate(self.other));
+        if !is_estimate_of_both {
+            row.interval = None;
+            row.verdict = Verdict::Inconclusive;
+            row.why = Some("times are an emulator's".to_owned());
+        }
+        self
+    }
+}
+
+impl<'a> Comparison<'a> {
+    /// Compares a run with the base.
+    pub fn of(base: &'a Run, other: &'a Run) -> Self {
+        let compare::Comparison { rows, only_base, only_other, pace, mut facts } =
+            compare::compare(base, other);
+        let (of_base, of_other) = (measured(base), measured(other));
+        let row = |result: compare::Row| {
+            let (base, other) = (*of_base.get(&result.case)?, *of_other.get(&result.case)?);
+            Some(Row { result, base, other }.without_emulated())
+        };
+        let rows: Vec<Row> = rows.into_iter().filter_map(row).collect();
+        // The clock and the isolation of processes are no facts of the environment, but can be causes.
+        facts.extend([facts::CLOCK, facts::ISOLATION].iter().filter_map(|name| differing(name, base, other)));
+        let differing = rows.iter().filter(|row| row.result.verdict.is_difference());
+        causes::sort(&mut facts, differing.map(Row::case));
+        let by_case = rows.iter().enumerate().map(|(at, row)| (row.case().clone(), at)).collect();
+        Self { base, other, rows, only_base, only_other, pace, facts, by_case }
+    }
+
+    /// The row of a case.
+    pub fn row(&self, case: &Case) -> Option<&Row<'a>> {
+        self.rows.get(*self.by_case.get(case)?)
+    }
+
+    /// The number of rows with this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.rows.iter().filter(|row| row.result.verdict == verdict).count()
+    }
+}
+
+fn measured(run: &Run) -> HashMap<&Case, &Measured> {
+    let measured = run.measurements.iter().filter_map(|measurement| match &measurement.outcome {
+        Outcome::Measured(measured) => Some((&measurement.case, &**measured)),
+        Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
+    });
+    measured.collect()
+}
+
+fn differing(name: &str, base: &Run, other: &Run) -> Option<FactDifference> {
+    let (base, other) = (base.facts.get(name), other.facts.get(name));
+    let differ = base.and_then(Fact::value) != other.and_then(Fact::value);
+    differ.then(|| FactDifference { name: name.to_owned(), base: base.cloned(), other: other.cloned() })
+}
+
+/// A run's label, or its id.
+pub fn name(run: &Run) -> String {
+    run.label.as_ref().map_or_else(|| run.id.to_string(), ToString::to_string)
+}

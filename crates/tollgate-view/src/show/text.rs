@@ -1,0 +1,176 @@
+//! A run as tables and sentences.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use tollgate_model::measurement::pairs;
+use tollgate_model::text::clean;
+use tollgate_model::{Facts, Run, own};
+
+use super::cells::Columns;
+use crate::summary::{Row, State, Summary};
+use crate::table::{Look, Table, paragraph};
+use crate::{advice, facts, figures, findings, pictures};
+
+/// The tables, the pictures, the findings, and how the run was made.
+pub fn text(summary: &Summary, kept: Option<&Path>, width: usize) -> String {
+    let mut text = String::new();
+    for table in tables(summary) {
+        text.push_str(&table.render(width));
+        text.push('\n');
+    }
+    text.push_str(&pictures::of(summary, width));
+    for finding in findings::of(summary) {
+        text.push_str(&paragraph(&finding.sentence, width, ""));
+    }
+    text.push_str(&method(summary, width));
+    text.push_str(&paragraph(&whereabouts(summary.run, kept), width, ""));
+    text
+}
+
+/// The warnings, which are no result.
+pub fn warnings(summary: &Summary, width: usize) -> String {
+    let line = |advice: advice::Advice| {
+        paragraph(&format!("{}. {}", advice.warning, advice.remedy), width, "warning: ")
+    };
+    advice::of(summary).into_iter().map(line).collect()
+}
+
+/// A table for each suite, so that the columns of one do not narrow those of another.
+fn tables(summary: &Summary) -> Vec<Table> {
+    let suite = |row: &Row| row.case.benchmark.split('/').next().unwrap_or_default().to_owned();
+    summary.rows.chunk_by(|a, b| suite(a) == suite(b)).map(table).collect()
+}
+
+fn table(rows: &[Row]) -> Table {
+    let columns = Columns::of(rows);
+    let names: Vec<&str> = std::iter::once("benchmark").chain(columns.names().iter().copied()).collect();
+    let mut table = Table::new(&names).with_dispensable(if columns == Columns::Multiple { 2 } else { 1 });
+    let long = long_names(rows);
+    let mut headed = None;
+    for row in rows {
+        let benchmark = row.case.benchmark.as_str();
+        let is_long = long.contains(benchmark);
+        if is_long && headed != Some(benchmark) {
+            table.heading(benchmark);
+        }
+        headed = Some(benchmark);
+        let name = if is_long { format!("  {}", pairs(&row.case.params)) } else { row.case.to_string() };
+        let (look, cells) = match &row.state {
+            State::Skipped(_) => (Look::Faint, vec!["skipped".to_owned()]),
+            State::Failed(_) => (Look::Flagged, vec!["failed".to_owned()]),
+            State::Measured(figures) => {
+                (if row.is_noisy() { Look::Flagged } else { Look::Plain }, columns.cells(figures))
+            }
+        };
+        let cells: Vec<String> = std::iter::once(name).chain(cells).collect();
+        let notes: Vec<String> = row.notes().iter().map(ToString::to_string).collect();
+        table.row(look, &cells, &notes);
+    }
+    table
+}
+
+/// Benchmarks of several rows with long names: each gets a heading, and its rows show the parameters only.
+fn long_names<'a>(all: &'a [Row]) -> HashSet<&'a str> {
+    const LONG: usize = 33;
+    let mut rows: HashMap<&'a str, (usize, usize)> = HashMap::new();
+    for row in all {
+        let (number, longest) = rows.entry(&row.case.benchmark).or_default();
+        *number += 1;
+        *longest = row.case.to_string().chars().count().max(*longest);
+    }
+    let long = rows.into_iter().filter(|(_, (number, longest))| *number > 1 && *longest > LONG);
+    long.map(|(benchmark, _)| benchmark).collect()
+}
+
+/// The clock of the run, its storage, and the engine's own measurements, one line per group.
+fn method(summary: &Summary, width: usize) -> String {
+    let facts = &summary.run.facts;
+    let mut with = Vec::new();
+    if let Some(clock) = facts::text(facts, facts::CLOCK) {
+        let clock = if facts::clock_is_tsc(facts) { "the TSC" } else { clock };
+        let pace = facts::number(facts, facts::CLOCK_HZ).map(figures::frequency);
+        with.push(format!("{clock}{}", pace.map(|pace| format!(" at {pace}")).unwrap_or_default()));
+    }
+    if let Some(cpu) = facts::number(facts, facts::CPU) {
+        with.push(format!("on processor {cpu}"));
+    }
+    let mut text = match with.is_empty() {
+        true => String::new(),
+        false => paragraph(&with.join(" "), width, "clock: "),
+    };
+    if let Some(storage) = storage_text(facts) {
+        text.push_str(&paragraph(&storage, width, "storage: "));
+    }
+    for group in summary.groups() {
+        let own = own_in_words(summary, group);
+        if !own.is_empty() {
+            text.push_str(&paragraph(&own.join("; "), width, &format!("{}: ", clean(group))));
+        }
+    }
+    text
+}
+
+/// `ext4 on vda (mq-deadline), mounted rw,relatime`; for a device in memory also its memory use.
+fn storage_text(facts: &Facts) -> Option<String> {
+    let text = |name: &str| facts::text(facts, name);
+    let mut words = text("files.fs")?.to_owned();
+    if let Some(device) = text("files.device") {
+        words.push_str(&format!(" on {device}"));
+    }
+    if let Some(scheduler) = text("files.device.scheduler") {
+        words.push_str(&format!(" ({scheduler})"));
+    }
+    if let Some(options) = text("files.options") {
+        words.push_str(&format!(", mounted {options}"));
+    }
+    if let Some(device) = text("ram.device") {
+        let bytes = |name: &str| facts::number(facts, name).map(figures::bytes);
+        words.push_str(&format!("; in memory ({device})"));
+        if let Some(size) = bytes("ram.size") {
+            words.push_str(&format!(", {size}"));
+        }
+        if let (Some(before), Some(after)) = (bytes("ram.taken.before"), bytes("ram.taken.after")) {
+            words.push_str(&format!(", memory used {before} before, {after} after"));
+        }
+    }
+    Some(words)
+}
+
+/// The engine's own measurements in a group.
+pub fn own_in_words(summary: &Summary, group: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let estimate = |benchmark: &str| {
+        let figures = summary.own(benchmark, group)?;
+        Some(figures::estimate(figures.estimate.median, figures.measured.unit))
+    };
+    if let Some(processes) = summary.of_group(group).map(|figures| figures.measured.processes.len()).max() {
+        words.push(figures::count(processes, "process", "processes"));
+    }
+    if let Some(pair) = estimate(own::CLOCK_PAIR) {
+        words.push(format!("timer overhead {pair}"));
+    }
+    if let Some(overhead) = estimate(own::RAW_LOOP) {
+        words.push(format!("loop overhead {overhead}, subtracted"));
+    }
+    if let Some((least, most)) = summary.detection_limits(group) {
+        let ns = |limit| figures::estimate(limit, tollgate_model::Unit::Nanoseconds);
+        words.push(match ns(least) == ns(most) {
+            true => format!("detection limit {}", ns(most)),
+            false => {
+                format!("detection limit {} to {}, by row", ns(least), ns(most))
+            }
+        });
+    }
+    if let Some(control) = summary.own(own::CONTROL, group).and_then(|control| control.paired.as_ref()) {
+        words.push(format!("A/A difference {}", figures::percent((control.ratio - 1.0).abs())));
+    }
+    words
+}
+
+/// Which run it is, where and when it was made, and where it is kept.
+pub fn whereabouts(run: &Run, kept: Option<&Path>) -> String {
+    let label = run.label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
+    let kept = kept.map(|path| format!("; kept as {}", path.display())).unwrap_or_default();
+    format!("run{label} {} in a {}, {}{kept}", run.id, run.environment, run.started)
+}

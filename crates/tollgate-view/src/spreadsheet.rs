@@ -1,0 +1,65 @@
+//! Comma-separated values (RFC 4180), safe to open in a spreadsheet.
+
+pub use csv::Terminator;
+
+/// A field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell(String);
+
+impl From<&str> for Cell {
+    /// Spreadsheets compute a field that begins like a formula (OWASP, "CSV Injection"). An apostrophe before it makes it text. A
+    /// field that begins with an apostrophe gets another, so that removing one always restores the text.
+    fn from(text: &str) -> Self {
+        let is_computed = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\'']);
+        Self(if is_computed { format!("'{text}") } else { text.to_owned() })
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(number: Option<f64>) -> Self {
+        Self(number.map(|number| number.to_string()).unwrap_or_default())
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(number: u64) -> Self {
+        Self(number.to_string())
+    }
+}
+
+/// A table with a header.
+pub fn table<const N: usize>(
+    columns: [&str; N],
+    rows: impl IntoIterator<Item = [Cell; N]>,
+    end: Terminator,
+) -> String {
+    let mut writer = csv::WriterBuilder::new().terminator(end).from_writer(Vec::new());
+    // All records have the same number of fields, and writing to memory does not fail.
+    let _ = writer.write_record(columns);
+    for row in rows {
+        let _ = writer.write_record(row.map(|cell| cell.0.into_bytes()));
+    }
+    let bytes = writer.into_inner().unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_no_formulas_and_numbers_are_numbers() {
+        let row = ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "'x", "x=1", ""].map(Cell::from);
+        let text = table(["a", "b", "c", "d", "e", "f", "g", "h", "i"], [row], Terminator::CRLF);
+        assert_eq!(text, "a,b,c,d,e,f,g,h,i\r\n'=1+1,'+x,'-x,'@x,'\tx,\"'\rx\",''x,x=1,\r\n");
+        let row = [Cell::from(Some(-0.5)), None.into(), 7.into()];
+        assert_eq!(table(["a", "b", "c"], [row], Terminator::Any(b'\n')), "a,b,c\n-0.5,,7\n");
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let row = ["plain", "a, \"b\"", "two\nlines"].map(Cell::from);
+        let text = table(["a", "b", "c"], [row], Terminator::Any(b'\n'));
+        assert_eq!(text, "a,b,c\nplain,\"a, \"\"b\"\"\",\"two\nlines\"\n");
+    }
+}

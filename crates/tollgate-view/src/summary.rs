@@ -1,0 +1,258 @@
+//! Everything that is said of a run, computed once from its samples: tables, JSON, CSV, the page and every export are written
+//! from it. No other module computes a median of a run.
+
+mod note;
+mod parts;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use tollgate_model::compare::{Paired, paired_rows};
+use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, detection_limit, reading};
+use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit, own};
+
+pub use note::{Noise, Note};
+pub use parts::{PARTS, Part};
+
+/// The benchmark whose median the others are multiples of.
+pub const BASELINE: &str = "entry/syscall";
+
+/// A row with a larger share of its samples discarded is noisy.
+const MANY_DISCARDED: f64 = 0.05;
+/// A row whose interval reaches further than this share of its median is noisy.
+const WIDE: f64 = 0.10;
+
+/// A run and its figures.
+pub struct Summary<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Every case that was asked for, in the document's order.
+    pub rows: Vec<Row<'a>>,
+    /// The engine's own measurements.
+    pub own: Vec<Row<'a>>,
+    by_case: HashMap<&'a Case, usize>,
+}
+
+/// A case and what became of it.
+pub struct Row<'a> {
+    /// The case that was asked for.
+    pub case: &'a Case,
+    /// Its outcome.
+    pub state: State<'a>,
+}
+
+/// The outcome of a case.
+pub enum State<'a> {
+    /// It has a median, or is below the detection limit.
+    Measured(Box<Figures<'a>>),
+    /// It cannot exist here.
+    Skipped(&'a str),
+    /// It went wrong.
+    Failed(&'a str),
+}
+
+/// Everything that the samples of one case say.
+pub struct Figures<'a> {
+    /// The samples.
+    pub measured: Cow<'a, Measured>,
+    /// Its median, interval and the rest.
+    pub estimate: Estimate,
+    /// The upper bound of a value below the detection limit, in the unit of the samples.
+    pub below: Option<f64>,
+    /// Its median as a multiple of [`BASELINE`]'s.
+    pub multiple: Option<f64>,
+    /// Compared with its baseline, round by round.
+    pub paired: Option<Paired>,
+    /// Of a traced command, the parts of its time.
+    pub parts: Vec<Part>,
+}
+
+impl<'a> Summary<'a> {
+    /// Summarizes the samples of a run.
+    pub fn of(run: &'a Run) -> Self {
+        let mut paired: HashMap<Case, Paired> = paired_rows(run).into_iter().collect();
+        let baseline = latency(run, BASELINE);
+        let rows = run.measurements.iter().map(|measurement| {
+            let case = &measurement.case;
+            let state = match &measurement.outcome {
+                Outcome::Skipped { why } => State::Skipped(why),
+                Outcome::Failed { error } => State::Failed(error),
+                Outcome::Measured(measured) => match Figures::of(measured, run) {
+                    None => State::Failed("it has no samples"),
+                    Some(mut figures) => {
+                        figures.paired = paired.remove(case);
+                        figures.multiple = baseline.and_then(|baseline| figures.multiple_of(baseline));
+                        State::Measured(Box::new(figures))
+                    }
+                },
+            };
+            Row { case, state }
+        });
+        let (own, rows): (Vec<Row>, Vec<Row>) =
+            rows.partition(|row| row.case.benchmark.starts_with(own::SUITE));
+        let by_case = rows.iter().enumerate().map(|(at, row)| (row.case, at)).collect();
+        Self { run, rows, own, by_case }
+    }
+
+    /// The measured rows.
+    pub fn measured(&self) -> impl Iterator<Item = (&'a Case, &Figures<'a>)> {
+        self.rows.iter().filter_map(|row| Some((row.case, row.figures()?)))
+    }
+
+    /// The row of a case.
+    pub fn row(&self, case: &Case) -> Option<&Row<'a>> {
+        self.rows.get(*self.by_case.get(case)?)
+    }
+
+    /// The figures of a case.
+    pub fn figures(&self, case: &Case) -> Option<&Figures<'a>> {
+        self.row(case)?.figures()
+    }
+
+    /// The engine's own measurement `benchmark` in `group`.
+    pub fn own(&self, benchmark: &str, group: &str) -> Option<&Figures<'a>> {
+        let of_group = |figures: &&Figures| figures.measured.group == group;
+        self.own.iter().filter(|row| row.case.benchmark == benchmark).filter_map(Row::figures).find(of_group)
+    }
+
+    /// The groups whose rounds were run, in order.
+    pub fn groups(&self) -> Vec<&str> {
+        let mut groups: Vec<&str> = Vec::new();
+        for (_, figures) in self.measured() {
+            if !groups.contains(&figures.measured.group.as_str()) {
+                groups.push(&figures.measured.group);
+            }
+        }
+        groups
+    }
+
+    /// The measured rows of a group.
+    pub fn of_group(&self, group: &str) -> impl Iterator<Item = &Figures<'a>> {
+        self.measured().map(|(_, figures)| figures).filter(move |figures| figures.measured.group == group)
+    }
+
+    /// The detection limits of a group's rows: the smallest and the largest.
+    pub fn detection_limits(&self, group: &str) -> Option<(f64, f64)> {
+        let null = &self.own(own::EMPTY_LOOP, group)?.measured;
+        let limits = self.of_group(group).map(|figures| detection_limit(null, &figures.measured));
+        let limits: Vec<f64> = limits.collect();
+        let smallest = limits.iter().copied().min_by(f64::total_cmp)?;
+        Some((smallest, limits.into_iter().max_by(f64::total_cmp)?))
+    }
+}
+
+impl<'a> Row<'a> {
+    /// Its figures, where it was measured.
+    pub fn figures(&self) -> Option<&Figures<'a>> {
+        match &self.state {
+            State::Measured(figures) => Some(figures),
+            State::Skipped(_) | State::Failed(_) => None,
+        }
+    }
+
+    /// `measured`, `skipped` or `failed`.
+    pub fn status(&self) -> &'static str {
+        match self.state {
+            State::Measured(_) => "measured",
+            State::Skipped(_) => "skipped",
+            State::Failed(_) => "failed",
+        }
+    }
+
+    /// Why it has no figures.
+    pub fn why(&self) -> Option<&'a str> {
+        match self.state {
+            State::Measured(_) => None,
+            State::Skipped(why) | State::Failed(why) => Some(why),
+        }
+    }
+
+    /// Whether it was measured and is noisy.
+    pub fn is_noisy(&self) -> bool {
+        self.figures().is_some_and(|figures| !figures.noise().is_empty())
+    }
+
+    /// What is noted beside its figures, or in their place.
+    pub fn notes(&self) -> Vec<Note<'_>> {
+        match &self.state {
+            State::Skipped(why) | State::Failed(why) => vec![Note::Said(why)],
+            State::Measured(figures) => note::of(self.case, figures),
+        }
+    }
+}
+
+impl<'a> Figures<'a> {
+    fn of(measured: &'a Measured, run: &Run) -> Option<Self> {
+        let (estimate, below) = match reading(measured, run)? {
+            Reading::Estimate(estimate) => (estimate, None),
+            Reading::BelowLimit(limit) => (Estimate::of(measured)?, Some(limit)),
+        };
+        let parts = parts::of(measured);
+        Some(Self { measured: Cow::Borrowed(measured), estimate, below, multiple: None, paired: None, parts })
+    }
+
+    fn multiple_of(&self, baseline: f64) -> Option<f64> {
+        // A whole command is no multiple of a call.
+        let is_command = !self.measured.traced.is_empty();
+        let comparable = self.measured.unit == Unit::Nanoseconds
+            && self.below.is_none()
+            && self.is_estimate()
+            && !is_command;
+        comparable.then_some(self.estimate.median / baseline).filter(|multiple| multiple.is_finite())
+    }
+
+    /// The throughput in bytes per second.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let is_known = self.measured.unit == Unit::Nanoseconds && self.below.is_none();
+        let bytes = self.measured.bytes_per_op.filter(|_| is_known)? as f64;
+        Some(bytes * 1e9 / self.estimate.median).filter(|rate| rate.is_finite() && *rate > 0.0)
+    }
+
+    /// [`is_estimate`] of what was measured.
+    pub fn is_estimate(&self) -> bool {
+        is_estimate(&self.measured)
+    }
+
+    /// The median, or the bound of a value below the detection limit.
+    pub fn bounded(&self) -> f64 {
+        self.below.unwrap_or(self.estimate.median)
+    }
+
+    /// The number of timed operations.
+    pub fn operations(&self) -> u64 {
+        (self.measured.samples.len() as u64).saturating_mul(self.measured.ops_per_sample)
+    }
+
+    /// The reasons why it is noisy.
+    pub fn noise(&self) -> Vec<Noise> {
+        let (discarded, wide) = (self.estimate.discarded_share, self.estimate.relative_half_width());
+        let processes = self.estimate.process_medians.len();
+        let is_known = self.below.is_none();
+        [
+            (discarded > MANY_DISCARDED).then_some(Noise::Discarded(discarded)),
+            (is_known && wide > WIDE).then_some(Noise::Wide(wide)),
+            (is_known && processes < ENOUGH_PROCESSES).then_some(Noise::FewProcesses(processes)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// Whether hardware executed what was timed: an emulator's times are no latencies.
+pub fn is_estimate(measured: &Measured) -> bool {
+    matches!(measured.provenance, Provenance::Hardware | Provenance::Kvm)
+        || !matches!(measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine)
+}
+
+/// The median of a benchmark's first case, in ns, where it is above the detection limit.
+pub fn latency(run: &Run, benchmark: &str) -> Option<f64> {
+    let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == benchmark)?;
+    let Outcome::Measured(measured) = &measurement.outcome else { return None };
+    match reading(measured, run)? {
+        Reading::Estimate(estimate) => {
+            Some(estimate.median).filter(|median| measured.unit == Unit::Nanoseconds && *median > 0.0)
+        }
+        Reading::BelowLimit(_) => None,
+    }
+}

@@ -1,0 +1,202 @@
+//! What is noted beside the figures of a row: each a phrase and a number.
+
+use std::fmt;
+
+use tollgate_model::compare::{Paired, Verdict};
+use tollgate_model::measurement::pairs;
+use tollgate_model::stats::Mode;
+use tollgate_model::{Case, Counted, Counter, Unit};
+
+use super::Figures;
+use crate::figures::{self, percent};
+
+/// A larger share of discarded samples gets a note.
+const NOTABLE_DISCARDS: f64 = 0.01;
+/// A larger range across processes gets a note.
+const NOTABLE_RANGE: f64 = 0.10;
+/// Events that are less frequent are counted per million operations.
+const OFTEN: f64 = 0.01;
+
+/// A note.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Note<'a> {
+    /// Why the row is noisy.
+    Noisy(Noise),
+    /// Its times are no latencies.
+    Emulated,
+    /// The figure is an upper bound.
+    BelowLimit,
+    /// Bytes per second.
+    Throughput(f64),
+    /// It was compared with its baseline, round by round.
+    Paired {
+        /// The comparison.
+        paired: &'a Paired,
+        /// The row's case.
+        case: &'a Case,
+        /// Of the samples.
+        unit: Unit,
+    },
+    /// The samples have two modes.
+    Bimodal {
+        /// The lower and the upper.
+        modes: &'a [Mode; 2],
+        /// Of the samples.
+        unit: Unit,
+    },
+    /// The processes differ.
+    Range {
+        /// By this share of their median.
+        share: f64,
+        /// From the smallest median to the largest.
+        ends: Option<(f64, f64)>,
+        /// Of the samples.
+        unit: Unit,
+    },
+    /// This share of its samples was discarded, too few to be noisy.
+    Discarded(f64),
+    /// The events that were counted beside the time.
+    Counted(&'a Counted),
+    /// Other events: frequent ones, per operation.
+    Often(Vec<&'a Counter>, u64),
+    /// Rare ones, per million operations.
+    Rarely(Vec<&'a Counter>, u64),
+    /// A text of the document.
+    Said(&'a str),
+}
+
+/// Why a row is noisy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Noise {
+    /// This share of its samples was discarded.
+    Discarded(f64),
+    /// Its interval reaches this share of the median to either side.
+    Wide(f64),
+    /// Only this many processes measured it: its interval does not cover the range across processes.
+    FewProcesses(usize),
+}
+
+/// The notes on the figures of a case.
+pub(super) fn of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> {
+    let (estimate, measured) = (&figures.estimate, &*figures.measured);
+    let (unit, is_known) = (measured.unit, figures.below.is_none());
+    let noise = figures.noise();
+    let is_noted = noise.iter().any(|noise| matches!(noise, Noise::Discarded(_)));
+    let mut notes: Vec<Note> = noise.into_iter().map(Note::Noisy).collect();
+    if !figures.is_estimate() {
+        notes.push(Note::Emulated);
+        return notes;
+    }
+    notes.extend((!is_known).then_some(Note::BelowLimit));
+    notes.extend(figures.bytes_per_second().map(Note::Throughput));
+    notes.extend(figures.paired.as_ref().map(|paired| Note::Paired { paired, case, unit }));
+    let modes = <&[Mode; 2]>::try_from(estimate.modes.as_slice()).ok().filter(|_| is_known);
+    notes.extend(modes.map(|modes| Note::Bimodal { modes, unit }));
+    if estimate.spread > NOTABLE_RANGE && is_known {
+        let medians = || estimate.process_medians.iter().copied();
+        let ends = medians().min_by(f64::total_cmp).zip(medians().max_by(f64::total_cmp));
+        notes.push(Note::Range { share: estimate.spread, ends, unit });
+    }
+    if estimate.discarded_share > NOTABLE_DISCARDS && !is_noted {
+        notes.push(Note::Discarded(estimate.discarded_share));
+    }
+    notes.extend(measured.counted.as_ref().map(Note::Counted));
+    let operations = figures.operations();
+    let (often, rare): (Vec<&Counter>, Vec<&Counter>) = (measured.counters.iter())
+        .filter(|counter| counter.number > 0)
+        .partition(|counter| rate(counter, operations) >= OFTEN);
+    notes.extend((!often.is_empty()).then_some(Note::Often(often, operations)));
+    notes.extend((!rare.is_empty()).then_some(Note::Rarely(rare, operations)));
+    notes.extend(measured.notes.iter().map(|note| Note::Said(note)));
+    notes
+}
+
+/// Events per operation.
+fn rate(counter: &Counter, operations: u64) -> f64 {
+    counter.number as f64 / operations.max(1) as f64
+}
+
+impl fmt::Display for Note<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Noisy(noise) => write!(f, "noisy: {noise}"),
+            Self::Emulated => f.write_str("times are an emulator's"),
+            Self::BelowLimit => f.write_str("detection limit"),
+            Self::Throughput(rate) => write!(f, "{}/s", figures::bytes(*rate)),
+            Self::Paired { paired, case, unit } => paired_in_words(f, paired, case, *unit),
+            Self::Bimodal { modes: [low, high], unit } => {
+                let mode =
+                    |mode: &Mode| format!("{} ({})", figures::estimate(mode.at, *unit), percent(mode.share));
+                write!(f, "bimodal: {}, {}", mode(low), mode(high))
+            }
+            Self::Range { share, ends, unit } => {
+                write!(f, "range across processes {}", percent(*share))?;
+                let Some((least, most)) = ends else { return Ok(()) };
+                write!(f, ", {} to {}", figures::estimate(*least, *unit), figures::estimate(*most, *unit))
+            }
+            Self::Discarded(share) => Noise::Discarded(*share).fmt(f),
+            Self::Counted(counted) => counted_in_words(f, counted),
+            Self::Often(counters, operations) => {
+                write!(f, "per operation {}", counters_in_words(counters, *operations, 1.0))
+            }
+            Self::Rarely(counters, operations) => {
+                write!(f, "per million operations {}", counters_in_words(counters, *operations, 1e6))
+            }
+            Self::Said(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for Noise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Discarded(share) => write!(f, "{} of samples discarded (preempted)", percent(*share)),
+            Self::Wide(share) => write!(f, "CI ±{}", percent(*share)),
+            Self::FewProcesses(number) => {
+                write!(f, "{} only", figures::count(*number, "process", "processes"))
+            }
+        }
+    }
+}
+
+fn counters_in_words(counters: &[&Counter], operations: u64, scale: f64) -> String {
+    let words = |counter: &&Counter| {
+        format!("{} {}", figures::significant(rate(counter, operations) * scale, 3), counter.what)
+    };
+    counters.iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
+fn counted_in_words(f: &mut fmt::Formatter<'_>, counted: &Counted) -> fmt::Result {
+    let Counted { what, events, operations, is_share } = counted;
+    match (*is_share, *events) {
+        (true, 0) => write!(f, "none of {operations} {what}"),
+        (true, _) => {
+            write!(f, "{} of {operations} {what}", percent(*events as f64 / (*operations).max(1) as f64))
+        }
+        (false, events) if events == *operations => write!(f, "{what} counted: 1 per operation"),
+        (false, events) => write!(f, "{events} {what} counted in {operations} operations"),
+    }
+}
+
+/// The baseline is named by its benchmark; a case of the same benchmark, by the parameters that differ.
+fn paired_in_words(f: &mut fmt::Formatter<'_>, paired: &Paired, case: &Case, unit: Unit) -> fmt::Result {
+    let Case { benchmark, params } = &paired.baseline;
+    let is_of_same = *benchmark == case.benchmark;
+    let name = match is_of_same {
+        true => {
+            let mut different = params.clone();
+            different.retain(|name, value| case.params.get(name) != Some(value));
+            pairs(&different)
+        }
+        false => benchmark.clone(),
+    };
+    match paired.verdict {
+        Verdict::Same => write!(f, "same as {name} within {}", percent(paired.threshold)),
+        Verdict::Inconclusive => {
+            write!(f, "no significant difference from {name}")?;
+            paired.why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
+        }
+        verdict if is_of_same => write!(f, "{} {name}, {verdict}", figures::multiple(paired.ratio)),
+        verdict => write!(f, "{}, {verdict} than {name}", figures::difference(paired.adds, unit)),
+    }
+}

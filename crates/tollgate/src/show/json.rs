@@ -1,0 +1,172 @@
+//! A run as JSON. Every field is always there; null is unknown or does not apply.
+
+use std::path::Path;
+
+use serde::Serialize;
+use tollgate_model::compare::{Paired, Verdict};
+use tollgate_model::run::Tool;
+use tollgate_model::stats::{Interval, Mode};
+use tollgate_model::{Counted, Counter, Environment, Facts, Label, Params, Provenance, RunId, Unit};
+
+use crate::advice::{self, Advice};
+use crate::findings::{self, Finding};
+use crate::summary::{BASELINE, Row, State, Summary};
+use crate::trace;
+use tollgate_view::show::cycles;
+
+/// A run.
+#[derive(Serialize)]
+pub struct Document<'a> {
+    schema: u32,
+    tool: &'a Tool,
+    id: &'a RunId,
+    label: Option<&'a Label>,
+    environment: Environment,
+    started: &'a str,
+    finished: &'a str,
+    kept: Option<String>,
+    baseline: &'static str,
+    measurements: Vec<Record<'a>>,
+    bench: Vec<Record<'a>>,
+    findings: Vec<Finding>,
+    facts: &'a Facts,
+    warnings: Vec<Advice>,
+}
+
+/// One measurement.
+#[derive(Serialize)]
+struct Record<'a> {
+    benchmark: &'a str,
+    params: &'a Params,
+    status: &'static str,
+    unit: Option<Unit>,
+    median: Option<f64>,
+    median_cycles: Option<f64>,
+    ci_low: Option<f64>,
+    ci_high: Option<f64>,
+    min: Option<f64>,
+    p99: Option<f64>,
+    max: Option<f64>,
+    samples: usize,
+    discarded: u64,
+    detection_limit: Option<f64>,
+    multiple_of_syscall: Option<f64>,
+    modes: &'a [Mode],
+    processes: &'a [f64],
+    spread: Option<f64>,
+    baseline: Option<Baseline<'a>>,
+    noisy: bool,
+    why: Option<&'a str>,
+    error: Option<&'a str>,
+    counted: Option<&'a Counted>,
+    counters: &'a [Counter],
+    notes: &'a [String],
+    provenance: Option<Provenance>,
+    ops_per_sample: Option<u64>,
+    bytes_per_op: Option<u64>,
+    bytes_per_second: Option<f64>,
+    group: Option<&'a str>,
+    traced: Option<Vec<trace::json::Record<'a>>>,
+}
+
+/// The paired comparison of a [`Record`] with its baseline.
+#[derive(Serialize)]
+struct Baseline<'a> {
+    benchmark: &'a str,
+    params: &'a Params,
+    ratio: f64,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
+    adds: f64,
+    adds_low: Option<f64>,
+    adds_high: Option<f64>,
+    verdict: Verdict,
+    threshold: f64,
+    why: Option<&'a str>,
+}
+
+impl<'a> Document<'a> {
+    /// The document of a run, and the file in which it is kept.
+    pub fn of(summary: &'a Summary, kept: Option<&Path>) -> Self {
+        let run = summary.run;
+        let records = |rows: &'a [Row]| rows.iter().map(|row| Record::of(row, summary)).collect();
+        Self {
+            schema: run.schema,
+            tool: &run.tool,
+            id: &run.id,
+            label: run.label.as_ref(),
+            environment: run.environment,
+            started: &run.started,
+            finished: &run.finished,
+            kept: kept.map(|path| path.display().to_string()),
+            baseline: BASELINE,
+            measurements: records(&summary.rows),
+            bench: records(&summary.own),
+            findings: findings::of(summary),
+            facts: &run.facts,
+            warnings: advice::of(summary),
+        }
+    }
+}
+
+impl<'a> Record<'a> {
+    fn of(row: &'a Row, summary: &Summary) -> Self {
+        let figures = row.figures();
+        let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
+        let traced = measured.map(|measured| &measured.traced).filter(|traced| !traced.is_empty());
+        let is_failed = matches!(row.state, State::Failed(_));
+        Self {
+            benchmark: &row.case.benchmark,
+            params: &row.case.params,
+            status: row.status(),
+            unit: measured.map(|measured| measured.unit),
+            median: estimate.map(|estimate| estimate.median),
+            median_cycles: figures.and_then(|figures| cycles(figures, summary)),
+            ci_low: estimate.map(|estimate| estimate.interval.low),
+            ci_high: estimate.map(|estimate| estimate.interval.high),
+            min: estimate.map(|estimate| estimate.min),
+            p99: estimate.map(|estimate| estimate.p99),
+            max: estimate.map(|estimate| estimate.max),
+            samples: estimate.map_or(0, |estimate| estimate.samples),
+            discarded: measured.map_or(0, |measured| measured.discarded),
+            detection_limit: figures.and_then(|figures| figures.below),
+            multiple_of_syscall: figures.and_then(|figures| figures.multiple),
+            modes: estimate.map_or(&[], |estimate| &estimate.modes),
+            processes: estimate.map_or(&[], |estimate| &estimate.process_medians),
+            spread: estimate.map(|estimate| estimate.spread),
+            baseline: figures.and_then(|figures| figures.paired.as_ref()).map(Baseline::of),
+            noisy: row.is_noisy(),
+            why: row.why().filter(|_| !is_failed),
+            error: row.why().filter(|_| is_failed),
+            counted: measured.and_then(|measured| measured.counted.as_ref()),
+            counters: measured.map_or(&[], |measured| &measured.counters),
+            notes: measured.map_or(&[], |measured| &measured.notes),
+            provenance: measured.map(|measured| measured.provenance),
+            ops_per_sample: measured.map(|measured| measured.ops_per_sample),
+            bytes_per_op: measured.and_then(|measured| measured.bytes_per_op),
+            bytes_per_second: figures.and_then(|figures| figures.bytes_per_second()),
+            group: measured.map(|measured| measured.group.as_str()),
+            traced: traced.map(|traced| traced.iter().map(trace::json::Record::of).collect()),
+        }
+    }
+}
+
+impl<'a> Baseline<'a> {
+    fn of(paired: &'a Paired) -> Self {
+        let low = |interval: Option<Interval>| interval.map(|interval| interval.low);
+        let high = |interval: Option<Interval>| interval.map(|interval| interval.high);
+        Self {
+            benchmark: &paired.baseline.benchmark,
+            params: &paired.baseline.params,
+            ratio: paired.ratio,
+            ratio_low: low(paired.ratio_interval),
+            ratio_high: high(paired.ratio_interval),
+            adds: paired.adds,
+            adds_low: low(paired.adds_interval),
+            adds_high: high(paired.adds_interval),
+            verdict: paired.verdict,
+            threshold: paired.threshold,
+            why: paired.why.as_deref(),
+        }
+    }
+}
