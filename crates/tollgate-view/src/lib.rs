@@ -20,3 +20,4 @@ pub mod show;
 pub mod spreadsheet;
 pub mod summary;
 pub mod table;
+pub mod trace;

@@ -37,7 +37,7 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
 /// Prints where a command's time went, as `trace` does.
 fn print_traced(run: &Run, traced: &Traced, view: &ViewArgs) -> Result<(), Failure> {
     let width = out::width();
-    let page = trace::page(traced, &trace::View::of(view, traced), width);
+    let page = trace::page(traced, &trace::view(view, traced), width);
     out::print(&format!("{page}{}", paragraph(&text::whereabouts(run, None), width, "")))
 }
 

@@ -3,24 +3,7 @@
 //! Slow work is done neither before the command starts nor while its caller waits for its end: what this verb
 //! does around a command is part of the time that its user sees.
 
-pub mod blame;
-mod calibration;
-mod calls;
-pub mod division;
-mod files;
-mod histogram;
-pub mod json;
 mod kept;
-mod page;
-mod processes;
-mod rule;
-pub mod text;
-mod timeline;
-mod tree;
-mod view;
-
-#[cfg(test)]
-mod examples;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,6 +16,7 @@ use tollgate_model::{Facts, Label, Run, RunId, Traced};
 use tollgate_store::writing::{self, Existing, Until};
 use tollgate_trace::{Calibration, Choice, Event, Request, Trace, TraceError};
 use tollgate_view::show::text::whereabouts;
+use tollgate_view::trace::{calibration, timeline};
 
 use crate::args::{By, Follow, Format, TraceArgs, ViewArgs};
 use crate::destination::Destination;
@@ -40,11 +24,7 @@ use crate::failure::{Failure, plainly};
 use crate::table::paragraph;
 use crate::{facts, out, run, say};
 
-pub use calls::ranked;
-use json::Record;
-pub use kept::command_of;
-pub use page::page;
-pub use view::View;
+pub use tollgate_view::trace::{Record, View, blame, command_of, division, page, ranked, text};
 
 /// Runs a command, traces it, says where its time went and keeps that as a run. Where the command was started, this does not
 /// come back: the process ends as the command did, even after other errors.
@@ -53,7 +33,11 @@ pub use view::View;
 /// Wrong input; a command that cannot be started, or not be traced as was asked.
 pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     if args.command.is_empty() {
-        return calibration::print(&calibrate()?, args.format);
+        let calibration = calibrate()?;
+        return match args.format {
+            Format::Table => out::print(&calibration::text(&calibration, out::width())),
+            Format::Json => out::print_json_line(&calibration::Record::of(&calibration)),
+        };
     }
     // A named file is tried before the command runs; the usual store, after it.
     let named = args.out.as_deref().map(|file| Destination::choose(Some(file))).transpose()?;
@@ -104,6 +88,20 @@ fn selection(only: &[&str], by: Backend) -> Option<String> {
 
 fn wants_tree(view: &ViewArgs) -> bool {
     view.tree || view.by == Some(By::Process)
+}
+
+/// The view that was asked for; by default the one for which the command was traced.
+pub fn view(args: &ViewArgs, traced: &Traced) -> View {
+    use tollgate_view::trace::By as Key;
+    let by = match args.by {
+        Some(By::Call) => Key::Call,
+        Some(By::Process) => Key::Process,
+        Some(By::File) => Key::File,
+        None if traced.files.is_empty() => Key::Call,
+        None => Key::File,
+    };
+    let tree = args.tree || (args.by.is_none() && !traced.tree.is_empty());
+    View { top: args.top, by, tree, histogram: args.histogram }
 }
 
 fn calibrate() -> Result<Calibration, Failure> {
@@ -157,7 +155,7 @@ impl Report<'_> {
             if let Some(calibration) = &self.calibration {
                 say::warn(&calibration::text(calibration, width));
             }
-            say::warn(&page(&traced, &View::of(&self.args.view, &traced), width));
+            say::warn(&page(&traced, &view(&self.args.view, &traced), width));
         }
         if let Err(Failure::Input(sentence) | Failure::NotKept(sentence)) = self.keep(facts, traced) {
             say::say(&sentence);

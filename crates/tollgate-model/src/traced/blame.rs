@@ -6,12 +6,9 @@
 //! so that the tree's time on processors becomes the busy time, and its waiting of each kind, scaled so that all waiting of
 //! that kind becomes the idle time of that kind. The rest is time outside of calls. So contributions sum to the real time to
 //! the nanosecond. With one thread they are not scaled and exact; with parallel threads they are an estimate.
-//!
-//! Times of threads sum to more than the real time. Each is scaled: time on processors to the time in which
-//! some thread ran, waiting of each kind to the time in which none did. So contributions sum to the real
-//! time to the nanosecond; with one thread nothing is scaled.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::{Call, Parts, Traced};
 
@@ -33,6 +30,36 @@ pub struct Account {
     /// Idle for an unknown reason. Where [`Traced::idle`] is unknown it is the real time less user and sys: a lower bound of
     /// the waiting, which includes the stops of ptrace(2).
     pub unknown: u64,
+}
+
+/// A part of the real time: a field of [`Account`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Busy, in user mode.
+    User,
+    /// Busy, in the kernel.
+    Sys,
+    /// Idle, for a disk.
+    Disk,
+    /// Idle, for a processor.
+    Runqueue,
+    /// Idle, asleep.
+    Sleep,
+    /// Idle, for an unknown reason.
+    Unknown,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Sys => "kernel",
+            Self::Disk => "disk",
+            Self::Runqueue => "a processor",
+            Self::Sleep => "asleep",
+            Self::Unknown => "waiting",
+        })
+    }
 }
 
 /// The part of the real time that a call accounts for, in nanoseconds.
@@ -124,16 +151,16 @@ impl Account {
         self.user + self.sys
     }
 
-    /// The parts with their names, in the order of tables.
-    pub fn parts(&self) -> [(&'static str, u64); 6] {
+    /// The parts, in the order of tables.
+    pub fn parts(&self) -> [(Part, u64); 6] {
         let Self { real: _, user, sys, runqueue, disk, sleep, unknown } = *self;
         [
-            ("user", user),
-            ("kernel", sys),
-            ("disk", disk),
-            ("a processor", runqueue),
-            ("asleep", sleep),
-            ("waiting", unknown),
+            (Part::User, user),
+            (Part::Sys, sys),
+            (Part::Disk, disk),
+            (Part::Runqueue, runqueue),
+            (Part::Sleep, sleep),
+            (Part::Unknown, unknown),
         ]
     }
 }

@@ -66,7 +66,7 @@ struct Record<'a> {
     bytes_per_op: Option<u64>,
     bytes_per_second: Option<f64>,
     group: Option<&'a str>,
-    traced: Option<Vec<trace::json::Record<'a>>>,
+    traced: Option<Vec<trace::Record<'a>>>,
 }
 
 /// The paired comparison of a [`Record`] with its baseline.
@@ -146,7 +146,7 @@ impl<'a> Record<'a> {
             bytes_per_op: measured.and_then(|measured| measured.bytes_per_op),
             bytes_per_second: figures.and_then(|figures| figures.bytes_per_second()),
             group: measured.map(|measured| measured.group.as_str()),
-            traced: traced.map(|traced| traced.iter().map(trace::json::Record::of).collect()),
+            traced: traced.map(|traced| traced.iter().map(trace::Record::of).collect()),
         }
     }
 }

@@ -5,12 +5,11 @@ use std::time::SystemTime;
 use tollgate_model::{
     Case, Facts, Label, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Traced, Unit,
 };
+use tollgate_view::trace::CASE;
 
 use crate::failure::Failure;
 use crate::{facts, run};
 
-/// The one case of a run that `tollgate trace` made.
-const CASE: &str = "trace/command";
 const GROUP: &str = "trace";
 
 /// The document: one sample, which is the command's real time.
@@ -42,12 +41,4 @@ pub fn document(
     };
     let outcome = Outcome::Measured(Box::new(measured));
     run::document(began, label, facts, vec![Measurement { case: Case::plain(CASE), outcome }])
-}
-
-/// The command of a run that `tollgate trace` made.
-pub fn command_of(run: &Run) -> Option<&Traced> {
-    match &run.measurement(&Case::plain(CASE))?.outcome {
-        Outcome::Measured(measured) => measured.traced.first(),
-        Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
-    }
 }

@@ -1,10 +1,10 @@
 //! How long single calls took: one line of bars a call, an octave a bar, all on one scale.
 
 use tollgate_model::Traced;
+use tollgate_model::text::clean;
 use tollgate_model::traced::{BUCKETS_PER_OCTAVE, Call, bucket_low};
 
 use super::{calls, text};
-use crate::say::clean;
 use crate::table::heading;
 
 const BARS: [char; 5] = ['▁', '▂', '▃', '▅', '▇'];

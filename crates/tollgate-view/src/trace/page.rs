@@ -5,9 +5,8 @@ use tollgate_model::Traced;
 use tollgate_model::traced::Backend;
 use tollgate_model::traced::blame::Account;
 
-use super::view::View;
+use super::view::{By, View};
 use super::{calls, division, files, histogram, processes, rule, text, tree};
-use crate::args::By;
 use crate::figures;
 use crate::table::{heading, paragraph};
 

@@ -1,7 +1,6 @@
 //! A timeline for existing viewers: the JSON of the Trace Event Format (Google, "Trace Event Format", section JSON Object Format),
 //! which Chrome's tracing page, Perfetto and speedscope read.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
@@ -44,9 +43,9 @@ struct Called {
 /// Writes the events of an execution, one a line.
 ///
 /// # Errors
-/// When the file cannot be written.
-pub fn write(file: &mut File, processes: &[Process], events: &[Event]) -> io::Result<()> {
-    let mut stream = BufWriter::with_capacity(1 << 18, file);
+/// When the stream cannot be written.
+pub fn write(stream: impl Write, processes: &[Process], events: &[Event]) -> io::Result<()> {
+    let mut stream = BufWriter::with_capacity(1 << 18, stream);
     stream.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let mut between: &[u8] = b"\n";
     for process in processes {
@@ -100,8 +99,6 @@ fn us(ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Seek};
-
     use tollgate_model::traced::Parts;
 
     use super::*;
@@ -119,12 +116,9 @@ mod tests {
             parts: Parts { on_cpu_ns: 1_500, disk_ns: 2_000_000, ..Parts::default() },
             result: -2,
         };
-        let mut file = tempfile::tempfile().expect("a file");
-        write(&mut file, &traced.tree, &[event(1, 12_345), event(99_999, 20_000)]).expect("written");
-        file.rewind().expect("rewound");
-        let mut text = String::new();
-        file.read_to_string(&mut text).expect("text");
-        let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let mut text = Vec::new();
+        write(&mut text, &traced.tree, &[event(1, 12_345), event(99_999, 20_000)]).expect("written");
+        let document: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         let entries = document["traceEvents"].as_array().expect("events");
         assert_eq!(entries.len(), traced.tree.len() + 2);
         assert_eq!(
@@ -141,10 +135,9 @@ mod tests {
 
     #[test]
     fn nothing_is_a_timeline_too() {
-        let mut file = tempfile::tempfile().expect("a file");
-        write(&mut file, &[], &[]).expect("written");
-        file.rewind().expect("rewound");
-        let document: serde_json::Value = serde_json::from_reader(file).expect("JSON");
+        let mut text = Vec::new();
+        write(&mut text, &[], &[]).expect("written");
+        let document: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         assert_eq!(document["traceEvents"], serde_json::json!([]));
     }
 }

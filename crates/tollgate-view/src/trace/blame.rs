@@ -1,7 +1,7 @@
 //! Two executions side by side: the parts of the difference of their real times, and the calls that account for it.
 
 use serde::Serialize;
-use tollgate_model::traced::blame::{self, Account, Blame, Difference};
+use tollgate_model::traced::blame::{self, Account, Blame, Difference, Part};
 use tollgate_model::traced::{Backend, Parts};
 use tollgate_model::{Case, Measured, Params, RunId, Traced};
 use tollgate_trace::calls::is_blocking;
@@ -78,7 +78,7 @@ impl<'a> Held<'a> {
     pub fn sentence(&self, names: [&str; 2]) -> String {
         let [base, other] = self.accounts();
         let mut parts: Vec<(String, i64)> = (base.parts().into_iter().zip(other.parts()))
-            .map(|((name, base), (_, other))| (self.part(name), blame::less(other, base)))
+            .map(|((part, base), (_, other))| (self.part(part), blame::less(other, base)))
             .filter(|(_, difference)| *difference != 0)
             .collect();
         tollgate_model::sort::by_key(&mut parts, |(_, difference)| {
@@ -137,18 +137,16 @@ impl<'a> Held<'a> {
         remarks
     }
 
-    fn has_ptrace(&self) -> bool {
-        self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace)
-    }
-
     /// A part of the real time in words.
-    fn part(&self, name: &str) -> String {
-        match name {
-            "user" | "kernel" => name.to_owned(),
-            "waiting" if self.has_ptrace() => "waiting, or stopped by ptrace(2)".to_owned(),
-            "waiting" => "waiting, kind unknown".to_owned(),
-            "asleep" => "waiting asleep".to_owned(),
-            kind => format!("waiting for {}", if kind == "disk" { "a disk" } else { kind }),
+    fn part(&self, part: Part) -> String {
+        let has_ptrace = || self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace);
+        match part {
+            Part::User | Part::Sys => part.to_string(),
+            Part::Disk => "waiting for a disk".to_owned(),
+            Part::Runqueue => "waiting for a processor".to_owned(),
+            Part::Sleep => "waiting asleep".to_owned(),
+            Part::Unknown if has_ptrace() => "waiting, or stopped by ptrace(2)".to_owned(),
+            Part::Unknown => "waiting, kind unknown".to_owned(),
         }
     }
 
@@ -157,11 +155,10 @@ impl<'a> Held<'a> {
             Table::new(&["real time by", "base", "other", "difference", "share"]).with_dispensable(1);
         let [base, other] = self.accounts();
         let whole = blame::less(other.real, base.real);
-        for ((name, base), (_, other)) in base.parts().into_iter().zip(other.parts()) {
-            if base == 0 && other == 0 {
-                continue;
+        for ((part, base), (_, other)) in base.parts().into_iter().zip(other.parts()) {
+            if base > 0 || other > 0 {
+                table.row(Look::Plain, &cells(self.part(part), base, other, whole), &[]);
             }
-            table.row(Look::Plain, &cells(self.part(name), base, other, whole), &[]);
         }
         table.row(Look::Plain, &cells("real".to_owned(), base.real, other.real, whole), &[]);
         table
@@ -234,7 +231,12 @@ impl<'a> Held<'a> {
                 .parts()
                 .into_iter()
                 .zip(other.blame.account.parts())
-                .map(|((part, base), (_, other))| PartRecord::of(field(part), base, other))
+                .map(|((part, base), (_, other))| PartRecord {
+                    part: field(part),
+                    base_s: seconds(base),
+                    other_s: seconds(other),
+                    difference_s: signed_seconds(blame::less(other, base)),
+                })
                 .collect(),
             calls: self.calls.iter().map(CallRecord::of).collect(),
             outside: OutsideRecord {
@@ -263,23 +265,20 @@ fn cells(name: String, base: u64, other: u64, whole: i64) -> [String; 5] {
 
 /// A share of a difference: may be below 0 and above 1, where others go the other way.
 fn share(part: i64, whole: i64) -> String {
-    match whole {
-        0 => String::new(),
-        whole => {
-            let percent = part as f64 / whole as f64 * 100.0;
-            match part {
-                0 => "0".to_owned(),
-                _ if percent.abs() < 0.5 => "<1 %".to_owned(),
-                _ => format!("{percent:.0} %"),
-            }
-        }
+    let percent = part as f64 / whole as f64 * 100.0;
+    match (part, whole) {
+        (_, 0) => String::new(),
+        (0, _) => "0".to_owned(),
+        _ if percent.abs() < 0.5 => "<1 %".to_owned(),
+        _ => format!("{percent:.0} %"),
     }
 }
 
 fn counts([base, other]: [u64; 2]) -> String {
-    match base == other {
-        true => text::grouped(base),
-        false => format!("{} → {}", text::grouped(base), text::grouped(other)),
+    if base == other {
+        text::grouped(base)
+    } else {
+        format!("{} → {}", text::grouped(base), text::grouped(other))
     }
 }
 
@@ -303,13 +302,14 @@ fn signed_seconds(ns: i64) -> f64 {
 }
 
 /// The name of a part in JSON.
-fn field(part: &'static str) -> &'static str {
+fn field(part: Part) -> &'static str {
     match part {
-        "kernel" => "sys",
-        "a processor" => "runqueue",
-        "asleep" => "sleep",
-        "waiting" => "unknown",
-        same => same,
+        Part::User => "user",
+        Part::Sys => "sys",
+        Part::Disk => "disk",
+        Part::Runqueue => "runqueue",
+        Part::Sleep => "sleep",
+        Part::Unknown => "unknown",
     }
 }
 
@@ -383,13 +383,6 @@ impl<'a> SideRecord<'a> {
             sys_s: seconds(traced.sys_ns),
             wait_s: traced.idle.map(|idle| seconds(idle.total_ns())),
         }
-    }
-}
-
-impl PartRecord {
-    fn of(part: &'static str, base: u64, other: u64) -> Self {
-        let difference_s = signed_seconds(blame::less(other, base));
-        Self { part, base_s: seconds(base), other_s: seconds(other), difference_s }
     }
 }
 

@@ -4,10 +4,8 @@ use serde::Serialize;
 use tollgate_model::Unit;
 use tollgate_trace::Calibration;
 
-use crate::args::Format;
-use crate::failure::Failure;
+use crate::figures;
 use crate::table::{Look, Table, paragraph};
-use crate::{figures, out};
 
 /// The output of `--format json`.
 #[derive(Debug, Serialize)]
@@ -37,17 +35,6 @@ impl<'a> Record<'a> {
             bpf_others: added(&calibration.bpf_others),
             ptrace: added(&calibration.ptrace),
         }
-    }
-}
-
-/// Prints a calibration on standard output.
-///
-/// # Errors
-/// When standard output is closed or full.
-pub fn print(calibration: &Calibration, format: Format) -> Result<(), Failure> {
-    match format {
-        Format::Table => out::print(&text(calibration, out::width())),
-        Format::Json => out::print_json_line(&Record::of(calibration)),
     }
 }
 

@@ -1,0 +1,37 @@
+//! A traced command as text, as JSON and as a timeline, and two of them side by side.
+
+pub mod blame;
+pub mod calibration;
+mod calls;
+pub mod division;
+mod files;
+mod histogram;
+mod json;
+mod page;
+mod processes;
+mod rule;
+pub mod text;
+pub mod timeline;
+mod tree;
+mod view;
+
+#[cfg(test)]
+mod examples;
+
+use tollgate_model::{Case, Outcome, Run, Traced};
+
+pub use calls::ranked;
+pub use json::Record;
+pub use page::page;
+pub use view::{By, View};
+
+/// The one case of a run that `tollgate trace` made.
+pub const CASE: &str = "trace/command";
+
+/// The command of such a run.
+pub fn command_of(run: &Run) -> Option<&Traced> {
+    match &run.measurement(&Case::plain(CASE))?.outcome {
+        Outcome::Measured(measured) => measured.traced.first(),
+        Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
+    }
+}

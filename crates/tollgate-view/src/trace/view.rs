@@ -1,0 +1,25 @@
+//! The view of a traced command.
+
+/// The key of the sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// By system call.
+    Call,
+    /// By process.
+    Process,
+    /// By file.
+    File,
+}
+
+/// The parts of an execution that are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    /// So many rows of each kind.
+    pub top: usize,
+    /// The key of the sums.
+    pub by: By,
+    /// The processes as a tree as well.
+    pub tree: bool,
+    /// The distributions as well.
+    pub histogram: bool,
+}
