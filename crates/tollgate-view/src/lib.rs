@@ -9,6 +9,7 @@
 pub mod advice;
 pub mod causes;
 pub mod comparison;
+pub mod decode;
 pub mod export;
 pub mod facts;
 pub mod figures;

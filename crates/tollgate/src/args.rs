@@ -8,9 +8,9 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use tollgate_model::Label;
-use tollgate_x86::Width;
+use tollgate_view::decode::Entry;
+use tollgate_x86::{Vendor, Width};
 
-use crate::decode::Entry;
 use crate::failure::Failure;
 use crate::{examples, figures, out};
 
@@ -670,6 +670,15 @@ pub enum Maker {
     Intel,
     /// By the APM
     Amd,
+}
+
+impl From<Maker> for Vendor {
+    fn from(maker: Maker) -> Self {
+        match maker {
+            Maker::Intel => Self::Intel,
+            Maker::Amd => Self::Amd,
+        }
+    }
 }
 
 /// The instruction before which a process is preempted.

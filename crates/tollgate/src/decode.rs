@@ -1,31 +1,18 @@
 //! `tollgate decode`: the tables by which a processor enters its kernel, from bytes, from the output of a debugger, or from this
 //! machine, and the walk that an entry makes through them.
 
-mod entry;
-mod given;
 mod input;
-mod item;
-mod json;
-mod live;
-mod page;
-mod remarks;
-mod state;
-mod tables;
-mod text;
-mod walk_state;
-mod walks;
 
-use serde::Serialize;
-use tollgate_dump::{self as dump, Dump, Format as Reader, Session, What};
-use tollgate_x86::Width;
+use tollgate_dump::{self as dump, Dump, Format as Reader, What};
+use tollgate_inspect::Machine;
+use tollgate_view::decode::{
+    Document, Entry, Item, KINDS, Live, Options, Readings, Record, expect_sound, items, items_of, render,
+};
+use tollgate_x86::{Vendor, Width};
 
 use crate::args::{DecodeArgs, Format, Kind};
 use crate::failure::Failure;
-use crate::{figures, out, say};
-pub use entry::Entry;
-pub use given::KINDS;
-use item::{Item, Record};
-use json::Document;
+use crate::{figures, out};
 
 /// Decodes the input, and prints it.
 ///
@@ -38,79 +25,22 @@ pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
     let input = input::read(&args.input)?;
     match args.kind {
         Some(Kind::Item(kind)) => {
-            let items = items_of(kind, &input)?;
+            let found = items_of(kind, &input)?;
             match args.format {
-                Format::Json => print_items(&items),
-                Format::Table => out::print(&tables::render(&items, args.explain, out::width())),
+                Format::Json => print_items(&found),
+                Format::Table => out::print(&items(&found, args.explain, out::width())),
             }
         }
         Some(Kind::Session) => text(&dump::read(&input, None), args),
         Some(Kind::Reader(reader)) => text(&dump::read(&input, Some(reader)), args),
         None => {
             let dump = dump::read(&input, None);
-            match loose(&dump) {
-                Some(bytes) => readings(&bytes, &dump, args),
+            match Readings::of(&dump, args.mode) {
+                Some(found) => readings(&found, &dump, args),
                 None => text(&dump, args),
             }
         }
     }
-}
-
-/// Items of one kind: the input must have no others.
-fn items_of(kind: &'static str, input: &[u8]) -> Result<Vec<Item>, Failure> {
-    let text = String::from_utf8_lossy(input);
-    match kind {
-        "msr" => given::registers(&text),
-        "lar_lsl" => given::rights(&text).map(|item| vec![item]),
-        _ => {
-            let dump = dump::read(input, None);
-            refuse_what_went_wrong(&dump)?;
-            // Digits that are too few to be recognised are bytes all the same where they were said to be.
-            let dump = if dump.pieces.is_empty() { dump::read(input, Some(Reader::Hex)) } else { dump };
-            refuse_what_went_wrong(&dump)?;
-            let bytes: Vec<u8> =
-                dump.pieces.iter().flat_map(|piece| bytes_of(&piece.what)).copied().collect();
-            given::of_kind(kind, &bytes)
-        }
-    }
-}
-
-fn bytes_of(what: &What) -> &[u8] {
-    match what {
-        What::Bytes { bytes, .. } => bytes,
-        _ => &[],
-    }
-}
-
-/// Where a kind was named, all of the input is of it.
-fn refuse_what_went_wrong(dump: &Dump) -> Result<(), Failure> {
-    match dump.complaints.first() {
-        Some(complaint) => Err(Failure::input(format!(
-            "line {}: {}",
-            complaint.line,
-            say::clean(&complaint.wrong.to_string())
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// The bytes, where the input has only digits: they have no address and no meaning of their own. Words that are no
-/// entries, such as the limit in front of a table in a program's source, are separated from those behind them.
-fn loose(dump: &Dump) -> Option<Vec<Vec<u8>>> {
-    const ENTRY: usize = 8;
-    let is_loose = |what: &What| matches!(what, What::Bytes { address: None, .. });
-    if dump.pieces.is_empty() || !dump.pieces.iter().all(|piece| is_loose(&piece.what)) {
-        return None;
-    }
-    let mut all: Vec<Vec<u8>> = Vec::new();
-    for bytes in dump.pieces.iter().map(|piece| bytes_of(&piece.what)) {
-        let goes_on = |last: &Vec<u8>| last.len().is_multiple_of(ENTRY) || !bytes.len().is_multiple_of(ENTRY);
-        match all.last_mut().filter(|last| goes_on(last)) {
-            Some(last) => last.extend_from_slice(bytes),
-            None => all.push(bytes.to_vec()),
-        }
-    }
-    Some(all)
 }
 
 /// One item for itself, several as a list.
@@ -122,58 +52,19 @@ fn print_items(items: &[Item]) -> Result<(), Failure> {
     }
 }
 
-/// Bytes that may be a table of either width.
-#[derive(Serialize)]
-struct Readings {
-    kind: &'static str,
-    readings: Vec<Reading>,
-    complaints: Vec<json::Complaint>,
-}
-
-#[derive(Serialize)]
-struct Reading {
-    mode: u8,
-    items: Vec<Record>,
-    bytes_left: usize,
-}
-
 /// Prints bytes of unknown meaning, in the width that was asked for or in both.
-fn readings(all: &[Vec<u8>], dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
-    let is_told = args.mode.is_none() && all.iter().any(|bytes| given::has_64_bit_code(bytes));
-    let widths = match args.mode {
-        Some(width) => vec![width],
-        None if is_told => vec![Width::Long],
-        None => vec![Width::Legacy, Width::Long],
-    };
-    let read: Vec<Vec<_>> = all
-        .iter()
-        .map(|bytes| widths.iter().map(|&width| (width, given::of_table(bytes, width))).collect())
-        .collect();
-    if read.iter().flatten().all(|(_, (items, _))| items.is_empty()) {
-        refuse_what_went_wrong(dump)?;
-        let there = figures::count(all.iter().map(Vec::len).sum(), "byte is", "bytes are");
+fn readings(found: &Readings, dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
+    if found.is_empty() {
+        expect_sound(dump)?;
+        let there = figures::count(found.bytes, "byte is", "bytes are");
         return Err(Failure::input(format!(
             "{there} no whole descriptor or gate: one takes 8 bytes, in long mode up to 16"
         )));
     }
-    if args.format == Format::Json {
-        let readings = read.iter().flatten().map(|(width, (items, left))| Reading {
-            mode: json::mode(*width),
-            items: items.iter().map(Item::record).collect(),
-            bytes_left: *left,
-        });
-        let complaints = json::complaints(dump);
-        return out::print_json(&Readings { kind: "bytes", readings: readings.collect(), complaints });
+    match args.format {
+        Format::Json => out::print_json(&found.record(dump)),
+        Format::Table => out::print(&found.text(dump, args.explain, out::width())),
     }
-    let columns = out::width();
-    let mut parts: Vec<String> =
-        read.iter().flat_map(|readings| page::readings(readings, args.explain, columns)).collect();
-    if is_told {
-        parts.push(page::of_long_mode(columns));
-    }
-    parts.push(page::complaints(dump, columns));
-    parts.retain(|part| !part.is_empty());
-    out::print(&parts.join("\n"))
 }
 
 /// Prints the state in a text of this program's own: all of it, and no walk.
@@ -197,9 +88,8 @@ pub fn print_text(input: &[u8], format: Format) -> Result<(), Failure> {
 
 /// Prints the states of one or more machines in a text.
 fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
-    let session = dump::join(dump, args.mode);
     if dump.pieces.iter().all(|piece| matches!(piece.what, What::Form(_))) {
-        refuse_what_went_wrong(dump)?;
+        expect_sound(dump)?;
         if dump.lines.total == dump.lines.empty {
             return Err(Failure::input("nothing to decode: the input is empty"));
         }
@@ -209,25 +99,36 @@ fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
             figures::count(dump.lines.total, "line", "lines")
         )));
     }
-    show(dump, &session, args)
-}
-
-fn show(dump: &Dump, session: &Session, args: &DecodeArgs) -> Result<(), Failure> {
+    let session = dump::join(dump, args.mode);
+    let options = options(args, None);
     match args.format {
-        Format::Json => out::print_json(&Document::of(dump, session, args)),
-        Format::Table => out::print(&page::render(dump, session, args, out::width())),
+        Format::Json => out::print_json(&Document::of(dump, &session, &options)),
+        Format::Table => out::print(&render(dump, &session, &options, out::width())),
     }
 }
 
+fn options(args: &DecodeArgs, vendor: Option<Vendor>) -> Options {
+    Options {
+        walk: args.walk.clone(),
+        cpl: args.cpl,
+        vendor: args.vendor.map(Vendor::from).or(vendor),
+        explain: args.explain,
+    }
+}
+
+/// This machine's own tables. The MSRs and the kernel's tables are those of processor 0.
 fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
-    let args = &DecodeArgs { vendor: args.vendor.or_else(live::maker), ..args.clone() };
-    let live = live::look();
+    let ring3 = tollgate_inspect::ring3();
+    let mechanisms = tollgate_inspect::mechanisms(&Machine::here(), ring3.as_ref().ok());
+    let live =
+        Live { ring3, mechanisms, msrs: tollgate_inspect::msrs(0), tables: tollgate_inspect::tables(0) };
     let own = live.as_dump();
     let session = dump::join(&own, Some(Width::Long));
+    let options = options(args, vendor());
     if args.format == Format::Json {
         let mut record = live.record();
         if let serde_json::Value::Object(map) = &mut record
-            && let Ok(shown) = serde_json::to_value(Document::of(&own, &session, args))
+            && let Ok(shown) = serde_json::to_value(Document::of(&own, &session, &options))
         {
             map.insert("kernel".to_owned(), shown);
         }
@@ -237,9 +138,19 @@ fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     let mut text = live.render(args.explain, width);
     if !session.states.is_empty() {
         text.push('\n');
-        text.push_str(&page::render(&own, &session, args, width));
+        text.push_str(&render(&own, &session, &options, width));
     }
     out::print(&text)
+}
+
+/// The maker of this processor, where it is one of the two.
+fn vendor() -> Option<Vendor> {
+    let (_, vendor) = tollgate_inspect::spec("cpu.vendor")?.read(&Machine::here()).into_iter().next()?;
+    match vendor.value()?.as_text()? {
+        "GenuineIntel" => Some(Vendor::Intel),
+        "AuthenticAMD" | "HygonGenuine" => Some(Vendor::Amd),
+        _ => None,
+    }
 }
 
 /// The values of `--as`: the kinds of items, a whole text, or its form.

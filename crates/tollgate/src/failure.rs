@@ -10,6 +10,7 @@ use tollgate_store::KeepError;
 use tollgate_store::destination::{HomeError, NoTime};
 use tollgate_store::fleet::{ContentsError, PrepareError, PruneError};
 use tollgate_store::kept::FindError;
+use tollgate_view::decode::Unfit;
 
 use crate::say;
 
@@ -47,7 +48,7 @@ impl Failure {
     }
 }
 
-/// Errors of the store that are wrong input: one sentence each.
+/// Errors that are wrong input: one sentence each.
 macro_rules! input {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {
@@ -58,7 +59,7 @@ macro_rules! input {
     )*};
 }
 
-input!(FindError, HomeError, NoTime, PrepareError, ContentsError, PruneError);
+input!(FindError, HomeError, NoTime, PrepareError, ContentsError, PruneError, Unfit);
 
 impl From<KeepError> for Failure {
     fn from(error: KeepError) -> Self {

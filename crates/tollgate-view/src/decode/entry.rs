@@ -1,4 +1,4 @@
-//! The crossings that can be asked for on the command line.
+//! The crossings that can be asked for.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,14 +1,13 @@
-//! `tollgate decode --live`: this machine's own tables, as far as it shows them.
+//! This machine's own tables, as far as it shows them.
 
 use serde_json::{Value, json};
 use tollgate_dump::{self as dump, Dump, Piece, SegmentRegister, What};
-use tollgate_inspect::{Attempt, Machine, Mechanism, Ring3, TableRegister};
+use tollgate_inspect::{Attempt, Mechanism, Ring3, TableRegister};
 use tollgate_model::{Fact, Unknown};
 use tollgate_x86::{Cr0, Msr, Selector, WideDescriptor};
 
 use super::item::{Item, hex};
 use super::{tables, text};
-use crate::args::Maker;
 use crate::table::{Look, Table, heading, paragraph};
 
 /// `SIGFPE`, signal(7).
@@ -18,27 +17,14 @@ const SEGMENTS: [&str; 6] = ["cs", "ss", "ds", "es", "fs", "gs"];
 
 /// The readings.
 pub struct Live {
-    ring3: Result<Ring3, Unknown>,
-    mechanisms: Vec<Mechanism>,
-    msrs: Vec<(Msr, Result<u64, Unknown>)>,
-    tables: Result<tollgate_inspect::Tables, Unknown>,
-}
-
-/// The maker of this processor, where it is one of the two.
-pub fn maker() -> Option<Maker> {
-    let (_, vendor) = tollgate_inspect::spec("cpu.vendor")?.read(&Machine::here()).into_iter().next()?;
-    match vendor.value()?.as_text()? {
-        "GenuineIntel" => Some(Maker::Intel),
-        "AuthenticAMD" | "HygonGenuine" => Some(Maker::Amd),
-        _ => None,
-    }
-}
-
-/// Reads them. The MSRs and the kernel's tables are those of processor 0.
-pub fn look() -> Live {
-    let ring3 = tollgate_inspect::ring3();
-    let mechanisms = tollgate_inspect::mechanisms(&Machine::here(), ring3.as_ref().ok());
-    Live { ring3, mechanisms, msrs: tollgate_inspect::msrs(0), tables: tollgate_inspect::tables(0) }
+    /// What a program may try.
+    pub ring3: Result<Ring3, Unknown>,
+    /// The ways into the kernel.
+    pub mechanisms: Vec<Mechanism>,
+    /// Of processor 0.
+    pub msrs: Vec<(Msr, Result<u64, Unknown>)>,
+    /// Of processor 0.
+    pub tables: Result<tollgate_inspect::Tables, Unknown>,
 }
 
 impl Live {

@@ -1,9 +1,61 @@
 //! Items from bytes without an address, in the order of a table.
 
+use tollgate_dump::{self as dump, Dump, Format, What};
+use tollgate_model::text::clean;
 use tollgate_x86::{Descriptor, Gate, Kind, Msr, WideDescriptor, WideGate, Width};
 
 use super::item::{Item, Position};
-use crate::failure::Failure;
+
+/// An input that is not of the kind that was named: a sentence.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unfit(String);
+
+impl Unfit {
+    fn new(sentence: impl Into<String>) -> Self {
+        Self(sentence.into())
+    }
+}
+
+/// Items of one kind: the input must have no others.
+///
+/// # Errors
+/// An input that has others, or none.
+pub fn items_of(kind: &'static str, input: &[u8]) -> Result<Vec<Item>, Unfit> {
+    let text = String::from_utf8_lossy(input);
+    match kind {
+        "msr" => registers(&text),
+        "lar_lsl" => rights(&text).map(|item| vec![item]),
+        _ => {
+            let dump = dump::read(input, None);
+            expect_sound(&dump)?;
+            // Digits that are too few to be recognised are bytes all the same where they were said to be.
+            let dump = if dump.pieces.is_empty() { dump::read(input, Some(Format::Hex)) } else { dump };
+            expect_sound(&dump)?;
+            let bytes: Vec<u8> =
+                dump.pieces.iter().flat_map(|piece| bytes_of(&piece.what)).copied().collect();
+            of_kind(kind, &bytes)
+        }
+    }
+}
+
+/// The bytes of a piece.
+pub(crate) fn bytes_of(what: &What) -> &[u8] {
+    match what {
+        What::Bytes { bytes, .. } => bytes,
+        _ => &[],
+    }
+}
+
+/// Where a kind was named, all of the input is of it.
+///
+/// # Errors
+/// The first damaged line.
+pub fn expect_sound(dump: &Dump) -> Result<(), Unfit> {
+    dump.complaints.first().map_or(Ok(()), |complaint| {
+        Err(Unfit(format!("line {}: {}", complaint.line, clean(&complaint.wrong.to_string()))))
+    })
+}
 
 /// The kinds that `--as` names, with their descriptions.
 pub const KINDS: [(&str, &str); 8] = [
@@ -21,7 +73,7 @@ pub const KINDS: [(&str, &str); 8] = [
 ///
 /// # Errors
 /// A number of bytes that is no whole number of such items.
-pub fn of_kind(kind: &str, bytes: &[u8]) -> Result<Vec<Item>, Failure> {
+fn of_kind(kind: &str, bytes: &[u8]) -> Result<Vec<Item>, Unfit> {
     let pieces = |size| whole(kind, bytes, size);
     Ok(match kind {
         "gdt8" => pieces(8)?.map(|it| Item::Segment(None, Descriptor::decode(fixed(it)))).collect(),
@@ -31,20 +83,20 @@ pub fn of_kind(kind: &str, bytes: &[u8]) -> Result<Vec<Item>, Failure> {
             pieces(16)?.map(|it| Item::Gate64(Position::Unknown, WideGate::decode(fixed(it)))).collect()
         }
         "tss32" | "tss64" if bytes.is_empty() => {
-            return Err(Failure::input(format!("{kind}: there are no bytes")));
+            return Err(Unfit::new(format!("{kind}: there are no bytes")));
         }
         "tss32" => vec![Item::Tss32(bytes.to_vec(), None)],
         "tss64" => vec![Item::Tss64(bytes.to_vec(), None)],
-        _ => return Err(Failure::input(format!("{kind} is no kind of bytes"))),
+        _ => return Err(Unfit::new(format!("{kind} is no kind of bytes"))),
     })
 }
 
-fn whole<'a>(kind: &str, bytes: &'a [u8], size: usize) -> Result<std::slice::ChunksExact<'a, u8>, Failure> {
+fn whole<'a>(kind: &str, bytes: &'a [u8], size: usize) -> Result<std::slice::ChunksExact<'a, u8>, Unfit> {
     match bytes.len() {
-        0 => Err(Failure::input(format!("{kind}: there are no bytes; one takes {size}"))),
-        there if there % size != 0 => Err(Failure::input(format!(
-            "{kind}: {there} bytes are no whole number of them; one takes {size}"
-        ))),
+        0 => Err(Unfit::new(format!("{kind}: there are no bytes; one takes {size}"))),
+        there if there % size != 0 => {
+            Err(Unfit::new(format!("{kind}: {there} bytes are no whole number of them; one takes {size}")))
+        }
         _ => Ok(bytes.chunks_exact(size)),
     }
 }
@@ -55,7 +107,7 @@ fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 /// The bytes as the entries of a table, read in one width, and how many at the end are too few for one more.
-pub fn of_table(bytes: &[u8], width: Width) -> (Vec<Item>, usize) {
+pub(crate) fn of_table(bytes: &[u8], width: Width) -> (Vec<Item>, usize) {
     let mut items = Vec::new();
     let mut rest = bytes;
     while let Some((item, behind)) = first(rest, width) {
@@ -66,7 +118,7 @@ pub fn of_table(bytes: &[u8], width: Width) -> (Vec<Item>, usize) {
 }
 
 /// Whether an entry is code that is present and has L set: only tables of long mode have such.
-pub fn has_64_bit_code(bytes: &[u8]) -> bool {
+pub(crate) fn has_64_bit_code(bytes: &[u8]) -> bool {
     let (items, _) = of_table(bytes, Width::Long);
     items.iter().any(|item| match item {
         Item::Segment(_, it) => it.p && it.l && matches!(it.kind(), Kind::Code { .. }),
@@ -98,29 +150,27 @@ fn first(bytes: &[u8], width: Width) -> Option<(Item, &[u8])> {
 ///
 /// # Errors
 /// A word that is no such number; a register that has no part in kernel entry.
-pub fn registers(text: &str) -> Result<Vec<Item>, Failure> {
+fn registers(text: &str) -> Result<Vec<Item>, Unfit> {
     let text = text.replace("msr[", " ").replace(['=', ']', ','], " ");
     let words: Vec<&str> = text.split_whitespace().collect();
     if words.is_empty() || !words.len().is_multiple_of(2) {
-        return Err(Failure::input(
+        return Err(Unfit::new(
             "msr: a register's number and its value belong together, such as c0000081 0023001000000000",
         ));
     }
     words.chunks_exact(2).map(|pair| register(pair[0], pair[1])).collect()
 }
 
-fn register(number: &str, value: &str) -> Result<Item, Failure> {
-    let parsed = |word: &str, digits: usize| number_of(word, digits);
-    let number_of_it = parsed(number, 8).ok_or_else(|| {
-        Failure::input(format!("msr: {number:?} is no number of a register, such as c0000081"))
-    })?;
-    let value = parsed(value, 16).ok_or_else(|| {
-        Failure::input(format!("msr: {value:?} is no value of 64 bits, such as 0023001000000000"))
+fn register(number: &str, value: &str) -> Result<Item, Unfit> {
+    let number_of_it = number_of(number, 8)
+        .ok_or_else(|| Unfit::new(format!("msr: {number:?} is no number of a register, such as c0000081")))?;
+    let value = number_of(value, 16).ok_or_else(|| {
+        Unfit::new(format!("msr: {value:?} is no value of 64 bits, such as 0023001000000000"))
     })?;
     let msr = u32::try_from(number_of_it).ok().and_then(Msr::of);
     let msr = msr.ok_or_else(|| {
         let known: Vec<String> = Msr::ALL.iter().map(|msr| format!("{:x}", msr.number())).collect();
-        Failure::input(format!(
+        Unfit::new(format!(
             "msr: {number} has no part in kernel entry; those that have are {}",
             known.join(", ")
         ))
@@ -132,20 +182,17 @@ fn register(number: &str, value: &str) -> Result<Item, Failure> {
 ///
 /// # Errors
 /// Words that are not such.
-pub fn rights(text: &str) -> Result<Item, Failure> {
+fn rights(text: &str) -> Result<Item, Unfit> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let number = |word: &str| {
         let number = number_of(word, 8).and_then(|number| u32::try_from(number).ok());
-        number.ok_or_else(|| {
-            Failure::input(format!("lar_lsl: {word:?} is no value of 32 bits, such as 00cffb00"))
-        })
+        number
+            .ok_or_else(|| Unfit::new(format!("lar_lsl: {word:?} is no value of 32 bits, such as 00cffb00")))
     };
     match words.as_slice() {
         [lar] => Ok(Item::Rights(None, tollgate_x86::AccessRights(number(lar)?), None)),
         [lar, lsl] => Ok(Item::Rights(None, tollgate_x86::AccessRights(number(lar)?), Some(number(lsl)?))),
-        _ => {
-            Err(Failure::input("lar_lsl: give what LAR loads, such as 00cffb00, and if known what LSL loads"))
-        }
+        _ => Err(Unfit::new("lar_lsl: give what LAR loads, such as 00cffb00, and if known what LSL loads")),
     }
 }
 

@@ -3,13 +3,13 @@
 use tollgate_dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
 use tollgate_x86::Width;
 
+use super::bytes::Reading;
 use super::item::Item;
 use super::json;
 use super::remarks::remarks;
 use super::state::{Loose, items, loose, widths};
-use super::walks::{Walked, walks};
+use super::walks::{Options, Walked, walks};
 use super::{tables, text};
-use crate::args::DecodeArgs;
 use crate::figures;
 use crate::table::{Look, Table, heading, paragraph};
 
@@ -19,7 +19,7 @@ const MANY_GATES: usize = 40;
 const MOST_COMPLAINTS: usize = 10;
 
 /// Bytes read in one width or in both: once, where both say the same.
-pub fn readings(readings: &[(Width, (Vec<Item>, usize))], explain: bool, columns: usize) -> Vec<String> {
+pub fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> {
     let same = readings.windows(2).all(|pair| pair[0].1 == pair[1].1);
     let shown = if same { 1 } else { readings.len() };
     let mut parts = Vec::new();
@@ -55,18 +55,18 @@ fn too_few(left: usize, columns: usize) -> String {
 }
 
 /// All of it.
-pub fn render(dump: &Dump, session: &Session, args: &DecodeArgs, columns: usize) -> String {
+pub fn render(dump: &Dump, session: &Session, options: &Options, columns: usize) -> String {
     let mut parts = Vec::new();
     for (at, state) in session.states.iter().enumerate() {
         let number = (session.states.len() > 1).then_some(at + 1);
-        parts.push(one(state, number, args, columns));
+        parts.push(one(state, number, options, columns));
     }
     parts.push(complaints(dump, columns));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
-fn one(state: &Joined, number: Option<usize>, args: &DecodeArgs, columns: usize) -> String {
+fn one(state: &Joined, number: Option<usize>, options: &Options, columns: usize) -> String {
     let mut parts = vec![introduction(state, number, columns)];
     parts.push(registers(state, columns));
     let widths = widths(state);
@@ -75,10 +75,10 @@ fn one(state: &Joined, number: Option<usize>, args: &DecodeArgs, columns: usize)
         if widths.len() > 1 {
             parts.push(heading(&format!("Read as {}-bit tables", json::mode(width)), columns));
         }
-        parts.push(shown(&items, args.explain, columns));
-        parts.extend(loose(state, width).iter().map(|loose| of_loose(loose, args.explain, columns)));
+        parts.push(shown(&items, options.explain, columns));
+        parts.extend(loose(state, width).iter().map(|loose| of_loose(loose, options.explain, columns)));
         parts.push(disagreements(state, columns));
-        for walked in walks(state, &items, width, args) {
+        for walked in walks(state, &items, width, options) {
             parts.push(walk(&walked, columns));
         }
         let remarks = remarks(state, &items);

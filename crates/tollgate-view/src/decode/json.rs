@@ -9,8 +9,7 @@ use tollgate_x86::Width;
 use super::item::{Record, hex};
 use super::remarks::remarks;
 use super::state;
-use super::walks::{Walked, walks};
-use crate::args::DecodeArgs;
+use super::walks::{Options, Walked, walks};
 
 /// The output of `--format json` for a text.
 #[derive(Serialize)]
@@ -111,10 +110,10 @@ struct Finding {
 
 impl Document {
     /// All of it.
-    pub fn of(dump: &Dump, session: &Session, args: &DecodeArgs) -> Self {
+    pub fn of(dump: &Dump, session: &Session, options: &Options) -> Self {
         Self {
             kind: "session",
-            systems: session.states.iter().map(|state| System::of(state, args)).collect(),
+            systems: session.states.iter().map(|state| System::of(state, options)).collect(),
             complaints: complaints(dump),
             more_complaints: dump.more_complaints,
             cut_at_line: dump.cut,
@@ -147,7 +146,7 @@ pub fn mode(width: Width) -> u8 {
 }
 
 impl System {
-    fn of(state: &Joined, args: &DecodeArgs) -> Self {
+    fn of(state: &Joined, options: &Options) -> Self {
         let shown = |value: u64, lines: &[usize]| Value { value: hex(value), lines: lines.to_vec() };
         let bounds = |table: &Table| Bounds {
             base: table.base.as_ref().map(|it| shown(it.value, &it.lines)),
@@ -187,7 +186,10 @@ impl System {
             other_msrs: others
                 .map(|(number, it)| (format!("{number:x}"), shown(it.value, &it.lines)))
                 .collect(),
-            readings: state::widths(state).into_iter().map(|width| Reading::of(state, width, args)).collect(),
+            readings: state::widths(state)
+                .into_iter()
+                .map(|width| Reading::of(state, width, options))
+                .collect(),
             contradictions: state
                 .contradictions
                 .iter()
@@ -203,7 +205,7 @@ impl System {
 }
 
 impl Reading {
-    fn of(state: &Joined, width: Width, args: &DecodeArgs) -> Self {
+    fn of(state: &Joined, width: Width, options: &Options) -> Self {
         let items = state::items(state, width);
         Self {
             mode: mode(width),
@@ -215,7 +217,7 @@ impl Reading {
                     bytes_left: loose.left,
                 })
                 .collect(),
-            walks: walks(state, &items, width, args),
+            walks: walks(state, &items, width, options),
             remarks: remarks(state, &items),
             items: items.iter().map(super::item::Item::record).collect(),
         }

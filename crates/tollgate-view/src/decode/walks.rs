@@ -8,10 +8,22 @@ use tollgate_x86::{Gate, GateKind, Msr, Vendor, WideGate, Width};
 use super::entry::{Entry, Way};
 use super::item::Item;
 use super::walk_state::WalkState;
-use crate::args::{DecodeArgs, Maker};
 
 /// No more walks than these are chosen by themselves.
 const MOST: usize = 8;
+
+/// What is shown of a state beside its tables.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The walks; none for those that the state has.
+    pub walk: Vec<Entry>,
+    /// The ring that they start from.
+    pub cpl: u8,
+    /// The processor's maker; None for both.
+    pub vendor: Option<Vendor>,
+    /// Bits in sentences.
+    pub explain: bool,
+}
 
 /// A walk that was made.
 #[derive(Debug, Serialize)]
@@ -33,18 +45,17 @@ pub struct Walked {
 }
 
 /// The walks that were asked for, or those that the state has, through tables of this width.
-pub fn walks(state: &Joined, items: &[Item], width: Width, args: &DecodeArgs) -> Vec<Walked> {
-    let chosen = match args.walk.as_slice() {
-        [] => known_to(state, items, width, args.cpl),
+pub fn walks(state: &Joined, items: &[Item], width: Width, options: &Options) -> Vec<Walked> {
+    let chosen = match options.walk.as_slice() {
+        [] => known_to(state, items, width, options.cpl),
         asked => asked.to_vec(),
     };
     let mut made = Vec::new();
     for entry in chosen {
         let Entry::Walk { way, narrow } = entry else { continue };
-        let of = |vendor| make(state, width, way, narrow, vendor, args.cpl);
-        match args.vendor {
-            Some(Maker::Intel) => made.push(of(Vendor::Intel)),
-            Some(Maker::Amd) => made.push(of(Vendor::Amd)),
+        let of = |vendor| make(state, width, way, narrow, vendor, options.cpl);
+        match options.vendor {
+            Some(vendor) => made.push(of(vendor)),
             None => {
                 let [intel, amd] = [of(Vendor::Intel), of(Vendor::Amd)];
                 match both(&intel, &amd) {

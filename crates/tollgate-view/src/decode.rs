@@ -1,0 +1,25 @@
+//! The tables by which a processor enters its kernel, and the walk that an entry makes through them, as text and as JSON.
+
+mod bytes;
+mod entry;
+mod given;
+mod item;
+mod json;
+mod live;
+mod page;
+mod remarks;
+mod state;
+mod tables;
+mod text;
+mod walk_state;
+mod walks;
+
+pub use bytes::Readings;
+pub use entry::Entry;
+pub use given::{KINDS, Unfit, expect_sound, items_of};
+pub use item::{Item, Record};
+pub use json::Document;
+pub use live::Live;
+pub use page::render;
+pub use tables::render as items;
+pub use walks::Options;

@@ -1,0 +1,98 @@
+//! Bytes that may be a table of either width.
+
+use serde::Serialize;
+use tollgate_dump::{Dump, What};
+use tollgate_x86::Width;
+
+use super::given::{bytes_of, has_64_bit_code, of_table};
+use super::item::{Item, Record};
+use super::{json, page};
+
+/// Stretches of bytes, each read in the width that was asked for or in both.
+pub struct Readings {
+    stretches: Vec<Vec<Reading>>,
+    /// How many bytes there are.
+    pub bytes: usize,
+    /// Whether the bytes themselves show that they are of long mode.
+    is_told: bool,
+}
+
+/// The entries, and how many bytes at the end are too few for one more.
+pub(crate) type Reading = (Width, (Vec<Item>, usize));
+
+/// The output of `--format json`.
+#[derive(Serialize)]
+pub struct Document {
+    kind: &'static str,
+    readings: Vec<ReadingRecord>,
+    complaints: Vec<json::Complaint>,
+}
+
+#[derive(Serialize)]
+struct ReadingRecord {
+    mode: u8,
+    items: Vec<Record>,
+    bytes_left: usize,
+}
+
+impl Readings {
+    /// The readings of an input that has only digits: they have no address and no meaning of their own.
+    pub fn of(dump: &Dump, mode: Option<Width>) -> Option<Self> {
+        let all = loose(dump)?;
+        let is_told = mode.is_none() && all.iter().any(|bytes| has_64_bit_code(bytes));
+        let widths = match mode {
+            Some(width) => vec![width],
+            None if is_told => vec![Width::Long],
+            None => vec![Width::Legacy, Width::Long],
+        };
+        let read = |bytes: &Vec<u8>| widths.iter().map(|&width| (width, of_table(bytes, width))).collect();
+        let bytes = all.iter().map(Vec::len).sum();
+        Some(Self { stretches: all.iter().map(read).collect(), bytes, is_told })
+    }
+
+    /// Whether there is no whole entry in any of them.
+    pub fn is_empty(&self) -> bool {
+        self.stretches.iter().flatten().all(|(_, (items, _))| items.is_empty())
+    }
+
+    /// As text.
+    pub fn text(&self, dump: &Dump, explain: bool, columns: usize) -> String {
+        let readings = |readings: &Vec<Reading>| page::readings(readings, explain, columns);
+        let mut parts: Vec<String> = self.stretches.iter().flat_map(readings).collect();
+        if self.is_told {
+            parts.push(page::of_long_mode(columns));
+        }
+        parts.push(page::complaints(dump, columns));
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n")
+    }
+
+    /// As JSON.
+    pub fn record(&self, dump: &Dump) -> Document {
+        let readings = self.stretches.iter().flatten().map(|(width, (items, left))| ReadingRecord {
+            mode: json::mode(*width),
+            items: items.iter().map(Item::record).collect(),
+            bytes_left: *left,
+        });
+        Document { kind: "bytes", readings: readings.collect(), complaints: json::complaints(dump) }
+    }
+}
+
+/// The bytes. Words that are no entries, such as the limit in front of a table in a program's source, are separated from those behind
+/// them.
+fn loose(dump: &Dump) -> Option<Vec<Vec<u8>>> {
+    const ENTRY: usize = 8;
+    let is_loose = |what: &What| matches!(what, What::Bytes { address: None, .. });
+    if dump.pieces.is_empty() || !dump.pieces.iter().all(|piece| is_loose(&piece.what)) {
+        return None;
+    }
+    let mut all: Vec<Vec<u8>> = Vec::new();
+    for bytes in dump.pieces.iter().map(|piece| bytes_of(&piece.what)) {
+        let goes_on = |last: &Vec<u8>| last.len().is_multiple_of(ENTRY) || !bytes.len().is_multiple_of(ENTRY);
+        match all.last_mut().filter(|last| goes_on(last)) {
+            Some(last) => last.extend_from_slice(bytes),
+            None => all.push(bytes.to_vec()),
+        }
+    }
+    Some(all)
+}
