@@ -8,6 +8,7 @@
 
 pub mod advice;
 pub mod causes;
+pub mod compare;
 pub mod comparison;
 pub mod decode;
 pub mod export;
@@ -17,6 +18,7 @@ pub mod findings;
 pub mod health;
 pub mod page;
 pub mod pictures;
+pub mod report;
 pub mod show;
 pub mod spreadsheet;
 pub mod summary;

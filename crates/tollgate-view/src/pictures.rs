@@ -2,6 +2,7 @@
 //! left out.
 
 pub mod bill;
+mod commands;
 pub mod curve;
 pub mod features;
 pub mod matrix;
@@ -25,6 +26,7 @@ pub fn of(summary: &Summary, width: usize) -> String {
         trade::of(summary, width),
         features::of(summary, width),
         bill::of(summary, width),
+        commands::of(summary, width),
     ];
     pictures.into_iter().flatten().map(|picture| format!("{picture}\n")).collect()
 }

@@ -2,6 +2,7 @@
 
 pub mod cells;
 pub mod csv;
+pub mod json;
 pub mod text;
 
 use tollgate_model::Unit;
@@ -10,7 +11,7 @@ use crate::facts;
 use crate::summary::{Figures, Summary};
 
 /// The median in cycles of the TSC, where that was the clock.
-pub fn cycles(figures: &Figures, summary: &Summary) -> Option<f64> {
+fn cycles(figures: &Figures, summary: &Summary) -> Option<f64> {
     let is_known = figures.measured.unit == Unit::Nanoseconds && facts::clock_is_tsc(&summary.run.facts);
     is_known.then_some(figures.estimate.median * figures.measured.clock_hz as f64 / 1e9)
 }

@@ -1,9 +1,7 @@
 //! `tollgate compare`: medians of several runs, verdicts, and the facts that differ between the environments.
 
-mod json;
-mod text;
-
 use tollgate_model::compare::Verdict;
+use tollgate_view::compare::{json, text};
 
 use crate::args::{CompareArgs, FailOn, Format};
 use crate::comparison::Comparison;

@@ -1,14 +1,11 @@
 //! tollgate: measures, explains and compares what it costs to cross the boundaries of a machine.
 //!
-//! The command knows every other part and does none of their work: it parses ([`args`]), calls one
-//! function per verb, and prints ([`out`], [`say`]). [`estimates`] computes what a run's samples say for
-//! every verb that shows it, [`health`] judges the environment, and [`failure`] decides
-//! every exit status.
+//! The command parses ([`args`]), calls one function of another crate per verb, and prints ([`out`], [`say`]). [`failure`]
+//! decides every exit status.
 
 #![forbid(unsafe_code)]
 
 mod args;
-mod commands;
 mod compare;
 mod complete;
 mod decode;
@@ -35,9 +32,7 @@ use std::process::ExitCode;
 
 use args::Verb;
 use rustix::process::{Resource, getrlimit};
-use tollgate_view::{
-    advice, causes, comparison, facts, figures, findings, health, page, pictures, summary, table,
-};
+use tollgate_view::{comparison, facts, figures, health, summary, table};
 
 fn main() -> ExitCode {
     // First: a measuring process is this program too, and parses no arguments.

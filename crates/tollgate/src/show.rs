@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use tollgate_model::{Run, Traced};
-use tollgate_view::show::{csv, text};
+use tollgate_view::show::{csv, json, text};
 
 use crate::args::{ShowArgs, ShowFormat, ViewArgs};
 use crate::failure::Failure;
 use crate::summary::Summary;
 use crate::table::paragraph;
 use crate::{out, say, trace};
-
-mod json;
 
 /// Shows a kept run.
 ///

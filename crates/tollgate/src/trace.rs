@@ -24,7 +24,7 @@ use crate::failure::{Failure, plainly};
 use crate::table::paragraph;
 use crate::{facts, out, run, say};
 
-pub use tollgate_view::trace::{Record, View, blame, command_of, division, page, ranked, text};
+pub use tollgate_view::trace::{Record, View, command_of, page, text};
 
 /// Runs a command, traces it, says where its time went and keeps that as a run. Where the command was started, this does not
 /// come back: the process ends as the command did, even after other errors.

@@ -8,10 +8,10 @@ use tollgate_model::{Case, Provenance};
 use super::sections::{LAB, TRACE, suite_of};
 use super::subject::Subject;
 use crate::comparison::Comparison;
+use crate::show::cells::Columns;
+use crate::show::text::own_in_words;
 use crate::summary::{Figures, Note, Row, State};
 use crate::{facts, figures};
-use tollgate_view::show::cells::Columns;
-use tollgate_view::show::text::own_in_words;
 
 /// The command that measures a row again. The page's script writes the command of each row out.
 const AGAIN: &str =

@@ -8,11 +8,11 @@ use tollgate_model::run::Tool;
 use tollgate_model::stats::{Interval, Mode};
 use tollgate_model::{Counted, Counter, Environment, Facts, Label, Params, Provenance, RunId, Unit};
 
+use super::cycles;
 use crate::advice::{self, Advice};
 use crate::findings::{self, Finding};
 use crate::summary::{BASELINE, Row, State, Summary};
 use crate::trace;
-use tollgate_view::show::cycles;
 
 /// A run.
 #[derive(Serialize)]

@@ -1,0 +1,45 @@
+//! The content of a page of runs; its form is in [`crate::page`].
+
+mod bars;
+mod curves;
+mod differences;
+mod dots;
+mod environment;
+mod known;
+mod levels;
+mod matrix;
+mod rows;
+mod ruler;
+mod sections;
+mod subject;
+
+use tollgate_model::Run;
+
+use crate::page::{Page, Text};
+use subject::Subject;
+
+/// The page of runs, of which there is at least one.
+pub fn page_of(runs: &[Run]) -> Page {
+    let subjects = Subject::all(runs);
+    let comparisons = differences::all(&subjects);
+    let is_comparison = subjects.len() > 1;
+    let names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
+    let findings = match is_comparison {
+        true => differences::findings(&subjects, &comparisons),
+        false => ruler::sentences(&subjects),
+    };
+    Page {
+        title: Text::new(&match names.as_slice() {
+            [base, others @ ..] if is_comparison => format!("{} compared with {base}", others.join(", ")),
+            names => names.concat(),
+        }),
+        maker: Text::new(&format!("tollgate {}", env!("CARGO_PKG_VERSION"))),
+        environments: subjects.iter().map(|subject| environment::of(subject, is_comparison)).collect(),
+        warnings: subjects.iter().flat_map(|subject| environment::warnings(subject, is_comparison)).collect(),
+        findings,
+        differing: differences::facts(&subjects, &comparisons),
+        ruler: ruler::of(&subjects),
+        sections: sections::of(&subjects, &comparisons),
+        facts: known::of(&subjects, &comparisons),
+    }
+}
