@@ -1,125 +1,197 @@
-//! Verdicts over real runs, with a build that can slow a benchmark down on purpose. Counts and orders only:
-//! the machine may be as noisy as it likes.
+//! Verdicts of the program. Rates are those of seeded simulations, so the machine may be as noisy as it likes; of real
+//! runs, which need the feature `test-hooks`, a slow-down far beyond any noise is found.
 
-#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+#![allow(clippy::panic, clippy::unwrap_used)] // A test may stop at the first surprise, its helpers too.
 
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+mod common;
+#[path = "../../tollgate-model/tests/support/mod.rs"]
+mod support;
 
+use common::Home;
 use serde_json::Value;
+use support::Random;
+use support::between::{self, CALM, Environment, environments, two_runs};
+use support::within::{self, NOISES, Noise, one_run};
+use tollgate_model::Run;
+use tollgate_model::own::CONTROL;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
-
-/// More by `TOLLGATE_VERDICT_PAIRS=20`, which takes about two minutes.
-fn pairs() -> usize {
-    std::env::var("TOLLGATE_VERDICT_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(5)
+/// The rows of one kind of noise, by their verdicts, and those whose interval contains the true ratio.
+#[derive(Debug, Default)]
+struct Count {
+    rows: usize,
+    faster: usize,
+    slower: usize,
+    same: usize,
+    covered: usize,
 }
 
-/// One in twenty may be missed; of few pairs two, since other work may have run on the machine.
-fn misses() -> usize {
-    (pairs() / 20).max(if pairs() < 20 { 2 } else { 1 })
-}
-
-/// The slow-down of a call.
-const SLOWED: f64 = 0.5;
-
-/// Concurrent runs would add noise to each other.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-#[test]
-fn equal_runs_do_not_differ_and_a_slow_down_by_half_is_found() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = |name: String| directory.path().join(name).display().to_string();
-    let (mut differing, mut rows, mut found, mut fit) = (Vec::new(), 0, 0, 0);
-    for pair in 0..2 * pairs() {
-        if fit == pairs() {
-            break;
+impl Count {
+    fn add(&mut self, row: &Value, truth: f64) {
+        self.rows += 1;
+        match row["verdict"].as_str() {
+            Some("faster") => self.faster += 1,
+            Some("slower") => self.slower += 1,
+            Some("same") => self.same += 1,
+            verdict => assert_eq!(verdict, Some("inconclusive"), "{row}"),
         }
-        let (base, other, slow) =
-            (file(format!("{pair}-a")), file(format!("{pair}-b")), file(format!("{pair}-c")));
-        run(&base, None);
-        run(&other, None);
-        run(&slow, Some("entry/syscall=1.5"));
-        for row in compare(&base, &other) {
-            rows += 1;
-            if ["faster", "slower"].contains(&row["verdict"].as_str().expect("a verdict")) {
-                differing.push(format!("pair {pair}: {row}"));
+        let [low, high] = ["ratio_low", "ratio_high"].map(|end| row[end].as_f64().unwrap());
+        self.covered += usize::from((low..=high).contains(&truth));
+    }
+
+    fn is_at_least(&self, percent: usize, rows: usize) -> bool {
+        100 * rows >= percent * self.rows
+    }
+}
+
+fn file(home: &Home, name: &str, run: &Run) -> String {
+    home.file(name, run.to_json().unwrap())
+}
+
+/// The verdicts of `tollgate compare` on pairs of runs in `environment`; the second is slower by `ratio`.
+fn compared(seed: u64, pairs: usize, environment: Environment, processes: usize, ratio: f64) -> Count {
+    let (home, mut random, mut count) = (Home::new(), Random(seed), Count::default());
+    for _ in 0..pairs {
+        let (base, other) = two_runs(&mut random, environment, (processes, processes), ratio);
+        let document = home.json([
+            "compare",
+            &file(&home, "base.json", &base),
+            &file(&home, "other.json", &other),
+            "--format=json",
+        ]);
+        for row in document["rows"].as_array().unwrap() {
+            count.add(row, ratio);
+        }
+    }
+    assert_eq!(count.rows, pairs * between::ROWS);
+    count
+}
+
+/// The verdicts of `tollgate show` on instances that are slower than their baseline by `ratio`, and on A/A controls.
+fn shown(seed: u64, runs: usize, noise: Noise, ratio: f64) -> (Count, Count) {
+    let (home, mut random) = (Home::new(), Random(seed));
+    let (mut rows, mut controls) = (Count::default(), Count::default());
+    for _ in 0..runs {
+        let run = file(&home, "run.json", &one_run(&mut random, noise, ratio));
+        let document = home.json(["show", &run, "--format=json"]);
+        for row in ["measurements", "bench"].iter().flat_map(|part| document[part].as_array().unwrap()) {
+            match row["benchmark"].as_str() {
+                Some("entry/syscall") => assert!(row["baseline"].is_null(), "{row}"),
+                Some(CONTROL) => controls.add(&row["baseline"], 1.0 + noise.apart),
+                _ => rows.add(&row["baseline"], ratio),
             }
         }
-        let syscall = compare(&base, &slow).into_iter().find(|row| row["benchmark"] == "entry/syscall");
-        let syscall = syscall.expect("a row for entry/syscall");
-        match syscall["verdict"].as_str() {
-            Some("slower") => (found, fit) = (found + 1, fit + 1),
-            // The noise of one of the two runs was as large.
-            _ if syscall["threshold"].as_f64() >= Some(SLOWED) => println!("pair {pair}: unfit {syscall}"),
-            _ => {
-                fit += 1;
-                println!("pair {pair}: missed {syscall}");
-            }
+    }
+    assert_eq!((rows.rows, controls.rows), (runs * within::ROWS, runs));
+    (rows, controls)
+}
+
+/// At most one row in a hundred is promised. Of the few of one kind of noise, two may be.
+#[test]
+fn equal_runs_do_not_differ() {
+    let (mut rows, mut differ) = (0, 0);
+    for (seed, (name, environment)) in (10..).zip(environments()) {
+        if name.contains("10 processes") {
+            continue; // A level that outlasts a run looks like a change.
+        }
+        for processes in [7, 12] {
+            let count = compared(seed, 8, environment, processes, 1.0);
+            println!("{name}, {processes}: {count:?}");
+            let different = count.faster + count.slower;
+            assert!(100 * different <= 2 * count.rows, "{name}, {processes}: {count:?}");
+            (rows, differ) = (rows + count.rows, differ + different);
         }
     }
-    println!(
-        "{} of {rows} rows of equal runs differ; slow-down found {found} of {fit} times",
-        differing.len()
-    );
-    if fit < pairs() {
-        println!("skipped in part: the machine's own speed changed by half in {} pairs", 2 * pairs() - fit);
-    }
-    assert!(rows >= 15 * pairs(), "only {rows} rows");
-    // At most one in a hundred is promised; few rows need one more.
-    assert!(differing.len() <= rows / 100 + 1, "{differing:#?}");
-    assert!(found + misses() >= fit, "found {found} of {fit}");
+    assert!(100 * differ <= rows, "{differ} of {rows}");
+    let calm = compared(1, 8, CALM, 12, 1.0);
+    assert!(calm.is_at_least(50, calm.same), "{calm:?}");
 }
 
 #[test]
-fn an_a_a_control_does_not_differ_and_five_percent_are_found() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = directory.path().join("run").display().to_string();
-    let (mut differing, mut found) = (0, 0);
-    for pair in 0..pairs() {
-        run(&file, None);
-        let equal = baseline(&file, "entry/test-equal");
-        if equal["verdict"] != "same" && equal["verdict"] != "inconclusive" {
-            differing += 1;
-            println!("pair {pair}: {equal}");
+fn a_slow_down_beyond_the_noise_is_found_and_so_is_a_gain() {
+    for (seed, (name, environment)) in (100..).zip(environments()) {
+        let slow = compared(seed, 4, environment, 12, 1.5);
+        println!("{name}: {slow:?}");
+        assert!(slow.is_at_least(95, slow.slower) && slow.faster == 0, "{name}: {slow:?}");
+        if environment.drift > 0.05 {
+            continue; // The drift itself takes the gain away.
         }
-        run(&file, Some("entry/test-equal=1.05"));
-        let slowed = baseline(&file, "entry/test-equal");
-        match slowed["verdict"].as_str() {
-            Some("slower") => found += 1,
-            _ => println!("pair {pair}: missed {slowed}"),
-        }
+        let fast = compared(seed, 4, environment, 12, 1.0 / 1.5);
+        assert!(fast.is_at_least(92, fast.faster) && fast.slower == 0, "{name}: {fast:?}");
     }
-    println!("{differing} of {} A/A controls differ; 5 % found {found} times", pairs());
-    assert!(differing * 100 <= pairs(), "{differing} of {}", pairs());
-    assert!(found + misses() >= pairs(), "found {found} of {}", pairs());
+    let small = compared(2, 8, CALM, 12, 1.05);
+    assert!(small.is_at_least(95, small.slower) && small.faster == 0, "{small:?}");
 }
 
-fn run(out: &str, slow: Option<&str>) {
-    let mut command = Command::new(PROGRAM);
-    command.args(["run", "entry", "--time", "3", "--quiet", "--out", out]);
-    match slow {
-        Some(orders) => command.env("TOLLGATE_TEST_SLOW", orders),
-        None => command.env_remove("TOLLGATE_TEST_SLOW"),
+/// Where processes are independent, which is what the interval assumes.
+#[test]
+fn the_interval_between_runs_contains_the_true_ratio() {
+    let environments = environments().into_iter().filter(|(_, noise)| {
+        let Environment { levels, drift, kept, .. } = *noise;
+        levels == 1.0 && drift == 0.0 && kept == 0.0
+    });
+    let mut seen = 0;
+    for (seed, (name, environment)) in (200..).zip(environments) {
+        for ratio in [1.0, 1.03] {
+            let count = compared(seed, 8, environment, 12, ratio);
+            println!("{name}: {count:?}");
+            assert!(count.is_at_least(99, count.covered), "{name}, {ratio}: {count:?}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn equal_instances_and_a_a_controls_do_not_differ() {
+    for (seed, (name, noise)) in (20..).zip(NOISES) {
+        let (rows, controls) = shown(seed, 6, noise, 1.0);
+        println!("{name}: {rows:?}, {controls:?}");
+        assert!(100 * (rows.faster + rows.slower) <= rows.rows, "{name}: {rows:?}");
+        if noise.apart > 0.0 {
+            continue; // There the control does differ, and its instances are covered up to that.
+        }
+        assert_eq!((controls.faster, controls.slower), (0, 0), "{name}: {controls:?}");
+        assert!(rows.is_at_least(99, rows.covered), "{name}: {rows:?}");
+        assert!(noise.process > 0.01 || noise.batch > 0.05 || rows.same > 0, "{name}: {rows:?}");
+    }
+}
+
+#[test]
+fn five_percent_within_a_run_are_found() {
+    for (seed, (name, noise)) in (30..).zip(NOISES) {
+        if noise.process > 0.01 || noise.apart > 0.0 {
+            continue; // The noise is as large.
+        }
+        let (slow, _) = shown(seed, 4, noise, 1.05);
+        println!("{name}: {slow:?}");
+        assert!(slow.is_at_least(95, slow.slower) && slow.faster == 0, "{name}: {slow:?}");
+        let (fast, _) = shown(seed, 4, noise, 1.0 / 1.05);
+        assert!(fast.is_at_least(95, fast.faster) && fast.slower == 0, "{name}: {fast:?}");
+    }
+}
+
+/// Other work on the machine may spoil a pair of runs, or leave time for too few processes. So up to five pairs are
+/// tried, each twice as long as the one before; the slow-down is tenfold.
+#[cfg(feature = "test-hooks")]
+#[test]
+fn a_tenfold_slow_down_of_a_real_run_is_found() {
+    let home = Home::new();
+    let run = |name: &str, seconds: u32, slow: &str| {
+        let time = seconds.to_string();
+        let arguments = ["run", "entry/syscall", "--time", &time, "--quiet", "--out", name];
+        home.tollgate(arguments).env("TOLLGATE_TEST_SLOW", slow).assert().success();
     };
-    let output = command.output().expect("the program starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = Command::new(PROGRAM).args(arguments).output().expect("the program starts");
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
-}
-
-fn compare(base: &str, other: &str) -> Vec<Value> {
-    json(&["compare", base, other, "--format", "json"])["rows"].as_array().expect("rows").clone()
-}
-
-fn baseline(run: &str, benchmark: &str) -> Value {
-    let document = json(&["show", run, "--format", "json"]);
-    let rows = document["measurements"].as_array().expect("measurements");
-    rows.iter().find(|row| row["benchmark"] == benchmark).expect("a row")["baseline"].clone()
+    let verdict = |base: &str, other: &str| {
+        let rows = home.json(["compare", base, other, "--format=json"])["rows"].clone();
+        let row = rows.as_array().unwrap().iter().find(|row| row["benchmark"] == "entry/syscall").cloned();
+        println!("{base} {other}: {row:?}");
+        row.map_or(Value::Null, |row| row["verdict"].clone())
+    };
+    let found = |pair: &usize| {
+        let [base, slow] = ["base", "slow"].map(|side| format!("{side}-{pair}"));
+        run(&base, 2 << pair, "");
+        run(&slow, 2 << pair, "entry/syscall=10");
+        verdict(&base, &slow) == "slower" && verdict(&slow, &base) == "faster"
+    };
+    assert!((0..5).any(|pair| found(&pair)), "not found in any of five pairs");
 }

@@ -1,6 +1,9 @@
 //! A small generator of random numbers, and runs made of them.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod between;
+pub mod within;
+
 use tollgate_model::run::{RunId, SCHEMA, Tool};
 use tollgate_model::{
     Case, Environment, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Unit,

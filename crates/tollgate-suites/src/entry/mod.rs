@@ -43,8 +43,6 @@ pub(crate) static SUITE: Suite = Suite {
         &compat_int80::BENCHMARK,
         &compat_fast::BENCHMARK,
         &vm_exit::BENCHMARK,
-        #[cfg(feature = "test-hooks")]
-        &syscall::EQUAL,
     ],
     control: Some(&syscall::CONTROL),
     means: Means::Rounds,

@@ -44,7 +44,3 @@ pub(super) static CONTROL: Benchmark = Benchmark {
     instance: |_, _| refused_loop()?.in_thread(|| Ok(())),
     ..BENCHMARK
 };
-
-/// An equal instance that a test slows down on purpose and must detect.
-#[cfg(feature = "test-hooks")]
-pub(super) static EQUAL: Benchmark = Benchmark { name: "entry/test-equal", ..CONTROL };

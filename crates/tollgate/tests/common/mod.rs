@@ -37,7 +37,8 @@ impl Home {
             .env_remove("COLUMNS")
             .current_dir(self.path())
             .args(arguments);
-        command.timeout(std::time::Duration::from_secs(30));
+        // Of a program that hangs. A busy machine takes its time.
+        command.timeout(std::time::Duration::from_secs(600));
         command
     }
 
