@@ -11,6 +11,7 @@ use tollgate_store::destination::{HomeError, NoTime};
 use tollgate_store::fleet::{ContentsError, PrepareError, PruneError};
 use tollgate_store::kept::FindError;
 use tollgate_view::decode::Unfit;
+use tollgate_view::inspect::config::NoSuchArea;
 
 use crate::say;
 
@@ -59,7 +60,7 @@ macro_rules! input {
     )*};
 }
 
-input!(FindError, HomeError, NoTime, PrepareError, ContentsError, PruneError, Unfit);
+input!(FindError, HomeError, NoTime, PrepareError, ContentsError, PruneError, Unfit, NoSuchArea);
 
 impl From<KeepError> for Failure {
     fn from(error: KeepError) -> Self {

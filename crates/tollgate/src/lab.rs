@@ -1,11 +1,8 @@
 //! `tollgate lab`: the rings crossed by a small kernel of our own, and the latency of each crossing.
 
 mod chosen;
-mod entry;
 mod explain;
-mod json;
 mod kept;
-mod text;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,12 +11,13 @@ use std::time::SystemTime;
 
 use tollgate_engine::interrupt;
 use tollgate_lab::guest::{Command, Image, Parameters, Serial};
-use tollgate_lab::{EngineChoice, LabError, Results};
-use tollgate_model::Run;
+use tollgate_lab::{EngineChoice, LabError, Provenance, Results};
+use tollgate_model::{Fact, Facts, Run};
 use tollgate_store::writing::{Existing, Until, write_whole};
+use tollgate_view::lab as view;
 use tollgate_x86::Vendor;
 
-use crate::args::{Format, LabArgs, Maker, On};
+use crate::args::{Format, LabArgs, On};
 use crate::destination::Destination;
 use crate::failure::{Failure, go_on, plainly};
 use crate::table::paragraph;
@@ -57,11 +55,12 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     let destination = Destination::choose(args.out.as_deref())?;
     destination.say_doubt();
     interrupt::install();
-    let results = tollgate_lab::run(&chosen, engine(args.on)?, vendor(args.vendor), &interrupt::requested);
+    let results =
+        tollgate_lab::run(&chosen, engine(args.on)?, args.vendor.map(Vendor::from), &interrupt::requested);
     let results = results.map_err(|error| refused(&error))?;
     let run = kept::document(&results, began, args.label.clone())?;
     go_on()?;
-    keep(&results, entry::shares(&results), &run, &destination, args)
+    keep(&results, shares(&results), &run, &destination, args)
 }
 
 fn keep(
@@ -99,13 +98,27 @@ fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
     keep(&results, Vec::new(), &run, &destination, args)
 }
 
+/// The processor's share of each entry that was measured on the same processor in a kept run, the newest; none where the guest has no
+/// times.
+fn shares(results: &Results) -> Vec<String> {
+    if results.provenance != Some(Provenance::Kvm) {
+        return Vec::new();
+    }
+    let model = |facts: &Facts| facts.get("cpu.model").and_then(Fact::value).cloned();
+    let here = model(&tollgate_inspect::read_facts(&tollgate_inspect::Machine::here()));
+    let kept = tollgate_store::kept::kept().unwrap_or_default();
+    let mut runs = kept.iter().rev().filter_map(|entry| entry.open().ok());
+    let run = runs.find(|run| here.is_some() && model(&run.facts) == here && view::has_entries(run));
+    run.map_or_else(Vec::new, |run| view::shares(results, &run))
+}
+
 /// Shows the results, with the remarks on them, and then the shares.
 fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Failure> {
-    let mut remarks: Vec<String> = results.notes.iter().map(text::note).collect();
+    let mut remarks: Vec<String> = results.notes.iter().map(view::note).collect();
     remarks.extend(shares);
     match args.format {
-        Format::Json => out::print_json(&json::Document::of(results, &remarks)),
-        Format::Table => out::print(&text::page(results, &remarks, out::width())),
+        Format::Json => out::print_json(&view::Document::of(results, &remarks)),
+        Format::Table => out::print(&view::page(results, &remarks, out::width())),
     }
 }
 
@@ -153,7 +166,7 @@ fn read(path: &Path) -> Result<Results, Failure> {
 /// The guest's tables as `decode` shows them; with --out the text itself, which `decode` reads.
 fn dump(args: &LabArgs) -> Result<(), Failure> {
     let parameters = Parameters { command: Command::Dump, ..Parameters::default() };
-    let text = tollgate_lab::serial(&parameters, engine(args.on)?, vendor(args.vendor));
+    let text = tollgate_lab::serial(&parameters, engine(args.on)?, args.vendor.map(Vendor::from));
     let text = text.map_err(|error| refused(&error))?;
     match args.out.as_deref() {
         None => decode::print_text(&text, args.format),
@@ -175,13 +188,6 @@ fn engine(on: On) -> Result<EngineChoice, Failure> {
              and show its output with --read",
         )),
     }
-}
-
-fn vendor(maker: Option<Maker>) -> Option<Vendor> {
-    maker.map(|maker| match maker {
-        Maker::Intel => Vendor::Intel,
-        Maker::Amd => Vendor::Amd,
-    })
 }
 
 /// Why a guest was not run, in a sentence.

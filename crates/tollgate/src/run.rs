@@ -135,7 +135,7 @@ pub fn document(
     let written = |time: SystemTime| humantime::format_rfc3339_seconds(time).to_string();
     Ok(Run {
         schema: SCHEMA,
-        tool: Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        tool: tool(),
         id: new_id(began)?,
         label,
         environment: tollgate_inspect::environment(&facts),
@@ -145,6 +145,11 @@ pub fn document(
         facts,
         measurements,
     })
+}
+
+/// This program.
+pub fn tool() -> Tool {
+    Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
 /// The limits of this environment, for the engine.

@@ -2,33 +2,17 @@
 
 mod capturing;
 mod chosen;
-mod json;
-mod page;
-mod reasons;
-mod sentence;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tollgate_inspect::{Machine, SUBJECTS};
-use tollgate_model::{Fact, Facts};
+use tollgate_model::Facts;
+use tollgate_view::inspect::facts::{Document, Group, NOW, WHEN, page, sentence};
 
 use crate::args::{Format, InspectArgs};
 use crate::failure::{Failure, plainly};
-use crate::{out, say};
-
-/// Facts of one subject, in reading order.
-pub struct Group {
-    /// Such as `processor`, or `files under /home`.
-    pub subject: String,
-    /// By name.
-    pub facts: Vec<(String, Fact)>,
-}
-
-/// The subject of facts that change from moment to moment.
-const NOW: &str = "this moment";
-/// The registry's suffix of such facts.
-const WHEN: &str = "now";
+use crate::{out, run, say};
 
 /// Shows the chosen facts, or captures their sources.
 ///
@@ -48,14 +32,14 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     let facts: Facts = all.iter().flat_map(|group| group.facts.iter().cloned()).collect();
     let chosen = chosen::chosen(all, &args.only)?;
     match args.format {
-        Format::Json => out::print_json(&json::Document::of(&chosen, &facts, args.from.as_deref())),
+        Format::Json => out::print_json(&Document::of(&chosen, &facts, args.from.as_deref(), run::tool())),
         Format::Table => {
             let mut text = String::new();
             if args.only.is_empty() {
-                text.push_str(&sentence::sentence(&facts, out::width()));
+                text.push_str(&sentence(&facts, out::width()));
                 text.push('\n');
             }
-            text.push_str(&page::page(&chosen, &facts, out::width()));
+            text.push_str(&page(&chosen, &facts, out::width()));
             out::print(&text)
         }
     }

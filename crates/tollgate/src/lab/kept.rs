@@ -7,8 +7,8 @@ use tollgate_lab::guest::Round;
 use tollgate_lab::{Provenance as Executor, Results, Row, Status};
 use tollgate_model::measurement::ProcessRounds;
 use tollgate_model::{Case, Fact, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
+use tollgate_view::lab as text;
 
-use super::text;
 use crate::args::On;
 use crate::failure::Failure;
 use crate::run;

@@ -7,37 +7,14 @@ use std::time::Instant;
 
 use tollgate_inspect::Machine;
 use tollgate_schedules::subject::Wish;
-use tollgate_schedules::{Checked, Limits, Setting, Subject, Verdict};
+use tollgate_schedules::{Limits, Setting, Subject};
+use tollgate_view::schedules::Outcome;
 
 use super::chosen::Chosen;
 use crate::failure::Failure;
 
 /// A search with less memory than this is not worth a thread of its own.
 const LEAST_BYTES: usize = 1 << 30;
-
-/// A program that was checked.
-pub struct Outcome<'a> {
-    /// The program.
-    pub subject: &'a dyn Subject,
-    /// The result.
-    pub checked: Checked,
-    /// The time of the search. It says nothing of the lock.
-    pub seconds: f64,
-}
-
-impl Outcome<'_> {
-    /// The expected verdict of the program in this setting.
-    pub fn expected(&self) -> Option<Verdict> {
-        let usual = self.subject.setting(Wish::default()).ok();
-        self.subject.expected().filter(|_| usual == Some(self.checked.setting))
-    }
-
-    /// The expected verdict, where another one was found. An undecided check contradicts none.
-    pub fn surprise(&self) -> Option<Verdict> {
-        let is_decided = !matches!(self.checked.verdict, Verdict::NotDecided(_));
-        self.expected().filter(|&expected| is_decided && expected != self.checked.verdict)
-    }
-}
 
 /// Checks all of them. The outcomes are in their order, whichever was done first.
 ///

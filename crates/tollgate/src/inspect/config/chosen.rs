@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use tollgate_inspect::{Machine, RunningConfig, Tried, running_config};
-use tollgate_kconfig::Reading;
 use tollgate_model::Unknown;
+use tollgate_view::inspect::config::Chosen;
 
 use crate::failure::Failure;
 
@@ -12,18 +12,6 @@ use crate::failure::Failure;
 const MOST: usize = 8;
 /// The running kernel's own configuration.
 const OWN: &str = "/proc/config.gz";
-
-/// A configuration that was read.
-pub struct Chosen {
-    /// The file it was read from, as it was named.
-    pub path: String,
-    /// The reading.
-    pub reading: Reading,
-    /// The parameters that its kernel was started with, where it is that of a machine and they can be read.
-    pub command_line: Option<String>,
-    /// Whether it is that of a machine's running kernel.
-    pub running: bool,
-}
 
 /// Reads the named configurations; by default the running kernel's.
 ///
@@ -62,7 +50,7 @@ fn choose(path: &Path) -> Result<Chosen, Failure> {
         && let Ok(running) = running_config(&Machine::here())
         && running.path == OWN
     {
-        return Ok(Chosen::of(running, None));
+        return Ok(of_running(running, None));
     }
     let name = path.display().to_string();
     let reading = tollgate_kconfig::open(path).map_err(|error| Failure::input(format!("{name} {error}")))?;
@@ -71,19 +59,17 @@ fn choose(path: &Path) -> Result<Chosen, Failure> {
 
 fn of_machine(machine: &Machine, root: Option<&Path>) -> Result<Chosen, Failure> {
     match running_config(machine) {
-        Ok(running) => Ok(Chosen::of(running, root)),
+        Ok(running) => Ok(of_running(running, root)),
         Err(tried) => Err(Failure::input(not_found(&tried, root))),
     }
 }
 
-impl Chosen {
-    fn of(running: RunningConfig, root: Option<&Path>) -> Self {
-        let path = match root {
-            Some(root) => root.join(running.path.trim_start_matches('/')).display().to_string(),
-            None => running.path,
-        };
-        Self { path, reading: running.reading, command_line: running.command_line, running: true }
-    }
+fn of_running(running: RunningConfig, root: Option<&Path>) -> Chosen {
+    let path = match root {
+        Some(root) => root.join(running.path.trim_start_matches('/')).display().to_string(),
+        None => running.path,
+    };
+    Chosen { path, reading: running.reading, command_line: running.command_line, running: true }
 }
 
 /// Every path that was tried, with its answer; missing ones together.

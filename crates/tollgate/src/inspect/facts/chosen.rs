@@ -1,8 +1,8 @@
 //! The facts that `--only` chooses.
 
 use tollgate_suites::selection::{edit_distance, wildcard};
+use tollgate_view::inspect::facts::Group;
 
-use super::Group;
 use crate::failure::Failure;
 
 /// The most names that are suggested.

@@ -30,14 +30,14 @@ struct InArea {
 
 /// The options that affect latencies: those that are on, then those that are off or not offered, by name.
 pub fn affecting(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -> String {
-    let areas: Vec<InArea> = asked.areas().iter().map(|area| in_area(area, options)).collect();
+    let areas: Vec<InArea> = asked.areas.iter().map(|area| in_area(area, options)).collect();
     let mut text = heading("Options that affect latencies", width);
-    text.push_str(&match asked.explained() {
+    text.push_str(&match asked.explained {
         true => reasons(&areas, options, given, width),
         false => names(&areas, options, given, width),
     });
     text.push_str(&others(&areas, options, asked, width));
-    if !asked.explained() {
+    if !asked.explained {
         let more = "--explain says which boundaries each of them affects and how, --area NAME lists an area one by \
              one, --all everything.";
         text.push('\n');
@@ -124,7 +124,7 @@ fn others(areas: &[InArea], options: &Options, asked: &Asked, width: usize) -> S
         let number: usize = areas.iter().map(|(_, names)| names.len()).sum();
         let list = match why == &NOT_OFFERED && number > MOST_LACKING {
             true => format!("{number} that are known to affect latencies"),
-            false => listed(areas, asked.explained()),
+            false => listed(areas, asked.explained),
         };
         if ["off", NOT_OFFERED].contains(why) {
             text.push('\n');

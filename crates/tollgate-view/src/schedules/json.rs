@@ -4,8 +4,7 @@ use serde::Serialize;
 use tollgate_schedules::subject::{Group, Want, Wish};
 use tollgate_schedules::{Counterexample, Harm, Setting, Step, Subject, Verdict};
 
-use super::checks::Outcome;
-use super::plays::Played;
+use super::outcome::{Outcome, Played};
 
 /// The output of `--format json`.
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tollgate_model::run::Tool;
 use tollgate_model::{Environment, Fact, Facts};
 
-use super::{Group, NOW, WHEN};
+use super::group::{Group, NOW, WHEN};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct Record<'a> {
 
 impl<'a> Document<'a> {
     /// The chosen facts, and all that describe the environment.
-    pub fn of(groups: &'a [Group], all: &Facts, from: Option<&'a Path>) -> Self {
+    pub fn of(groups: &'a [Group], all: &Facts, from: Option<&'a Path>, tool: Tool) -> Self {
         let (mut facts, mut moments) = (BTreeMap::new(), BTreeMap::new());
         for group in groups {
             for (name, fact) in &group.facts {
@@ -48,8 +48,6 @@ impl<'a> Document<'a> {
                 };
             }
         }
-        let tool =
-            Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
         Self { tool, from, environment: tollgate_inspect::environment(all), facts, moments }
     }
 }

@@ -173,7 +173,7 @@ impl<'a> Record<'a> {
                 .map(|counter| InArea { name: counter.area.name, counts: counter.counts.into() })
                 .collect(),
             affecting: affecting(configuration, asked),
-            options: asked.every_option().then(options),
+            options: asked.every_option.then(options),
         }
     }
 }
@@ -181,7 +181,7 @@ impl<'a> Record<'a> {
 /// Every option that is known to affect a latency, with its value here.
 fn affecting<'a>(configuration: &'a Configuration, asked: &Asked) -> Vec<Affecting<'a>> {
     let mut affecting = Vec::new();
-    for area in asked.areas() {
+    for area in &asked.areas {
         for entry in area.entries.iter().filter(|entry| entry.affects.is_some()) {
             let names = std::iter::once(&entry.name).chain(entry.formerly);
             let value = names.filter_map(|name| configuration.value(name)).next();

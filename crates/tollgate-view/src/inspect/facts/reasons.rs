@@ -2,7 +2,7 @@
 
 use tollgate_model::{Fact, Facts, Unknown};
 
-use super::page::{FAINT, INDENT, hanging};
+use super::hanging::{FAINT, INDENT, hanging};
 
 /// The unknown facts, a line for each reason.
 pub fn reasons(unknown: &[&(String, Fact)], facts: &Facts, width: usize) -> String {

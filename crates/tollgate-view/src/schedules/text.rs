@@ -4,7 +4,7 @@ use tollgate_model::Unit;
 use tollgate_schedules::subject::{Group, Want};
 use tollgate_schedules::{Harm, Setting, Verdict};
 
-use super::checks::Outcome;
+use super::outcome::Outcome;
 use crate::figures;
 
 /// The heading of a group of programs.

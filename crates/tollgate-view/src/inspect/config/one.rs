@@ -23,7 +23,7 @@ pub fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     }
     text.push('\n');
     let (areas, options) = (areas(chosen, asked, width), options(chosen));
-    let parts = match asked.every_option() {
+    let parts = match asked.every_option {
         true => [areas, every(&options, &given, asked, width)],
         false => [affecting(&options, &given, asked, width), areas],
     };
@@ -41,7 +41,7 @@ fn areas(chosen: &Chosen, asked: &Asked, width: usize) -> String {
         let counts = [built_in, modules, off, valued].map(|count| count.to_string());
         let look = if counter.counts.all() == 0 { Look::Faint } else { Look::Plain };
         let cells: Vec<String> = std::iter::once(counter.area.name.to_owned()).chain(counts).collect();
-        let about = asked.explained().then(|| counter.area.about.to_owned());
+        let about = asked.explained.then(|| counter.area.about.to_owned());
         table.row(look, &cells, &Vec::from_iter(about));
     }
     table.render(width)
@@ -66,7 +66,7 @@ fn every(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -
         by_area.entry(identity(name).area.name).or_default().push((name, value));
     }
     let mut table = table();
-    for area in asked.areas() {
+    for area in &asked.areas {
         let Some(options) = by_area.get(area.name) else { continue };
         table.heading(area.name);
         let (affecting, others): (Vec<_>, Vec<_>) =

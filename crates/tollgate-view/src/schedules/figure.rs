@@ -1,9 +1,9 @@
 //! A schedule as a figure: a column for each process, A at the left, and time from the top down.
 
 use anstyle::Style;
+use tollgate_model::text::clean;
 use tollgate_schedules::{Counterexample, Step};
 
-use crate::say::clean;
 use crate::table::{paragraph, wrap};
 
 /// Where a column would be narrower than this, all processes share one.

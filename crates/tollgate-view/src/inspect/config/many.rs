@@ -81,7 +81,7 @@ fn counts(
     if asked.is_whole() {
         add("all", configurations.iter().map(|configuration| Counts::of(configuration)).collect(), None);
     }
-    for area in asked.areas() {
+    for area in &asked.areas {
         let of_area = |counters: &Vec<tollgate_kconfig::Counter>| {
             let counter = counters.iter().find(|counter| counter.area.name == area.name);
             counter.map(|counter| counter.counts).unwrap_or_default()
@@ -100,12 +100,12 @@ fn counts(
 /// The options that affect latencies.
 fn of_affecting(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, width: usize) -> String {
     let (shown, offered): (Vec<&Difference>, Vec<&Difference>) =
-        affecting.iter().partition(|it| asked.every_option() || it.kind == Kind::Set);
+        affecting.iter().partition(|it| asked.every_option || it.kind == Kind::Set);
     let mut text = heading("Options that affect latencies", width);
     match shown.as_slice() {
         [] => text.push_str(&paragraph("None that is known to.", width, "")),
         shown => {
-            let explained = asked.explained() || shown.len() <= FEW_REASONS;
+            let explained = asked.explained || shown.len() <= FEW_REASONS;
             text.push_str(&table(chosen, shown, explained).render(width));
             if !explained {
                 text.push_str(&paragraph(
@@ -127,13 +127,13 @@ fn of_affecting(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, wid
 fn of_others(chosen: &[Chosen], others: &[&Difference], asked: &Asked, width: usize) -> String {
     let mut shown: Vec<&Difference> = Vec::new();
     let mut hidden = Vec::new();
-    for area in asked.areas() {
+    for area in &asked.areas {
         let there =
-            |it: &&Difference| it.area.name == area.name && (asked.every_option() || it.kind == Kind::Set);
+            |it: &&Difference| it.area.name == area.name && (asked.every_option || it.kind == Kind::Set);
         let of_area: Vec<&Difference> = others.iter().copied().filter(there).collect();
         match of_area.len() {
             0 => {}
-            number if number <= FEW || asked.every_option() => shown.extend(of_area),
+            number if number <= FEW || asked.every_option => shown.extend(of_area),
             number => hidden.push(format!("{number} of {}", area.name)),
         }
     }

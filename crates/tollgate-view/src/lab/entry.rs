@@ -1,7 +1,7 @@
 //! The guest's latencies compared with those of this machine's kernel: the processor's share, and the kernel's.
 
-use tollgate_lab::{Provenance, Results, Status};
-use tollgate_model::{Fact, Facts, Run, Unit};
+use tollgate_lab::{Results, Status};
+use tollgate_model::{Run, Unit};
 
 use super::text::per_operation;
 use crate::summary::latency;
@@ -16,28 +16,13 @@ const PAIRS: [(&str, &str); 5] = [
     ("compat-syscall", "entry/compat-fast"),
 ];
 
-/// A sentence for each entry that was measured on the same processor in a kept run, the newest; none where the guest has no
-/// times.
-pub fn shares(results: &Results) -> Vec<String> {
-    if results.provenance != Some(Provenance::Kvm) {
-        return Vec::new();
-    }
-    let here = tollgate_inspect::read_facts(&tollgate_inspect::Machine::here());
-    let kept = tollgate_store::kept::kept().unwrap_or_default();
-    let runs = kept.iter().rev().filter_map(|entry| entry.open().ok());
-    let of_this = |run: &Run| {
-        is_same_processor(&run.facts, &here) && PAIRS.iter().any(|pair| latency(run, pair.1).is_some())
-    };
-    runs.into_iter().find(of_this).map_or_else(Vec::new, |run| shares_in(results, &run))
+/// Whether a run has what the guest's latencies are compared with.
+pub fn has_entries(run: &Run) -> bool {
+    PAIRS.iter().any(|pair| latency(run, pair.1).is_some())
 }
 
-fn is_same_processor(one: &Facts, other: &Facts) -> bool {
-    let model = |facts: &Facts| facts.get("cpu.model").and_then(Fact::value).cloned();
-    model(one).is_some_and(|known| Some(known) == model(other))
-}
-
-/// The processor's share of each entry's latency.
-fn shares_in(results: &Results, run: &Run) -> Vec<String> {
+/// The processor's share of the latency of each entry that a run on the same processor has, a sentence each.
+pub fn shares(results: &Results, run: &Run) -> Vec<String> {
     let Some(hertz) = facts::number(&run.facts, facts::CLOCK_HZ).filter(|hertz| *hertz > 0.0) else {
         return Vec::new();
     };
@@ -69,12 +54,11 @@ fn shares_in(results: &Results, run: &Run) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
-    use tollgate_lab::Row;
     use tollgate_lab::guest::{Experiment, Round};
+    use tollgate_lab::{Provenance, Row};
     use tollgate_model::measurement::ProcessRounds;
-    use tollgate_model::{Case, Measured, Measurement, Outcome, Provenance as Executor};
+    use tollgate_model::run::{SCHEMA, Tool};
+    use tollgate_model::{Case, Environment, Fact, Measured, Measurement, Outcome, Provenance as Executor};
 
     use super::*;
 
@@ -100,8 +84,17 @@ mod tests {
             outcome: Outcome::Measured(Box::new(measured)),
         };
         let facts = [(facts::CLOCK_HZ.to_owned(), Fact::known(2_000_000_000_i64, "a clock"))];
-        crate::run::document(SystemTime::UNIX_EPOCH, None, facts.into_iter().collect(), vec![measurement])
-            .expect("an id")
+        Run {
+            schema: SCHEMA,
+            tool: Tool { name: "tollgate".to_owned(), version: "0".to_owned() },
+            id: "20261121-015427-3f2a91c4".parse().expect("an id"),
+            label: None,
+            environment: Environment::Host,
+            started: "2026-11-21T01:54:27Z".to_owned(),
+            finished: "2026-11-21T01:54:28Z".to_owned(),
+            facts: facts.into_iter().collect(),
+            measurements: vec![measurement],
+        }
     }
 
     fn results() -> Results {
@@ -121,7 +114,7 @@ mod tests {
     #[test]
     fn the_processor_s_share_and_the_rest_are_the_whole() {
         // 60 cycles at 2 GHz.
-        let text = shares_in(&results(), &gate(120.0));
+        let text = shares(&results(), &gate(120.0));
         assert_eq!(text.len(), 1);
         for part in [
             "entry/syscall takes 120 ns here",
@@ -134,12 +127,6 @@ mod tests {
 
     #[test]
     fn a_guest_that_is_slower_than_the_kernel_has_no_share() {
-        assert!(shares_in(&results(), &gate(20.0))[0].contains("the processor's speed differed"));
-    }
-
-    #[test]
-    fn an_emulator_has_no_share() {
-        let emulated = Results { provenance: Some(Provenance::Interpreter), ..results() };
-        assert!(shares(&emulated).is_empty());
+        assert!(shares(&results(), &gate(20.0))[0].contains("the processor's speed differed"));
     }
 }

@@ -2,18 +2,15 @@
 //! at the end with its reason.
 
 use anstyle::Style;
+use tollgate_model::text::clean;
 use tollgate_model::{Effect, Fact, FactValue, Facts};
 
-use super::Group;
+use super::group::Group;
+use super::hanging::{FAINT, INDENT, hanging};
 use super::reasons::reasons;
-use crate::say::clean;
 use crate::table::{heading, wrap};
 
-/// The style of secondary text.
-pub const FAINT: Style = Style::new().dimmed();
 const STRONG: Style = Style::new().bold();
-/// In front of every line of a subject.
-pub const INDENT: &str = "  ";
 const DEEPER: &str = "      ";
 /// Names that are longer have their value on the next line.
 const WIDEST_NAME: usize = 32;
@@ -177,24 +174,6 @@ fn influence(effect: Option<&Effect>, source: Option<&str>, width: usize) -> Str
 fn differs(name: &str, fact: &Fact, facts: &Facts) -> bool {
     let kernel = name.strip_suffix(".cpuid").and_then(|name| facts.get(name)?.value());
     kernel.is_some_and(|kernel| Some(kernel) != fact.value())
-}
-
-/// A paragraph behind a label, with its later lines below its first word.
-pub fn hanging(label: &str, text: &str, style: Style, width: usize) -> String {
-    let label = if label.starts_with(' ') { label.to_owned() } else { format!("{INDENT}{label}") };
-    let indent = label.chars().count().min(16);
-    let columns = width.saturating_sub(indent).max(10);
-    let first = width.saturating_sub(label.chars().count()).max(10);
-    let mut out = String::new();
-    for (at, line) in wrap(&clean(text), columns.min(first)).into_iter().enumerate() {
-        let line = if at == 0 { format!("{label}{line}") } else { format!("{:indent$}{line}", "") };
-        let line = line.trim_end();
-        match style == Style::new() {
-            true => out.push_str(&format!("{line}\n")),
-            false => out.push_str(&format!("{style}{line}{style:#}\n")),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,0 +1,43 @@
+//! The extent of the output: options that affect latencies, certain areas, or everything.
+
+use tollgate_kconfig::{AREAS, Area};
+
+/// The extent.
+pub struct Asked {
+    pub(crate) areas: Vec<&'static Area>,
+    /// Each option, not only those that affect latencies.
+    pub(crate) every_option: bool,
+    /// With the reasons.
+    pub(crate) explained: bool,
+}
+
+/// No area has this name.
+#[derive(Debug, thiserror::Error)]
+#[error("no area is called {0:?}; they are {names}", names = AREAS.iter().map(|area| area.name).collect::<Vec<_>>().join(", "))]
+pub struct NoSuchArea(String);
+
+impl Asked {
+    /// The areas with these names, or all of them.
+    ///
+    /// # Errors
+    /// An unknown area.
+    pub fn of(areas: &[String], all: bool, explain: bool) -> Result<Self, NoSuchArea> {
+        if let Some(unknown) = areas.iter().find(|name| AREAS.iter().all(|area| area.name != **name)) {
+            return Err(NoSuchArea(unknown.clone()));
+        }
+        let meant = |area: &&Area| areas.is_empty() || areas.iter().any(|name| name == area.name);
+        let every_option = all || !areas.is_empty();
+        let explained = explain || every_option;
+        Ok(Self { areas: AREAS.iter().filter(meant).collect(), every_option, explained })
+    }
+
+    /// Whether this area is meant.
+    pub(crate) fn has(&self, area: &Area) -> bool {
+        self.areas.iter().any(|meant| meant.name == area.name)
+    }
+
+    /// Whether all areas are meant.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.areas.len() == AREAS.len()
+    }
+}

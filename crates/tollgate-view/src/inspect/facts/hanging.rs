@@ -1,0 +1,29 @@
+//! Lines that are indented below a label.
+
+use anstyle::Style;
+use tollgate_model::text::clean;
+
+use crate::table::wrap;
+
+/// The style of secondary text.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+/// In front of every line of a subject.
+pub(crate) const INDENT: &str = "  ";
+
+/// A paragraph behind a label, with its later lines below its first word.
+pub(crate) fn hanging(label: &str, text: &str, style: Style, width: usize) -> String {
+    let label = if label.starts_with(' ') { label.to_owned() } else { format!("{INDENT}{label}") };
+    let indent = label.chars().count().min(16);
+    let columns = width.saturating_sub(indent).max(10);
+    let first = width.saturating_sub(label.chars().count()).max(10);
+    let mut out = String::new();
+    for (at, line) in wrap(&clean(text), columns.min(first)).into_iter().enumerate() {
+        let line = if at == 0 { format!("{label}{line}") } else { format!("{:indent$}{line}", "") };
+        let line = line.trim_end();
+        match style == Style::new() {
+            true => out.push_str(&format!("{line}\n")),
+            false => out.push_str(&format!("{style}{line}{style:#}\n")),
+        }
+    }
+    out
+}

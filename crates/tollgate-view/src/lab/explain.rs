@@ -1,0 +1,98 @@
+//! One operation of an experiment, instruction by instruction.
+
+use serde::Serialize;
+use tollgate_lab::guest::Experiment;
+use tollgate_lab::{Change, Moment};
+
+use super::text;
+use crate::table::{heading, paragraph};
+
+/// The trace of an operation.
+#[derive(Serialize)]
+pub struct Explained {
+    experiment: &'static str,
+    about: &'static str,
+    operation: &'static str,
+    instructions: Vec<Instruction>,
+}
+
+/// An instruction that was executed.
+#[derive(Serialize)]
+pub struct Instruction {
+    number: u64,
+    ring: u8,
+    address: String,
+    bytes: String,
+    text: String,
+    exception: Option<String>,
+    steps: Vec<String>,
+    changes: Vec<Changed>,
+}
+
+#[derive(Serialize)]
+struct Changed {
+    register: &'static str,
+    before: String,
+    after: String,
+}
+
+impl Explained {
+    /// One operation of an experiment.
+    pub fn new(experiment: &Experiment, instructions: Vec<Instruction>) -> Self {
+        let Experiment { name, about, operation, .. } = *experiment;
+        Self { experiment: name, about, operation, instructions }
+    }
+}
+
+impl Instruction {
+    /// From the states before and after it.
+    pub fn of(moment: &Moment) -> Self {
+        let changes = moment.before.changes(&moment.after);
+        Self {
+            number: moment.number,
+            ring: moment.before.cpl,
+            address: format!("{:x}", moment.before.rip),
+            bytes: moment.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            text: moment.text.clone(),
+            exception: moment.exception.map(|fault| text::exception(fault.exception.0, fault.code)),
+            // The first step names the crossing, which the instruction does already.
+            steps: moment.steps.iter().skip(1).map(ToString::to_string).collect(),
+            changes: changes.iter().filter(|change| change.register != "rip").map(Changed::of).collect(),
+        }
+    }
+}
+
+impl Changed {
+    fn of(change: &Change) -> Self {
+        let Change { register, before, after } = *change;
+        Self { register, before: format!("{before:x}"), after: format!("{after:x}") }
+    }
+}
+
+/// As text.
+pub fn explained(document: &Explained, width: usize) -> String {
+    let mut text = heading(&format!("{}: {}", document.experiment, document.about), width);
+    for instruction in &document.instructions {
+        let Instruction { ring, address, bytes, text: reads, .. } = instruction;
+        text.push_str(&paragraph(
+            &format!("{address}  {reads}  [{bytes}]"),
+            width,
+            &format!("ring {ring}  "),
+        ));
+        if let Some(exception) = &instruction.exception {
+            text.push_str(&paragraph(exception, width, "          ! "));
+        }
+        for (number, step) in instruction.steps.iter().enumerate() {
+            text.push_str(&paragraph(step, width, &format!("      {:2}. ", number + 1)));
+        }
+        let changes: Vec<String> = instruction
+            .changes
+            .iter()
+            .map(|change| format!("{} {} → {}", change.register, change.before, change.after))
+            .collect();
+        if !changes.is_empty() {
+            text.push_str(&paragraph(&changes.join(", "), width, "          "));
+        }
+    }
+    text
+}

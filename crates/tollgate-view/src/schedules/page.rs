@@ -1,0 +1,105 @@
+//! Checks and plays as text.
+
+use tollgate_model::text::clean;
+use tollgate_schedules::subject::{Group, Wish};
+use tollgate_schedules::{Harm, Subject};
+
+use super::outcome::{Outcome, Played};
+use super::{figure, text};
+use crate::figures;
+use crate::table::{Look, Table, heading, paragraph};
+
+/// In front of a program's lines.
+const LISTING: &str = "    ";
+
+/// All of them, a line each.
+pub fn table(outcomes: &[Outcome], width: usize) -> String {
+    let mut table = Table::new(&["program", "setting", "verdict", "states", "time"])
+        .with_words(&["setting", "verdict"])
+        .with_dispensable(2);
+    let mut headed: Option<Group> = None;
+    for outcome in outcomes {
+        let (subject, checked) = (outcome.subject, &outcome.checked);
+        if headed.replace(subject.group()) != Some(subject.group()) {
+            table.heading(text::group(subject.group()));
+        }
+        let setting = checked.setting;
+        let cells = [
+            format!("  {}", subject.name()),
+            format!("{}×{}×{}", setting.processes, setting.rounds, setting.processors),
+            text::verdict(checked.verdict).to_owned(),
+            checked.states.to_string(),
+            text::time(outcome.seconds),
+        ];
+        match outcome.surprise() {
+            Some(expected) => {
+                table.row(Look::Flagged, &cells, &[format!("expected: {}", text::verdict(expected))]);
+            }
+            None => table.row(Look::Plain, &cells, &[]),
+        }
+    }
+    let mut text = table.render(width);
+    text.push('\n');
+    text.push_str(&paragraph("setting: processes × rounds of each × processors", width, ""));
+    text.push_str(&paragraph(&text::counter(outcomes), width, ""));
+    text
+}
+
+/// One of them, with its program and its counterexample.
+pub fn detail(outcome: &Outcome, width: usize) -> String {
+    let checked = &outcome.checked;
+    let mut text = introduction(outcome.subject, width);
+    text.push_str(&paragraph(&text::answer(outcome), width, ""));
+    if let Some(expected) = outcome.surprise() {
+        text.push_str(&paragraph(&format!("expected: {}", text::verdict(expected)), width, "! "));
+    }
+    let Some((worst, others)) = checked.counterexamples.split_first() else { return text };
+    text.push('\n');
+    text.push_str(&figure::draw(worst, checked.setting.processors, width));
+    for other in others {
+        let Some(harm) = other.harm else { continue };
+        let steps = figures::count(other.steps.len(), "step", "steps");
+        text.push_str(&paragraph(&format!("Also: {harm}, after {steps}."), width, ""));
+    }
+    // The other harms may still be impossible.
+    let never: Vec<String> =
+        Harm::ALL.into_iter().filter(|&harm| checked.never(harm)).map(|harm| harm.to_string()).collect();
+    if !never.is_empty() {
+        text.push_str(&paragraph(&format!("Never: {}.", never.join("; ")), width, ""));
+    }
+    text
+}
+
+/// The description of a program, and its listing.
+fn introduction(subject: &dyn Subject, width: usize) -> String {
+    let mut text = heading(subject.name(), width);
+    text.push_str(&paragraph(subject.about(), width, ""));
+    text.push('\n');
+    for line in subject.listing().lines() {
+        let line: Vec<char> = clean(line).chars().collect();
+        // A line that is too long is broken anywhere.
+        for piece in line.chunks(width.saturating_sub(LISTING.len()).max(1)) {
+            text.push_str(&format!("{LISTING}{}\n", piece.iter().collect::<String>()));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// The schedule of one preemption, or the outcome of each.
+pub fn plays(subject: &dyn Subject, plays: &[Played], all: bool, width: usize) -> String {
+    let mut text = introduction(subject, width);
+    let processors = subject.setting(Wish::default()).map_or(1, |setting| setting.processors);
+    for Played { point, counterexample } in plays {
+        if all {
+            let mark = if counterexample.harm.is_some() { '!' } else { ' ' };
+            let so = figure::sentence(&counterexample.so);
+            text.push_str(&paragraph(&so, width, &format!("{mark} {point:2}  ")));
+        } else {
+            text.push_str(&paragraph(&format!("A is preempted before instruction {point}."), width, ""));
+            text.push('\n');
+            text.push_str(&figure::draw(counterexample, processors, width));
+        }
+    }
+    text
+}
