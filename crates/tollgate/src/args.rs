@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
-use tollgate_model::Label;
-use tollgate_view::decode::Entry;
+use tollgate_model::{Label, Traced};
+use tollgate_view::decode::{self, Entry, Kind};
+use tollgate_view::trace::{self, View};
 use tollgate_x86::{Vendor, Width};
 
 use crate::failure::Failure;
@@ -225,6 +226,21 @@ pub struct ViewArgs {
     pub histogram: bool,
 }
 
+impl ViewArgs {
+    /// The view that was asked for; by default the one for which the command was traced.
+    pub fn of(&self, traced: &Traced) -> View {
+        let by = match self.by {
+            Some(By::Call) => trace::By::Call,
+            Some(By::Process) => trace::By::Process,
+            Some(By::File) => trace::By::File,
+            None if traced.files.is_empty() => trace::By::Call,
+            None => trace::By::File,
+        };
+        let tree = self.tree || (self.by.is_none() && !traced.tree.is_empty());
+        View { top: self.top, by, tree, histogram: self.histogram }
+    }
+}
+
 const TRACE_AFTER: &str = "\
 Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage. A command that is killed by a \
 signal ends tollgate by the same signal.";
@@ -370,12 +386,12 @@ pub struct ConfigArgs {
 
 /// `tollgate decode`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = examples::help("decode", &crate::decode::kinds_for_help()))]
+#[command(after_help = examples::help("decode", &decode::kinds_for_help()))]
 pub struct DecodeArgs {
     /// Bytes in hexadecimal, files, or `-` for standard input, which is also the default
     pub input: Vec<String>,
     /// The kind of input [default: recognised]
-    #[arg(long = "as", value_name = "KIND", value_parser = crate::decode::parse_kind)]
+    #[arg(long = "as", value_name = "KIND")]
     pub kind: Option<Kind>,
     /// The width of the tables, where the input does not say it: 32 or 64; without it both readings are shown
     #[arg(long, value_name = "32|64", value_parser = parse_width)]
@@ -650,17 +666,6 @@ pub enum FailOnStore {
 pub enum FailOnLock {
     /// A property is violated or undecided
     Violated,
-}
-
-/// The input's kind by `--as`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Items of one kind, by its name.
-    Item(&'static str),
-    /// A whole text, in any forms.
-    Session,
-    /// A text in one form.
-    Reader(tollgate_dump::Format),
 }
 
 /// A processor's maker.

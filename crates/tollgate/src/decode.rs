@@ -3,14 +3,14 @@
 
 mod input;
 
-use tollgate_dump::{self as dump, Dump, Format as Reader, What};
+use tollgate_dump::{self as dump, Dump, What};
 use tollgate_inspect::Machine;
 use tollgate_view::decode::{
-    Document, Entry, Item, KINDS, Live, Options, Readings, Record, expect_sound, items, items_of, render,
+    Document, Entry, Item, Kind, Live, Options, Readings, Record, expect_sound, items, items_of, render,
 };
 use tollgate_x86::{Vendor, Width};
 
-use crate::args::{DecodeArgs, Format, Kind};
+use crate::args::{DecodeArgs, Format};
 use crate::failure::Failure;
 use crate::{figures, out};
 
@@ -151,33 +151,4 @@ fn vendor() -> Option<Vendor> {
         "AuthenticAMD" | "HygonGenuine" => Some(Vendor::Amd),
         _ => None,
     }
-}
-
-/// The values of `--as`: the kinds of items, a whole text, or its form.
-pub fn parse_kind(text: &str) -> Result<Kind, String> {
-    if text == "session" {
-        return Ok(Kind::Session);
-    }
-    if let Some((name, _)) = KINDS.iter().find(|(name, _)| *name == text) {
-        return Ok(Kind::Item(name));
-    }
-    if let Some(reader) = Reader::of(text) {
-        return Ok(Kind::Reader(reader));
-    }
-    let items = KINDS.iter().map(|(name, _)| *name);
-    let readers = dump::FORMATS.iter().map(|spec| spec.name);
-    let all: Vec<&str> = items.chain(["session"]).chain(readers).collect();
-    Err(format!("it is none of {}", all.join(", ")))
-}
-
-/// The kinds and forms, a line each, for the help.
-pub fn kinds_for_help() -> String {
-    let mut text = String::from("Values of --as:\n");
-    let items = KINDS.iter().map(|(name, about)| (*name, (*about).to_owned()));
-    let whole = [("session", "a pasted text with any of these in it".to_owned())];
-    let readers = dump::FORMATS.iter().map(|spec| (spec.name, spec.about.trim_end_matches('.').to_owned()));
-    for (name, about) in items.chain(whole).chain(readers) {
-        text.push_str(&format!("  {name:13} {about}\n"));
-    }
-    text.trim_end().to_owned()
 }

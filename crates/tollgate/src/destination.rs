@@ -85,3 +85,21 @@ fn keep_unprinted(run: &Run, failure: Failure) -> Failure {
         Err(other) => other,
     }
 }
+
+/// Names the file that keeps the run, where standard output was closed.
+///
+/// # Errors
+/// When the run is neither kept nor shown; other failures of output.
+pub fn expect_seen(shown: Result<(), Failure>, kept: Option<&Path>) -> Result<(), Failure> {
+    match (shown, kept) {
+        (Ok(()), _) if !out::is_closed() => Ok(()),
+        (Ok(()) | Err(Failure::ClosedPipe), Some(kept)) => {
+            say::say(&format!("standard output is closed; the run is kept in {}", kept.display()));
+            Ok(())
+        }
+        (Ok(()) | Err(Failure::ClosedPipe), None) => {
+            Err(Failure::input("standard output is closed, and the run is not kept: it is lost"))
+        }
+        (failed, _) => failed,
+    }
+}

@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use tollgate_engine::interrupt;
+use tollgate_lab::LabError;
 pub use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
 use tollgate_store::KeepError;
@@ -65,6 +66,15 @@ input!(FindError, HomeError, NoTime, PrepareError, ContentsError, PruneError, Un
 impl From<KeepError> for Failure {
     fn from(error: KeepError) -> Self {
         Self::NotKept(error.to_string())
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Interrupted { signal } => Self::Interrupted(signal),
+            error => Self::Input(error.to_string()),
+        }
     }
 }
 

@@ -4,10 +4,7 @@ mod aslr;
 mod config;
 mod facts;
 mod kernel;
-
-use std::path::Path;
-
-use tollgate_inspect::Machine;
+mod machine;
 
 use crate::args::{InspectArgs, Question};
 use crate::failure::Failure;
@@ -22,18 +19,5 @@ pub fn inspect(args: &InspectArgs) -> Result<(), Failure> {
         Some(Question::Aslr(args)) => aslr::aslr(args),
         Some(Question::Kernel(args)) => kernel::kernel(args),
         Some(Question::Config(args)) => config::config(args),
-    }
-}
-
-/// The machine at hand, or the one that a tree was captured on.
-///
-/// # Errors
-/// A tree that is none.
-fn machine(from: Option<&Path>) -> Result<Machine, Failure> {
-    match from {
-        None => Ok(Machine::here()),
-        Some(root) => {
-            Machine::open(root).map_err(|error| Failure::input(format!("--from: {} {error}", root.display())))
-        }
     }
 }

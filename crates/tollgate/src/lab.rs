@@ -11,17 +11,17 @@ use std::time::SystemTime;
 
 use tollgate_engine::interrupt;
 use tollgate_lab::guest::{Command, Image, Parameters, Serial};
-use tollgate_lab::{EngineChoice, LabError, Provenance, Results};
+use tollgate_lab::{EngineChoice, Provenance, Results};
 use tollgate_model::{Fact, Facts, Run};
 use tollgate_store::writing::{Existing, Until, write_whole};
 use tollgate_view::lab as view;
 use tollgate_x86::Vendor;
 
 use crate::args::{Format, LabArgs, On};
-use crate::destination::Destination;
+use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on, plainly};
 use crate::table::paragraph;
-use crate::{decode, out, run};
+use crate::{decode, out};
 
 /// The longest text of a serial port that is read.
 const MOST: u64 = 16 << 20;
@@ -55,9 +55,8 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     let destination = Destination::choose(args.out.as_deref())?;
     destination.say_doubt();
     interrupt::install();
-    let results =
-        tollgate_lab::run(&chosen, engine(args.on)?, args.vendor.map(Vendor::from), &interrupt::requested);
-    let results = results.map_err(|error| refused(&error))?;
+    let vendor = args.vendor.map(Vendor::from);
+    let results = tollgate_lab::run(&chosen, engine(args.on)?, vendor, &interrupt::requested)?;
     let run = kept::document(&results, began, args.label.clone())?;
     go_on()?;
     keep(&results, shares(&results), &run, &destination, args)
@@ -77,7 +76,7 @@ fn keep(
     let shown = show(results, shares, args);
     // The gravest error comes last.
     let path = kept?;
-    run::expect_seen(shown, path.as_deref())
+    expect_seen(shown, path.as_deref())
 }
 
 /// Shows the records of a guest that ran elsewhere. They are kept as a run where `--on` names the engine: the guest cannot know it.
@@ -166,8 +165,7 @@ fn read(path: &Path) -> Result<Results, Failure> {
 /// The guest's tables as `decode` shows them; with --out the text itself, which `decode` reads.
 fn dump(args: &LabArgs) -> Result<(), Failure> {
     let parameters = Parameters { command: Command::Dump, ..Parameters::default() };
-    let text = tollgate_lab::serial(&parameters, engine(args.on)?, args.vendor.map(Vendor::from));
-    let text = text.map_err(|error| refused(&error))?;
+    let text = tollgate_lab::serial(&parameters, engine(args.on)?, args.vendor.map(Vendor::from))?;
     match args.out.as_deref() {
         None => decode::print_text(&text, args.format),
         Some(path) if path.as_os_str() == "-" => out::print_document(&text, out::Form::Lines),
@@ -187,13 +185,5 @@ fn engine(on: On) -> Result<EngineChoice, Failure> {
             "--on hardware: a machine of its own is not started from here; write an image with --image, start it there, \
              and show its output with --read",
         )),
-    }
-}
-
-/// Why a guest was not run, in a sentence.
-fn refused(error: &LabError) -> Failure {
-    match error {
-        LabError::Interrupted { signal } => Failure::Interrupted(*signal),
-        error => Failure::input(error.to_string()),
     }
 }

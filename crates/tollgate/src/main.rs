@@ -11,6 +11,7 @@ mod complete;
 mod decode;
 mod destination;
 mod doctor;
+mod document;
 mod examples;
 mod export;
 mod failure;

@@ -1,24 +1,21 @@
 //! `tollgate run`: measure here, show, keep.
 
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_engine::Selection;
 use tollgate_engine::{self, Allowed, BenchError, Findings, Limits, Plan, Progress, interrupt};
 use tollgate_inspect::Machine;
-use tollgate_model::run::{SCHEMA, Tool};
-use tollgate_model::{Facts, Label, Measurement, Outcome, Run};
-use tollgate_store::destination::new_id;
+use tollgate_model::{Label, Measurement, Outcome, Run};
 use tollgate_store::writing::Until;
 use tollgate_suites::Extent;
 
 use crate::args::{Format, RunArgs, Size};
-use crate::destination::Destination;
+use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on};
 use crate::storage::Workplace;
 use crate::summary::Summary;
-use crate::{facts, figures, out, say, show};
+use crate::{document, facts, figures, out, show};
 
 /// Measures the chosen cases, keeps the run, and shows it.
 ///
@@ -68,24 +65,6 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     expect_seen(shown, path.as_deref())
 }
 
-/// Names the file that keeps the run, where standard output was closed.
-///
-/// # Errors
-/// When the run is neither kept nor shown; other failures of output.
-pub fn expect_seen(shown: Result<(), Failure>, kept: Option<&Path>) -> Result<(), Failure> {
-    match (shown, kept) {
-        (Ok(()), _) if !out::is_closed() => Ok(()),
-        (Ok(()) | Err(Failure::ClosedPipe), Some(kept)) => {
-            say::say(&format!("standard output is closed; the run is kept in {}", kept.display()));
-            Ok(())
-        }
-        (Ok(()) | Err(Failure::ClosedPipe), None) => {
-            Err(Failure::input("standard output is closed, and the run is not kept: it is lost"))
-        }
-        (failed, _) => failed,
-    }
-}
-
 /// Refuses options that no chosen case uses.
 fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let are_workloads =
@@ -119,37 +98,7 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
     };
     facts.extend(tollgate_inspect::strain(&machine, "after"));
     facts.extend(findings.facts);
-    document(began, label, facts, findings.measurements)
-}
-
-/// A run that began then, and has just ended.
-///
-/// # Errors
-/// When there is no id to be had for it.
-pub fn document(
-    began: SystemTime,
-    label: Option<Label>,
-    facts: Facts,
-    measurements: Vec<Measurement>,
-) -> Result<Run, Failure> {
-    let written = |time: SystemTime| humantime::format_rfc3339_seconds(time).to_string();
-    Ok(Run {
-        schema: SCHEMA,
-        tool: tool(),
-        id: new_id(began)?,
-        label,
-        environment: tollgate_inspect::environment(&facts),
-        started: written(began),
-        // A clock that was set back meanwhile.
-        finished: written(SystemTime::now().max(began)),
-        facts,
-        measurements,
-    })
-}
-
-/// This program.
-pub fn tool() -> Tool {
-    Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+    document::of(began, label, facts, findings.measurements)
 }
 
 /// The limits of this environment, for the engine.

@@ -10,7 +10,7 @@ use tollgate_view::schedules::{Document, Record, detail, fault, table};
 
 use crate::args::{FailOnLock, Format, SchedulesArgs};
 use crate::failure::Failure;
-use crate::{figures, out};
+use crate::out;
 
 /// Checks the chosen programs, or plays one forward, and prints the result.
 ///
@@ -37,17 +37,5 @@ pub fn schedules(args: &SchedulesArgs) -> Result<(), Failure> {
     }
     let failed = outcomes.iter().filter(|outcome| outcome.checked.verdict != Verdict::Holds);
     let failed: Vec<String> = failed.map(fault).collect();
-    args.fail_on.map_or(Ok(()), |FailOnLock::Violated| conclude(&failed))
-}
-
-/// The condition of `--fail-on violated`, with the programs that do not hold.
-fn conclude(failed: &[String]) -> Result<(), Failure> {
-    match failed {
-        [] => Ok(()),
-        [only] => Err(Failure::Condition(only.clone())),
-        [first, rest @ ..] => {
-            let others = figures::count(rest.len(), "other does", "others do");
-            Err(Failure::Condition(format!("{first}, and {others} not hold")))
-        }
-    }
+    args.fail_on.map_or(Ok(()), |FailOnLock::Violated| checks::conclude(&failed))
 }

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use tollgate_model::{Run, Traced};
 use tollgate_view::show::{csv, json, text};
+use tollgate_view::trace;
 
 use crate::args::{ShowArgs, ShowFormat, ViewArgs};
 use crate::failure::Failure;
 use crate::summary::Summary;
 use crate::table::paragraph;
-use crate::{out, say, trace};
+use crate::{out, say};
 
 /// Shows a kept run.
 ///
@@ -35,7 +36,7 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
 /// Prints where a command's time went, as `trace` does.
 fn print_traced(run: &Run, traced: &Traced, view: &ViewArgs) -> Result<(), Failure> {
     let width = out::width();
-    let page = trace::page(traced, &trace::view(view, traced), width);
+    let page = trace::page(traced, &view.of(traced), width);
     out::print(&format!("{page}{}", paragraph(&text::whereabouts(run, None), width, "")))
 }
 

@@ -16,15 +16,13 @@ use tollgate_model::{Facts, Label, Run, RunId, Traced};
 use tollgate_store::writing::{self, Existing, Until};
 use tollgate_trace::{Calibration, Choice, Event, Request, Trace, TraceError};
 use tollgate_view::show::text::whereabouts;
-use tollgate_view::trace::{calibration, timeline};
+use tollgate_view::trace::{Record, calibration, command_of, page, text, timeline};
 
 use crate::args::{By, Follow, Format, TraceArgs, ViewArgs};
-use crate::destination::Destination;
+use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, plainly};
 use crate::table::paragraph;
-use crate::{facts, out, run, say};
-
-pub use tollgate_view::trace::{Record, View, command_of, page, text};
+use crate::{facts, out, say};
 
 /// Runs a command, traces it, says where its time went and keeps that as a run. Where the command was started, this does not
 /// come back: the process ends as the command did, even after other errors.
@@ -90,20 +88,6 @@ fn wants_tree(view: &ViewArgs) -> bool {
     view.tree || view.by == Some(By::Process)
 }
 
-/// The view that was asked for; by default the one for which the command was traced.
-pub fn view(args: &ViewArgs, traced: &Traced) -> View {
-    use tollgate_view::trace::By as Key;
-    let by = match args.by {
-        Some(By::Call) => Key::Call,
-        Some(By::Process) => Key::Process,
-        Some(By::File) => Key::File,
-        None if traced.files.is_empty() => Key::Call,
-        None => Key::File,
-    };
-    let tree = args.tree || (args.by.is_none() && !traced.tree.is_empty());
-    View { top: args.top, by, tree, histogram: args.histogram }
-}
-
 fn calibrate() -> Result<Calibration, Failure> {
     tollgate_trace::calibrate().map_err(failure)
 }
@@ -155,7 +139,7 @@ impl Report<'_> {
             if let Some(calibration) = &self.calibration {
                 say::warn(&calibration::text(calibration, width));
             }
-            say::warn(&page(&traced, &view(&self.args.view, &traced), width));
+            say::warn(&page(&traced, &self.args.view.of(&traced), width));
         }
         if let Err(Failure::Input(sentence) | Failure::NotKept(sentence)) = self.keep(facts, traced) {
             say::say(&sentence);
@@ -177,7 +161,7 @@ impl Report<'_> {
             _ if is_printed => Ok(()),
             Format::Json => {
                 let shown = self.print_json(&run, path);
-                if kept.is_ok() { run::expect_seen(shown, path) } else { shown }
+                if kept.is_ok() { expect_seen(shown, path) } else { shown }
             }
             Format::Table => {
                 if !self.args.quiet {

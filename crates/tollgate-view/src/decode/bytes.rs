@@ -6,7 +6,8 @@ use tollgate_x86::Width;
 
 use super::given::{bytes_of, has_64_bit_code, of_table};
 use super::item::{Item, Record};
-use super::{json, page};
+use super::{json, page, tables};
+use crate::table::{heading, paragraph};
 
 /// Stretches of bytes, each read in the width that was asked for or in both.
 pub struct Readings {
@@ -18,7 +19,7 @@ pub struct Readings {
 }
 
 /// The entries, and how many bytes at the end are too few for one more.
-pub(crate) type Reading = (Width, (Vec<Item>, usize));
+type Reading = (Width, (Vec<Item>, usize));
 
 /// The output of `--format json`.
 #[derive(Serialize)]
@@ -57,10 +58,10 @@ impl Readings {
 
     /// As text.
     pub fn text(&self, dump: &Dump, explain: bool, columns: usize) -> String {
-        let readings = |readings: &Vec<Reading>| page::readings(readings, explain, columns);
-        let mut parts: Vec<String> = self.stretches.iter().flat_map(readings).collect();
+        let read = |read: &Vec<Reading>| readings(read, explain, columns);
+        let mut parts: Vec<String> = self.stretches.iter().flat_map(read).collect();
         if self.is_told {
-            parts.push(page::of_long_mode(columns));
+            parts.push(of_long_mode(columns));
         }
         parts.push(page::complaints(dump, columns));
         parts.retain(|part| !part.is_empty());
@@ -76,6 +77,34 @@ impl Readings {
         });
         Document { kind: "bytes", readings: readings.collect(), complaints: json::complaints(dump) }
     }
+}
+
+/// Bytes read in one width or in both: once, where both say the same.
+fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> {
+    let same = readings.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let shown = if same { 1 } else { readings.len() };
+    let mut parts = Vec::new();
+    for (width, (items, left)) in readings.iter().take(shown) {
+        let mut text = match same {
+            true => String::new(),
+            false => heading(&format!("As a table of {}-bit entries", json::mode(*width)), columns),
+        };
+        text.push_str(&tables::render(items, explain, columns));
+        text.push_str(&page::too_few(*left, columns));
+        parts.push(text);
+    }
+    if !same {
+        let output = "The bytes do not show which of the two they are; name it with --mode 32 or 64.";
+        parts.push(paragraph(output, columns, ""));
+    }
+    parts
+}
+
+/// Why bytes were read in one width without `--mode`.
+fn of_long_mode(columns: usize) -> String {
+    let output =
+        "The tables are those of long mode: a code descriptor has L set, which is reserved outside it.";
+    paragraph(output, columns, "")
 }
 
 /// The bytes. Words that are no entries, such as the limit in front of a table in a program's source, are separated from those behind

@@ -57,8 +57,8 @@ pub fn expect_sound(dump: &Dump) -> Result<(), Unfit> {
     })
 }
 
-/// The kinds that `--as` names, with their descriptions.
-pub const KINDS: [(&str, &str); 8] = [
+/// The kinds of items, with their descriptions.
+pub(crate) const KINDS: [(&str, &str); 8] = [
     ("gdt8", "descriptors of 8 bytes"),
     ("gdt16", "TSS or LDT descriptors of long mode, 16 bytes each"),
     ("gate32", "gates of 8 bytes"),

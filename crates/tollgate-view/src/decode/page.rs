@@ -3,7 +3,6 @@
 use tollgate_dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
 use tollgate_x86::Width;
 
-use super::bytes::Reading;
 use super::item::Item;
 use super::json;
 use super::remarks::remarks;
@@ -18,35 +17,8 @@ const MANY_GATES: usize = 40;
 /// So many complaints are shown.
 const MOST_COMPLAINTS: usize = 10;
 
-/// Bytes read in one width or in both: once, where both say the same.
-pub fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> {
-    let same = readings.windows(2).all(|pair| pair[0].1 == pair[1].1);
-    let shown = if same { 1 } else { readings.len() };
-    let mut parts = Vec::new();
-    for (width, (items, left)) in readings.iter().take(shown) {
-        let mut text = match same {
-            true => String::new(),
-            false => heading(&format!("As a table of {}-bit entries", json::mode(*width)), columns),
-        };
-        text.push_str(&tables::render(items, explain, columns));
-        text.push_str(&too_few(*left, columns));
-        parts.push(text);
-    }
-    if !same {
-        let output = "The bytes do not show which of the two they are; name it with --mode 32 or 64.";
-        parts.push(paragraph(output, columns, ""));
-    }
-    parts
-}
-
-/// Why bytes were read in one width without `--mode`.
-pub fn of_long_mode(columns: usize) -> String {
-    let output =
-        "The tables are those of long mode: a code descriptor has L set, which is reserved outside it.";
-    paragraph(output, columns, "")
-}
-
-fn too_few(left: usize, columns: usize) -> String {
+/// The bytes at the end that are no entry.
+pub(crate) fn too_few(left: usize, columns: usize) -> String {
     if left == 0 {
         return String::new();
     }

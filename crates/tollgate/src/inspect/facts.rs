@@ -10,9 +10,10 @@ use tollgate_inspect::{Machine, SUBJECTS};
 use tollgate_model::Facts;
 use tollgate_view::inspect::facts::{Document, Group, NOW, WHEN, page, sentence};
 
+use super::machine::machine;
 use crate::args::{Format, InspectArgs};
 use crate::failure::{Failure, plainly};
-use crate::{out, run, say};
+use crate::{document, out, say};
 
 /// Shows the chosen facts, or captures their sources.
 ///
@@ -22,7 +23,7 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     if let Some(target) = &args.capture {
         return capturing::capture(&measured(args)?, target, args.format);
     }
-    let machine = super::machine(args.from.as_deref())?;
+    let machine = machine(args.from.as_deref())?;
     let directory = match &args.from {
         // The directory is one of the other machine.
         Some(_) => args.dir.as_deref().or(machine.captured_directory()).map(Path::to_owned),
@@ -32,7 +33,9 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     let facts: Facts = all.iter().flat_map(|group| group.facts.iter().cloned()).collect();
     let chosen = chosen::chosen(all, &args.only)?;
     match args.format {
-        Format::Json => out::print_json(&Document::of(&chosen, &facts, args.from.as_deref(), run::tool())),
+        Format::Json => {
+            out::print_json(&Document::of(&chosen, &facts, args.from.as_deref(), document::tool()))
+        }
         Format::Table => {
             let mut text = String::new();
             if args.only.is_empty() {

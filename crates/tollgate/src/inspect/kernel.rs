@@ -3,6 +3,7 @@
 use tollgate_inspect::kernel_base::{conclude, kernel_base};
 use tollgate_view::inspect::kernel::{Document, page};
 
+use super::machine::machine;
 use crate::args::{Format, KernelArgs};
 use crate::failure::Failure;
 use crate::out;
@@ -12,8 +13,7 @@ use crate::out;
 /// # Errors
 /// A captured tree that is none.
 pub fn kernel(args: &KernelArgs) -> Result<(), Failure> {
-    let machine = super::machine(args.from.as_deref())?;
-    let evidence = kernel_base(&machine);
+    let evidence = kernel_base(&machine(args.from.as_deref())?);
     let conclusion = conclude(&evidence);
     match args.format {
         Format::Json => out::print_json(&Document::of(&evidence, &conclusion)),

@@ -7,7 +7,6 @@ use tollgate_lab::{Interpreter, Moment, Window, machine};
 use tollgate_view::lab::{Explained, Instruction, explained};
 use tollgate_x86::Vendor;
 
-use super::refused;
 use crate::args::{Format, LabArgs};
 use crate::failure::Failure;
 use crate::out;
@@ -43,9 +42,8 @@ fn trace(experiment: &'static Experiment, args: &LabArgs) -> Result<Explained, F
         let ends = start.is_some_and(|start| moment.text.starts_with('j') && leads_to(&moment.text, start));
         if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    Interpreter
-        .watch(image.bytes(), BASE, image.entry(), machine(args.vendor.map(Vendor::from)), window, &mut note)
-        .map_err(|error| refused(&error))?;
+    let machine = machine(args.vendor.map(Vendor::from));
+    Interpreter.watch(image.bytes(), BASE, image.entry(), machine, window, &mut note)?;
     Ok(Explained::new(experiment, instructions))
 }
 

@@ -10,8 +10,8 @@ use tollgate_model::{Case, Fact, Facts, Label, Measured, Measurement, Outcome, P
 use tollgate_view::lab as text;
 
 use crate::args::On;
+use crate::document;
 use crate::failure::Failure;
-use crate::run;
 
 /// The suite's name.
 const SUITE: &str = "lab";
@@ -25,7 +25,7 @@ pub fn document(results: &Results, began: SystemTime, label: Option<Label>) -> R
     facts.extend(facts_of(results));
     let unit = results.provenance.as_ref().and_then(unit);
     let measurements = results.rows.iter().map(|row| measurement(row, unit, results.machines)).collect();
-    run::document(began, label, facts, measurements)
+    document::of(began, label, facts, measurements)
 }
 
 /// The document of a guest that ran elsewhere, with the named engine. No other fact of that machine is known.
@@ -49,7 +49,7 @@ pub fn imported(
     let mut facts: Facts = facts_of(results).collect();
     facts.insert("lab.read".to_owned(), Fact::known(path.display().to_string(), "--read"));
     let measurements = results.rows.iter().map(|row| measurement(row, unit, results.machines)).collect();
-    run::document(began, label, facts, measurements)
+    document::of(began, label, facts, measurements)
 }
 
 fn facts_of(results: &Results) -> impl Iterator<Item = (String, Fact)> + '_ {

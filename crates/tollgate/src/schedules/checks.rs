@@ -12,6 +12,7 @@ use tollgate_view::schedules::Outcome;
 
 use super::chosen::Chosen;
 use crate::failure::Failure;
+use crate::figures;
 
 /// A search with less memory than this is not worth a thread of its own.
 const LEAST_BYTES: usize = 1 << 30;
@@ -62,4 +63,16 @@ fn check_one(subject: &dyn Subject, setting: Setting, limits: Limits) -> Outcome
 fn memory() -> usize {
     let allowed = tollgate_inspect::allowance(&Machine::here()).memory;
     allowed.map_or(Limits::default().bytes, |limit| usize::try_from(limit.amount / 2).unwrap_or(usize::MAX))
+}
+
+/// The condition of `--fail-on violated`, with the programs that do not hold.
+pub fn conclude(failed: &[String]) -> Result<(), Failure> {
+    match failed {
+        [] => Ok(()),
+        [only] => Err(Failure::Condition(only.clone())),
+        [first, rest @ ..] => {
+            let others = figures::count(rest.len(), "other does", "others do");
+            Err(Failure::Condition(format!("{first}, and {others} not hold")))
+        }
+    }
 }

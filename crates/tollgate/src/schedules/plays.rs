@@ -3,8 +3,8 @@
 use tollgate_schedules::Subject;
 use tollgate_view::schedules as view;
 
+use super::checks::conclude;
 use super::chosen::Chosen;
-use super::conclude;
 use crate::args::{FailOnLock, Format, Preempt, SchedulesArgs};
 use crate::failure::Failure;
 use crate::out;

@@ -8,7 +8,7 @@ use tollgate_model::{
 use tollgate_view::trace::CASE;
 
 use crate::failure::Failure;
-use crate::{facts, run};
+use crate::{document, facts};
 
 const GROUP: &str = "trace";
 
@@ -40,5 +40,5 @@ pub fn document(
         traced: vec![traced],
     };
     let outcome = Outcome::Measured(Box::new(measured));
-    run::document(began, label, facts, vec![Measurement { case: Case::plain(CASE), outcome }])
+    document::of(began, label, facts, vec![Measurement { case: Case::plain(CASE), outcome }])
 }

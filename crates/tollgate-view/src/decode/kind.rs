@@ -1,0 +1,50 @@
+//! The kinds of input.
+
+use std::str::FromStr;
+
+use tollgate_dump::{FORMATS, Format};
+
+use super::given::KINDS;
+
+/// A whole text, in any forms.
+const SESSION: (&str, &str) = ("session", "a pasted text with any of these in it");
+
+/// The kind of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Items of one kind, by its name.
+    Item(&'static str),
+    /// A whole text, in any forms.
+    Session,
+    /// A text in one form.
+    Reader(Format),
+}
+
+/// No kind has this name.
+#[derive(Debug, thiserror::Error)]
+#[error("it is none of {}", kinds().map(|(name, _)| name).collect::<Vec<_>>().join(", "))]
+pub struct NoSuchKind;
+
+impl FromStr for Kind {
+    type Err = NoSuchKind;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchKind> {
+        if text == SESSION.0 {
+            return Ok(Self::Session);
+        }
+        let item = KINDS.iter().find(|(name, _)| *name == text).map(|(name, _)| Self::Item(name));
+        item.or_else(|| Format::of(text).map(Self::Reader)).ok_or(NoSuchKind)
+    }
+}
+
+/// All of them, with their descriptions.
+fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let readers = FORMATS.iter().map(|spec| (spec.name, spec.about.trim_end_matches('.')));
+    KINDS.into_iter().chain([SESSION]).chain(readers)
+}
+
+/// The kinds and forms, a line each, for the help.
+pub fn kinds_for_help() -> String {
+    let lines: String = kinds().map(|(name, about)| format!("\n  {name:13} {about}")).collect();
+    format!("Values of --as:{lines}")
+}

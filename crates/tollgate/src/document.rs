@@ -1,0 +1,39 @@
+//! A run that has just been made.
+
+use std::time::SystemTime;
+
+use tollgate_model::run::{SCHEMA, Tool};
+use tollgate_model::{Facts, Label, Measurement, Run};
+use tollgate_store::destination::new_id;
+
+use crate::failure::Failure;
+
+/// A run that began then, and has just ended.
+///
+/// # Errors
+/// When there is no id to be had for it.
+pub fn of(
+    began: SystemTime,
+    label: Option<Label>,
+    facts: Facts,
+    measurements: Vec<Measurement>,
+) -> Result<Run, Failure> {
+    let written = |time: SystemTime| humantime::format_rfc3339_seconds(time).to_string();
+    Ok(Run {
+        schema: SCHEMA,
+        tool: tool(),
+        id: new_id(began)?,
+        label,
+        environment: tollgate_inspect::environment(&facts),
+        started: written(began),
+        // A clock that was set back meanwhile.
+        finished: written(SystemTime::now().max(began)),
+        facts,
+        measurements,
+    })
+}
+
+/// This program.
+pub fn tool() -> Tool {
+    Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+}
