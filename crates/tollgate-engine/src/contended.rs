@@ -18,7 +18,7 @@ use super::clock::{self, Clock};
 use super::cpu;
 use super::limits::{self, Taken};
 use super::runner::{Batch, Order, Refusal, Runner};
-use super::timed::{Context, EMPTY_LONG, LongLoop};
+use super::timed::{LongLoop, LoopContext, run_empty};
 use super::worker::alive;
 
 /// The data of another thread's loop, at `r13`. It has pairs of cache lines to itself, since a processor may fetch
@@ -26,7 +26,7 @@ use super::worker::alive;
 #[repr(C, align(128))]
 pub struct Side {
     /// The loop's own use.
-    pub words: [u64; 12],
+    pub words: [u64; WORDS],
     /// Its first and last time stamp.
     stamps: [u64; 2],
     /// Iterations that took more ticks than this are logged.
@@ -41,13 +41,16 @@ pub struct Side {
     log: [[u64; 2]; LOG],
 }
 
+/// A side's words for its loop.
+pub const WORDS: usize = 12;
+
 /// Entries of the log of long iterations: a power of two.
 const LOG: usize = 64;
 
 impl Default for Side {
     fn default() -> Self {
         Self {
-            words: [0; 12],
+            words: [0; WORDS],
             stamps: [0; 2],
             long: 0,
             long_iterations: 0,
@@ -79,6 +82,7 @@ pub type ContendingLoop = unsafe extern "C" fn(*mut Side);
 #[macro_export]
 macro_rules! contending_loop {
     ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
+        const _: bool = $crate::timed::uses_words(&[$($body),*], $crate::contended::WORDS * 8);
         $(#[$doc])*
         #[unsafe(naked)]
         unsafe extern "C" fn $name(side: *mut $crate::contended::Side) {
@@ -124,16 +128,16 @@ pub struct Partner {
 /// A benchmark's control over its two loops.
 pub trait Contender: Send {
     /// Before a contended batch of so many iterations of the timed loop, of which the first are untimed.
-    fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64);
+    fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], iterations: u64);
 
     /// After the batch. Returns the events that were counted in the timed part, if any.
     ///
     /// # Errors
     /// The failure. A partner that did not respond is [`Outcome::Incomplete`] instead.
-    fn after(&mut self, context: &Context, partners: &[Partner]) -> Result<Outcome, Refusal>;
+    fn after(&mut self, context: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal>;
 
     /// After the warm-up, before the timed part: resets counts.
-    fn begin(&mut self, _context: &mut Context) {}
+    fn begin(&mut self, _context: &mut LoopContext) {}
 
     /// Least number of warm-up iterations.
     fn warm_up(&self) -> u64 {
@@ -153,7 +157,7 @@ pub enum Outcome {
 /// A timed loop and its partners.
 pub struct Contended {
     code: LongLoop,
-    context: Box<Context>,
+    context: Box<LoopContext>,
     partners: Vec<Partner>,
     /// The timed loop's processor, if it is not the bench process's own.
     cpu: Option<usize>,
@@ -211,7 +215,7 @@ impl Contended {
         let iterations = order.iterations + order.extra;
         let warm_up = (iterations / 16).max(self.contender.warm_up());
         self.contender.before(&mut self.context, &mut self.partners, warm_up + iterations);
-        let (code, context): (LongLoop, *mut Context) = (self.code, &mut *self.context);
+        let (code, context): (LongLoop, *mut LoopContext) = (self.code, &mut *self.context);
         let mut running: Vec<Running> = Vec::new();
         for (partner, thread) in self.partners.iter_mut().zip(partner_threads) {
             // SAFETY: by `Contended::new`'s contract; the side lives as long as this instance, and `Running` waits for the
@@ -228,17 +232,16 @@ impl Contended {
             });
         }
         // SAFETY: by `Contended::new`'s contract.
-        unsafe { code(warm_up, context) };
+        unsafe { code.run(warm_up, context) };
         self.contender.begin(&mut self.context);
-        let mut nothing = Context::default();
-        // SAFETY: the empty loop only writes its context's result.
-        let mut empty = || clock.time(|| unsafe { EMPTY_LONG(order.iterations, &mut nothing) });
+        let mut nothing = LoopContext::default();
+        let mut empty = || clock.time(|| run_empty(order.iterations, &mut nothing));
         let switches = cpu::switches();
         let emptied = empty();
         let stamp = || if self.partners.is_empty() { 0 } else { clock::stamp() };
         let from = stamp();
         // SAFETY: by `Contended::new`'s contract.
-        let worked = clock.time(|| unsafe { code(iterations, context) });
+        let worked = clock.time(|| unsafe { code.run(iterations, context) });
         let to = stamp();
         let emptied_again = empty();
         let unswitched = switches == cpu::switches();
@@ -611,14 +614,14 @@ mod tests {
     }
 
     impl Contender for Counted {
-        fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64) {
+        fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], iterations: u64) {
             self.word.store(0, SeqCst);
             self.iterations = iterations;
             context.words[0] = self.word.as_ptr() as u64;
             partners.iter_mut().for_each(|partner| partner.side.words[0] = self.word.as_ptr() as u64);
         }
 
-        fn after(&mut self, _: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
+        fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal> {
             let theirs: u64 = partners.iter().map(|partner| partner.side.iterations()).sum();
             Ok(Outcome::Sound(Some(self.word.load(SeqCst) - theirs - self.iterations)))
         }

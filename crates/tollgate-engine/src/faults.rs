@@ -67,11 +67,8 @@ static BREAKS_LATER: Benchmark = Benchmark {
 static WRONG: Benchmark = Benchmark {
     name: "faults/wrong",
     instance: |benchmark, params| {
-        // SAFETY: the empty loop only writes its context's result.
-        Ok(unsafe {
-            Loop::new((benchmark.timed)(params), [0; 7], None, |_| Err("returned nonsense".to_owned()))
-        }?
-        .here())
+        let wrong = |_| Err("returned nonsense".to_owned());
+        Ok(Loop::without_context((benchmark.timed)(params), wrong)?.here())
     },
     ..BASE
 };

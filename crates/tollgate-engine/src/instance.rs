@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::compat;
 use super::cpu;
 use super::runner::{Batch, BatchHooks, Order, Refusal, Runner};
-use super::timed::{Context, EMPTY_LONG, LongLoop, Timed, TimedLoop};
+use super::timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
 
 /// A case that is ready to run.
 pub struct Instance {
@@ -106,7 +106,7 @@ impl Instance {
 /// A 64-bit loop with its context, for any thread.
 pub struct Loop {
     code: LongLoop,
-    context: Box<Context>,
+    context: Box<LoopContext>,
     check: Check,
     hooks: Option<Box<dyn BatchHooks>>,
     /// Owns what the context points to.
@@ -135,8 +135,25 @@ impl Loop {
         let (Timed::Loop { code: TimedLoop::Long(code), .. } | Timed::Together { code, .. }) = timed else {
             return Err(Refusal::Fail("only a 64-bit loop can be called in a 64-bit process".to_owned()));
         };
-        let context = Box::new(Context { words, result: 0 });
+        let context = Box::new(LoopContext { words, result: 0 });
         Ok(Self { code, context, check: Box::new(check), hooks: None, _owned: owned })
+    }
+
+    /// `timed`, which uses no word of its context. `check` as in [`Loop::new`].
+    ///
+    /// # Errors
+    /// [`Refusal::Fail`] for a loop that is not 64-bit code, or uses its context.
+    pub fn without_context(
+        timed: Timed,
+        check: impl Fn(u64) -> Result<(), String> + Send + 'static,
+    ) -> Result<Self, Refusal> {
+        // SAFETY: a loop that uses no context is sound to run any number of times (`timed_loop!`), and another one
+        // is dropped before it runs.
+        let timed = unsafe { Self::new(timed, [0; 7], None, check) }?;
+        if timed.code.uses_context() {
+            return Err(Refusal::Fail("the loop needs a context".to_owned()));
+        }
+        Ok(timed)
     }
 
     /// With hooks around each batch.
@@ -148,7 +165,7 @@ impl Loop {
     /// The result of one operation, untimed and unchecked.
     pub fn try_once(&mut self) -> u64 {
         // SAFETY: `Loop::new`'s contract.
-        unsafe { (self.code)(1, &mut *self.context) };
+        unsafe { self.code.run(1, &mut *self.context) };
         self.context.result
     }
 
@@ -198,7 +215,7 @@ impl Runner for Loop {
         let warm_up = (order.iterations / 16).max(1);
         self.before(warm_up)?;
         // SAFETY: `Loop::new`'s contract.
-        unsafe { (self.code)(warm_up, &mut *self.context) };
+        unsafe { self.code.run(warm_up, &mut *self.context) };
         self.after()?;
 
         let iterations = order.iterations + order.extra;
@@ -225,17 +242,16 @@ impl Loop {
     fn time(&mut self, clock: Clock, empty_iterations: u64, iterations: u64) -> Batch {
         let blocking = self.hooks.as_ref().is_some_and(|hooks| hooks.blocks());
         // The empty loop has a context of its own, so the loop's result stays for the check.
-        let mut empty_context = Context::default();
-        let context: *mut Context = &mut *self.context;
+        let mut nothing = LoopContext::default();
+        let context: *mut LoopContext = &mut *self.context;
         let code = self.code;
-        // SAFETY: the empty loop only writes its context's result.
-        let mut empty = || clock.time(|| unsafe { EMPTY_LONG(empty_iterations, &mut empty_context) });
+        let mut empty = || clock.time(|| run_empty(empty_iterations, &mut nothing));
 
         let switches = cpu::switches();
         let emptied = empty();
         let cpu_share = blocking.then(cpu::CpuShare::begin);
         // SAFETY: `Loop::new`'s contract; the context lives as long as the loop.
-        let worked = clock.time(|| unsafe { code(iterations, context) });
+        let worked = clock.time(|| unsafe { code.run(iterations, context) });
         let attended = cpu_share.map(cpu::CpuShare::was_full);
         let emptied_again = empty();
         let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);

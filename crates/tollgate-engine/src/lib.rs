@@ -59,6 +59,6 @@ pub use runner::{Batch, BatchHooks, Counters, Order, Refusal, Runner, until_undi
 pub use selection::{Group, Selection};
 pub use shared::MAX_INSTANCES;
 pub use storage::Storage;
-pub use timed::{Context, Timed, TimedLoop};
+pub use timed::{LoopContext, Timed, TimedLoop};
 pub use worker::die_with_parent;
 pub use worker::{alive, serve_if_worker};

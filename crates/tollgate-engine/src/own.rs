@@ -6,7 +6,7 @@ use super::clock::Clock;
 use super::cpu;
 use super::instance::{Instance, Loop};
 use super::runner::{Batch, Order, Refusal, Runner};
-use super::timed::{Context, EMPTY_LONG};
+use super::timed::{LoopContext, run_empty};
 use crate::benchmark::{Benchmark, PLAIN};
 use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
 use tollgate_model::{Params, own};
@@ -18,11 +18,7 @@ pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOC
 static EMPTY_LOOP: Benchmark = Benchmark {
     name: own::EMPTY_LOOP,
     operation: "Nothing: an empty loop less another empty loop, which gives the detection limit.",
-    instance: |benchmark, params| {
-        // SAFETY: the empty loop only writes its context's result.
-        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, |_| Ok(())) }?;
-        Ok(timed.here())
-    },
+    instance: |benchmark, params| Ok(Loop::without_context((benchmark.timed)(params), |_| Ok(()))?.here()),
     ..PLAIN
 };
 
@@ -49,10 +45,9 @@ struct RawLoop;
 
 impl Runner for RawLoop {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        let mut context = Context::default();
+        let mut context = LoopContext::default();
         let before = cpu::switches();
-        // SAFETY: the empty loop only writes the context's result.
-        let span = clock.time(|| unsafe { EMPTY_LONG(order.iterations, &mut context) });
+        let span = clock.time(|| run_empty(order.iterations, &mut context));
         let undisturbed = span.same_processor && before == cpu::switches();
         Ok(Batch { work: span.ticks, empty: 0, undisturbed, counted: None, counters: Default::default() })
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::text::said_by;
 
 use super::clock::Clock;
-use super::timed::Context;
+use super::timed::LoopContext;
 use super::worker::alive;
 
 /// Why a case cannot be measured.
@@ -98,13 +98,13 @@ pub trait BatchHooks: Send {
     ///
     /// # Errors
     /// Why the batch cannot run.
-    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal>;
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal>;
 
     /// After the loop. Returns the number of events, where the benchmark counts any.
     ///
     /// # Errors
     /// The batch's failure.
-    fn after(&mut self, context: &Context) -> Result<Option<u64>, Refusal>;
+    fn after(&mut self, context: &LoopContext) -> Result<Option<u64>, Refusal>;
 
     /// Whether the loop makes blocking calls, so that switches are part of the operation.
     fn blocks(&self) -> bool {

@@ -7,17 +7,93 @@
 /// The eight words at `r13` of a loop: its parameters, and in the last one the operation's result.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Default)]
-pub struct Context {
+pub struct LoopContext {
     /// For the loop's own use; the loop's documentation names each word.
     pub words: [u64; 7],
     /// `rax` after the last iteration.
     pub result: u64,
 }
 
-/// The entry point of a loop in 64-bit code.
-///
-/// `iterations` is at least 1 (0 would mean 2^64).
-pub type LongLoop = unsafe extern "C" fn(iterations: u64, context: *mut Context);
+/// A loop in 64-bit code, written with [`timed_loop!`](crate::timed_loop).
+#[derive(Clone, Copy)]
+pub struct LongLoop {
+    entry: unsafe extern "C" fn(iterations: u64, context: *mut LoopContext),
+    uses_context: bool,
+}
+
+impl LongLoop {
+    /// For `timed_loop!`: the function and its instructions. A use of `r13` other than `[r13 + N]` within the eight
+    /// words does not compile.
+    ///
+    /// # Safety
+    /// `entry` must hold these instructions in the frame of every loop. Without `r13` among them, it must be sound to
+    /// run them any number of times, whatever the state of the process.
+    #[doc(hidden)]
+    pub const unsafe fn written(
+        entry: unsafe extern "C" fn(u64, *mut LoopContext),
+        instructions: &[&str],
+    ) -> Self {
+        Self { entry, uses_context: uses_words(instructions, size_of::<LoopContext>()) }
+    }
+
+    /// Runs so many iterations, at least 1 (0 would mean 2^64).
+    ///
+    /// # Safety
+    /// The context must have what the loop's documentation says, and what it points to must live.
+    #[inline(always)]
+    pub unsafe fn run(self, iterations: u64, context: *mut LoopContext) {
+        // SAFETY: the caller's.
+        unsafe { (self.entry)(iterations, context) }
+    }
+
+    /// Whether it uses any word of its context, besides the result.
+    pub fn uses_context(self) -> bool {
+        self.uses_context
+    }
+
+    /// The address of its first instruction.
+    pub fn address(self) -> usize {
+        self.entry as usize
+    }
+}
+
+/// Whether these instructions use `r13`. It may be stored, or be an address as `[r13]` or `[r13 + N]`, with eight bytes
+/// from `N` on below `limit`.
+pub const fn uses_words(instructions: &[&str], limit: usize) -> bool {
+    let mut uses = false;
+    let mut line = 0;
+    while line < instructions.len() {
+        let text = instructions[line].as_bytes();
+        let mut at = 0;
+        while at + 3 <= text.len() {
+            if text[at] == b'r' && text[at + 1] == b'1' && text[at + 2] == b'3' {
+                uses = true;
+                let is_stored = at + 3 == text.len() && at > 1 && text[at - 2] == b',';
+                if is_stored {
+                    break;
+                }
+                assert!(at > 0 && text[at - 1] == b'[', "r13 may only be an address, or be stored");
+                let (mut offset, mut end) = (0, at + 3);
+                if text[end] == b' ' {
+                    assert!(
+                        text[end + 1] == b'+' && text[end + 2] == b' ',
+                        "only an offset may be added to r13"
+                    );
+                    end += 3;
+                    while text[end].is_ascii_digit() {
+                        offset = offset * 10 + (text[end] - b'0') as usize;
+                        end += 1;
+                    }
+                }
+                assert!(text[end] == b']', "only a number may be added to r13");
+                assert!(offset + 8 <= limit, "the offset is not within the loop's words");
+            }
+            at += 1;
+        }
+        line += 1;
+    }
+    uses
+}
 
 /// A loop that can be timed.
 #[derive(Clone, Copy)]
@@ -65,32 +141,40 @@ impl Timed {
 /// "label:", …` for code that the loop calls, and with `first "instruction", …;` before the body for code that runs
 /// once, ahead of the loop.
 ///
-/// In the body `r13` is the context and `r12` the counter, which must be kept; all else is free.
+/// In the body `r13` is the context and `r12` the counter, which must be kept; all else is free. Offsets from `r13` are
+/// checked at compile time. A loop that does not use `r13` must be sound to run in any process: it can be made an
+/// instance without `unsafe`, see [`Loop::without_context`](crate::Loop::without_context).
 #[macro_export]
 macro_rules! timed_loop {
     ($(#[$doc:meta])* $name:ident: $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
         $(#[$doc])*
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name(iterations: u64, context: *mut $crate::Context) {
-            core::arch::naked_asm!(
-                // Six pushes and 8 bytes keep the stack aligned to 16 for loops that call.
-                "push rbx", "push rbp", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
-                "mov r12, rdi",
-                "mov r13, rsi",
-                "xor eax, eax",
-                $($($first,)+)?
-                // A loop that straddles a fetch window would change its time from build to build.
-                ".p2align 6",
-                "2:",
-                $($body,)*
-                "dec r12",
-                "jnz 2b",
-                "mov [r13 + 56], rax",
-                "add rsp, 8", "pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx",
-                "ret",
-                $($($after,)+)?
-            )
-        }
+        #[allow(non_upper_case_globals)] // It stands for a function.
+        const $name: $crate::timed::LongLoop = {
+            #[unsafe(naked)]
+            unsafe extern "C" fn entry(iterations: u64, context: *mut $crate::LoopContext) {
+                core::arch::naked_asm!(
+                    // Six pushes and 8 bytes keep the stack aligned to 16 for loops that call.
+                    "push rbx", "push rbp", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
+                    "mov r12, rdi",
+                    "mov r13, rsi",
+                    "xor eax, eax",
+                    $($($first,)+)?
+                    // A loop that straddles a fetch window would change its time from build to build.
+                    ".p2align 6",
+                    "2:",
+                    $($body,)*
+                    "dec r12",
+                    "jnz 2b",
+                    "mov [r13 + 56], rax",
+                    "add rsp, 8", "pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx",
+                    "ret",
+                    $($($after,)+)?
+                )
+            }
+            // SAFETY: these are its instructions. One that uses no `r13` answers for itself: its operation must be
+            // sound in any process.
+            unsafe { $crate::timed::LongLoop::written(entry, &[$($($first,)+)? $($body,)* $($($after,)+)?]) }
+        };
     };
 }
 pub use crate::timed_loop;
@@ -141,5 +225,30 @@ timed_loop! {
 /// The empty loop.
 pub const EMPTY: TimedLoop = TimedLoop::Long(empty_long);
 
-/// The empty loop's entry point.
-pub(super) const EMPTY_LONG: LongLoop = empty_long;
+/// Runs the empty loop, which writes only the result of a context.
+#[inline(always)]
+pub fn run_empty(iterations: u64, context: &mut LoopContext) {
+    // SAFETY: the loop uses no word of its context but the result.
+    unsafe { empty_long.run(iterations, context) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_used_by_their_offset_below_the_limit() {
+        assert!(!uses_words(&["mov rax, -1", "syscall"], 64));
+        assert!(uses_words(&["mov rax, -1", "lea rsi, [r13 + 56]"], 64));
+        for wrong in [
+            "mov rax, [r13 + 57]",
+            "mov r13, rax",
+            "inc r13",
+            "mov rax, [r13 + rcx]",
+            "mov rax, [r13 - 8]",
+            "push r13",
+        ] {
+            assert!(std::panic::catch_unwind(|| uses_words(&[wrong], 64)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -165,8 +165,8 @@ fn loop_body(name: &str, timed: TimedLoop) -> Vec<Instruction> {
 fn decode(timed: TimedLoop) -> Vec<Instruction> {
     let (bitness, bytes): (u32, &[u8]) = match timed {
         TimedLoop::Compat(code) => (32, code()),
-        TimedLoop::Long(entry) => {
-            let start = entry as *const u8;
+        TimedLoop::Long(code) => {
+            let start = code.address() as *const u8;
             // All naked functions here return within 512 bytes, and the program's code is longer than that.
             // SAFETY: the bytes lie in this program's own code.
             (64, unsafe { std::slice::from_raw_parts(start, 512) })

@@ -18,10 +18,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One near call and its return within this program: the baseline of kernel entry.",
     crosses: &[Call, StoreForwarding],
     timed: |_| Timed::once("call", TimedLoop::Long(call_and_return)),
-    instance: |benchmark, params| {
-        // SAFETY: the loop needs nothing from its context.
-        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?;
-        Ok(timed.here())
-    },
+    instance: |benchmark, params| Ok(Loop::without_context((benchmark.timed)(params), results::any)?.here()),
     ..PLAIN
 };

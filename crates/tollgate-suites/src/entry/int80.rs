@@ -28,9 +28,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
     instance: |benchmark, params| {
-        // SAFETY: the loop needs nothing from its context.
-        let mut timed =
-            unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::refused_by_interrupt) }?;
+        let mut timed = Loop::without_context((benchmark.timed)(params), results::refused_by_interrupt)?;
         let note = results::note_on_refusal(timed.try_once());
         Ok(timed.here().with_notes(note))
     },

@@ -19,15 +19,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(getpid)),
     instance: |benchmark, params| {
-        // SAFETY: the loop needs nothing from its context.
-        let mut trial = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?;
+        let mut timed = Loop::without_context((benchmark.timed)(params), results::own_pid)?;
         // Some sandboxes allow the gate but refuse every call behind it.
-        match trial.try_once() as i32 {
+        match timed.try_once() as i32 {
             refused if refused == -libc::ENOSYS => {
                 Err(Refusal::Skip("int 0x80 works, but every 32-bit call fails (ENOSYS)".to_owned()))
             }
-            // SAFETY: as above.
-            _ => Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::own_pid) }?.here()),
+            _ => Ok(timed.here()),
         }
     },
     absence: int80::absence,

@@ -18,11 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One RDTSC, unfenced; a hypervisor may trap it.",
     crosses: &[TimeStampCounter, VmExit],
     timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
-    instance: |benchmark, params| {
-        // SAFETY: the loop needs nothing from its context.
-        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?;
-        Ok(timed.here())
-    },
+    instance: |benchmark, params| Ok(Loop::without_context((benchmark.timed)(params), results::any)?.here()),
     absence: |signal| (signal == libc::SIGSEGV).then_some("RDTSC is forbidden to this process (CR4.TSD)"),
     ..PLAIN
 };

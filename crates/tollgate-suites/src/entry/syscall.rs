@@ -18,8 +18,7 @@ pub(super) const TIMED: Timed = Timed::once("syscall", TimedLoop::Long(refused_c
 
 /// The instance's loop, for a thread that was prepared.
 pub(super) fn refused_loop() -> Result<Loop, Refusal> {
-    // SAFETY: the loop needs nothing from its context.
-    unsafe { Loop::new(TIMED, [0; 7], None, results::refused) }
+    Loop::without_context(TIMED, results::refused)
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

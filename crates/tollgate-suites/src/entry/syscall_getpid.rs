@@ -19,8 +19,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| Timed::once("syscall", TimedLoop::Long(getpid)),
     instance: |benchmark, params| {
-        // SAFETY: the loop needs nothing from its context.
-        Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::own_pid) }?.here())
+        Ok(Loop::without_context((benchmark.timed)(params), results::own_pid)?.here())
     },
     ..PLAIN
 };

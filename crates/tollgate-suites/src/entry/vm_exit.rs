@@ -26,8 +26,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                 "no hypervisor: CPUID.1:ECX[31] is clear and cpuid is as fast as on hardware".to_owned(),
             ));
         }
-        // SAFETY: the loop needs nothing from its context.
-        Ok(unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, results::any) }?.here())
+        Ok(Loop::without_context((benchmark.timed)(params), results::any)?.here())
     },
     absence: |signal| {
         (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)")

@@ -15,7 +15,7 @@ use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
 use tollgate_engine::clock::Clock;
 use tollgate_engine::cpu::{self, CpuShare};
 use tollgate_engine::limits::{self, Taken};
-use tollgate_engine::timed::{Context, EMPTY, LongLoop, TimedLoop, timed_loop};
+use tollgate_engine::timed::{LoopContext, run_empty, timed_loop};
 use tollgate_engine::{Batch, Counters, Instance, Order, Refusal, Runner, Timed};
 
 timed_loop! {
@@ -104,7 +104,7 @@ struct Turn(AtomicU32);
 
 /// One thread's part.
 struct Side {
-    context: Box<Context>,
+    context: Box<LoopContext>,
     handle: Handle,
     _turn: Arc<Turn>,
 }
@@ -130,13 +130,13 @@ impl Side {
             code.release as usize as u64,
             yields.into(),
         ];
-        Self { context: Box::new(Context { words, result: 0 }), handle, _turn: turn }
+        Self { context: Box::new(LoopContext { words, result: 0 }), handle, _turn: turn }
     }
 
     /// Acquires the lock so many times, alternating with the other thread.
     fn run(&mut self, times: u64) {
         // SAFETY: the words point into data that this side owns, and fit this loop.
-        unsafe { alternate(times, &mut *self.context) }
+        unsafe { alternate.run(times, &mut *self.context) }
     }
 }
 
@@ -225,8 +225,7 @@ impl Runner for Pair {
         let times = order.iterations + order.extra;
         // The warm-up wakes the partner and warms both threads' caches.
         let warm_up = (times / 16).max(2);
-        let TimedLoop::Long(empty) = EMPTY else { return Err(gone()) };
-        let mut nothing = Context::default();
+        let mut nothing = LoopContext::default();
         let aborts = self.side.handle.aborts();
         self.partner.begin(warm_up + times)?;
         self.side.run(warm_up);
@@ -235,7 +234,7 @@ impl Runner for Pair {
         let whole = cpu_share.was_full();
         let switched = cpu::switches() != switches;
         let report = self.partner.report()?;
-        let emptied = clock.time(|| run(empty, order.iterations, &mut nothing));
+        let emptied = clock.time(|| run_empty(order.iterations, &mut nothing));
         let mut counters = Counters::default();
         counters[0] = self.side.handle.aborts() - aborts + report.aborts;
         let undisturbed = if self.alone { whole } else { !switched && !report.switched };
@@ -247,12 +246,6 @@ impl Runner for Pair {
             counters,
         })
     }
-}
-
-/// The empty loop.
-fn run(empty: LongLoop, iterations: u64, nothing: &mut Context) {
-    // SAFETY: the empty loop only writes its context's result.
-    unsafe { empty(iterations, nothing) }
 }
 
 #[cfg(test)]

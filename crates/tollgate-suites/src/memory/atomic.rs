@@ -13,7 +13,7 @@ use tollgate_model::Params;
 use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
 use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
 use tollgate_engine::timed::{LongLoop, timed_loop};
-use tollgate_engine::{Context, Instance, Refusal, Timed, TimedLoop, cpu};
+use tollgate_engine::{Instance, LoopContext, Refusal, Timed, TimedLoop, cpu};
 
 timed_loop! {
     /// Word 0: the line, as in all these loops. The loop's counter runs in parallel with the stores, and its time is
@@ -164,14 +164,14 @@ struct OnOneLine {
 }
 
 impl Contender for OnOneLine {
-    fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64) {
+    fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], iterations: u64) {
         self.line.0.store(0, SeqCst);
         self.iterations = iterations;
         context.words[0] = self.line.0.as_ptr() as u64;
         partners.iter_mut().for_each(|partner| partner.side.words[0] = context.words[0]);
     }
 
-    fn after(&mut self, _: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
+    fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal> {
         let theirs: u64 =
             self.iterations + partners.iter().map(|partner| partner.side.iterations()).sum::<u64>();
         let (sum, expected) = (self.line.0.load(SeqCst), theirs * OPERATIONS);

@@ -12,7 +12,7 @@ use tollgate_model::Params;
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::region::{Amount, Page, Region};
 use super::topology::Sizes;
@@ -138,7 +138,7 @@ struct Walk {
 }
 
 impl BatchHooks for Walk {
-    fn before(&mut self, context: &mut Context, _iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, _iterations: u64) -> Result<(), Refusal> {
         let mut field = lock(&self.field);
         if field.fresh.take() != Some(self.bytes) {
             field.make_round_trip(self.bytes);
@@ -150,7 +150,7 @@ impl BatchHooks for Walk {
         Ok(())
     }
 
-    fn after(&mut self, _context: &Context) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _context: &LoopContext) -> Result<Option<u64>, Refusal> {
         Ok(None)
     }
 }

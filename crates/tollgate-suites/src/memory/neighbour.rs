@@ -8,7 +8,7 @@ use tollgate_model::Boundary::{Atomic, CacheLine};
 use tollgate_engine::benchmark::{Benchmark, PLAIN, each, number};
 use tollgate_engine::contended::{Contended, Contender, Outcome, Partner, contending_loop};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Context, Instance, Refusal, Timed, TimedLoop};
+use tollgate_engine::{Instance, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::pairing::{is_home, two_cores};
 
@@ -76,7 +76,7 @@ struct OwnWords {
 }
 
 impl Contender for OwnWords {
-    fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64) {
+    fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], iterations: u64) {
         self.words.0.iter().for_each(|word| word.store(0, SeqCst));
         self.iterations = iterations;
         context.words[0] = self.words.0[0].as_ptr() as u64;
@@ -84,7 +84,7 @@ impl Contender for OwnWords {
         partners.iter_mut().for_each(|partner| partner.side.words[0] = theirs);
     }
 
-    fn after(&mut self, _: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
+    fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal> {
         let value = |at: usize| self.words.0[at].load(SeqCst);
         let theirs: u64 = partners.iter().map(|partner| partner.side.iterations()).sum();
         let sums = [value(0), value(self.distance)];

@@ -9,7 +9,7 @@ use tollgate_model::Params;
 use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
 use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
 use tollgate_engine::timed::{LongLoop, timed_loop};
-use tollgate_engine::{Context, Instance, Refusal, Timed};
+use tollgate_engine::{Instance, LoopContext, Refusal, Timed};
 
 use super::pairing::{alone, is_home};
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
@@ -127,7 +127,7 @@ struct HandOver {
 }
 
 impl Contender for HandOver {
-    fn before(&mut self, context: &mut Context, partners: &mut [Partner], iterations: u64) {
+    fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], iterations: u64) {
         self.line.0.store(0, SeqCst);
         self.trips = iterations;
         let line = self.line.0.as_ptr() as u64;
@@ -137,7 +137,7 @@ impl Contender for HandOver {
         partners.iter_mut().for_each(|partner| partner.side.words[..2].copy_from_slice(&[line, yours]));
     }
 
-    fn after(&mut self, context: &Context, _partners: &[Partner]) -> Result<Outcome, Refusal> {
+    fn after(&mut self, context: &LoopContext, _partners: &[Partner]) -> Result<Outcome, Refusal> {
         if context.words[2].cast_signed() <= 0 {
             return Ok(Outcome::Incomplete);
         }

@@ -12,7 +12,7 @@ use tollgate_model::{ParamValue, Params, Unit};
 use tollgate_engine::benchmark::{Benchmark, PLAIN, Share, number, params, word};
 use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Context, Instance, Refusal, Timed, cpu};
+use tollgate_engine::{Instance, LoopContext, Refusal, Timed, cpu};
 
 use super::pairing::{self, is_home, related};
 use super::region::{Amount, Page, Region};
@@ -269,7 +269,7 @@ struct Storing {
 }
 
 impl Contender for Storing {
-    fn before(&mut self, context: &mut Context, partners: &mut [Partner], _iterations: u64) {
+    fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], _iterations: u64) {
         let first = (BATCHES.fetch_add(1, Relaxed) + 1) << BATCH_SHIFT;
         // In a shared buffer the last writer is the source of a line. In private buffers there may be values from
         // earlier shared cases.
@@ -283,11 +283,11 @@ impl Contender for Storing {
         if self.fits { 2 * self.own.lines() / LINES + 1 } else { 16 }
     }
 
-    fn begin(&mut self, context: &mut Context) {
+    fn begin(&mut self, context: &mut LoopContext) {
         context.words[4] = 0;
     }
 
-    fn after(&mut self, context: &Context, partners: &[Partner]) -> Result<Outcome, Refusal> {
+    fn after(&mut self, context: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal> {
         self.own.read(&context.words);
         partners.iter().for_each(|partner| self.theirs.read(&partner.side.words));
         let taken = context.words[4];

@@ -4,9 +4,9 @@ use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserC
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Timed, TimedLoop};
+use tollgate_engine::{Timed, TimedLoop};
 
-use super::handler::{self, Handled, handler, tried};
+use super::handler::{self, Handled, counted, handler};
 
 timed_loop! {
     /// `div ecx` (two bytes).
@@ -30,10 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             1 => Ok(()),
             other => Err(format!("the division left {other} in rax instead of 1")),
         };
-        // SAFETY: the loop needs nothing from its context.
-        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, untouched) }?;
-        let handled = Handled::new(libc::SIGFPE, step_over, timed);
-        Ok(tried(timed_loop.with_hooks(handled), 1, "a division by zero")?.here())
+        counted(timed, untouched, Handled::new(libc::SIGFPE, step_over, timed), "a division by zero")
     },
     absence: handler::absence,
     ..PLAIN

@@ -5,7 +5,7 @@ use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Sy
 use crate::mapping::HUGE;
 use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler;
 use super::memory::{PAGE, Region};
@@ -91,7 +91,7 @@ impl Populated {
 }
 
 impl BatchHooks for Populated {
-    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
         if iterations > MOST_CALLS as u64 {
             return Err(Refusal::Fail(format!(
                 "{iterations} calls were requested, at most {MOST_CALLS} fit"
@@ -102,7 +102,7 @@ impl BatchHooks for Populated {
         Ok(())
     }
 
-    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
         let resident = self.region.resident(usize::MAX)?;
         self.region.clear()?;
         Ok(Some(resident as u64))

@@ -4,9 +4,9 @@ use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserC
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Timed, TimedLoop};
+use tollgate_engine::{Timed, TimedLoop};
 
-use super::handler::{self, Handled, handler, tried};
+use super::handler::{self, Handled, counted, handler};
 
 timed_loop! {
     /// HLT is privileged.
@@ -26,9 +26,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     counts: Some("signals"),
     instance: |benchmark, params| {
         let timed = (benchmark.timed)(params);
-        // SAFETY: the loop needs nothing from its context.
-        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
-        Ok(tried(timed_loop.with_hooks(handled(timed)), 1, "hlt")?.here())
+        counted(timed, handler::any, handled(timed), "hlt")
     },
     absence: handler::absence,
     ..PLAIN

@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tollgate_engine::clock::Clock;
-use tollgate_engine::{BatchHooks, Context, Loop, Order, Refusal, Runner, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop};
 
 /// The signature of a handler with SA_SIGINFO (sigaction(2)).
 pub(super) type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
@@ -154,7 +154,7 @@ impl Handled {
     /// `handler` for faults of the loop of `timed`.
     pub fn new(signal: libc::c_int, handler: Handler, timed: Timed) -> Self {
         let code = match timed {
-            Timed::Loop { code: TimedLoop::Long(code), .. } => code as usize,
+            Timed::Loop { code: TimedLoop::Long(code), .. } => code.address(),
             _ => 0,
         };
         Self { signal, handler, code, before: None }
@@ -206,11 +206,11 @@ impl Handled {
 }
 
 impl BatchHooks for Handled {
-    fn before(&mut self, _: &mut Context, _: u64) -> Result<(), Refusal> {
+    fn before(&mut self, _: &mut LoopContext, _: u64) -> Result<(), Refusal> {
         self.install()
     }
 
-    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
         Ok(Some(self.remove()))
     }
 }
@@ -219,6 +219,16 @@ impl Drop for Handled {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// The instance of a loop without a context, each operation of which raises the signal, after a trial.
+pub(super) fn counted(
+    timed: Timed,
+    check: fn(u64) -> Result<(), String>,
+    handled: Handled,
+    what: &str,
+) -> Result<Instance, Refusal> {
+    Ok(tried(Loop::without_context(timed, check)?.with_hooks(handled), 1, what)?.here())
 }
 
 /// Returns `timed` after a trial of one iteration, in which each operation must raise its signal. Otherwise the

@@ -26,9 +26,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[UserCode],
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_products), instruction: "imul", times: TEN as usize },
     instance: |benchmark, params| {
-        // SAFETY: the loop needs nothing from its context.
-        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, handler::any) }?;
-        Ok(timed.here().with_ops(TEN))
+        Ok(Loop::without_context((benchmark.timed)(params), handler::any)?.here().with_ops(TEN))
     },
     ..PLAIN
 };

@@ -84,7 +84,7 @@ impl Opcode {
 
     fn entry(&self) -> usize {
         match self.code {
-            TimedLoop::Long(entry) => entry as usize,
+            TimedLoop::Long(code) => code.address(),
             TimedLoop::Compat(_) => 0,
         }
     }

@@ -3,7 +3,7 @@
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
-use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed};
+use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed};
 
 use super::handler::{self, Handled, handler, tried};
 use super::memory::{PAGE, Region};
@@ -62,7 +62,7 @@ impl ReadOnly {
 }
 
 impl BatchHooks for ReadOnly {
-    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
         if iterations > MOST as u64 {
             return Err(Refusal::Fail(format!("{iterations} stores were requested, there are {MOST} pages")));
         }
@@ -76,7 +76,7 @@ impl BatchHooks for ReadOnly {
         self.handled.install()
     }
 
-    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
         let signals = self.handled.remove();
         let stored = (0..self.stores).filter(|page| self.region.read(page * PAGE) == 1).count();
         let wanted = if self.repairs { self.stores } else { 0 };

@@ -4,7 +4,7 @@ use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall, UserCopy};
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Action, handler};
 
@@ -49,7 +49,7 @@ impl Kept {
 }
 
 impl BatchHooks for Kept {
-    fn before(&mut self, _: &mut Context, _: u64) -> Result<(), Refusal> {
+    fn before(&mut self, _: &mut LoopContext, _: u64) -> Result<(), Refusal> {
         self.put_back();
         let before =
             Action::now(libc::SIGUSR1).map_err(|error| Refusal::of("rt_sigaction(2) is refused", &error))?;
@@ -57,7 +57,7 @@ impl BatchHooks for Kept {
         Ok(())
     }
 
-    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
         self.put_back();
         Ok(None)
     }

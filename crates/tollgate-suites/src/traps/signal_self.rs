@@ -6,7 +6,7 @@ use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SignalSend, Syst
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Handled, handler, tried};
 
@@ -46,13 +46,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 struct Addressed(Handled);
 
 impl BatchHooks for Addressed {
-    fn before(&mut self, context: &mut Context, _: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, _: u64) -> Result<(), Refusal> {
         let [process, thread] = addressee();
         context.words[..3].copy_from_slice(&[process, thread, libc::SIGUSR1 as u64]);
         self.0.install()
     }
 
-    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
         Ok(Some(self.0.remove()))
     }
 }

@@ -8,7 +8,7 @@ use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SystemCall, User
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Handled, SIGNALS, tried};
 use super::memory::{PAGE, Region};
@@ -137,7 +137,7 @@ impl FromFrame {
 }
 
 impl BatchHooks for FromFrame {
-    fn before(&mut self, context: &mut Context, _: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, _: u64) -> Result<(), Refusal> {
         let copy = self.region.start() + COPY as u64;
         let mask = (copy as usize + MASK) as *mut u64;
         // The return restores a mask as well: this is the current one.
@@ -148,7 +148,7 @@ impl BatchHooks for FromFrame {
         Ok(())
     }
 
-    fn after(&mut self, context: &Context) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, context: &LoopContext) -> Result<Option<u64>, Refusal> {
         Ok(Some(context.words[1]))
     }
 }

@@ -4,9 +4,9 @@ use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserC
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{Refusal, Timed, TimedLoop};
 
-use super::handler::{self, Handled, handler, tried};
+use super::handler::{self, Handled, counted, handler};
 
 timed_loop! {
     /// #DB comes after the instruction that follows the one that sets TF (Intel SDM vol. 3, single-step
@@ -30,10 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         if !traps()? {
             return Err(Refusal::Skip("the trap flag does not trap here".to_owned()));
         }
-        // SAFETY: the loop needs nothing from its context; the flag is clear after each step.
-        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
-        let handled = Handled::new(libc::SIGTRAP, stop, timed);
-        Ok(tried(timed_loop.with_hooks(handled), 1, "the trap flag")?.here())
+        counted(timed, handler::any, Handled::new(libc::SIGTRAP, stop, timed), "the trap flag")
     },
     absence: handler::absence,
     ..PLAIN

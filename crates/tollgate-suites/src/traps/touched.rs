@@ -3,7 +3,9 @@
 use crate::mapping::{HUGE, minor_faults};
 use tollgate_engine::clock::Clock;
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Batch, BatchHooks, Context, Instance, Loop, Order, Refusal, Runner, Timed, TimedLoop};
+use tollgate_engine::{
+    Batch, BatchHooks, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop,
+};
 
 use super::memory::{FILLING, PAGE, Region};
 
@@ -95,7 +97,7 @@ impl Touched {
 }
 
 impl BatchHooks for Touched {
-    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
         let most = self.region.length() / self.stride;
         self.touches = usize::try_from(iterations).unwrap_or(usize::MAX);
         if self.touches > most {
@@ -118,7 +120,7 @@ impl BatchHooks for Touched {
         Ok(())
     }
 
-    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
         let faults = minor_faults().saturating_sub(self.faults);
         let made = self.touches * self.made;
         let resident = if self.made > 0 { self.region.resident(usize::MAX)? } else { made };
@@ -223,12 +225,12 @@ mod tests {
     struct TooMany(Vec<u64>, u64);
 
     impl BatchHooks for TooMany {
-        fn before(&mut self, _: &mut Context, iterations: u64) -> Result<(), Refusal> {
+        fn before(&mut self, _: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
             self.1 = iterations;
             Ok(())
         }
 
-        fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+        fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
             Ok(Some(self.1 + self.0.pop().unwrap_or(0)))
         }
     }
@@ -237,8 +239,7 @@ mod tests {
         // A batch calls it twice: for its warm-up, and for itself.
         let mut surplus: Vec<u64> = surplus.into_iter().flat_map(|more| [0, more]).collect();
         surplus.reverse();
-        // SAFETY: the empty loop only writes its context's result.
-        let timed = unsafe { Loop::new(Timed::once("", EMPTY), [0; 7], None, |_| Ok(())) }.expect("a loop");
+        let timed = Loop::without_context(Timed::once("", EMPTY), |_| Ok(())).expect("a loop");
         Exact { timed: timed.with_hooks(TooMany(surplus, 0)), ops: 1, strays: 0 }
     }
 

@@ -14,7 +14,7 @@ use tollgate_model::Boundary::{
 
 use tollgate_engine::benchmark::{Benchmark, PLAIN};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Context, Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, tried};
 use super::memory::{FILLING, PAGE, Region};
@@ -180,7 +180,7 @@ impl Pager {
 }
 
 impl BatchHooks for Pager {
-    fn before(&mut self, context: &mut Context, iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
         if iterations > MOST as u64 {
             return Err(Refusal::Fail(format!("{iterations} loads were requested, there are {MOST} pages")));
         }
@@ -190,7 +190,7 @@ impl BatchHooks for Pager {
         self.start()
     }
 
-    fn after(&mut self, _: &Context) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
         self.stop();
         self.region.discard()?;
         Ok(Some(self.handled.load(Relaxed)))

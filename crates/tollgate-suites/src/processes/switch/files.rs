@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Context, Refusal, TimedLoop};
+use tollgate_engine::{LoopContext, Refusal, TimedLoop};
 
 use super::super::raw::{self, TOKEN};
 use super::{Means, Side};
@@ -77,11 +77,11 @@ impl Side for Files {
         [self.ends.give.as_raw_fd() as u64, self.ends.take.as_raw_fd() as u64, 1, 0, 0, 0, 0]
     }
 
-    fn begin(&mut self, context: &mut Context) {
+    fn begin(&mut self, context: &mut LoopContext) {
         context.words[3] = 0;
     }
 
-    fn check(&self, context: &Context, trips: u64) -> Result<(), Refusal> {
+    fn check(&self, context: &LoopContext, trips: u64) -> Result<(), Refusal> {
         let (bytes, whole) = (context.words[3] as i64, 2 * TOKEN * trips as i64);
         if bytes == whole {
             return Ok(());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Context, Refusal, TimedLoop};
+use tollgate_engine::{LoopContext, Refusal, TimedLoop};
 
 use super::super::raw;
 use super::{Means, Side};
@@ -69,9 +69,9 @@ impl Side for Futex {
         [address(&self.0.partners), address(&self.0.own), 0, 0, 0, 0, 0]
     }
 
-    fn begin(&mut self, _: &mut Context) {}
+    fn begin(&mut self, _: &mut LoopContext) {}
 
-    fn check(&self, context: &Context, _: u64) -> Result<(), Refusal> {
+    fn check(&self, context: &LoopContext, _: u64) -> Result<(), Refusal> {
         let (seen, given) = (context.words[2] as u32, self.0.own.0.load(SeqCst));
         if seen == given {
             return Ok(());

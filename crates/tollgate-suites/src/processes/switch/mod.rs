@@ -13,8 +13,8 @@ use tollgate_model::Params;
 use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
 use tollgate_engine::clock::{Clock, Span};
 use tollgate_engine::limits::{self, Taken};
-use tollgate_engine::timed::{EMPTY, LongLoop};
-use tollgate_engine::{Batch, Context, Instance, Order, Refusal, Runner, Timed, TimedLoop, cpu};
+use tollgate_engine::timed::{LongLoop, run_empty};
+use tollgate_engine::{Batch, Instance, LoopContext, Order, Refusal, Runner, Timed, TimedLoop, cpu};
 
 use super::raw;
 use super::trial::tried;
@@ -129,10 +129,10 @@ trait Side {
     fn words(&self) -> [u64; 7];
 
     /// Prepares a batch.
-    fn begin(&mut self, context: &mut Context);
+    fn begin(&mut self, context: &mut LoopContext);
 
     /// Checks the number of handovers since then.
-    fn check(&self, context: &Context, trips: u64) -> Result<(), Refusal>;
+    fn check(&self, context: &LoopContext, trips: u64) -> Result<(), Refusal>;
 
     /// After a batch.
     fn end(&mut self);
@@ -146,7 +146,7 @@ trait Side {
 /// The partner sleeps between batches. It is a thread of this process, so it cannot die alone.
 struct Switch {
     code: LongLoop,
-    context: Box<Context>,
+    context: Box<LoopContext>,
     side: Box<dyn Side>,
     /// Whether the partner is on another processor.
     isolated: bool,
@@ -177,7 +177,7 @@ impl Switch {
             .stack_size(STACK)
             .spawn(body)
             .map_err(|error| limits::refused("a thread", &error))?;
-        let context = Box::new(Context { words: side.words(), result: 0 });
+        let context = Box::new(LoopContext { words: side.words(), result: 0 });
         let mut switch = Self {
             code,
             context,
@@ -204,19 +204,15 @@ impl Switch {
 
     /// One batch.
     fn run(&mut self, clock: Clock, trips: u64) -> Result<Batch, Refusal> {
-        let TimedLoop::Long(nothing) = EMPTY else {
-            return Err(Refusal::Fail("the empty loop is not 64-bit code".to_owned()));
-        };
-        let mut contended = Context::default();
-        // SAFETY: the empty loop only writes its context's result.
-        let mut empty = || clock.time(|| unsafe { nothing(trips, &mut contended) });
-        let (code, context): (_, *mut Context) = (self.code, &mut *self.context);
+        let mut nothing = LoopContext::default();
+        let mut empty = || clock.time(|| run_empty(trips, &mut nothing));
+        let (code, context): (_, *mut LoopContext) = (self.code, &mut *self.context);
 
         let asleep = raw::switches_of_process();
         self.side.begin(&mut self.context);
         let warm_up = (trips / 16).max(1);
         // SAFETY: the words are what this loop asks for, and `side` keeps what they point to.
-        unsafe { code(warm_up, context) };
+        unsafe { code.run(warm_up, context) };
         self.side.check(&self.context, warm_up)?;
         self.side.begin(&mut self.context);
         let emptied = empty();
@@ -224,7 +220,7 @@ impl Switch {
         let queued = self.queued();
         let cpu_share = cpu::CpuShare::begin();
         // SAFETY: as above.
-        let worked = clock.time(|| unsafe { code(trips, context) });
+        let worked = clock.time(|| unsafe { code.run(trips, context) });
         // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and
         // waited.
         let alone =

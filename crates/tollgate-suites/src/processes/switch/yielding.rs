@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Context, Refusal, TimedLoop};
+use tollgate_engine::{LoopContext, Refusal, TimedLoop};
 
 use super::super::raw;
 use super::{Means, Side};
@@ -75,11 +75,11 @@ impl Side for Yielding {
         [0; 7]
     }
 
-    fn begin(&mut self, _: &mut Context) {
+    fn begin(&mut self, _: &mut LoopContext) {
         self.tell(YIELD);
     }
 
-    fn check(&self, context: &Context, _: u64) -> Result<(), Refusal> {
+    fn check(&self, context: &LoopContext, _: u64) -> Result<(), Refusal> {
         match context.result as i32 {
             0 => Ok(()),
             other => Err(Refusal::Fail(format!("sched_yield returned {other} instead of 0"))),
