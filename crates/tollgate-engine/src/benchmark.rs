@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use tollgate_model::{Boundary, Case, ParamValue, Params, Unit};
 
-use crate::instance::Instance;
-use crate::runner::Refusal;
-use crate::timed::{EMPTY, Timed};
-use crate::{BenchError, Findings, RunContext};
+use super::context::Context;
+use super::instance::Instance;
+use super::refusal::Refusal;
+use super::run::{BenchError, Findings, RunContext};
+use super::timed::{EMPTY, Timed};
 
 /// A set of benchmarks whose instances share their rounds.
 pub struct Suite {
@@ -20,21 +21,20 @@ pub struct Suite {
     /// The A/A control: the same code as its baseline, as a second instance in the same rounds. The difference
     /// between the two bounds the noise threshold of every verdict.
     pub control: Option<&'static Benchmark>,
-    /// How they are measured.
-    pub means: Means,
 }
 
-/// How the cases of a suite are measured.
+/// How the cases of a benchmark are measured. All benchmarks of a suite are of one kind.
 #[derive(Clone, Copy)]
-pub enum Means {
-    /// In batches, which bench processes run in rounds.
-    Rounds,
-    /// As whole commands, one after the other, by this process. They take so long that only a user's request selects
-    /// them.
-    Commands(&'static Commands),
+pub enum Kind {
+    /// In batches of an instance, which bench processes run in rounds. The function makes the instance of a case ready
+    /// in the calling process, from its timed code and its parameters, or says why that fails.
+    Instance(fn(Timed, &Params, &mut Context) -> Result<Instance, Refusal>),
+    /// As whole commands, one after the other, by the run's own process. They take so long that only a user's request
+    /// selects them.
+    Command(&'static Commands),
 }
 
-/// Measures whole commands.
+/// Measures the whole commands of a suite.
 pub struct Commands {
     /// The time that these cases get by default.
     pub usual: fn(cases: &[Chosen]) -> Duration,
@@ -88,8 +88,8 @@ pub struct Benchmark {
     pub thorough_cases: fn() -> Vec<Params>,
     /// Bytes that one operation of a case moves, where its throughput is of interest.
     pub bytes: fn(&Params) -> Option<u64>,
-    /// Makes the instance ready in the calling process, or says why that fails.
-    pub instance: fn(&'static Benchmark, &Params) -> Result<Instance, Refusal>,
+    /// How its cases are measured.
+    pub kind: Kind,
     /// Why the operation does not exist in this environment, if this signal killed its process for that reason.
     pub absence: fn(signal: i32) -> Option<&'static str>,
 }
@@ -119,7 +119,7 @@ pub const PLAIN: Benchmark = Benchmark {
     cases: one_case,
     thorough_cases: Vec::new,
     bytes: |_| None,
-    instance: |_, _| Err(Refusal::Fail("the benchmark has no instance".to_owned())),
+    kind: Kind::Instance(|_, _, _| Err(Refusal::Fail("the benchmark has no instance".to_owned()))),
     absence: never_absent,
 };
 

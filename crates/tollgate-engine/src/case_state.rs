@@ -6,11 +6,12 @@ use tollgate_model::measurement::{
     Case, Counted, Counter, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
 };
 
+use super::benchmark::Benchmark;
 use super::clock::Clock;
 use super::ending::Ending;
+use super::refusal::Refusal;
 use super::shared::{Events, InstanceState, Readiness, SharedResults, Slot};
 use super::worker::{InstanceOrder, iterations_for};
-use crate::benchmark::Benchmark;
 
 /// A case, from the choice to its measurement.
 pub(super) struct CaseState {
@@ -29,8 +30,7 @@ pub(super) struct CaseState {
 pub(super) enum State {
     Waiting,
     Running,
-    Skipped(String),
-    Failed(String),
+    Refused(Refusal),
 }
 
 impl CaseState {
@@ -101,13 +101,9 @@ impl CaseState {
     /// Records the result of its calibration.
     pub fn record_calibration(&mut self, state: InstanceState) {
         match state {
-            InstanceState::Untried => {}
-            InstanceState::Ready(ready) => {
-                self.ready = *ready;
-                self.state = State::Running;
-            }
-            InstanceState::Skipped(why) => self.state = State::Skipped(why),
-            InstanceState::Failed(error) => self.state = State::Failed(error),
+            None => {}
+            Some(Ok(ready)) => (self.ready, self.state) = (ready, State::Running),
+            Some(Err(refusal)) => self.state = State::Refused(refusal),
         }
     }
 
@@ -117,19 +113,20 @@ impl CaseState {
             Ending::Killed(signal) => (self.benchmark.absence)(signal),
             _ => None,
         };
-        self.state = match absence {
-            Some(why) => State::Skipped(why.to_owned()),
-            None => State::Failed(ending.describe(stall)),
-        };
+        self.state = State::Refused(match absence {
+            Some(why) => Refusal::Skip(why.to_owned()),
+            None => Refusal::Fail(ending.describe(stall)),
+        });
     }
 
     /// Collects the records of one process, if the instance ran there.
     pub fn collect(&mut self, shared: &SharedResults, instance: Option<usize>) {
-        match instance.map(|instance| shared.instance(instance)) {
-            // It passed the calibration alone, but not next to the other instances.
-            Some(InstanceState::Skipped(why)) if self.batches.is_empty() => self.state = State::Skipped(why),
-            Some(InstanceState::Skipped(why) | InstanceState::Failed(why)) => self.state = State::Failed(why),
-            Some(InstanceState::Untried | InstanceState::Ready(_)) | None => {}
+        if let Some(Err(refusal)) = instance.and_then(|instance| shared.instance(instance)) {
+            self.state = State::Refused(match refusal {
+                // It passed the calibration alone, but not next to the other instances.
+                Refusal::Skip(why) if !self.batches.is_empty() => Refusal::Fail(why),
+                refusal => refusal,
+            });
         }
         let rounds = shared.rounds_recorded();
         let (mut ran, mut discarded) = (Vec::new(), Vec::new());
@@ -174,7 +171,7 @@ impl CaseState {
             bytes_per_op: (self.benchmark.bytes)(&self.params),
             group: suite.to_owned(),
             baseline: self.benchmark.baseline_of(&self.params),
-            notes: self.ready.notes.lines().map(str::to_owned).collect(),
+            notes: self.ready.notes.clone(),
             traced: Vec::new(),
         };
         (!measured.samples.is_empty()).then_some(measured)
@@ -200,8 +197,8 @@ impl CaseState {
 
     pub fn conclude(self, suite: &str, clock: Clock) -> Measurement {
         let outcome = match &self.state {
-            State::Skipped(why) => Outcome::Skipped { why: why.clone() },
-            State::Failed(error) => Outcome::Failed { error: error.clone() },
+            State::Refused(Refusal::Skip(why)) => Outcome::Skipped { why: why.clone() },
+            State::Refused(Refusal::Fail(error)) => Outcome::Failed { error: error.clone() },
             State::Waiting => {
                 Outcome::Failed { error: "the run's time was over before its calibration".to_owned() }
             }

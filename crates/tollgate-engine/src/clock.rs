@@ -68,7 +68,7 @@ pub enum TscFault {
 }
 
 /// The source of the counter's frequency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FrequencySource {
     /// CPUID leaf 15H: crystal frequency and ratio.
     Cpuid15,

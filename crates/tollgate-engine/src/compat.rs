@@ -12,7 +12,8 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::clock::Clock;
-use super::runner::{Batch, Order, Refusal, Runner};
+use super::refusal::Refusal;
+use super::runner::{Batch, Order, Runner};
 
 core::arch::global_asm!(include_str!("compat.s"));
 
@@ -191,13 +192,7 @@ impl Runner for Program {
         }
         let Answer { ticks: [empty, work, empty_again], stayed, unswitched, result } = self.ask(order)?;
         (self.check)(result).map_err(Refusal::Fail)?;
-        Ok(Batch {
-            work,
-            empty: empty.min(empty_again),
-            undisturbed: stayed && unswitched,
-            counted: None,
-            counters: Default::default(),
-        })
+        Ok(Batch::new(work, empty.min(empty_again), stayed && unswitched))
     }
 }
 

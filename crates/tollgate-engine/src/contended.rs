@@ -15,11 +15,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::clock::{self, Clock};
+use super::context::Context;
 use super::cpu;
-use super::limits::{self, Taken};
-use super::runner::{Batch, Order, Refusal, Runner};
+use super::heartbeat::Heartbeat;
+use super::limits::{Quota, Taken};
+use super::refusal::Refusal;
+use super::runner::{Batch, Order, Runner};
 use super::timed::{LongLoop, LoopContext, run_empty};
-use super::worker::alive;
 
 /// The data of another thread's loop, at `r13`. It has pairs of cache lines to itself, since a processor may fetch
 /// lines in pairs.
@@ -162,6 +164,7 @@ pub struct Contended {
     /// The timed loop's processor, if it is not the bench process's own.
     cpu: Option<usize>,
     contender: Box<dyn Contender>,
+    pool: Rc<Pool>,
 }
 
 impl Contended {
@@ -170,8 +173,14 @@ impl Contended {
     /// # Safety
     /// Each loop must be sound to run any number of times with what `contender` puts into its context or side, at the
     /// same time as the others.
-    pub unsafe fn new(code: LongLoop, partners: Vec<Partner>, contender: impl Contender + 'static) -> Self {
-        Self { code, context: Box::default(), partners, cpu: None, contender: Box::new(contender) }
+    pub unsafe fn new(
+        context: &mut Context,
+        code: LongLoop,
+        partners: Vec<Partner>,
+        contender: impl Contender + 'static,
+    ) -> Self {
+        let pool = context.shared("partner threads", |context| Rc::new(Pool::new(context)));
+        Self { code, context: Box::default(), partners, cpu: None, contender: Box::new(contender), pool }
     }
 
     /// With the timed loop on this processor.
@@ -191,13 +200,13 @@ impl Runner for Contended {
             return Err(Refusal::Skip(why.to_owned()));
         }
         let _there = self.cpu.map(PinnedTo::to).transpose()?;
-        let partner_threads = partner_threads(self.partners.len())?;
+        let partner_threads = self.pool.threads(self.partners.len())?;
         let mut batch = self.contended_batch(clock, hz, order, &partner_threads)?;
         for _ in 1..TRIES {
             if batch.undisturbed {
                 break;
             }
-            alive();
+            self.pool.heartbeat.beat();
             batch = self.contended_batch(clock, hz, order, &partner_threads)?;
         }
         Ok(batch)
@@ -223,13 +232,7 @@ impl Contended {
             running.push(unsafe { Running::start(thread, partner, hz) });
         }
         if !running.iter().all(Running::has_begun) {
-            return stopped(running).map(|_| Batch {
-                work: 1,
-                empty: 0,
-                undisturbed: false,
-                counted: None,
-                counters: Default::default(),
-            });
+            return stopped(running).map(|_| Batch::new(1, 0, false));
         }
         // SAFETY: by `Contended::new`'s contract.
         unsafe { code.run(warm_up, context) };
@@ -246,19 +249,13 @@ impl Contended {
         let emptied_again = empty();
         let unswitched = switches == cpu::switches();
         let theirs = stopped(running)?;
-        let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);
         let contended = theirs.iter().all(|stamps| stamps.cover(from, to, hz));
         let (sound, counted) = match self.contender.after(&self.context, &self.partners)? {
             Outcome::Sound(counted) => (true, counted),
             Outcome::Incomplete => (false, None),
         };
-        Ok(Batch {
-            work: worked.ticks,
-            empty: emptied.ticks.min(emptied_again.ticks),
-            undisturbed: stayed && unswitched && contended && sound,
-            counted,
-            counters: Default::default(),
-        })
+        let spans = [emptied, worked, emptied_again];
+        Ok(Batch { counted, ..Batch::between(spans, unswitched && contended && sound) })
     }
 }
 
@@ -394,29 +391,38 @@ struct PartnerThread {
     _taken: Taken,
 }
 
-thread_local! {
-    static PARTNER_THREADS: RefCell<Vec<Rc<PartnerThread>>> = const { RefCell::new(Vec::new()) };
+/// The partner threads of a bench process, which all its instances use.
+struct Pool {
+    quota: Quota,
+    heartbeat: Heartbeat,
+    threads: RefCell<Vec<Rc<PartnerThread>>>,
 }
 
-/// So many threads, started on first use.
-fn partner_threads(number: usize) -> Result<Vec<Rc<PartnerThread>>, Refusal> {
-    PARTNER_THREADS.with_borrow_mut(|partner_threads| {
-        while partner_threads.len() < number {
-            partner_threads.push(Rc::new(PartnerThread::start()?));
+impl Pool {
+    fn new(context: &Context) -> Self {
+        let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
+        Self { quota, heartbeat, threads: RefCell::default() }
+    }
+
+    /// So many threads, started on first use.
+    fn threads(&self, number: usize) -> Result<Vec<Rc<PartnerThread>>, Refusal> {
+        let mut threads = self.threads.borrow_mut();
+        while threads.len() < number {
+            threads.push(Rc::new(PartnerThread::start(&self.quota, self.heartbeat.clone())?));
         }
-        Ok(partner_threads[..number].to_vec())
-    })
+        Ok(threads[..number].to_vec())
+    }
 }
 
 impl PartnerThread {
-    fn start() -> Result<Self, Refusal> {
-        let taken = limits::take_processes(1)?;
-        let mailbox = Arc::new(Mailbox::default());
+    fn start(quota: &Quota, heartbeat: Heartbeat) -> Result<Self, Refusal> {
+        let taken = quota.take_processes(1)?;
+        let mailbox = Arc::new(Mailbox { heartbeat, ..Mailbox::default() });
         let own = Arc::clone(&mailbox);
         let thread = std::thread::Builder::new()
             .name("tollgate-contend".to_owned())
             .spawn(move || own.work())
-            .map_err(|error| limits::refused("a second thread", &error))?;
+            .map_err(|error| quota.refused("a second thread", &error))?;
         Ok(Self { mailbox, thread: Some(thread), _taken: taken })
     }
 }
@@ -433,6 +439,7 @@ impl Drop for PartnerThread {
 /// Hands jobs to a partner thread and their results back.
 #[derive(Default)]
 struct Mailbox {
+    heartbeat: Heartbeat,
     job: Mutex<Job>,
     changed: Condvar,
 }
@@ -475,7 +482,7 @@ impl Mailbox {
                 return outcome.clone();
             }
             job = self.changed.wait_timeout(job, BEAT).unwrap_or_else(PoisonError::into_inner).0;
-            alive();
+            self.heartbeat.beat();
         }
     }
 
@@ -485,7 +492,7 @@ impl Mailbox {
         const PATIENCE: Duration = Duration::from_millis(20);
         let waiting = |job: &mut Job| matches!(job, Job::Work { .. });
         let woken = self.changed.wait_timeout_while(self.lock(), PATIENCE, waiting);
-        alive();
+        self.heartbeat.beat();
         matches!(*woken.unwrap_or_else(PoisonError::into_inner).0, Job::AtWork)
     }
 
@@ -504,9 +511,10 @@ impl Mailbox {
                 }
             };
             drop(job);
-            let outcome = match on == Some(cpu) {
-                true => Ok(()),
-                false => cpu::pin(cpu).map_err(|error| pin_refused(cpu, &error)),
+            let outcome = if on == Some(cpu) {
+                Ok(())
+            } else {
+                cpu::pin(cpu).map_err(|error| pin_refused(cpu, &error))
             };
             if outcome.is_ok() {
                 on = Some(cpu);
@@ -639,7 +647,8 @@ mod tests {
         let partner = Partner { cpu: other, code: count, side: Box::default() };
         let contender = Counted { word: Arc::new(AtomicU64::new(0)), iterations: 0 };
         // SAFETY: both loops only add to a word that lives as long as the instance.
-        let mut contended = unsafe { Contended::new(count_too, vec![partner], contender) };
+        let mut contended =
+            unsafe { Contended::new(&mut Context::here(), count_too, vec![partner], contender) };
         let order = Order { iterations: 500, extra: 0 };
         let batches: Vec<Batch> = (0..20).map(|_| contended.batch(clock, order).expect("a batch")).collect();
         // The sum has every addition of both threads exactly once.

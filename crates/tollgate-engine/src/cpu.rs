@@ -2,38 +2,24 @@
 
 use std::io;
 use std::mem;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tollgate_os::processors;
 
-use super::runner::Refusal;
+use super::refusal::Refusal;
 
 /// The processors that this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
     processors::allowed(0).unwrap_or_default()
 }
 
-/// The result of [`allowed`] before this process was pinned.
-static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
-
-/// Keeps the allowed processors for [`others`], since a pinned thread can no longer ask.
-pub fn remember(allowed: &[usize]) {
-    let _ = ALLOWED.set(allowed.to_vec());
-}
-
-/// The processors that the program may use, as they were before this process was pinned.
-pub fn allowed_in_all() -> Vec<usize> {
-    ALLOWED.get().cloned().unwrap_or_else(allowed)
-}
-
-/// The allowed processors other than this thread's, the best partner first: the next one with a core of its own,
+/// Those of `allowed` other than this thread's, the best partner first: the next one with a core of its own,
 /// modulo the number of processors; hardware threads of this core come last.
-pub fn others() -> Vec<usize> {
+pub fn others(allowed: &[usize]) -> Vec<usize> {
     let Some(home) = current() else { return Vec::new() };
     let siblings = std::fs::read_to_string(format!("{TOPOLOGY}{home}/topology/thread_siblings_list"));
     let siblings = siblings.map(|text| parse_list(&text)).unwrap_or_default();
-    let mut others = allowed_in_all();
+    let mut others = allowed.to_vec();
     others.retain(|&cpu| cpu != home);
     tollgate_model::sort::by_key(&mut others, |&cpu| (siblings.contains(&cpu), cpu < home, cpu));
     others
@@ -285,10 +271,9 @@ mod tests {
     #[test]
     fn others_are_all_allowed_processors_but_this_one() {
         let before = allowed();
-        remember(&before);
         let Some(&last) = before.last() else { panic!("no processor allowed") };
         pin(last).expect("an allowed processor");
-        let mut others = others();
+        let mut others = others(&before);
         allow(&before);
         assert!(!others.contains(&last));
         others.push(last);

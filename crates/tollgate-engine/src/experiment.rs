@@ -1,12 +1,13 @@
 //! Experiments: one action that gives several measurements, each of them a row of its own.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::clock::Clock;
+use super::context::Context;
 use super::instance::Instance;
-use super::runner::{Batch, Order, Refusal, Runner};
+use super::refusal::Refusal;
+use super::runner::{Batch, Order, Runner};
 
 /// One action that gives several measurements, such as the time until fork(2) returns and the time until the child
 /// has exited.
@@ -25,10 +26,6 @@ pub struct Shared {
     latest: Rc<RefCell<Latest>>,
 }
 
-thread_local! {
-    static KNOWN: RefCell<BTreeMap<String, Shared>> = const { RefCell::new(BTreeMap::new()) };
-}
-
 struct Latest {
     experiment: Box<dyn Experiment>,
     order: Option<Order>,
@@ -42,16 +39,15 @@ impl Shared {
     /// # Errors
     /// Those of `make`.
     pub fn once<E: Experiment + 'static>(
+        context: &mut Context,
         key: &str,
-        make: impl FnOnce() -> Result<E, Refusal>,
+        make: impl FnOnce(&mut Context) -> Result<E, Refusal>,
     ) -> Result<Self, Refusal> {
-        if let Some(known) = KNOWN.with_borrow(|known| known.get(key).cloned()) {
-            return Ok(known);
-        }
-        let latest = Latest { experiment: Box::new(make()?), order: None, answers: Vec::new() };
-        let made = Self { key: key.to_owned(), latest: Rc::new(RefCell::new(latest)) };
-        KNOWN.with_borrow_mut(|known| known.insert(key.to_owned(), made.clone()));
-        Ok(made)
+        let make = |context: &mut Context| {
+            let latest = Latest { experiment: Box::new(make(context)?), order: None, answers: Vec::new() };
+            Ok(Self { key: key.to_owned(), latest: Rc::new(RefCell::new(latest)) })
+        };
+        context.shared_while(key, |_| true, make)
     }
 
     /// The instance of question number `which`. All instances of an experiment are due in the same rounds.
@@ -90,22 +86,14 @@ mod tests {
     impl Experiment for Counts {
         fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
             self.0 += 1;
-            Ok(vec![
-                Batch {
-                    work: self.0,
-                    empty: 0,
-                    undisturbed: true,
-                    counted: None,
-                    counters: Default::default()
-                };
-                2
-            ])
+            Ok(vec![Batch::new(self.0, 0, true); 2])
         }
     }
 
     #[test]
     fn an_experiment_runs_once_for_all_questions_and_again_for_a_repeated_one() {
-        let shared = || Shared::once("counts", || Ok(Counts(0))).expect("made");
+        let mut context = Context::here();
+        let mut shared = || Shared::once(&mut context, "counts", |_| Ok(Counts(0))).expect("made");
         let (mut first, mut second) = (shared().question(0), shared().question(1));
         let ask = |instance: &mut Instance, iterations| {
             instance.runner.batch(Clock::Kernel, Order { iterations, extra: 0 }).expect("answers").work

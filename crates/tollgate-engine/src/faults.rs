@@ -6,9 +6,10 @@ use tollgate_model::{Measurement, Outcome};
 
 use super::clock::Clock;
 use super::instance::{Instance, Loop};
-use super::runner::{Batch, Order, Refusal, Runner};
+use super::refusal::Refusal;
+use super::runner::{Batch, Order, Runner};
 use super::{Plan, measure};
-use crate::benchmark::{Benchmark, Means, PLAIN, Suite};
+use crate::benchmark::{Benchmark, Kind, PLAIN, Suite};
 use crate::selection::{Group, Selection};
 
 /// Registered nowhere.
@@ -30,82 +31,84 @@ static SUITE: Suite = Suite {
         &FICKLE,
     ],
     control: None,
-    means: Means::Rounds,
 };
 
 const BASE: Benchmark = Benchmark {
     name: "faults/sound",
     operation: "Formats some numbers.",
-    instance: |_, _| Ok(Instance::new(Spin)),
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Spin))),
     ..PLAIN
 };
 static SOUND: Benchmark = BASE;
 static HANGS: Benchmark = Benchmark {
     name: "faults/hangs",
-    instance: |_, _| {
+    kind: Kind::Instance(|_, _, _| {
         Ok(Instance::new(Does(|| {
             loop {
                 std::thread::sleep(Duration::from_secs(1));
             }
         })))
-    },
+    }),
     ..BASE
 };
-static FAULTS: Benchmark =
-    Benchmark { name: "faults/faults", instance: |_, _| Ok(Instance::new(Does(segfault))), ..BASE };
+static FAULTS: Benchmark = Benchmark {
+    name: "faults/faults",
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Does(segfault)))),
+    ..BASE
+};
 static FAULTS_WHERE_ABSENT: Benchmark = Benchmark {
     name: "faults/absent",
-    instance: |_, _| Ok(Instance::new(Does(segfault))),
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Does(segfault)))),
     absence: |signal| (signal == libc::SIGSEGV).then_some("it does not exist here"),
     ..BASE
 };
 static BREAKS_LATER: Benchmark = Benchmark {
     name: "faults/breaks-later",
-    instance: |_, _| Ok(Instance::new(Breaks { after: 30 })),
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Breaks { after: 30 }))),
     ..BASE
 };
 static WRONG: Benchmark = Benchmark {
     name: "faults/wrong",
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let wrong = |_| Err("returned nonsense".to_owned());
-        Ok(Loop::without_context((benchmark.timed)(params), wrong)?.here())
-    },
+        Ok(Loop::without_context(timed, wrong)?.here())
+    }),
     ..BASE
 };
 static REFUSES: Benchmark = Benchmark {
     name: "faults/refuses",
-    instance: |_, _| Err(Refusal::Skip("not in this environment".to_owned())),
+    kind: Kind::Instance(|_, _, _| Err(Refusal::Skip("not in this environment".to_owned()))),
     ..BASE
 };
 static EXITS: Benchmark = Benchmark {
     name: "faults/exits",
     // SAFETY: ends the bench process, which is what is tested.
-    instance: |_, _| Ok(Instance::new(Does(|| unsafe { libc::_exit(7) }))),
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Does(|| unsafe { libc::_exit(7) })))),
     ..BASE
 };
 static KILLED: Benchmark = Benchmark {
     name: "faults/killed",
-    instance: |_, _| {
+    kind: Kind::Instance(|_, _, _| {
         // SAFETY: kills the bench process, which is what is tested.
         Ok(Instance::new(Does(|| unsafe {
             libc::kill(libc::getpid(), libc::SIGKILL);
         })))
-    },
+    }),
     ..BASE
 };
 
 static SLOW: Benchmark =
-    Benchmark { name: "faults/slow", instance: |_, _| Ok(Instance::new(SlowBatch)), ..BASE };
+    Benchmark { name: "faults/slow", kind: Kind::Instance(|_, _, _| Ok(Instance::new(SlowBatch))), ..BASE };
 static MISCOUNTS: Benchmark = Benchmark {
     name: "faults/miscounts",
     counts: Some("drops"),
-    instance: |_, _| Ok(Instance::new(Miscounts { batches: 0 })),
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Miscounts { batches: 0 }))),
     ..BASE
 };
 /// The number of operations differs from process to process.
 static FICKLE: Benchmark = Benchmark {
     name: "faults/fickle",
-    instance: |_, _| Ok(Instance::new(Spin).with_ops(u64::from(std::process::id()))),
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Spin).with_ops(u64::from(std::process::id())))),
     ..BASE
 };
 
@@ -122,13 +125,7 @@ impl Runner for Spin {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
         let span = clock
             .time(|| (0..order.iterations * 100).for_each(|n| drop(std::hint::black_box(n).to_string())));
-        Ok(Batch {
-            work: span.ticks,
-            empty: 0,
-            undisturbed: true,
-            counted: None,
-            counters: Default::default(),
-        })
+        Ok(Batch::new(span.ticks, 0, true))
     }
 }
 
@@ -136,7 +133,7 @@ struct Does(fn());
 impl Runner for Does {
     fn batch(&mut self, _: Clock, _: Order) -> Result<Batch, Refusal> {
         (self.0)();
-        Ok(Batch { work: 0, empty: 0, undisturbed: true, counted: None, counters: Default::default() })
+        Ok(Batch::new(0, 0, true))
     }
 }
 
@@ -156,13 +153,7 @@ struct SlowBatch;
 impl Runner for SlowBatch {
     fn batch(&mut self, clock: Clock, _: Order) -> Result<Batch, Refusal> {
         let span = clock.time(|| std::thread::sleep(Duration::from_millis(100)));
-        Ok(Batch {
-            work: span.ticks,
-            empty: 0,
-            undisturbed: true,
-            counted: None,
-            counters: Default::default(),
-        })
+        Ok(Batch::new(span.ticks, 0, true))
     }
 }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::compat;
 use super::cpu;
-use super::runner::{Batch, BatchHooks, Order, Refusal, Runner};
+use super::refusal::Refusal;
+use super::runner::{Batch, BatchHooks, Order, Runner};
 use super::timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
 
 /// A case that is ready to run.
@@ -254,15 +255,8 @@ impl Loop {
         let worked = clock.time(|| unsafe { code.run(iterations, context) });
         let attended = cpu_share.map(cpu::CpuShare::was_full);
         let emptied_again = empty();
-        let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);
         let unswitched = attended.unwrap_or_else(|| switches == cpu::switches());
-        Batch {
-            work: worked.ticks,
-            empty: emptied.ticks.min(emptied_again.ticks),
-            undisturbed: stayed && unswitched,
-            counted: None,
-            counters: Default::default(),
-        }
+        Batch::between([emptied, worked, emptied_again], unswitched)
     }
 }
 

@@ -12,6 +12,7 @@ const ASKING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// the same request. In nanoseconds.
 const SAME: u64 = 1_000_000_000;
 
+/// The signal that came; 0 before that. The signal handler writes both, so they are statics.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 /// The time of the first signal by CLOCK_MONOTONIC, in nanoseconds; 0 before that.
 static CAME: AtomicU64 = AtomicU64::new(0);

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::clock::Clock;
 use super::ending::{Ending, signal_name};
 use super::experiment::Experiment;
-use super::limits;
-use super::runner::{Batch, Order, Refusal};
+use super::limits::Quota;
+use super::refusal::Refusal;
+use super::runner::{Batch, Order};
 use super::worker;
 
 /// A handle of such a process. The process ends with its last handle, or with the bench process.
@@ -46,9 +47,10 @@ impl Isolated {
     /// # Errors
     /// Those of `prepare`, or that no process could be started.
     pub fn start(
+        quota: &Quota,
         prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
     ) -> Result<Self, Refusal> {
-        let no_process = |error: io::Error| limits::refused("a process for the instance", &error);
+        let no_process = |error: io::Error| quota.refused("a process for the instance", &error);
         let (orders_out, orders) = io::pipe().map_err(no_process)?;
         let (answers, answers_in) = io::pipe().map_err(no_process)?;
         // SAFETY: getpid(2) has no preconditions.
@@ -197,14 +199,8 @@ mod tests {
         fn run(&mut self, _: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
             match order.iterations {
                 1 => {
-                    let work = u64::from(std::process::id());
-                    Ok(vec![Batch {
-                        work,
-                        empty: 0,
-                        undisturbed: true,
-                        counted: Some(1),
-                        counters: Default::default(),
-                    }])
+                    let counted = Some(1);
+                    Ok(vec![Batch { counted, ..Batch::new(u64::from(std::process::id()), 0, true) }])
                 }
                 2 => Err(Refusal::Skip("not twice".to_owned())),
                 // SAFETY: ends this process at once.
@@ -221,7 +217,8 @@ mod tests {
 
     #[test]
     fn an_isolated_process_answers_refuses_and_dies_alone() {
-        let isolated = Isolated::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let isolated =
+            Isolated::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
         let batches = ask(&isolated, 1).expect("answers");
         assert_eq!(batches[0].work, u64::try_from(isolated.0.borrow().pid).expect("a number"));
         assert_eq!(ask(&isolated, 2), Err(Refusal::Skip("not twice".to_owned())));
@@ -231,7 +228,8 @@ mod tests {
 
     #[test]
     fn death_by_sigsys_is_a_skip() {
-        let isolated = Isolated::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let isolated =
+            Isolated::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
         let Err(Refusal::Skip(why)) = ask(&isolated, 4) else {
             panic!("a filter is a limit of the environment")
         };
@@ -242,13 +240,15 @@ mod tests {
 
     #[test]
     fn a_failed_preparation_returns_its_reason() {
-        let refused = Isolated::start(|| Err(Refusal::Skip("no memory for it".to_owned())));
+        let refused =
+            Isolated::start(&Quota::default(), || Err(Refusal::Skip("no memory for it".to_owned())));
         assert_eq!(refused.err(), Some(Refusal::Skip("no memory for it".to_owned())));
     }
 
     #[test]
     fn it_ends_with_its_handle() {
-        let isolated = Isolated::start(|| Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let isolated =
+            Isolated::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
         let pid = isolated.0.borrow().pid;
         drop(isolated);
         // SAFETY: signal 0 only asks whether there is such a process.

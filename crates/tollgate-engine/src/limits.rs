@@ -2,13 +2,13 @@
 //! of the memory that the environment allows, since other programs run there too.
 
 use std::io;
-use std::sync::OnceLock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::text::plainly;
 
-use super::runner::Refusal;
+use super::refusal::Refusal;
 
 /// Limits of the environment; None without a known limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,30 +28,94 @@ pub struct Allowed {
     pub by: String,
 }
 
-static LIMITS: OnceLock<Limits> = OnceLock::new();
-static PROCESSES: Account =
-    Account { taken: AtomicU64::new(0), divisor: 10, part: "a tenth", unit: Count::Processes };
-static MEMORY: Account = Account { taken: AtomicU64::new(0), divisor: 2, part: "half", unit: Count::Bytes };
-
-/// Sets the environment's limits, once for this process.
-pub(super) fn set(limits: Limits) {
-    let _ = LIMITS.set(limits);
+/// What a bench process and its instances may still take. Clones share one account.
+#[derive(Debug, Clone)]
+pub struct Quota {
+    processes: Arc<Account>,
+    memory: Arc<Account>,
 }
 
-/// Reserves so many processes or threads, on top of the bench process.
-///
-/// # Errors
-/// [`Refusal::Skip`] with the limit that it would exceed.
-pub fn take_processes(number: u64) -> Result<Taken, Refusal> {
-    PROCESSES.take(number, LIMITS.get().and_then(|limits| limits.processes.as_ref()))
+impl Default for Quota {
+    /// Without a limit.
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
 }
 
-/// Reserves so many bytes of memory.
-///
-/// # Errors
-/// [`Refusal::Skip`] with the limit that it would exceed.
-pub fn take_memory(bytes: u64) -> Result<Taken, Refusal> {
-    MEMORY.take(bytes, LIMITS.get().and_then(|limits| limits.memory.as_ref()))
+impl Quota {
+    /// Shares of these limits.
+    pub fn new(limits: Limits) -> Self {
+        let taken = || AtomicU64::new(0);
+        let (processes, memory) = (limits.processes, limits.memory);
+        Self {
+            processes: Arc::new(Account {
+                allowed: processes,
+                taken: taken(),
+                divisor: 10,
+                part: "a tenth",
+                unit: Count::Processes,
+            }),
+            memory: Arc::new(Account {
+                allowed: memory,
+                taken: taken(),
+                divisor: 2,
+                part: "half",
+                unit: Count::Bytes,
+            }),
+        }
+    }
+
+    /// Reserves so many processes or threads, on top of the bench process.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] with the limit that it would exceed.
+    pub fn take_processes(&self, number: u64) -> Result<Taken, Refusal> {
+        self.processes.take(number)
+    }
+
+    /// Reserves so many bytes of memory.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] with the limit that it would exceed.
+    pub fn take_memory(&self, bytes: u64) -> Result<Taken, Refusal> {
+        self.memory.take(bytes)
+    }
+
+    /// How many tasks of so many `bytes` each fit into the limits next to `reserved`, at most `most`; and the limit,
+    /// if it is less. The result does not depend on current reservations, since each process of a run must get the
+    /// same number.
+    pub fn how_many(&self, most: u64, bytes: u64, reserved: &Reserved) -> (u64, Option<String>) {
+        let limits =
+            [self.processes.capacity(1, &reserved.processes), self.memory.capacity(bytes, &reserved.bytes)];
+        let least = limits.into_iter().flatten().min_by_key(|(number, _)| *number);
+        match least {
+            Some((number, why)) if number < most => (number, Some(why)),
+            _ => (most, None),
+        }
+    }
+
+    /// Bytes of memory for each of so many equal users, and the limit. Every process of a run gets the same amount.
+    /// None without a known limit.
+    pub fn memory_for_each(&self, parts: u64) -> Option<(u64, String)> {
+        let (each, limit) = self.memory.capacity(parts.max(1), &[])?;
+        Some((each, format!("one of {parts} equal parts of {limit}")))
+    }
+
+    /// The refusal of one more process or thread by `call`.
+    pub fn refused(&self, call: &str, error: &io::Error) -> Refusal {
+        match (error.raw_os_error(), &self.processes.allowed) {
+            (Some(libc::EAGAIN), Some(allowed)) => {
+                let number = Count::Processes.show(allowed.amount);
+                let why = plainly(error);
+                Refusal::Skip(format!("{call} is refused: {why}; {} allows {number}", allowed.by))
+            }
+            (Some(libc::EAGAIN), None) => Refusal::Skip(format!(
+                "{call} is refused: {}; RLIMIT_NPROC, pids.max of a cgroup or kernel.threads-max leaves no more",
+                plainly(error)
+            )),
+            _ => Refusal::of(&format!("{call} is refused"), error),
+        }
+    }
 }
 
 /// Amounts that other instances of the same process reserve, one after the other, as far as the limit allows.
@@ -63,50 +127,10 @@ pub struct Reserved {
     pub bytes: Vec<u64>,
 }
 
-/// How many tasks of so many `bytes` each fit into the limits next to `reserved`, at most `most`; and the limit, if
-/// it is less. The result does not depend on current reservations, since each process of a run must get the same
-/// number.
-pub fn how_many(most: u64, bytes: u64, reserved: &Reserved) -> (u64, Option<String>) {
-    let limits = LIMITS.get();
-    let limits = [
-        PROCESSES.capacity(limits.and_then(|limits| limits.processes.as_ref()), 1, &reserved.processes),
-        MEMORY.capacity(limits.and_then(|limits| limits.memory.as_ref()), bytes, &reserved.bytes),
-    ];
-    let least = limits.into_iter().flatten().min_by_key(|(number, _)| *number);
-    match least {
-        Some((number, why)) if number < most => (number, Some(why)),
-        _ => (most, None),
-    }
-}
-
-/// Bytes of memory for each of so many equal users, and the limit. Every process of a run gets the same amount. None
-/// without a known limit.
-pub fn memory_for_each(parts: u64) -> Option<(u64, String)> {
-    let allowed = LIMITS.get()?.memory.as_ref()?;
-    let each = MEMORY.capacity(Some(allowed), parts.max(1), &[])?.0;
-    Some((each, format!("one of {parts} equal parts of {}", MEMORY.limit(allowed))))
-}
-
-/// The refusal of one more process or thread by `call`.
-pub fn refused(call: &str, error: &io::Error) -> Refusal {
-    let allowed = LIMITS.get().and_then(|limits| limits.processes.as_ref());
-    match (error.raw_os_error(), allowed) {
-        (Some(libc::EAGAIN), Some(allowed)) => {
-            let number = Count::Processes.show(allowed.amount);
-            Refusal::Skip(format!("{call} is refused: {}; {} allows {number}", plainly(error), allowed.by))
-        }
-        (Some(libc::EAGAIN), None) => Refusal::Skip(format!(
-            "{call} is refused: {}; RLIMIT_NPROC, pids.max of a cgroup or kernel.threads-max leaves no more",
-            plainly(error)
-        )),
-        _ => Refusal::of(&format!("{call} is refused"), error),
-    }
-}
-
 /// A reservation, released on drop.
 #[derive(Debug)]
 pub struct Taken {
-    account: &'static Account,
+    account: Arc<Account>,
     amount: u64,
 }
 
@@ -118,6 +142,7 @@ impl Drop for Taken {
 
 #[derive(Debug)]
 struct Account {
+    allowed: Option<Allowed>,
     taken: AtomicU64,
     divisor: u64,
     part: &'static str,
@@ -131,11 +156,11 @@ enum Count {
 }
 
 impl Account {
-    fn take(&'static self, amount: u64, allowed: Option<&Allowed>) -> Result<Taken, Refusal> {
+    fn take(self: &Arc<Self>, amount: u64) -> Result<Taken, Refusal> {
         let taken = self.taken.fetch_add(amount, Relaxed) + amount;
         // Released on every path from here on.
-        let held = Taken { account: self, amount };
-        match allowed {
+        let held = Taken { account: Arc::clone(self), amount };
+        match &self.allowed {
             Some(allowed) if taken > allowed.amount / self.divisor => Err(Refusal::Skip(format!(
                 "{} would be more than {}",
                 self.unit.show(taken),
@@ -146,8 +171,8 @@ impl Account {
     }
 
     /// How many amounts of `each` fit next to `reserved`, and the limit.
-    fn capacity(&self, allowed: Option<&Allowed>, each: u64, reserved: &[u64]) -> Option<(u64, String)> {
-        let allowed = allowed?;
+    fn capacity(&self, each: u64, reserved: &[u64]) -> Option<(u64, String)> {
+        let allowed = self.allowed.as_ref()?;
         let share = allowed.amount / self.divisor;
         let granted = reserved.iter().fold(0, |sum: u64, &amount| match sum.saturating_add(amount) {
             fitting if fitting <= share => fitting,
@@ -176,32 +201,32 @@ impl Count {
 mod tests {
     use super::*;
 
-    static ACCOUNT: Account =
-        Account { taken: AtomicU64::new(0), divisor: 2, part: "half", unit: Count::Bytes };
+    fn quota(amount: u64, by: &str) -> Quota {
+        let allowed = Some(Allowed { amount, by: by.to_owned() });
+        Quota::new(Limits { processes: allowed.clone(), memory: allowed })
+    }
 
     #[test]
     fn reservations_stay_within_the_limit_and_are_released() {
-        let allowed = Allowed { amount: 200 << 20, by: "memory.max".to_owned() };
-        let first = ACCOUNT.take(64 << 20, Some(&allowed)).expect("within the limit");
-        let refused = ACCOUNT.take(64 << 20, Some(&allowed)).expect_err("beyond the limit");
+        let quota = quota(200 << 20, "memory.max");
+        let first = quota.take_memory(64 << 20).expect("within the limit");
+        let refused = quota.clone().take_memory(64 << 20).expect_err("beyond the limit");
         let why = "128 MiB would be more than half of the 200 MiB that memory.max allows";
         assert_eq!(refused, Refusal::Skip(why.to_owned()));
         drop(first);
-        assert!(ACCOUNT.take(100 << 20, Some(&allowed)).is_ok());
-        assert!(ACCOUNT.take(u64::MAX / 2, None).is_ok());
-        assert_eq!(ACCOUNT.taken.load(Relaxed), 0);
+        assert!(quota.take_memory(100 << 20).is_ok());
+        assert!(Quota::default().take_memory(u64::MAX / 2).is_ok());
+        assert_eq!(quota.memory.taken.load(Relaxed), 0);
     }
 
     #[test]
     fn reserved_amounts_are_left_as_far_as_they_fit() {
-        let allowed = Allowed { amount: 200, by: "pids.max".to_owned() };
-        let limits = |each, reserved: &[u64]| {
-            ACCOUNT.capacity(Some(&allowed), each, reserved).map(|(number, _)| number)
-        };
+        let account = quota(200, "pids.max").memory;
+        let limits = |each, reserved: &[u64]| account.capacity(each, reserved).map(|(number, _)| number);
         assert_eq!(limits(10, &[]), Some(10));
         // The second does not fit next to the first; the third does.
         assert_eq!(limits(10, &[60, 60, 20]), Some(2));
         assert_eq!(limits(0, &[]), None);
-        assert_eq!(ACCOUNT.capacity(None, 1, &[]), None);
+        assert_eq!(Quota::default().memory.capacity(1, &[]), None);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::text::{plainly, said_by};
-use tollgate_model::{Fact, Measurement};
+use tollgate_model::Fact;
+use tollgate_model::text::plainly;
 use tollgate_os::children::Inherited;
 
 use super::clock::{self, Clock};
@@ -12,70 +12,12 @@ use super::ending::Ending;
 use super::group;
 use super::plan::{LEAST_SLICE, LONGEST_SLICE, Plan, SHORTEST_SLICE};
 use super::random::Random;
+use super::run::{BenchError, Findings, Progress, RunContext};
 use super::schedule::Schedule;
+use super::selection::{Group, Selection};
 use super::shared::SharedResults;
 use super::supervisor::{Isolation, Subreaper, Worker};
-use super::worker::{Find, Task, Until, Work, found_clock};
-use crate::benchmark::Means;
-use crate::selection::{Group, Selection};
-
-/// The results of a run.
-#[derive(Debug, Clone, Default)]
-pub struct Findings {
-    /// One for every chosen case, and the engine's own.
-    pub measurements: Vec<Measurement>,
-    /// Facts of the measuring itself: clock, processor, isolation, seed.
-    pub facts: Vec<(String, Fact)>,
-}
-
-impl Findings {
-    fn append(&mut self, other: Self) {
-        self.measurements.extend(other.measurements);
-        self.facts.extend(other.facts);
-    }
-}
-
-/// The progress of a run.
-#[derive(Debug, Clone)]
-pub struct Progress {
-    /// The case that runs.
-    pub what: String,
-    /// Time since the run began.
-    pub elapsed: Duration,
-    /// Time that the run may take.
-    pub budget: Duration,
-}
-
-/// Why a run has no findings.
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// There is no such processor.
-    #[error("processor {asked} does not exist here; there are {count}, numbered from 0")]
-    NoSuchCpu {
-        /// As asked for.
-        asked: usize,
-        /// Configured processors.
-        count: usize,
-    },
-    /// The processor exists and this process may not use it.
-    #[error("processor {asked} is not allowed for this process; allowed are {}", list(.allowed))]
-    CpuNotAllowed {
-        /// As asked for.
-        asked: usize,
-        /// The affinity mask.
-        allowed: Vec<usize>,
-    },
-    /// No bench process could be started.
-    #[error("no bench process can be started: {}", said_by("process", .0))]
-    NoProcess(#[from] std::io::Error),
-    /// The user asked to stop.
-    #[error("interrupted; nothing was kept")]
-    Interrupted(i32),
-}
-
-fn list(cpus: &[usize]) -> String {
-    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
-}
+use super::worker::{Find, Task, Until, Work};
 
 /// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
 /// hang.
@@ -119,7 +61,7 @@ pub fn measure(
     let last = began + plan.budget.mul_f64(END_SHARE);
     let _subreaper = Subreaper::begin();
     for (at, group) in commands.iter().enumerate() {
-        let Means::Commands(means) = group.suite.means else { continue };
+        let Some(means) = group.commands() else { continue };
         let left = last.saturating_duration_since(Instant::now());
         let deadline = Instant::now() + left / (commands.len() - at) as u32;
         let measured = (means.measure)(&group.cases, &mut RunContext { plan, began, deadline, seed, watch });
@@ -148,33 +90,6 @@ fn measure_rounds(
     run.run_rounds(&mut groups)?;
     let measurements = groups.into_iter().flat_map(|group| group.conclude(run.clock)).collect();
     Ok(Findings { measurements, facts: run.facts })
-}
-
-/// The context of whole commands, see [`Means::Commands`].
-pub struct RunContext<'a> {
-    /// The plan of the run.
-    pub plan: &'a Plan,
-    /// When the whole run began.
-    pub began: Instant,
-    /// The deadline of the last command.
-    pub deadline: Instant,
-    /// The seed of the random order.
-    pub seed: u64,
-    /// Receives the progress.
-    pub watch: &'a mut dyn FnMut(&Progress),
-}
-
-impl RunContext<'_> {
-    /// Reports the current step.
-    pub fn say(&mut self, what: &str) {
-        let (elapsed, budget) = (self.began.elapsed(), self.plan.budget);
-        (self.watch)(&Progress { what: what.to_owned(), elapsed, budget });
-    }
-
-    /// Time until the last command ends.
-    pub fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
-    }
 }
 
 /// The state of a run of rounds.
@@ -208,7 +123,7 @@ impl<'a> RoundsRun<'a> {
             Some(asked) if !allowed.contains(&asked) => return Err(refuse_cpu(asked, allowed)),
             chosen => chosen.or_else(|| cpu::usual(&allowed)),
         };
-        let isolation = Isolation::here();
+        let isolation = Isolation::here(plan.executes);
         let facts =
             vec![("run.isolation".to_owned(), Fact::known(isolation.describe(), "fork(2), execveat(2)"))];
         Ok(Self {
@@ -239,17 +154,16 @@ impl<'a> RoundsRun<'a> {
         self.start_up = began.elapsed();
         let refused =
             |why: String| (Clock::Kernel, Fact::known("CLOCK_MONOTONIC_RAW", format!("TSC not used: {why}")));
-        let (clock, fact) = match (ending, found_clock(&worker.shared)) {
-            (Ending::Finished, Some((clock @ Clock::Tsc { .. }, Some(source), _))) => {
-                (clock, Fact::known("tsc", source.describe()))
-            }
-            (Ending::Finished, Some((_, _, why))) => refused(why),
+        let report = worker.shared.report();
+        let (clock, fact) = match (ending, report.clock) {
+            (Ending::Finished, Some(Ok((clock, source)))) => (clock, Fact::known("tsc", source.describe())),
+            (Ending::Finished, Some(Err(why))) => refused(why),
             (ending, _) => refused(ending.describe(self.plan.stall)),
         };
         self.clock = clock;
-        let pinned = match (self.cpu, worker.shared.pinned()) {
-            (Some(cpu), 0) => Fact::known(cpu as i64, "sched_setaffinity(2)"),
-            (Some(_), error) => {
+        let pinned = match (self.cpu, report.pin_error) {
+            (Some(cpu), None) => Fact::known(cpu as i64, "sched_setaffinity(2)"),
+            (Some(_), Some(error)) => {
                 let error = std::io::Error::from_raw_os_error(error);
                 Fact::refused(format!("not pinned: sched_setaffinity(2): {}", plainly(&error)))
             }
@@ -304,9 +218,8 @@ impl<'a> RoundsRun<'a> {
     /// full need as far as the other groups' first processes get theirs.
     fn slice(&self, groups: &[Schedule], at: usize) -> Duration {
         let left = self.left();
-        let wanted = |group: &Schedule| match group.settled {
-            true => 0,
-            false => self.plan.least_processes.saturating_sub(group.processes),
+        let wanted = |group: &Schedule| {
+            if group.settled { 0 } else { self.plan.least_processes.saturating_sub(group.processes) }
         };
         let need = |group: &Schedule| group.need().max(LEAST_SLICE);
         let own = need(&groups[at]);

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use super::benchmark::{Benchmark, Kind, PLAIN};
 use super::clock::Clock;
 use super::cpu;
 use super::instance::{Instance, Loop};
-use super::runner::{Batch, Order, Refusal, Runner};
+use super::refusal::Refusal;
+use super::runner::{Batch, Order, Runner};
 use super::timed::{LoopContext, run_empty};
-use crate::benchmark::{Benchmark, PLAIN};
 use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
-use tollgate_model::{Params, own};
+use tollgate_model::own;
 
 /// Added to every group: detection limit, loop overhead, timer overhead.
 pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR];
@@ -18,7 +19,7 @@ pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOC
 static EMPTY_LOOP: Benchmark = Benchmark {
     name: own::EMPTY_LOOP,
     operation: "Nothing: an empty loop less another empty loop, which gives the detection limit.",
-    instance: |benchmark, params| Ok(Loop::without_context((benchmark.timed)(params), |_| Ok(()))?.here()),
+    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, |_| Ok(()))?.here())),
     ..PLAIN
 };
 
@@ -26,7 +27,7 @@ static EMPTY_LOOP: Benchmark = Benchmark {
 static EMPTY_LOOP_RAW: Benchmark = Benchmark {
     name: own::RAW_LOOP,
     operation: "One iteration of the empty loop, timer included, nothing subtracted: the loop overhead.",
-    instance: |_: &'static Benchmark, _: &Params| -> Result<Instance, Refusal> { Ok(Instance::new(RawLoop)) },
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(RawLoop))),
     ..PLAIN
 };
 
@@ -35,9 +36,7 @@ static CLOCK_PAIR: Benchmark = Benchmark {
     name: own::CLOCK_PAIR,
     operation: "Two readings of the clock with nothing in between, as around every batch: the timer overhead.",
     crosses: &[TimeStampCounter, VdsoClock, ClockSource],
-    instance: |_: &'static Benchmark, _: &Params| -> Result<Instance, Refusal> {
-        Ok(Instance::new(ClockPairs))
-    },
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(ClockPairs))),
     ..PLAIN
 };
 
@@ -49,7 +48,7 @@ impl Runner for RawLoop {
         let before = cpu::switches();
         let span = clock.time(|| run_empty(order.iterations, &mut context));
         let undisturbed = span.same_processor && before == cpu::switches();
-        Ok(Batch { work: span.ticks, empty: 0, undisturbed, counted: None, counters: Default::default() })
+        Ok(Batch::new(span.ticks, 0, undisturbed))
     }
 }
 
@@ -64,7 +63,7 @@ impl Runner for ClockPairs {
             }
         });
         let undisturbed = span.same_processor && before == cpu::switches();
-        Ok(Batch { work: span.ticks, empty: 0, undisturbed, counted: None, counters: Default::default() })
+        Ok(Batch::new(span.ticks, 0, undisturbed))
     }
 }
 

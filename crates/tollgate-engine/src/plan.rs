@@ -20,6 +20,9 @@ pub struct Plan {
     pub stall: Duration,
     /// The processor to stay on; None for the default, see [`super::cpu::usual`].
     pub cpu: Option<usize>,
+    /// Whether the program's `main` begins with [`serve_if_worker`](crate::serve_if_worker): then bench processes are
+    /// started anew from its file, with new addresses and pages. A test's program only forks them.
+    pub executes: bool,
     /// The environment's limits.
     pub limits: Limits,
     /// The directory for files, or why there is none.
@@ -56,6 +59,7 @@ impl Plan {
             // budget.
             stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),
             cpu: None,
+            executes: false,
             limits: Limits::default(),
             storage: Err("no directory for files was named".to_owned()),
         }

@@ -5,33 +5,11 @@
 //! belongs to other work.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::text::said_by;
 
-use super::clock::Clock;
+use super::clock::{Clock, Span};
+use super::heartbeat::Heartbeat;
+use super::refusal::Refusal;
 use super::timed::LoopContext;
-use super::worker::alive;
-
-/// Why a case cannot be measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Refusal {
-    /// It cannot exist in this environment.
-    Skip(String),
-    /// It exists here and failed.
-    Fail(String),
-}
-
-impl Refusal {
-    /// Maps an error to a skip, or to a failure if only a resource has run short.
-    pub fn of(what: &str, error: &std::io::Error) -> Self {
-        let sentence = format!("{what}: {}", said_by(what, error));
-        match error.raw_os_error() {
-            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN | libc::ENOSPC) => {
-                Self::Fail(sentence)
-            }
-            _ => Self::Skip(sentence),
-        }
-    }
-}
 
 /// An order: so many iterations of the loop, and as many of the empty loop before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +40,19 @@ pub struct Batch {
     pub counters: Counters,
 }
 
+impl Batch {
+    /// A batch in which nothing is counted.
+    pub fn new(work: u64, empty: u64, undisturbed: bool) -> Self {
+        Self { work, empty, undisturbed, counted: None, counters: Counters::default() }
+    }
+
+    /// A batch of the timed loop between two empty ones. One that left its processor is disturbed in any case.
+    pub fn between([emptied, worked, emptied_again]: [Span; 3], undisturbed: bool) -> Self {
+        let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);
+        Self::new(worked.ticks, emptied.ticks.min(emptied_again.ticks), undisturbed && stayed)
+    }
+}
+
 /// Other counts of a benchmark; unused ones are 0.
 pub type Counters = [u64; 4];
 
@@ -69,14 +60,17 @@ pub type Counters = [u64; 4];
 ///
 /// # Errors
 /// The first failure.
-pub fn until_undisturbed(mut batch: impl FnMut() -> Result<Batch, Refusal>) -> Result<Batch, Refusal> {
+pub fn until_undisturbed(
+    heartbeat: &Heartbeat,
+    mut batch: impl FnMut() -> Result<Batch, Refusal>,
+) -> Result<Batch, Refusal> {
     const TRIES: usize = 3;
     let mut latest = batch()?;
     for _ in 1..TRIES {
         if latest.undisturbed {
             break;
         }
-        alive();
+        heartbeat.beat();
         latest = batch()?;
     }
     Ok(latest)

@@ -21,9 +21,10 @@ use super::clock::Clock;
 use super::ending::Ending;
 use super::own::OWN_BENCHMARKS;
 use super::plan::Plan;
+use super::refusal::Refusal;
+use super::selection::Group;
 use super::shared::SharedResults;
 use super::worker::InstanceOrder;
-use crate::selection::Group;
 
 /// The cases of one suite, which share their rounds.
 pub(super) struct Schedule {
@@ -94,13 +95,14 @@ impl Schedule {
 
     /// Groups the indices by experiment; a case without one is alone.
     fn experiments(&self, indices: &[usize]) -> Vec<Vec<usize>> {
-        gather(indices.iter().map(|&index| vec![index]).collect(), |index| self.cases[index].ready.experiment)
+        let alone = indices.iter().map(|&index| vec![index]).collect();
+        gather(alone, |index| self.cases[index].ready.experiment.as_deref())
     }
 
     /// Groups the running cases' experiments by fixture. A process runs all experiments of a fixture or none.
     fn fixtures(&self) -> Vec<Vec<usize>> {
         let experiments = self.experiments(&self.indices(&State::Running));
-        gather(experiments, |index| self.cases[index].ready.fixture)
+        gather(experiments, |index| self.cases[index].ready.fixture.as_deref())
     }
 
     /// Time of an experiment's batch, untimed parts included: the case that ran first in the calibration has it.
@@ -178,7 +180,8 @@ impl Schedule {
                 self.cases[failed].fail_with(ending, stall);
             }
         } else if let Some(index) = first_waiting() {
-            self.cases[index].state = State::Failed("its bench process did not reach it".to_owned());
+            self.cases[index].state =
+                State::Refused(Refusal::Fail("its bench process did not reach it".to_owned()));
         }
     }
 
@@ -230,12 +233,12 @@ impl Schedule {
     }
 }
 
-/// Joins the groups whose members have the same number; 0 joins none.
-fn gather(groups: Vec<Vec<usize>>, number: impl Fn(usize) -> u64) -> Vec<Vec<usize>> {
+/// Joins the groups whose members have the same name; those without a name stay alone.
+fn gather<'a>(groups: Vec<Vec<usize>>, name: impl Fn(usize) -> Option<&'a str>) -> Vec<Vec<usize>> {
     let mut gathered: Vec<Vec<usize>> = Vec::new();
     for group in groups {
-        let own = number(group[0]);
-        match gathered.iter_mut().find(|other| own != 0 && number(other[0]) == own) {
+        let own = name(group[0]);
+        match gathered.iter_mut().find(|other| own.is_some() && name(other[0]) == own) {
             Some(others) => others.extend(group),
             None => gathered.push(group),
         }
@@ -254,9 +257,9 @@ fn stride(batch: Duration) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::benchmark::{Benchmark, PLAIN};
     use super::super::shared::Readiness;
     use super::*;
-    use crate::benchmark::{Benchmark, PLAIN};
     use tollgate_model::measurement::ProcessRounds;
 
     static BASE: Benchmark = Benchmark { name: "some/base", ..PLAIN };
@@ -298,7 +301,7 @@ mod tests {
     fn a_fixture_runs_whole_or_not_at_all() {
         let mut schedule = schedule(&[(&BASE, 10 * MS), (&BASE, MS), (&BASE, 30 * MS)]);
         for index in [0, 2] {
-            schedule.cases[index].ready.fixture = 7;
+            schedule.cases[index].ready.fixture = Some("memory".to_owned());
         }
         schedule.cases[0].ready.setup = Duration::from_millis(50);
         assert_eq!(schedule.need(), Duration::from_millis(91));
@@ -310,7 +313,7 @@ mod tests {
     fn questions_of_one_experiment_share_a_stride_and_count_once() {
         let mut schedule = schedule(&[(&BASE, 5 * MS), (&BASE, 1), (&BASE, 1)]);
         for index in [0, 1] {
-            schedule.cases[index].ready.experiment = 9;
+            schedule.cases[index].ready.experiment = Some("fork".to_owned());
         }
         schedule.count_operations();
         assert_eq!(schedule.need().as_millis(), 5);

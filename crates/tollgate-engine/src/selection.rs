@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tollgate_model::Case;
 
-use crate::benchmark::{Benchmark, Chosen, Means, Suite};
-use crate::plan::Plan;
+use super::benchmark::{Benchmark, Chosen, Commands, Kind, Suite};
+use super::plan::Plan;
 
 /// The benchmarks that a user asked for, and their baselines.
 #[derive(Clone)]
@@ -26,12 +26,17 @@ pub struct Group {
 }
 
 impl Group {
+    /// What measures its cases, if they are whole commands.
+    pub(super) fn commands(&self) -> Option<&'static Commands> {
+        match self.cases.first()?.0.kind {
+            Kind::Instance(_) => None,
+            Kind::Command(commands) => Some(commands),
+        }
+    }
+
     /// The default time of its cases; None for rounds, which share one default.
     pub fn usual_time(&self) -> Option<Duration> {
-        match self.suite.means {
-            Means::Rounds => None,
-            Means::Commands(commands) => Some((commands.usual)(&self.cases)),
-        }
+        self.commands().map(|commands| (commands.usual)(&self.cases))
     }
 }
 

@@ -24,9 +24,9 @@ pub(super) enum Isolation {
 }
 
 impl Isolation {
-    /// The best that this environment allows.
-    pub fn here() -> Self {
-        if !worker::serves() {
+    /// The best that this environment allows, for a program that serves after an exec or does not.
+    pub fn here(serves: bool) -> Self {
+        if !serves {
             return Self::Fork;
         }
         // The link needs /proc; the path of the auxiliary vector does not, but may be stale. O_PATH, since an
@@ -69,7 +69,7 @@ impl Worker {
     /// When memory, processes or descriptors run out.
     pub fn start(task: &Task, isolation: &Isolation, find: Find) -> io::Result<Self> {
         let shared = SharedResults::new(task.instances())?;
-        shared.set_order(&serde_json::to_string(task)?)?;
+        shared.set_task(task)?;
         let exec = match (isolation, shared.descriptor()) {
             (Isolation::Exec(program), Some(descriptor)) => Some((program.as_raw_fd(), descriptor)),
             _ => None,

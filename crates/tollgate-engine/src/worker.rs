@@ -8,25 +8,24 @@
 //! busy processor nearly every round holds a context switch. Pairs are made of the rounds in which both
 //! batches survived.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Params, stats};
 
-use super::clock::{self, Clock, FrequencySource};
+use super::benchmark::{Benchmark, Kind};
+use super::clock::{self, Clock};
+use super::context::Context;
 use super::cpu;
 use super::instance::Instance;
-use super::limits::{self, Limits};
+use super::limits::{Limits, Quota};
 use super::own::BATCH_TIME;
 use super::random::Random;
-use super::runner::{Batch, Order, Refusal};
-use super::shared::{Events, Heartbeat, InstanceState, MAX_ROUNDS, Readiness, SharedResults, Slot};
-use super::storage::{self, Storage};
-use crate::benchmark::Benchmark;
+use super::refusal::Refusal;
+use super::runner::{Batch, Order};
+use super::shared::{Events, MAX_ROUNDS, Readiness, Report, SharedResults, Slot};
+use super::storage::Storage;
 
 /// The process name of a bench process, by which it also recognises itself.
 pub(super) const NAME: &str = "tollgate-bench";
@@ -107,29 +106,12 @@ const CONFIDENCE: f64 = 0.95;
 /// Finds a benchmark by name.
 pub(super) type Find = fn(&str) -> Option<&'static Benchmark>;
 
-static SERVES: AtomicBool = AtomicBool::new(false);
-
-/// The heartbeat of this bench process.
-static HEARTBEAT: OnceLock<Heartbeat> = OnceLock::new();
-
-/// Reports progress during a long batch, also from processes that an instance forked.
-pub fn alive() {
-    if let Some(heartbeat) = HEARTBEAT.get() {
-        heartbeat.beat();
-    }
-}
-
-/// Whether this program serves as a bench process after an exec; a test binary does not.
-pub(super) fn serves() -> bool {
-    SERVES.load(Relaxed)
-}
-
 /// Must be called first in `main`, with the registry's `find`. A process that was started as a bench process does its
 /// task here and never returns.
 pub fn serve_if_worker(find: fn(&str) -> Option<&'static Benchmark>) {
     let mut arguments = std::env::args_os();
     if arguments.next().is_none_or(|name| name != NAME) {
-        return SERVES.store(true, Relaxed);
+        return;
     }
     let number = |text: Option<std::ffi::OsString>| text?.into_string().ok()?.parse::<i32>().ok();
     let (Some(descriptor), Some(parent)) = (number(arguments.next()), number(arguments.next())) else {
@@ -161,96 +143,96 @@ pub fn die_with_parent(parent: i32) {
 
 /// Does the task in the shared results. Returns the exit status.
 pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
-    let Ok(task) = serde_json::from_str::<Task>(&shared.order()) else { return 2 };
+    let Some(task) = shared.task::<Task>() else { return 2 };
     // SAFETY: getppid(2) has no preconditions.
     let parent = unsafe { libc::getppid() };
-    let _ = HEARTBEAT.set(shared.heartbeat());
     cpu::allow(&task.allowed);
-    cpu::remember(&task.allowed);
     let uses_storage = task.orders().iter().any(|order| Storage::is_used_by(&order.benchmark));
-    limits::set(task.limits);
-    if uses_storage {
-        storage::set(task.storage);
+    let storage = if uses_storage {
+        let storage = task.storage.and_then(Storage::entered);
         // A change of identity clears the parent-death signal (prctl(2)), so it is set again.
         die_with_parent(parent);
+        storage
     } else {
-        storage::set_unused();
-    }
+        Err("this process was started for cases that use no directory".to_owned())
+    };
+    let mut report = Report::default();
     if task.work == Work::Clock {
-        find_clock(shared);
+        report.clock = Some(Clock::tsc().map_err(|fault| fault.to_string()));
     }
     // Without pinning the run continues and says so; each batch detects migrations itself.
     if let Some(Err(error)) = task.cpu.map(cpu::pin) {
-        shared.set_pinned(error.raw_os_error().unwrap_or(libc::EIO));
+        report.pin_error = Some(error.raw_os_error().unwrap_or(libc::EIO));
     }
+    shared.set_report(&report);
+    let context = Context::new(task.allowed, Quota::new(task.limits), shared.heartbeat(), storage);
+    let mut bench = Bench { shared, find, context };
     match task.work {
         Work::Clock => {}
-        Work::Calibration { clock, instances, deadline } => {
-            calibration(shared, find, clock, &instances, deadline)
-        }
-        Work::Rounds { clock, instances, seed, until } => {
-            rounds(shared, find, clock, &instances, seed, until)
-        }
+        Work::Calibration { clock, instances, deadline } => bench.calibration(clock, &instances, deadline),
+        Work::Rounds { clock, instances, seed, until } => bench.rounds(clock, &instances, seed, until),
     }
     0
 }
 
-fn find_clock(shared: &SharedResults) {
-    match Clock::tsc() {
-        Ok((clock, source)) => shared.set_clock([1, clock.hz(), source_code(source)], ""),
-        Err(fault) => shared.set_clock([2, 0, 0], &fault.to_string()),
-    }
+/// A bench process at its task.
+struct Bench<'a> {
+    shared: &'a SharedResults,
+    find: Find,
+    context: Context,
 }
 
-fn source_code(source: FrequencySource) -> u64 {
-    match source {
-        FrequencySource::Cpuid15 => 1,
-        FrequencySource::Hypervisor => 2,
-        FrequencySource::Calibrated => 3,
+impl Bench<'_> {
+    fn prepare(&mut self, order: &InstanceOrder) -> Result<(&'static Benchmark, Instance), Refusal> {
+        let benchmark = (self.find)(&order.benchmark);
+        let benchmark = benchmark.ok_or_else(|| Refusal::Fail("no such benchmark".to_owned()))?;
+        let Kind::Instance(instance) = benchmark.kind else {
+            return Err(Refusal::Fail("a whole command has no instance".to_owned()));
+        };
+        let instance = instance((benchmark.timed)(&order.params), &order.params, &mut self.context)?;
+        Ok((benchmark, instance))
     }
-}
 
-/// The clock that a child found, the source of its frequency, and the reason against the TSC.
-pub(super) fn found_clock(shared: &SharedResults) -> Option<(Clock, Option<FrequencySource>, String)> {
-    let ([kind, hz, source], why) = shared.clock();
-    let source = match source {
-        1 => Some(FrequencySource::Cpuid15),
-        2 => Some(FrequencySource::Hypervisor),
-        3 => Some(FrequencySource::Calibrated),
-        _ => None,
-    };
-    match kind {
-        1 if hz > 0 => Some((Clock::Tsc { hz }, source, why)),
-        2 => Some((Clock::Kernel, None, why)),
-        _ => None,
+    fn calibration(&mut self, clock: Clock, instances: &[InstanceOrder], deadline: u64) {
+        for (index, order) in instances.iter().enumerate() {
+            self.shared.enter(index);
+            let began = clock::monotonic();
+            let share = deadline.saturating_sub(began) / (instances.len() - index) as u64;
+            let state = self.prepare(order).and_then(|(benchmark, instance)| {
+                let setup =
+                    Duration::from_nanos(clock::monotonic() - began).saturating_sub(instance.spent_once);
+                try_out(self.shared, clock, benchmark, instance, setup, began + share)
+            });
+            self.shared.set_instance(index, &state);
+            self.shared.leave();
+        }
     }
-}
 
-fn prepare(find: Find, order: &InstanceOrder) -> Result<Instance, Refusal> {
-    match find(&order.benchmark) {
-        Some(benchmark) => (benchmark.instance)(benchmark, &order.params),
-        None => Err(Refusal::Fail("no such benchmark".to_owned())),
+    fn rounds(&mut self, clock: Clock, orders: &[InstanceOrder], seed: u64, until: Until) {
+        let instances = self.make_ready(orders);
+        let kept = vec![Vec::new(); orders.len()];
+        RoundRunner { shared: self.shared, clock, orders, instances, kept }.run(seed, until);
     }
-}
 
-fn refusal_state(refusal: Refusal) -> InstanceState {
-    match refusal {
-        Refusal::Skip(why) => InstanceState::Skipped(why),
-        Refusal::Fail(error) => InstanceState::Failed(error),
-    }
-}
-
-fn calibration(shared: &SharedResults, find: Find, clock: Clock, instances: &[InstanceOrder], deadline: u64) {
-    for (index, order) in instances.iter().enumerate() {
-        shared.enter(index);
-        let began = clock::monotonic();
-        let share = deadline.saturating_sub(began) / (instances.len() - index) as u64;
-        let state = prepare(find, order).map_err(refusal_state).and_then(|instance| {
-            let setup = Duration::from_nanos(clock::monotonic() - began).saturating_sub(instance.spent_once);
-            try_out(shared, clock, find(&order.benchmark), instance, setup, began + share)
-        });
-        shared.set_instance(index, &state.unwrap_or_else(|refused| refused));
-        shared.leave();
+    fn make_ready(&mut self, orders: &[InstanceOrder]) -> Vec<Ready> {
+        let mut instances = Vec::new();
+        for (index, order) in orders.iter().enumerate() {
+            self.shared.enter(index);
+            let state = self.prepare(order).and_then(|(benchmark, instance)| {
+                // A limit can change from process to process.
+                if instance.ops_per_iteration != order.ops {
+                    let (now, then) = (instance.ops_per_iteration, order.ops);
+                    return Err(Refusal::Fail(format!(
+                        "an iteration has {now} operations now and had {then} in the calibration"
+                    )));
+                }
+                let state = ready(&instance, Readiness::default());
+                instances.push(Ready { index, benchmark, instance });
+                Ok(state)
+            });
+            self.shared.set_instance(index, &state);
+        }
+        instances
     }
 }
 
@@ -259,11 +241,11 @@ fn calibration(shared: &SharedResults, find: Find, clock: Clock, instances: &[In
 fn try_out(
     shared: &SharedResults,
     clock: Clock,
-    benchmark: Option<&Benchmark>,
+    benchmark: &Benchmark,
     mut instance: Instance,
     setup: Duration,
     until: u64,
-) -> Result<InstanceState, InstanceState> {
+) -> Result<Readiness, Refusal> {
     const LONG_ENOUGH: u64 = 20_000; // nanoseconds
     const TRIES: usize = 4;
     /// Time of all tries together: one batch of milliseconds is exact enough.
@@ -274,8 +256,7 @@ fn try_out(
     let mut takes = |iterations: u64| {
         shared.beat();
         let began = clock::monotonic();
-        let batch = run_batch(benchmark, &mut instance, clock, Order { iterations, extra: 0 })
-            .map_err(refusal_state)?;
+        let batch = run_batch(benchmark, &mut instance, clock, Order { iterations, extra: 0 })?;
         let timed = clock.nanoseconds(batch.work as f64) as u64;
         Ok((timed, clock::monotonic() - began))
     };
@@ -298,37 +279,27 @@ fn try_out(
     Ok(ready(&instance, Readiness { cost, whole, setup, ..Readiness::default() }))
 }
 
-fn ready(instance: &Instance, known: Readiness) -> InstanceState {
-    let (ops, most) = (instance.ops_per_iteration, instance.most_iterations);
-    let [experiment, fixture] =
-        [&instance.experiment, &instance.fixture].map(|name| name.as_deref().map_or(0, number_of));
-    InstanceState::Ready(Box::new(Readiness {
-        ops,
-        most,
-        experiment,
-        fixture,
-        notes: instance.notes.join("\n"),
+fn ready(instance: &Instance, known: Readiness) -> Readiness {
+    Readiness {
+        ops: instance.ops_per_iteration,
+        most: instance.most_iterations,
+        experiment: instance.experiment.clone(),
+        fixture: instance.fixture.clone(),
+        notes: instance.notes.clone(),
         ..known
-    }))
-}
-
-/// A number for a name, the same in every process, and not 0.
-fn number_of(name: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    hasher.finish().max(1)
+    }
 }
 
 /// Runs one batch and checks its count of events.
 fn run_batch(
-    benchmark: Option<&Benchmark>,
+    benchmark: &Benchmark,
     instance: &mut Instance,
     clock: Clock,
     order: Order,
 ) -> Result<Batch, Refusal> {
     let batch = instance.runner.batch(clock, order)?;
     let operations = (order.iterations + order.extra) * instance.ops_per_iteration;
-    if let Some(share) = benchmark.and_then(|benchmark| benchmark.share) {
+    if let Some(share) = benchmark.share {
         let looked_at = operations / share.one_of.max(1);
         return match batch.counted {
             Some(events) if events > looked_at => {
@@ -337,7 +308,7 @@ fn run_batch(
             _ => Ok(batch),
         };
     }
-    let Some(what) = benchmark.and_then(|benchmark| benchmark.counts) else { return Ok(batch) };
+    let Some(what) = benchmark.counts else { return Ok(batch) };
     match batch.counted {
         Some(events) if events == operations || !batch.undisturbed => Ok(batch),
         Some(events) => {
@@ -360,51 +331,6 @@ pub(super) fn iterations_for(cost: Duration) -> u64 {
     (BATCH_TIME.as_nanos() / cost.as_nanos().max(1)).clamp(1, u128::from(MOST)) as u64
 }
 
-fn rounds(
-    shared: &SharedResults,
-    find: Find,
-    clock: Clock,
-    orders: &[InstanceOrder],
-    seed: u64,
-    until: Until,
-) {
-    let mut runner =
-        RoundRunner { shared, clock, orders, instances: Vec::new(), kept: vec![Vec::new(); orders.len()] };
-    runner.make_ready(find);
-    let mut random = Random::new(seed);
-    for _ in 0..WARM_UP_ROUNDS {
-        random.shuffle(&mut runner.instances);
-        if runner.round(None, until.deadline) == RoundEnd::OutOfTime {
-            break;
-        }
-    }
-    while shared.rounds() < MAX_ROUNDS {
-        random.shuffle(&mut runner.instances);
-        if shared.rounds() == 0 {
-            // All are due in the first round; long batches come last, in case the time is short.
-            runner.instances.sort_by_key(|ready| orders[ready.index].stride);
-        }
-        match runner.round(Some(shared.rounds()), until.deadline) {
-            RoundEnd::Whole => shared.finish_round(),
-            RoundEnd::Broken => runner.discard_round(shared.rounds()),
-            // A first round may have batches of a second and more, so its records are kept.
-            RoundEnd::OutOfTime if shared.rounds() == 0 => {
-                shared.finish_round();
-                break;
-            }
-            RoundEnd::OutOfTime => {
-                runner.discard_round(shared.rounds());
-                break;
-            }
-        }
-        let check = shared.rounds().is_multiple_of(CHECK_EVERY);
-        if check && clock::monotonic() >= until.not_before && runner.all_narrow(until.precision) {
-            break;
-        }
-    }
-    shared.leave();
-}
-
 /// The instances of a process and their kept batches.
 struct RoundRunner<'a> {
     shared: &'a SharedResults,
@@ -419,7 +345,7 @@ struct RoundRunner<'a> {
 struct Ready {
     /// Its index among the orders.
     index: usize,
-    benchmark: Option<&'static Benchmark>,
+    benchmark: &'static Benchmark,
     instance: Instance,
 }
 
@@ -441,24 +367,41 @@ enum RoundEnd {
 }
 
 impl RoundRunner<'_> {
-    fn make_ready(&mut self, find: Find) {
-        for (index, order) in self.orders.iter().enumerate() {
-            self.shared.enter(index);
-            match prepare(find, order) {
-                // A limit can change from process to process.
-                Ok(instance) if instance.ops_per_iteration != order.ops => {
-                    let (now, then) = (instance.ops_per_iteration, order.ops);
-                    let why =
-                        format!("an iteration has {now} operations now and had {then} in the calibration");
-                    self.shared.set_instance(index, &InstanceState::Failed(why));
-                }
-                Ok(instance) => {
-                    self.shared.set_instance(index, &ready(&instance, Readiness::default()));
-                    self.instances.push(Ready { index, benchmark: find(&order.benchmark), instance });
-                }
-                Err(refusal) => self.shared.set_instance(index, &refusal_state(refusal)),
+    fn run(mut self, seed: u64, until: Until) {
+        let mut random = Random::new(seed);
+        for _ in 0..WARM_UP_ROUNDS {
+            random.shuffle(&mut self.instances);
+            if self.round(None, until.deadline) == RoundEnd::OutOfTime {
+                break;
             }
         }
+        let shared = self.shared;
+        while shared.rounds() < MAX_ROUNDS {
+            random.shuffle(&mut self.instances);
+            if shared.rounds() == 0 {
+                // All are due in the first round; long batches come last, in case the time is short.
+                let orders = self.orders;
+                self.instances.sort_by_key(|ready| orders[ready.index].stride);
+            }
+            match self.round(Some(shared.rounds()), until.deadline) {
+                RoundEnd::Whole => shared.finish_round(),
+                RoundEnd::Broken => self.discard_round(shared.rounds()),
+                // A first round may have batches of a second and more, so its records are kept.
+                RoundEnd::OutOfTime if shared.rounds() == 0 => {
+                    shared.finish_round();
+                    break;
+                }
+                RoundEnd::OutOfTime => {
+                    self.discard_round(shared.rounds());
+                    break;
+                }
+            }
+            let check = shared.rounds().is_multiple_of(CHECK_EVERY);
+            if check && clock::monotonic() >= until.not_before && self.all_narrow(until.precision) {
+                break;
+            }
+        }
+        shared.leave();
     }
 
     /// One batch of every instance that is due, recorded as round `record`. Without a record it warms up the
@@ -476,10 +419,10 @@ impl RoundRunner<'_> {
             }
             self.shared.enter(index);
             let order = Order { iterations: orders.iterations, extra: orders.extra };
-            let batch = match run_batch(*benchmark, instance, self.clock, order) {
+            let batch = match run_batch(benchmark, instance, self.clock, order) {
                 Ok(batch) => batch,
                 Err(refusal) => {
-                    self.shared.set_instance(index, &refusal_state(refusal));
+                    self.shared.set_instance(index, &Err(refusal));
                     self.instances.remove(position);
                     return RoundEnd::Broken;
                 }

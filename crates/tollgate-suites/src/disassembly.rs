@@ -101,7 +101,7 @@ fn waiting_loops_hold_the_named_instruction_and_no_other_store() {
             seen += 1;
         }
     }
-    assert!(seen > 0 || tollgate_engine::cpu::allowed_in_all().len() < 2, "no such loop");
+    assert!(seen > 0 || tollgate_engine::cpu::allowed().len() < 2, "no such loop");
 }
 
 /// Whether it writes to the loop's own context.

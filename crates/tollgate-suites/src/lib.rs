@@ -11,7 +11,6 @@ mod disassembly;
 mod entry;
 mod files;
 mod locks;
-mod mapping;
 mod memory;
 mod processes;
 pub mod registry;

@@ -27,7 +27,7 @@ mod tests {
 
     use super::*;
     use tollgate_engine::MAX_INSTANCES;
-    use tollgate_engine::benchmark::Extent;
+    use tollgate_engine::benchmark::{Extent, Kind};
 
     #[test]
     fn names_are_unique_and_begin_with_their_suite() {
@@ -38,6 +38,15 @@ mod tests {
                 assert!(seen.insert(benchmark.name), "{} is registered twice", benchmark.name);
                 assert!(!(benchmark.cases)().is_empty(), "{} has no case", benchmark.name);
             }
+        }
+    }
+
+    #[test]
+    fn benchmarks_of_a_suite_are_of_one_kind() {
+        for suite in SUITES {
+            let is_instance = |benchmark: &&&Benchmark| matches!(benchmark.kind, Kind::Instance(_));
+            let instances = suite.benchmarks.iter().filter(is_instance).count();
+            assert_eq!(instances, if suite.name == "workloads" { 0 } else { suite.benchmarks.len() });
         }
     }
 

@@ -6,7 +6,7 @@ use tollgate_model::{Case, Params};
 
 use crate::registry::{self, SUITES};
 use crate::workloads::Size;
-use tollgate_engine::benchmark::{Benchmark, Extent, Means, Suite, word};
+use tollgate_engine::benchmark::{Benchmark, Extent, Kind, Suite, word};
 use tollgate_engine::{Group, Selection};
 
 /// No benchmark matches a pattern.
@@ -34,7 +34,7 @@ pub fn everything() -> Selection {
 
 /// The cases of this extent that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a case
 /// (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any characters. No pattern
-/// means everything but whole commands, see [`Means::Commands`]. A pattern with parameters also finds cases of
+/// means everything but whole commands, see [`Kind::Command`]. A pattern with parameters also finds cases of
 /// [`Extent::Thorough`] and of the other size if no default case matches. The baselines of chosen cases are chosen
 /// with them.
 ///
@@ -65,7 +65,7 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
     }
     if patterns.is_empty() {
         chosen.extend(chosen_by("*"));
-        chosen.retain(|&at| matches!(candidates[at].suite.means, Means::Rounds));
+        chosen.retain(|&at| matches!(candidates[at].benchmark.kind, Kind::Instance(_)));
     }
     let base = |&at: &usize| candidates[at].benchmark.baseline_of(&candidates[at].params);
     let baseline_of: Vec<Case> = chosen.iter().filter_map(base).collect();

@@ -94,7 +94,9 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
     facts.extend(tollgate_inspect::strain(&machine, "before"));
     let findings = match facts::emulated(&facts) {
         true => not_measured(selection),
-        false => measure(selection, &Plan { limits: limits(&machine), ..plan.clone() }, visible)?,
+        false => {
+            measure(selection, &Plan { limits: limits(&machine), executes: true, ..plan.clone() }, visible)?
+        }
     };
     facts.extend(tollgate_inspect::strain(&machine, "after"));
     facts.extend(findings.facts);

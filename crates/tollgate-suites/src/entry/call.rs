@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{Call, StoreForwarding};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -18,6 +18,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One near call and its return within this program: the baseline of kernel entry.",
     crosses: &[Call, StoreForwarding],
     timed: |_| Timed::once("call", TimedLoop::Long(call_and_return)),
-    instance: |benchmark, params| Ok(Loop::without_context((benchmark.timed)(params), results::any)?.here()),
+    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, results::any)?.here())),
     ..PLAIN
 };

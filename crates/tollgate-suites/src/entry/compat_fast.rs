@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{CompatEntry, CompatFastEntry, KernelCode, KernelEntry, SystemCall};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::compat_loop;
 use tollgate_engine::{Entry, Instance, Refusal, Timed, TimedLoop};
 
@@ -18,12 +18,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One refused call from a 32-bit program through its vDSO, by the instruction found there.",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, CompatFastEntry],
     timed: |_| Timed::once("call", TimedLoop::Compat(refused_vsyscall)),
-    instance: |benchmark, params| {
-        let (instance, entry) = Instance::in_compat((benchmark.timed)(params), results::refused_32)?;
+    kind: Kind::Instance(|timed, _, _| {
+        let (instance, entry) = Instance::in_compat(timed, results::refused_32)?;
         match entry {
             Entry::Unknown => Err(Refusal::Skip("32-bit programs have no vDSO here (AT_SYSINFO)".to_owned())),
             entry => Ok(instance.with_notes([format!("enters by {}", entry.name())])),
         }
-    },
+    }),
     ..PLAIN
 };

@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::compat_loop;
 use tollgate_engine::{Instance, Timed, TimedLoop};
 
@@ -18,8 +18,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One INT 80h with number -1, which the kernel refuses, from a 32-bit program.",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Compat(refused_interrupt)),
-    instance: |benchmark, params| {
-        Instance::in_compat((benchmark.timed)(params), results::refused_32).map(|(instance, _)| instance)
-    },
+    kind: Kind::Instance(|timed, _, _| {
+        Instance::in_compat(timed, results::refused_32).map(|(instance, _)| instance)
+    }),
     ..PLAIN
 };

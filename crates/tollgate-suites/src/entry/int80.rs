@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -27,11 +27,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One INT 80h with number -1, which the kernel refuses with ENOSYS, from 64-bit code.",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
-    instance: |benchmark, params| {
-        let mut timed = Loop::without_context((benchmark.timed)(params), results::refused_by_interrupt)?;
+    kind: Kind::Instance(|timed, _, _| {
+        let mut timed = Loop::without_context(timed, results::refused_by_interrupt)?;
         let note = results::note_on_refusal(timed.try_once());
         Ok(timed.here().with_notes(note))
-    },
+    }),
     absence,
     ..PLAIN
 };

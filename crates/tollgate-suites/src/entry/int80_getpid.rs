@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
 
@@ -18,8 +18,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One getpid by INT 80h (number 20 in the 32-bit table), from 64-bit code.",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(getpid)),
-    instance: |benchmark, params| {
-        let mut timed = Loop::without_context((benchmark.timed)(params), results::own_pid)?;
+    kind: Kind::Instance(|timed, _, _| {
+        let mut timed = Loop::without_context(timed, results::own_pid)?;
         // Some sandboxes allow the gate but refuse every call behind it.
         match timed.try_once() as i32 {
             refused if refused == -libc::ENOSYS => {
@@ -27,7 +27,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             }
             _ => Ok(timed.here()),
         }
-    },
+    }),
     absence: int80::absence,
     ..PLAIN
 };

@@ -3,7 +3,7 @@
 use tollgate_model::Boundary::{IoUring, KernelCode, KernelEntry, SystemCall};
 
 use crate::uring::{Ring, refused};
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each, number};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each, number};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -27,7 +27,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
     timed: |_| Timed::once("syscall", TimedLoop::Long(submit_and_reap)),
     cases: || each("batch", &[1, 8, 64]),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, params, _| {
         let batch = number(params, "batch");
         let ring = Ring::new(batch as u32).map_err(|error| refused(&error))?;
         let words = ring.words(batch);
@@ -37,9 +37,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         };
         // SAFETY: the addresses lie in mappings that the instance owns; entries 0 to batch - 1 stay no-operations,
         // and the kernel only reads them.
-        Ok(unsafe { Loop::new((benchmark.timed)(params), words, Some(Box::new(ring)), submitted) }?
-            .here()
-            .with_ops(batch))
-    },
+        Ok(unsafe { Loop::new(timed, words, Some(Box::new(ring)), submitted) }?.here().with_ops(batch))
+    }),
     ..PLAIN
 };

@@ -1,7 +1,7 @@
 //! Kernel entry by every instruction, and related calls: a plain call, the vDSO, which avoids kernel entry, and the
 //! exit to a hypervisor.
 
-use tollgate_engine::benchmark::{Means, Suite};
+use tollgate_engine::benchmark::Suite;
 
 mod call;
 mod compat_fast;
@@ -45,5 +45,4 @@ pub(crate) static SUITE: Suite = Suite {
         &vm_exit::BENCHMARK,
     ],
     control: Some(&syscall::CONTROL),
-    means: Means::Rounds,
 };

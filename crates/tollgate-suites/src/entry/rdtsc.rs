@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{TimeStampCounter, VmExit};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -18,7 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One RDTSC, unfenced; a hypervisor may trap it.",
     crosses: &[TimeStampCounter, VmExit],
     timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
-    instance: |benchmark, params| Ok(Loop::without_context((benchmark.timed)(params), results::any)?.here()),
+    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, results::any)?.here())),
     absence: |signal| (signal == libc::SIGSEGV).then_some("RDTSC is forbidden to this process (CR4.TSD)"),
     ..PLAIN
 };

@@ -6,7 +6,7 @@
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SeccompFilter, StoreForwarding, SystemCall};
 
 use tollgate_engine::Refusal;
-use tollgate_engine::benchmark::{Benchmark, each, never_absent, number};
+use tollgate_engine::benchmark::{Benchmark, Kind, each, never_absent, number};
 
 use super::results::last_error;
 use super::syscall;
@@ -17,10 +17,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, StoreForwarding],
     baseline: Some("entry/syscall"),
     cases: || each("instructions", &[1, 32, 256]),
-    instance: |_, params| {
+    kind: Kind::Instance(|_, params, _| {
         let instructions = number(params, "instructions") as usize;
         syscall::refused_loop()?.in_thread(move || install(instructions))
-    },
+    }),
     absence: never_absent,
     ..syscall::BENCHMARK
 };

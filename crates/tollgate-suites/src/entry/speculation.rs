@@ -3,7 +3,7 @@
 use tollgate_model::Boundary::{KernelCode, KernelEntry, StoreForwarding, SystemCall};
 
 use tollgate_engine::Refusal;
-use tollgate_engine::benchmark::{Benchmark, never_absent, one_case};
+use tollgate_engine::benchmark::{Benchmark, Kind, never_absent, one_case};
 
 use super::results::last_error;
 use super::syscall;
@@ -14,7 +14,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, StoreForwarding],
     baseline: Some("entry/syscall"),
     cases: one_case,
-    instance: |_, _| syscall::refused_loop()?.in_thread(disable_store_bypass),
+    kind: Kind::Instance(|_, _, _| syscall::refused_loop()?.in_thread(disable_store_bypass)),
     absence: never_absent,
     ..syscall::BENCHMARK
 };

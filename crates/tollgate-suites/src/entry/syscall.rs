@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
 
@@ -26,11 +26,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS at once.",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| TIMED,
-    instance: |_, _| {
+    kind: Kind::Instance(|_, _, _| {
         let mut timed = refused_loop()?;
         let note = results::note_on_refusal(timed.try_once());
         Ok(timed.here().with_notes(note))
-    },
+    }),
     ..PLAIN
 };
 
@@ -40,6 +40,6 @@ pub(super) static CONTROL: Benchmark = Benchmark {
     name: tollgate_model::own::CONTROL,
     operation: "The same refused SYSCALL as a second instance: the A/A difference.",
     baseline: Some("entry/syscall"),
-    instance: |_, _| refused_loop()?.in_thread(|| Ok(())),
+    kind: Kind::Instance(|_, _, _| refused_loop()?.in_thread(|| Ok(()))),
     ..BENCHMARK
 };

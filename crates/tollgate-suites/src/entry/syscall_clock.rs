@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{ClockSource, KernelCode, KernelEntry, SystemCall, UserCopy};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -18,10 +18,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One clock_gettime(CLOCK_MONOTONIC) by SYSCALL: the cost when the vDSO falls back.",
     crosses: &[KernelEntry, SystemCall, KernelCode, ClockSource, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(clock_gettime)),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let words = [0, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
         // SAFETY: the call writes 16 bytes to words 2 and 3.
-        Ok(unsafe { Loop::new((benchmark.timed)(params), words, None, results::zero) }?.here())
-    },
+        Ok(unsafe { Loop::new(timed, words, None, results::zero) }?.here())
+    }),
     ..PLAIN
 };

@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -18,8 +18,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One getpid by SYSCALL (number 39 in the 64-bit table), without any C library cache.",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| Timed::once("syscall", TimedLoop::Long(getpid)),
-    instance: |benchmark, params| {
-        Ok(Loop::without_context((benchmark.timed)(params), results::own_pid)?.here())
-    },
+    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, results::own_pid)?.here())),
     ..PLAIN
 };

@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -18,11 +18,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only as a fallback.",
     crosses: &[VdsoClock, ClockSource, TimeStampCounter],
     timed: |_| Timed::once("call", TimedLoop::Long(clock_gettime)),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let function = vdso::find(&[c"__vdso_clock_gettime", c"clock_gettime"])?;
         let words = [function, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
         // SAFETY: the vDSO stays mapped; the function writes 16 bytes to words 2 and 3.
-        Ok(unsafe { Loop::new((benchmark.timed)(params), words, None, results::zero) }?.here())
-    },
+        Ok(unsafe { Loop::new(timed, words, None, results::zero) }?.here())
+    }),
     ..PLAIN
 };

@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::VdsoGetcpu;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -18,10 +18,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One getcpu through the vDSO, which reads it from a segment limit or IA32_TSC_AUX.",
     crosses: &[VdsoGetcpu],
     timed: |_| Timed::once("call", TimedLoop::Long(getcpu)),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let words = [vdso::find(&[c"__vdso_getcpu", c"getcpu"])?, 0, 0, 0, 0, 0, 0];
         // SAFETY: the vDSO stays mapped; the function writes 4 bytes to word 1.
-        Ok(unsafe { Loop::new((benchmark.timed)(params), words, None, results::zero) }?.here())
-    },
+        Ok(unsafe { Loop::new(timed, words, None, results::zero) }?.here())
+    }),
     ..PLAIN
 };

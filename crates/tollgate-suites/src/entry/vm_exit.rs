@@ -4,7 +4,7 @@ use std::arch::x86_64::__cpuid;
 
 use tollgate_model::Boundary::VmExit;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Refusal, Timed, TimedLoop, clock::Clock};
 
@@ -20,14 +20,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One CPUID of leaf 0, which makes a virtual machine exit to its hypervisor and resume.",
     crosses: &[VmExit],
     timed: |_| Timed::once("cpuid", TimedLoop::Long(cpuid)),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         if !says_hypervisor() && !takes_longer_than_an_instruction() {
             return Err(Refusal::Skip(
                 "no hypervisor: CPUID.1:ECX[31] is clear and cpuid is as fast as on hardware".to_owned(),
             ));
         }
-        Ok(Loop::without_context((benchmark.timed)(params), results::any)?.here())
-    },
+        Ok(Loop::without_context(timed, results::any)?.here())
+    }),
     absence: |signal| {
         (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)")
     },

@@ -3,7 +3,7 @@
 use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, SystemCall};
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::data_dir::DataDir;
 use super::names::Close;
@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One close of a file after a write of 4 KiB.",
     crosses: &[KernelEntry, SystemCall, KernelCode, FileSystem],
     timed: |_| Timed::Whole("close(2)"),
-    instance: |_, _| Ok(instance(Close::new(&DataDir::here()?)?)),
+    kind: Kind::Instance(|_, _, context| Ok(instance(Close::new(&DataDir::of(context)?)?))),
     absence,
     ..PLAIN
 };

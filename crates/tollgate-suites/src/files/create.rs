@@ -5,7 +5,7 @@ use tollgate_model::Boundary::{
 };
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::data_dir::DataDir;
 use super::names::Create;
@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One openat that creates an empty file (O_CREAT, O_EXCL); without the close and the unlink.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
-    instance: |_, _| Ok(instance(Create::new(&DataDir::here()?)?)),
+    kind: Kind::Instance(|_, _, context| Ok(instance(Create::new(&DataDir::of(context)?)?))),
     absence,
     ..PLAIN
 };

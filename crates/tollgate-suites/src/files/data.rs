@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tollgate_engine::clock::Clock;
-use tollgate_engine::{Random, Refusal, alive};
+use tollgate_engine::{Heartbeat, Random, Refusal};
 
 use super::data_dir::DataDir;
 use super::refusal::{checked, done, refused, whole};
@@ -131,7 +131,7 @@ fn make(
     contents: Contents,
 ) -> Result<(OwnedFd, u64), Refusal> {
     let file = dir.create(c"incomplete")?;
-    let filled = fill(&file, length, least, contents);
+    let filled = fill(&file, length, least, contents, &dir.heartbeat);
     let named = filled.and_then(|length| {
         done("renameat(2)", dir.rename(c"incomplete", name))?;
         Ok(length)
@@ -144,7 +144,13 @@ fn make(
 }
 
 /// Writes so much and syncs it. Returns the length.
-fn fill(file: &OwnedFd, length: u64, least: u64, contents: Contents) -> Result<u64, Refusal> {
+fn fill(
+    file: &OwnedFd,
+    length: u64,
+    least: u64,
+    contents: Contents,
+    heartbeat: &Heartbeat,
+) -> Result<u64, Refusal> {
     /// After this time the file is long enough.
     const LONG_ENOUGH: u64 = 400_000_000; // nanoseconds
     /// Synced piece by piece: a slow device must not seem to hang.
@@ -152,7 +158,7 @@ fn fill(file: &OwnedFd, length: u64, least: u64, contents: Contents) -> Result<u
     let mut bytes = vec![0_u8; CHUNK.min(length) as usize];
     let (mut written, mut took) = (0, 0);
     while written < length && (written < least || took < LONG_ENOUGH) {
-        alive();
+        heartbeat.beat();
         let portion = &mut bytes[..(length - written).min(CHUNK) as usize];
         contents.write(portion, written);
         let mut outcome = Ok(());

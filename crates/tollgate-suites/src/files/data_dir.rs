@@ -1,15 +1,14 @@
 //! The data directory: the working directory, opened once, and the names in it.
 
-use std::cell::RefCell;
 use std::ffi::CStr;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
 use tollgate_os::workdir::{Workdir, WorkdirError};
 
-use tollgate_engine::{Refusal, Storage, storage};
+use tollgate_engine::{Context, Heartbeat, Refusal, Storage};
 
 use super::refusal::{checked, refused};
 
@@ -18,36 +17,29 @@ pub(crate) struct DataDir {
     directory: OwnedFd,
     limit: u64,
     by: String,
+    /// Tells of progress while files are made.
+    pub heartbeat: Heartbeat,
     _signal: FileSizeSignal,
 }
 
-thread_local! {
-    /// Shared by all instances of this process: one descriptor, one signal disposition.
-    static HERE: RefCell<Weak<DataDir>> = const { RefCell::new(Weak::new()) };
-}
-
 impl DataDir {
-    /// The data directory of this run.
+    /// The data directory of this run. All instances of a process share it: one descriptor, one signal disposition.
     ///
     /// # Errors
     /// [`Refusal::Skip`] if there is none, or it cannot be opened.
-    pub fn here() -> Result<Rc<Self>, Refusal> {
-        if let Some(open) = HERE.with_borrow(Weak::upgrade) {
-            return Ok(open);
-        }
-        let dir = Rc::new(Self::at(storage::here()?)?);
-        HERE.set(Rc::downgrade(&dir));
-        Ok(dir)
+    pub fn of(context: &mut Context) -> Result<Rc<Self>, Refusal> {
+        let open = |context: &mut Context| Self::at(context.storage()?, context.heartbeat.clone());
+        context.shared_while_held("", open)
     }
 
     /// Any directory, with its limit.
     ///
     /// # Errors
     /// As [`opened`].
-    pub fn at(storage: &Storage) -> Result<Self, Refusal> {
+    pub fn at(storage: &Storage, heartbeat: Heartbeat) -> Result<Self, Refusal> {
         let directory = opened(&storage.directory)?;
         let signal = FileSizeSignal::ignored();
-        Ok(Self { directory, limit: storage.limit, by: storage.by.clone(), _signal: signal })
+        Ok(Self { directory, limit: storage.limit, by: storage.by.clone(), heartbeat, _signal: signal })
     }
 
     /// Greatest number of bytes at a time.
@@ -279,7 +271,7 @@ pub(super) mod tests {
             std::fs::create_dir(&path).expect("a new directory");
             let directory = Workdir::find(&path).expect("just made");
             let storage = Storage { directory, limit, by: "what the test allows".to_owned() };
-            let dir = Rc::new(DataDir::at(&storage).expect("just made"));
+            let dir = Rc::new(DataDir::at(&storage, Heartbeat::default()).expect("just made"));
             Self { path, dir }
         }
 
@@ -326,7 +318,9 @@ pub(super) mod tests {
         let storage = Storage { directory, limit: 1, by: String::new() };
         let path = own.path.display().to_string();
         let refused = |why: &str| why.contains(&path) && why.contains("exchanged");
-        assert!(matches!(DataDir::at(&storage), Err(Refusal::Fail(why)) if refused(&why)));
+        assert!(
+            matches!(DataDir::at(&storage, Heartbeat::default()), Err(Refusal::Fail(why)) if refused(&why))
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use tollgate_model::Boundary::{BlockRead, IdleExit, KernelCode, KernelEntry, SystemCall};
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
 use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::aligned::Aligned;
@@ -31,7 +31,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     // A refused read moves nothing, and whether it is refused depends on the file system.
     bytes: |params| (word(params, "buffer") == "aligned").then_some(block::bytes(params) as u64),
-    instance: |_, params| read(&DataDir::here()?, params),
+    kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
     absence,
     ..PLAIN
 };

@@ -1,6 +1,6 @@
 //! Files: cached and uncached reads, writes, syncs, and calls on names.
 
-use tollgate_engine::benchmark::{Means, Suite};
+use tollgate_engine::benchmark::Suite;
 
 mod aligned;
 mod alignment;
@@ -44,5 +44,4 @@ pub(crate) static SUITE: Suite = Suite {
         &small_file::BENCHMARK,
     ],
     control: None,
-    means: Means::Rounds,
 };

@@ -3,7 +3,7 @@
 use tollgate_model::Boundary::{KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall};
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::data_dir::DataDir;
 use super::names::There;
@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One openat of a file by its name in an open directory, for reading; without the close.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
-    instance: |_, _| Ok(instance(There::opened(&DataDir::here()?)?)),
+    kind: Kind::Instance(|_, _, context| Ok(instance(There::opened(&DataDir::of(context)?)?))),
     absence,
     ..PLAIN
 };

@@ -9,7 +9,7 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
 use tollgate_engine::{Instance, Refusal, Timed, cpu};
 
 use super::aligned::Aligned;
@@ -39,7 +39,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         states.flat_map(blocks).collect()
     },
     bytes: |params| Some(block::bytes(params) as u64),
-    instance: |_, params| read(&DataDir::here()?, params),
+    kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
     absence,
     ..PLAIN
 };

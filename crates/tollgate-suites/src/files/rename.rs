@@ -3,7 +3,7 @@
 use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, PathLookup, SystemCall};
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::data_dir::DataDir;
 use super::names::Rename;
@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One renameat of a file within its directory, to an unused name.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem],
     timed: |_| Timed::Whole("renameat(2)"),
-    instance: |_, _| Ok(instance(Rename::new(&DataDir::here()?)?)),
+    kind: Kind::Instance(|_, _, context| Ok(instance(Rename::new(&DataDir::of(context)?)?))),
     absence,
     ..PLAIN
 };

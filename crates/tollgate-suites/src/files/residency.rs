@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use crate::mapping::Mapping;
 use tollgate_engine::Refusal;
+use tollgate_engine::mapping::Mapping;
 
 use super::data_dir::Kind;
 use super::refusal::{checked, refused};

@@ -62,13 +62,9 @@ pub(super) fn time<T>(clock: Clock, work: impl FnOnce() -> T) -> (Option<T>, Bat
     let span = clock.time(|| answer = Some(work()));
     let after = cpu::ThreadUsage::of_thread();
     let emptied_again = clock.time(|| ());
-    let batch = Batch {
-        work: span.ticks,
-        empty: emptied.ticks.min(emptied_again.ticks),
-        undisturbed: span.same_processor && before.preemptions == after.preemptions,
-        counted: None,
-        counters: Default::default(),
-    };
+    let empty = emptied.ticks.min(emptied_again.ticks);
+    let undisturbed = span.same_processor && before.preemptions == after.preemptions;
+    let batch = Batch::new(span.ticks, empty, undisturbed);
     (answer, batch, after.read_from_storage.saturating_sub(before.read_from_storage))
 }
 

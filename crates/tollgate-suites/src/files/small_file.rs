@@ -11,9 +11,9 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, params, word};
 use tollgate_engine::clock::Clock;
-use tollgate_engine::{Batch, Experiment, Order, Refusal, Shared, Timed, alive};
+use tollgate_engine::{Batch, Experiment, Order, Refusal, Shared, Timed};
 
 use super::block::SMALL;
 use super::data_dir::{DataDir, Names};
@@ -76,13 +76,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         })
     },
     cases: || each_word("call", &CALLS),
-    instance: |_, params| {
-        let dir = DataDir::here()?;
+    kind: Kind::Instance(|_, params, context| {
+        let dir = DataDir::of(context)?;
         dir.allows(2 * SMALL as u64)?;
         let question = CALLS.iter().position(|call| *call == word(params, "call")).unwrap_or(CALLS.len() - 1);
-        let shared = Shared::once("files/small-file", || Life::new(&dir))?;
+        let shared = Shared::once(context, "files/small-file", |_| Life::new(&dir))?;
         Ok(shared.question(question).with_most(1))
-    },
+    }),
     absence,
     ..PLAIN
 };
@@ -149,7 +149,7 @@ impl Experiment for Life {
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
         let mut sums = self.once(clock)?;
         for _ in 1..order.iterations + order.extra {
-            alive();
+            self.dir.heartbeat.beat();
             let next = self.once(clock)?;
             sums = sums.into_iter().zip(next).map(|(sum, next)| together(sum, next)).collect();
         }
@@ -172,8 +172,7 @@ impl Items {
 
     /// The batches, with their sum as the last.
     fn summed(mut self) -> Vec<Batch> {
-        let nothing =
-            Batch { work: 0, empty: 0, undisturbed: true, counted: None, counters: Default::default() };
+        let nothing = Batch::new(0, 0, true);
         let sum = self.batches.iter().fold(nothing, |sum, &batch| together(sum, batch));
         self.batches.push(sum);
         self.batches

@@ -3,7 +3,7 @@
 use tollgate_model::Boundary::{KernelCode, KernelEntry, PathLookup, SystemCall, UserCopy};
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::data_dir::DataDir;
 use super::names::There;
@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One newfstatat of a file by its name in an open directory.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy],
     timed: |_| Timed::Whole("newfstatat(2)"),
-    instance: |_, _| Ok(instance(There::looked_at(&DataDir::here()?)?)),
+    kind: Kind::Instance(|_, _, context| Ok(instance(There::looked_at(&DataDir::of(context)?)?))),
     absence,
     ..PLAIN
 };

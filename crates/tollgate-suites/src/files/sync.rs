@@ -8,7 +8,7 @@ use tollgate_model::Boundary::{
     BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelCode, WakeUp,
 };
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::block::SMALL;
@@ -23,7 +23,7 @@ pub(super) static FSYNC: Benchmark = Benchmark {
     operation: "One fsync of a file after an overwrite of 4 KiB: data, metadata and the device's cache.",
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fsync(2)"),
-    instance: |_, _| sync(&DataDir::here()?, false),
+    kind: Kind::Instance(|_, _, context| sync(&DataDir::of(context)?, false)),
     absence,
     ..PLAIN
 };
@@ -34,7 +34,7 @@ pub(super) static FDATASYNC: Benchmark = Benchmark {
     operation: "One fdatasync of a file after an overwrite of 4 KiB: as fsync, without metadata that reads do not need.",
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fdatasync(2)"),
-    instance: |_, _| sync(&DataDir::here()?, true),
+    kind: Kind::Instance(|_, _, context| sync(&DataDir::of(context)?, true)),
     absence,
     ..PLAIN
 };

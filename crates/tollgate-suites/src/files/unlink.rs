@@ -3,7 +3,7 @@
 use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, PageCache, PathLookup, SystemCall};
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::data_dir::DataDir;
 use super::names::Unlink;
@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One unlinkat of a new file of 4 KiB, which frees its pages and blocks.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, PageCache],
     timed: |_| Timed::Whole("unlinkat(2)"),
-    instance: |_, _| Ok(instance(Unlink::new(&DataDir::here()?)?)),
+    kind: Kind::Instance(|_, _, context| Ok(instance(Unlink::new(&DataDir::of(context)?)?))),
     absence,
     ..PLAIN
 };

@@ -8,7 +8,7 @@ use tollgate_model::Boundary::{BlockRead, IdleExit, IoUring, KernelCode};
 use tollgate_model::Params;
 
 use crate::uring::{Ring, refused};
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each, number};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each, number};
 use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::aligned::Aligned;
@@ -26,7 +26,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::Whole("io_uring_enter(2)"),
     cases: || each("depth", &[1, 32]),
     bytes: |_| Some(SMALL as u64),
-    instance: |_, params| read(&DataDir::here()?, params),
+    kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
     absence: refusal::absence,
     ..PLAIN
 };

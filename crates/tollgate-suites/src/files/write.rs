@@ -10,7 +10,7 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
 use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::aligned::Aligned;
@@ -43,7 +43,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         modes.flat_map(blocks).collect()
     },
     bytes: |params| Some(block::bytes(params) as u64),
-    instance: |_, params| write(&DataDir::here()?, params),
+    kind: Kind::Instance(|_, params, context| write(&DataDir::of(context)?, params)),
     absence,
     ..PLAIN
 };

@@ -8,10 +8,11 @@ use tollgate_model::Params;
 
 use super::killed::{self, Left};
 use super::method::Method;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
 use tollgate_engine::clock::Clock;
-use tollgate_engine::limits::{self, Taken};
-use tollgate_engine::{Batch, Counters, Instance, Order, Random, Refusal, Runner, Timed};
+use tollgate_engine::{
+    Batch, Context, Counters, Heartbeat, Instance, Order, Quota, Random, Refusal, Runner, Taken, Timed,
+};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/killed",
@@ -35,19 +36,20 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let of = |at: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, at));
         ["holding", "random"].into_iter().flat_map(of).collect()
     },
-    instance: |_, params| instance(params),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };
 
-fn instance(params: &Params) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
     let method = Method::of(params)?;
     // The killed process, and the one that checks the lock.
-    let taken = limits::take_processes(2)?;
+    let taken = context.quota.take_processes(2)?;
     let at = match word(params, "at") {
         "holding" => Moment::Holding,
         _ => Moment::Random(Random::new(Random::seed())),
     };
-    let trial = Trial { method, at, _taken: taken };
+    let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
+    let trial = Trial { method, at, quota, heartbeat, _taken: taken };
     Ok(Instance::new(trial).with_notes([killed::stays(method)]))
 }
 
@@ -62,14 +64,17 @@ enum Moment {
 struct Trial {
     method: Method,
     at: Moment,
+    quota: Quota,
+    heartbeat: Heartbeat,
     _taken: Taken,
 }
 
 impl Trial {
     fn once(&mut self) -> Result<Left, Refusal> {
+        self.heartbeat.beat();
         match &mut self.at {
-            Moment::Holding => killed::left_behind(self.method),
-            Moment::Random(random) => killed::left_at_random(self.method, random),
+            Moment::Holding => killed::left_behind(self.method, &self.quota),
+            Moment::Random(random) => killed::left_at_random(self.method, random, &self.quota),
         }
     }
 }
@@ -84,6 +89,6 @@ impl Runner for Trial {
             counters[left? as usize] += 1;
         }
         // The lock's state is the result; other processes change only the time.
-        Ok(Batch { work, empty: 0, undisturbed: true, counted: None, counters })
+        Ok(Batch { counters, ..Batch::new(work, 0, true) })
     }
 }

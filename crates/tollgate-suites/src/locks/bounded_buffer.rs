@@ -13,10 +13,10 @@ use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
 use tollgate_engine::clock::Clock;
 use tollgate_engine::cpu::{self, CpuShare};
-use tollgate_engine::{Batch, Counters, Experiment, Order, Refusal, limits};
+use tollgate_engine::{Batch, Counters, Experiment, Order, Quota, Refusal};
 
 /// The settings of a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Setting {
     /// The test-and-set of all its locks.
     pub method: Method,
@@ -24,6 +24,9 @@ pub(super) struct Setting {
     pub pairs: usize,
     /// The processors of the threads.
     pub reach: Reach,
+    /// The processors that may be used.
+    pub processors: Vec<usize>,
+    pub quota: Quota,
 }
 
 /// Items of one iteration.
@@ -44,13 +47,13 @@ impl Experiment for Setting {
     /// One run that passes so many items.
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
         if let Reach::Anywhere = self.reach {
-            cpu::allow(&cpu::allowed_in_all());
+            cpu::allow(&self.processors);
         }
         let threads = 2 * self.pairs;
-        let _taken = limits::take_processes(threads as u64)?;
+        let _taken = self.quota.take_processes(threads as u64)?;
         let warm_up = WARM_UP * threads as u64;
         let items = (order.iterations + order.extra) * ITEMS;
-        let run = BufferRun::new(*self, clock, warm_up, warm_up + items)?;
+        let run = BufferRun::new(self.clone(), clock, warm_up, warm_up + items)?;
         let shares = run.open(self.pairs)?;
         run.batch(&shares).map(|batch| vec![batch])
     }
@@ -113,12 +116,14 @@ impl BufferRun {
         let lock = || Lock::new(setting.method, setting.reach, 2 * setting.pairs);
         let semaphore = |count| lock().map(|lock| Guarded { lock, inside: UnsafeCell::new(count) });
         let buffer = Buffer { slots: [0; SLOTS], produced: 0, consumed: 0, sum: 0 };
+        let buffer = Guarded { lock: lock()?, inside: UnsafeCell::new(buffer) };
+        let (free, filled) = (semaphore(SLOTS as u64)?, semaphore(0)?);
         Ok(Self {
             setting,
             clock,
-            free: semaphore(SLOTS as u64)?,
-            filled: semaphore(0)?,
-            buffer: Guarded { lock: lock()?, inside: UnsafeCell::new(buffer) },
+            free,
+            filled,
+            buffer,
             warm_up,
             items,
             open: Default::default(),
@@ -175,7 +180,7 @@ impl BufferRun {
         match thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work) {
             Ok(thread) => Some(thread),
             Err(error) => {
-                self.refuse(limits::refused(&format!("thread {number}"), &error));
+                self.refuse(self.setting.quota.refused(&format!("thread {number}"), &error));
                 None
             }
         }
@@ -301,7 +306,7 @@ impl BufferRun {
         ];
         // On several processors other processes' time cannot be separated from waiting.
         let undisturbed = self.whole.load(SeqCst) || self.setting.reach == Reach::Anywhere;
-        Ok(Batch { work: to.saturating_sub(from), empty: 0, undisturbed, counted: None, counters })
+        Ok(Batch { counters, ..Batch::new(to.saturating_sub(from), 0, undisturbed) })
     }
 }
 
@@ -347,10 +352,13 @@ mod tests {
         home
     }
 
+    fn setting(method: Method, pairs: usize, reach: Reach) -> Setting {
+        Setting { method, pairs, reach, processors: cpu::allowed(), quota: Quota::default() }
+    }
+
     fn run(method: Method, pairs: usize, reach: Reach) -> Result<Batch, Refusal> {
-        let batches =
-            Setting { method, pairs, reach }.run(Clock::Kernel, Order { iterations: 1, extra: 0 })?;
-        Ok(batches[0])
+        let order = Order { iterations: 1, extra: 0 };
+        Ok(setting(method, pairs, reach).run(Clock::Kernel, order)?[0])
     }
 
     #[test]
@@ -377,7 +385,7 @@ mod tests {
     #[test]
     fn a_lost_item_is_detected() {
         in_a_process_of_its_own(|| {
-            let setting = Setting { method: Method::Xchg, pairs: 1, reach: Reach::On(home()) };
+            let setting = setting(Method::Xchg, 1, Reach::On(home()));
             let run = BufferRun::new(setting, Clock::Kernel, 8, 100).expect("a run");
             let shares = run.open(1).expect("two threads");
             assert!(run.batch(&shares).is_ok());

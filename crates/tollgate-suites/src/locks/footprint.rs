@@ -1,17 +1,17 @@
 //! Memory of a lock, from this program's own sections.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::sync::OnceLock;
+use std::io::{self, BufRead, BufReader};
+use std::rc::Rc;
 
 use tollgate_model::Boundary::KernelImage;
 use tollgate_model::{Params, Unit};
 
 use super::lock::Guard;
 use super::method::Method;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
 use tollgate_engine::clock::Clock;
-use tollgate_engine::{Batch, Instance, Order, Refusal, Runner, Timed};
+use tollgate_engine::{Batch, Context, Instance, Order, Refusal, Runner, Timed};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/footprint",
@@ -26,16 +26,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let in_kernel = |by: &Method| !kernel_functions(*by).is_empty();
         own.chain(Method::LOCKS.into_iter().filter(in_kernel).map(|by| case(by, "kernel"))).collect()
     },
-    instance: |_, params| instance(params),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };
 
-fn instance(params: &Params) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
     let method = Method::of(params)?;
     let amount = match word(params, "part") {
         "code" => code(method),
         "data" => data(method),
-        _ => kernel(method)?,
+        _ => kernel(method, context)?,
     };
     Ok(Instance::new(amount.0).with_most(1).with_notes([amount.1]))
 }
@@ -111,9 +111,9 @@ fn kernel_functions(method: Method) -> &'static [&'static str] {
     }
 }
 
-fn kernel(method: Method) -> Result<Explained, Refusal> {
+fn kernel(method: Method, context: &mut Context) -> Result<Explained, Refusal> {
     let wanted = kernel_functions(method);
-    let known = symbols()?;
+    let known = context.shared("functions", |_| symbols().map(Rc::new))?;
     let found: Vec<&(String, u64)> =
         known.iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect();
     if found.is_empty() {
@@ -124,16 +124,13 @@ fn kernel(method: Method) -> Result<Explained, Refusal> {
     Ok((Amount(bytes), names.join(", ")))
 }
 
-/// The lengths of all functions that a method names; read once.
-fn symbols() -> Result<&'static [(String, u64)], Refusal> {
-    static KNOWN: OnceLock<Result<Vec<(String, u64)>, Refusal>> = OnceLock::new();
-    let read = || {
-        let file = File::open("/proc/kallsyms").map_err(|error| {
-            Refusal::Skip(format!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error)))
-        })?;
-        lengths(BufReader::new(file))
-    };
-    KNOWN.get_or_init(read).as_deref().map_err(Clone::clone)
+/// The lengths of all functions that a method names.
+fn symbols() -> Result<Vec<(String, u64)>, Refusal> {
+    lengths(BufReader::new(File::open("/proc/kallsyms").map_err(unreadable)?))
+}
+
+fn unreadable(error: io::Error) -> Refusal {
+    Refusal::Skip(format!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error)))
 }
 
 /// The lengths of wanted functions from lines such as `ffffffff8143d210 T futex_lock_pi` (proc(5)), which are in the order of
@@ -145,9 +142,7 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
     let mut found: Vec<(String, u64)> = Vec::new();
     let mut open: Vec<(String, u64)> = Vec::new();
     for line in symbols.take(MOST_BYTES).lines() {
-        let line = line.map_err(|error| {
-            Refusal::Skip(format!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error)))
-        })?;
+        let line = line.map_err(unreadable)?;
         let mut words = line.split_whitespace();
         let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else {
             continue;
@@ -179,7 +174,7 @@ struct Amount(u64);
 impl Runner for Amount {
     fn batch(&mut self, _: Clock, order: Order) -> Result<Batch, Refusal> {
         let work = self.0 * (order.iterations + order.extra);
-        Ok(Batch { work, empty: 0, undisturbed: true, counted: None, counters: Default::default() })
+        Ok(Batch::new(work, 0, true))
     }
 }
 

@@ -116,7 +116,8 @@ impl Slot {
     }
 }
 
-/// The thread that recorded last that it runs. One for all, since a process stresses one lock at a time.
+/// The thread that recorded last that it runs. A static, since a signal handler writes it, and one for all, since a
+/// process stresses one lock at a time.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
 /// Installs the handler of the timers' signal, for the whole process.

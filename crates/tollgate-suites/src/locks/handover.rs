@@ -11,12 +11,11 @@ use tollgate_model::Params;
 
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
 use tollgate_engine::clock::Clock;
 use tollgate_engine::cpu::{self, CpuShare};
-use tollgate_engine::limits::{self, Taken};
 use tollgate_engine::timed::{LoopContext, run_empty, timed_loop};
-use tollgate_engine::{Batch, Counters, Instance, Order, Refusal, Runner, Timed};
+use tollgate_engine::{Batch, Context, Counters, Instance, Order, Quota, Refusal, Runner, Taken, Timed};
 
 timed_loop! {
     /// Waits for its turn, acquires the lock, passes the turn to the other thread, and releases the lock. Word 0: the
@@ -63,19 +62,19 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ["one", "two"].into_iter().flat_map(of).collect()
     },
     baseline_params: |case| Some(Method::by_system_call(case)),
-    instance: |_, params| instance(params),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };
 
 /// Handovers of a round trip.
 const HAND_OVERS: u64 = 2;
 
-fn instance(params: &Params) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
     let method = Method::of(params)?;
     let home = cpu::home()?;
     let other = match word(params, "cpus") {
         "one" => home,
-        _ => other_processor()?,
+        _ => other_processor(&context.processors)?,
     };
     let reach = if other == home { Reach::On(home) } else { Reach::Anywhere };
     if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {
@@ -86,13 +85,13 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     mine.try_out()?;
     let turn = Arc::new(Turn(AtomicU32::new(1)));
     let yields = other == home;
-    let partner = Partner::start(lock, other, Arc::clone(&turn), yields)?;
+    let partner = Partner::start(lock, other, Arc::clone(&turn), yields, &context.quota)?;
     let side = Side::new(mine, method, turn, [1, 2], yields);
     Ok(Instance::new(Pair { side, partner, alone: yields }).with_ops(HAND_OVERS))
 }
 
-fn other_processor() -> Result<usize, Refusal> {
-    cpu::others()
+fn other_processor(processors: &[usize]) -> Result<usize, Refusal> {
+    cpu::others(processors)
         .first()
         .copied()
         .ok_or_else(|| Refusal::Skip("two processors are needed, and this process may use one".to_owned()))
@@ -155,8 +154,8 @@ struct Report {
 }
 
 impl Partner {
-    fn start(lock: Lock, cpu: usize, turn: Arc<Turn>, yields: bool) -> Result<Self, Refusal> {
-        let taken = limits::take_processes(1)?;
+    fn start(lock: Lock, cpu: usize, turn: Arc<Turn>, yields: bool, quota: &Quota) -> Result<Self, Refusal> {
+        let taken = quota.take_processes(1)?;
         let (orders, inbox) = mpsc::channel::<u64>();
         let (outbox, reports) = mpsc::channel();
         let (ready, prepared) = mpsc::channel();
@@ -184,7 +183,7 @@ impl Partner {
         let thread = std::thread::Builder::new()
             .name("tollgate-handover".to_owned())
             .spawn(body)
-            .map_err(|error| limits::refused("a second thread", &error))?;
+            .map_err(|error| quota.refused("a second thread", &error))?;
         prepared.recv().unwrap_or_else(|_| Err(gone()))?;
         Ok(Self { orders: Some(orders), reports, thread: Some(thread), _taken: taken })
     }
@@ -239,11 +238,8 @@ impl Runner for Pair {
         counters[0] = self.side.handle.aborts() - aborts + report.aborts;
         let undisturbed = if self.alone { whole } else { !switched && !report.switched };
         Ok(Batch {
-            work: worked.ticks,
-            empty: emptied.ticks,
-            undisturbed: undisturbed && worked.same_processor,
-            counted: None,
             counters,
+            ..Batch::new(worked.ticks, emptied.ticks, undisturbed && worked.same_processor)
         })
     }
 }
@@ -257,10 +253,10 @@ mod tests {
     fn the_lock_alternates_and_is_free_at_the_end() {
         in_a_process_of_its_own(|| {
             let all = cpu::allowed();
-            cpu::remember(&all);
+            let mut context = Context::here();
             cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
             for case in (BENCHMARK.cases)() {
-                match instance(&case) {
+                match instance(&case, &mut context) {
                     Ok(mut instance) => {
                         let order = Order { iterations: 50, extra: 0 };
                         let batch = instance.batch(Clock::Kernel, order).expect("a batch");
@@ -280,7 +276,9 @@ mod tests {
             cpu::pin(home).expect("an allowed processor");
             let lock = Lock::new(Method::Xchg, Reach::On(home), 2).expect("a lock");
             let turn = Arc::new(Turn(AtomicU32::new(2)));
-            let partner = Partner::start(lock.clone(), home, Arc::clone(&turn), true).expect("a thread");
+            let quota = Quota::default();
+            let partner = Partner::start(lock.clone(), home, Arc::clone(&turn), true, &quota);
+            let partner = partner.expect("a thread");
             // The partner has the first turn; it then waits for a second one from this side.
             partner.begin(2).expect("there");
             while turn.0.load(std::sync::atomic::Ordering::SeqCst) != 1 {

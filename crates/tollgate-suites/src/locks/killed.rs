@@ -6,7 +6,7 @@ use std::{mem, ptr};
 
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
-use tollgate_engine::{Random, Refusal, alive, cpu, die_with_parent, limits};
+use tollgate_engine::{Quota, Random, Refusal, cpu, die_with_parent};
 
 /// The state of the lock after the kill, as another process finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +40,9 @@ pub(super) fn stays(method: Method) -> &'static str {
 ///
 /// # Errors
 /// [`Refusal::Skip`] if the environment lacks what it needs.
-pub(super) fn left_behind(method: Method) -> Result<Left, Refusal> {
+pub(super) fn left_behind(method: Method, quota: &Quota) -> Result<Left, Refusal> {
     let lock = free_lock(method)?;
-    let holder = Child::fork(|report| {
+    let holder = Child::fork(quota, |report| {
         if lock.join(HOLDER).is_ok_and(|mut handle| handle.take()) {
             say(report);
             loop {
@@ -51,7 +51,7 @@ pub(super) fn left_behind(method: Method) -> Result<Left, Refusal> {
         }
     })?;
     holder.killed_after(Duration::ZERO)?;
-    what_the_next_finds(&lock)
+    what_the_next_finds(&lock, quota)
 }
 
 /// Kills a process at a random moment of a loop that acquires and releases the lock. No other process uses the lock
@@ -59,10 +59,9 @@ pub(super) fn left_behind(method: Method) -> Result<Left, Refusal> {
 ///
 /// # Errors
 /// As [`left_behind`].
-pub(super) fn left_at_random(method: Method, random: &mut Random) -> Result<Left, Refusal> {
-    alive();
+pub(super) fn left_at_random(method: Method, random: &mut Random, quota: &Quota) -> Result<Left, Refusal> {
     let lock = free_lock(method)?;
-    let user = Child::fork(|report| {
+    let user = Child::fork(quota, |report| {
         if let Ok(mut handle) = lock.join(HOLDER) {
             say(report);
             while handle.take() {
@@ -71,7 +70,7 @@ pub(super) fn left_at_random(method: Method, random: &mut Random) -> Result<Left
         }
     })?;
     user.killed_after(Duration::from_nanos(random.next_u64() % LONGEST))?;
-    what_the_next_finds(&lock)
+    what_the_next_finds(&lock, quota)
 }
 
 /// The number of the killed member.
@@ -87,8 +86,8 @@ fn free_lock(method: Method) -> Result<Lock, Refusal> {
 }
 
 /// Tries to acquire it in a child, since the acquisition may block forever.
-fn what_the_next_finds(lock: &Lock) -> Result<Left, Refusal> {
-    let next = Child::fork(|_| {
+fn what_the_next_finds(lock: &Lock, quota: &Quota) -> Result<Left, Refusal> {
+    let next = Child::fork(quota, |_| {
         let Ok(mut handle) = lock.join(NEXT) else { return };
         limit_time();
         let errno = tries(lock.method(), &mut handle);
@@ -162,14 +161,14 @@ struct Child {
 
 impl Child {
     /// Forks a child that runs `part` and exits.
-    fn fork(part: impl FnOnce(PipeWriter)) -> Result<Self, Refusal> {
+    fn fork(quota: &Quota, part: impl FnOnce(PipeWriter)) -> Result<Self, Refusal> {
         let (report, reporter) = io::pipe().map_err(|error| Refusal::of("pipe2 is refused", &error))?;
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
         // SAFETY: no other thread of the bench process holds a lock while this one forks, except the C library's,
         // which it makes safe across fork.
         match unsafe { libc::fork() } {
-            -1 => Err(limits::refused("a process that is killed", &io::Error::last_os_error())),
+            -1 => Err(quota.refused("a process that is killed", &io::Error::last_os_error())),
             0 => {
                 die_with_parent(parent);
                 part(reporter);
@@ -253,7 +252,7 @@ mod tests {
                     Method::FutexTrylockPi => Left::Recoverable,
                     _ => Left::Taken,
                 };
-                assert_eq!(left_behind(method), Ok(left), "{}", method.name());
+                assert_eq!(left_behind(method, &Quota::default()), Ok(left), "{}", method.name());
             });
         });
     }
@@ -265,7 +264,8 @@ mod tests {
             let mut random = Random::new(1);
             each(|method| {
                 for _ in 0..20 {
-                    let left = left_at_random(method, &mut random).expect("a process to kill");
+                    let left =
+                        left_at_random(method, &mut random, &Quota::default()).expect("a process to kill");
                     // Only kernel locks report a dead owner, and only locks that wait within `take` can block.
                     let possible = match method {
                         Method::FutexTrylockPi => &[Left::Free, Left::Recoverable][..],
@@ -283,7 +283,9 @@ mod tests {
         in_a_process_of_its_own(|| {
             pin();
             let mut random = Random::new(2);
-            let mut left = || left_at_random(Method::Lamport, &mut random).expect("a process to kill");
+            let mut left = || {
+                left_at_random(Method::Lamport, &mut random, &Quota::default()).expect("a process to kill")
+            };
             assert!((0..400).any(|_| left() == Left::Waiting), "400 kills never made an acquisition block");
         });
     }
@@ -294,7 +296,12 @@ mod tests {
             pin();
             each(|method| {
                 let lock = free_lock(method).expect("a lock");
-                assert_eq!(what_the_next_finds(&lock), Ok(Left::Free), "{}", method.name());
+                assert_eq!(
+                    what_the_next_finds(&lock, &Quota::default()),
+                    Ok(Left::Free),
+                    "{}",
+                    method.name()
+                );
             });
         });
     }
@@ -303,8 +310,9 @@ mod tests {
     fn killed_processes_are_reaped() {
         in_a_process_of_its_own(|| {
             pin();
-            left_at_random(Method::Lamport, &mut Random::new(3)).expect("a process to kill");
-            drop(Child::fork(|_| std::thread::sleep(Duration::from_secs(60))));
+            left_at_random(Method::Lamport, &mut Random::new(3), &Quota::default())
+                .expect("a process to kill");
+            drop(Child::fork(&Quota::default(), |_| std::thread::sleep(Duration::from_secs(60))));
             // SAFETY: no status is asked for.
             assert_eq!(unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) }, -1);
         });
@@ -318,7 +326,7 @@ mod tests {
                 return eprintln!("skipped: no namespace: {}", io::Error::last_os_error());
             }
             const KEY: libc::key_t = 7;
-            let maker = Child::fork(|_| {
+            let maker = Child::fork(&Quota::default(), |_| {
                 // SAFETY: semget(2) takes numbers.
                 unsafe { libc::semget(KEY, 1, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
             });

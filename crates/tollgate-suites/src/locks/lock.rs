@@ -12,7 +12,7 @@ use super::code::Code;
 use super::method::Method;
 use super::rseq;
 use super::semaphore::Semaphore;
-use crate::mapping::Mapping;
+use tollgate_engine::mapping::Mapping;
 use tollgate_engine::{Refusal, cpu};
 
 /// The shared data of a lock, which its instructions work on.

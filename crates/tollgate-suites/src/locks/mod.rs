@@ -1,6 +1,6 @@
 //! Locks: acquisition, handover, preemption and death of the owner.
 
-use tollgate_engine::benchmark::{Means, Suite};
+use tollgate_engine::benchmark::Suite;
 
 mod after_kill;
 mod bounded_buffer;
@@ -33,5 +33,4 @@ pub(crate) static SUITE: Suite = Suite {
         &footprint::BENCHMARK,
     ],
     control: None,
-    means: Means::Rounds,
 };

@@ -11,11 +11,11 @@ use tollgate_model::Params;
 use super::lock::Reach;
 use super::method::Method;
 use super::stress::{Team, WORKERS};
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word};
 use tollgate_engine::clock::Clock;
-use tollgate_engine::limits::{self, Taken};
 use tollgate_engine::{
-    Batch, Experiment, Instance, Isolated, Order, Refusal, Runner, Timed, alive, cpu, until_undisturbed,
+    Batch, Context, Experiment, Heartbeat, Instance, Isolated, Order, Refusal, Runner, Taken, Timed, cpu,
+    until_undisturbed,
 };
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -39,7 +39,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::Whole("timer_create(2), sched_yield(2)"),
     counters: &["forced switches", "acquisitions restarted", "holders preempted", "failed attempts"],
     cases: || each_word("by", &Method::LOCKS.map(Method::name)),
-    instance: |_, params| instance(params),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };
 
@@ -56,18 +56,19 @@ const fn takes(method: Method) -> u64 {
     }
 }
 
-fn instance(params: &Params) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
     let method = Method::of(params)?;
     let index = Method::LOCKS.iter().position(|other| *other == method).unwrap_or_default();
-    let stressed = Stressed(Box::new(process_for(method, index)?.experiment(index)));
+    let stressed =
+        Stressed(Box::new(process_for(method, index, context)?.experiment(index)), context.heartbeat.clone());
     Ok(Instance::new(stressed).with_ops(takes(method)).with_most(1))
 }
 
 /// Checks that switches can be forced here.
-fn tried(experiment: &mut impl Experiment) -> Result<(), Refusal> {
+fn tried(experiment: &mut impl Experiment, heartbeat: &Heartbeat) -> Result<(), Refusal> {
     const TRIALS: usize = 16;
     for _ in 0..TRIALS {
-        alive();
+        heartbeat.beat();
         let batches = experiment.run(Clock::Kernel, Order { iterations: 1, extra: 0 })?;
         if batches.iter().any(|batch| batch.counters[0] > 0) {
             return Ok(());
@@ -78,41 +79,34 @@ fn tried(experiment: &mut impl Experiment) -> Result<(), Refusal> {
     )))
 }
 
-thread_local! {
-    /// Shared by all instances of this bench process.
-    static PROCESSES: RefCell<Vec<(Kind, Isolated, Rc<Taken>)>> = const { RefCell::new(Vec::new()) };
-}
-
 /// Kinds of locks that can share a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+#[derive(Debug)]
+enum Sharing {
     /// The threads must be made after the lock: its semaphore may be in a namespace (ipc_namespaces(7)).
     Semaphore,
     Other,
 }
 
 /// The process whose threads use this lock as its experiment number `index`; started and tried with it on first use.
-fn process_for(method: Method, index: usize) -> Result<Isolated, Refusal> {
-    let kind = if method == Method::Semop { Kind::Semaphore } else { Kind::Other };
-    // A process that has died, such as by a filter's SIGSYS, is replaced.
-    let known = PROCESSES.with_borrow_mut(|processes| {
-        processes.retain(|(_, isolated, _)| isolated.answers());
-        processes.iter().find(|(other, ..)| *other == kind).map(|(_, isolated, _)| isolated.clone())
-    });
-    if let Some(known) = known {
-        return Ok(known);
-    }
-    let home = cpu::home()?;
-    // The process and its threads.
-    let taken = limits::take_processes(1 + WORKERS as u64)?;
-    let isolated = Isolated::start(move || {
-        let team = Rc::new(RefCell::new(Team::new(Reach::On(home), &[home])?));
-        let of = |method| -> Box<dyn Experiment> { Box::new(Takes { team: Rc::clone(&team), method }) };
-        Ok(Method::LOCKS.map(of).into_iter().collect())
-    })?;
-    tried(&mut isolated.experiment(index))?;
-    PROCESSES.with_borrow_mut(|processes| processes.push((kind, isolated.clone(), Rc::new(taken))));
-    Ok(isolated)
+/// One that has died, such as by a filter's SIGSYS, is replaced.
+fn process_for(method: Method, index: usize, context: &mut Context) -> Result<Isolated, Refusal> {
+    type Process = (Isolated, Rc<Taken>);
+    let kind = if method == Method::Semop { Sharing::Semaphore } else { Sharing::Other };
+    let start = |context: &mut Context| -> Result<Process, Refusal> {
+        let (home, quota) = (cpu::home()?, context.quota.clone());
+        // The process and its threads.
+        let taken = quota.take_processes(1 + WORKERS as u64)?;
+        let isolated = Isolated::start(&quota, || {
+            let team = Team::new(Reach::On(home), &[home], quota.clone())?;
+            let team = Rc::new(RefCell::new(team));
+            let of = |method| -> Box<dyn Experiment> { Box::new(Takes { team: Rc::clone(&team), method }) };
+            Ok(Method::LOCKS.map(of).into_iter().collect())
+        })?;
+        tried(&mut isolated.experiment(index), &context.heartbeat)?;
+        Ok((isolated, Rc::new(taken)))
+    };
+    let answers = |(isolated, _): &Process| isolated.answers();
+    context.shared_while(&format!("preempted {kind:?}"), answers, start).map(|(isolated, _)| isolated)
 }
 
 /// In the isolated process: one lock.
@@ -129,11 +123,11 @@ impl Experiment for Takes {
 }
 
 /// In the bench process: its remote end.
-struct Stressed(Box<dyn Experiment>);
+struct Stressed(Box<dyn Experiment>, Heartbeat);
 
 impl Runner for Stressed {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        until_undisturbed(|| {
+        until_undisturbed(&self.1, || {
             let batches = self.0.run(clock, order)?;
             batches
                 .first()

@@ -9,10 +9,11 @@ use super::bounded_buffer::{COUNTERS, ITEMS, Setting};
 use super::lock::Reach;
 use super::method::Method;
 use super::semaphore;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params, word};
 use tollgate_engine::clock::Clock;
 use tollgate_engine::{
-    Batch, Experiment, Instance, Isolated, Order, Refusal, Runner, Timed, cpu, until_undisturbed,
+    Batch, Context, Experiment, Heartbeat, Instance, Isolated, Order, Refusal, Runner, Timed, cpu,
+    until_undisturbed,
 };
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -38,7 +39,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: || cases("one", &[2, 4, 8, 16, 32, 64]).into_iter().chain(cases("all", &[2, 16])).collect(),
     thorough_cases: || cases("all", &[4, 8, 32, 64]),
     baseline_params: |case| Some(Method::by_system_call(case)),
-    instance: |_, params| instance(params),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };
 
@@ -49,11 +50,11 @@ fn cases(cpus: &str, threads: &[u64]) -> Vec<Params> {
     threads.iter().flat_map(|&threads| Method::LOCKS.into_iter().map(move |by| case(by, threads))).collect()
 }
 
-fn instance(params: &Params) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
     let method = Method::of(params)?;
     let reach = match word(params, "cpus") {
         "one" => Reach::On(cpu::home()?),
-        _ => several()?,
+        _ => several(&context.processors)?,
     };
     if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {
         return Err(Refusal::Skip(why.to_owned()));
@@ -62,30 +63,31 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
         // One namespace for all runs, so that no run needs to make its own.
         semaphore::in_a_namespace_of_its_own();
     }
-    let setting = Setting { method, pairs: number(params, "threads") as usize, reach };
-    Ok(Instance::new(FreshProcess(setting)).with_ops(ITEMS))
+    let pairs = number(params, "threads") as usize;
+    let (processors, quota) = (context.processors.clone(), context.quota.clone());
+    let setting = Setting { method, pairs, reach, processors, quota };
+    Ok(Instance::new(FreshProcess(setting, context.heartbeat.clone())).with_ops(ITEMS))
 }
 
-fn several() -> Result<Reach, Refusal> {
-    match cpu::allowed_in_all().len() {
+fn several(processors: &[usize]) -> Result<Reach, Refusal> {
+    match processors.len() {
         0 | 1 => Err(Refusal::Skip("there is only one processor".to_owned())),
         _ => Ok(Reach::Anywhere),
     }
 }
 
 /// A fresh process for each batch, as the published comparison had one for each run.
-struct FreshProcess(Setting);
+struct FreshProcess(Setting, Heartbeat);
 
 impl Runner for FreshProcess {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        until_undisturbed(|| self.run(clock, order))
+        until_undisturbed(&self.1, || self.run(clock, order))
     }
 }
 
 impl FreshProcess {
     fn run(&self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        let setting = self.0;
-        let isolated = Isolated::start(move || Ok(vec![Box::new(setting)]))?;
+        let isolated = Isolated::start(&self.0.quota, || Ok(vec![Box::new(self.0.clone())]))?;
         let batches = isolated.experiment(0).run(clock, order)?;
         batches.first().copied().ok_or_else(|| Refusal::Fail("a run returned no batch".to_owned()))
     }

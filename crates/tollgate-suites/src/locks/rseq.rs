@@ -29,7 +29,7 @@ const SIGNATURE: u32 = 0x5305_3053;
 const UNREGISTER: libc::c_int = 1;
 
 thread_local! {
-    /// The area of a thread that registered its own.
+    /// The area of a thread that registered its own: the kernel keeps its address for that thread alone (rseq(2)).
     static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
 }
 

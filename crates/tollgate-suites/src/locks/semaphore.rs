@@ -56,7 +56,7 @@ impl Drop for Semaphore {
 /// Moves this thread to a new IPC namespace, once. Returns whether semaphores end with the process.
 pub(super) fn in_a_namespace_of_its_own() -> bool {
     thread_local! {
-        // A second namespace would lose the semaphores of the first.
+        // Of the thread, as the namespace is (unshare(2)). A second one would lose the semaphores of the first.
         static PRIVATE: bool = {
             // SAFETY: unshare(2) takes a number; no semaphore is older.
             unsafe { libc::unshare(libc::CLONE_NEWIPC) == 0 }

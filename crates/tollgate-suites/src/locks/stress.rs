@@ -10,8 +10,8 @@ use super::forced::{self, Slot, Timer};
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
 use crate::syscall::sched_yield;
-use tollgate_engine::clock::{Clock, Span};
-use tollgate_engine::{Batch, Refusal, cpu, limits};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::{Batch, Quota, Refusal, cpu};
 
 /// Number of threads.
 pub(super) const WORKERS: usize = 4;
@@ -29,6 +29,7 @@ pub(super) struct Team {
     locks: BTreeMap<Method, Lock>,
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
+    quota: Quota,
 }
 
 struct Shared {
@@ -89,7 +90,7 @@ impl Team {
     ///
     /// # Errors
     /// [`Refusal::Skip`] if the environment lacks what it needs.
-    pub fn new(reach: Reach, processors: &[usize]) -> Result<Self, Refusal> {
+    pub fn new(reach: Reach, processors: &[usize], quota: Quota) -> Result<Self, Refusal> {
         if processors.is_empty() {
             return Err(Refusal::Fail("threads need a processor".to_owned()));
         }
@@ -108,6 +109,7 @@ impl Team {
             locks: BTreeMap::new(),
             shared: Arc::new(shared),
             workers: Vec::new(),
+            quota,
         })
     }
 
@@ -135,15 +137,8 @@ impl Team {
                 outcome.violations, outcome.takes
             )));
         }
-        let stayed = |span: &Span| span.same_processor;
-        let stayed = [emptied, worked, emptied_again].iter().all(stayed);
-        Ok(Batch {
-            work: worked.ticks,
-            empty: emptied.ticks.min(emptied_again.ticks),
-            undisturbed: stayed && alone,
-            counted: None,
-            counters: [outcome.forced, outcome.restarted, outcome.preempted, outcome.in_vain],
-        })
+        let counters = [outcome.forced, outcome.restarted, outcome.preempted, outcome.in_vain];
+        Ok(Batch { counters, ..Batch::between([emptied, worked, emptied_again], alone) })
     }
 
     /// Acquires the lock so often, by all threads together.
@@ -193,7 +188,7 @@ impl Team {
             let worker = thread::Builder::new()
                 .stack_size(STACK)
                 .spawn(move || shared.work(index, processor, &ready))
-                .map_err(|error| limits::refused("a thread", &error))?;
+                .map_err(|error| self.quota.refused("a thread", &error))?;
             let outcome = placed.recv();
             if let Ok(Ok(())) = outcome {
                 self.workers.push(worker);

@@ -7,7 +7,7 @@ use tollgate_model::Params;
 
 use super::lock::{Lock, Reach};
 use super::method::Method;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word};
 use tollgate_engine::{Instance, Loop, Refusal, Timed, cpu};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -24,11 +24,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     cases: || each_word("by", &Method::LOCKS.map(Method::name)),
     baseline_params: |case| Some(Method::by_system_call(case)),
-    instance: |benchmark, params| instance(benchmark, params),
+    kind: Kind::Instance(|timed, params, _| instance(timed, params)),
     ..PLAIN
 };
 
-fn instance(benchmark: &'static Benchmark, params: &Params) -> Result<Instance, Refusal> {
+fn instance(timed: Timed, params: &Params) -> Result<Instance, Refusal> {
     let lock = Lock::new(Method::of(params)?, Reach::On(cpu::home()?), 2)?;
     let mut handle = lock.join(1)?;
     handle.try_out()?;
@@ -38,6 +38,6 @@ fn instance(benchmark: &'static Benchmark, params: &Params) -> Result<Instance, 
         _ => Err("an acquisition of the uncontended lock failed".to_owned()),
     };
     // SAFETY: the words point into the lock and the handle, which go with the instance; the loop is the lock's own.
-    let timed = unsafe { Loop::new((benchmark.timed)(params), words, Some(Box::new(handle)), check)? };
+    let timed = unsafe { Loop::new(timed, words, Some(Box::new(handle)), check)? };
     Ok(timed.here())
 }

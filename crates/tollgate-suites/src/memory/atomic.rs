@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use tollgate_model::Boundary::{Atomic, CacheLine, UserCode};
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params, word};
 use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
 use tollgate_engine::timed::{LongLoop, timed_loop};
-use tollgate_engine::{Instance, LoopContext, Refusal, Timed, TimedLoop, cpu};
+use tollgate_engine::{Context, Instance, LoopContext, Refusal, Timed, TimedLoop, cpu};
 
 timed_loop! {
     /// Word 0: the line, as in all these loops. The loop's counter runs in parallel with the stores, and its time is
@@ -100,8 +100,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Timed::Loop { code: TimedLoop::Long(code), instruction, times: operations(params) as usize }
     },
     cases: || cases(&[1, 2]),
-    thorough_cases: || cases(&more_threads(cpu::allowed_in_all().len() as u64)),
-    instance: |_, params| instance(params),
+    thorough_cases: || cases(&more_threads(cpu::allowed().len() as u64)),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };
 
@@ -134,9 +134,9 @@ fn loops(params: &Params) -> (LongLoop, ContendingLoop, &'static str) {
     }
 }
 
-fn instance(params: &Params) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
     let threads = number(params, "threads") as usize;
-    let others = cpu::others();
+    let others = cpu::others(&context.processors);
     if others.len() + 1 < threads {
         return Err(Refusal::Skip(format!(
             "{threads} processors are needed, and this process may use {}",
@@ -148,7 +148,7 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     let partners: Vec<Partner> = others.iter().take(threads.saturating_sub(1)).map(partner).collect();
     let contender = OnOneLine { line: Arc::default(), iterations: 0, adds: word(params, "op") == "add" };
     // SAFETY: all loops change one word of a line that the contender keeps.
-    let runner = unsafe { Contended::new(code, partners, contender) };
+    let runner = unsafe { Contended::new(context, code, partners, contender) };
     Ok(Instance::new(runner).with_ops(operations(params)))
 }
 
@@ -199,14 +199,14 @@ mod tests {
     #[test]
     fn no_addition_is_lost() {
         let all = cpu::allowed();
-        cpu::remember(&all);
+        let mut context = Context::here();
         let Some(&home) = all.last() else { panic!("no processor allowed") };
         cpu::pin(home).expect("an allowed processor");
         let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
             return eprintln!("skipped: no time stamp counter");
         };
         for case in cases(&[1, 2]).iter().filter(|case| word(case, "op") == "add") {
-            match instance(case) {
+            match instance(case, &mut context) {
                 // A wrong sum is an error.
                 Ok(mut instance) => {
                     instance.batch(clock, Order { iterations: 1000, extra: 0 }).expect("a batch");

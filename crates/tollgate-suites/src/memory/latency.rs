@@ -4,15 +4,14 @@
 //! warm-up, and one buffer serves every size. The order is an invertible mixing of line numbers: it is
 //! written in address order and followed in one that no prefetcher predicts.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_model::Boundary::{MemoryAccess, Tlb};
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params, word};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
+use tollgate_engine::{BatchHooks, Context, Loop, LoopContext, Refusal, Timed, TimedLoop, cpu};
 
 use super::region::{Amount, Page, Region};
 use super::topology::Sizes;
@@ -38,17 +37,17 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One dependent load at a random line of a working set of this size.",
     crosses: &[MemoryAccess, Tlb],
     timed: |_| Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS },
-    cases: || cases(sizes(Sizes::here().last, 1)),
+    cases: || cases(sizes(Sizes::here(&cpu::allowed()).last, 1)),
     thorough_cases: || {
-        let last = Sizes::here().last;
+        let last = Sizes::here(&cpu::allowed()).last;
         let usual = sizes(last, 1);
         cases(sizes(last, 8).into_iter().filter(|size| !usual.contains(size)).collect())
     },
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, params, context| {
         let bytes = (number(params, "kib") << 10) as usize;
         let page = Page::from_word(word(params, "page"));
-        let amount = Amount::of(bytes as u64, Sizes::here());
-        let field = field(page, amount)?;
+        let amount = Amount::of(bytes as u64, Sizes::shared(context));
+        let field = field(page, amount, context)?;
         let (first, last) = {
             let field = lock(&field);
             if let Some(why) = field.no_more.clone().filter(|_| bytes as u64 > field.region.length()) {
@@ -66,10 +65,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let walk = Walk { field: Arc::clone(&field), bytes };
         // SAFETY: `Walk` writes the cycle before each batch, all of it within the region that it owns, and the result
         // is an address in it.
-        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, inside) }?;
+        let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;
         let instance = timed.with_hooks(walk).here().with_ops(LOADS as u64);
         Ok(instance.on_fixture(format!("latency {amount:?} {}", page.word())).with_notes(notes))
-    },
+    }),
     ..PLAIN
 };
 
@@ -111,19 +110,14 @@ struct Field {
 
 type SharedField = Arc<Mutex<Field>>;
 
-type Fields = BTreeMap<(Page, Amount), Result<SharedField, Refusal>>;
-
-static FIELDS: Mutex<Fields> = Mutex::new(BTreeMap::new());
-
 /// The shared memory of this page size and amount in this process, or why there is none.
-fn field(page: Page, amount: Amount) -> Result<SharedField, Refusal> {
-    let make = || {
-        let caches = Sizes::here();
+fn field(page: Page, amount: Amount, context: &mut Context) -> Result<SharedField, Refusal> {
+    context.shared(&format!("{page:?} {amount:?}"), |context| {
+        let caches = Sizes::shared(context);
         let largest = sizes(caches.last, 1).last().copied().unwrap_or(SMALLEST >> 10) << 10;
-        let (region, no_more) = Region::at_most(amount.bytes(largest, caches), page)?;
+        let (region, no_more) = Region::at_most(amount.bytes(largest, caches), page, &context.quota)?;
         Ok(Arc::new(Mutex::new(Field { region, no_more, fresh: None })))
-    };
-    lock(&FIELDS).entry((page, amount)).or_insert_with(make).clone()
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -221,6 +215,8 @@ const fn inverse(odd: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]

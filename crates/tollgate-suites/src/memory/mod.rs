@@ -1,6 +1,6 @@
 //! Memory: latency of each level, and cache lines shared by several cores.
 
-use tollgate_engine::benchmark::{Means, Suite};
+use tollgate_engine::benchmark::Suite;
 
 mod atomic;
 mod latency;
@@ -23,5 +23,4 @@ pub(crate) static SUITE: Suite = Suite {
         &neighbour::BENCHMARK,
     ],
     control: None,
-    means: Means::Rounds,
 };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use tollgate_model::Boundary::{Atomic, CacheLine};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each, number};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each, number};
 use tollgate_engine::contended::{Contended, Contender, Outcome, Partner, contending_loop};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Instance, LoopContext, Refusal, Timed, TimedLoop};
@@ -42,8 +42,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         times: OPERATIONS as usize,
     },
     cases: || each("distance", &[8, 64, 128]),
-    instance: |_, params| {
-        let pair = two_cores()?;
+    kind: Kind::Instance(|_, params, context| {
+        let pair = two_cores(context)?;
         let distance = (number(params, "distance") as usize / 8).min(WORDS - 1);
         let contender = OwnWords {
             words: Arc::new(Words([const { AtomicU64::new(0) }; WORDS])),
@@ -52,12 +52,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         };
         let partner = Partner { cpu: pair.to, code: add_contending, side: Box::default() };
         // SAFETY: each loop changes one word of those that the contender keeps.
-        let mut runner = unsafe { Contended::new(add, vec![partner], contender) };
+        let mut runner = unsafe { Contended::new(context, add, vec![partner], contender) };
         if !is_home(pair.from) {
             runner = runner.on(pair.from);
         }
         Ok(Instance::new(runner).with_ops(OPERATIONS).with_notes([pair.in_words()]))
-    },
+    }),
     ..PLAIN
 };
 

@@ -2,22 +2,28 @@
 
 use tollgate_model::ParamValue;
 
-use tollgate_engine::{Refusal, cpu};
+use tollgate_engine::{Context, Refusal, cpu};
 
 use super::topology::{Pair, Relation, usual_pairs};
 
 /// The names of the relations that exist here; "unknown" if there is only one processor.
 pub(super) fn words() -> Vec<ParamValue> {
-    let words: Vec<ParamValue> = usual_pairs().iter().map(|pair| pair.relation.word().into()).collect();
+    let words: Vec<ParamValue> =
+        usual_pairs(&cpu::allowed()).iter().map(|pair| pair.relation.word().into()).collect();
     if words.is_empty() { vec![Relation::Unknown.word().into()] } else { words }
+}
+
+/// The default pairs, for the instances of a bench process, of which many ask.
+pub(super) fn shared_pairs(context: &mut Context) -> Vec<Pair> {
+    context.shared("pairs", |context| usual_pairs(&context.processors))
 }
 
 /// The default pair with this relation, this thread's processor first if it is one of them.
 ///
 /// # Errors
 /// [`Refusal::Skip`] if there is none.
-pub(super) fn related(word: &str) -> Result<Pair, Refusal> {
-    let pairs = usual_pairs();
+pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair, Refusal> {
+    let pairs = shared_pairs(context);
     if pairs.is_empty() {
         return Err(alone());
     }
@@ -30,8 +36,8 @@ pub(super) fn related(word: &str) -> Result<Pair, Refusal> {
 ///
 /// # Errors
 /// [`Refusal::Skip`] if there is only one processor.
-pub(super) fn two_cores() -> Result<Pair, Refusal> {
-    let pairs = usual_pairs();
+pub(super) fn two_cores(context: &mut Context) -> Result<Pair, Refusal> {
+    let pairs = shared_pairs(context);
     let cores = pairs.iter().find(|pair| pair.relation != Relation::Siblings);
     cores.or(pairs.first()).copied().map(Pair::starting_at_home).ok_or_else(alone)
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use tollgate_model::Boundary::{Atomic, CacheLine};
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params, word};
 use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
 use tollgate_engine::timed::{LongLoop, timed_loop};
-use tollgate_engine::{Instance, LoopContext, Refusal, Timed};
+use tollgate_engine::{Context, Instance, LoopContext, Refusal, Timed, cpu};
 
-use super::pairing::{alone, is_home};
+use super::pairing::{alone, is_home, shared_pairs};
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
 
 timed_loop! {
@@ -64,21 +64,22 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let (code, _, instruction) = loops(params);
         Timed::Together { code, instruction, times: 1 }
     },
-    cases: || match usual_pairs() {
+    cases: || match usual_pairs(&cpu::allowed()) {
         none if none.is_empty() => cases(&[(0, 0)]),
         pairs => cases(&pairs.iter().map(|pair| (pair.from, pair.to)).collect::<Vec<_>>()),
     },
     thorough_cases: || {
-        let usual = usual_pairs();
+        let allowed = cpu::allowed();
+        let usual = usual_pairs(&allowed);
         let is_usual = |pair: &Pair| {
             usual
                 .iter()
                 .any(|other| [(pair.from, pair.to), (pair.to, pair.from)].contains(&(other.from, other.to)))
         };
-        let others = every_pair().into_iter().filter(|pair| !is_usual(pair));
+        let others = every_pair(&allowed).into_iter().filter(|pair| !is_usual(pair));
         cases(&others.map(|pair| (pair.from, pair.to)).collect::<Vec<_>>())
     },
-    instance: |_, params| instance(params),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };
 
@@ -96,7 +97,7 @@ fn loops(params: &Params) -> (LongLoop, ContendingLoop, &'static str) {
     }
 }
 
-fn instance(params: &Params) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
     let (from, to) = (number(params, "from") as usize, number(params, "to") as usize);
     if from == to {
         return Err(alone());
@@ -105,13 +106,14 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     let contender = HandOver { line: Arc::default(), trips: 0, stores: word(params, "protocol") == "store" };
     let partner = Partner { cpu: to, code: contended, side: Box::default() };
     // SAFETY: both loops change one word of a line that the contender keeps.
-    let mut runner = unsafe { Contended::new(code, vec![partner], contender) };
+    let mut runner = unsafe { Contended::new(context, code, vec![partner], contender) };
     if !is_home(from) {
         runner = runner.on(from);
     }
-    let known = usual_pairs().into_iter().chain(every_pair());
+    let known = shared_pairs(context).into_iter().chain(every_pair(&context.processors));
     let pair = known.into_iter().find(|pair| [(from, to), (to, from)].contains(&(pair.from, pair.to)));
-    let notes = pair.map(|pair| pair.relation.in_words().to_owned()).into_iter().chain(left_out());
+    let notes =
+        pair.map(|pair| pair.relation.in_words().to_owned()).into_iter().chain(left_out(&context.processors));
     Ok(Instance::new(runner).with_ops(HAND_OVERS).with_notes(notes))
 }
 
@@ -158,7 +160,7 @@ impl Contender for HandOver {
 mod tests {
     use super::*;
     use tollgate_engine::clock::Clock;
-    use tollgate_engine::{Batch, Order, cpu};
+    use tollgate_engine::{Batch, Order};
 
     #[test]
     fn every_hand_over_is_one() {
@@ -169,9 +171,10 @@ mod tests {
         let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
             return eprintln!("skipped: no time stamp counter");
         };
+        let mut context = Context::here();
         cpu::pin(home).expect("an allowed processor");
         for case in (BENCHMARK.cases)() {
-            let mut instance = instance(&case).expect("two processors");
+            let mut instance = instance(&case, &mut context).expect("two processors");
             // A wrong number of them would be an error.
             let order = Order { iterations: 100, extra: 0 };
             let batches: Vec<Batch> =

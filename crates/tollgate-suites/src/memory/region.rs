@@ -3,9 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
-use crate::mapping::{HUGE, Mapping};
-use tollgate_engine::Refusal;
-use tollgate_engine::limits::{self, Taken};
+use tollgate_engine::mapping::{HUGE, Mapping};
+use tollgate_engine::{Quota, Refusal, Taken};
 use tollgate_model::text::plainly;
 
 use super::topology::Sizes;
@@ -67,9 +66,9 @@ impl Region {
     ///
     /// # Errors
     /// [`Refusal::Skip`] if the environment has not so much memory, or no such pages.
-    pub fn new(bytes: usize, page: Page) -> Result<Self, Refusal> {
+    pub fn new(bytes: usize, page: Page, quota: &Quota) -> Result<Self, Refusal> {
         let bytes = bytes.max(1).next_multiple_of(HUGE);
-        let taken = limits::take_memory(bytes as u64)?;
+        let taken = quota.take_memory(bytes as u64)?;
         let refused = |call: &'static str| {
             move |error: io::Error| {
                 Refusal::Skip(format!("{call} of {} MiB is refused: {}", bytes >> 20, plainly(&error)))
@@ -101,10 +100,10 @@ impl Region {
     ///
     /// # Errors
     /// As [`Region::new`].
-    pub fn at_most(bytes: u64, page: Page) -> Result<(Self, Option<Refusal>), Refusal> {
+    pub fn at_most(bytes: u64, page: Page, quota: &Quota) -> Result<(Self, Option<Refusal>), Refusal> {
         /// Latency and the two buffers of stores, each in two page sizes, each large and small.
         const USERS: u64 = 12;
-        let (fits, why) = match limits::memory_for_each(USERS) {
+        let (fits, why) = match quota.memory_for_each(USERS) {
             Some((each, limit)) if each < bytes => {
                 let why = format!("{} MiB would be more than {limit}", bytes >> 20);
                 (each / HUGE as u64 * HUGE as u64, Some(Refusal::Skip(why)))
@@ -113,7 +112,7 @@ impl Region {
         };
         match why {
             Some(why) if fits == 0 => Err(why),
-            why => Ok((Self::new(fits as usize, page)?, why)),
+            why => Ok((Self::new(fits as usize, page, quota)?, why)),
         }
     }
 
@@ -188,7 +187,7 @@ mod tests {
     #[test]
     fn a_region_is_aligned_and_writable() {
         for page in [Page::Small, Page::Huge] {
-            let mut region = match Region::new(3 << 20, page) {
+            let mut region = match Region::new(3 << 20, page, &Quota::default()) {
                 Ok(region) => region,
                 Err(why) => {
                     eprintln!("skipped: {why:?}");
@@ -205,7 +204,7 @@ mod tests {
 
     #[test]
     fn small_pages_are_not_huge_ones() {
-        let small = Region::new(4 << 20, Page::Small).expect("memory");
+        let small = Region::new(4 << 20, Page::Small, &Quota::default()).expect("memory");
         match huge_bytes(small.address()) {
             Some(bytes) => assert_eq!(bytes, 0),
             None => eprintln!("skipped: no /proc/self/smaps"),

@@ -2,17 +2,16 @@
 //! thrashing on a Ryzen 1800X", 2017), with each thread on a processor of its own, pre-touched memory, changing
 //! values, and checks that both ran at the same time and took lines from each other.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_model::Boundary::{CacheLine, MemoryAccess, Tlb};
 use tollgate_model::{ParamValue, Params, Unit};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, Share, number, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, Share, number, params, word};
 use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
 use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Instance, LoopContext, Refusal, Timed, cpu};
+use tollgate_engine::{Context, Instance, LoopContext, Refusal, Timed, cpu};
 
 use super::pairing::{self, is_home, related};
 use super::region::{Amount, Page, Region};
@@ -79,7 +78,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     share: Some(Share { what: "sampled lines came from the other processor", one_of: LINES }),
     cases: || cases(&[("sequential", Page::Huge), ("random", Page::Huge), ("random", Page::Small)]),
     thorough_cases: || cases(&[("sequential", Page::Small)]),
-    instance: |_, params| instance(params),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };
 
@@ -92,10 +91,11 @@ fn loops(params: &Params) -> (tollgate_engine::timed::LongLoop, ContendingLoop) 
 }
 
 fn cases(kinds: &[(&str, Page)]) -> Vec<Params> {
+    let caches = Sizes::here(&cpu::allowed());
     let mut cases = Vec::new();
     for pair in pairing::words() {
         for (order, page) in kinds {
-            for kib in sizes(Sizes::here()) {
+            for kib in sizes(caches) {
                 for shared in [false, true] {
                     cases.push(params(&[
                         ("kib", kib.into()),
@@ -121,13 +121,14 @@ fn sizes(caches: Sizes) -> Vec<u64> {
     sizes.iter().map(|bytes| bytes >> 10).collect()
 }
 
-fn instance(params: &Params) -> Result<Instance, Refusal> {
-    let pair = related(word(params, "pair"))?;
+fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+    let pair = related(word(params, "pair"), context)?;
+    let caches = Sizes::shared(context);
     let bytes = number(params, "kib") << 10;
     let page = Page::from_word(word(params, "page"));
     let shared = params.get("shared") == Some(&ParamValue::Flag(true));
-    let amount = Amount::of(bytes, Sizes::here());
-    let buffers = buffers(page, amount, pair.to)?;
+    let amount = Amount::of(bytes, caches);
+    let buffers = buffers(page, amount, pair.to, context)?;
     let (own, theirs, notes) = {
         let both = lock(&buffers.regions);
         if let Some(why) = buffers.no_more.clone().filter(|_| bytes > both[0].length()) {
@@ -140,16 +141,16 @@ fn instance(params: &Params) -> Result<Instance, Refusal> {
     };
     let (code, contended) = loops(params);
     let contender = Storing {
-        _buffers: buffers,
+        buffers,
         own: Position::new(own, bytes, 0),
         theirs: Position::new(theirs, bytes, 1),
         since: 0,
         shared,
-        fits: bytes <= Sizes::here().last,
+        fits: bytes <= caches.last,
     };
     let partner = Partner { cpu: pair.to, code: contended, side: Box::default() };
     // SAFETY: both loops store to the first `bytes` of buffers that are at least so long and that the contender owns.
-    let mut runner = unsafe { Contended::new(code, vec![partner], contender) };
+    let mut runner = unsafe { Contended::new(context, code, vec![partner], contender) };
     if !is_home(pair.from) {
         runner = runner.on(pair.from);
     }
@@ -163,26 +164,23 @@ struct Both {
     regions: Mutex<[Region; 2]>,
     /// Why they are smaller than planned, if so.
     no_more: Option<Refusal>,
+    /// The number of the latest batch.
+    batches: AtomicU64,
 }
 
 type Buffers = Arc<Both>;
 
-type Known = BTreeMap<(Page, Amount), Result<Buffers, Refusal>>;
-
-static BUFFERS: Mutex<Known> = Mutex::new(BTreeMap::new());
-
 /// The two buffers of this page size and amount in this process; smaller cases use their beginning. The other
 /// processor has stored once to all of the first one, since in a run it might not reach each line of a large buffer.
-fn buffers(page: Page, amount: Amount, other: usize) -> Result<Buffers, Refusal> {
-    let make = || {
-        let caches = Sizes::here();
+fn buffers(page: Page, amount: Amount, other: usize, context: &mut Context) -> Result<Buffers, Refusal> {
+    context.shared(&format!("{page:?} {amount:?}"), |context| {
+        let (caches, quota) = (Sizes::shared(context), &context.quota);
         let largest = amount.bytes(sizes(caches).last().copied().unwrap_or(4) << 10, caches);
         let ((shared, no_more), (own, _)) =
-            (Region::at_most(largest, page)?, Region::at_most(largest, page)?);
+            (Region::at_most(largest, page, quota)?, Region::at_most(largest, page, quota)?);
         let regions = [touched_by(shared, other)?, own];
-        Ok(Arc::new(Both { regions: Mutex::new(regions), no_more }))
-    };
-    lock(&BUFFERS).entry((page, amount)).or_insert_with(make).clone()
+        Ok(Arc::new(Both { regions: Mutex::new(regions), no_more, batches: AtomicU64::new(0) }))
+    })
 }
 
 /// Stores to each line of the region from a thread on `other`.
@@ -215,9 +213,6 @@ struct Position {
 
 /// The values of a batch have its number above these bits.
 const BATCH_SHIFT: u32 = 40;
-
-/// The number of the latest batch in this process.
-static BATCHES: AtomicU64 = AtomicU64::new(0);
 
 impl Position {
     /// The first thread begins at the start, the second half a buffer ahead.
@@ -258,7 +253,7 @@ impl Position {
 }
 
 struct Storing {
-    _buffers: Buffers,
+    buffers: Buffers,
     own: Position,
     theirs: Position,
     /// The other thread's earlier stores do not count.
@@ -270,7 +265,7 @@ struct Storing {
 
 impl Contender for Storing {
     fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], _iterations: u64) {
-        let first = (BATCHES.fetch_add(1, Relaxed) + 1) << BATCH_SHIFT;
+        let first = (self.buffers.batches.fetch_add(1, Relaxed) + 1) << BATCH_SHIFT;
         // In a shared buffer the last writer is the source of a line. In private buffers there may be values from
         // earlier shared cases.
         self.since = if self.shared { 0 } else { first };
@@ -300,6 +295,7 @@ impl Contender for Storing {
 
 #[cfg(test)]
 mod tests {
+    use super::pairing::shared_pairs;
     use super::*;
     use tollgate_engine::Order;
     use tollgate_engine::clock::Clock;
@@ -336,18 +332,19 @@ mod tests {
         let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
             return eprintln!("skipped: no time stamp counter");
         };
+        let mut context = Context::here();
         cpu::pin(home).expect("an allowed processor");
         for order in ["sequential", "random"] {
             for shared in [false, true] {
-                let word = related(pairing::words()[0].to_string().as_str()).expect("a pair").relation.word();
+                let word = shared_pairs(&mut context)[0].relation.word();
                 let case = params(&[
-                    ("kib", sizes(Sizes::here())[0].into()),
+                    ("kib", sizes(Sizes::here(&all))[0].into()),
                     ("shared", ParamValue::Flag(shared)),
                     ("pair", word.into()),
                     ("order", order.into()),
                     ("page", "4k".into()),
                 ]);
-                let mut instance = match instance(&case) {
+                let mut instance = match instance(&case, &mut context) {
                     Ok(instance) => instance,
                     Err(why) => return eprintln!("skipped: {why:?}"),
                 };

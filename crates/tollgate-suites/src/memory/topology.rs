@@ -7,9 +7,8 @@
 use std::arch::x86_64::__cpuid_count;
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::{Mutex, PoisonError};
 
-use tollgate_engine::cpu;
+use tollgate_engine::{Context, cpu};
 
 const CPU: &str = "/sys/devices/system/cpu/cpu";
 
@@ -62,28 +61,7 @@ pub(super) struct Pair {
 
 /// One pair for each relation that exists among the allowed processors, the closest first: the default processor, and
 /// the nearest number with the relation.
-pub(super) fn usual_pairs() -> Vec<Pair> {
-    static KNOWN: Known<Vec<Pair>> = Mutex::new(None);
-    known(&KNOWN, closest_pairs)
-}
-
-/// A cache of the relations, since many instances ask.
-type Known<T> = Mutex<Option<(Vec<usize>, T)>>;
-
-fn known<T: Clone>(known: &Known<T>, read: fn(&[usize]) -> T) -> T {
-    let allowed = cpu::allowed_in_all();
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*known {
-        Some((of, what)) if *of == allowed => what.clone(),
-        _ => {
-            let what = read(&allowed);
-            *known = Some((allowed, what.clone()));
-            what
-        }
-    }
-}
-
-fn closest_pairs(allowed: &[usize]) -> Vec<Pair> {
+pub(super) fn usual_pairs(allowed: &[usize]) -> Vec<Pair> {
     let home = cpu::usual(allowed);
     let mut nearest: BTreeMap<Relation, (usize, Pair)> = BTreeMap::new();
     let some = around(allowed, home);
@@ -121,15 +99,15 @@ fn around(allowed: &[usize], home: Option<usize>) -> Vec<usize> {
 const MOST_PROCESSORS: usize = 24;
 
 /// Every pair of the allowed processors; of many processors, pairs of some evenly spaced ones.
-pub(super) fn every_pair() -> Vec<Pair> {
-    let some = evenly(&cpu::allowed_in_all(), MOST_PROCESSORS);
+pub(super) fn every_pair(allowed: &[usize]) -> Vec<Pair> {
+    let some = evenly(allowed, MOST_PROCESSORS);
     let knows = Kernel::read(&some);
     pairs_of(&some, &knows)
 }
 
 /// A note on the processors of [`every_pair`], if they are not all.
-pub(super) fn left_out() -> Option<String> {
-    let all = cpu::allowed_in_all().len();
+pub(super) fn left_out(allowed: &[usize]) -> Option<String> {
+    let all = allowed.len();
     (all > MOST_PROCESSORS).then(|| format!("pairs of {MOST_PROCESSORS} evenly spaced processors of {all}"))
 }
 
@@ -209,13 +187,17 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes of the default processor; if unknown, the least sizes of processors since 2010.
-    pub(super) fn here() -> Self {
-        static KNOWN: Known<Sizes> = Mutex::new(None);
-        known(&KNOWN, |allowed| match caches_in_sysfs(cpu::usual(allowed).unwrap_or(0)) {
+    /// Sizes of the default one of these processors; if unknown, the least sizes of processors since 2010.
+    pub(super) fn here(allowed: &[usize]) -> Self {
+        match caches_in_sysfs(cpu::usual(allowed).unwrap_or(0)) {
             none if none.is_empty() => Self::of(&asked()),
             caches => Self::of(&caches),
-        })
+        }
+    }
+
+    /// The same for the instances of a bench process, of which many ask.
+    pub(super) fn shared(context: &mut Context) -> Self {
+        context.shared("caches", |context| Self::here(&context.processors))
     }
 
     fn of(caches: &[Cache]) -> Self {
@@ -354,12 +336,12 @@ mod tests {
 
     #[test]
     fn sizes_rise_and_pairs_are_of_allowed_processors() {
-        let sizes = Sizes::here();
+        let allowed = cpu::allowed();
+        let sizes = Sizes::here(&allowed);
         assert!(sizes.l1 >= 8 << 10 && sizes.l1 <= sizes.l2 && sizes.l2 <= sizes.last, "{sizes:?}");
-        let allowed = cpu::allowed_in_all();
-        let usual = usual_pairs();
+        let usual = usual_pairs(&allowed);
         assert_eq!(usual.is_empty(), allowed.len() < 2);
-        for pair in usual.iter().chain(&every_pair()) {
+        for pair in usual.iter().chain(&every_pair(&allowed)) {
             assert!(
                 pair.from != pair.to && allowed.contains(&pair.from) && allowed.contains(&pair.to),
                 "{pair:?}"

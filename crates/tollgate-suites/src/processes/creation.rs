@@ -7,8 +7,7 @@ use std::rc::Rc;
 
 use tollgate_engine::clock::{Clock, Span};
 use tollgate_engine::cpu::CpuShare;
-use tollgate_engine::limits::refused;
-use tollgate_engine::{Batch, Experiment, Order, Refusal};
+use tollgate_engine::{Batch, Experiment, Order, Quota, Refusal};
 
 use super::calls;
 use super::image::{Image, Program};
@@ -63,6 +62,7 @@ pub(super) struct Creation {
     region: Rc<RefCell<Region>>,
     /// Written on first use.
     program: Option<Program>,
+    quota: Quota,
 }
 
 impl Creation {
@@ -70,10 +70,10 @@ impl Creation {
     ///
     /// # Errors
     /// None: each experiment returns its own.
-    pub fn all(region: Region) -> Result<Vec<Box<dyn Experiment>>, Refusal> {
+    pub fn all(region: Region, quota: Quota) -> Result<Vec<Box<dyn Experiment>>, Refusal> {
         let region = Rc::new(RefCell::new(region));
         let each = |what| -> Box<dyn Experiment> {
-            Box::new(Self { what, region: Rc::clone(&region), program: None })
+            Box::new(Self { what, region: Rc::clone(&region), program: None, quota: quota.clone() })
         };
         Ok(What::all().into_iter().map(each).collect())
     }
@@ -89,17 +89,17 @@ impl Creation {
 impl Experiment for Creation {
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
         let what = self.what;
-        let region = Rc::clone(&self.region);
+        let (region, quota) = (Rc::clone(&self.region), self.quota.clone());
         let program = self.program()?;
         // After another instance's batch the first creation finds cold caches and other scheduler state, so it is a
         // warm-up. If all memory would have to be written again for it, it is measured.
         if !(what.copies() && region.borrow().is_written()) {
-            once(what, program, clock)?;
+            once(what, program, clock, &quota)?;
         }
         let mut total = Times::default();
         for _ in 0..order.iterations + order.extra {
             let cpu_share = CpuShare::begin();
-            let mut times = once(what, program, clock)?;
+            let mut times = once(what, program, clock, &quota)?;
             times.undisturbed &= cpu_share.was_full();
             total.add(&times);
             if what.copies() {
@@ -137,38 +137,32 @@ impl Times {
     }
 
     fn batch(&self, ticks: u64) -> Batch {
-        Batch {
-            work: ticks,
-            empty: self.less,
-            undisturbed: self.undisturbed,
-            counted: None,
-            counters: Default::default(),
-        }
+        Batch::new(ticks, self.less, self.undisturbed)
     }
 }
 
-fn once(what: What, program: Option<&Program>, clock: Clock) -> Result<Times, Refusal> {
+fn once(what: What, program: Option<&Program>, clock: Clock, quota: &Quota) -> Result<Times, Refusal> {
     let program = || program.ok_or_else(|| Refusal::Fail("no program to start".to_owned()));
     match what {
-        What::Fork => child("fork", clock, calls::fork_and_leave),
-        What::Vfork => child("vfork", clock, calls::vfork),
-        What::Clone3 => child("clone3", clock, calls::clone3),
-        What::Thread => thread(clock),
+        What::Fork => child("fork", clock, quota, calls::fork_and_leave),
+        What::Vfork => child("vfork", clock, quota, calls::vfork),
+        What::Clone3 => child("clone3", clock, quota, calls::clone3),
+        What::Thread => thread(clock, quota),
         What::Spawn(image) => {
             let program = program()?;
             let arguments = program.chain(1);
-            started("posix_spawn", image, clock, || calls::posix_spawn(&program.path, &arguments))
+            started("posix_spawn", image, clock, quota, || calls::posix_spawn(&program.path, &arguments))
         }
         What::ForkExec(image) => {
             let program = program()?;
             let arguments = program.chain(1);
-            started("fork", image, clock, || calls::fork_exec(&program.path, &arguments))
+            started("fork", image, clock, quota, || calls::fork_exec(&program.path, &arguments))
         }
         What::Exec(image) => {
             let program = program()?;
             let (long, short) = (program.chain(1 + LINKS), program.chain(1));
             let of_chain = |arguments: &[*const c_char]| {
-                started("vfork", image, clock, || calls::vfork_exec(&program.path, arguments))
+                started("vfork", image, clock, quota, || calls::vfork_exec(&program.path, arguments))
             };
             let (longer, shorter) = (of_chain(&long)?, of_chain(&short)?);
             let undisturbed = longer.undisturbed && shorter.undisturbed;
@@ -181,14 +175,19 @@ fn once(what: What, program: Option<&Program>, clock: Clock) -> Result<Times, Re
             if !std::path::Path::new("/bin/sh").exists() {
                 return Err(Refusal::Skip("there is no /bin/sh here".to_owned()));
             }
-            started("fork", Image::Bare, clock, || calls::fork_exec(shell, &words))
+            started("fork", Image::Bare, clock, quota, || calls::fork_exec(shell, &words))
         }
     }
 }
 
 /// Makes a child that exits at once, and reaps it.
-fn child(call: &str, clock: Clock, make: impl FnOnce() -> io::Result<libc::pid_t>) -> Result<Times, Refusal> {
-    let (times, status) = timed(clock, make).map_err(|error| refused(call, &error))?;
+fn child(
+    call: &str,
+    clock: Clock,
+    quota: &Quota,
+    make: impl FnOnce() -> io::Result<libc::pid_t>,
+) -> Result<Times, Refusal> {
+    let (times, status) = timed(clock, make).map_err(|error| quota.refused(call, &error))?;
     match status {
         0 => Ok(times),
         status => Err(Refusal::Fail(format!("the child of {call} ended with wait status {status:#x}"))),
@@ -200,15 +199,16 @@ fn started(
     call: &str,
     image: Image,
     clock: Clock,
+    quota: &Quota,
     make: impl FnOnce() -> io::Result<libc::pid_t>,
 ) -> Result<Times, Refusal> {
-    let (times, status) = timed(clock, make).map_err(|error| image.refusal(call, &error))?;
+    let (times, status) = timed(clock, make).map_err(|error| image.refusal(call, &error, quota))?;
     match status {
         0 => Ok(times),
         // A child that cannot execute exits with the error number.
         status if libc::WIFEXITED(status) => {
             let error = io::Error::from_raw_os_error(libc::WEXITSTATUS(status));
-            Err(image.refusal("execve", &error))
+            Err(image.refusal("execve", &error, quota))
         }
         status => {
             Err(Refusal::Fail(format!("the program that {call} started ended with wait status {status:#x}")))
@@ -232,7 +232,7 @@ fn timed(clock: Clock, make: impl FnOnce() -> io::Result<libc::pid_t>) -> io::Re
     Ok((Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed }, status?))
 }
 
-fn thread(clock: Clock) -> Result<Times, Refusal> {
+fn thread(clock: Clock, quota: &Quota) -> Result<Times, Refusal> {
     let mut made = Ok(0);
     let mut returned = Span { ticks: 0, same_processor: true };
     let mut joined = Ok(());
@@ -242,7 +242,7 @@ fn thread(clock: Clock) -> Result<Times, Refusal> {
             joined = calls::join(handle);
         }
     });
-    made.map_err(|error| refused("pthread_create", &error))?;
+    made.map_err(|error| quota.refused("pthread_create", &error))?;
     joined
         .map_err(|error| Refusal::Fail(format!("pthread_join: {}", tollgate_model::text::plainly(&error))))?;
     let undisturbed = returned.same_processor && exited.same_processor;
@@ -253,12 +253,17 @@ fn thread(clock: Clock) -> Result<Times, Refusal> {
 mod tests {
     use super::*;
     use crate::processes::memory::Memory;
+    use tollgate_engine::Heartbeat;
+
+    fn creation(what: What) -> Creation {
+        let region = Region::new(Memory::Plain, Heartbeat::default()).expect("nothing");
+        Creation { what, region: Rc::new(RefCell::new(region)), program: None, quota: Quota::default() }
+    }
 
     #[test]
     fn calls_return_before_the_child_exits() {
-        let region = || Rc::new(RefCell::new(Region::new(Memory::Plain).expect("nothing")));
         for what in What::all() {
-            let mut creation = Creation { what, region: region(), program: None };
+            let mut creation = creation(what);
             match creation.run(Clock::Kernel, Order { iterations: 2, extra: 0 }) {
                 Ok(batches) => {
                     assert_eq!(batches.len(), 2, "{what:?}");
@@ -272,9 +277,7 @@ mod tests {
 
     #[test]
     fn the_time_agrees_with_a_plain_loop_of_the_same_calls() {
-        let region = Rc::new(RefCell::new(Region::new(Memory::Plain).expect("nothing")));
-        let what = What::Spawn(Image::Bare);
-        let mut creation = Creation { what, region, program: None };
+        let mut creation = creation(What::Spawn(Image::Bare));
         let program = match Program::new(Image::Bare) {
             Ok(program) => program,
             Err(refusal) => return println!("skipped: {refusal:?}"),
@@ -298,15 +301,16 @@ mod tests {
 
     #[test]
     fn a_program_that_cannot_start_is_refused() {
-        let missing = c"/nonexistent/program";
+        let (missing, quota) = (c"/nonexistent/program", Quota::default());
         let arguments = [missing.as_ptr(), std::ptr::null()];
         for call in [calls::fork_exec, calls::vfork_exec] {
-            let outcome = started("fork", Image::Bare, Clock::Kernel, || call(missing, &arguments));
+            let outcome = started("fork", Image::Bare, Clock::Kernel, &quota, || call(missing, &arguments));
             let Err(Refusal::Skip(why)) = outcome else { panic!("{outcome:?}") };
             assert!(why.contains("execve") && why.contains("No such file"), "{why}");
         }
-        let outcome =
-            started("posix_spawn", Image::Dynamic, Clock::Kernel, || calls::posix_spawn(missing, &arguments));
+        let outcome = started("posix_spawn", Image::Dynamic, Clock::Kernel, &quota, || {
+            calls::posix_spawn(missing, &arguments)
+        });
         let Err(Refusal::Skip(why)) = outcome else { panic!("{outcome:?}") };
         assert!(why.contains("ld-linux"), "{why}");
     }

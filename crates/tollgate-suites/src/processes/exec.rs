@@ -3,7 +3,7 @@
 use tollgate_model::Boundary::{Exec, KernelAllocation, KernelCode, PageFault, Tlb};
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
 
 use super::creation::{LINKS, What};
 use super::fixture::instance;
@@ -15,8 +15,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[Exec, PageFault, Tlb, KernelAllocation, KernelCode],
     timed: |_| Timed::Whole("execve(2)"),
     cases: || each_word("image", &IMAGES.map(|(name, _)| name)),
-    instance: |_, params| {
-        Ok(instance(What::Exec(Image::of(word(params, "image"))), params)?.with_ops(LINKS as u64))
-    },
+    kind: Kind::Instance(|_, params, context| {
+        Ok(instance(What::Exec(Image::of(word(params, "image"))), params, context)?.with_ops(LINKS as u64))
+    }),
     ..PLAIN
 };

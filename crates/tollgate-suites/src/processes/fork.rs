@@ -6,7 +6,7 @@ use tollgate_model::Boundary::{
 };
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, word};
 
 use super::creation::What;
 use super::fixture::instance;
@@ -32,6 +32,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("fork(3)"),
     cases: || with(kinds(), "until", &["return", "exited"]),
-    instance: |_, params| instance(What::Fork, params),
+    kind: Kind::Instance(|_, params, context| instance(What::Fork, params, context)),
     ..PLAIN
 };

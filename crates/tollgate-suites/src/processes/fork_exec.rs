@@ -6,7 +6,7 @@ use tollgate_model::Boundary::{
 };
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, word};
 
 use super::creation::What;
 use super::fixture::instance;
@@ -31,6 +31,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ],
     timed: |_| Timed::Whole("fork(3), execve(2)"),
     cases: || with(cases_of_images(), "until", &["exited"]),
-    instance: |_, params| instance(What::ForkExec(Image::of(word(params, "image"))), params),
+    kind: Kind::Instance(|_, params, context| {
+        instance(What::ForkExec(Image::of(word(params, "image"))), params, context)
+    }),
     ..PLAIN
 };

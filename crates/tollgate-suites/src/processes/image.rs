@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use flate2::read::DeflateDecoder;
 
-use tollgate_engine::{Refusal, limits};
+use tollgate_engine::{Quota, Refusal};
 
 core::arch::global_asm!(include_str!("bare.s"));
 
@@ -48,12 +48,12 @@ impl Image {
     }
 
     /// The refusal for an error at its start.
-    pub fn refusal(self, call: &str, error: &io::Error) -> Refusal {
+    pub fn refusal(self, call: &str, error: &io::Error, quota: &Quota) -> Refusal {
         match (error.raw_os_error(), self) {
             (Some(libc::ENOENT), Self::Dynamic) => Refusal::Skip(
                 "the program's dynamic loader (ld-linux-x86-64.so.2) is missing here".to_owned(),
             ),
-            _ => limits::refused(call, error),
+            _ => quota.refused(call, error),
         }
     }
 }

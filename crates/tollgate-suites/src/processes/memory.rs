@@ -4,9 +4,9 @@ use std::io;
 
 use tollgate_model::{ParamValue, Params};
 
-use crate::mapping::{HUGE, Mapping, minor_faults};
 use tollgate_engine::benchmark::{number, params, word};
-use tollgate_engine::{Refusal, alive};
+use tollgate_engine::mapping::{HUGE, Mapping, minor_faults};
+use tollgate_engine::{Heartbeat, Refusal};
 
 const MIB: usize = 1 << 20;
 /// A small page, in bytes.
@@ -91,6 +91,7 @@ pub(super) struct Region {
     mapping: Option<Mapping>,
     /// The next value to write.
     value: u8,
+    heartbeat: Heartbeat,
 }
 
 impl Region {
@@ -98,9 +99,9 @@ impl Region {
     ///
     /// # Errors
     /// [`Refusal::Skip`] if the environment has not so much, or gives other pages.
-    pub fn new(memory: Memory) -> Result<Self, Refusal> {
+    pub fn new(memory: Memory, heartbeat: Heartbeat) -> Result<Self, Refusal> {
         let mib = match memory {
-            Memory::Plain => return Ok(Self { memory, mapping: None, value: 0 }),
+            Memory::Plain => return Ok(Self { memory, mapping: None, value: 0, heartbeat }),
             Memory::Written { mib, .. } | Memory::Mapped { mib } => mib,
         };
         // A memory limit is a property of the environment, not a temporary shortage.
@@ -122,7 +123,7 @@ impl Region {
             // A kernel without huge pages refuses this advice.
             _ => drop(mapping.advise(libc::MADV_NOHUGEPAGE)),
         }
-        let mut region = Self { memory, mapping: Some(mapping), value: 0 };
+        let mut region = Self { memory, mapping: Some(mapping), value: 0, heartbeat };
         if let Memory::Written { page, .. } = memory {
             let before = minor_faults();
             region.write();
@@ -170,7 +171,7 @@ impl Region {
             // SAFETY: the offset lies in our own mapping, to which nothing else refers.
             unsafe { mapping.address().add(offset).write_volatile(self.value) };
             if offset.is_multiple_of(BREATH) {
-                alive();
+                self.heartbeat.beat();
             }
         }
     }
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
     use crate::processes::accounts::Footprint;
     use tollgate_engine::clock::Clock;
-    use tollgate_engine::{Batch, Experiment, Isolated, Order};
+    use tollgate_engine::{Batch, Experiment, Isolated, Order, Quota};
 
     #[test]
     fn a_case_names_its_memory() {
@@ -198,13 +199,7 @@ mod tests {
 
     impl Experiment for Growth {
         fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
-            Ok(vec![Batch {
-                work: self.0 as u64,
-                empty: 0,
-                undisturbed: true,
-                counted: None,
-                counters: Default::default(),
-            }])
+            Ok(vec![Batch::new(self.0 as u64, 0, true)])
         }
     }
 
@@ -216,9 +211,9 @@ mod tests {
         }
         // In a process of its own: other tests fork, and their copies change the accounts.
         let grown = |memory| {
-            let isolated = Isolated::start(move || {
+            let isolated = Isolated::start(&Quota::default(), move || {
                 let before = Footprint::of_this_process()?.bytes;
-                let region = std::mem::ManuallyDrop::new(Region::new(memory)?);
+                let region = std::mem::ManuallyDrop::new(Region::new(memory, Heartbeat::default())?);
                 let _ = &region;
                 Ok(vec![Box::new(Growth(Footprint::of_this_process()?.bytes - before))])
             });

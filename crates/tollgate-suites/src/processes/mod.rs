@@ -1,6 +1,6 @@
 //! Processes and threads: creation, and context switches.
 
-use tollgate_engine::benchmark::{Means, Suite};
+use tollgate_engine::benchmark::Suite;
 
 mod accounts;
 mod calls;
@@ -42,5 +42,4 @@ pub(crate) static SUITE: Suite = Suite {
         &ring::BENCHMARK,
     ],
     control: None,
-    means: Means::Rounds,
 };

@@ -14,11 +14,13 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::{Params, Unit};
 
-use crate::mapping::Mapping;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
 use tollgate_engine::clock::Clock;
 use tollgate_engine::cpu::CpuShare;
-use tollgate_engine::{Batch, Experiment, Instance, Isolated, Order, Refusal, Shared, Timed, alive, limits};
+use tollgate_engine::mapping::Mapping;
+use tollgate_engine::{
+    Batch, Context, Experiment, Heartbeat, Instance, Isolated, Order, Quota, Refusal, Reserved, Shared, Timed,
+};
 
 use super::accounts::{Accounts, Footprint};
 use super::memory::{Memory, kinds};
@@ -44,7 +46,7 @@ pub(super) static TIME: Benchmark = Benchmark {
     crossed_in: |params, boundary| boundary != AddressSpaceCopy || word(params, "of") == "process",
     timed: |_| Timed::Whole("fork(2), pthread_create(3)"),
     cases,
-    instance: |_, params| question(params, 0),
+    kind: Kind::Instance(|_, params, context| question(params, 0, context)),
     ..PLAIN
 };
 
@@ -54,10 +56,10 @@ pub(super) static MEMORY: Benchmark = Benchmark {
     crosses: &[ProcessMemory],
     timed: |_| Timed::Whole("proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5)"),
     unit: Unit::Bytes,
-    instance: |_, params| {
+    kind: Kind::Instance(|_, params, context| {
         Footprint::of_this_process()?;
-        question(params, 1)
-    },
+        question(params, 1, context)
+    }),
     ..TIME
 };
 
@@ -65,10 +67,10 @@ pub(super) static FREE: Benchmark = Benchmark {
     name: "processes/population-free",
     operation: "Decrease of the machine's free memory for each of a thousand pausing children or threads: the article's figure, which varies with other activity.",
     timed: |_| Timed::Whole("proc_meminfo(5)"),
-    instance: |_, params| {
+    kind: Kind::Instance(|_, params, context| {
         Accounts::of_the_machine()?;
-        question(params, 2)
-    },
+        question(params, 2, context)
+    }),
     ..MEMORY
 };
 
@@ -77,15 +79,17 @@ fn cases() -> Vec<Params> {
 }
 
 /// One experiment answers all three questions.
-fn question(params: &Params, which: usize) -> Result<Instance, Refusal> {
+fn question(params: &Params, which: usize, context: &mut Context) -> Result<Instance, Refusal> {
     let of = if word(params, "of") == "process" { Of::Processes } else { Of::Threads };
-    let (number, limit) = number();
+    let (number, limit) = number(&context.quota);
     if number == 0 {
         return Err(Refusal::Skip(format!("the limit allows none: {}", limit.unwrap_or_default())));
     }
-    let shared = Shared::once(&format!("population of {of:?}"), || {
+    let shared = Shared::once(context, &format!("population of {of:?}"), |context| {
+        let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
+        let population = Population { of, number: number as u32, quota, heartbeat };
         // An isolated process: its children share little memory with it, and end with it.
-        Isolated::start(|| Ok(vec![Box::new(Population { of, number })]))
+        Isolated::start(&context.quota, || Ok(vec![Box::new(population)]))
             .map(|isolated| isolated.experiment(0))
     })?;
     let note = match limit {
@@ -97,13 +101,13 @@ fn question(params: &Params, which: usize) -> Result<Instance, Refusal> {
 
 /// The number of tasks within the limits next to the suite's other instances, and the limit. Below the planned number
 /// it is halved in steps: available memory changes all the time, and the number should not.
-fn number() -> (u64, Option<String>) {
+fn number(quota: &Quota) -> (u64, Option<String>) {
     let memories: Vec<Memory> = kinds().iter().map(Memory::of).collect();
     let processes =
         memories.iter().map(|_| fixture::PROCESSES).chain(ring::children()).chain(switch::partners());
     let bytes = memories.iter().map(|memory| memory.bytes() as u64);
-    let reserved = limits::Reserved { processes: processes.collect(), bytes: bytes.collect() };
-    let (fitting, limit) = limits::how_many(MOST, BYTES_EACH, &reserved);
+    let reserved = Reserved { processes: processes.collect(), bytes: bytes.collect() };
+    let (fitting, limit) = quota.how_many(MOST, BYTES_EACH, &reserved);
     let mut number = MOST;
     while number > fitting {
         number /= 2;
@@ -119,7 +123,9 @@ enum Of {
 
 struct Population {
     of: Of,
-    number: u64,
+    number: u32,
+    quota: Quota,
+    heartbeat: Heartbeat,
 }
 
 /// The figures of one population.
@@ -135,8 +141,8 @@ impl Experiment for Population {
         let mut during = Err(Refusal::Skip("no memory figures were read".to_owned()));
         let mut look = || during = Accounts::of_the_machine();
         let findings = match self.of {
-            Of::Processes => processes(self.number, clock, &mut look)?,
-            Of::Threads => threads(self.number, clock, &mut look)?,
+            Of::Processes => processes(self, clock, &mut look)?,
+            Of::Threads => threads(self, clock, &mut look)?,
         };
         // Without /proc the two instances are skipped already.
         let (before, during) = (before.unwrap_or_default(), during.unwrap_or_default());
@@ -152,18 +158,12 @@ impl Experiment for Population {
 /// The batch of an amount of memory that went from `before` to `after`.
 fn amount(before: i64, after: i64) -> Batch {
     let bytes = |amount: i64| u64::try_from(amount).unwrap_or(0);
-    Batch {
-        work: bytes(after),
-        empty: bytes(before),
-        undisturbed: true,
-        counted: None,
-        counters: Default::default(),
-    }
+    Batch::new(bytes(after), bytes(before), true)
 }
 
 /// Children, which die with this process.
-fn processes(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
-    let mut children = Children::none(number)?;
+fn processes(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
+    let mut children = Children::none(population)?;
     let cpu_share = CpuShare::begin();
     let mut outcome = Ok(());
     let span = clock.time(|| outcome = children.make_all());
@@ -174,47 +174,46 @@ fn processes(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findin
     drop(children);
     // The children's processor time is known only after they were reaped, and includes their exits.
     let undisturbed = span.same_processor && cpu_share.was_full();
-    let time = Batch { work: span.ticks, empty: 0, undisturbed, counted: None, counters: Default::default() };
+    let time = Batch::new(span.ticks, 0, undisturbed);
     Ok(Findings { time, memory })
 }
 
 /// Children of this process, ended on drop. They wait at a pipe without data: when this process ends and the pipe
 /// closes, they exit, even where signals are forbidden.
-struct Children {
-    number: u32,
+struct Children<'a> {
+    population: &'a Population,
     pids: Vec<libc::pid_t>,
     waiting: SharedWaiting,
     pipe: Option<(PipeReader, PipeWriter)>,
 }
 
-impl Children {
-    fn none(number: u64) -> Result<Self, Refusal> {
+impl<'a> Children<'a> {
+    fn none(population: &'a Population) -> Result<Self, Refusal> {
         let refused = |error: io::Error| Refusal::of("no memory to share with children", &error);
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
         let pipe = Some(io::pipe().map_err(refused)?);
         let waiting = SharedWaiting::new().map_err(refused)?;
-        Ok(Self { number, pids: Vec::with_capacity(number as usize), waiting, pipe })
+        Ok(Self { population, pids: Vec::with_capacity(population.number as usize), waiting, pipe })
     }
 
     /// Creates them, and waits until the last one pauses.
     fn make_all(&mut self) -> Result<(), Refusal> {
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
-        while self.pids.len() < self.number as usize {
+        while self.pids.len() < self.population.number as usize {
             // SAFETY: the child calls only async-signal-safe functions.
             match unsafe { libc::fork() } {
                 -1 => {
                     let call = format!("fork, after {} of them,", self.pids.len());
-                    return Err(limits::refused(&call, &io::Error::last_os_error()));
+                    return Err(self.population.quota.refused(&call, &io::Error::last_os_error()));
                 }
                 0 => self.pause(parent),
                 child => self.pids.push(child),
             }
             if self.pids.len().is_multiple_of(64) {
-                alive();
+                self.population.heartbeat.beat();
             }
         }
-        self.waiting.get().wait_for(self.number, Scope::Processes)
+        self.waiting.get().wait_for(self.population, Scope::Processes)
     }
 
     /// A child's main function.
@@ -227,14 +226,14 @@ impl Children {
         // the parent's destructors.
         unsafe {
             libc::close(open);
-            self.waiting.get().report(self.number, Scope::Processes);
+            self.waiting.get().report(self.population.number, Scope::Processes);
             libc::read(nothing, (&raw mut byte).cast(), 1);
             libc::_exit(0)
         }
     }
 }
 
-impl Drop for Children {
+impl Drop for Children<'_> {
     fn drop(&mut self) {
         for &child in &self.pids {
             // SAFETY: `child` is our child and has not been waited for, so the number is still its own.
@@ -245,7 +244,7 @@ impl Drop for Children {
             // SAFETY: as above.
             unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
             if at.is_multiple_of(64) {
-                alive();
+                self.population.heartbeat.beat();
             }
         }
     }
@@ -275,7 +274,7 @@ impl Waiting {
     }
 
     /// Waits until all have reported.
-    fn wait_for(&self, number: u32, scope: Scope) -> Result<(), Refusal> {
+    fn wait_for(&self, population: &Population, scope: Scope) -> Result<(), Refusal> {
         /// Without a report for so long, a task was killed or futex waits are forbidden.
         const PATIENCE: usize = 40;
         const A_WHILE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -285,9 +284,9 @@ impl Waiting {
             let now = self.count.load(Relaxed);
             idle = if now == seen { idle + 1 } else { 0 };
             seen = now;
-            alive();
+            population.heartbeat.beat();
             if idle > PATIENCE {
-                return Err(Refusal::Fail(format!("only {seen} of {number} tasks started")));
+                return Err(Refusal::Fail(format!("only {seen} of {} tasks started", population.number)));
             }
         }
         Ok(())
@@ -319,9 +318,9 @@ impl SharedWaiting {
     }
 }
 
-fn threads(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
+fn threads(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
     let before = Footprint::of_this_process();
-    let mut threads = Threads::none(number);
+    let mut threads = Threads::none(population);
     let cpu_share = CpuShare::begin();
     let mut outcome = Ok(());
     let span = clock.time(|| outcome = threads.make_all());
@@ -331,13 +330,13 @@ fn threads(number: u64, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings
     let after = Footprint::of_this_process();
     drop(threads);
     let bytes = |footprint: Result<Footprint, Refusal>| footprint.map_or(0, |footprint| footprint.bytes);
-    let time = Batch { work: span.ticks, empty: 0, undisturbed, counted: None, counters: Default::default() };
+    let time = Batch::new(span.ticks, 0, undisturbed);
     Ok(Findings { time, memory: bytes(after) - bytes(before) })
 }
 
 /// Threads of this process, ended on drop.
-struct Threads {
-    number: u32,
+struct Threads<'a> {
+    population: &'a Population,
     handles: Vec<libc::pthread_t>,
     shared: Box<ThreadData>,
 }
@@ -350,15 +349,15 @@ struct ThreadData {
     exit: AtomicU32,
 }
 
-impl Threads {
-    fn none(number: u64) -> Self {
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
+impl<'a> Threads<'a> {
+    fn none(population: &'a Population) -> Self {
+        let number = population.number;
         let shared = Box::new(ThreadData { number, waiting: Waiting::default(), exit: AtomicU32::new(0) });
-        Self { number, handles: Vec::with_capacity(number as usize), shared }
+        Self { population, handles: Vec::with_capacity(number as usize), shared }
     }
 
     fn make_all(&mut self) -> Result<(), Refusal> {
-        while self.handles.len() < self.number as usize {
+        while self.handles.len() < self.population.number as usize {
             let mut handle: libc::pthread_t = 0;
             let shared: *const ThreadData = &*self.shared;
             // SAFETY: `handle` is valid for writing; `shared` outlives every thread, since all are joined before it is
@@ -377,10 +376,10 @@ impl Threads {
             }
             self.handles.push(handle);
             if self.handles.len().is_multiple_of(64) {
-                alive();
+                self.population.heartbeat.beat();
             }
         }
-        self.shared.waiting.wait_for(self.number, Scope::Threads)
+        self.shared.waiting.wait_for(self.population, Scope::Threads)
     }
 }
 
@@ -395,7 +394,7 @@ extern "C" fn pause(shared: *mut libc::c_void) -> *mut libc::c_void {
     std::ptr::null_mut()
 }
 
-impl Drop for Threads {
+impl Drop for Threads<'_> {
     fn drop(&mut self) {
         self.shared.exit.store(1, Relaxed);
         futex(&self.shared.exit, libc::FUTEX_WAKE, Scope::Threads, i32::MAX as u32, None);
@@ -410,9 +409,13 @@ impl Drop for Threads {
 mod tests {
     use super::*;
 
+    fn population(of: Of, number: u32) -> Population {
+        Population { of, number, quota: Quota::default(), heartbeat: Heartbeat::default() }
+    }
+
     fn run(of: Of) -> Vec<Batch> {
-        let isolated =
-            Isolated::start(move || Ok(vec![Box::new(Population { of, number: 40 })])).expect("a process");
+        let isolated = Isolated::start(&Quota::default(), || Ok(vec![Box::new(population(of, 40))]));
+        let isolated = isolated.expect("a process");
         let order = Order { iterations: 1, extra: 0 };
         isolated.experiment(0).run(Clock::Kernel, order).expect("40 of them")
     }
@@ -439,7 +442,8 @@ mod tests {
 
     #[test]
     fn dropped_children_have_ended() {
-        let mut children = Children::none(5).expect("a pipe");
+        let five = population(Of::Processes, 5);
+        let mut children = Children::none(&five).expect("a pipe");
         children.make_all().expect("5 children that pause");
         let pids = children.pids.clone();
         drop(children);

@@ -6,7 +6,7 @@ use tollgate_model::Boundary::{
 use tollgate_model::{ParamValue, Params};
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
 
 use super::creation::What;
 use super::fixture::instance;
@@ -32,7 +32,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("posix_spawn(3)"),
     cases: || with(cases_of_images(), "until", &["return", "exited"]),
-    instance: |_, params| instance(What::Spawn(Image::of(word(params, "image"))), params),
+    kind: Kind::Instance(|_, params, context| {
+        instance(What::Spawn(Image::of(word(params, "image"))), params, context)
+    }),
     ..PLAIN
 };
 

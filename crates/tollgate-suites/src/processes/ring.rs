@@ -1,23 +1,23 @@
 //! Context switches between processes with working sets: lmbench's lat_ctx.
 
 use std::arch::asm;
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use tollgate_model::Boundary::{
     ContextSwitch, KernelCode, KernelEntry, MemoryAccess, SystemCall, Tlb, UserCopy, WakeUp,
 };
 
-use crate::mapping::Mapping;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params};
-use tollgate_engine::clock::{Clock, Span};
-use tollgate_engine::limits::{self, Taken};
-use tollgate_engine::{Batch, Instance, Order, Refusal, Runner, Timed, cpu, die_with_parent};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params};
+use tollgate_engine::clock::Clock;
+use tollgate_engine::mapping::Mapping;
+use tollgate_engine::{
+    Batch, Context, Instance, Order, Quota, Refusal, Runner, Taken, Timed, cpu, die_with_parent,
+};
 
 use super::raw::{self, TOKEN};
 use super::trial::tried;
@@ -37,12 +37,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let case = |(n, kib): (u64, u64)| params(&[("processes", n.into()), ("kib", kib.into())]);
         CASES.into_iter().map(case).collect()
     },
-    instance: |_, params| {
+    kind: Kind::Instance(|_, params, context| {
         let (processes, kib) = (number(params, "processes"), number(params, "kib"));
-        let round = Round { ring: Ring::of(processes as usize)?, bytes: kib << 10 };
-        tried(processes, || round.run(Clock::Kernel, 1))?;
+        let round = Round { ring: Ring::of(processes as usize, context)?, bytes: kib << 10 };
+        tried(processes, &context.heartbeat, || round.run(Clock::Kernel, 1))?;
         Ok(Instance::new(round).with_ops(processes))
-    },
+    }),
     ..PLAIN
 };
 
@@ -69,11 +69,6 @@ struct Report {
     switches: AtomicU64,
 }
 
-thread_local! {
-    /// The rings of this process, by number of members; cases with the same number share one.
-    static RINGS: RefCell<Vec<(usize, Weak<Ring>)>> = const { RefCell::new(Vec::new()) };
-}
-
 /// A ring. This process is its first member, the others are its children and end with it.
 struct Ring {
     /// To the second member.
@@ -89,25 +84,15 @@ struct Ring {
 }
 
 impl Ring {
-    /// The ring of so many processes, started on first use.
-    fn of(processes: usize) -> Result<Rc<Self>, Refusal> {
-        let there =
-            |(members, ring): &(usize, Weak<Self>)| (*members == processes).then(|| ring.upgrade())?;
-        if let Some(ring) = RINGS.with_borrow(|rings| rings.iter().find_map(there)) {
-            return Ok(ring);
-        }
-        let ring = Rc::new(Self::start(processes)?);
-        RINGS.with_borrow_mut(|rings| {
-            rings.retain(|(_, ring)| ring.strong_count() > 0);
-            rings.push((processes, Rc::downgrade(&ring)));
-        });
-        Ok(ring)
+    /// The ring of so many processes, started on first use; cases with the same number share one.
+    fn of(processes: usize, context: &mut Context) -> Result<Rc<Self>, Refusal> {
+        context.shared_while_held(&processes.to_string(), |context| Self::start(processes, &context.quota))
     }
 
-    fn start(processes: usize) -> Result<Self, Refusal> {
+    fn start(processes: usize, quota: &Quota) -> Result<Self, Refusal> {
         raw::pinned()?;
         // This process is one of them.
-        let taken = limits::take_processes(processes.saturating_sub(1) as u64)?;
+        let taken = quota.take_processes(processes.saturating_sub(1) as u64)?;
         let no_pipe = |error: io::Error| Refusal::of("pipe2 is refused", &error);
         let pipes = || (0..processes).map(|_| raw::pipe()).collect::<io::Result<Vec<_>>>().map_err(no_pipe);
         let no_memory = |error: io::Error| Refusal::of("mmap is refused", &error);
@@ -123,7 +108,7 @@ impl Ring {
         for member in 1..processes {
             let (take, give) = (between[member - 1].0.as_raw_fd(), between[member].1.as_raw_fd());
             let Some(report) = report(&reports, member) else { continue };
-            children.fork(|| {
+            children.fork(quota, || {
                 // Inherited ends of other pipes would hide that a member has exited.
                 close_all_but(take.min(give), take.max(give));
                 // The first write gives it private pages.
@@ -177,15 +162,9 @@ impl Ring {
             }
             counted += after.1.saturating_sub(before.1).saturating_sub(1);
         }
-        let stayed = |span: &Span| span.same_processor;
-        let stayed = [emptied, worked, emptied_again].iter().all(stayed);
-        Ok(Batch {
-            work: worked.ticks,
-            empty: emptied.ticks.min(emptied_again.ticks),
-            undisturbed: stayed && alone && counted == trips * self.members(),
-            counted: Some(counted),
-            counters: Default::default(),
-        })
+        let undisturbed = alone && counted == trips * self.members();
+        let batch = Batch::between([emptied, worked, emptied_again], undisturbed);
+        Ok(Batch { counted: Some(counted), ..batch })
     }
 
     /// This process among them.
@@ -312,12 +291,12 @@ struct Children(Vec<libc::pid_t>);
 
 impl Children {
     /// Forks one more child that runs `part` and exits.
-    fn fork(&mut self, part: impl FnOnce()) -> Result<(), Refusal> {
+    fn fork(&mut self, quota: &Quota, part: impl FnOnce()) -> Result<(), Refusal> {
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
         // SAFETY: the child makes system calls and touches its own memory; it takes no lock.
         match unsafe { libc::fork() } {
-            -1 => Err(limits::refused("a fork of a member of the ring", &io::Error::last_os_error())),
+            -1 => Err(quota.refused("a fork of a member of the ring", &io::Error::last_os_error())),
             0 => {
                 die_with_parent(parent);
                 part();
@@ -404,7 +383,7 @@ mod tests {
 
     fn ring(processes: usize) -> Ring {
         pin();
-        Ring::start(processes).expect("a ring")
+        Ring::start(processes, &Quota::default()).expect("a ring")
     }
 
     #[test]
@@ -437,9 +416,10 @@ mod tests {
     fn members_end_with_the_last_instance_of_their_ring() {
         in_a_process_of_its_own(|| {
             pin();
-            let ring = Ring::of(8).expect("a ring");
-            let other = Ring::of(8).expect("a ring");
-            assert!(Rc::ptr_eq(&ring, &other) && !Rc::ptr_eq(&ring, &Ring::of(2).expect("a ring")));
+            let mut context = Context::here();
+            let mut of = |processes| Ring::of(processes, &mut context).expect("a ring");
+            let (ring, other) = (of(8), of(8));
+            assert!(Rc::ptr_eq(&ring, &other) && !Rc::ptr_eq(&ring, &of(2)));
             let children = ring.children.0.clone();
             assert_eq!(children.len(), 7);
             drop(ring);
@@ -505,7 +485,7 @@ mod tests {
             if !limited {
                 return eprintln!("skipped: this user cannot be limited");
             }
-            match Ring::start(8).err() {
+            match Ring::start(8, &Quota::default()).err() {
                 Some(Refusal::Skip(why)) => assert!(why.contains("RLIMIT_NPROC"), "{why}"),
                 other => panic!("{other:?}"),
             }

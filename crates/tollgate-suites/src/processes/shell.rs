@@ -6,7 +6,7 @@ use tollgate_model::Boundary::{
 };
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::creation::What;
 use super::fixture::instance;
@@ -27,6 +27,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ProcessExit,
     ],
     timed: |_| Timed::Whole("fork(3), execve(2) of /bin/sh"),
-    instance: |_, params| instance(What::Shell, params),
+    kind: Kind::Instance(|_, params, context| instance(What::Shell, params, context)),
     ..PLAIN
 };

@@ -5,7 +5,7 @@ use tollgate_model::Boundary::{
 };
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, word};
 
 use super::creation::What;
 use super::fixture::instance;
@@ -21,6 +21,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("pthread_create(3), pthread_join(3)"),
     cases: || with(kinds(), "until", &["return", "exited"]),
-    instance: |_, params| instance(What::Thread, params),
+    kind: Kind::Instance(|_, params, context| instance(What::Thread, params, context)),
     ..PLAIN
 };

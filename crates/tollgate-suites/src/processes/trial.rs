@@ -1,17 +1,18 @@
 //! A trial before the measurement: whether the kernel counts switches here.
 
-use tollgate_engine::{Batch, Refusal, alive};
+use tollgate_engine::{Batch, Heartbeat, Refusal};
 
 /// Runs batches until one has the expected number of switches. On a busy machine that may be the twentieth; if the
 /// kernel counts none, the first decides.
 pub(super) fn tried(
     hand_overs: u64,
+    heartbeat: &Heartbeat,
     mut batch: impl FnMut() -> Result<Batch, Refusal>,
 ) -> Result<(), Refusal> {
     const TRIALS: usize = 64;
     let mut counts = Vec::new();
     for _ in 0..TRIALS {
-        alive();
+        heartbeat.beat();
         let batch = batch()?;
         if batch.counted == Some(hand_overs) {
             return Ok(());
@@ -36,15 +37,9 @@ mod tests {
 
     fn counting(counts: &[u64]) -> Result<(), Refusal> {
         let mut counts = counts.iter().cycle();
-        tried(8, || {
+        tried(8, &Heartbeat::default(), || {
             let counted = counts.next().copied();
-            Ok(Batch {
-                work: 1,
-                empty: 0,
-                undisturbed: counted == Some(8),
-                counted,
-                counters: Default::default(),
-            })
+            Ok(Batch { counted, ..Batch::new(1, 0, counted == Some(8)) })
         })
     }
 
@@ -60,6 +55,6 @@ mod tests {
     #[test]
     fn a_failure_is_returned_at_once() {
         let wrong = || Refusal::Fail("gone".to_owned());
-        assert_eq!(tried(8, || Err(wrong())), Err(wrong()));
+        assert_eq!(tried(8, &Heartbeat::default(), || Err(wrong())), Err(wrong()));
     }
 }

@@ -5,7 +5,7 @@ use tollgate_model::Boundary::{
 };
 
 use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::creation::What;
 use super::fixture::instance;
@@ -17,6 +17,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, ContextSwitch, WakeUp, ProcessExit],
     timed: |_| Timed::Whole("vfork(2)"),
     cases: || with(kinds(), "until", &["return", "exited"]),
-    instance: |_, params| instance(What::Vfork, params),
+    kind: Kind::Instance(|_, params, context| instance(What::Vfork, params, context)),
     ..PLAIN
 };

@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
 
@@ -27,8 +27,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("mov", TimedLoop::Long(odd_load)),
     counts: Some("signals"),
-    instance: |benchmark, params| {
-        let timed = (benchmark.timed)(params);
+    kind: Kind::Instance(|timed, _, _| {
         if !traps()? {
             return Err(Refusal::Skip("a misaligned load with AC set does not trap here".to_owned()));
         }
@@ -37,7 +36,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
         let handled = Handled::new(libc::SIGBUS, allow, timed);
         Ok(tried(timed_loop.with_hooks(handled), 1, "a misaligned load")?.here())
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{Call, StoreForwarding, UserCode};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -21,11 +21,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[UserCode, Call, StoreForwarding],
     baseline: Some("traps/imul"),
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_calls), instruction: "call", times: TEN as usize },
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let words = [power as extern "C" fn(u32, u32) -> u32 as usize as u64, 0, 0, 0, 0, 0, 0];
         // SAFETY: the function takes two numbers and touches no memory.
-        let timed = unsafe { Loop::new((benchmark.timed)(params), words, None, twenty_seven) }?;
+        let timed = unsafe { Loop::new(timed, words, None, twenty_seven) }?;
         Ok(timed.here().with_ops(TEN))
-    },
+    }),
     ..PLAIN
 };

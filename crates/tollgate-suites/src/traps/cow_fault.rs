@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{Exception, KernelAllocation, KernelCode, KernelEntry, PageFault, Tlb};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::handler;
 use super::memory::{PAGE, Region, file_of};
@@ -17,14 +17,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb, KernelAllocation],
     timed: |_| SMALL,
     counts: Some("minor faults"),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let file = file_of(MOST * PAGE)?;
         let writable = libc::PROT_READ | libc::PROT_WRITE;
         let region = Region::of_file(&file, MOST * PAGE, writable, libc::MAP_PRIVATE)?;
         region.small_pages();
         let touched = Touched { before: Before::Read, ..Touched::new(region, PAGE, 0, Counting::Faults) };
-        touched.instance((benchmark.timed)(params), 1, touched::aligned(PAGE))
-    },
+        touched.instance(timed, 1, touched::aligned(PAGE))
+    }),
     absence: handler::absence,
     ..PLAIN
 };

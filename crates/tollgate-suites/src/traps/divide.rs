@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Timed, TimedLoop};
 
@@ -24,14 +24,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("div", TimedLoop::Long(divide)),
     counts: Some("signals"),
-    instance: |benchmark, params| {
-        let timed = (benchmark.timed)(params);
+    kind: Kind::Instance(|timed, _, _| {
         let untouched = |result: u64| match result {
             1 => Ok(()),
             other => Err(format!("the division left {other} in rax instead of 1")),
         };
         counted(timed, untouched, Handled::new(libc::SIGFPE, step_over, timed), "a division by zero")
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

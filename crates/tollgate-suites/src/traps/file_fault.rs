@@ -2,8 +2,8 @@
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
 
-use crate::mapping::minor_faults;
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
+use tollgate_engine::mapping::minor_faults;
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Refusal, Timed, TimedLoop};
 
@@ -27,7 +27,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
     timed: |_| Timed::once("mov", TimedLoop::Long(load)),
     counts: Some("minor faults"),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let file = file_of(PAGES * PAGE)?;
         let region = Region::of_file(&file, PAGES * PAGE, libc::PROT_READ, libc::MAP_SHARED)?;
         region.small_pages();
@@ -42,8 +42,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         };
         let touched = Touched::new(region, mapped * PAGE, 0, Counting::Faults);
         let touched = Touched { before: Before::Forgotten, ..touched };
-        Ok(touched.instance((benchmark.timed)(params), 1, filled)?.with_notes([note]))
-    },
+        Ok(touched.instance(timed, 1, filled)?.with_notes([note]))
+    }),
     absence: handler::absence,
     ..PLAIN
 };

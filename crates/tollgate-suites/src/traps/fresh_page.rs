@@ -2,8 +2,8 @@
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, SystemCall, Tlb};
 
-use crate::mapping::HUGE;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
+use tollgate_engine::mapping::HUGE;
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
@@ -46,8 +46,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     counts: Some("pages"),
     cases: || each_word("by", &["touch", "populate", "huge"]),
-    instance: |benchmark, params| {
-        let timed = (benchmark.timed)(params);
+    kind: Kind::Instance(|timed, params, _| {
         match word(params, "by") {
             "populate" => {
                 let populated = Populated::new()?;
@@ -72,7 +71,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                 touched.instance(timed, 1, touched::aligned(PAGE))
             }
         }
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

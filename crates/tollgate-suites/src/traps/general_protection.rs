@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Timed, TimedLoop};
 
@@ -24,10 +24,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("hlt", TimedLoop::Long(halt)),
     counts: Some("signals"),
-    instance: |benchmark, params| {
-        let timed = (benchmark.timed)(params);
-        counted(timed, handler::any, handled(timed), "hlt")
-    },
+    kind: Kind::Instance(|timed, _, _| counted(timed, handler::any, handled(timed), "hlt")),
     absence: handler::absence,
     ..PLAIN
 };

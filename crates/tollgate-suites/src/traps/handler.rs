@@ -14,7 +14,8 @@ use tollgate_engine::{BatchHooks, Instance, Loop, LoopContext, Order, Refusal, R
 /// The signature of a handler with SA_SIGINFO (sigaction(2)).
 pub(super) type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Signals that handlers handled since the last installation.
+/// Signals that handlers handled since the last installation. Handlers get no argument of ours, so what they read and
+/// write are statics.
 pub(super) static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 /// The start of the loop whose faults are handled.

@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::UserCode;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Timed, TimedLoop};
 
@@ -25,8 +25,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One IMUL with its two operands loaded, ten in a row: the baseline of an emulated instruction.",
     crosses: &[UserCode],
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_products), instruction: "imul", times: TEN as usize },
-    instance: |benchmark, params| {
-        Ok(Loop::without_context((benchmark.timed)(params), handler::any)?.here().with_ops(TEN))
-    },
+    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, handler::any)?.here().with_ops(TEN))),
     ..PLAIN
 };

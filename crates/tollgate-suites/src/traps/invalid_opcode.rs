@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
@@ -36,8 +36,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let opcode = Opcode::of(params);
         Timed::Loop { code: opcode.code, instruction: opcode.mnemonic, times: TEN as usize }
     },
-    instance: |benchmark, params| {
-        let timed = (benchmark.timed)(params);
+    kind: Kind::Instance(|timed, params, _| {
         let opcode = Opcode::of(params);
         check(&opcode)?;
         let code = [opcode.entry(), emulate as *const () as usize, power as *const () as usize];
@@ -56,7 +55,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed_loop = unsafe { Loop::new(timed, [0; 7], Some(Box::new(locked)), twenty_seven) }?;
         let handled = Handled::new(libc::SIGILL, emulate, timed);
         Ok(timed_loop.with_hooks(handled).here().with_ops(TEN).with_notes(note))
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

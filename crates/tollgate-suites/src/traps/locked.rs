@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const REACH: usize = 512;
 const PAGE: usize = 4096;
 
-/// Holders of each page: locks do not nest (mlock(2)), and one munlock undoes them all.
+/// Holders of each page: locks belong to the process and do not nest (mlock(2)), and one munlock undoes them all.
 static HOLDERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 /// Locked pages.

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use crate::mapping::{HUGE, Mapping};
 use tollgate_engine::Refusal;
+use tollgate_engine::mapping::{HUGE, Mapping};
 use tollgate_model::text::plainly;
 
 /// A small page, in bytes.

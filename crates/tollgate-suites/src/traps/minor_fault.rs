@@ -2,8 +2,8 @@
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
 
-use crate::mapping::HUGE;
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
+use tollgate_engine::mapping::HUGE;
 
 use super::handler;
 use super::memory::PAGE;
@@ -21,8 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| if word(params, "page") == "thp" { LARGE } else { SMALL },
     counts: Some("minor faults"),
     cases: || each_word("page", &["4k", "thp"]),
-    instance: |benchmark, params| {
-        let timed = (benchmark.timed)(params);
+    kind: Kind::Instance(|timed, params, _| {
         if word(params, "page") == "thp" {
             let region = touched::huge(MOST_HUGE)?;
             let touched = Touched::new(region, HUGE, HUGE / PAGE, Counting::Faults);
@@ -31,7 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         // The kernel's fault count is enough; residency need not be checked.
         let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 0, Counting::Faults);
         touched.instance(timed, 1, touched::aligned(PAGE))
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

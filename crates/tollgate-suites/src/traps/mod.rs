@@ -1,6 +1,6 @@
 //! Traps: exceptions, page faults and signals with their handlers, and faster alternatives to each.
 
-use tollgate_engine::benchmark::{Means, Suite};
+use tollgate_engine::benchmark::Suite;
 
 mod alignment;
 mod branch;
@@ -51,5 +51,4 @@ pub(crate) static SUITE: Suite = Suite {
         &userfaultfd::BENCHMARK,
     ],
     control: None,
-    means: Means::Rounds,
 };

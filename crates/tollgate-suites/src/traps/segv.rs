@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, each_word, word};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
 use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed};
 
 use super::handler::{self, Handled, handler, tried};
@@ -32,15 +32,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| SMALL,
     counts: Some("signals"),
     cases: || each_word("repair", &["skip", "mprotect"]),
-    instance: |benchmark, params| {
-        let timed = (benchmark.timed)(params);
+    kind: Kind::Instance(|timed, params, _| {
         let repairs = word(params, "repair") == "mprotect";
         let around = ReadOnly::new(timed, repairs)?;
         // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more stores than pages;
         // the loop's hooks own the region.
         let timed = unsafe { Loop::new(timed, [0; 7], None, touched::aligned(PAGE)) }?.with_hooks(around);
         Ok(tried(timed, 1, "a store to a read-only page")?.here().with_most(MOST as u64))
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

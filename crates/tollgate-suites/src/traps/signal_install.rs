@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall, UserCopy};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
@@ -25,13 +25,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One rt_sigaction(2) that installs a handler for SIGUSR1.",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigaction)),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let Action { handler, flags, restorer, mask } = Action::of(count);
         let words = [handler as u64, flags, restorer as u64, mask, 0, 0, 0];
         // SAFETY: the kernel reads words 0 to 3. The handler and the restorer are valid.
-        let timed = unsafe { Loop::new((benchmark.timed)(params), words, None, handler::zero) }?;
+        let timed = unsafe { Loop::new(timed, words, None, handler::zero) }?;
         Ok(timed.with_hooks(Kept(None)).here())
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

@@ -4,7 +4,7 @@ use std::io;
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SignalSend, SystemCall, UserCopy};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
@@ -26,8 +26,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, Signal, SignalSend, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(tgkill)),
     counts: Some("signals"),
-    instance: |benchmark, params| {
-        let timed = (benchmark.timed)(params);
+    kind: Kind::Instance(|timed, _, _| {
         let [process, thread] = addressee();
         // SAFETY: signal 0 only checks the permission (kill(2)).
         if unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) } != 0 {
@@ -37,7 +36,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::zero) }?;
         let addressed = Addressed(Handled::new(libc::SIGUSR1, count, timed));
         Ok(tried(timed_loop.with_hooks(addressed), 1, "a signal to oneself")?.here())
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
@@ -35,13 +35,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigreturn)),
     counts: Some("returns"),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let around = FromFrame::captured()?;
         // SAFETY: before each batch word 0 is set to a frame that the kernel made for this thread; the loop fills in
         // its target. The loop's hooks own the frame.
-        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, from_the_frame) }?;
+        let timed = unsafe { Loop::new(timed, [0; 7], None, from_the_frame) }?;
         Ok(tried(timed.with_hooks(around), 1, "rt_sigreturn(2)")?.here())
-    },
+    }),
     absence: |signal| match signal {
         libc::SIGSEGV => Some("rt_sigreturn(2) does not accept the copy of a signal frame here"),
         _ => handler::absence(signal),
@@ -80,7 +80,7 @@ const COPY: usize = 8 * PAGE;
 const COPY_OF_STATE: usize = COPY + 512;
 const LENGTH: usize = 16 * PAGE;
 
-/// The destination of `capture`.
+/// The destination of `capture`, a signal handler.
 static DESTINATION: AtomicUsize = AtomicUsize::new(0);
 
 /// A handler that copies its signal frame, for returns from the copy.

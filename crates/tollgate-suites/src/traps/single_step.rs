@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{Refusal, Timed, TimedLoop};
 
@@ -25,13 +25,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("popfq", TimedLoop::Long(step)),
     counts: Some("signals"),
-    instance: |benchmark, params| {
-        let timed = (benchmark.timed)(params);
+    kind: Kind::Instance(|timed, _, _| {
         if !traps()? {
             return Err(Refusal::Skip("the trap flag does not trap here".to_owned()));
         }
         counted(timed, handler::any, Handled::new(libc::SIGTRAP, stop, timed), "the trap flag")
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

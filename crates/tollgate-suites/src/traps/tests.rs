@@ -8,10 +8,10 @@ use super::SUITE;
 use super::handler::{self, Action};
 use super::memory::PAGE;
 use super::touched::{self, Counting, Touched};
-use tollgate_engine::benchmark::Benchmark;
+use tollgate_engine::benchmark::{Benchmark, Kind};
 use tollgate_engine::clock::Clock;
 use tollgate_engine::timed::EMPTY;
-use tollgate_engine::{Instance, Order, Refusal, Timed};
+use tollgate_engine::{Context, Instance, Order, Refusal, Timed};
 use tollgate_model::Params;
 
 /// Handlers belong to the process: tests that install some wait for each other.
@@ -67,7 +67,8 @@ fn cases() -> impl Iterator<Item = (&'static Benchmark, Params)> {
 
 /// The instance of a case, if the environment supports it.
 fn ready(benchmark: &'static Benchmark, params: &Params) -> Option<Instance> {
-    match (benchmark.instance)(benchmark, params) {
+    let Kind::Instance(instance) = benchmark.kind else { panic!("no instance") };
+    match instance((benchmark.timed)(params), params, &mut Context::here()) {
         Ok(instance) => Some(instance),
         Err(Refusal::Skip(why)) => {
             eprintln!("skipped: {}: {why}", benchmark.case(params.clone()));

@@ -1,7 +1,7 @@
 //! First touches of pages, one after the other: the hooks of such a batch, and the count of its faults.
 
-use crate::mapping::{HUGE, minor_faults};
 use tollgate_engine::clock::Clock;
+use tollgate_engine::mapping::{HUGE, minor_faults};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{
     Batch, BatchHooks, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop,

@@ -12,7 +12,7 @@ use tollgate_model::Boundary::{
     ContextSwitch, Exception, KernelCode, KernelEntry, PageFault, SystemCall, UserCopy, WakeUp,
 };
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
@@ -44,7 +44,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, UserCopy, ContextSwitch, WakeUp],
     timed: |_| Timed::once("mov", TimedLoop::Long(load)),
     counts: Some("events"),
-    instance: |benchmark, params| {
+    kind: Kind::Instance(|timed, _, _| {
         let around = Pager::new()?;
         let filled = |result: u64| match result {
             FILLED => Ok(()),
@@ -52,9 +52,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         };
         // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more loads than pages;
         // the loop's hooks own the region.
-        let timed = unsafe { Loop::new((benchmark.timed)(params), [0; 7], None, filled) }?.with_hooks(around);
+        let timed = unsafe { Loop::new(timed, [0; 7], None, filled) }?.with_hooks(around);
         Ok(tried(timed, 1, "a page that userfaultfd(2) watches")?.here().with_most(MOST as u64))
-    },
+    }),
     absence: handler::absence,
     ..PLAIN
 };

@@ -9,43 +9,45 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::{ParamValue, Params};
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, number, params};
+use tollgate_engine::benchmark::{Benchmark, number, params};
 use tollgate_engine::{Refusal, RunContext, Timed};
 
 use super::command::{Command, Step, Stop, failed, first_line, on_files};
 use super::fixture::Tree;
 use super::source::PROGRAM;
-use super::work::{Program, Work};
-use super::{cases, crossed_in};
+use super::work::{Program, Work, Workload};
+use super::{COMMAND, cases};
 
-pub(super) static BENCHMARK: Benchmark = Benchmark {
-    name: "workloads/build",
-    operation: "One build of a source tree by make and cc, with one job or one job per processor.",
-    crosses: &[
-        KernelEntry,
-        SystemCall,
-        KernelCode,
-        UserCopy,
-        ProcessCreation,
-        AddressSpaceCopy,
-        Exec,
-        ProcessExit,
-        KernelAllocation,
-        ContextSwitch,
-        WakeUp,
-        PageFault,
-        PathLookup,
-        PageCache,
-        FileSystem,
-        MemoryAccess,
-        BlockRead,
-        ReadAhead,
-        IdleExit,
-    ],
-    crossed_in,
-    timed: |_| Timed::Whole("make -j"),
-    cases: || cases(&[params(&[("jobs", 1.into())]), params(&[("jobs", "all".into())])]),
-    ..PLAIN
+pub(super) static WORKLOAD: Workload = Workload {
+    benchmark: Benchmark {
+        name: "workloads/build",
+        operation: "One build of a source tree by make and cc, with one job or one job per processor.",
+        crosses: &[
+            KernelEntry,
+            SystemCall,
+            KernelCode,
+            UserCopy,
+            ProcessCreation,
+            AddressSpaceCopy,
+            Exec,
+            ProcessExit,
+            KernelAllocation,
+            ContextSwitch,
+            WakeUp,
+            PageFault,
+            PathLookup,
+            PageCache,
+            FileSystem,
+            MemoryAccess,
+            BlockRead,
+            ReadAhead,
+            IdleExit,
+        ],
+        timed: |_| Timed::Whole("make -j"),
+        cases: || cases(&[params(&[("jobs", 1.into())]), params(&[("jobs", "all".into())])]),
+        ..COMMAND
+    },
+    ready,
 };
 
 const MAKE: Program = Program { name: "make", package: "GNU make", debian: "make" };
@@ -55,7 +57,7 @@ struct Build {
     jobs: u64,
 }
 
-pub(super) fn ready(fixture: &mut Tree, case: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+fn ready(fixture: &mut Tree, case: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
     fixture.needs(&MAKE, context)?;
     fixture.needs(&CC, context)?;
     let jobs = match case.get("jobs") {

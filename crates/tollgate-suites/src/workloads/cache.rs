@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::data_dir::DataDir;
 use crate::files::residency::{PAGE, Residency, Trial, drop_pages};
-use tollgate_engine::{Refusal, Storage};
+use tollgate_engine::{Heartbeat, Refusal, Storage};
 
 use super::command::{Step, on_files, open};
 use super::digest::files;
@@ -36,7 +36,7 @@ impl Pages {
     /// # Errors
     /// Those of writing the file.
     pub fn of(storage: &Storage, path: &Path) -> Step<Self> {
-        let kind = DataDir::at(storage)?.kind();
+        let kind = DataDir::at(storage, Heartbeat::default())?.kind();
         write(path, &[1; PAGE as usize])?;
         let file = on_files("open(2)", open(path))?;
         on_files("fsync(2)", file.sync_all())?;

@@ -9,36 +9,38 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::Benchmark;
 use tollgate_engine::{RunContext, Timed};
 
 use super::command::{Command, Step, on_files, open};
 use super::digest::{Digest, files};
 use super::fixture::Tree;
 use super::source::Version;
-use super::work::{Program, Work};
-use super::{cases, crossed_in, history};
+use super::work::{Program, Work, Workload};
+use super::{COMMAND, cases, history};
 
-pub(super) static BENCHMARK: Benchmark = Benchmark {
-    name: "workloads/checkout",
-    operation: "One git checkout of the second tag of a history, from a clean tree at the first.",
-    crosses: &[
-        KernelEntry,
-        SystemCall,
-        KernelCode,
-        UserCopy,
-        PathLookup,
-        PageCache,
-        FileSystem,
-        PageFault,
-        BlockRead,
-        ReadAhead,
-        IdleExit,
-    ],
-    crossed_in,
-    timed: |_| Timed::Whole("git checkout"),
-    cases: || cases(&[Params::new()]),
-    ..PLAIN
+pub(super) static WORKLOAD: Workload = Workload {
+    benchmark: Benchmark {
+        name: "workloads/checkout",
+        operation: "One git checkout of the second tag of a history, from a clean tree at the first.",
+        crosses: &[
+            KernelEntry,
+            SystemCall,
+            KernelCode,
+            UserCopy,
+            PathLookup,
+            PageCache,
+            FileSystem,
+            PageFault,
+            BlockRead,
+            ReadAhead,
+            IdleExit,
+        ],
+        timed: |_| Timed::Whole("git checkout"),
+        cases: || cases(&[Params::new()]),
+        ..COMMAND
+    },
+    ready,
 };
 
 /// Git.
@@ -51,7 +53,7 @@ struct Checkout {
     second: Digest,
 }
 
-pub(super) fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
     fixture.needs(&GIT, context)?;
     let second = history::make(fixture, context)?;
     let work = Checkout { second };

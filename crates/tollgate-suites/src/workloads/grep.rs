@@ -8,33 +8,35 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::Benchmark;
 use tollgate_engine::{RunContext, Timed};
 
 use super::command::{Command, Step, failed, on_files, open};
 use super::fixture::Tree;
 use super::source::MARK;
-use super::work::{Program, Work};
-use super::{cases, crossed_in};
+use super::work::{Program, Work, Workload};
+use super::{COMMAND, cases};
 
-pub(super) static BENCHMARK: Benchmark = Benchmark {
-    name: "workloads/grep",
-    operation: "One grep -rn through the source tree for an expression that a few hundred lines match.",
-    crosses: &[
-        KernelEntry,
-        SystemCall,
-        KernelCode,
-        UserCopy,
-        PathLookup,
-        PageCache,
-        BlockRead,
-        ReadAhead,
-        IdleExit,
-    ],
-    crossed_in,
-    timed: |_| Timed::Whole("grep -rn"),
-    cases: || cases(&[Params::new()]),
-    ..PLAIN
+pub(super) static WORKLOAD: Workload = Workload {
+    benchmark: Benchmark {
+        name: "workloads/grep",
+        operation: "One grep -rn through the source tree for an expression that a few hundred lines match.",
+        crosses: &[
+            KernelEntry,
+            SystemCall,
+            KernelCode,
+            UserCopy,
+            PathLookup,
+            PageCache,
+            BlockRead,
+            ReadAhead,
+            IdleExit,
+        ],
+        timed: |_| Timed::Whole("grep -rn"),
+        cases: || cases(&[Params::new()]),
+        ..COMMAND
+    },
+    ready,
 };
 
 const GREP: Program = Program { name: "grep", package: "GNU grep", debian: "grep" };
@@ -44,7 +46,7 @@ const MOST_BYTES: u64 = 1 << 24;
 
 struct Grep;
 
-pub(super) fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
     fixture.needs(&GREP, context)?;
     Ok(Box::new(Grep))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tollgate_model::Boundary::{self, BlockRead, IdleExit, ReadAhead};
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{self, Benchmark, Chosen, Commands, Means, Suite, word};
+use tollgate_engine::benchmark::{self, Benchmark, Chosen, Commands, Kind, PLAIN, Suite, word};
 
 mod archive;
 mod build;
@@ -29,32 +29,36 @@ mod unpack;
 mod work;
 
 pub use source::Size;
+use work::Workload;
 
 /// The workloads suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "workloads",
     about: "Real programs on a generated source tree, traced; only on request.",
-    benchmarks: &[
-        &checkout::BENCHMARK,
-        &tags::BENCHMARK,
-        &build::BENCHMARK,
-        &unpack::BENCHMARK,
-        &grep::BENCHMARK,
-    ],
+    benchmarks: &BENCHMARKS,
     control: None,
-    means: Means::Commands(&COMMANDS),
 };
 
-static COMMANDS: Commands = Commands { usual: usual_time, measure: schedule::measure };
+/// The workloads, in the order of tables.
+static WORKLOADS: [&Workload; 5] =
+    [&checkout::WORKLOAD, &tags::WORKLOAD, &build::WORKLOAD, &unpack::WORKLOAD, &grep::WORKLOAD];
 
-/// The preparation of each benchmark's cases.
-const READY: [(&Benchmark, work::Ready); 5] = [
-    (&checkout::BENCHMARK, checkout::ready),
-    (&tags::BENCHMARK, tags::ready),
-    (&build::BENCHMARK, build::ready),
-    (&unpack::BENCHMARK, unpack::ready),
-    (&grep::BENCHMARK, grep::ready),
-];
+static BENCHMARKS: [&Benchmark; WORKLOADS.len()] = {
+    let mut benchmarks = [&WORKLOADS[0].benchmark; WORKLOADS.len()];
+    let mut at = 1;
+    while at < WORKLOADS.len() {
+        benchmarks[at] = &WORKLOADS[at].benchmark;
+        at += 1;
+    }
+    benchmarks
+};
+
+/// Defaults for workloads.
+const COMMAND: Benchmark = Benchmark {
+    kind: Kind::Command(&Commands { usual: usual_time, measure: schedule::measure }),
+    crossed_in,
+    ..PLAIN
+};
 
 /// For [`Benchmark::crossed_in`]: storage is read with a cold cache.
 fn crossed_in(params: &Params, boundary: Boundary) -> bool {

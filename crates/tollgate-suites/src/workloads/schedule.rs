@@ -15,7 +15,7 @@ use super::command::{Step, Stop};
 use super::fixture::{Tree, go_on};
 use super::source::Size;
 use super::work::Work;
-use super::{READY, SUITE, size_of};
+use super::{SUITE, WORKLOADS, size_of};
 
 /// Greatest number of repetitions.
 const MOST_REPETITIONS: usize = 64;
@@ -182,10 +182,10 @@ impl CaseState {
 
     fn make_ready(&mut self, fixture: &mut Tree, pages: &Pages, context: &mut RunContext) -> Step<()> {
         pages.can_be(self.cache)?;
-        let ready =
-            READY.iter().find(|(benchmark, _)| benchmark.name == self.benchmark.name).map(|(_, ready)| ready);
-        let ready = ready.ok_or_else(|| Refusal::Fail("the benchmark has no preparation".to_owned()))?;
-        self.state = State::Running(ready(fixture, &self.params, context)?);
+        let workload = WORKLOADS.iter().find(|workload| workload.benchmark.name == self.benchmark.name);
+        let workload =
+            workload.ok_or_else(|| Refusal::Fail("the benchmark has no preparation".to_owned()))?;
+        self.state = State::Running((workload.ready)(fixture, &self.params, context)?);
         Ok(())
     }
 

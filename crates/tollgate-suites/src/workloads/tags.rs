@@ -9,34 +9,36 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::Benchmark;
 use tollgate_engine::{Refusal, RunContext, Timed};
 
 use super::command::{Command, Step, failed, is_here, on_files, open};
 use super::fixture::Tree;
-use super::work::{Program, Work};
-use super::{cases, crossed_in};
+use super::work::{Program, Work, Workload};
+use super::{COMMAND, cases};
 
-pub(super) static BENCHMARK: Benchmark = Benchmark {
-    name: "workloads/tags",
-    operation: "One index of all definitions in a source tree, by Universal Ctags, or by cscope if that is missing.",
-    crosses: &[
-        KernelEntry,
-        SystemCall,
-        KernelCode,
-        UserCopy,
-        PathLookup,
-        PageCache,
-        PageFault,
-        MemoryAccess,
-        BlockRead,
-        ReadAhead,
-        IdleExit,
-    ],
-    crossed_in,
-    timed: |_| Timed::Whole("ctags -R"),
-    cases: || cases(&[Params::new()]),
-    ..PLAIN
+pub(super) static WORKLOAD: Workload = Workload {
+    benchmark: Benchmark {
+        name: "workloads/tags",
+        operation: "One index of all definitions in a source tree, by Universal Ctags, or by cscope if that is missing.",
+        crosses: &[
+            KernelEntry,
+            SystemCall,
+            KernelCode,
+            UserCopy,
+            PathLookup,
+            PageCache,
+            PageFault,
+            MemoryAccess,
+            BlockRead,
+            ReadAhead,
+            IdleExit,
+        ],
+        timed: |_| Timed::Whole("ctags -R"),
+        cases: || cases(&[Params::new()]),
+        ..COMMAND
+    },
+    ready,
 };
 
 const CSCOPE: Program = Program { name: "cscope", package: "cscope", debian: "cscope" };
@@ -52,7 +54,7 @@ enum Tags {
     Cscope,
 }
 
-pub(super) fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
     for name in CTAGS.into_iter().filter(|name| is_here(name)) {
         // Emacs has a program of this name with other arguments.
         let version = fixture.ask_version(name, context)?;

@@ -132,11 +132,8 @@ fn a_program_that_fails_is_quoted_and_one_that_takes_too_long_is_ended() {
 }
 
 fn reasons(storage: Result<Storage, String>, seconds: u64) -> Vec<String> {
-    let cases: Vec<_> = grep::BENCHMARK
-        .cases_in(Extent::Usual)
-        .into_iter()
-        .map(|params| (&grep::BENCHMARK, params))
-        .collect();
+    let grep = &grep::WORKLOAD.benchmark;
+    let cases: Vec<_> = grep.cases_in(Extent::Usual).into_iter().map(|params| (grep, params)).collect();
     let findings =
         with_context(seconds, storage, |context| schedule::measure(&cases, context)).expect("answers");
     assert_eq!(findings.measurements.len(), cases.len());

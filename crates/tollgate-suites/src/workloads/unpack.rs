@@ -8,40 +8,42 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN};
+use tollgate_engine::benchmark::Benchmark;
 use tollgate_engine::{RunContext, Timed};
 
 use super::command::{Command, Step, on_files};
 use super::fixture::Tree;
-use super::work::{Program, Work};
-use super::{archive, cases, crossed_in};
+use super::work::{Program, Work, Workload};
+use super::{COMMAND, archive, cases};
 
-pub(super) static BENCHMARK: Benchmark = Benchmark {
-    name: "workloads/unpack",
-    operation: "One tar -x of an uncompressed archive of the source tree into an empty directory.",
-    crosses: &[
-        KernelEntry,
-        SystemCall,
-        KernelCode,
-        UserCopy,
-        PathLookup,
-        PageCache,
-        FileSystem,
-        BlockRead,
-        ReadAhead,
-        IdleExit,
-    ],
-    crossed_in,
-    timed: |_| Timed::Whole("tar -x"),
-    cases: || cases(&[Params::new()]),
-    ..PLAIN
+pub(super) static WORKLOAD: Workload = Workload {
+    benchmark: Benchmark {
+        name: "workloads/unpack",
+        operation: "One tar -x of an uncompressed archive of the source tree into an empty directory.",
+        crosses: &[
+            KernelEntry,
+            SystemCall,
+            KernelCode,
+            UserCopy,
+            PathLookup,
+            PageCache,
+            FileSystem,
+            BlockRead,
+            ReadAhead,
+            IdleExit,
+        ],
+        timed: |_| Timed::Whole("tar -x"),
+        cases: || cases(&[Params::new()]),
+        ..COMMAND
+    },
+    ready,
 };
 
 const TAR: Program = Program { name: "tar", package: "GNU tar", debian: "tar" };
 
 struct Unpack;
 
-pub(super) fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
+fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<dyn Work>> {
     fixture.needs(&TAR, context)?;
     archive::make(fixture, context)?;
     Ok(Box::new(Unpack))

@@ -4,13 +4,18 @@ use std::path::PathBuf;
 
 use tollgate_model::Params;
 
+use tollgate_engine::benchmark::Benchmark;
 use tollgate_engine::{Refusal, RunContext};
 
 use super::command::{Command, Step, is_here};
 use super::fixture::Tree;
 
-/// Prepares a case on a fixture.
-pub(super) type Ready = fn(&mut Tree, &Params, &mut RunContext) -> Step<Box<dyn Work>>;
+/// A benchmark that is a whole command.
+pub(super) struct Workload {
+    pub benchmark: Benchmark,
+    /// Prepares a case on a fixture.
+    pub ready: fn(&mut Tree, &Params, &mut RunContext) -> Step<Box<dyn Work>>,
+}
 
 /// A repeatable command.
 pub(super) trait Work {

@@ -11,7 +11,7 @@ use tollgate_engine::Random;
 fn together() -> Team {
     let home = *cpu::allowed().last().expect("a processor");
     cpu::pin(home).expect("an allowed processor");
-    Team::new(Reach::On(home), &[home]).expect("a team")
+    Team::new(Reach::On(home), &[home], Quota::default()).expect("a team")
 }
 
 /// Runs rounds for so long, or until a violation. None if the environment lacks what it needs.
@@ -84,7 +84,7 @@ fn processors() -> Option<Vec<usize>> {
 fn a_sequence_that_does_not_look_where_it_runs_lets_two_in_from_two_processors() {
     in_a_process_of_its_own(|| {
         let Some(all) = processors() else { return };
-        let mut team = Team::new(Reach::Anywhere, &all[..2]).expect("a team");
+        let mut team = Team::new(Reach::Anywhere, &all[..2], Quota::default()).expect("a team");
         let time = Duration::from_secs(30);
         let Some(all) = stress(&mut team, Method::Rseq, time) else { return };
         assert!(all.violations > 0, "{all:?}");
@@ -96,7 +96,7 @@ fn mutual_exclusion_holds_under_migration() {
     for method in [Method::RseqCpu, Method::Xchg, Method::Cmpxchg, Method::Lamport] {
         in_a_process_of_its_own(|| {
             let Some(all) = processors() else { return };
-            let mut team = Team::new(Reach::Anywhere, &all[..2]).expect("a team");
+            let mut team = Team::new(Reach::Anywhere, &all[..2], Quota::default()).expect("a team");
             let main = cpu::own_thread();
             if stress(&mut team, method, Duration::from_millis(1)).is_none() {
                 return;

@@ -10,11 +10,12 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::{Benchmark, PLAIN, params, word};
-use tollgate_engine::clock::{Clock, Span};
-use tollgate_engine::limits::{self, Taken};
+use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
+use tollgate_engine::clock::Clock;
 use tollgate_engine::timed::{LongLoop, run_empty};
-use tollgate_engine::{Batch, Instance, LoopContext, Order, Refusal, Runner, Timed, TimedLoop, cpu};
+use tollgate_engine::{
+    Batch, Context, Instance, LoopContext, Order, Quota, Refusal, Runner, Taken, Timed, TimedLoop, cpu,
+};
 
 use super::raw;
 use super::trial::tried;
@@ -62,22 +63,22 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     counts: Some("switches"),
     cases,
-    instance: |_, params| {
+    kind: Kind::Instance(|_, params, context| {
         let means = means(params)?;
         let (elsewhere, note) = match word(params, "placement") {
             "other-cpu" => {
-                let (other, note) = other_processor()?;
+                let (other, note) = other_processor(context)?;
                 (Some(other), Some(note))
             }
             _ => (None, None),
         };
-        let mut switch = Switch::new(means, elsewhere)?;
-        tried(SWITCHES * TRIPS_APART, || switch.run(Clock::Kernel, TRIPS_APART))?;
+        let mut switch = Switch::new(means, elsewhere, &context.quota)?;
+        tried(SWITCHES * TRIPS_APART, &context.heartbeat, || switch.run(Clock::Kernel, TRIPS_APART))?;
         let ops = SWITCHES * switch.trips();
         let instance = Instance::new(switch).with_ops(ops).with_notes(note);
         // The other cases' batches are as long with many more handovers.
         Ok(if elsewhere.is_some() { instance.with_most(1) } else { instance })
-    },
+    }),
     ..PLAIN
 };
 
@@ -106,9 +107,9 @@ fn means(params: &Params) -> Result<Means, Refusal> {
 }
 
 /// The partner's processor, and a note.
-fn other_processor() -> Result<(usize, String), Refusal> {
+fn other_processor(context: &Context) -> Result<(usize, String), Refusal> {
     let alone = || Refusal::Skip("two processors are needed, and this process may use one".to_owned());
-    let other = cpu::others().first().copied().ok_or_else(alone)?;
+    let other = cpu::others(&context.processors).first().copied().ok_or_else(alone)?;
     // SAFETY: sched_getcpu(3) has no preconditions.
     let home = unsafe { libc::sched_getcpu() };
     Ok((other, format!("processors {home} and {other}")))
@@ -157,10 +158,10 @@ struct Switch {
 }
 
 impl Switch {
-    fn new(means: Means, elsewhere: Option<usize>) -> Result<Self, Refusal> {
+    fn new(means: Means, elsewhere: Option<usize>, quota: &Quota) -> Result<Self, Refusal> {
         raw::pinned()?;
         // A thread counts as one.
-        let taken = limits::take_processes(1)?;
+        let taken = quota.take_processes(1)?;
         let Means { code, side, partner: hand_back } = means;
         let TimedLoop::Long(code) = code else {
             return Err(Refusal::Fail("only a 64-bit loop can be called in a 64-bit process".to_owned()));
@@ -176,7 +177,7 @@ impl Switch {
         let partner = thread::Builder::new()
             .stack_size(STACK)
             .spawn(body)
-            .map_err(|error| limits::refused("a thread", &error))?;
+            .map_err(|error| quota.refused("a thread", &error))?;
         let context = Box::new(LoopContext { words: side.words(), result: 0 });
         let mut switch = Self {
             code,
@@ -230,15 +231,9 @@ impl Switch {
         self.side.check(&self.context, trips)?;
         self.side.end();
 
-        let stayed = |span: &Span| span.same_processor;
-        let stayed = [emptied, worked, emptied_again].iter().all(stayed);
-        Ok(Batch {
-            work: worked.ticks,
-            empty: emptied.ticks.min(emptied_again.ticks),
-            undisturbed: stayed && alone && counted == SWITCHES * trips,
-            counted: Some(counted),
-            counters: Default::default(),
-        })
+        let undisturbed = alone && counted == SWITCHES * trips;
+        let batch = Batch::between([emptied, worked, emptied_again], undisturbed);
+        Ok(Batch { counted: Some(counted), ..batch })
     }
 
     /// Nanoseconds that both threads have waited for their processors; 0 if unknown.
@@ -292,7 +287,7 @@ mod tests {
     /// Runs `test` for every case.
     fn every(test: impl Fn(&str, Switch)) {
         let all = cpu::allowed();
-        cpu::remember(&all);
+        let context = Context::here();
         cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
         for case in cases() {
             let means = means(&case).expect("means");
@@ -301,10 +296,13 @@ mod tests {
                     eprintln!("skipped: one processor only");
                     continue;
                 }
-                "other-cpu" => Some(other_processor().expect("another").0),
+                "other-cpu" => Some(other_processor(&context).expect("another").0),
                 _ => None,
             };
-            test(&BENCHMARK.case(case).to_string(), Switch::new(means, elsewhere).expect("two threads"));
+            test(
+                &BENCHMARK.case(case).to_string(),
+                Switch::new(means, elsewhere, &context.quota).expect("two threads"),
+            );
         }
     }
 

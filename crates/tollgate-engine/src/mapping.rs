@@ -4,26 +4,28 @@ use std::io;
 use std::ptr;
 
 /// A huge page of x86-64, in bytes (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
-pub(crate) const HUGE: usize = 2 << 20;
+pub const HUGE: usize = 2 << 20;
 
 /// A mapping. Its owner decides how the memory is used.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     address: *mut u8,
     length: usize,
     /// The range that is unmapped at the end.
     whole: (*mut libc::c_void, usize),
 }
 
-// SAFETY: a mapping belongs to the process, not to a thread; this only holds its address.
+// SAFETY: a mapping belongs to the process, not to a thread; this only hands out its address.
 unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// So many bytes of zeros that may be read and written; `kind` is MAP_SHARED (with children) or MAP_PRIVATE.
     ///
     /// # Errors
     /// Those of mmap(2).
-    pub(crate) fn anonymous(length: usize, kind: libc::c_int) -> io::Result<Self> {
+    pub fn anonymous(length: usize, kind: libc::c_int) -> io::Result<Self> {
         Self::new(length, libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS, -1, 0)
     }
 
@@ -31,7 +33,7 @@ impl Mapping {
     ///
     /// # Errors
     /// Those of mmap(2).
-    pub(crate) fn new(
+    pub fn new(
         length: usize,
         protection: libc::c_int,
         flags: libc::c_int,
@@ -52,7 +54,7 @@ impl Mapping {
     ///
     /// # Errors
     /// Those of mmap(2).
-    pub(crate) fn aligned(
+    pub fn aligned(
         length: usize,
         protection: libc::c_int,
         flags: libc::c_int,
@@ -75,12 +77,12 @@ impl Mapping {
     }
 
     /// Its address.
-    pub(crate) fn address(&self) -> *mut u8 {
+    pub fn address(&self) -> *mut u8 {
         self.address
     }
 
     /// Its length in bytes, at least 1.
-    pub(crate) fn length(&self) -> usize {
+    pub fn length(&self) -> usize {
         self.length
     }
 
@@ -88,7 +90,7 @@ impl Mapping {
     ///
     /// # Errors
     /// Those of madvise(2).
-    pub(crate) fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+    pub fn advise(&self, advice: libc::c_int) -> io::Result<()> {
         // SAFETY: the range is this mapping's; no advice does more than empty its pages.
         match unsafe { libc::madvise(self.address.cast(), self.length, advice) } {
             0 => Ok(()),
@@ -106,7 +108,7 @@ impl Drop for Mapping {
 }
 
 /// Page faults of this thread that needed no input or output (getrusage(2), ru_minflt).
-pub(crate) fn minor_faults() -> u64 {
+pub fn minor_faults() -> u64 {
     // SAFETY: an all-zero rusage is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: `usage` is valid for writing; on failure it stays zero.

@@ -1,0 +1,148 @@
+//! The context of a bench process, from which its instances are made.
+
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+
+use super::cpu;
+use super::heartbeat::Heartbeat;
+use super::limits::Quota;
+use super::refusal::Refusal;
+use super::storage::Storage;
+
+/// What a bench process may use, and what its instances share.
+pub struct Context {
+    /// The processors that the program may use, as they were before this process was pinned.
+    pub processors: Vec<usize>,
+    /// The processes and the memory that may still be taken.
+    pub quota: Quota,
+    /// Tells the parent that a long preparation or batch makes progress.
+    pub heartbeat: Heartbeat,
+    /// The directory for files, or why there is none.
+    storage: Result<Storage, String>,
+    /// Fixtures by type and key.
+    fixtures: BTreeMap<(TypeId, String), Box<dyn Any>>,
+}
+
+impl Context {
+    /// The context of a process that may use these.
+    pub(super) fn new(
+        processors: Vec<usize>,
+        quota: Quota,
+        heartbeat: Heartbeat,
+        storage: Result<Storage, String>,
+    ) -> Self {
+        Self { processors, quota, heartbeat, storage, fixtures: BTreeMap::new() }
+    }
+
+    /// The context of a process outside a run, such as a test: without limits, and without a directory for files.
+    pub fn here() -> Self {
+        let no_directory = Err("no directory for files was named".to_owned());
+        Self::new(cpu::allowed(), Quota::default(), Heartbeat::default(), no_directory)
+    }
+
+    /// The directory for files.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] with the reason if there is none.
+    pub fn storage(&self) -> Result<&Storage, Refusal> {
+        self.storage.as_ref().map_err(|why| Refusal::Skip(why.clone()))
+    }
+
+    /// The fixture of this type and key, made on first use. It stays until the process ends.
+    pub fn shared<T: Clone + 'static>(&mut self, key: &str, make: impl FnOnce(&mut Self) -> T) -> T {
+        if let Some(known) = self.known(key) {
+            return known;
+        }
+        let made = make(self);
+        self.keep(key, made.clone());
+        made
+    }
+
+    /// As [`Context::shared`], for a fixture that may fail: one that is no longer `usable` is replaced.
+    ///
+    /// # Errors
+    /// Those of `make`; the next call tries again.
+    pub fn shared_while<T: Clone + 'static>(
+        &mut self,
+        key: &str,
+        usable: impl FnOnce(&T) -> bool,
+        make: impl FnOnce(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        if let Some(known) = self.known(key).filter(usable) {
+            return Ok(known);
+        }
+        let made = make(self)?;
+        self.keep(key, made.clone());
+        Ok(made)
+    }
+
+    /// The fixture of this type and key, made on first use, and dropped with the last instance that holds it.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn shared_while_held<T: 'static>(
+        &mut self,
+        key: &str,
+        make: impl FnOnce(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<Rc<T>, Refusal> {
+        if let Some(held) = self.known::<Weak<T>>(key).and_then(|weak| weak.upgrade()) {
+            return Ok(held);
+        }
+        let made = Rc::new(make(self)?);
+        self.keep(key, Rc::downgrade(&made));
+        Ok(made)
+    }
+
+    fn known<T: Clone + 'static>(&self, key: &str) -> Option<T> {
+        self.fixtures.get(&(TypeId::of::<T>(), key.to_owned()))?.downcast_ref().cloned()
+    }
+
+    fn keep<T: 'static>(&mut self, key: &str, fixture: T) {
+        self.fixtures.insert((TypeId::of::<T>(), key.to_owned()), Box::new(fixture));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_fixture_is_made_once_for_its_type_and_key() {
+        let mut context = Context::here();
+        assert_eq!((context.shared("a", |_| 1), context.shared("a", |_| 2)), (1, 1));
+        assert_eq!((context.shared("b", |_| 3), context.shared("a", |_| 4_u8)), (3, 4));
+        let mut replaced = |usable| context.shared_while("a", |_: &i32| usable, |_| Ok(5));
+        assert_eq!((replaced(true), replaced(false), replaced(true)), (Ok(1), Ok(5), Ok(5)));
+        let failed = context.shared_while("c", |_: &i32| true, |_| Err(Refusal::Fail(String::new())));
+        assert!(failed.is_err());
+        assert_eq!(context.shared("c", |context| context.shared("a", |_| 6)), 5);
+    }
+
+    #[test]
+    fn a_held_fixture_is_dropped_with_its_last_holder_and_another_one_with_the_context() {
+        struct Counts(Rc<Cell<u32>>);
+        impl Drop for Counts {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let dropped = Rc::new(Cell::new(0));
+        let mut context = Context::here();
+        let mut held = || context.shared_while_held("a", |_| Ok(Counts(Rc::clone(&dropped)))).expect("made");
+        let (first, second) = (held(), held());
+        assert!(Rc::ptr_eq(&first, &second));
+        drop(first);
+        assert_eq!(dropped.get(), 0);
+        drop(second);
+        assert_eq!(dropped.get(), 1);
+        drop(held());
+        assert_eq!(dropped.get(), 2);
+        drop(context.shared("b", |_| Rc::new(Counts(Rc::clone(&dropped)))));
+        assert_eq!(dropped.get(), 2);
+        drop(context);
+        assert_eq!(dropped.get(), 3);
+    }
+}

@@ -1,0 +1,93 @@
+//! A run, as its caller sees it: progress, results, and why there are none.
+
+use std::time::{Duration, Instant};
+
+use tollgate_model::text::said_by;
+use tollgate_model::{Fact, Measurement};
+
+use super::plan::Plan;
+
+/// The results of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    /// One for every chosen case, and the engine's own.
+    pub measurements: Vec<Measurement>,
+    /// Facts of the measuring itself: clock, processor, isolation, seed.
+    pub facts: Vec<(String, Fact)>,
+}
+
+impl Findings {
+    pub(super) fn append(&mut self, other: Self) {
+        self.measurements.extend(other.measurements);
+        self.facts.extend(other.facts);
+    }
+}
+
+/// The progress of a run.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// The case that runs.
+    pub what: String,
+    /// Time since the run began.
+    pub elapsed: Duration,
+    /// Time that the run may take.
+    pub budget: Duration,
+}
+
+/// Why a run has no findings.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// There is no such processor.
+    #[error("processor {asked} does not exist here; there are {count}, numbered from 0")]
+    NoSuchCpu {
+        /// As asked for.
+        asked: usize,
+        /// Configured processors.
+        count: usize,
+    },
+    /// The processor exists and this process may not use it.
+    #[error("processor {asked} is not allowed for this process; allowed are {}", list(.allowed))]
+    CpuNotAllowed {
+        /// As asked for.
+        asked: usize,
+        /// The affinity mask.
+        allowed: Vec<usize>,
+    },
+    /// No bench process could be started.
+    #[error("no bench process can be started: {}", said_by("process", .0))]
+    NoProcess(#[from] std::io::Error),
+    /// The user asked to stop.
+    #[error("interrupted; nothing was kept")]
+    Interrupted(i32),
+}
+
+fn list(cpus: &[usize]) -> String {
+    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The context of whole commands, see [`Kind::Command`](crate::benchmark::Kind::Command).
+pub struct RunContext<'a> {
+    /// The plan of the run.
+    pub plan: &'a Plan,
+    /// When the whole run began.
+    pub began: Instant,
+    /// The deadline of the last command.
+    pub deadline: Instant,
+    /// The seed of the random order.
+    pub seed: u64,
+    /// Receives the progress.
+    pub watch: &'a mut dyn FnMut(&Progress),
+}
+
+impl RunContext<'_> {
+    /// Reports the current step.
+    pub fn say(&mut self, what: &str) {
+        let (elapsed, budget) = (self.began.elapsed(), self.plan.budget);
+        (self.watch)(&Progress { what: what.to_owned(), elapsed, budget });
+    }
+
+    /// Time until the last command ends.
+    pub fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
