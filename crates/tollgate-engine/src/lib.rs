@@ -50,8 +50,15 @@ mod supervisor;
 pub mod timed;
 mod worker;
 
+pub use benchmark::{
+    Benchmark, Chosen, Commands, Extent, Kind, PLAIN, Share, Suite, each, each_word, never_absent, number,
+    one_case, params, word,
+};
+pub use clock::{Clock, Span};
 pub use compat::Entry;
+pub use contended::{Contended, Contender, ContendingLoop, Partner};
 pub use context::Context;
+pub use cpu::CpuShare;
 pub use ending::Ending;
 pub use experiment::{Experiment, Shared};
 pub use heartbeat::Heartbeat;
@@ -68,5 +75,5 @@ pub use runner::{Batch, BatchHooks, Counters, Order, Runner, until_undisturbed};
 pub use selection::{Group, Selection};
 pub use shared::MAX_INSTANCES;
 pub use storage::Storage;
-pub use timed::{LoopContext, Timed, TimedLoop};
+pub use timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
 pub use worker::{die_with_parent, serve_if_worker};

@@ -1,8 +1,7 @@
 //! The registry: the only list of suites, and through them of benchmarks.
 
 use crate::{entry, files, locks, memory, processes, traps, workloads};
-use tollgate_engine::OWN_BENCHMARKS;
-use tollgate_engine::benchmark::{Benchmark, Suite};
+use tollgate_engine::{Benchmark, OWN_BENCHMARKS, Suite};
 
 /// Every suite, in the order of tables.
 pub static SUITES: &[&Suite] = &[
@@ -26,8 +25,7 @@ mod tests {
     use tollgate_model::Boundary::*;
 
     use super::*;
-    use tollgate_engine::MAX_INSTANCES;
-    use tollgate_engine::benchmark::{Extent, Kind};
+    use tollgate_engine::{Extent, Kind, MAX_INSTANCES};
 
     #[test]
     fn names_are_unique_and_begin_with_their_suite() {

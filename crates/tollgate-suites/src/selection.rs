@@ -6,8 +6,7 @@ use tollgate_model::{Case, Params};
 
 use crate::registry::{self, SUITES};
 use crate::workloads::Size;
-use tollgate_engine::benchmark::{Benchmark, Extent, Kind, Suite, word};
-use tollgate_engine::{Group, Selection};
+use tollgate_engine::{Benchmark, Extent, Group, Kind, Selection, Suite, word};
 
 /// No benchmark matches a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

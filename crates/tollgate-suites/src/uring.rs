@@ -5,8 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use tollgate_engine::Refusal;
-use tollgate_engine::mapping::Mapping;
+use tollgate_engine::{Refusal, mapping::Mapping};
 
 // include/uapi/linux/io_uring.h
 const IORING_OFF_SQ_RING: libc::off_t = 0;
@@ -72,9 +71,6 @@ pub(crate) struct Ring {
 
 impl Ring {
     /// A ring of so many entries, a power of two.
-    ///
-    /// # Errors
-    /// Those of io_uring_setup(2) and mmap(2); see [`refused`].
     pub fn new(entries: u32) -> io::Result<Self> {
         let mut parameters = Parameters::default();
         // SAFETY: the structure is io_uring_params as the kernel defines it (120 bytes).
@@ -163,9 +159,6 @@ impl Ring {
 
     /// Submits the first `batch` entries and waits for all of them. The tail of the ring must be a multiple of the
     /// number of entries, as after batches of all entries.
-    ///
-    /// # Errors
-    /// Those of io_uring_enter(2).
     #[inline(always)]
     pub fn submit_and_wait(&mut self, batch: u32) -> io::Result<u32> {
         let tail = self.word(self.tail);

@@ -1,10 +1,7 @@
 //! The baseline: a call and its return, which cross no boundary.
 
+use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{Call, StoreForwarding};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Timed, TimedLoop};
 
 use super::results;
 

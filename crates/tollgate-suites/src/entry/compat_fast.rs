@@ -1,10 +1,7 @@
 //! Kernel entry of a 32-bit program through its vDSO.
 
+use tollgate_engine::{Benchmark, Entry, Instance, Kind, PLAIN, Refusal, Timed, TimedLoop, compat_loop};
 use tollgate_model::Boundary::{CompatEntry, CompatFastEntry, KernelCode, KernelEntry, SystemCall};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::compat_loop;
-use tollgate_engine::{Entry, Instance, Refusal, Timed, TimedLoop};
 
 use super::results;
 

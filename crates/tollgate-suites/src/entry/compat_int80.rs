@@ -1,10 +1,7 @@
 //! The interrupt gate from a real 32-bit program.
 
+use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Timed, TimedLoop, compat_loop};
 use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::compat_loop;
-use tollgate_engine::{Instance, Timed, TimedLoop};
 
 use super::results;
 

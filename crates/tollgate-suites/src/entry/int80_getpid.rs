@@ -1,10 +1,7 @@
 //! The interrupt gate, for a call that succeeds.
 
+use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
 
 use super::{int80, results};
 

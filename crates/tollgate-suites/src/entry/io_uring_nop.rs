@@ -3,9 +3,7 @@
 use tollgate_model::Boundary::{IoUring, KernelCode, KernelEntry, SystemCall};
 
 use crate::uring::{Ring, refused};
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each, number};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Timed, TimedLoop};
+use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, each, number, timed_loop};
 
 timed_loop! {
     /// Submits a batch of prepared no-operations, waits for all of them, and consumes their completions. Word 0: the

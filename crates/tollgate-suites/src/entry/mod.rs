@@ -1,7 +1,7 @@
 //! Kernel entry by every instruction, and related calls: a plain call, the vDSO, which avoids kernel entry, and the
 //! exit to a hypervisor.
 
-use tollgate_engine::benchmark::Suite;
+use tollgate_engine::Suite;
 
 mod call;
 mod compat_fast;
@@ -22,7 +22,6 @@ mod vdso_clock;
 mod vdso_getcpu;
 mod vm_exit;
 
-/// Kernel entry.
 pub(crate) static SUITE: Suite = Suite {
     name: "entry",
     about: "Kernel entry by every instruction, and calls that avoid it.",

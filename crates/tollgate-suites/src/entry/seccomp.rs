@@ -3,10 +3,8 @@
 //! Filters, user dispatch and speculation control belong to a thread. Their instances live in threads of the
 //! process that runs the plain call, and share its rounds.
 
+use tollgate_engine::{Benchmark, Kind, Refusal, each, never_absent, number};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SeccompFilter, StoreForwarding, SystemCall};
-
-use tollgate_engine::Refusal;
-use tollgate_engine::benchmark::{Benchmark, Kind, each, never_absent, number};
 
 use super::results::last_error;
 use super::syscall;

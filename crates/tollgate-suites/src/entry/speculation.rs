@@ -1,9 +1,7 @@
 //! The plain call in a thread with speculative store bypass disabled.
 
+use tollgate_engine::{Benchmark, Kind, Refusal, never_absent, one_case};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, StoreForwarding, SystemCall};
-
-use tollgate_engine::Refusal;
-use tollgate_engine::benchmark::{Benchmark, Kind, never_absent, one_case};
 
 use super::results::last_error;
 use super::syscall;

@@ -1,10 +1,7 @@
 //! Plain kernel entry: SYSCALL with a number that the kernel refuses at once.
 
+use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
 
 use super::results;
 

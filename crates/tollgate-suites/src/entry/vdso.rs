@@ -88,7 +88,6 @@ impl Image {
     }
 }
 
-/// The first segment of a kind.
 fn segment(bytes: &'static [u8], kind: elf::ProgramType) -> Option<&'static ProgramHeader64<LE>> {
     let header = FileHeader64::<LE>::parse(bytes).ok()?;
     header.program_headers(LE, bytes).ok()?.iter().find(|segment| segment.p_type.get(LE) == kind)

@@ -1,10 +1,7 @@
 //! The clock through the vDSO, mostly without kernel entry.
 
+use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Timed, TimedLoop};
 
 use super::{results, vdso};
 

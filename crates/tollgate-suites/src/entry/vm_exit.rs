@@ -2,11 +2,8 @@
 
 use std::arch::x86_64::__cpuid;
 
+use tollgate_engine::{Benchmark, Clock, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::VmExit;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Refusal, Timed, TimedLoop, clock::Clock};
 
 use super::results;
 

@@ -38,9 +38,6 @@ impl From<Misfit> for Refusal {
 
 impl Aligned {
     /// `length` bytes of zero.
-    ///
-    /// # Errors
-    /// See [`Misfit`].
     pub fn new(length: usize, alignment: usize) -> Result<Self, Misfit> {
         if !alignment.is_power_of_two() {
             return Err(Misfit::Alignment(alignment));
@@ -55,22 +52,17 @@ impl Aligned {
     }
 
     /// Full of `byte`.
-    ///
-    /// # Errors
-    /// See [`Misfit`].
     pub fn filled(length: usize, alignment: usize, byte: u8) -> Result<Self, Misfit> {
         let mut buffer = Self::new(length, alignment)?;
         buffer.bytes_mut().fill(byte);
         Ok(buffer)
     }
 
-    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: allocated with this size, zeroed, and borrowed as we are.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
     }
 
-    /// The bytes, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above; the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
@@ -86,9 +78,6 @@ impl Drop for Aligned {
 
 /// A range in `buffer` at a multiple of `alignment` and of no larger power of two, so that it is misaligned for every
 /// larger one.
-///
-/// # Errors
-/// [`Misfit`] if `alignment` is no power of two, or `buffer` has no such range.
 pub(super) fn exactly_aligned(
     buffer: &mut Aligned,
     alignment: usize,

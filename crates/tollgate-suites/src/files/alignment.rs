@@ -12,7 +12,6 @@ use tollgate_engine::Refusal;
 use super::aligned::{Aligned, exactly_aligned};
 use super::refusal::checked;
 
-/// The largest alignment that is tried.
 const MOST: usize = 4096;
 
 /// The declaration of statx(2) with STATX_DIOALIGN, since Linux 6.1.
@@ -32,7 +31,6 @@ pub(super) enum Declared {
 }
 
 impl Declared {
-    /// Of an open file.
     pub fn of(file: &OwnedFd) -> Self {
         // SAFETY: an all-zero statx is valid.
         let mut known: libc::statx = unsafe { mem::zeroed() };
@@ -83,9 +81,6 @@ pub(super) struct Accepted {
 
 impl Accepted {
     /// Tries reads of a file of at least 8 KiB that was opened with O_DIRECT.
-    ///
-    /// # Errors
-    /// [`Refusal::Fail`] where there is no memory.
     pub fn of(file: &OwnedFd) -> Result<Self, Refusal> {
         let mut buffer = Aligned::new(2 * MOST, 2 * MOST)?;
         let mut memory = None;
@@ -131,9 +126,6 @@ impl fmt::Display for Accepted {
 }
 
 /// Both, as a note.
-///
-/// # Errors
-/// As [`Accepted::of`].
 pub(super) fn note(file: &OwnedFd) -> Result<String, Refusal> {
     Ok(format!("alignment in bytes: {}; {}", Declared::of(file), Accepted::of(file)?))
 }

@@ -1,8 +1,7 @@
 //! Block sizes in parameters.
 
+use tollgate_engine::word;
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::word;
 
 /// 4 KiB, the block of most file systems and databases.
 pub(super) const SMALL: usize = 4096;

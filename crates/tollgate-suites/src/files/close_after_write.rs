@@ -1,9 +1,7 @@
 //! close(2) after a write.
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
 use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, SystemCall};
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::data_dir::DataDir;
 use super::names::Close;

@@ -1,11 +1,9 @@
 //! Creation of a file.
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
 use tollgate_model::Boundary::{
     FileSystem, KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall,
 };
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::data_dir::DataDir;
 use super::names::Create;

@@ -5,8 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tollgate_engine::clock::Clock;
-use tollgate_engine::{Heartbeat, Random, Refusal};
+use tollgate_engine::{Clock, Heartbeat, Random, Refusal};
 
 use super::data_dir::DataDir;
 use super::refusal::{checked, done, refused, whole};
@@ -53,9 +52,6 @@ const LEAST: u64 = 2 << 20;
 const CHUNK: u64 = 1 << 20;
 
 /// The file for cached reads: all of it stays in the page cache.
-///
-/// # Errors
-/// As [`file()`].
 pub(super) fn cached(dir: &Rc<DataDir>) -> Result<(Made, Contents), Refusal> {
     let contents = Contents(1);
     let (length, _) = lengths(dir)?;
@@ -63,9 +59,6 @@ pub(super) fn cached(dir: &Rc<DataDir>) -> Result<(Made, Contents), Refusal> {
 }
 
 /// The file for uncached reads.
-///
-/// # Errors
-/// As [`file()`].
 pub(super) fn uncached(dir: &Rc<DataDir>) -> Result<(Made, Contents), Refusal> {
     let contents = Contents(2);
     let (_, length) = lengths(dir)?;
@@ -81,9 +74,6 @@ fn lengths(dir: &DataDir) -> Result<(u64, u64), Refusal> {
 }
 
 /// A file for overwrites: an eighth of the limit, at most 8 MiB, a multiple of 1 MiB.
-///
-/// # Errors
-/// As [`file()`].
 pub(super) fn rewritten(dir: &Rc<DataDir>, name: &CStr) -> Result<Made, Refusal> {
     dir.allows(8 * CHUNK)?;
     file(dir, name, (dir.limit() / 8).min(8 << 20) / CHUNK * CHUNK, CHUNK, Contents(3))
@@ -178,9 +168,6 @@ fn fill(
 }
 
 /// Writes all of `bytes` at `offset`, with partial writes continued until an error.
-///
-/// # Errors
-/// As [`refused`].
 pub(super) fn put(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(), Refusal> {
     let mut written = 0;
     while let Some(rest @ [_, ..]) = bytes.get(written..) {
@@ -199,9 +186,6 @@ pub(super) fn put(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(), Refus
 }
 
 /// Waits until all of the file is on storage.
-///
-/// # Errors
-/// As [`refused`].
 pub(super) fn write_out(file: &OwnedFd) -> Result<(), Refusal> {
     // SAFETY: an open descriptor.
     done("fdatasync(2)", checked(unsafe { libc::fdatasync(file.as_raw_fd()) }))
@@ -221,14 +205,12 @@ impl Offsets {
         Self { block, blocks: (length / block.max(1)).max(1), next: 0, random: Random::new(Random::seed()) }
     }
 
-    /// The next one.
     pub fn next(&mut self) -> u64 {
         let at = self.next;
         self.next = (at + 1) % self.blocks;
         at * self.block
     }
 
-    /// A random one.
     pub fn any(&mut self) -> u64 {
         self.random.next_u64() % self.blocks * self.block
     }

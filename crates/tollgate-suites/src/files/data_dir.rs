@@ -6,9 +6,8 @@ use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
-use tollgate_os::workdir::{Workdir, WorkdirError};
-
 use tollgate_engine::{Context, Heartbeat, Refusal, Storage};
+use tollgate_os::workdir::{Workdir, WorkdirError};
 
 use super::refusal::{checked, refused};
 
@@ -24,33 +23,22 @@ pub(crate) struct DataDir {
 
 impl DataDir {
     /// The data directory of this run. All instances of a process share it: one descriptor, one signal disposition.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if there is none, or it cannot be opened.
     pub fn of(context: &mut Context) -> Result<Rc<Self>, Refusal> {
         let open = |context: &mut Context| Self::at(context.storage()?, context.heartbeat.clone());
         context.shared_while_held("", open)
     }
 
-    /// Any directory, with its limit.
-    ///
-    /// # Errors
-    /// As [`opened`].
     pub fn at(storage: &Storage, heartbeat: Heartbeat) -> Result<Self, Refusal> {
         let directory = opened(&storage.directory)?;
         let signal = FileSizeSignal::ignored();
         Ok(Self { directory, limit: storage.limit, by: storage.by.clone(), heartbeat, _signal: signal })
     }
 
-    /// Greatest number of bytes at a time.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
     /// Checks that so many bytes of files are within the limit.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] with the limit.
     pub fn allows(&self, bytes: u64) -> Result<(), Refusal> {
         if bytes <= self.limit {
             return Ok(());
@@ -68,27 +56,17 @@ impl DataDir {
     }
 
     /// openat(2), close-on-exec; a new file is for its owner alone, and no link is followed.
-    ///
-    /// # Errors
-    /// Those of the call.
     pub fn open(&self, name: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
         open_at(self.descriptor(), name, flags | libc::O_CLOEXEC | libc::O_NOFOLLOW)
     }
 
     /// A new file of this name, for reading and writing; it replaces an existing one.
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn create(&self, name: &CStr) -> Result<OwnedFd, Refusal> {
         self.remove(name)?;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
         self.open(name, flags).map_err(|error| refused("openat(2) with O_CREAT", &error))
     }
 
-    /// Removes the name if it exists.
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn remove(&self, name: &CStr) -> Result<(), Refusal> {
         // SAFETY: an open directory and a C string.
         match checked(unsafe { libc::unlinkat(self.descriptor(), name.as_ptr(), 0) }) {
@@ -98,9 +76,6 @@ impl DataDir {
     }
 
     /// Renames the file, replacing an existing one.
-    ///
-    /// # Errors
-    /// Those of renameat(2).
     pub fn rename(&self, from: &CStr, to: &CStr) -> io::Result<usize> {
         let directory = self.descriptor();
         // SAFETY: an open directory and two C strings.
@@ -183,9 +158,6 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// A new, empty one.
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn new(dir: &Rc<DataDir>, name: &'static CStr) -> Result<Self, Refusal> {
         Ok(Self { dir: Rc::clone(dir), name, file: dir.create(name)? })
     }
@@ -206,9 +178,6 @@ pub(super) struct Names {
 
 impl Names {
     /// Unlinks them.
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn free(dir: &Rc<DataDir>, names: &'static [&'static CStr]) -> Result<Self, Refusal> {
         names.iter().try_for_each(|name| dir.remove(name))?;
         Ok(Self { dir: Rc::clone(dir), names })

@@ -4,11 +4,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
+use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, params, word};
 use tollgate_model::Boundary::{BlockRead, IdleExit, KernelCode, KernelEntry, SystemCall};
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
-use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::aligned::Aligned;
 use super::alignment;
@@ -37,9 +35,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// The file for uncached reads, opened for direct I/O.
-///
-/// # Errors
-/// [`Refusal::Skip`] if the file system has no direct I/O.
 pub(super) fn open(dir: &DataDir, name: &std::ffi::CStr, access: libc::c_int) -> Result<OwnedFd, Refusal> {
     dir.open(name, access | libc::O_DIRECT).map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL) => Refusal::Skip(format!(

@@ -1,6 +1,6 @@
 //! Files: cached and uncached reads, writes, syncs, and calls on names.
 
-use tollgate_engine::benchmark::Suite;
+use tollgate_engine::Suite;
 
 mod aligned;
 mod alignment;
@@ -24,7 +24,6 @@ mod unlink;
 mod uring_read;
 mod write;
 
-/// The files suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "files",
     about: "File reads, writes, syncs, and calls on names.",

@@ -15,9 +15,6 @@ use super::refusal::{checked, done, refused};
 use super::single::{FINE, Operation, Verdict};
 
 /// A new open file with 4 KiB written.
-///
-/// # Errors
-/// As [`refused`].
 pub(super) fn written(dir: &DataDir, name: &CStr) -> Result<OwnedFd, Refusal> {
     let file = dir.create(name)?;
     put(&file, &[0xa5; SMALL], 0)?;
@@ -33,17 +30,11 @@ pub(super) struct There {
 
 impl There {
     /// For openat(2).
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn opened(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
         Self::new(dir, c"open", false)
     }
 
     /// For newfstatat(2).
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn looked_at(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
         Self::new(dir, c"stat", true)
     }
@@ -94,9 +85,6 @@ impl Create {
     const NAME: &CStr = c"create";
 
     /// A new file each time.
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
         dir.allows(SMALL as u64)?;
         Ok(Self { dir: Rc::clone(dir), _names: Names::free(dir, &[Self::NAME])? })
@@ -134,9 +122,6 @@ pub(super) struct Rename {
 
 impl Rename {
     /// A file of 4 KiB.
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
         dir.allows(SMALL as u64)?;
         let names = Names::free(dir, &[c"rename-1", c"rename-2"])?;
@@ -172,9 +157,6 @@ impl Unlink {
     const NAME: &CStr = c"unlink";
 
     /// A new file each time.
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
         dir.allows(SMALL as u64)?;
         Ok(Self { dir: Rc::clone(dir), _names: Names::free(dir, &[Self::NAME])? })
@@ -212,9 +194,6 @@ pub(super) struct Close {
 
 impl Close {
     /// The same file each time.
-    ///
-    /// # Errors
-    /// As [`refused`].
     pub fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
         dir.allows(SMALL as u64)?;
         let scratch = Scratch::new(dir, c"close")?;
@@ -260,8 +239,7 @@ mod tests {
     use super::super::data_dir::tests::Own;
     use super::super::single::instance;
     use super::*;
-    use tollgate_engine::clock::Clock;
-    use tollgate_engine::{Instance, Order};
+    use tollgate_engine::{Clock, Instance, Order};
 
     #[test]
     fn every_call_succeeds_repeatedly_and_leaves_no_file() {

@@ -1,9 +1,7 @@
 //! openat(2) of an existing file.
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
 use tollgate_model::Boundary::{KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall};
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::data_dir::DataDir;
 use super::names::There;

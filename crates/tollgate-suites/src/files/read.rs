@@ -4,13 +4,11 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
+use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, cpu, params, word};
 use tollgate_model::Boundary::{
     BlockRead, IdleExit, KernelCode, KernelEntry, PageCache, ReadAhead, SystemCall, UserCopy,
 };
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
-use tollgate_engine::{Instance, Refusal, Timed, cpu};
 
 use super::aligned::Aligned;
 use super::data::{self, Contents, Offsets};
@@ -201,8 +199,7 @@ impl Operation for Read {
 mod tests {
     use super::super::data_dir::tests::Own;
     use super::*;
-    use tollgate_engine::Order;
-    use tollgate_engine::clock::Clock;
+    use tollgate_engine::{Clock, Order};
 
     #[test]
     fn every_read_is_certified() {

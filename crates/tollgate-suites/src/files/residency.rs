@@ -3,8 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use tollgate_engine::Refusal;
-use tollgate_engine::mapping::Mapping;
+use tollgate_engine::{Refusal, mapping::Mapping};
 
 use super::data_dir::Kind;
 use super::refusal::{checked, refused};
@@ -22,7 +21,6 @@ pub(crate) enum ResidencyCall {
 }
 
 impl ResidencyCall {
-    /// The call's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cachestat => "cachestat(2)",
@@ -44,9 +42,6 @@ impl Trial {
     ///
     /// A call that never reports a page as resident is useless: a file of an overlay has no pages of its own for
     /// cachestat(2). So is one that never reports a page as absent, unless pages cannot be dropped.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if no call reports residency.
     pub fn of(file: &OwnedFd, kind: Kind) -> Result<Self, Refusal> {
         let mut stays = None;
         for call in [ResidencyCall::Cachestat, ResidencyCall::Mincore] {
@@ -78,9 +73,6 @@ impl Trial {
     }
 
     /// Checks that pages of such a file can be dropped.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] with the reason why not.
     pub fn must_drop(self, kind: Kind) -> Result<(), Refusal> {
         match self.why_stays(kind) {
             None => Ok(()),
@@ -112,9 +104,6 @@ pub(crate) struct Residency {
 
 impl Residency {
     /// By this call, for the first `length` bytes of `file`, which must stay open for as long.
-    ///
-    /// # Errors
-    /// Those of mmap(2).
     pub fn by(call: ResidencyCall, file: &OwnedFd, length: u64) -> io::Result<Self> {
         let mapping = match call {
             ResidencyCall::Cachestat => None,
@@ -124,9 +113,6 @@ impl Residency {
     }
 
     /// How many pages of a page-aligned range are in the page cache.
-    ///
-    /// # Errors
-    /// Those of the call.
     pub fn resident(&self, offset: u64, length: u64) -> io::Result<u64> {
         match &self.mapping {
             None => cachestat(self.file, offset, length),
@@ -181,17 +167,11 @@ fn resident_of(mapping: &Mapping, offset: u64, length: u64) -> io::Result<u64> {
 }
 
 /// Asks the kernel to drop this file's pages. Dirty pages stay, so the file must be clean.
-///
-/// # Errors
-/// As [`refused`].
 pub(crate) fn drop_pages(file: &OwnedFd) -> Result<(), Refusal> {
     advise(file, libc::POSIX_FADV_DONTNEED)
 }
 
 /// Tells the kernel how this descriptor will be read.
-///
-/// # Errors
-/// As [`refused`].
 pub(super) fn advise(file: &OwnedFd, advice: libc::c_int) -> Result<(), Refusal> {
     // SAFETY: an open descriptor; the length 0 means to the end.
     match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) } {

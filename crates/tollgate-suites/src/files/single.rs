@@ -7,8 +7,7 @@
 
 use std::io;
 
-use tollgate_engine::clock::Clock;
-use tollgate_engine::{Batch, Instance, Order, Refusal, Runner, cpu};
+use tollgate_engine::{Batch, Clock, Instance, Order, Refusal, Runner, cpu};
 
 /// One operation, with its untimed preparation and check.
 pub(super) trait Operation {
@@ -16,9 +15,6 @@ pub(super) trait Operation {
     fn warms_up(&self) -> bool;
 
     /// Prepares it.
-    ///
-    /// # Errors
-    /// Why it cannot run.
     fn before(&mut self) -> Result<(), Refusal> {
         Ok(())
     }
@@ -30,13 +26,9 @@ pub(super) trait Operation {
     fn call(&mut self) -> io::Result<usize>;
 
     /// Checks it. `from_storage` is the number of bytes that this thread read from storage.
-    ///
-    /// # Errors
-    /// The failure.
     fn after(&mut self, outcome: io::Result<usize>, from_storage: u64) -> Result<Verdict, Refusal>;
 }
 
-/// The verdict on one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// Counted events, where the benchmark counts any.

@@ -5,15 +5,14 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
+use tollgate_engine::{
+    Batch, Benchmark, Clock, Experiment, Kind, Order, PLAIN, Refusal, Shared, Timed, each_word, params, word,
+};
 use tollgate_model::Boundary::{
     BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelAllocation, KernelCode, KernelEntry,
     PageCache, PathLookup, SystemCall, UserCopy, WakeUp,
 };
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, params, word};
-use tollgate_engine::clock::Clock;
-use tollgate_engine::{Batch, Experiment, Order, Refusal, Shared, Timed};
 
 use super::block::SMALL;
 use super::data_dir::{DataDir, Names};
@@ -157,7 +156,6 @@ impl Experiment for Life {
     }
 }
 
-/// The batches so far.
 struct Items {
     clock: Clock,
     batches: Vec<Batch>,
@@ -179,7 +177,6 @@ impl Items {
     }
 }
 
-/// The opened file.
 fn opened(what: &str, outcome: io::Result<usize>) -> Result<OwnedFd, Refusal> {
     let descriptor = outcome.map_err(|error| refused(what, &error))?;
     // SAFETY: the descriptor is new and has no other owner.

@@ -4,12 +4,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
+use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed};
 use tollgate_model::Boundary::{
     BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelCode, WakeUp,
 };
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::block::SMALL;
 use super::data::{self, Contents, Offsets, put};
@@ -17,7 +15,6 @@ use super::data_dir::DataDir;
 use super::refusal::{absence, checked, done};
 use super::single::{FINE, Operation, Verdict, instance};
 
-/// fsync(2).
 pub(super) static FSYNC: Benchmark = Benchmark {
     name: "files/fsync",
     operation: "One fsync of a file after an overwrite of 4 KiB: data, metadata and the device's cache.",
@@ -28,7 +25,6 @@ pub(super) static FSYNC: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// fdatasync(2).
 pub(super) static FDATASYNC: Benchmark = Benchmark {
     name: "files/fdatasync",
     operation: "One fdatasync of a file after an overwrite of 4 KiB: as fsync, without metadata that reads do not need.",

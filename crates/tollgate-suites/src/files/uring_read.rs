@@ -7,10 +7,6 @@ use std::rc::Rc;
 use tollgate_model::Boundary::{BlockRead, IdleExit, IoUring, KernelCode};
 use tollgate_model::Params;
 
-use crate::uring::{Ring, refused};
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each, number};
-use tollgate_engine::{Instance, Refusal, Timed};
-
 use super::aligned::Aligned;
 use super::block::SMALL;
 use super::data::{self, Contents, Offsets};
@@ -18,6 +14,8 @@ use super::data_dir::DataDir;
 use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{alignment, direct_read, refusal};
+use crate::uring::{Ring, refused};
+use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, each, number};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/uring-read",
@@ -132,9 +130,7 @@ impl Operation for Reads {
 mod tests {
     use super::super::data_dir::tests::Own;
     use super::*;
-    use tollgate_engine::Order;
-    use tollgate_engine::benchmark::params;
-    use tollgate_engine::clock::Clock;
+    use tollgate_engine::{Clock, Order, params};
 
     #[test]
     fn batches_run_repeatedly() {

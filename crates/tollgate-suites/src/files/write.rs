@@ -5,13 +5,11 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
+use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, params, word};
 use tollgate_model::Boundary::{
     BlockWrite, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, SystemCall, UserCopy,
 };
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
-use tollgate_engine::{Instance, Refusal, Timed};
 
 use super::aligned::Aligned;
 use super::data::{self, Offsets};
@@ -139,8 +137,7 @@ impl Operation for Write {
 mod tests {
     use super::super::data_dir::tests::Own;
     use super::*;
-    use tollgate_engine::Order;
-    use tollgate_engine::clock::Clock;
+    use tollgate_engine::{Clock, Order};
 
     #[test]
     fn writes_keep_the_files_length() {

@@ -8,10 +8,9 @@ use tollgate_model::Params;
 
 use super::killed::{self, Left};
 use super::method::Method;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
-use tollgate_engine::clock::Clock;
 use tollgate_engine::{
-    Batch, Context, Counters, Heartbeat, Instance, Order, Quota, Random, Refusal, Runner, Taken, Timed,
+    Batch, Benchmark, Clock, Context, Counters, Heartbeat, Instance, Kind, Order, PLAIN, Quota, Random,
+    Refusal, Runner, Taken, Timed, params, word,
 };
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -53,11 +52,8 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
     Ok(Instance::new(trial).with_notes([killed::stays(method)]))
 }
 
-/// The moment of the kill.
 enum Moment {
-    /// While it holds the lock.
     Holding,
-    /// At a random moment.
     Random(Random),
 }
 

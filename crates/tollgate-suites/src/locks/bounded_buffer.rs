@@ -11,18 +11,14 @@ use std::thread::{self, Scope};
 
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
-use tollgate_engine::clock::Clock;
-use tollgate_engine::cpu::{self, CpuShare};
-use tollgate_engine::{Batch, Counters, Experiment, Order, Quota, Refusal};
+use tollgate_engine::{Batch, Clock, Counters, CpuShare, Experiment, Order, Quota, Refusal, cpu};
 
-/// The settings of a run.
 #[derive(Clone)]
 pub(super) struct Setting {
     /// The test-and-set of all its locks.
     pub method: Method,
     /// Number of producers, and of consumers.
     pub pairs: usize,
-    /// The processors of the threads.
     pub reach: Reach,
     /// The processors that may be used.
     pub processors: Vec<usize>,
@@ -323,7 +319,6 @@ impl<T> Guarded<T> {
     }
 }
 
-/// Adds one.
 fn up(semaphore: &Semaphore, handle: &mut Handle) {
     semaphore.with(handle, |count| *count += 1);
 }

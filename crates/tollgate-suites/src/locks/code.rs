@@ -7,8 +7,8 @@
 //! The instructions of a lock are written once, as functions and inside the timed loop: what is timed is
 //! what is stepped through, stressed, and counted in bytes.
 
-use super::lock::{Member, Words};
-use tollgate_engine::timed::LongLoop;
+use super::layout::{Member, Words};
+use tollgate_engine::LongLoop;
 
 /// The code of a lock, in all forms.
 #[derive(Clone, Copy)]

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use tollgate_model::Boundary::KernelImage;
 use tollgate_model::{Params, Unit};
 
-use super::lock::Guard;
+use super::layout::Guard;
 use super::method::Method;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
-use tollgate_engine::clock::Clock;
-use tollgate_engine::{Batch, Context, Instance, Order, Refusal, Runner, Timed};
+use tollgate_engine::{
+    Batch, Benchmark, Clock, Context, Instance, Kind, Order, PLAIN, Refusal, Runner, Timed, params, word,
+};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/footprint",
@@ -40,7 +40,6 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
     Ok(Instance::new(amount.0).with_most(1).with_notes([amount.1]))
 }
 
-/// An amount, and its parts.
 type Explained = (Amount, String);
 
 /// Bytes of code, contended paths included.

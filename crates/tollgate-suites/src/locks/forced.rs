@@ -121,9 +121,6 @@ impl Slot {
 static LAST: AtomicU32 = AtomicU32::new(0);
 
 /// Installs the handler of the timers' signal, for the whole process.
-///
-/// # Errors
-/// [`Refusal::Skip`] if the environment does not allow it.
 pub(super) fn install_handler() -> Result<(), Refusal> {
     // SAFETY: an all-zero sigaction is valid.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
@@ -151,9 +148,6 @@ pub(super) struct Timer<'a>(&'a Slot);
 
 impl<'a> Timer<'a> {
     /// A new timer, disarmed.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if the environment does not allow it.
     pub fn new(slot: &'a Slot) -> Result<Self, Refusal> {
         let refused = |what| {
             let error = io::Error::last_os_error();

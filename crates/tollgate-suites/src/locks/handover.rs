@@ -11,11 +11,10 @@ use tollgate_model::Params;
 
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
-use tollgate_engine::clock::Clock;
-use tollgate_engine::cpu::{self, CpuShare};
-use tollgate_engine::timed::{LoopContext, run_empty, timed_loop};
-use tollgate_engine::{Batch, Context, Counters, Instance, Order, Quota, Refusal, Runner, Taken, Timed};
+use tollgate_engine::{
+    Batch, Benchmark, Clock, Context, Counters, CpuShare, Instance, Kind, LoopContext, Order, PLAIN, Quota,
+    Refusal, Runner, Taken, Timed, cpu, params, run_empty, timed_loop, word,
+};
 
 timed_loop! {
     /// Waits for its turn, acquires the lock, passes the turn to the other thread, and releases the lock. Word 0: the
@@ -101,7 +100,6 @@ fn other_processor(processors: &[usize]) -> Result<usize, Refusal> {
 #[repr(align(128))]
 struct Turn(AtomicU32);
 
-/// One thread's part.
 struct Side {
     context: Box<LoopContext>,
     handle: Handle,
@@ -147,7 +145,6 @@ struct Partner {
     _taken: Taken,
 }
 
-/// The partner's report of one batch.
 struct Report {
     switched: bool,
     aborts: u64,
@@ -211,7 +208,6 @@ impl Drop for Partner {
     }
 }
 
-/// Both threads.
 struct Pair {
     side: Side,
     partner: Partner,

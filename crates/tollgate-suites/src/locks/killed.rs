@@ -37,9 +37,6 @@ pub(super) fn stays(method: Method) -> &'static str {
 }
 
 /// Kills a process that holds the lock.
-///
-/// # Errors
-/// [`Refusal::Skip`] if the environment lacks what it needs.
 pub(super) fn left_behind(method: Method, quota: &Quota) -> Result<Left, Refusal> {
     let lock = free_lock(method)?;
     let holder = Child::fork(quota, |report| {
@@ -56,9 +53,6 @@ pub(super) fn left_behind(method: Method, quota: &Quota) -> Result<Left, Refusal
 
 /// Kills a process at a random moment of a loop that acquires and releases the lock. No other process uses the lock
 /// at that time, so contended states are not covered.
-///
-/// # Errors
-/// As [`left_behind`].
 pub(super) fn left_at_random(method: Method, random: &mut Random, quota: &Quota) -> Result<Left, Refusal> {
     let lock = free_lock(method)?;
     let user = Child::fork(quota, |report| {

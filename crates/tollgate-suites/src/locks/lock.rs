@@ -5,92 +5,14 @@
 //! tests can fail.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::{io, mem, ptr};
 
 use super::code::Code;
+use super::layout::{Guard, MEMBERS, Member, Sembuf, Words};
 use super::method::Method;
 use super::rseq;
 use super::semaphore::Semaphore;
-use tollgate_engine::mapping::Mapping;
-use tollgate_engine::{Refusal, cpu};
-
-/// The shared data of a lock, which its instructions work on.
-#[repr(C, align(128))]
-pub(super) struct Words {
-    /// 0 if the lock is free; or a library's `pthread_mutex_t` or `sem_t`.
-    pub lock: AtomicU32,
-    _library: [u32; 15],
-    /// The processor on which it may be acquired, for methods with that limit.
-    home: u32,
-    _rest: [u32; 15],
-}
-
-/// Lamport's variables.
-#[repr(C, align(128))]
-pub(super) struct Guard {
-    x: AtomicU32,
-    _between: [u32; 15],
-    y: AtomicU32,
-    _again: [u32; 15],
-    /// `b[i]`, from 1 on.
-    b: [u8; MEMBERS + 1],
-}
-
-impl Guard {
-    /// Shared bytes: x and y.
-    pub const OF_ALL: usize = 2 * size_of::<AtomicU32>();
-    /// Bytes of each thread: its b.
-    pub const OF_EACH: usize = size_of::<u8>();
-}
-
-/// Greatest number of threads of a lock.
-pub(super) const MEMBERS: usize = 255;
-
-/// The per-thread data. The instructions use these offsets.
-#[repr(C, align(128))]
-pub(super) struct Member {
-    /// +0: its restartable sequence.
-    rseq: *mut rseq::Area,
-    /// +8: restarts of its sequences.
-    aborts: u64,
-    /// +16: its number, from 1 on.
-    number: u64,
-    /// +24: the number of threads.
-    members: u64,
-    /// +32: Lamport's variables.
-    guard: *mut Guard,
-    /// +40: the thread's id.
-    thread: u64,
-    /// +48: a descriptor or the id of a semaphore.
-    object: i64,
-    /// +56: the eight bytes of buffer for an eventfd.
-    token: u64,
-    /// +64: unused.
-    _free: u64,
-    /// +72: calls of sched_yield(2) within `take`.
-    waits: u64,
-    /// +80: `struct sembuf` of acquire, and +88: of release.
-    operations: [Sembuf; 2],
-}
-
-/// `struct sembuf`, padded.
-#[repr(C)]
-struct Sembuf {
-    number: u16,
-    change: i16,
-    flags: i16,
-    _padding: u16,
-}
-
-const _: () = {
-    assert!(mem::offset_of!(Words, home) == 64 && size_of::<libc::pthread_mutex_t>() <= 64);
-    assert!(size_of::<libc::sem_t>() <= 64);
-    assert!(mem::offset_of!(Guard, y) == 64 && mem::offset_of!(Guard, b) == 128);
-    assert!(mem::offset_of!(Member, aborts) == 8 && mem::offset_of!(Member, guard) == 32);
-    assert!(mem::offset_of!(Member, object) == 48 && mem::offset_of!(Member, waits) == 72);
-    assert!(mem::offset_of!(Member, operations) == 80 && size_of::<Sembuf>() == 8);
-};
+use tollgate_engine::{Refusal, cpu, mapping::Mapping};
 
 /// The processors of a lock's users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,10 +48,6 @@ enum Object {
 }
 
 impl Lock {
-    /// A free lock for so many members.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if it is not safe for that reach, or the environment lacks what it needs.
     pub fn new(method: Method, reach: Reach, members: usize) -> Result<Self, Refusal> {
         if let (Reach::Anywhere, Some(why)) = (reach, method.one_processor_only()) {
             return Err(Refusal::Skip(format!("it is safe on one processor only: {why}")));
@@ -186,9 +104,6 @@ impl Lock {
     }
 
     /// Joins the calling thread as member number `number`, from 1 on.
-    ///
-    /// # Errors
-    /// [`Refusal::Fail`] if the thread is not pinned to the lock's one processor; [`Refusal::Skip`] if the environment lacks what it needs.
     pub fn join(&self, number: usize) -> Result<Handle, Refusal> {
         if let (Reach::On(cpu), Some(_)) = (self.reach, self.method.one_processor_only())
             && cpu::allowed() != [cpu]
@@ -226,12 +141,10 @@ impl Lock {
         Ok(Handle { code: self.method.code(), lock: self.clone(), member })
     }
 
-    /// Its method.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// The shared words.
     pub fn words(&self) -> *mut Words {
         self.shared.memory.address().cast()
     }
@@ -283,9 +196,6 @@ impl Handle {
     }
 
     /// Acquires and releases the lock once, to detect a missing feature.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] with the kernel's error.
     pub fn try_out(&mut self) -> Result<(), Refusal> {
         match self.test_and_set() {
             0 => {

@@ -6,17 +6,14 @@ use tollgate_model::Boundary::{
 use tollgate_model::Params;
 
 use super::code::{self, Code};
-use tollgate_engine::Refusal;
-use tollgate_engine::benchmark::word;
+use tollgate_engine::{Refusal, word};
 
 /// The methods of test-and-set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Method {
     /// A load and a store.
     Plain,
-    /// XCHG.
     Xchg,
-    /// LOCK CMPXCHG.
     Cmpxchg,
     /// A restartable sequence.
     Rseq,
@@ -28,13 +25,9 @@ pub(super) enum Method {
     LamportUp,
     /// futex(2), FUTEX_TRYLOCK_PI.
     FutexTrylockPi,
-    /// eventfd(2).
     Eventfd,
-    /// semop(2), IPC_NOWAIT.
     Semop,
-    /// pthread_mutex_trylock(3).
     PthreadTrylock,
-    /// sem_trywait(3).
     SemTrywait,
 }
 
@@ -77,7 +70,6 @@ impl Method {
         }
     }
 
-    /// The method of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::LOCKS.into_iter().chain([Plain]).find(|method| method.name() == name)
     }
@@ -99,15 +91,10 @@ impl Method {
         }
     }
 
-    /// The method of a case.
-    ///
-    /// # Errors
-    /// [`Refusal::Fail`] for an unknown name.
     pub fn of(params: &Params) -> Result<Self, Refusal> {
         Self::named(word(params, "by")).ok_or_else(|| Refusal::Fail("no such lock".to_owned()))
     }
 
-    /// Its code.
     pub fn code(self) -> Code {
         match self {
             Plain => code::plain::code(),

@@ -1,6 +1,6 @@
 //! Locks: acquisition, handover, preemption and death of the owner.
 
-use tollgate_engine::benchmark::Suite;
+use tollgate_engine::Suite;
 
 mod after_kill;
 mod bounded_buffer;
@@ -9,6 +9,7 @@ mod footprint;
 mod forced;
 mod handover;
 mod killed;
+mod layout;
 mod lock;
 mod method;
 mod preempted;
@@ -20,7 +21,6 @@ mod stepping;
 mod stress;
 mod uncontended;
 
-/// The locks suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "locks",
     about: "User-level locks: acquisition, handover, preemption, and death of the owner.",

@@ -11,11 +11,9 @@ use tollgate_model::Params;
 use super::lock::Reach;
 use super::method::Method;
 use super::stress::{Team, WORKERS};
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word};
-use tollgate_engine::clock::Clock;
 use tollgate_engine::{
-    Batch, Context, Experiment, Heartbeat, Instance, Isolated, Order, Refusal, Runner, Taken, Timed, cpu,
-    until_undisturbed,
+    Batch, Benchmark, Clock, Context, Experiment, Heartbeat, Instance, Isolated, Kind, Order, PLAIN, Refusal,
+    Runner, Taken, Timed, cpu, each_word, until_undisturbed,
 };
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -9,11 +9,9 @@ use super::bounded_buffer::{COUNTERS, ITEMS, Setting};
 use super::lock::Reach;
 use super::method::Method;
 use super::semaphore;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params, word};
-use tollgate_engine::clock::Clock;
 use tollgate_engine::{
-    Batch, Context, Experiment, Heartbeat, Instance, Isolated, Order, Refusal, Runner, Timed, cpu,
-    until_undisturbed,
+    Batch, Benchmark, Clock, Context, Experiment, Heartbeat, Instance, Isolated, Kind, Order, PLAIN, Refusal,
+    Runner, Timed, cpu, number, params, until_undisturbed, word,
 };
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

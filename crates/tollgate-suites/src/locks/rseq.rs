@@ -34,9 +34,6 @@ thread_local! {
 }
 
 /// The area of the calling thread, registered if needed.
-///
-/// # Errors
-/// [`Refusal::Skip`] if the kernel has no rseq(2).
 pub(super) fn area() -> Result<*mut Area, Refusal> {
     if let Some(area) = of_the_library() {
         return Ok(area);

@@ -23,8 +23,6 @@ const MAKERS: libc::c_int = 1;
 const TRIES: libc::key_t = 64;
 
 impl Semaphore {
-    /// # Errors
-    /// [`Refusal::Skip`] if the environment has none.
     pub fn new() -> Result<Self, Refusal> {
         let number = if in_a_namespace_of_its_own() { make(libc::IPC_PRIVATE)? } else { make_marked()? };
         // SAFETY: getpid(2) has no preconditions.
@@ -38,7 +36,6 @@ impl Semaphore {
         Ok(semaphore)
     }
 
-    /// The id of its set.
     pub fn number(&self) -> libc::c_int {
         self.number
     }
@@ -96,7 +93,6 @@ fn make_marked() -> Result<libc::c_int, Refusal> {
     Err(refusal)
 }
 
-/// Whether the process that made a set has ended.
 fn maker_is_gone(number: libc::c_int) -> bool {
     // SAFETY: GETPID takes nothing.
     let pid = unsafe { libc::semctl(number, MAKERS, libc::GETPID) };
@@ -116,7 +112,6 @@ mod tests {
     use super::*;
     use crate::processes::raw::tests::in_a_process_of_its_own;
 
-    /// Whether there is a set of this key.
     fn is_there(key: libc::key_t) -> bool {
         // SAFETY: semget(2) takes numbers; without IPC_CREAT it makes nothing.
         unsafe { libc::semget(key, 2, 0) >= 0 }

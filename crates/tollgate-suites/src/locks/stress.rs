@@ -10,10 +10,8 @@ use super::forced::{self, Slot, Timer};
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
 use crate::syscall::sched_yield;
-use tollgate_engine::clock::Clock;
-use tollgate_engine::{Batch, Quota, Refusal, cpu};
+use tollgate_engine::{Batch, Clock, Quota, Refusal, cpu};
 
-/// Number of threads.
 pub(super) const WORKERS: usize = 4;
 
 /// Stack size: a signal frame with the widest registers fits.
@@ -58,10 +56,8 @@ struct Task {
     takes: u64,
 }
 
-/// The outcome of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// Acquisitions.
     pub takes: u64,
     /// Violations of mutual exclusion.
     pub violations: u64,
@@ -87,9 +83,6 @@ struct Arena {
 
 impl Team {
     /// A team with threads pinned to these processors in turn, and locks of this reach. No thread is started yet.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if the environment lacks what it needs.
     pub fn new(reach: Reach, processors: &[usize], quota: Quota) -> Result<Self, Refusal> {
         if processors.is_empty() {
             return Err(Refusal::Fail("threads need a processor".to_owned()));
@@ -142,9 +135,6 @@ impl Team {
     }
 
     /// Acquires the lock so often, by all threads together.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if the environment lacks what the lock or the threads need.
     pub fn round(&mut self, method: Method, takes: u64) -> Result<Outcome, Refusal> {
         // A semaphore may be in a namespace of this thread and of its later children, so the lock comes first.
         let lock = self.lock(method)?;

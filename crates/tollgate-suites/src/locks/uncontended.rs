@@ -7,8 +7,7 @@ use tollgate_model::Params;
 
 use super::lock::{Lock, Reach};
 use super::method::Method;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word};
-use tollgate_engine::{Instance, Loop, Refusal, Timed, cpu};
+use tollgate_engine::{Benchmark, Instance, Kind, Loop, PLAIN, Refusal, Timed, cpu, each_word};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/uncontended",

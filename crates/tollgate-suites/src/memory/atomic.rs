@@ -7,13 +7,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use tollgate_engine::{
+    Benchmark, Contended, Contender, ContendingLoop, Context, Instance, Kind, LongLoop, LoopContext, PLAIN,
+    Partner, Refusal, Timed, TimedLoop, contended::Outcome, contending_loop, cpu, number, params, timed_loop,
+    word,
+};
 use tollgate_model::Boundary::{Atomic, CacheLine, UserCode};
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params, word};
-use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
-use tollgate_engine::timed::{LongLoop, timed_loop};
-use tollgate_engine::{Context, Instance, LoopContext, Refusal, Timed, TimedLoop, cpu};
 
 timed_loop! {
     /// Word 0: the line, as in all these loops. The loop's counter runs in parallel with the stores, and its time is
@@ -185,8 +185,7 @@ impl Contender for OnOneLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_engine::Order;
-    use tollgate_engine::clock::Clock;
+    use tollgate_engine::{Clock, Order};
 
     #[test]
     fn threads_double_until_there_is_one_for_each_processor() {

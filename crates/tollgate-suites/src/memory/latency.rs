@@ -6,12 +6,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tollgate_engine::{
+    BatchHooks, Benchmark, Context, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, cpu, number,
+    params, timed_loop, word,
+};
 use tollgate_model::Boundary::{MemoryAccess, Tlb};
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params, word};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Context, Loop, LoopContext, Refusal, Timed, TimedLoop, cpu};
 
 use super::region::{Amount, Page, Region};
 use super::topology::Sizes;

@@ -1,6 +1,6 @@
 //! Memory: latency of each level, and cache lines shared by several cores.
 
-use tollgate_engine::benchmark::Suite;
+use tollgate_engine::Suite;
 
 mod atomic;
 mod latency;
@@ -11,7 +11,6 @@ mod region;
 mod thrash;
 mod topology;
 
-/// The memory suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "memory",
     about: "Memory latency, and cache lines shared by several cores.",

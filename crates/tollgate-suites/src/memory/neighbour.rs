@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use tollgate_engine::{
+    Benchmark, Contended, Contender, Instance, Kind, LoopContext, PLAIN, Partner, Refusal, Timed, TimedLoop,
+    contended::Outcome, contending_loop, each, number, timed_loop,
+};
 use tollgate_model::Boundary::{Atomic, CacheLine};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each, number};
-use tollgate_engine::contended::{Contended, Contender, Outcome, Partner, contending_loop};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Instance, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::pairing::{is_home, two_cores};
 

@@ -1,8 +1,7 @@
 //! The two processors of a case.
 
-use tollgate_model::ParamValue;
-
 use tollgate_engine::{Context, Refusal, cpu};
+use tollgate_model::ParamValue;
 
 use super::topology::{Pair, Relation, usual_pairs};
 
@@ -19,9 +18,6 @@ pub(super) fn shared_pairs(context: &mut Context) -> Vec<Pair> {
 }
 
 /// The default pair with this relation, this thread's processor first if it is one of them.
-///
-/// # Errors
-/// [`Refusal::Skip`] if there is none.
 pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair, Refusal> {
     let pairs = shared_pairs(context);
     if pairs.is_empty() {
@@ -33,9 +29,6 @@ pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair, Refusal
 }
 
 /// The closest pair of different cores.
-///
-/// # Errors
-/// [`Refusal::Skip`] if there is only one processor.
 pub(super) fn two_cores(context: &mut Context) -> Result<Pair, Refusal> {
     let pairs = shared_pairs(context);
     let cores = pairs.iter().find(|pair| pair.relation != Relation::Siblings);

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use tollgate_engine::{
+    Benchmark, Contended, Contender, ContendingLoop, Context, Instance, Kind, LongLoop, LoopContext, PLAIN,
+    Partner, Refusal, Timed, contended::Outcome, contending_loop, cpu, number, params, timed_loop, word,
+};
 use tollgate_model::Boundary::{Atomic, CacheLine};
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params, word};
-use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
-use tollgate_engine::timed::{LongLoop, timed_loop};
-use tollgate_engine::{Context, Instance, LoopContext, Refusal, Timed, cpu};
 
 use super::pairing::{alone, is_home, shared_pairs};
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
@@ -147,11 +146,10 @@ impl Contender for HandOver {
         let all = HAND_OVERS * self.trips;
         // An exchange does not wait for the last answer.
         let may_be = if self.stores { all..=all } else { all - 1..=all };
-        match may_be.contains(&handed_over) {
-            true => Ok(Outcome::Sound(None)),
-            false => {
-                Err(Refusal::Fail(format!("the line was transferred {handed_over} times instead of {all}")))
-            }
+        if may_be.contains(&handed_over) {
+            Ok(Outcome::Sound(None))
+        } else {
+            Err(Refusal::Fail(format!("the line was transferred {handed_over} times instead of {all}")))
         }
     }
 }
@@ -159,8 +157,7 @@ impl Contender for HandOver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_engine::clock::Clock;
-    use tollgate_engine::{Batch, Order};
+    use tollgate_engine::{Batch, Clock, Order};
 
     #[test]
     fn every_hand_over_is_one() {

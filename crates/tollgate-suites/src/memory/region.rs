@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
-use tollgate_engine::mapping::{HUGE, Mapping};
-use tollgate_engine::{Quota, Refusal, Taken};
+use tollgate_engine::{
+    Quota, Refusal, Taken,
+    mapping::{HUGE, Mapping},
+};
 use tollgate_model::text::plainly;
 
 use super::topology::Sizes;
 
-/// The requested page size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Page {
     /// 4 KiB.
@@ -19,7 +20,6 @@ pub(super) enum Page {
 }
 
 impl Page {
-    /// Its name in parameters.
     pub fn word(self) -> &'static str {
         match self {
             Self::Small => "4k",
@@ -63,9 +63,6 @@ pub(super) struct Region {
 
 impl Region {
     /// So many bytes, rounded up to whole huge pages.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if the environment has not so much memory, or no such pages.
     pub fn new(bytes: usize, page: Page, quota: &Quota) -> Result<Self, Refusal> {
         let bytes = bytes.max(1).next_multiple_of(HUGE);
         let taken = quota.take_memory(bytes as u64)?;
@@ -97,9 +94,6 @@ impl Region {
     }
 
     /// So many bytes, or fewer if not every user of such memory in this suite can have them; and the limit.
-    ///
-    /// # Errors
-    /// As [`Region::new`].
     pub fn at_most(bytes: u64, page: Page, quota: &Quota) -> Result<(Self, Option<Refusal>), Refusal> {
         /// Latency and the two buffers of stores, each in two page sizes, each large and small.
         const USERS: u64 = 12;
@@ -116,12 +110,10 @@ impl Region {
         }
     }
 
-    /// Its length in bytes.
     pub fn length(&self) -> u64 {
         self.mapping.length() as u64
     }
 
-    /// Its address.
     pub fn address(&self) -> u64 {
         self.mapping.address() as u64
     }
@@ -132,7 +124,6 @@ impl Region {
         unsafe { std::slice::from_raw_parts_mut(self.mapping.address().cast(), self.mapping.length() / 8) }
     }
 
-    /// Its notes.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -5,13 +5,12 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tollgate_engine::{
+    Benchmark, Contended, Contender, ContendingLoop, Context, Instance, Kind, LoopContext, PLAIN, Partner,
+    Refusal, Share, Timed, contended::Outcome, contending_loop, cpu, number, params, timed_loop, word,
+};
 use tollgate_model::Boundary::{CacheLine, MemoryAccess, Tlb};
 use tollgate_model::{ParamValue, Params, Unit};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, Share, number, params, word};
-use tollgate_engine::contended::{Contended, Contender, ContendingLoop, Outcome, Partner, contending_loop};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Context, Instance, LoopContext, Refusal, Timed, cpu};
 
 use super::pairing::{self, is_home, related};
 use super::region::{Amount, Page, Region};
@@ -297,8 +296,7 @@ impl Contender for Storing {
 mod tests {
     use super::pairing::shared_pairs;
     use super::*;
-    use tollgate_engine::Order;
-    use tollgate_engine::clock::Clock;
+    use tollgate_engine::{Clock, Order};
 
     #[test]
     fn both_orders_visit_every_line() {

@@ -28,7 +28,6 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    /// Its name in parameters.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Siblings => "smt",
@@ -51,7 +50,6 @@ impl Relation {
     }
 }
 
-/// Two processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     pub from: usize,
@@ -178,11 +176,8 @@ struct Cache {
 /// Sizes of a processor's data caches, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sizes {
-    /// Level 1.
     pub l1: u64,
-    /// Level 2.
     pub l2: u64,
-    /// The last level.
     pub last: u64,
 }
 

@@ -15,18 +15,10 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    /// The footprint of this process.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if it cannot be read here.
     pub fn of_this_process() -> Result<Self, Refusal> {
         Self::below("/proc/self")
     }
 
-    /// The footprint of a child.
-    ///
-    /// # Errors
-    /// As [`Footprint::of_this_process`].
     pub fn of(pid: libc::pid_t) -> Result<Self, Refusal> {
         Self::below(&format!("/proc/{pid}"))
     }
@@ -48,10 +40,6 @@ pub(super) struct Accounts {
 }
 
 impl Accounts {
-    /// The current figures.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if it cannot be read here.
     pub fn of_the_machine() -> Result<Self, Refusal> {
         let text = read("/proc/meminfo")?;
         let of = |key| value(&text, key).ok_or_else(|| lacks("/proc/meminfo", key));

@@ -1,12 +1,10 @@
 //! Fork by clone3(2), without the C library.
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, word};
 use tollgate_model::Boundary::{
     AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
     Tlb, WakeUp,
 };
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, word};
 
 use super::creation::What;
 use super::fixture::instance;

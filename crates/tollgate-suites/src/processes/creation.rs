@@ -5,15 +5,12 @@ use std::ffi::c_char;
 use std::io;
 use std::rc::Rc;
 
-use tollgate_engine::clock::{Clock, Span};
-use tollgate_engine::cpu::CpuShare;
-use tollgate_engine::{Batch, Experiment, Order, Quota, Refusal};
+use tollgate_engine::{Batch, Clock, CpuShare, Experiment, Order, Quota, Refusal, Span};
 
 use super::calls;
 use super::image::{Image, Program};
 use super::memory::Region;
 
-/// The kinds of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Fork,
@@ -38,7 +35,6 @@ impl What {
         all
     }
 
-    /// The program that it starts.
     fn image(self) -> Option<Image> {
         match self {
             Self::Fork | Self::Vfork | Self::Clone3 | Self::Thread => None,
@@ -47,7 +43,6 @@ impl What {
         }
     }
 
-    /// Whether it copies the memory of its caller.
     fn copies(self) -> bool {
         match self {
             Self::Fork | Self::Clone3 | Self::ForkExec(_) | Self::Shell => true,
@@ -56,7 +51,6 @@ impl What {
     }
 }
 
-/// One experiment.
 pub(super) struct Creation {
     what: What,
     region: Rc<RefCell<Region>>,
@@ -67,9 +61,6 @@ pub(super) struct Creation {
 
 impl Creation {
     /// All experiments, in a process that has `region`.
-    ///
-    /// # Errors
-    /// None: each experiment returns its own.
     pub fn all(region: Region, quota: Quota) -> Result<Vec<Box<dyn Experiment>>, Refusal> {
         let region = Rc::new(RefCell::new(region));
         let each = |what| -> Box<dyn Experiment> {

@@ -1,9 +1,7 @@
 //! execve(2).
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, each_word, word};
 use tollgate_model::Boundary::{Exec, KernelAllocation, KernelCode, PageFault, Tlb};
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
 
 use super::creation::{LINKS, What};
 use super::fixture::instance;

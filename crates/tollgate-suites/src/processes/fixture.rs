@@ -2,10 +2,8 @@
 
 use std::rc::Rc;
 
+use tollgate_engine::{Context, Instance, Isolated, Refusal, Shared, Taken, word};
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::word;
-use tollgate_engine::{Context, Instance, Isolated, Refusal, Shared, Taken};
 
 use super::creation::{Creation, What};
 use super::memory::{Memory, Region};

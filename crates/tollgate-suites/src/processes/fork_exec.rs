@@ -1,12 +1,10 @@
 //! fork(3) and execve(2).
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, word};
 use tollgate_model::Boundary::{
     AddressSpaceCopy, ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation,
     ProcessExit, Tlb, WakeUp,
 };
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, word};
 
 use super::creation::What;
 use super::fixture::instance;

@@ -16,7 +16,6 @@ static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-static.de
 /// The same with the dynamic loader.
 static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-dynamic.deflate"));
 
-/// The kind of program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Image {
     /// Without a C library: the kernel's part alone.
@@ -27,7 +26,6 @@ pub(super) enum Image {
     Dynamic,
 }
 
-/// The values of the parameter `image`.
 pub(super) const IMAGES: [(&str, Image); 3] =
     [("dynamic", Image::Dynamic), ("static", Image::Static), ("bare", Image::Bare)];
 
@@ -78,9 +76,6 @@ pub(super) struct Program {
 
 impl Program {
     /// Writes it.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if programs cannot be started from memory, or /proc is missing.
     pub fn new(image: Image) -> Result<Self, Refusal> {
         // A chain of executions uses the path repeatedly, so the descriptor must stay open in the programs.
         let descriptor = executable_memory().map_err(|error| {

@@ -2,11 +2,12 @@
 
 use std::io;
 
+use tollgate_engine::{
+    Heartbeat, Refusal,
+    mapping::{HUGE, Mapping, minor_faults},
+    number, params, word,
+};
 use tollgate_model::{ParamValue, Params};
-
-use tollgate_engine::benchmark::{number, params, word};
-use tollgate_engine::mapping::{HUGE, Mapping, minor_faults};
-use tollgate_engine::{Heartbeat, Refusal};
 
 const MIB: usize = 1 << 20;
 /// A small page, in bytes.
@@ -15,23 +16,18 @@ const SMALL: usize = 4096;
 /// Additional memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Memory {
-    /// None.
     Plain,
     /// Written memory.
     Written {
-        /// MiB.
         mib: usize,
-        /// The page size.
         page: Page,
     },
     /// Mapped and untouched memory.
     Mapped {
-        /// MiB.
         mib: usize,
     },
 }
 
-/// Pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Page {
     /// 4 KiB.
@@ -65,7 +61,6 @@ pub(super) fn with(kinds: Vec<Params>, name: &str, values: &[&str]) -> Vec<Param
 }
 
 impl Memory {
-    /// The memory of a case.
     pub fn of(params: &Params) -> Self {
         let page = if word(params, "page") == "thp" { Page::Huge } else { Page::Small };
         match (number(params, "dirty_mib") as usize, number(params, "mapped_mib") as usize) {
@@ -96,9 +91,6 @@ pub(super) struct Region {
 
 impl Region {
     /// Maps it, and writes it if required.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if the environment has not so much, or gives other pages.
     pub fn new(memory: Memory, heartbeat: Heartbeat) -> Result<Self, Refusal> {
         let mib = match memory {
             Memory::Plain => return Ok(Self { memory, mapping: None, value: 0, heartbeat }),
@@ -153,7 +145,6 @@ impl Region {
         }
     }
 
-    /// Whether there is written memory.
     pub fn is_written(&self) -> bool {
         matches!(self.memory, Memory::Written { .. })
     }
@@ -181,8 +172,7 @@ impl Region {
 mod tests {
     use super::*;
     use crate::processes::accounts::Footprint;
-    use tollgate_engine::clock::Clock;
-    use tollgate_engine::{Batch, Experiment, Isolated, Order, Quota};
+    use tollgate_engine::{Batch, Clock, Experiment, Isolated, Order, Quota};
 
     #[test]
     fn a_case_names_its_memory() {

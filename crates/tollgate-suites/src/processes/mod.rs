@@ -1,6 +1,6 @@
 //! Processes and threads: creation, and context switches.
 
-use tollgate_engine::benchmark::Suite;
+use tollgate_engine::Suite;
 
 mod accounts;
 mod calls;
@@ -22,7 +22,6 @@ mod thread;
 mod trial;
 mod vfork;
 
-/// The processes suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "processes",
     about: "Creation of processes and threads, and context switches.",

@@ -8,19 +8,15 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use tollgate_engine::{
+    Batch, Benchmark, Clock, Context, CpuShare, Experiment, Heartbeat, Instance, Isolated, Kind, Order,
+    PLAIN, Quota, Refusal, Reserved, Shared, Timed, each_word, mapping::Mapping, word,
+};
 use tollgate_model::Boundary::{
     AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessMemory,
     WakeUp,
 };
 use tollgate_model::{Params, Unit};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
-use tollgate_engine::clock::Clock;
-use tollgate_engine::cpu::CpuShare;
-use tollgate_engine::mapping::Mapping;
-use tollgate_engine::{
-    Batch, Context, Experiment, Heartbeat, Instance, Isolated, Order, Quota, Refusal, Reserved, Shared, Timed,
-};
 
 use super::accounts::{Accounts, Footprint};
 use super::memory::{Memory, kinds};

@@ -1,12 +1,10 @@
 //! posix_spawn(3).
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, params, word};
 use tollgate_model::Boundary::{
     ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit, WakeUp,
 };
 use tollgate_model::{ParamValue, Params};
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
 
 use super::creation::What;
 use super::fixture::instance;

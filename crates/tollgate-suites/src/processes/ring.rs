@@ -8,15 +8,12 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use tollgate_engine::{
+    Batch, Benchmark, Clock, Context, Instance, Kind, Order, PLAIN, Quota, Refusal, Runner, Taken, Timed,
+    cpu, die_with_parent, mapping::Mapping, number, params,
+};
 use tollgate_model::Boundary::{
     ContextSwitch, KernelCode, KernelEntry, MemoryAccess, SystemCall, Tlb, UserCopy, WakeUp,
-};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, number, params};
-use tollgate_engine::clock::Clock;
-use tollgate_engine::mapping::Mapping;
-use tollgate_engine::{
-    Batch, Context, Instance, Order, Quota, Refusal, Runner, Taken, Timed, cpu, die_with_parent,
 };
 
 use super::raw::{self, TOKEN};
@@ -65,7 +62,6 @@ const REPORT: u64 = 1;
 struct Report {
     /// Tokens that it has passed on.
     passed: AtomicU64,
-    /// Its context switches.
     switches: AtomicU64,
 }
 
@@ -167,7 +163,6 @@ impl Ring {
         Ok(Batch { counted: Some(counted), ..batch })
     }
 
-    /// This process among them.
     fn members(&self) -> u64 {
         self.own.len() as u64
     }
@@ -324,7 +319,6 @@ impl Drop for Children {
     }
 }
 
-/// The report of member number `member`.
 fn report(reports: &Mapping, member: usize) -> Option<&Report> {
     let offset = member * size_of::<Report>();
     if offset + size_of::<Report>() > reports.length() {

@@ -1,12 +1,10 @@
 //! system(3).
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
 use tollgate_model::Boundary::{
     AddressSpaceCopy, ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation,
     ProcessExit, Tlb, WakeUp,
 };
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::creation::What;
 use super::fixture::instance;

@@ -1,11 +1,9 @@
 //! pthread_create(3).
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, word};
 use tollgate_model::Boundary::{
     ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit, WakeUp,
 };
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, word};
 
 use super::creation::What;
 use super::fixture::instance;

@@ -1,11 +1,9 @@
 //! vfork(2).
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
 use tollgate_model::Boundary::{
     ContextSwitch, KernelAllocation, KernelCode, ProcessCreation, ProcessExit, WakeUp,
 };
-
-use tollgate_engine::Timed;
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::creation::What;
 use super::fixture::instance;

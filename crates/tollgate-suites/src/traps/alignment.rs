@@ -1,10 +1,7 @@
 //! The alignment check.
 
+use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Handled, handler, tried};
 

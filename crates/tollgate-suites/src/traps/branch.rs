@@ -1,10 +1,7 @@
 //! The fast alternative to an emulated instruction: a call of the emulation.
 
+use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{Call, StoreForwarding, UserCode};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Timed, TimedLoop};
 
 use super::imul::TEN;
 use super::invalid_opcode::twenty_seven;

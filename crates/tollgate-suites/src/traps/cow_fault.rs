@@ -1,8 +1,7 @@
 //! The copy-on-write fault.
 
+use tollgate_engine::{Benchmark, Kind, PLAIN};
 use tollgate_model::Boundary::{Exception, KernelAllocation, KernelCode, KernelEntry, PageFault, Tlb};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
 
 use super::handler;
 use super::memory::{PAGE, Region, file_of};

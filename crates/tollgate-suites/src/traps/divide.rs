@@ -1,10 +1,7 @@
 //! The division by zero.
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Timed, TimedLoop};
 
 use super::handler::{self, Handled, counted, handler};
 

@@ -1,11 +1,7 @@
 //! A minor fault on a cached file page (lmbench, lat_pagefault).
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, Refusal, Timed, TimedLoop, mapping::minor_faults, timed_loop};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::mapping::minor_faults;
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Refusal, Timed, TimedLoop};
 
 use super::handler;
 use super::memory::{FILLING, PAGE, Region, file_of};

@@ -1,11 +1,10 @@
 //! Three ways to populate fresh memory, to compare with a fault for each page.
 
+use tollgate_engine::{
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, each_word,
+    mapping::HUGE, timed_loop, word,
+};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, SystemCall, Tlb};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
-use tollgate_engine::mapping::HUGE;
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler;
 use super::memory::{PAGE, Region};

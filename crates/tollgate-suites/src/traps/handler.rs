@@ -8,8 +8,9 @@ use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use tollgate_engine::clock::Clock;
-use tollgate_engine::{BatchHooks, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop};
+use tollgate_engine::{
+    BatchHooks, Clock, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop,
+};
 
 /// The signature of a handler with SA_SIGINFO (sigaction(2)).
 pub(super) type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);

@@ -1,10 +1,7 @@
 //! The baseline of the published experiment: a valid instruction.
 
+use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::UserCode;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Timed, TimedLoop};
 
 use super::handler;
 

@@ -2,9 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{Loop, Refusal, Timed, TimedLoop};
+use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, params, timed_loop, word};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
 use tollgate_model::Params;
 

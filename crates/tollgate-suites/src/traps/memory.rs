@@ -5,8 +5,10 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use tollgate_engine::Refusal;
-use tollgate_engine::mapping::{HUGE, Mapping};
+use tollgate_engine::{
+    Refusal,
+    mapping::{HUGE, Mapping},
+};
 use tollgate_model::text::plainly;
 
 /// A small page, in bytes.
@@ -51,12 +53,10 @@ impl Region {
         Mapping::aligned(length, protection, flags, descriptor).map(Self).map_err(refused)
     }
 
-    /// Its address.
     pub fn start(&self) -> u64 {
         self.0.address() as u64
     }
 
-    /// Its length in bytes.
     pub fn length(&self) -> usize {
         self.0.length()
     }
@@ -109,7 +109,6 @@ impl Region {
         }
     }
 
-    /// The byte at `offset`.
     pub fn read(&self, offset: usize) -> u8 {
         // SAFETY: kept within the mapping; only called where it may be read.
         unsafe { self.0.address().add(offset.min(self.0.length() - 1)).read_volatile() }

@@ -1,9 +1,7 @@
 //! The minor fault of fresh memory.
 
+use tollgate_engine::{Benchmark, Kind, PLAIN, each_word, mapping::HUGE, word};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
-use tollgate_engine::mapping::HUGE;
 
 use super::handler;
 use super::memory::PAGE;

@@ -1,6 +1,6 @@
 //! Traps: exceptions, page faults and signals with their handlers, and faster alternatives to each.
 
-use tollgate_engine::benchmark::Suite;
+use tollgate_engine::Suite;
 
 mod alignment;
 mod branch;
@@ -27,7 +27,6 @@ mod tests;
 mod touched;
 mod userfaultfd;
 
-/// The traps suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "traps",
     about: "Exceptions, page faults and signals, and faster alternatives.",

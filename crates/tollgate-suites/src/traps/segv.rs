@@ -1,9 +1,9 @@
 //! A store to a read-only page (lmbench, lat_sig prot).
 
+use tollgate_engine::{
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, each_word, word,
+};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, each_word, word};
-use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed};
 
 use super::handler::{self, Handled, handler, tried};
 use super::memory::{PAGE, Region};

@@ -1,10 +1,9 @@
 //! The installation of a handler (lmbench, lat_sig install).
 
+use tollgate_engine::{
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, timed_loop,
+};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall, UserCopy};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Action, handler};
 

@@ -2,11 +2,10 @@
 
 use std::io;
 
+use tollgate_engine::{
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, timed_loop,
+};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SignalSend, SystemCall, UserCopy};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Handled, handler, tried};
 

@@ -4,11 +4,10 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use tollgate_engine::{
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, timed_loop,
+};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, Handled, SIGNALS, tried};
 use super::memory::{PAGE, Region};

@@ -8,10 +8,7 @@ use super::SUITE;
 use super::handler::{self, Action};
 use super::memory::PAGE;
 use super::touched::{self, Counting, Touched};
-use tollgate_engine::benchmark::{Benchmark, Kind};
-use tollgate_engine::clock::Clock;
-use tollgate_engine::timed::EMPTY;
-use tollgate_engine::{Context, Instance, Order, Refusal, Timed};
+use tollgate_engine::{Benchmark, Clock, Context, Instance, Kind, Order, Refusal, Timed, timed::EMPTY};
 use tollgate_model::Params;
 
 /// Handlers belong to the process: tests that install some wait for each other.

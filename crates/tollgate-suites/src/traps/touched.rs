@@ -1,10 +1,9 @@
 //! First touches of pages, one after the other: the hooks of such a batch, and the count of its faults.
 
-use tollgate_engine::clock::Clock;
-use tollgate_engine::mapping::{HUGE, minor_faults};
-use tollgate_engine::timed::timed_loop;
 use tollgate_engine::{
-    Batch, BatchHooks, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop,
+    Batch, BatchHooks, Clock, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop,
+    mapping::{HUGE, minor_faults},
+    timed_loop,
 };
 
 use super::memory::{FILLING, PAGE, Region};

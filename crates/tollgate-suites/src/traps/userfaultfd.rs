@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
+use tollgate_engine::{
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, timed_loop,
+};
 use tollgate_model::Boundary::{
     ContextSwitch, Exception, KernelCode, KernelEntry, PageFault, SystemCall, UserCopy, WakeUp,
 };
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN};
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{BatchHooks, Loop, LoopContext, Refusal, Timed, TimedLoop};
 
 use super::handler::{self, tried};
 use super::memory::{FILLING, PAGE, Region};

@@ -13,15 +13,11 @@ use super::source::{self, Version};
 /// A record of an archive, in bytes (pax(1), ustar interchange format).
 const RECORD: usize = 512;
 
-/// Its path.
 pub(super) fn path(fixture: &Tree) -> PathBuf {
     fixture.contended("ferry.tar")
 }
 
 /// Makes it, unless it exists.
-///
-/// # Errors
-/// A refusal of the environment.
 pub(super) fn make(fixture: &Tree, context: &mut RunContext) -> Step<()> {
     let path = path(fixture);
     if path.exists() {

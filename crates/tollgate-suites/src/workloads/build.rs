@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tollgate_engine::{Benchmark, Refusal, RunContext, Timed, number, params};
 use tollgate_model::Boundary::{
     AddressSpaceCopy, BlockRead, ContextSwitch, Exec, FileSystem, IdleExit, KernelAllocation, KernelCode,
     KernelEntry, MemoryAccess, PageCache, PageFault, PathLookup, ProcessCreation, ProcessExit, ReadAhead,
@@ -9,13 +10,11 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::{ParamValue, Params};
 
-use tollgate_engine::benchmark::{Benchmark, number, params};
-use tollgate_engine::{Refusal, RunContext, Timed};
-
 use super::command::{Command, Step, Stop, failed, first_line, on_files};
 use super::fixture::Tree;
+use super::program::Program;
 use super::source::PROGRAM;
-use super::work::{Program, Work, Workload};
+use super::work::{Work, Workload};
 use super::{COMMAND, cases};
 
 pub(super) static WORKLOAD: Workload = Workload {

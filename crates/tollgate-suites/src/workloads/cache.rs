@@ -5,13 +5,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use crate::files::data_dir::DataDir;
-use crate::files::residency::{PAGE, Residency, Trial, drop_pages};
-use tollgate_engine::{Heartbeat, Refusal, Storage};
-
 use super::command::{Step, on_files, open};
 use super::digest::files;
 use super::fixture::write;
+use crate::files::data_dir::DataDir;
+use crate::files::residency::{PAGE, Residency, Trial, drop_pages};
+use tollgate_engine::{Heartbeat, Refusal, Storage};
 
 /// The state of a command's input at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +31,6 @@ pub(super) struct Pages {
 
 impl Pages {
     /// Finds it with a new file of this name.
-    ///
-    /// # Errors
-    /// Those of writing the file.
     pub fn of(storage: &Storage, path: &Path) -> Step<Self> {
         let kind = DataDir::at(storage, Heartbeat::default())?.kind();
         write(path, &[1; PAGE as usize])?;
@@ -48,9 +44,6 @@ impl Pages {
     }
 
     /// Checks that this cache state is possible here.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if pages cannot be dropped.
     pub fn can_be(&self, cache: Cache) -> Result<(), Refusal> {
         match (&self.stays, cache) {
             (Some(why), Cache::Cold) => {
@@ -60,15 +53,11 @@ impl Pages {
         }
     }
 
-    /// Whether residency can be checked.
     pub fn certify(&self) -> bool {
         self.trial.is_some()
     }
 
     /// Brings the pages of files and trees into this state. Returns whether all of them are in it.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub fn bring(&self, cache: Cache, roots: &[PathBuf]) -> Step<bool> {
         let mut all = true;
         for root in roots {

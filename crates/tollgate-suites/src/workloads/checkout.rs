@@ -3,20 +3,19 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use tollgate_engine::{Benchmark, RunContext, Timed};
 use tollgate_model::Boundary::{
     BlockRead, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, PageFault, PathLookup, ReadAhead,
     SystemCall, UserCopy,
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::Benchmark;
-use tollgate_engine::{RunContext, Timed};
-
 use super::command::{Command, Step, on_files, open};
 use super::digest::{Digest, files};
 use super::fixture::Tree;
+use super::program::Program;
 use super::source::Version;
-use super::work::{Program, Work, Workload};
+use super::work::{Work, Workload};
 use super::{COMMAND, cases, history};
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -43,7 +42,6 @@ pub(super) static WORKLOAD: Workload = Workload {
     ready,
 };
 
-/// Git.
 pub(super) const GIT: Program = Program { name: "git", package: "git", debian: "git" };
 
 /// The modification time of the first version's files, long before the index (see [`Checkout::reset`]).

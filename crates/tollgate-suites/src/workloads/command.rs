@@ -23,9 +23,7 @@ use tollgate_engine::{BenchError, Ending, Refusal, RunContext, group, interrupt}
 /// Why a step was not completed.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The whole run ends.
     Run(BenchError),
-    /// The time is over.
     Time,
     /// This case is refused.
     Case(Refusal),
@@ -37,7 +35,6 @@ impl From<Refusal> for Stop {
     }
 }
 
-/// The result of a step.
 pub(super) type Step<T> = Result<T, Stop>;
 
 /// The failure of a step, which is no property of the environment.
@@ -83,10 +80,8 @@ pub(super) struct Home {
     environment: Vec<(OsString, OsString)>,
 }
 
-/// A program with its arguments and files.
 pub(super) struct Command {
     pub words: Vec<OsString>,
-    /// Its current directory.
     pub at: PathBuf,
     /// Its standard input; otherwise /dev/null.
     pub input: Option<PathBuf>,
@@ -101,7 +96,6 @@ impl Command {
         Self { words, at: at.to_owned(), input: None, output: None }
     }
 
-    /// Its command line.
     pub fn line(&self) -> String {
         let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
         words.join(" ")
@@ -110,9 +104,6 @@ impl Command {
 
 impl Home {
     /// A home in an empty directory.
-    ///
-    /// # Errors
-    /// Those of making a directory in it.
     pub fn new(directory: &Path, owner: Owner) -> Step<Self> {
         let temporary = directory.join("tmp");
         on_files("mkdir(2)", std::fs::create_dir(&temporary))?;
@@ -135,9 +126,6 @@ impl Home {
     }
 
     /// Runs an unmeasured command, which must exit with status 0.
-    ///
-    /// # Errors
-    /// Its error message if it did not.
     pub fn run(&self, command: &Command, context: &mut RunContext) -> Step<()> {
         let deadline = context.deadline;
         let ending = self.in_group(command, deadline, context, || {
@@ -160,9 +148,6 @@ impl Home {
     }
 
     /// Runs a traced command, which must exit with status 0.
-    ///
-    /// # Errors
-    /// Its error message if it did not; that the time was over.
     pub fn follow(&self, command: &Command, deadline: Instant, context: &mut RunContext) -> Step<Traced> {
         // Not a file in the directory: the tracer keeps root's rights, and another user may own the directory.
         let trace = rustix::fs::memfd_create("traced", MemfdFlags::CLOEXEC).map_err(std::io::Error::from);
@@ -302,13 +287,9 @@ pub(super) fn create(path: &Path) -> std::io::Result<File> {
 const IN_PLACE: libc::c_int = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 fn regular(file: File) -> std::io::Result<File> {
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(std::io::Error::other("not a regular file")),
-    }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
 }
 
-/// The search path of programs.
 fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }

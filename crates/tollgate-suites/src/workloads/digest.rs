@@ -18,29 +18,24 @@ const MOST_DEPTH: usize = 8;
 const MOST_BYTES: u64 = 8 << 20;
 
 impl Digest {
-    /// Adds a file.
     pub fn add(&mut self, path: &[u8], bytes: &[u8]) {
         self.files += 1;
         self.sum = self.sum.wrapping_add(of_bytes(of_bytes(BEGIN, path) ^ path.len() as u64, bytes));
     }
 
     /// The digest of a tree on disk, without `.git`.
-    ///
-    /// # Errors
-    /// Those of reading it.
     pub fn of_tree(root: &Path) -> io::Result<Self> {
         let mut digest = Self::default();
         for path in files(root, false)? {
             let whole = root.join(&path);
             let status = whole.symlink_metadata()?;
             // Other than regular files change the digest.
-            let bytes = match status.is_file() && status.len() <= MOST_BYTES {
-                true => {
-                    let mut bytes = Vec::new();
-                    open(&whole)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
-                    bytes
-                }
-                false => b"not a file of ours".to_vec(),
+            let bytes = if status.is_file() && status.len() <= MOST_BYTES {
+                let mut bytes = Vec::new();
+                open(&whole)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+                bytes
+            } else {
+                b"not a file of ours".to_vec()
             };
             digest.add(path.as_os_str().as_encoded_bytes(), &bytes);
         }
@@ -49,9 +44,6 @@ impl Digest {
 }
 
 /// The relative names of all files under `root`, with or without `.git`.
-///
-/// # Errors
-/// Those of reading a directory; or a directory that is too deep.
 pub(super) fn files(root: &Path, with_git: bool) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut directories = vec![(PathBuf::new(), 0)];

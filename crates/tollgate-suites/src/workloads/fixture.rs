@@ -4,15 +4,14 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use tollgate_engine::{BenchError, Refusal, RunContext, cpu, interrupt};
 use tollgate_model::Fact;
 use tollgate_os::workdir::Workdir;
 
-use tollgate_engine::{BenchError, Refusal, RunContext, cpu, interrupt};
-
 use super::command::{Command, Home, Owner, Step, Stop, create, failed, first_line, on_files};
 use super::digest::Digest;
+use super::program::Program;
 use super::source::{self, Size, Truth, Version};
-use super::work::Program;
 
 /// A tree of one size, in a directory that is removed on drop. While this lives, this thread accesses files with the
 /// identity of the directory's owner, see [`Owner`].
@@ -32,9 +31,6 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Makes the first version of the tree in an existing directory.
-    ///
-    /// # Errors
-    /// Those of writing; that the time was over.
     pub fn make(size: Size, under: &Workdir, context: &mut RunContext) -> Step<Self> {
         // Before any access there.
         let owner = Owner::enter(under)?;
@@ -66,7 +62,6 @@ impl Tree {
         self.root.join(name)
     }
 
-    /// The tree's path.
     pub fn tree(&self) -> PathBuf {
         self.contended("tree")
     }
@@ -116,9 +111,6 @@ impl Tree {
     }
 
     /// Checks that a program exists, and records its version.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] with the package to install.
     pub fn needs(&mut self, program: &Program, context: &mut RunContext) -> Step<()> {
         program.must_be_here()?;
         self.ask_version(program.name, context).map(|_| ())
@@ -133,9 +125,6 @@ impl Drop for Tree {
 }
 
 /// Checks for the user's request to stop and for the deadline.
-///
-/// # Errors
-/// The one that ends the run.
 pub(super) fn go_on(context: &RunContext) -> Step<()> {
     match interrupt::requested() {
         Some(signal) => Err(Stop::Run(BenchError::Interrupted(signal))),
@@ -145,9 +134,6 @@ pub(super) fn go_on(context: &RunContext) -> Step<()> {
 }
 
 /// Makes a new file, and its parent directories.
-///
-/// # Errors
-/// A refusal of the environment.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Step<()> {
     if let Some(directory) = path.parent() {
         on_files("mkdir(2)", fs::create_dir_all(directory))?;

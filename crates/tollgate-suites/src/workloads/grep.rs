@@ -3,18 +3,17 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
+use tollgate_engine::{Benchmark, RunContext, Timed};
 use tollgate_model::Boundary::{
     BlockRead, IdleExit, KernelCode, KernelEntry, PageCache, PathLookup, ReadAhead, SystemCall, UserCopy,
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::Benchmark;
-use tollgate_engine::{RunContext, Timed};
-
 use super::command::{Command, Step, failed, on_files, open};
 use super::fixture::Tree;
+use super::program::Program;
 use super::source::MARK;
-use super::work::{Program, Work, Workload};
+use super::work::{Work, Workload};
 use super::{COMMAND, cases};
 
 pub(super) static WORKLOAD: Workload = Workload {

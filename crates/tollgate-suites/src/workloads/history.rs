@@ -23,9 +23,6 @@ pub(super) fn repository(fixture: &Tree) -> PathBuf {
 }
 
 /// Makes it, unless it exists. Returns the second version's digest.
-///
-/// # Errors
-/// Those of git.
 pub(super) fn make(fixture: &mut Tree, context: &mut RunContext) -> Step<Digest> {
     if let Some(second) = fixture.second {
         return Ok(second);

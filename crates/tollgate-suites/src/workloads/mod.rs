@@ -6,10 +6,9 @@
 
 use std::time::Duration;
 
+use tollgate_engine::{Benchmark, Chosen, Commands, Kind, PLAIN, Suite, benchmark, word};
 use tollgate_model::Boundary::{self, BlockRead, IdleExit, ReadAhead};
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::{self, Benchmark, Chosen, Commands, Kind, PLAIN, Suite, word};
 
 mod archive;
 mod build;
@@ -20,6 +19,7 @@ mod digest;
 mod fixture;
 mod grep;
 mod history;
+mod program;
 mod schedule;
 mod source;
 mod tags;
@@ -31,7 +31,6 @@ mod work;
 pub use source::Size;
 use work::Workload;
 
-/// The workloads suite.
 pub(crate) static SUITE: Suite = Suite {
     name: "workloads",
     about: "Real programs on a generated source tree, traced; only on request.",

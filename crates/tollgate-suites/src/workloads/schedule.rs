@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use tollgate_engine::{
+    BenchError, Benchmark, Chosen, Ending, Findings, Random, Refusal, RunContext, Storage, word,
+};
 use tollgate_model::estimate::Estimate;
 use tollgate_model::measurement::{Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
 use tollgate_model::traced::Backend;
 use tollgate_model::{Params, Traced};
-
-use tollgate_engine::benchmark::{Benchmark, Chosen, word};
-use tollgate_engine::{BenchError, Ending, Findings, Random, Refusal, RunContext, Storage};
 
 use super::cache::{Cache, Pages};
 use super::command::{Step, Stop};
@@ -21,9 +21,6 @@ use super::{SUITE, WORKLOADS, size_of};
 const MOST_REPETITIONS: usize = 64;
 
 /// Measures some cases; one measurement for each, in their order.
-///
-/// # Errors
-/// When no process can be started, or the user stops it.
 pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Findings, BenchError> {
     let mut case_states: Vec<CaseState> =
         cases.iter().map(|(benchmark, params)| CaseState::new(benchmark, params)).collect();
@@ -86,12 +83,11 @@ fn on_ground(
 
 fn check_limit(size: Size, storage: &Storage) -> Result<(), Refusal> {
     let needed = size.bytes_at_most();
-    match needed <= storage.limit {
-        true => Ok(()),
-        false => {
-            let (needed, by) = (needed >> 20, &storage.by);
-            Err(Refusal::Skip(format!("{needed} MiB of files would be more than {by}")))
-        }
+    if needed <= storage.limit {
+        Ok(())
+    } else {
+        let (needed, by) = (needed >> 20, &storage.by);
+        Err(Refusal::Skip(format!("{needed} MiB of files would be more than {by}")))
     }
 }
 

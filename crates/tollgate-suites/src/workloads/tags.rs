@@ -3,18 +3,17 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
+use tollgate_engine::{Benchmark, Refusal, RunContext, Timed};
 use tollgate_model::Boundary::{
     BlockRead, IdleExit, KernelCode, KernelEntry, MemoryAccess, PageCache, PageFault, PathLookup, ReadAhead,
     SystemCall, UserCopy,
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::Benchmark;
-use tollgate_engine::{Refusal, RunContext, Timed};
-
 use super::command::{Command, Step, failed, is_here, on_files, open};
 use super::fixture::Tree;
-use super::work::{Program, Work, Workload};
+use super::program::Program;
+use super::work::{Work, Workload};
 use super::{COMMAND, cases};
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -48,7 +47,6 @@ const CTAGS: [&str; 3] = ["ctags", "universal-ctags", "ctags-universal"];
 /// Greatest length of the index that is read.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// The program, with its name here.
 enum Tags {
     Ctags(&'static str),
     Cscope,

@@ -12,8 +12,7 @@ use tollgate_os::workdir::Workdir;
 use super::command::{Command, Home, Owner, Stop};
 use super::*;
 use crate::{Extent, everything, select};
-use tollgate_engine::Selection;
-use tollgate_engine::{Plan, Progress, Refusal, RunContext, Storage};
+use tollgate_engine::{Plan, Progress, Refusal, RunContext, Selection, Storage};
 
 /// A test's own directory, removed on drop.
 struct Own(PathBuf);

@@ -2,18 +2,17 @@
 
 use std::path::PathBuf;
 
+use tollgate_engine::{Benchmark, RunContext, Timed};
 use tollgate_model::Boundary::{
     BlockRead, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, PathLookup, ReadAhead, SystemCall,
     UserCopy,
 };
 use tollgate_model::Params;
 
-use tollgate_engine::benchmark::Benchmark;
-use tollgate_engine::{RunContext, Timed};
-
 use super::command::{Command, Step, on_files};
 use super::fixture::Tree;
-use super::work::{Program, Work, Workload};
+use super::program::Program;
+use super::work::{Work, Workload};
 use super::{COMMAND, archive, cases};
 
 pub(super) static WORKLOAD: Workload = Workload {

@@ -52,9 +52,6 @@ fn decode((begin, end): (usize, usize)) -> Vec<Instruction> {
 
 /// Every executed instruction of `take` and of `release`, from its first to the one after its last, including the C
 /// library's. The lock is free before and after.
-///
-/// # Errors
-/// Those of the process, or that one of the two does not end.
 pub(super) fn executed(process: &mut TracedProcess, extent: &Extent) -> Result<[Vec<usize>; 2], Refusal> {
     Ok([stepped(process, Order::Take, extent.take)?, stepped(process, Order::Release, extent.release)?])
 }

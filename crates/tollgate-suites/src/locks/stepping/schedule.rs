@@ -11,7 +11,6 @@ use tollgate_engine::{Refusal, cpu};
 pub(super) struct Pair {
     pub a: TracedProcess,
     pub b: TracedProcess,
-    /// The processor.
     pub home: usize,
     _lock: Lock,
 }
@@ -23,7 +22,6 @@ pub(super) struct ContendedBatch {
     pub stopped: [bool; 2],
     /// Whether `a` was stopped at the second instruction as well.
     pub again: bool,
-    /// Whether one process waited for the other.
     pub waited: bool,
     /// Whether `a` and `b` hold the lock.
     pub got: [bool; 2],
@@ -47,9 +45,6 @@ const TURNS: usize = 100;
 
 impl Pair {
     /// On the processor to which the calling thread is pinned.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if the lock cannot be made, or tracing is forbidden.
     pub fn new(method: Method) -> Result<Self, Refusal> {
         let [home] = cpu::allowed()[..] else {
             return Err(Refusal::Fail("the thread is not pinned to one processor".to_owned()));
@@ -191,7 +186,6 @@ impl Pair {
         Ok(Passage { stopped, had, got, sound: sound && free == [true, false] })
     }
 
-    /// The holders release the lock.
     pub fn clear(&mut self, got: [bool; 2]) -> Result<(), Refusal> {
         for (process, got) in [(&mut self.a, got[0]), (&mut self.b, got[1])] {
             if got {

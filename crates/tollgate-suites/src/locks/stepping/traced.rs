@@ -23,7 +23,6 @@ pub(super) enum Order {
     Aborts = 3,
 }
 
-/// A stop of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// It has done its order, with this answer.
@@ -51,9 +50,6 @@ const NOT_JOINED: i32 = 4;
 
 impl TracedProcess {
     /// Forks member `number` of a lock, on the processor of the calling thread, stopped.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if the environment forbids tracing, or lacks what the lock needs.
     pub fn new(lock: &Lock, number: usize) -> Result<Self, Refusal> {
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };

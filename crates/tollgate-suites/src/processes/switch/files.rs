@@ -4,8 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{LoopContext, Refusal, TimedLoop};
+use tollgate_engine::{LoopContext, Refusal, TimedLoop, timed_loop};
 
 use super::super::raw::{self, TOKEN};
 use super::{Means, Side};

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
-use tollgate_engine::timed::timed_loop;
-use tollgate_engine::{LoopContext, Refusal, TimedLoop};
+use tollgate_engine::{LoopContext, Refusal, TimedLoop, timed_loop};
 
 use super::super::raw;
 use super::{Means, Side};

@@ -4,18 +4,15 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use tollgate_engine::{
+    Batch, Benchmark, Clock, Context, Instance, Kind, LongLoop, LoopContext, Order, PLAIN, Quota, Refusal,
+    Runner, Taken, Timed, TimedLoop, cpu, params, run_empty, word,
+};
 use tollgate_model::Boundary::{
     CacheLine, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, KernelEntry, SystemCall,
     UserCopy, WakeUp,
 };
 use tollgate_model::Params;
-
-use tollgate_engine::benchmark::{Benchmark, Kind, PLAIN, params, word};
-use tollgate_engine::clock::Clock;
-use tollgate_engine::timed::{LongLoop, run_empty};
-use tollgate_engine::{
-    Batch, Context, Instance, LoopContext, Order, Quota, Refusal, Runner, Taken, Timed, TimedLoop, cpu,
-};
 
 use super::raw;
 use super::trial::tried;
@@ -106,7 +103,6 @@ fn means(params: &Params) -> Result<Means, Refusal> {
     }
 }
 
-/// The partner's processor, and a note.
 fn other_processor(context: &Context) -> Result<(usize, String), Refusal> {
     let alone = || Refusal::Skip("two processors are needed, and this process may use one".to_owned());
     let other = cpu::others(&context.processors).first().copied().ok_or_else(alone)?;
@@ -117,14 +113,12 @@ fn other_processor(context: &Context) -> Result<(usize, String), Refusal> {
 
 /// The means of passing the token.
 struct Means {
-    /// The timed thread's loop.
     code: TimedLoop,
     side: Box<dyn Side>,
     /// The partner's loop, until `part`.
     partner: Box<dyn FnOnce() + Send>,
 }
 
-/// The timed thread's side.
 trait Side {
     /// For the loop's context.
     fn words(&self) -> [u64; 7];
@@ -203,7 +197,6 @@ impl Switch {
         if self.isolated { TRIPS_APART } else { TRIPS }
     }
 
-    /// One batch.
     fn run(&mut self, clock: Clock, trips: u64) -> Result<Batch, Refusal> {
         let mut nothing = LoopContext::default();
         let mut empty = || clock.time(|| run_empty(trips, &mut nothing));

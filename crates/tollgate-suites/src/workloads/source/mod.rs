@@ -121,9 +121,6 @@ pub(super) struct File {
 }
 
 /// Makes the files of a version in the order of their directories, and returns their known contents.
-///
-/// # Errors
-/// The first that `take` returns.
 pub(super) fn make<E>(
     size: Size,
     version: Version,

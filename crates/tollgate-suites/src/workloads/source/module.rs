@@ -163,7 +163,6 @@ impl Module {
         sum
     }
 
-    /// Its header.
     pub fn header(&self) -> String {
         let (noun, prefix, guard) = (self.noun, self.prefix(), self.prefix().to_uppercase());
         let mut text = format!(
@@ -194,7 +193,6 @@ impl Module {
         text
     }
 
-    /// Its source.
     pub fn source(&self) -> String {
         let noun = self.noun;
         let mut text = String::with_capacity(self.lines * 40);

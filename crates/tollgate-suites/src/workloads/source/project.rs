@@ -7,7 +7,6 @@ use super::Version;
 /// The first module's argument.
 pub(super) const BEGIN: u32 = 0x811c_9dc5;
 
-/// The built program.
 pub(in crate::workloads) const PROGRAM: &str = "build/ferry";
 
 /// A module's public names.

@@ -8,7 +8,6 @@ pub(super) const NOUNS: [&str; 40] = [
     "signal", "timer", "stream", "symbol", "branch", "parcel", "anchor", "beacon", "harbor",
 ];
 
-/// Verbs.
 pub(super) const VERBS: [&str; 20] = [
     "open", "close", "read", "write", "update", "insert", "remove", "merge", "split", "fold", "scan",
     "check", "count", "reset", "flush", "rotate", "balance", "resolve", "pack", "shift",

@@ -1,0 +1,24 @@
+//! The programs that workloads need.
+
+use tollgate_engine::Refusal;
+
+use super::command::is_here;
+
+pub(super) struct Program {
+    pub name: &'static str,
+    /// Its name, and its project.
+    pub package: &'static str,
+    /// Its Debian package.
+    pub debian: &'static str,
+}
+
+impl Program {
+    /// Checks that it exists.
+    pub fn must_be_here(&self) -> Result<(), Refusal> {
+        if is_here(self.name) {
+            return Ok(());
+        }
+        let Self { name, package, debian } = self;
+        Err(Refusal::Skip(format!("{name} is missing: install {package} (in Debian the package {debian})")))
+    }
+}
