@@ -4,13 +4,13 @@ use std::io;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use tollgate_os::processors;
+use tollgate_os::affinity;
 
 use super::refusal::Refusal;
 
 /// The processors that this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
-    processors::allowed(0).unwrap_or_default()
+    affinity::allowed(0).unwrap_or_default()
 }
 
 /// Those of `allowed` other than this thread's, the best partner first: the next one with a core of its own,
@@ -40,7 +40,7 @@ pub fn usual(allowed: &[usize]) -> Option<usize> {
 pub fn parse_list(text: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse::<usize>().ok()?.min(processors::MOST))
+        Some(first.parse().ok()?..=last.parse::<usize>().ok()?.min(affinity::MOST))
     };
     text.trim().split(',').filter_map(range).flatten().collect()
 }
@@ -50,12 +50,12 @@ pub fn parse_list(text: &str) -> Vec<usize> {
 /// # Errors
 /// Those of sched_setaffinity(2), such as EINVAL for a processor that does not exist.
 pub fn pin(cpu: usize) -> io::Result<()> {
-    processors::bind(0, &[cpu])
+    affinity::pin(0, &[cpu])
 }
 
 /// Lets this thread run on `cpus` again. An empty list, or one that the kernel refuses, changes nothing.
 pub fn allow(cpus: &[usize]) {
-    let _ = processors::bind(0, cpus);
+    let _ = affinity::pin(0, cpus);
 }
 
 /// The processor on which this thread runs.
@@ -212,7 +212,7 @@ mod tests {
     fn lists_are_ranges_and_numbers() {
         assert_eq!(parse_list("0-2,7\n"), [0, 1, 2, 7]);
         assert_eq!(parse_list("x,3,5-x,2-1"), [3]);
-        assert_eq!(parse_list("0-18446744073709551615").len(), processors::MOST + 1);
+        assert_eq!(parse_list("0-18446744073709551615").len(), affinity::MOST + 1);
         assert_eq!(usual(&[]), None);
     }
 

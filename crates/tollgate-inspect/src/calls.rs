@@ -72,7 +72,7 @@ pub(crate) fn resource_limit(resource: libc::__rlimit_resource_t) -> Option<i64>
 
 /// `sched_getaffinity(2)`: the processors that this thread may run on, ascending.
 pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
-    let allowed = tollgate_os::processors::allowed(0).ok()?;
+    let allowed = tollgate_os::affinity::allowed(0).ok()?;
     allowed.into_iter().map(|cpu| u32::try_from(cpu).ok()).collect()
 }
 

@@ -11,11 +11,14 @@
 #![allow(unsafe_code)] // Instructions that only assembly has, and the signals that they raise.
 
 use core::arch::{asm, naked_asm};
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
+use rustix::process::{Signal, set_parent_process_death_signal};
 use tollgate_model::Unknown;
 use tollgate_model::text::said_by;
+use tollgate_model::traced::Ended as Exit;
+use tollgate_os::process;
+use tollgate_os::signals::Disposition;
 use tollgate_x86::{AccessRights, Selector, Table};
 
 /// The descriptor tables as ring 3 sees them, see [`ring3`].
@@ -167,10 +170,7 @@ impl Board {
             let at = unsafe {
                 libc::mmap(core::ptr::null_mut(), size, protection, flags | libc::MAP_ANONYMOUS, -1, 0)
             };
-            match at == libc::MAP_FAILED {
-                true => Err(refused("mmap(2)")),
-                false => Ok(at),
-            }
+            if at == libc::MAP_FAILED { Err(refused("mmap(2)")) } else { Ok(at) }
         };
         let sheet = map(size_of::<Sheet>(), libc::MAP_SHARED)?;
         let mut board = Self { sheet: sheet.cast(), stubs: core::ptr::null_mut() };
@@ -192,32 +192,23 @@ impl Board {
         // SAFETY: the mapping is as large as a sheet, zeroes are a valid one, and no child is there.
         let sheet = unsafe { &mut *self.sheet };
         let first = sheet.begun.load(Ordering::Acquire);
-        // SAFETY: the child calls nothing but system calls and what is written below, none of which allocates or locks.
-        match unsafe { libc::fork() } {
-            -1 => Err(refused("fork(2)")),
-            0 => child(sheet, self.stubs, first),
-            pid => {
-                let mut status = 0;
-                // SAFETY: the status is writable, and the child is this function's own. A signal that
-                // interrupts the waiting does not end it.
-                while unsafe { libc::waitpid(pid, &mut status, 0) } == -1 {
-                    if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-                        return Err(refused("waitpid(2)"));
-                    }
-                }
-                if libc::WIFEXITED(status) {
-                    return Ok(true);
-                }
-                let at = sheet.begun.load(Ordering::Acquire);
-                if at == first {
-                    return Err(refused("what a child does"));
-                }
-                if let Some(ended) = sheet.ended.get_mut(at - 1) {
-                    *ended = Ended { how: KILLED, signal: libc::WTERMSIG(status), ..Ended::default() };
-                }
-                Ok(at >= ATTEMPTS)
-            }
+        // The child allocates and locks nothing.
+        let mut process =
+            process::fork(|| child(sheet, self.stubs, first)).map_err(|_| refused("fork(2)"))?;
+        let signal = match process.wait().map_err(|_| refused("waitpid(2)"))? {
+            Exit::Exit(_) => return Ok(true),
+            Exit::Signal(signal) => signal,
+        };
+        // SAFETY: as above; the child has ended.
+        let sheet = unsafe { &mut *self.sheet };
+        let at = sheet.begun.load(Ordering::Acquire);
+        if at == first {
+            return Err(refused("what a child does"));
         }
+        if let Some(ended) = sheet.ended.get_mut(at - 1) {
+            *ended = Ended { how: KILLED, signal, ..Ended::default() };
+        }
+        Ok(at >= ATTEMPTS)
     }
 
     fn read(&self) -> Ring3 {
@@ -281,17 +272,15 @@ static RESUME: AtomicU64 = AtomicU64::new(0);
 static CAUGHT: AtomicPtr<Ended> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Makes the attempts from number `first` on, and ends.
-fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> ! {
-    // SAFETY: system calls on this process alone, which is a child with no other users.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> i32 {
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // SAFETY: the call takes a number, and `caught` is ready for signals that the attempts below raise.
+    let handler = unsafe {
         libc::alarm(PATIENCE);
-        let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
-        action.sa_sigaction = caught as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
-        for signal in [libc::SIGSEGV, libc::SIGTRAP, libc::SIGILL, libc::SIGBUS, libc::SIGFPE, libc::SIGSYS] {
-            libc::sigaction(signal, &action, core::ptr::null_mut());
-        }
+        Disposition::handler(caught, libc::SA_NODEFER)
+    };
+    for signal in [libc::SIGSEGV, libc::SIGTRAP, libc::SIGILL, libc::SIGBUS, libc::SIGFPE, libc::SIGSYS] {
+        let _ = handler.set(signal);
     }
     for at in first..ATTEMPTS {
         sheet.begun.store(at + 1, Ordering::Release);
@@ -307,8 +296,7 @@ fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> ! {
             ended.how = DONE;
         }
     }
-    // SAFETY: ends this process without running what the parent registered for its own end.
-    unsafe { libc::_exit(0) }
+    0
 }
 
 /// Writes down what the exception was, and goes on behind the instruction.

@@ -13,13 +13,13 @@ mod tests;
 mod version;
 
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use rustix::fs::MemfdFlags;
+use tollgate_os::memfd;
 use tollgate_x86::Vendor;
 
 pub use version::Version;
@@ -138,9 +138,10 @@ impl Engine for Qemu {
         fits(image, base, machine)?;
         image::check(image, base, entry).map_err(unavailable)?;
         // In memory: there is no file that could be left behind.
-        let file = rustix::fs::memfd_create("tollgate-guest", MemfdFlags::CLOEXEC).map_err(of)?;
-        write_all(&file, image)?;
-        let mut process = Process::start(&self.program, &self.arguments(machine), Some(file)).map_err(of)?;
+        let mut file = memfd::create("tollgate-guest").map_err(of)?;
+        file.write_all(image).map_err(of)?;
+        let mut process =
+            Process::start(&self.program, &self.arguments(machine), Some(file.into())).map_err(of)?;
         let deadline = started.checked_add(machine.patience);
         let mut serial = Vec::new();
         let end = process.listen(deadline, |bytes| written(&mut serial, bytes)).map_err(of)?;
@@ -196,18 +197,10 @@ fn program(path: &OsStr) -> Option<PathBuf> {
     })
 }
 
-fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), LabError> {
-    while !bytes.is_empty() {
-        let written = rustix::io::write(file, bytes).map_err(of)?;
-        bytes = bytes.get(written..).unwrap_or_default();
-    }
-    Ok(())
-}
-
 fn unavailable(why: String) -> LabError {
     LabError::Unavailable { engine: "QEMU", why }
 }
 
-fn of(error: impl Into<std::io::Error>) -> LabError {
+fn of(error: std::io::Error) -> LabError {
     unavailable(plainly(error))
 }

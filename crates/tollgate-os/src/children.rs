@@ -4,8 +4,13 @@
 //! hand over children that way. Such a child is neither to be waited for nor to be ended.
 
 use std::fs;
-use std::io;
 
+use rustix::process::{child_subreaper, getpid, set_child_subreaper};
+
+use crate::process::peek;
+
+/// Whatever a child may have to report, without waiting.
+const ANY_EVENT: libc::c_int = libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG;
 /// One past the highest process number of the kernel (`PID_MAX_LIMIT` of include/linux/threads.h).
 const MOST: libc::pid_t = 4 << 20;
 
@@ -67,24 +72,11 @@ pub fn proc_is_ours() -> bool {
 
 /// Looks whether there is any child, and changes nothing.
 fn any() -> bool {
-    look(libc::P_ALL, 0).map_or_else(|error| error.raw_os_error() != Some(libc::ECHILD), |()| true)
+    peek(None, ANY_EVENT).map_or_else(|error| error.raw_os_error() != Some(libc::ECHILD), |_| true)
 }
 
 fn is_child(pid: libc::pid_t) -> bool {
-    look(libc::P_PID, pid.cast_unsigned()).is_ok()
-}
-
-/// waitid(2) that takes nothing and does not wait. ECHILD where there is no such child.
-fn look(which: libc::idtype_t, id: libc::id_t) -> io::Result<()> {
-    let what =
-        libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
-    // SAFETY: zeroes are a valid siginfo_t.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `info` is valid for writing.
-    match unsafe { libc::waitid(which, id, &raw mut info, what) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    peek(Some(pid), ANY_EVENT).is_ok()
 }
 
 /// The lists of proc_pid_task_children(5), one for each thread. None where they are not there, or name others.
@@ -106,10 +98,34 @@ fn highest() -> libc::pid_t {
     limit.and_then(|text| text.trim().parse().ok()).filter(|most| (1..=MOST).contains(most)).unwrap_or(MOST)
 }
 
+/// While it lives, this process is a child subreaper (prctl(2)): processes that its children leave become its own, and it waits for them
+/// sooner than init might. Without kernel support nothing changes.
+#[derive(Debug)]
+pub struct Subreaper {
+    was_before: bool,
+}
+
+impl Subreaper {
+    /// From now on.
+    pub fn begin() -> Self {
+        // A kernel that does not answer is one that the setting changes nothing in.
+        let was_before = child_subreaper().is_ok_and(|was| was.is_some());
+        let _ = set_child_subreaper(Some(getpid()));
+        Self { was_before }
+    }
+}
+
+impl Drop for Subreaper {
+    fn drop(&mut self) {
+        let _ = set_child_subreaper(self.was_before.then(getpid));
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+    use std::sync::{Mutex, PoisonError};
 
     #[test]
     fn children_are_found_in_proc_and_without_it() {
@@ -123,5 +139,24 @@ mod tests {
         drop(cat.stdin.take());
         cat.wait().expect("it ends");
         assert!(!list().contains(&pid) && !is_child(pid));
+    }
+
+    /// This setting belongs to the process.
+    pub(crate) static ALONE: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn orphans_come_to_a_subreaper() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let subreaper = Subreaper::begin();
+        let inherited = Inherited::now();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 100 >/dev/null 2>&1 & echo $!; kill -9 $$"]);
+        let said = String::from_utf8(shell.output().expect("it starts").stdout).expect("a number");
+        let orphan: libc::pid_t = said.trim().parse().expect("a number");
+        assert!(inherited.later().contains(&orphan));
+        drop(crate::process::Child::adopt(orphan));
+        assert!(!inherited.later().contains(&orphan));
+        drop(subreaper);
+        assert!(child_subreaper().unwrap().is_none());
     }
 }

@@ -4,16 +4,25 @@
 //!   of a file and every working directory starts here.
 //! - [`trust`]: which other user can exchange the entries of a directory.
 //! - [`identity`]: the identity of another user, for file access or for a program.
-//! - [`children`]: the children of this process, and which of them were there before it began.
-//! - [`processors`]: the processors that a thread may run on, however many there are.
 //! - [`workdir`]: a working directory that several processes use, and that none of them takes for another one.
 //! - [`temporary`]: a directory with a temporary name, which goes when its maker does.
 //! - [`users`]: names of users, and the groups that a user shares with others.
+//! - [`process`]: fork(2), wait4(2), and what prctl(2) changes for a child. [`group`]: process groups. [`children`]: the children of this
+//!   process, and which of them were there before it began. [`rusage`]: what they used. [`shared`]: memory that they share.
+//! - [`signals`]: dispositions and masks. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
+//!   [`namespaces`]: namespaces of this process's own.
 
+pub mod affinity;
 pub mod children;
+pub mod group;
 pub mod identity;
+pub mod memfd;
+pub mod namespaces;
 pub mod paths;
-pub mod processors;
+pub mod process;
+pub mod rusage;
+pub mod shared;
+pub mod signals;
 pub mod temporary;
 pub mod trust;
 pub mod users;

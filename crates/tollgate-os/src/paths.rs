@@ -429,7 +429,7 @@ impl Walk {
 /// Which user could have made a link lead elsewhere: None where none could but root and the effective user, `Some(None)` where
 /// every user could.
 fn controlled_by(link: &Stat, around: &Stat, own: u32) -> Option<Option<u32>> {
-    let is_trusted = |uid: u32| uid == own || crate::trust::is_roots(uid);
+    let is_trusted = |uid: u32| uid == own || users::is_roots(uid);
     let is_open = around.st_mode & 0o002 != 0 && around.st_mode & 0o1000 == 0;
     match () {
         () if !is_trusted(link.st_uid) => Some(Some(link.st_uid)),

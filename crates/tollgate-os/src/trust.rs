@@ -7,7 +7,6 @@
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -85,7 +84,7 @@ pub fn guard(directory: &Directory) -> Result<Guard, TrustError> {
     let mut other: Option<(u32, u32)> = None;
     for step in ancestors(directory)? {
         let (uid, mode) = (step.stat.st_uid, step.stat.st_mode);
-        if uid != own && !is_roots(uid) {
+        if uid != own && !users::is_roots(uid) {
             match other {
                 None => other = Some((uid, step.stat.st_gid)),
                 Some((known, _)) if known == uid => {}
@@ -126,23 +125,6 @@ fn has_access_list(directory: BorrowedFd<'_>) -> bool {
     rustix::fs::fgetxattr(&readable, "system.posix_acl_access", &mut none).is_ok_and(|bytes| bytes > 0)
 }
 
-/// Whether a user counts as root. In a user namespace the overflow id stands for every owner that has no number in it
-/// (user_namespaces(7)), host's root among them; the maker of the namespace chose its mounts.
-pub(crate) fn is_roots(uid: u32) -> bool {
-    static UNMAPPED: OnceLock<Option<u32>> = OnceLock::new();
-    let unmapped = UNMAPPED.get_or_init(|| {
-        let read = |path: &str| fs::read_to_string(path).ok();
-        unmapped(&read("/proc/self/uid_map")?, &read("/proc/sys/kernel/overflowuid")?)
-    });
-    uid == 0 || *unmapped == Some(uid)
-}
-
-/// The overflow id, in a user namespace that does not have all ids.
-fn unmapped(uid_map: &str, overflow: &str) -> Option<u32> {
-    let is_whole = uid_map.split_whitespace().eq(["0", "0", "4294967295"]);
-    if is_whole || uid_map.trim().is_empty() { None } else { overflow.trim().parse().ok() }
-}
-
 /// A directory on the way to the root.
 struct Step {
     fd: OwnedFd,
@@ -158,19 +140,18 @@ fn ancestors(directory: &Directory) -> Result<Vec<Step>, TrustError> {
     let mut steps: Vec<Step> = Vec::new();
     loop {
         let stat = rustix::fs::fstat(&fd).map_err(fault)?;
-        let above = match rustix::fs::openat(&fd, "..", flags, Mode::empty()) {
-            Ok(above) => above,
-            Err(why) => return Err(fault(why)),
-        };
+        let above = rustix::fs::openat(&fd, "..", flags, Mode::empty()).map_err(fault)?;
         let is_root = rustix::fs::fstat(&above)
             .is_ok_and(|above| (above.st_dev, above.st_ino) == (stat.st_dev, stat.st_ino));
         let path = name_of(&fd, directory.path(), steps.len());
         steps.push(Step { fd, stat, path });
-        match steps.len() {
-            _ if is_root => return Ok(steps),
-            MAX_DEPTH.. => return Err(fault(Errno::NAMETOOLONG)),
-            _ => fd = above,
+        if is_root {
+            return Ok(steps);
         }
+        if steps.len() >= MAX_DEPTH {
+            return Err(fault(Errno::NAMETOOLONG));
+        }
+        fd = above;
     }
 }
 
@@ -227,12 +208,5 @@ mod tests {
         assert_eq!(guarded(&below).unwrap(), Guard::Other(Identity { uid: 54_321, gid: 54_322 }));
         chown(&below, Some(54_323), None).unwrap();
         assert!(matches!(guarded(&below), Err(TrustError::Several { .. })));
-    }
-
-    #[test]
-    fn the_overflow_id_is_roots_only_in_a_namespace() {
-        assert_eq!(unmapped("         0          0 4294967295\n", "65534\n"), None);
-        assert_eq!(unmapped("         0       1000          1\n", "65534\n"), Some(65534));
-        assert_eq!(unmapped("", "65534\n"), None);
     }
 }

@@ -3,8 +3,9 @@
 //! The C library's functions for this load shared objects (nsswitch.conf(5)), which a static program cannot. A user that only a
 //! directory service knows therefore has a number and no name here, and a group of such users counts as shared.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
+use std::sync::OnceLock;
 
 /// More of a file of users is not read: tens of thousands of users fit.
 const MAX_BYTES: u64 = 4 << 20;
@@ -70,6 +71,23 @@ fn read(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Whether a user counts as root. In a user namespace the overflow id stands for every owner that has no number in it
+/// (user_namespaces(7)), host's root among them; the maker of the namespace chose its mounts.
+pub(crate) fn is_roots(uid: u32) -> bool {
+    static UNMAPPED: OnceLock<Option<u32>> = OnceLock::new();
+    let unmapped = UNMAPPED.get_or_init(|| {
+        let read = |path: &str| fs::read_to_string(path).ok();
+        unmapped(&read("/proc/self/uid_map")?, &read("/proc/sys/kernel/overflowuid")?)
+    });
+    uid == 0 || *unmapped == Some(uid)
+}
+
+/// The overflow id, in a user namespace that does not have all ids.
+fn unmapped(uid_map: &str, overflow: &str) -> Option<u32> {
+    let is_whole = uid_map.split_whitespace().eq(["0", "0", "4294967295"]);
+    if is_whole || uid_map.trim().is_empty() { None } else { overflow.trim().parse().ok() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +112,12 @@ mod tests {
         assert!(entry(PASSWD, 7).is_none());
         assert_eq!(entry(PASSWD, 1001).map(|user| user.group), Some(100));
         assert_eq!(describe(u32::MAX - 7), format!("uid {}", u32::MAX - 7));
+    }
+
+    #[test]
+    fn the_overflow_id_is_roots_only_in_a_namespace() {
+        assert_eq!(unmapped("         0          0 4294967295\n", "65534\n"), None);
+        assert_eq!(unmapped("         0       1000          1\n", "65534\n"), Some(65534));
+        assert_eq!(unmapped("", "65534\n"), None);
     }
 }

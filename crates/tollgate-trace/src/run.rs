@@ -162,7 +162,7 @@ struct Record {
 
 impl Record {
     fn begin(request: &Request, backend: Backend, cost_per_call_ns: Option<f64>) -> Self {
-        let processors = tollgate_os::processors::allowed(0).map_or(1, |allowed| allowed.len());
+        let processors = tollgate_os::affinity::allowed(0).map_or(1, |allowed| allowed.len());
         Self {
             command: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             identity: request.identity,

@@ -32,8 +32,8 @@ pub(super) fn observe(
     program: &Program,
     stop: &dyn Fn() -> bool,
 ) -> Result<(Sighting, Option<String>), NoStart> {
-    let pid = program.start().map_err(|error| NoStart::Failed { call: "fork", error })?;
-    match Traced::executed(pid, stop) {
+    let child = program.start().map_err(|error| NoStart::Failed { call: "fork", error })?;
+    match Traced::executed(child, stop) {
         Ok(traced) => look(traced),
         // Before the program was executed: the child recorded what failed.
         Err(why) => Err(match program.refused() {

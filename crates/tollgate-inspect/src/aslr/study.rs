@@ -10,7 +10,6 @@ use super::child::Program;
 use super::elf::{self, Elf, NotElf};
 use super::spread::{Bits, Spread};
 use super::together::{Together, Track};
-use super::traced::Heir;
 use super::{Kind, NoStart, Region, Sighting, observed, own, plainly};
 use crate::machine::Machine;
 
@@ -229,7 +228,8 @@ fn traced(
 ) -> Result<Traces, NoStart> {
     let program = Program::new(&subject.path, &subject.path)
         .map_err(|error| NoStart::Failed { call: "preparing a start", error })?;
-    let _heir = Heir::new();
+    // Given to init, dead processes stay in the list for as long as it likes.
+    let _subreaper = tollgate_os::children::Subreaper::begin();
     let mut sightings = Vec::with_capacity(starts as usize);
     let mut library = None;
     for done in 0..starts {

@@ -8,28 +8,19 @@
 use std::io;
 use std::mem;
 
+use tollgate_model::traced::Ended;
+use tollgate_os::process::{self, Child, Status};
+
 use super::NoStart;
 
 /// A traced process that stands still but while [`Traced::run_to`] runs. It is gone when this is dropped, and the kernel
 /// ends it where this process is killed (`PTRACE_O_EXITKILL`).
 pub(super) struct Traced<'a> {
-    pid: libc::pid_t,
-    ended: bool,
-    /// Processes that it made, and that were killed at once: with it gone they are ours to wait for ([`Heir`]).
+    child: Child,
+    /// Processes that it made, and that were killed at once: with it gone they are ours to wait for ([`Subreaper`](tollgate_os::children::Subreaper)).
     orphans: Vec<libc::pid_t>,
     /// Whether the caller asked to stop.
     stop: &'a dyn Fn() -> bool,
-}
-
-/// The result of waiting for it.
-enum Wait {
-    /// It stopped by a signal, and by an event of ptrace(2) or none.
-    Stopped {
-        signal: i32,
-        event: i32,
-    },
-    Exited(i32),
-    Killed(i32),
 }
 
 impl<'a> Traced<'a> {
@@ -37,8 +28,8 @@ impl<'a> Traced<'a> {
     ///
     /// # Errors
     /// [`NoStart::Exited`] where it did not come so far.
-    pub fn executed(pid: libc::pid_t, stop: &'a dyn Fn() -> bool) -> Result<Self, NoStart> {
-        let mut traced = Self { pid, ended: false, orphans: Vec::new(), stop };
+    pub fn executed(child: Child, stop: &'a dyn Fn() -> bool) -> Result<Self, NoStart> {
+        let mut traced = Self { child, orphans: Vec::new(), stop };
         let (signal, _) = traced.wait_for_stop()?;
         if signal != libc::SIGTRAP {
             return Err(NoStart::Killed(signal));
@@ -53,7 +44,7 @@ impl<'a> Traced<'a> {
 
     /// Its process.
     pub fn pid(&self) -> libc::pid_t {
-        self.pid
+        self.child.pid()
     }
 
     /// Its registers.
@@ -82,7 +73,7 @@ impl<'a> Traced<'a> {
         let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
         let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: length };
         // SAFETY: the local buffer is writable for its length; the kernel checks the remote one.
-        let read = unsafe { libc::syscall(libc::SYS_process_vm_readv, self.pid, &local, 1, &remote, 1, 0) };
+        let read = unsafe { libc::syscall(libc::SYS_process_vm_readv, self.pid(), &local, 1, &remote, 1, 0) };
         if let Ok(read @ 1..) = usize::try_from(read) {
             bytes.truncate(read);
             return Ok(bytes);
@@ -104,7 +95,7 @@ impl<'a> Traced<'a> {
         // The system call itself, which writes the word; the C library's function returns it instead. SAFETY: the
         // word is writable; the kernel checks the address.
         let status = unsafe {
-            libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKTEXT, self.pid, address, &raw mut word)
+            libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKTEXT, self.pid(), address, &raw mut word)
         };
         if status == -1 { Err(self.failed("PTRACE_PEEKTEXT")) } else { Ok(word) }
     }
@@ -142,58 +133,44 @@ impl<'a> Traced<'a> {
         self.request(libc::PTRACE_GETEVENTMSG, 0, &raw mut number as usize)?;
         let made = number as libc::pid_t;
         // SAFETY: signal 0 only asks whether there is such a thread in that process.
-        let is_thread = unsafe { libc::syscall(libc::SYS_tgkill, self.pid, made, 0) == 0 };
-        // SAFETY: it is ours by trace, stopped or about to stop; its number is not given to another before we wait for it.
-        unsafe {
-            if !is_thread {
-                libc::kill(made, libc::SIGKILL);
-                self.orphans.push(made);
-            }
-            while libc::waitpid(made, std::ptr::null_mut(), libc::__WALL) == -1
-                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-            {}
-            if is_thread {
-                libc::ptrace(libc::PTRACE_DETACH, made, 0, 0);
-            }
+        let is_thread = unsafe { libc::syscall(libc::SYS_tgkill, self.pid(), made, 0) == 0 };
+        if !is_thread {
+            // It is ours by trace, stopped or about to stop: its number is its own until it is waited for.
+            let _ = process::kill(made, libc::SIGKILL);
+            self.orphans.push(made);
+        }
+        while process::wait4(made, 0).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+        if is_thread {
+            // SAFETY: the request takes numbers.
+            unsafe { libc::ptrace(libc::PTRACE_DETACH, made, 0, 0) };
         }
         Ok(())
     }
 
     fn wait_for_stop(&mut self) -> Result<(i32, i32), NoStart> {
-        match self.wait()? {
-            Wait::Stopped { signal, event } => Ok((signal, event)),
-            Wait::Exited(status) => Err(NoStart::Exited(status)),
-            Wait::Killed(libc::SIGALRM) => Err(NoStart::TookTooLong),
-            Wait::Killed(signal) => Err(NoStart::Killed(signal)),
-        }
-    }
-
-    fn wait(&mut self) -> Result<Wait, NoStart> {
-        let mut status = 0;
-        // SAFETY: the status is writable.
-        while unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) } == -1 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(NoStart::Failed { call: "waitpid", error });
+        loop {
+            match self.child.next(0) {
+                Ok(Some(wait)) => {
+                    return match wait.status {
+                        Status::Stopped { signal, event } => Ok((signal, event)),
+                        Status::Ended(Ended::Exit(status)) => Err(NoStart::Exited(status)),
+                        Status::Ended(Ended::Signal(libc::SIGALRM)) => Err(NoStart::TookTooLong),
+                        Status::Ended(Ended::Signal(signal)) => Err(NoStart::Killed(signal)),
+                    };
+                }
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    return Err(NoStart::Failed { call: "waitpid", error });
+                }
+                _ if (self.stop)() => return Err(NoStart::Stopped),
+                _ => {}
             }
-            if (self.stop)() {
-                return Err(NoStart::Stopped);
-            }
-        }
-        if libc::WIFSTOPPED(status) {
-            return Ok(Wait::Stopped { signal: libc::WSTOPSIG(status), event: status >> 16 });
-        }
-        self.ended = true;
-        match libc::WIFSIGNALED(status) {
-            true => Ok(Wait::Killed(libc::WTERMSIG(status))),
-            false => Ok(Wait::Exited(libc::WEXITSTATUS(status))),
         }
     }
 
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<libc::c_long, NoStart> {
         // SAFETY: each request above passes what it needs: numbers, an address of the other process, or a pointer to what
         // the kernel is to fill or read.
-        let answer = unsafe { libc::ptrace(request, self.pid, address, data) };
+        let answer = unsafe { libc::ptrace(request, self.pid(), address, data) };
         if answer == -1 { Err(self.failed(name(request))) } else { Ok(answer) }
     }
 
@@ -219,51 +196,10 @@ fn name(request: libc::c_uint) -> &'static str {
 
 impl Drop for Traced<'_> {
     fn drop(&mut self) {
-        if !self.ended {
-            // SAFETY: our own child, which was not waited for yet.
-            unsafe { libc::kill(self.pid, libc::SIGKILL) };
-            wait_for_end(self.pid);
-        }
+        let _ = self.child.end();
         // Those that it had waited for itself are gone, and this call waits for none.
-        self.orphans.iter().for_each(|&pid| wait_for_end(pid));
-    }
-}
-
-/// Until it is gone; not at all where it is no child of ours.
-fn wait_for_end(pid: libc::pid_t) {
-    loop {
-        let mut status = 0;
-        // SAFETY: the status is writable.
-        let waited = unsafe { libc::waitpid(pid, &mut status, libc::__WALL) };
-        let interrupted = waited == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-        if !interrupted && (waited == -1 || !libc::WIFSTOPPED(status)) {
-            return;
+        for orphan in &self.orphans {
+            let _ = Child::adopt(*orphan).wait();
         }
-    }
-}
-
-/// While this lives, this process inherits what its children leave, `PR_SET_CHILD_SUBREAPER` of prctl(2): given to init,
-/// dead processes stay in the list for as long as it likes.
-pub(super) struct Heir {
-    was: libc::c_int,
-}
-
-impl Heir {
-    /// From now on.
-    pub fn new() -> Self {
-        let mut was: libc::c_int = 1;
-        // SAFETY: the first call writes one number, the second takes one.
-        unsafe {
-            libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &raw mut was);
-            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong);
-        }
-        Self { was }
-    }
-}
-
-impl Drop for Heir {
-    fn drop(&mut self) {
-        // SAFETY: takes one number.
-        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, libc::c_ulong::from(self.was != 0)) };
     }
 }

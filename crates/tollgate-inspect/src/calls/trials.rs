@@ -1,5 +1,9 @@
 //! Whether a call is allowed, tested by a call that does nothing.
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use tollgate_model::traced::Ended;
+use tollgate_os::process;
+
 use super::errno;
 
 /// Whether `io_uring_setup(2)` is allowed: without memory for its parameters it fails either way.
@@ -55,43 +59,27 @@ pub(crate) fn in_a_child(ask: impl FnOnce() -> Result<bool, i32>) -> Result<bool
     const NO: i32 = 1;
     /// Errors come after the answers.
     const ERRORS: i32 = 2;
-    const NONE: libc::c_ulong = 0;
-    // SAFETY: the child makes system calls and ends, without returning from here.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: as above. No core is to be left where the child is ended.
-        unsafe {
-            libc::prctl(libc::PR_SET_DUMPABLE, NONE, NONE, NONE, NONE);
-            libc::_exit(match ask() {
-                Ok(true) => YES,
-                Ok(false) => NO,
-                Err(errno) => errno.saturating_add(ERRORS).clamp(ERRORS, 255),
-            });
+    let child = process::fork(|| {
+        // No core is to be left where the child is ended.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        match ask() {
+            Ok(true) => YES,
+            Ok(false) => NO,
+            Err(errno) => errno.saturating_add(ERRORS).clamp(ERRORS, 255),
         }
-    }
-    if child < 0 {
-        return Err(errno());
-    }
-    let mut status = 0;
-    // SAFETY: the child is ours, and the pointer is to an int, which the call fills.
-    while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
-        if errno() != libc::EINTR {
-            return Err(errno());
-        }
-    }
-    if !libc::WIFEXITED(status) {
-        return Ok(false);
-    }
-    match libc::WEXITSTATUS(status) {
-        YES => Ok(true),
-        NO => Ok(false),
-        errno => Err(errno - ERRORS),
+    });
+    match child.and_then(|mut child| child.wait()) {
+        Ok(Ended::Exit(YES)) => Ok(true),
+        Ok(Ended::Exit(NO) | Ended::Signal(_)) => Ok(false),
+        Ok(Ended::Exit(errno)) => Err(errno - ERRORS),
+        Err(error) => Err(error.raw_os_error().unwrap_or(libc::EIO)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_os::signals;
 
     #[test]
     fn a_child_answers_as_the_process_itself() {
@@ -100,8 +88,7 @@ mod tests {
         }
         assert_eq!(in_a_child(|| Err(libc::ENOSYS)), Err(libc::ENOSYS));
         let ended = in_a_child(|| {
-            // SAFETY: the child ends itself, as a filter would end it.
-            unsafe { libc::raise(libc::SIGSYS) };
+            signals::raise(libc::SIGSYS);
             Ok(true)
         });
         assert_eq!(ended, Ok(false));

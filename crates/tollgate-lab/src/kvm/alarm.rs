@@ -18,6 +18,7 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use kvm_ioctls::VcpuFd;
+use tollgate_os::signals::Set;
 
 use crate::host::out_of_patience;
 
@@ -42,7 +43,7 @@ pub(super) struct Alarm {
 impl Alarm {
     /// Blocks all signals of this thread and sets its timer.
     pub fn after(patience: Duration) -> io::Result<Self> {
-        block_all()?;
+        Set::all().block_only();
         let timer = Timer::new(libc::SIGRTMAX())?;
         // A year is as good as no limit, and fits the kernel's type; zero would stop the timer.
         let patience = patience.clamp(Duration::from_nanos(1), Duration::from_secs(u32::MAX.into()));
@@ -66,17 +67,6 @@ impl Alarm {
     pub fn rung(&self) -> Option<String> {
         (Instant::now() >= self.deadline).then(|| out_of_patience(self.patience))
     }
-}
-
-fn block_all() -> io::Result<()> {
-    // SAFETY: a set of signals is numbers: zeroes are a valid one. It is alive during the calls, and a thread may block its
-    // own signals.
-    let error = unsafe {
-        let mut all: libc::sigset_t = mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut())
-    };
-    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
 /// A timer of the kernel's, by timer_create(2) and its like. The system calls themselves: the C library has nothing to add to

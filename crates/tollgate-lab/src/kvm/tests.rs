@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use tollgate_os::signals::Disposition;
+
 use super::*;
 use crate::Provenance;
 use crate::sample::{BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, LOOP_OF_EXITS, SAID, bootable, machine};
@@ -149,23 +151,10 @@ fn no_handler_is_touched() {
     let Some(kvm) = kvm() else { return };
     kvm.calibrate();
     let signal = libc::SIGRTMAX();
-    let before = handler::of(signal);
+    let is_default = || Disposition::of(signal).is_default();
+    assert!(is_default(), "the signal's default disposition ends a process");
     assert!(run(&kvm, LOOP, SHORT).cut_short.is_some());
-    assert_eq!(handler::of(signal), before);
-    assert_eq!(before, libc::SIG_DFL, "the signal's default disposition ends a process, and did not");
-}
-
-#[allow(unsafe_code)] // sigaction(2) has no safe form here.
-mod handler {
-    /// This process's disposition of a signal.
-    pub(super) fn of(signal: i32) -> libc::sighandler_t {
-        // SAFETY: zeroes are a valid structure, it is alive, and nothing is set.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            assert_eq!(libc::sigaction(signal, std::ptr::null(), &raw mut action), 0);
-            action.sa_sigaction
-        }
-    }
+    assert!(is_default());
 }
 
 #[test]

@@ -6,14 +6,15 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use tollgate_os::memfd;
+use tollgate_os::process::{self, Program};
 
 /// The most that is read of its messages, in bytes.
 const MAX_COMPLAINT: usize = 4096;
@@ -27,7 +28,7 @@ const STANDS_STILL: &str = "KVM internal error";
 /// A program that runs.
 #[derive(Debug)]
 pub(super) struct Process {
-    child: Child,
+    child: Program,
     /// Its messages: a file in memory, for a pipe without a reader fills.
     complaints: File,
 }
@@ -46,7 +47,7 @@ pub(super) enum End {
 impl Process {
     /// Starts it, with an image to load or without.
     pub fn start(program: &Path, arguments: &[String], image: Option<OwnedFd>) -> io::Result<Self> {
-        let complaints = File::from(rustix::fs::memfd_create("complaints", MemfdFlags::CLOEXEC)?);
+        let complaints = memfd::create("complaints")?;
         let mut command = Command::new(program);
         command.args(arguments).env("LC_ALL", "C").current_dir("/");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints.try_clone()?);
@@ -54,10 +55,8 @@ impl Process {
         if let Some(fd) = inherited {
             command.arg("-kernel").arg(format!("/proc/self/fd/{fd}"));
         }
-        let parent = std::process::id();
-        // SAFETY: `prepare` makes system calls and nothing else: they may be made between fork and exec.
-        unsafe { command.pre_exec(move || prepare(parent, inherited)) };
-        let child = command.spawn()?;
+        process::bind(&mut command, move || prepare(inherited));
+        let child = Program(command.spawn()?);
         Ok(Self { child, complaints })
     }
 
@@ -69,7 +68,7 @@ impl Process {
     ) -> io::Result<End> {
         let left =
             || deadline.map_or(INTERVAL, |deadline| deadline.saturating_duration_since(Instant::now()));
-        let mut output = self.child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut output = self.child.0.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut part = [0; 4096];
         loop {
             let left = left();
@@ -98,7 +97,7 @@ impl Process {
             }
         }
         while !left().is_zero() {
-            if let Some(status) = self.child.try_wait()? {
+            if let Some(status) = self.child.0.try_wait()? {
                 return Ok(End::Exited(status));
             }
             std::thread::sleep(LOOK);
@@ -115,31 +114,13 @@ impl Process {
     }
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Neither does anything to one that was waited for.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// In the child: it ends with the thread that made it, leaves no core file, and keeps the image.
-fn prepare(parent: u32, inherited: Option<i32>) -> io::Result<()> {
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: system calls, with a signal's number, a structure that is alive, and a descriptor that is open.
-    let done = unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
-            && libc::setrlimit(libc::RLIMIT_CORE, &raw const none) == 0
-            && inherited.is_none_or(|fd| libc::fcntl(fd, libc::F_SETFD, 0) == 0)
-    };
-    if !done {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: getppid(2) has no conditions.
-    match u32::try_from(unsafe { libc::getppid() }) == Ok(parent) {
-        true => Ok(()),
-        // The parent had ended before the signal was set.
-        false => Err(io::ErrorKind::BrokenPipe.into()),
+/// In the child: it leaves no core file, and keeps the image.
+fn prepare(inherited: Option<i32>) -> io::Result<()> {
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    // SAFETY: a descriptor that is open.
+    match inherited.map(|fd| unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }) {
+        None | Some(0) => Ok(()),
+        Some(_) => Err(io::Error::last_os_error()),
     }
 }
 

@@ -139,7 +139,7 @@ impl TracedProcess {
 
     /// Pins it to a processor, where it continues.
     pub fn bind(&mut self, cpu: usize) -> Result<(), Refusal> {
-        tollgate_os::processors::bind(self.pid, &[cpu])
+        tollgate_os::affinity::pin(self.pid, &[cpu])
             .map_err(|error| Refusal::of("sched_setaffinity(2) is refused", &error))
     }
 

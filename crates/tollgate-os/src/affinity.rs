@@ -4,6 +4,7 @@
 //! EINVAL (sched_getaffinity(2)). So the masks here grow.
 
 use std::io;
+use std::marker::PhantomData;
 
 /// Bits of one word of a mask.
 const BITS: usize = u64::BITS as usize;
@@ -42,7 +43,7 @@ pub fn allowed(thread: libc::pid_t) -> io::Result<Vec<usize>> {
 ///
 /// # Errors
 /// Those of sched_setaffinity(2), such as EINVAL where none of them exists or may be used.
-pub fn bind(thread: libc::pid_t, cpus: &[usize]) -> io::Result<()> {
+pub fn pin(thread: libc::pid_t, cpus: &[usize]) -> io::Result<()> {
     let words = cpus.iter().max().map_or(1, |last| last / BITS + 1);
     if words > MOST / BITS {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -59,17 +60,46 @@ pub fn bind(thread: libc::pid_t, cpus: &[usize]) -> io::Result<()> {
     }
 }
 
+/// The calling thread's processors while this lives; dropped, it may run where it could before.
+#[derive(Debug)]
+#[must_use = "the thread may run where it could before when this is dropped"]
+pub struct Pinned {
+    before: Vec<usize>,
+    /// A thread's affinity is its own.
+    of_thread: PhantomData<*const ()>,
+}
+
+impl Pinned {
+    /// Lets the calling thread run on these processors only.
+    ///
+    /// # Errors
+    /// As [`pin`].
+    pub fn to(cpus: &[usize]) -> io::Result<Self> {
+        let before = allowed(0)?;
+        if before != cpus {
+            pin(0, cpus)?;
+        }
+        Ok(Self { before, of_thread: PhantomData })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let _ = pin(0, &self.before);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_bound_and_comes_back() {
+    fn a_thread_is_pinned_and_comes_back() {
         let before = allowed(0).expect("a mask");
         let last = *before.last().expect("a processor");
-        bind(0, &[last]).expect("an allowed processor");
+        let pinned = Pinned::to(&[last]).expect("an allowed processor");
         assert_eq!(allowed(0).expect("a mask"), [last]);
-        bind(0, &before).expect("what was allowed before");
+        drop(pinned);
         assert_eq!(allowed(0).expect("a mask"), before);
     }
 
@@ -79,10 +109,10 @@ mod tests {
         // The kernel leaves out processors that it does not have.
         let mut with_more = before.clone();
         with_more.extend([1024, 5000, MOST - 1]);
-        bind(0, &with_more).expect("some of them are there");
+        pin(0, &with_more).expect("some of them are there");
         assert_eq!(allowed(0).expect("a mask"), before);
         for absent in [MOST - 1, MOST, usize::MAX] {
-            let error = bind(0, &[absent]).expect_err("no such processor");
+            let error = pin(0, &[absent]).expect_err("no such processor");
             assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{absent}");
         }
     }

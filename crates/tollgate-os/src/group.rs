@@ -1,0 +1,170 @@
+//! A process group whose first process is a child of this one.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+use tollgate_model::traced::Ended;
+
+use crate::process::{self, Child};
+
+/// A process in uninterruptible sleep dies only when that ends, and a thousand processes may take so long to die on a busy machine: the
+/// wait for killed processes is bounded.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The interval between two looks at killed processes.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A group that a child leads. Dropping this kills all of it.
+#[derive(Debug)]
+pub struct Group {
+    first: Child,
+    /// Readable when the first process has ended, where the kernel has such descriptors.
+    ended: Option<OwnedFd>,
+}
+
+impl Group {
+    /// The group of a child that makes itself its first process, see [`lead`].
+    pub fn of(first: Child) -> Self {
+        let ended = first.pidfd().ok();
+        Self { first, ended }
+    }
+
+    /// The first process, which has the group's number.
+    pub fn first(&self) -> &Child {
+        &self.first
+    }
+
+    /// How the first process ended, where it has. Its group is killed before it is waited for: until then no other group can have its
+    /// number. The status is lost where SIGCHLD is ignored, and counts as 0.
+    pub fn reap(&mut self) -> Option<Ended> {
+        if let Ok(None) = process::peek(Some(self.first.pid()), libc::WEXITED | libc::WNOHANG) {
+            return None;
+        }
+        self.kill_all();
+        let ended = self.first.wait().unwrap_or(Ended::Exit(0));
+        self.reap_heirs();
+        Some(ended)
+    }
+
+    /// Waits for the first process's end, but no longer than this.
+    pub fn wait_a_while(&self, most: Duration) {
+        match &self.ended {
+            Some(ended) => {
+                let most =
+                    Timespec { tv_sec: most.as_secs().cast_signed(), tv_nsec: most.subsec_nanos().into() };
+                let _ = poll(&mut [PollFd::new(ended, PollFlags::IN)], Some(&most));
+            }
+            None => std::thread::sleep(most / 4),
+        }
+    }
+
+    /// Kills the whole group and waits for its end, for a bounded time.
+    pub fn kill(&mut self) {
+        if self.first.is_reaped() {
+            return;
+        }
+        self.kill_all();
+        self.first.kill(libc::SIGKILL);
+        let began = Instant::now();
+        while let Ok(None) = self.first.try_wait()
+            && began.elapsed() < PATIENCE
+        {
+            std::thread::sleep(LOOK);
+        }
+        self.reap_heirs();
+        // One that does not die is left, and not waited for when this is dropped.
+        self.first.abandon();
+    }
+
+    /// A group's number is not given out anew while it has members.
+    fn kill_all(&self) {
+        let _ = process::kill(-self.first.pid(), libc::SIGKILL);
+    }
+
+    /// Waits for the other processes of a killed group that came to this process.
+    fn reap_heirs(&self) {
+        let began = Instant::now();
+        while let Ok(reaped) = process::wait4(-self.first.pid(), libc::WNOHANG) {
+            if reaped.is_none() {
+                if began.elapsed() >= PATIENCE {
+                    return;
+                }
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Makes the calling process the first of a new group (setpgid(2)).
+pub fn lead() {
+    let _ = rustix::process::setpgid(None, None);
+}
+
+/// Moves a child, or with 0 the calling process, to the group that a child leads. Parent and child both make the call, and the first
+/// one wins.
+pub fn join(pid: libc::pid_t, group: libc::pid_t) {
+    let _ = rustix::process::setpgid(Pid::from_raw(pid), Pid::from_raw(group));
+}
+
+/// The group of the calling process.
+pub fn own() -> libc::pid_t {
+    rustix::process::getpgrp().as_raw_nonzero().get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::children::{Subreaper, tests::ALONE};
+    use crate::process::fork_bound;
+
+    fn forever() -> ! {
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[test]
+    fn all_of_a_group_ends_with_its_first_process_and_when_it_is_dropped() {
+        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _subreaper = Subreaper::begin();
+        for leaves in [true, false] {
+            let shared = crate::shared::Shared::<1>::new().unwrap();
+            let child = fork_bound(|| {
+                lead();
+                let Ok(second) = process::fork(|| forever()) else { return 1 };
+                shared[0].store(second.pid().cast_unsigned().into(), std::sync::atomic::Ordering::Release);
+                if leaves {
+                    process::exit_now(9);
+                }
+                forever()
+            })
+            .unwrap();
+            join(child.pid(), child.pid());
+            let mut group = Group::of(child);
+            let second = || shared[0].load(std::sync::atomic::Ordering::Acquire) as libc::pid_t;
+            while second() == 0 {
+                group.wait_a_while(LOOK);
+            }
+            if leaves {
+                let ended = loop {
+                    group.wait_a_while(LOOK);
+                    if let Some(ended) = group.reap() {
+                        break ended;
+                    }
+                };
+                assert_eq!(ended, Ended::Exit(9));
+            } else {
+                assert_eq!(group.reap(), None);
+            }
+            drop(group);
+            assert!(process::is_gone(second()));
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Namespaces of this process's own: unshare(2).
+
+use std::io;
+
+use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::thread::UnshareFlags;
+
+/// Moves this thread, and its children from now on, to a new IPC namespace: its semaphores end with it (ipc_namespaces(7)).
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN.
+pub fn own_ipc() -> io::Result<()> {
+    unshare(UnshareFlags::NEWIPC)
+}
+
+/// Moves this thread, and its children from now on, to a copy of its mount namespace (mount_namespaces(7)). What is mounted here from
+/// then on is not seen outside; what is unmounted outside is unmounted here too.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN.
+pub fn own_mounts() -> io::Result<()> {
+    unshare(UnshareFlags::NEWNS)?;
+    Ok(mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?)
+}
+
+fn unshare(flag: UnshareFlags) -> io::Result<()> {
+    // SAFETY: neither flag closes or splits descriptors, memory or thread state that Rust relies on.
+    Ok(unsafe { rustix::thread::unshare_unsafe(flag) }?)
+}

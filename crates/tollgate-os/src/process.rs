@@ -1,0 +1,390 @@
+//! Processes: fork(2), wait4(2), and what prctl(2) changes for a child.
+
+use std::io;
+use std::mem;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+use tollgate_model::traced::Ended;
+
+use crate::rusage::Usage;
+
+/// The exit status of a child that panicked, as std has it.
+const PANICKED: i32 = 101;
+/// The exit status of a child whose parent ended before the child was bound to it.
+const ORPHANED: i32 = 2;
+
+/// A child of this process. Dropping it kills it and waits for its end.
+#[derive(Debug)]
+pub struct Child {
+    pid: libc::pid_t,
+    is_reaped: bool,
+}
+
+/// Makes a child that runs `life` and exits with its result, or with 101 where it panics. No destructor of the parent runs in the child.
+///
+/// Only the calling thread exists in the child: a lock that another thread holds stays locked there. Where this process has several
+/// threads, `life` calls only what signal-safety(7) allows. With one thread it may allocate.
+///
+/// # Errors
+/// Those of fork(2).
+pub fn fork(life: impl FnOnce() -> i32) -> io::Result<Child> {
+    // SAFETY: the child has a copy of this thread and of its memory, and never returns from this function. What it shares with its
+    // parent is reached by atomic words or by system calls.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let status = catch_unwind(AssertUnwindSafe(life)).unwrap_or(PANICKED);
+            exit_now(status)
+        }
+        pid => Ok(Child { pid, is_reaped: false }),
+    }
+}
+
+/// As [`fork`]; the kernel kills the child when the thread that made it ends.
+///
+/// # Errors
+/// Those of fork(2).
+pub fn fork_bound(life: impl FnOnce() -> i32) -> io::Result<Child> {
+    let parent = own_pid();
+    fork(|| {
+        die_with_parent(parent);
+        life()
+    })
+}
+
+/// Ends this process without destructors and without what atexit(3) registered: for a copy of a process (_exit(2)).
+pub fn exit_now(status: i32) -> ! {
+    // SAFETY: _exit(2) takes a number, and has no preconditions.
+    unsafe { libc::_exit(status) }
+}
+
+/// The number of this process. It is not cached, so it is right in a child.
+pub fn own_pid() -> libc::pid_t {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+/// Has the kernel kill this process when `parent` ends (PR_SET_PDEATHSIG of prctl(2)); ends this process where it has ended already.
+pub fn die_with_parent(parent: libc::pid_t) {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    if !is_parent(parent) {
+        exit_now(ORPHANED);
+    }
+}
+
+fn is_parent(pid: libc::pid_t) -> bool {
+    // None stands for a parent in another PID namespace, which getppid(2) does not name.
+    rustix::process::getppid().is_some_and(|parent| parent.as_raw_nonzero().get() == pid)
+}
+
+/// Binds a program that is about to be started to this thread, as [`fork_bound`] binds a child. `prepare` runs in it just before
+/// execve(2), and may only call what signal-safety(7) allows.
+pub fn bind(command: &mut Command, prepare: impl Fn() -> io::Result<()> + Send + Sync + 'static) {
+    let parent = own_pid();
+    let before_exec = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        if is_parent(parent) { prepare() } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    };
+    // SAFETY: the closure makes system calls and nothing else, and `prepare` promises the same.
+    unsafe { command.pre_exec(before_exec) };
+}
+
+/// A started program that has ended when this is dropped.
+#[derive(Debug)]
+pub struct Program(pub std::process::Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Neither does anything to one that was waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Child {
+    /// A child that was not made by [`fork`], such as an orphan that came to this process, and was not waited for.
+    pub fn adopt(pid: libc::pid_t) -> Self {
+        Self { pid, is_reaped: false }
+    }
+
+    /// Its number, which is its own until it was waited for.
+    pub fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
+    /// Whether its end was waited for.
+    pub fn is_reaped(&self) -> bool {
+        self.is_reaped
+    }
+
+    /// A descriptor of the process (pidfd_open(2)), readable when it has ended.
+    ///
+    /// # Errors
+    /// ENOSYS before Linux 5.3.
+    pub fn pidfd(&self) -> io::Result<OwnedFd> {
+        pidfd(self.pid)
+    }
+
+    /// Sends it a signal; nothing where it was waited for.
+    pub fn kill(&self, signal: libc::c_int) {
+        if !self.is_reaped {
+            // It is our child and was not waited for, so it exists.
+            let _ = kill(self.pid, signal);
+        }
+    }
+
+    /// Waits for its end, however many signals come and stops are reported meanwhile.
+    ///
+    /// # Errors
+    /// ECHILD where it was waited for already, or SIGCHLD is ignored.
+    pub fn wait(&mut self) -> io::Result<Ended> {
+        loop {
+            if let Some(ended) = self.look(0)? {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Its end, where it has ended.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub fn try_wait(&mut self) -> io::Result<Option<Ended>> {
+        self.look(libc::WNOHANG)
+    }
+
+    fn look(&mut self, flags: libc::c_int) -> io::Result<Option<Ended>> {
+        loop {
+            match self.next(flags) {
+                Ok(Some(Wait { status: Status::Ended(ended), .. })) => return Ok(Some(ended)),
+                Ok(None) => return Ok(None),
+                Ok(Some(_)) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for its next stop or end, see [`wait4`].
+    ///
+    /// # Errors
+    /// EINTR, and as [`Self::wait`].
+    pub fn next(&mut self, flags: libc::c_int) -> io::Result<Option<Wait>> {
+        if self.is_reaped {
+            return Err(io::Error::from_raw_os_error(libc::ECHILD));
+        }
+        let next = wait4(self.pid, flags);
+        self.is_reaped = match &next {
+            Ok(wait) => matches!(wait, Some(Wait { status: Status::Ended(_), .. })),
+            Err(error) => error.kind() != io::ErrorKind::Interrupted,
+        };
+        next
+    }
+
+    /// Leaves it: it is neither killed nor waited for when this is dropped.
+    pub(crate) fn abandon(&mut self) {
+        self.is_reaped = true;
+    }
+
+    /// Kills it and waits for its end.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub fn end(&mut self) -> io::Result<Ended> {
+        self.kill(libc::SIGKILL);
+        self.wait()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// A descriptor of a process (pidfd_open(2)).
+///
+/// # Errors
+/// ESRCH where there is none, ENOSYS before Linux 5.3.
+pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
+    let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+    Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// Sends a signal to a process, or with a negative number to a process group (kill(2)); signal 0 only asks. The caller knows that the
+/// number is still the one that it means.
+///
+/// # Errors
+/// ESRCH where there is none, EPERM where it may not be sent.
+pub fn kill(pid: libc::pid_t, signal: libc::c_int) -> io::Result<()> {
+    // SAFETY: kill(2) takes numbers.
+    match unsafe { libc::kill(pid, signal) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether there is no such process. One that has ended and was not waited for is there.
+pub fn is_gone(pid: libc::pid_t) -> bool {
+    kill(pid, 0).is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+}
+
+/// The news of a child, or of a thread that is traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It has ended.
+    Ended(Ended),
+    /// It has stopped.
+    Stopped {
+        /// By this signal.
+        signal: libc::c_int,
+        /// The event of ptrace(2), or 0.
+        event: libc::c_int,
+    },
+}
+
+impl Status {
+    fn of(status: libc::c_int) -> Self {
+        if libc::WIFSTOPPED(status) {
+            Self::Stopped { signal: libc::WSTOPSIG(status), event: status >> 16 }
+        } else if libc::WIFSIGNALED(status) {
+            Self::Ended(Ended::Signal(libc::WTERMSIG(status)))
+        } else {
+            Self::Ended(Ended::Exit(libc::WEXITSTATUS(status)))
+        }
+    }
+}
+
+/// A stop or an end.
+#[derive(Debug, Clone, Copy)]
+pub struct Wait {
+    /// The process, or the thread that is traced.
+    pub pid: libc::pid_t,
+    /// What happened.
+    pub status: Status,
+    /// The use of its process so far, with the children that it has waited for.
+    pub usage: Usage,
+}
+
+/// Waits for the next stop or end of a child, or of a thread that is traced (wait4(2) with __WALL). `pid` is -1 for any, and negative
+/// for a process group. None where `flags` have WNOHANG and there is no news.
+///
+/// # Errors
+/// EINTR, and ECHILD where there is no child to wait for.
+pub fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
+    let mut status = 0;
+    // SAFETY: zeroes are a valid usage.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: the kernel writes to the two.
+    match unsafe { libc::wait4(pid, &raw mut status, libc::__WALL | flags, &raw mut usage) } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(Some(Wait { pid, status: Status::of(status), usage: Usage::of(&usage) })),
+    }
+}
+
+/// The child, or traced thread, that has an event of these kinds (WEXITED, WSTOPPED, WCONTINUED), which it keeps (waitid(2) with
+/// WNOWAIT); `None` as the child is any. None where `kinds` have WNOHANG and there is no event.
+///
+/// # Errors
+/// As [`wait4`].
+pub fn peek(child: Option<libc::pid_t>, kinds: libc::c_int) -> io::Result<Option<libc::pid_t>> {
+    let (which, id) = child.map_or((libc::P_ALL, 0), |pid| (libc::P_PID, pid.cast_unsigned()));
+    // SAFETY: zeroes are a valid answer, and the one that "not yet" leaves.
+    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
+    // SAFETY: the kernel writes to `info`.
+    match unsafe { libc::waitid(which, id, &raw mut info, kinds | libc::WNOWAIT | libc::__WALL) } {
+        // SAFETY: waitid(2) sets the number, and 0 stands for none.
+        0 => Ok(Some(unsafe { info.si_pid() }).filter(|pid| *pid != 0)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_ends_as_its_life_did() {
+        let ended = |life: fn() -> i32| fork_bound(life).unwrap().wait().unwrap();
+        assert_eq!(ended(|| 7), Ended::Exit(7));
+        // A panic without its message, for which a lock of another test's thread may be held.
+        assert_eq!(ended(|| std::panic::resume_unwind(Box::new(()))), Ended::Exit(PANICKED));
+        assert_eq!(ended(|| kill(own_pid(), libc::SIGKILL).map_or(1, |()| 0)), Ended::Signal(libc::SIGKILL));
+    }
+
+    #[test]
+    fn it_is_killed_and_reaped_when_it_is_dropped() {
+        let forever = || loop {
+            std::thread::park();
+        };
+        let mut child = fork_bound(forever).unwrap();
+        assert_eq!(child.try_wait().unwrap(), None);
+        assert_eq!(peek(Some(child.pid()), libc::WEXITED | libc::WNOHANG).unwrap(), None);
+        assert_eq!(child.end().unwrap(), Ended::Signal(libc::SIGKILL));
+        assert!(child.is_reaped() && child.wait().is_err());
+        let child = fork_bound(forever).unwrap();
+        let pid = child.pid();
+        drop(child);
+        assert!(peek(Some(pid), libc::WEXITED | libc::WNOHANG).is_err(), "there is no such child");
+    }
+
+    #[test]
+    fn a_stop_is_no_end() {
+        let mut child = fork_bound(|| {
+            let _ = kill(own_pid(), libc::SIGSTOP);
+            3
+        })
+        .unwrap();
+        let stopped = child.next(libc::WUNTRACED).unwrap().unwrap();
+        assert_eq!(stopped.status, Status::Stopped { signal: libc::SIGSTOP, event: 0 });
+        assert!(!child.is_reaped());
+        child.kill(libc::SIGCONT);
+        assert_eq!(child.wait().unwrap(), Ended::Exit(3));
+    }
+
+    #[test]
+    fn a_child_dies_with_its_parent() {
+        let shared = crate::shared::Shared::<1>::new().unwrap();
+        let mut parent = fork_bound(|| {
+            let child = fork_bound(|| {
+                loop {
+                    std::thread::park();
+                }
+            })
+            .unwrap();
+            shared[0].store(child.pid().cast_unsigned().into(), std::sync::atomic::Ordering::Release);
+            exit_now(0)
+        })
+        .unwrap();
+        parent.wait().unwrap();
+        let pid = shared[0].load(std::sync::atomic::Ordering::Acquire) as libc::pid_t;
+        assert!(pid > 0);
+        // Its new parent reaps it at its leisure, so a zombie counts.
+        let has_ended = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit(')')
+                .next()
+                .is_none_or(|rest| matches!(rest.trim().chars().next(), None | Some('Z' | 'X')))
+        };
+        while !has_ended() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_program_is_bound_and_ends_when_it_is_dropped() {
+        let mut command = Command::new("sleep");
+        bind(command.arg("100"), || Ok(()));
+        let program = Program(command.spawn().unwrap());
+        let pid = program.0.id().cast_signed();
+        drop(program);
+        assert!(peek(Some(pid), libc::WEXITED | libc::WNOHANG).is_err());
+        let mut command = Command::new("true");
+        bind(&mut command, || Err(io::ErrorKind::Unsupported.into()));
+        assert!(command.spawn().is_err());
+    }
+}

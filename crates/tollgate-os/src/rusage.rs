@@ -1,0 +1,85 @@
+//! What processes used: getrusage(2).
+
+use std::mem;
+
+/// Times, faults and context switches. Names of counts are those of getrusage(2), without `ru_`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Time in user mode, in nanoseconds; the kernel reports microseconds.
+    pub user_ns: u64,
+    /// Time in the kernel, in nanoseconds.
+    pub sys_ns: u64,
+    /// Page faults that needed no input or output.
+    pub minflt: u64,
+    /// Page faults that did.
+    pub majflt: u64,
+    /// Reads from storage, in sectors of 512 bytes; 0 where the kernel does not account for them.
+    pub inblock: u64,
+    /// Times that a thread gave the processor away.
+    pub nvcsw: u64,
+    /// Times that the processor was taken away.
+    pub nivcsw: u64,
+}
+
+impl Usage {
+    /// The calling thread's.
+    pub fn of_thread() -> Self {
+        Self::get(libc::RUSAGE_THREAD)
+    }
+
+    /// This process's, with all its threads.
+    pub fn of_process() -> Self {
+        Self::get(libc::RUSAGE_SELF)
+    }
+
+    /// That of the children that were waited for, and of theirs.
+    pub fn of_children() -> Self {
+        Self::get(libc::RUSAGE_CHILDREN)
+    }
+
+    /// In user mode and in the kernel, in nanoseconds.
+    pub fn run_ns(&self) -> u64 {
+        self.user_ns.wrapping_add(self.sys_ns)
+    }
+
+    /// Context switches of both kinds.
+    pub fn switches(&self) -> u64 {
+        self.nvcsw.wrapping_add(self.nivcsw)
+    }
+
+    fn get(who: libc::c_int) -> Self {
+        // SAFETY: zeroes are a valid usage.
+        let mut usage: libc::rusage = unsafe { mem::zeroed() };
+        // SAFETY: the kernel writes to `usage`; on failure it stays zero.
+        unsafe { libc::getrusage(who, &raw mut usage) };
+        Self::of(&usage)
+    }
+
+    pub(crate) fn of(usage: &libc::rusage) -> Self {
+        let ns = |time: libc::timeval| {
+            (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_usec as u64 * 1000)
+        };
+        Self {
+            user_ns: ns(usage.ru_utime),
+            sys_ns: ns(usage.ru_stime),
+            minflt: usage.ru_minflt as u64,
+            majflt: usage.ru_majflt as u64,
+            inblock: usage.ru_inblock as u64,
+            nvcsw: usage.ru_nvcsw as u64,
+            nivcsw: usage.ru_nivcsw as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_is_a_switch_of_this_thread() {
+        let before = Usage::of_thread();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(Usage::of_thread().nvcsw > before.nvcsw);
+        assert!(Usage::of_process().switches() >= Usage::of_thread().switches());
+    }
+}

@@ -1,0 +1,266 @@
+//! Dispositions and masks of signals: sigaction(2), pthread_sigmask(3).
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr;
+
+/// The code of a handler with the flag SA_SIGINFO.
+pub type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// What a signal does to this process.
+#[derive(Clone, Copy)]
+pub struct Disposition(libc::sigaction);
+
+impl Disposition {
+    /// That of now.
+    pub fn of(signal: libc::c_int) -> Self {
+        let mut now = Self::plain(libc::SIG_DFL, 0);
+        // SAFETY: the kernel writes to `now`; on failure, of a number that is no signal's, it stays the default.
+        unsafe { libc::sigaction(signal, ptr::null(), &raw mut now.0) };
+        now
+    }
+
+    /// The default of signal(7).
+    pub fn default_with(flags: libc::c_int) -> Self {
+        Self::plain(libc::SIG_DFL, flags)
+    }
+
+    /// Ignored.
+    pub fn ignored() -> Self {
+        Self::plain(libc::SIG_IGN, 0)
+    }
+
+    /// A function with these flags, and SA_SIGINFO.
+    ///
+    /// # Safety
+    /// The function does only what signal-safety(7) allows, keeps errno, and is ready at any moment from the setting on.
+    pub unsafe fn handler(handler: Handler, flags: libc::c_int) -> Self {
+        Self::plain(handler as *const () as usize, flags | libc::SA_SIGINFO)
+    }
+
+    fn plain(handler: libc::sighandler_t, flags: libc::c_int) -> Self {
+        // SAFETY: zeroes are a valid action.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        (action.sa_sigaction, action.sa_flags) = (handler, flags);
+        Self(action)
+    }
+
+    /// Whether the signal is ignored.
+    pub fn is_ignored(&self) -> bool {
+        self.0.sa_sigaction == libc::SIG_IGN
+    }
+
+    /// Whether it is the default of signal(7).
+    pub fn is_default(&self) -> bool {
+        self.0.sa_sigaction == libc::SIG_DFL
+    }
+
+    /// Whether this function handles it.
+    pub fn is_handled_by(&self, handler: Handler) -> bool {
+        self.0.sa_sigaction == handler as *const () as usize
+    }
+
+    /// As a program inherits it that this process starts: handlers do not exist there (execve(2)).
+    pub fn inherited(self) -> Self {
+        if self.is_ignored() { self } else { Self::default_with(0) }
+    }
+
+    /// Sets it for a signal. Returns the one before.
+    ///
+    /// # Errors
+    /// EINVAL for a number that is no signal's, or whose disposition is fixed.
+    pub fn set(&self, signal: libc::c_int) -> io::Result<Self> {
+        let mut before = Self::plain(libc::SIG_DFL, 0);
+        // SAFETY: the action is a constant's, the kernel's own, or one whose maker answered for its function.
+        match unsafe { libc::sigaction(signal, &raw const self.0, &raw mut before.0) } {
+            0 => Ok(before),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Sets it until the result is dropped.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn set_for_now(&self, signal: libc::c_int) -> io::Result<Changed> {
+        self.set(signal).map(|before| Changed { signal, before })
+    }
+}
+
+impl fmt::Debug for Disposition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Disposition({:#x})", self.0.sa_sigaction)
+    }
+}
+
+/// A disposition that was changed; dropped, it is as before.
+#[derive(Debug)]
+#[must_use = "the disposition is as before when this is dropped"]
+pub struct Changed {
+    signal: libc::c_int,
+    before: Disposition,
+}
+
+impl Drop for Changed {
+    fn drop(&mut self) {
+        let _ = self.before.set(self.signal);
+    }
+}
+
+/// Gives signals their default dispositions.
+pub fn default(signals: &[libc::c_int]) {
+    for signal in signals {
+        let _ = Disposition::default_with(0).set(*signal);
+    }
+}
+
+/// Ignores a signal.
+pub fn ignore(signal: libc::c_int) {
+    let _ = Disposition::ignored().set(signal);
+}
+
+/// A set of signals.
+#[derive(Clone, Copy)]
+pub struct Set(libc::sigset_t);
+
+impl Set {
+    /// These.
+    pub fn of(signals: &[libc::c_int]) -> Self {
+        // SAFETY: zeroes are a valid set.
+        let mut set = Self(unsafe { mem::zeroed() });
+        for signal in signals {
+            // SAFETY: the set is alive; a number that is no signal's changes nothing.
+            unsafe { libc::sigaddset(&raw mut set.0, *signal) };
+        }
+        set
+    }
+
+    /// All that there are.
+    pub fn all() -> Self {
+        let mut set = Self::of(&[]);
+        // SAFETY: the set is alive.
+        unsafe { libc::sigfillset(&raw mut set.0) };
+        set
+    }
+
+    /// Those that the calling thread blocks.
+    pub fn blocked() -> Self {
+        Self::of(&[]).change(libc::SIG_BLOCK)
+    }
+
+    /// Blocks exactly these in the calling thread.
+    pub fn block_only(&self) {
+        self.change(libc::SIG_SETMASK);
+    }
+
+    /// Blocks no one of these in the calling thread.
+    pub fn unblock(&self) {
+        self.change(libc::SIG_UNBLOCK);
+    }
+
+    /// [`Self::block_only`], until the result is dropped.
+    pub fn block_only_for_now(&self) -> Mask {
+        Mask(self.change(libc::SIG_SETMASK), PhantomData)
+    }
+
+    /// [`Self::unblock`], until the result is dropped.
+    pub fn unblock_for_now(&self) -> Mask {
+        Mask(self.change(libc::SIG_UNBLOCK), PhantomData)
+    }
+
+    /// The only error of pthread_sigmask(3) is an unknown `how`.
+    fn change(&self, how: libc::c_int) -> Self {
+        let mut before = Self::of(&[]);
+        // SAFETY: both sets are alive, and a thread may change its own mask.
+        unsafe { libc::pthread_sigmask(how, &raw const self.0, &raw mut before.0) };
+        before
+    }
+
+    /// A descriptor that these signals are read from while they are blocked (signalfd(2)); reading does not wait.
+    ///
+    /// # Errors
+    /// Those of signalfd(2).
+    pub fn descriptor(&self) -> io::Result<std::os::fd::OwnedFd> {
+        use std::os::fd::FromRawFd;
+        // SAFETY: the set is alive.
+        match unsafe { libc::signalfd(-1, &raw const self.0, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) } {
+            -1 => Err(io::Error::last_os_error()),
+            // SAFETY: a new descriptor that nothing else owns.
+            descriptor => Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(descriptor) }),
+        }
+    }
+}
+
+/// The signals that a thread blocked before; dropped, it blocks those again.
+#[must_use = "the mask is as before when this is dropped"]
+pub struct Mask(Set, PhantomData<*const ()>);
+
+impl Drop for Mask {
+    fn drop(&mut self) {
+        self.0.block_only();
+    }
+}
+
+/// Sends a signal to the calling thread (raise(3)).
+pub fn raise(signal: libc::c_int) {
+    // SAFETY: raise(3) takes a number.
+    unsafe { libc::raise(signal) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+    use super::*;
+
+    static CAME: AtomicI32 = AtomicI32::new(0);
+
+    extern "C" fn note(signal: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        CAME.store(signal, Relaxed);
+    }
+
+    #[test]
+    fn a_disposition_is_set_and_comes_back() {
+        let signal = libc::SIGRTMIN() + 3;
+        let before = Disposition::of(signal);
+        assert!(before.is_default());
+        // SAFETY: the function stores a number.
+        let changed = unsafe { Disposition::handler(note, 0) }.set_for_now(signal).unwrap();
+        assert!(Disposition::of(signal).is_handled_by(note));
+        assert!(!Disposition::of(signal).inherited().is_handled_by(note));
+        raise(signal);
+        assert_eq!(CAME.load(Relaxed), signal);
+        drop(changed);
+        let ignored = Disposition::ignored().set_for_now(signal).unwrap();
+        assert!(Disposition::of(signal).inherited().is_ignored());
+        raise(signal);
+        drop(ignored);
+        assert!(Disposition::of(signal).is_default());
+        assert!(Disposition::ignored().set(libc::SIGKILL).is_err());
+    }
+
+    #[test]
+    fn a_mask_holds_back_and_comes_back() {
+        let signal = libc::SIGRTMIN() + 4;
+        let is_blocked = |set: Set| {
+            // SAFETY: the set is alive.
+            unsafe { libc::sigismember(&raw const set.0, signal) == 1 }
+        };
+        assert!(!is_blocked(Set::blocked()));
+        let mask = Set::all().block_only_for_now();
+        assert!(is_blocked(Set::blocked()));
+        let descriptor = Set::of(&[signal]).descriptor().unwrap();
+        raise(signal);
+        let mut info = [0; 128];
+        assert_eq!(rustix::io::read(&descriptor, &mut info).unwrap(), 128);
+        assert_eq!(info[..4], signal.to_ne_bytes());
+        let open = Set::of(&[signal]).unblock_for_now();
+        assert!(!is_blocked(Set::blocked()));
+        drop(open);
+        assert!(is_blocked(Set::blocked()));
+        drop(mask);
+        assert!(!is_blocked(Set::blocked()));
+    }
+}
