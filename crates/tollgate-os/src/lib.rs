@@ -9,7 +9,7 @@
 //! - [`users`]: names of users, and the groups that a user shares with others.
 //! - [`process`]: fork(2), wait4(2), and what prctl(2) changes for a child. [`group`]: process groups. [`children`]: the children of this
 //!   process, and which of them were there before it began. [`rusage`]: what they used. [`shared`]: memory that they share.
-//! - [`signals`]: dispositions and masks. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
+//! - [`signals`]: dispositions and masks. [`timer`]: timers that send one. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
 //!   [`namespaces`]: namespaces of this process's own.
 
 pub mod affinity;
@@ -24,6 +24,7 @@ pub mod rusage;
 pub mod shared;
 pub mod signals;
 pub mod temporary;
+pub mod timer;
 pub mod trust;
 pub mod users;
 pub mod workdir;

@@ -184,7 +184,11 @@ impl Child {
         next
     }
 
-    /// Leaves it: it is neither killed nor waited for when this is dropped.
+    /// Leaves it to those who wait for any child: it is neither killed nor waited for here any more.
+    pub fn leave(mut self) {
+        self.abandon();
+    }
+
     pub(crate) fn abandon(&mut self) {
         self.is_reaped = true;
     }

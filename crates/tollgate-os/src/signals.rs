@@ -4,6 +4,9 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::ptr;
 
 /// The code of a handler with the flag SA_SIGINFO.
@@ -121,6 +124,14 @@ pub fn ignore(signal: libc::c_int) {
     let _ = Disposition::ignored().set(signal);
 }
 
+/// Starts a program with this disposition of these signals, whatever this process has: a shell lets what it starts in its background
+/// ignore SIGINT, and programs inherit that.
+pub fn start_with(command: &mut Command, disposition: Disposition, signals: &'static [libc::c_int]) {
+    let set = move || signals.iter().try_for_each(|signal| disposition.inherited().set(*signal).map(drop));
+    // SAFETY: sigaction(2) may be called between fork and exec.
+    unsafe { command.pre_exec(set) };
+}
+
 /// A set of signals.
 #[derive(Clone, Copy)]
 pub struct Set(libc::sigset_t);
@@ -182,13 +193,12 @@ impl Set {
     ///
     /// # Errors
     /// Those of signalfd(2).
-    pub fn descriptor(&self) -> io::Result<std::os::fd::OwnedFd> {
-        use std::os::fd::FromRawFd;
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
         // SAFETY: the set is alive.
         match unsafe { libc::signalfd(-1, &raw const self.0, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) } {
             -1 => Err(io::Error::last_os_error()),
             // SAFETY: a new descriptor that nothing else owns.
-            descriptor => Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(descriptor) }),
+            descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
         }
     }
 }
@@ -239,6 +249,17 @@ mod tests {
         drop(ignored);
         assert!(Disposition::of(signal).is_default());
         assert!(Disposition::ignored().set(libc::SIGKILL).is_err());
+    }
+
+    #[test]
+    fn a_program_starts_with_dispositions() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "kill -USR1 $$; kill -INT $$; echo alive"]);
+        start_with(&mut shell, Disposition::default_with(0), &[libc::SIGINT]);
+        start_with(&mut shell, Disposition::ignored(), &[libc::SIGUSR1, libc::SIGINT]);
+        assert_eq!(shell.output().unwrap().stdout, b"alive\n");
+        start_with(&mut shell, Disposition::default_with(0), &[libc::SIGINT]);
+        assert_eq!(shell.output().unwrap().stdout, b"");
     }
 
     #[test]

@@ -13,6 +13,9 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use tollgate_os::process::{self, Child};
+use tollgate_os::signals::{self, Disposition};
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = arguments.get(1).and_then(|number| number.parse().ok()).unwrap_or(1u64);
@@ -27,9 +30,7 @@ fn main() {
             let threads: Vec<_> = (0..number).map(|_| std::thread::spawn(getppid)).collect();
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
-        "forks" => (0..number).for_each(|_| {
-            wait(fork(getppid));
-        }),
+        "forks" => (0..number).for_each(|_| drop(fork(getppid).wait())),
         "exec" => exec_from_a_thread(),
         "busy" => busy(number),
         "pipe" => pipe(number),
@@ -37,8 +38,9 @@ fn main() {
             fork(|| {
                 // SAFETY: setsid(2) has no preconditions.
                 unsafe { libc::setsid() };
-                fork(|| std::thread::sleep(Duration::from_secs(number)));
-            });
+                fork(|| std::thread::sleep(Duration::from_secs(number))).leave();
+            })
+            .leave();
         }
         "killed" => killed(),
         "read" => read(arguments.get(1).map_or("", String::as_str)),
@@ -70,21 +72,12 @@ fn getppid_32() {
 }
 
 /// A copy of this process, which has one thread, does something and ends.
-fn fork(work: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: this process has one thread, so its copy may do all that it may.
-    match unsafe { libc::fork() } {
-        0 => {
-            work();
-            // SAFETY: ends the copy.
-            unsafe { libc::_exit(0) }
-        }
-        pid => pid,
-    }
-}
-
-fn wait(pid: libc::pid_t) {
-    // SAFETY: its status is not needed.
-    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+fn fork(work: impl FnOnce()) -> Child {
+    let life = || {
+        work();
+        0
+    };
+    process::fork(life).expect("a process")
 }
 
 fn busy(ms: u64) {
@@ -115,7 +108,7 @@ fn pipe(ms: u64) {
     let mut ends = [0; 2];
     // SAFETY: the array holds two descriptors.
     unsafe { libc::pipe(ends.as_mut_ptr()) };
-    let writer = fork(|| {
+    let mut writer = fork(|| {
         busy(ms);
         // SAFETY: one byte of a constant.
         unsafe { libc::write(ends[1], c"x".as_ptr().cast(), 1) };
@@ -123,17 +116,14 @@ fn pipe(ms: u64) {
     let mut byte = 0u8;
     // SAFETY: there is room for one byte.
     unsafe { libc::read(ends[0], (&raw mut byte).cast(), 1) };
-    wait(writer);
+    let _ = writer.wait();
 }
 
 fn killed() {
     let child = fork(|| std::thread::sleep(Duration::from_secs(100)));
     std::thread::sleep(Duration::from_millis(50));
-    // SAFETY: our own child, and then ourselves.
-    unsafe { libc::kill(child, libc::SIGKILL) };
-    wait(child);
-    // SAFETY: as above.
-    unsafe { libc::raise(libc::SIGKILL) };
+    drop(child);
+    signals::raise(libc::SIGKILL);
 }
 
 fn read(path: &str) {
@@ -171,8 +161,7 @@ fn removed(path: &str) {
         let mut file = fs::File::create(path)?;
         fs::remove_file(path)?;
         file.write_all(b"x")?;
-        wait(fork(|| drop(file.write_all(b"y"))));
-        Ok(())
+        fork(|| drop(file.write_all(b"y"))).wait().map(drop)
     };
     if let Err(error) = write() {
         eprintln!("{path}: {error}");
@@ -189,7 +178,7 @@ const COUNTED: [(libc::c_int, &str); 6] = [
 ];
 static CAME: [AtomicU64; COUNTED.len()] = [const { AtomicU64::new(0) }; COUNTED.len()];
 
-extern "C" fn counts(signal: libc::c_int) {
+extern "C" fn counts(signal: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     for ((counted, _), came) in COUNTED.iter().zip(&CAME) {
         if *counted == signal {
             came.fetch_add(1, Relaxed);
@@ -200,10 +189,9 @@ extern "C" fn counts(signal: libc::c_int) {
 fn count(path: &str) {
     /// Longer than a second copy of a signal may take.
     const QUIET: Duration = Duration::from_millis(1500);
-    for (signal, _) in COUNTED {
-        // SAFETY: the handler adds to a number.
-        unsafe { libc::signal(signal, counts as *const () as usize) };
-    }
+    // SAFETY: the handler adds to a number.
+    let counting = unsafe { Disposition::handler(counts, libc::SA_RESTART) };
+    COUNTED.iter().for_each(|(signal, _)| drop(counting.set(*signal)));
     if let Err(error) = fs::write(format!("{path}.ready"), std::process::id().to_string()) {
         return eprintln!("{path}: {error}");
     }

@@ -102,7 +102,7 @@ impl Bpf {
     /// Stops tracing, and returns the totals.
     pub fn finish(self) -> Collected {
         let Self { target, maps, attached, costs: _ } = self;
-        let now = cost::monotonic_ns();
+        let now = crate::clock::now();
         let mut notes = Vec::new();
         if maps.files.is_some() && target.kernel.files.is_none() {
             notes.push("the layout of this kernel's files is unknown, so files are not reported".to_owned());

@@ -11,6 +11,8 @@
 
 mod bpf;
 pub mod calls;
+mod clock;
+mod descendants;
 mod launch;
 mod operations;
 pub mod outcome;

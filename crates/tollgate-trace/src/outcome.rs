@@ -87,3 +87,11 @@ pub(crate) struct Collected {
     pub notes: Vec<String>,
     pub events: Vec<Event>,
 }
+
+/// How the command itself ended, and after how long.
+pub(crate) struct Finished {
+    pub ended: Ended,
+    pub wall_ns: u64,
+    /// Remarks for people.
+    pub notes: Vec<String>,
+}

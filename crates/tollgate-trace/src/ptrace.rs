@@ -30,17 +30,17 @@ use std::time::Duration;
 
 use hashbrown::{HashMap, HashSet};
 use tollgate_model::traced::{Ended, Missed, Parts};
+use tollgate_os::process::{self, Status, Wait};
 
-use crate::calls;
+use crate::descendants::Descendants;
 use crate::launch::Child;
 use crate::launch::signals::Watch;
-use crate::outcome::{Collected, Event};
+use crate::outcome::{Collected, Event, Finished};
 use crate::ptrace::sums::Key;
 use crate::ptrace::sys::On;
 use crate::ptrace::thread::{Doing, Thread};
 use crate::request::Request;
-use crate::run::Finished;
-use crate::run::descendants::Descendants;
+use crate::{calls, clock};
 
 /// The events of every traced thread: forks, threads and programs.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
@@ -62,7 +62,7 @@ pub(crate) struct Tracer {
     command: libc::pid_t,
     threads: HashMap<libc::pid_t, Thread>,
     /// New threads that are stopped, and whose parent's event has not come yet.
-    early: HashMap<libc::pid_t, sys::Wait>,
+    early: HashMap<libc::pid_t, Wait>,
     /// The command is to have a filter.
     with_filter: bool,
     /// It has, and calls stop only where that says so.
@@ -100,8 +100,8 @@ impl Tracer {
         sys::seize(pid, OPTIONS | with_it)?;
         sys::interrupt(pid)?;
         loop {
-            match sys::wait(pid, 0) {
-                Ok(Some(wait)) if libc::WIFSTOPPED(wait.status) => break,
+            match process::wait4(pid, 0) {
+                Ok(Some(Wait { status: Status::Stopped { .. }, .. })) => break,
                 Ok(_) => return Err(io::Error::from_raw_os_error(libc::ECHILD)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -122,7 +122,7 @@ impl Tracer {
             events: Vec::new(),
             most_events: request.events,
             events_missed: 0,
-            began_ns: sys::now(),
+            began_ns: clock::now(),
             ended: None,
             stopped_itself: false,
             stops: false,
@@ -153,11 +153,11 @@ impl Tracer {
         descendants: &Descendants,
         linger: Duration,
     ) -> io::Result<Finished> {
-        self.began_ns = sys::now();
+        self.began_ns = clock::now();
         let mut alarm = None;
         while !self.threads.is_empty() {
             match descendants.wait(0, || self.known()) {
-                Ok(Some(wait)) => self.heard(wait, sys::now(), child),
+                Ok(Some(wait)) => self.heard(wait, clock::now(), child),
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
@@ -167,7 +167,7 @@ impl Tracer {
             }
             if self.ended.is_some() {
                 if watch.asked_by_command().is_some() {
-                    self.threads.keys().for_each(|pid| drop(sys::kill(*pid)));
+                    self.threads.keys().for_each(|pid| drop(process::kill(*pid, libc::SIGKILL)));
                     // Each of them is reported at its end.
                     watch.dismiss_observer();
                     continue;
@@ -206,14 +206,14 @@ impl Tracer {
         }
         let mut left: HashSet<_> = self.threads.keys().copied().collect();
         for pid in &left {
-            let _ = if self.filtered { sys::kill(*pid) } else { sys::interrupt(*pid) };
+            // A thread that is traced keeps its number until its end is reported.
+            let _ = if self.filtered { process::kill(*pid, libc::SIGKILL) } else { sys::interrupt(*pid) };
         }
-        let until = sys::now() + LEAVING.as_nanos() as u64;
-        while !left.is_empty() && sys::now() < until {
+        let until = clock::now() + LEAVING.as_nanos() as u64;
+        while !left.is_empty() && clock::now() < until {
             match descendants.wait(libc::WNOHANG, || self.known()) {
                 Ok(Some(wait)) => {
-                    if libc::WIFSTOPPED(wait.status) {
-                        let (signal, event) = (libc::WSTOPSIG(wait.status), wait.status >> 16);
+                    if let Status::Stopped { signal, event } = wait.status {
                         let is_signal = event == 0 && signal != sys::SYSCALL_STOP;
                         sys::resume(wait.pid, On::Alone, if is_signal { signal } else { 0 });
                     }

@@ -1,28 +1,25 @@
 //! From the command's start to its end.
 
 mod calibration;
-pub(crate) mod descendants;
 mod untraced;
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_os::identity::{Identity, IdentityError};
+use tollgate_os::rusage::Usage;
 
 use crate::bpf::Bpf;
 use crate::calls;
+use crate::descendants::{self, Descendants};
 use crate::launch::signals::Watch;
 use crate::launch::{Child, Program};
-use crate::outcome::{Collected, Trace, TraceError};
-use crate::ptrace::{Tracer, filter, sys};
+use crate::outcome::{Collected, Finished, Trace, TraceError};
+use crate::ptrace::{Tracer, filter};
 use crate::request::{Choice, Request};
 
 pub use calibration::calibrate;
-
-/// Signals and orphans belong to the whole process: one command at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Runs a command and traces it and all that it starts. Its input and output are those of this process; signals that ask this
 /// process to end go to it. Every child of this process that begins and ends meanwhile is waited for here, and its use counts:
@@ -31,7 +28,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// # Errors
 /// See [`TraceError`]: where it was not started, or could not be traced as was asked.
 pub fn trace(request: &Request) -> Result<Trace, TraceError> {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = descendants::alone();
     check_names(request)?;
     let program = resolve(request)?;
     match trace_by_best(request, &program) {
@@ -141,14 +138,6 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     record.end(program, &child, &watch, finished, tracer.finish())
 }
 
-/// How the command itself ended, and after how long.
-pub(crate) struct Finished {
-    pub ended: Ended,
-    pub wall_ns: u64,
-    /// Remarks for people.
-    pub notes: Vec<String>,
-}
-
 /// The part of a trace that is the same for every backend.
 struct Record {
     command: Vec<String>,
@@ -156,8 +145,8 @@ struct Record {
     backend: Backend,
     processors: u32,
     cost_per_call_ns: Option<f64>,
-    used_before: (u64, u64),
-    descendants: descendants::Descendants,
+    used_before: Usage,
+    descendants: Descendants,
 }
 
 impl Record {
@@ -169,8 +158,8 @@ impl Record {
             backend,
             processors: u32::try_from(processors).unwrap_or(u32::MAX),
             cost_per_call_ns,
-            used_before: sys::used_by_children(),
-            descendants: descendants::Descendants::begin(),
+            used_before: Usage::of_children(),
+            descendants: Descendants::begin(),
         }
     }
 
@@ -198,7 +187,7 @@ impl Record {
                 _ => Failure::Final(program.refused(&error)),
             });
         }
-        let used = sys::used_by_children();
+        let used = Usage::of_children();
         let observer = watch.used_by_observer();
         let mut notes = collected.notes;
         notes.extend(finished.notes);
@@ -208,8 +197,8 @@ impl Record {
             ended: finished.ended,
             processors: self.processors,
             wall_ns: finished.wall_ns,
-            user_ns: used.0.saturating_sub(self.used_before.0).saturating_sub(observer.user_ns),
-            sys_ns: used.1.saturating_sub(self.used_before.1).saturating_sub(observer.sys_ns),
+            user_ns: used.user_ns.saturating_sub(self.used_before.user_ns).saturating_sub(observer.user_ns),
+            sys_ns: used.sys_ns.saturating_sub(self.used_before.sys_ns).saturating_sub(observer.sys_ns),
             idle: collected.idle,
             processes: collected.processes,
             threads: collected.threads,

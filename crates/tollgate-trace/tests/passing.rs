@@ -9,7 +9,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Report, eventually, run_traced, tracing};
+use common::{Report, eventually, run_traced, send, state, tracing};
+use tollgate_os::signals::{self, Disposition};
 
 const BACKENDS: [&str; 2] = ["ptrace", "best"];
 
@@ -92,18 +93,9 @@ fn streams_and_what_is_inherited_are_the_commands() {
 fn ignored_signals_stay_ignored_and_no_others_are() {
     for ignored in [&[][..], &[libc::SIGPIPE, libc::SIGHUP][..]] {
         let prepare = |command: &mut Command| {
-            // SAFETY: signal(2) on valid signals.
-            unsafe {
-                command.pre_exec(move || {
-                    for signal in [libc::SIGPIPE, libc::SIGHUP, libc::SIGXFSZ] {
-                        libc::signal(
-                            signal,
-                            if ignored.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL },
-                        );
-                    }
-                    Ok(())
-                })
-            };
+            let all = &[libc::SIGPIPE, libc::SIGHUP, libc::SIGXFSZ];
+            signals::start_with(command, Disposition::default_with(0), all);
+            signals::start_with(command, Disposition::ignored(), ignored);
         };
         // `sh` has no start code as Rust's, which changes streams.
         let script = "grep -E 'SigIgn|SigBlk' /proc/self/status";
@@ -133,16 +125,6 @@ fn ready(backend: &str, script: &str) -> Option<(Child, [tempfile::TempDir; 2], 
 
 fn command_of(path: &std::path::Path) -> libc::pid_t {
     fs::read_to_string(path).expect("its number").trim().parse().expect("a number")
-}
-
-fn send(pid: libc::pid_t, signal: libc::c_int) {
-    // SAFETY: kill(2) on a process that the test started.
-    unsafe { libc::kill(pid, signal) };
-}
-
-fn state(pid: libc::pid_t) -> char {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('-')
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use common::{Report, eventually, puppet, trace_puppet, tracing};
+use common::{Report, eventually, puppet, send, state, trace_puppet, tracing};
+use tollgate_os::signals::{self, Disposition};
 
 /// By programs in the kernel where they may be loaded, and by stops.
 const BACKENDS: [&str; 2] = ["ptrace", "best"];
@@ -61,30 +62,13 @@ impl Counting {
 
 /// A shell that starts the tests in its background lets them ignore SIGINT, and they would hand that on.
 fn not_ignoring(mut command: Command) -> Command {
-    // SAFETY: signal(2) may be called between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM, libc::SIGTSTP] {
-                libc::signal(signal, libc::SIG_DFL);
-            }
-            Ok(())
-        })
-    };
+    let stopping = &[libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM, libc::SIGTSTP];
+    signals::start_with(&mut command, Disposition::default_with(0), stopping);
     command
-}
-
-fn send(pid: libc::pid_t, signal: libc::c_int) {
-    // SAFETY: kill(2) on a process or a group that the test started.
-    assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "kill({pid}, {signal})");
 }
 
 fn number(child: &Child) -> libc::pid_t {
     libc::pid_t::try_from(child.id()).expect("a number")
-}
-
-fn state(pid: libc::pid_t) -> char {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('-')
 }
 
 #[test]

@@ -178,7 +178,7 @@ impl Maps {
     /// Enters a process into the tree: as the command that it is about to execute, or as it is.
     pub fn adopt(&self, process: BorrowedFd, armed: bool) -> io::Result<()> {
         let flags = if armed { Thread::ARMED as u32 } else { 0 };
-        let now = super::cost::monotonic_ns();
+        let now = crate::clock::now();
         let thread = Thread { call: NO_CALL, flags, began: now, since: now, ..Thread::default() };
         if let Some(tree) = &self.tree {
             let record = ProcessRecord { threads: 1, ..ProcessRecord::default() };

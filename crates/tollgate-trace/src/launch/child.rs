@@ -3,17 +3,18 @@
 //! The child makes one traced call before its command's: it blocks in read(2) until a tracer is attached,
 //! and then calls execve(2), with which the counts begin.
 
-#![allow(unsafe_code)] // fork(2), and the child's calls until execve(2).
+#![allow(unsafe_code)] // The child's calls until execve(2).
 
 use std::ffi::{CString, c_char};
 use std::io;
-use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::thread::CapabilitySet;
 use tollgate_os::identity::Identity;
+use tollgate_os::process;
+use tollgate_os::shared::Shared;
 
 use crate::launch::path::Program;
 use crate::launch::signals::Inherited;
@@ -31,7 +32,8 @@ pub(crate) type Filter = Vec<libc::sock_filter>;
 pub(crate) struct Child {
     pid: libc::pid_t,
     pidfd: Option<OwnedFd>,
-    gate: Option<OwnedFd>,
+    /// While it waits.
+    waiting: Option<(process::Child, OwnedFd)>,
     note: Note,
 }
 
@@ -91,17 +93,13 @@ impl Child {
     }
 
     fn fork(inherited: &Inherited, what: What) -> io::Result<Self> {
-        let note = Note::new()?;
+        let note = Note(Shared::new()?);
         let orders =
             Orders { gate: rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?, inherited, what };
-        // SAFETY: the copy calls only what is safe after fork (signal-safety(7)), on memory made before, until it is
-        // another program or ends.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            // SAFETY: this is the copy.
-            0 => unsafe { orders.carry_out(&note) },
-            pid => Ok(Self { pid, pidfd: pidfd(pid), gate: Some(orders.gate.1), note }),
-        }
+        // SAFETY: the copy calls only what is safe after fork (signal-safety(7)), on memory made before.
+        let child = process::fork(|| unsafe { orders.carry_out(&note) })?;
+        let (pid, pidfd) = (child.pid(), child.pidfd().ok());
+        Ok(Self { pid, pidfd, waiting: Some((child, orders.gate.1)), note })
     }
 
     pub fn pid(&self) -> libc::pid_t {
@@ -118,10 +116,10 @@ impl Child {
     /// # Errors
     /// Those of write(2).
     pub fn release(&mut self) -> io::Result<()> {
-        match self.gate.take() {
-            Some(gate) => Ok(rustix::io::write(&gate, &[1]).map(|_| ())?),
-            None => Ok(()),
-        }
+        let Some((child, gate)) = self.waiting.take() else { return Ok(()) };
+        // From here on its end is waited for with those of its descendants.
+        child.leave();
+        Ok(rustix::io::write(&gate, &[1]).map(drop)?)
     }
 
     /// Why it could not be executed. None where it was, or has not been yet.
@@ -136,12 +134,12 @@ impl Child {
 
     /// The result of its function, when it has ended.
     pub fn result(&self) -> u64 {
-        self.note.result.load(Relaxed)
+        self.note.0[RESULT].load(Relaxed)
     }
 
     /// Whether it had to give up the privileges of setuid programs, in order to have the filter (`no_new_privs`).
     pub fn gave_up_privileges(&self) -> bool {
-        self.note.gave_up_privileges.load(Relaxed)
+        self.note.0[GAVE_UP_PRIVILEGES].load(Relaxed) != 0
     }
 
     /// Whether it has the filter, once it is about to be executed: or why not.
@@ -150,25 +148,15 @@ impl Child {
     }
 }
 
-impl Drop for Child {
-    fn drop(&mut self) {
-        if self.gate.take().is_some() {
-            // SAFETY: it is our child and has not been waited for, so the number is still its own.
-            unsafe {
-                libc::kill(self.pid, libc::SIGKILL);
-                while libc::waitpid(self.pid, ptr::null_mut(), libc::__WALL) == self.pid {}
-            }
-        }
-    }
-}
-
 impl Orders<'_> {
     /// # Safety
     /// In a fresh copy of a process only.
-    unsafe fn carry_out(&self, note: &Words) -> ! {
-        // SAFETY: all of these are system calls on valid arguments, or end this process.
+    unsafe fn carry_out(&self, note: &Note) -> i32 {
+        /// The exit status of a shell whose command cannot be started.
+        const NOT_STARTED: i32 = 127;
+        self.inherited.restore();
+        // SAFETY: all of these are system calls on valid arguments.
         unsafe {
-            self.inherited.restore();
             // Where this process ends before it lets the copy go, the copy reads the end of the pipe.
             libc::close(self.gate.1.as_raw_fd());
             // Before the clock runs. An error is reported later, when a reader waits for it.
@@ -179,27 +167,27 @@ impl Orders<'_> {
             };
             let mut byte = 0u8;
             if libc::read(self.gate.0.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
-                libc::_exit(127);
+                return NOT_STARTED;
             }
             match &self.what {
                 What::Call(function) => {
-                    note.result.store(function(), Relaxed);
-                    libc::_exit(0)
+                    note.0[RESULT].store(function(), Relaxed);
+                    0
                 }
                 What::Execute { path, arguments, identity, is_taken_late, filter } => {
                     if let Some(filter) = filter {
                         install(filter, note);
                     }
                     let late = identity.filter(|_| *is_taken_late);
-                    let taken = taken.and_then(|()| late.map_or(Ok(()), Identity::assume));
-                    if let Err(error) = taken {
-                        note.set(IDENTITY, error.code());
-                        libc::_exit(127);
+                    match taken.and_then(|()| late.map_or(Ok(()), Identity::assume)) {
+                        Err(error) => note.set(IDENTITY, error.code()),
+                        Ok(()) => {
+                            streams::close_again();
+                            libc::execve(path.as_ptr(), arguments.as_ptr(), environ);
+                            note.write(EXECUTION);
+                        }
                     }
-                    streams::close_again();
-                    libc::execve(path.as_ptr(), arguments.as_ptr(), environ);
-                    note.write(EXECUTION);
-                    libc::_exit(127)
+                    NOT_STARTED
                 }
             }
         }
@@ -210,14 +198,14 @@ impl Orders<'_> {
 ///
 /// # Safety
 /// In a fresh copy of a process only.
-unsafe fn install(filter: &libc::sock_fprog, note: &Words) {
+unsafe fn install(filter: &libc::sock_fprog, note: &Note) {
     // SAFETY: the filter lives as long as the copy.
     unsafe {
         let set = || libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const *filter);
         if set() == 0 {
             return;
         }
-        note.gave_up_privileges.store(true, Relaxed);
+        note.0[GAVE_UP_PRIVILEGES].store(1, Relaxed);
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         if set() != 0 {
             note.write(FILTER);
@@ -225,26 +213,16 @@ unsafe fn install(filter: &libc::sock_fprog, note: &Words) {
     }
 }
 
-fn pidfd(pid: libc::pid_t) -> Option<OwnedFd> {
-    let pid = rustix::process::Pid::from_raw(pid)?;
-    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
-}
-
 const EXECUTION: usize = 0;
 const FILTER: usize = 1;
 const IDENTITY: usize = 2;
+const RESULT: usize = 3;
+const GAVE_UP_PRIVILEGES: usize = 4;
 
-/// Memory that both processes share.
-struct Note(NonNull<Words>);
+/// The errors of the copy, and its result, in memory that both processes share.
+struct Note(Shared<5>);
 
-/// The errors of the copy, and its result.
-struct Words {
-    errors: [AtomicI32; 3],
-    result: AtomicU64,
-    gave_up_privileges: AtomicBool,
-}
-
-impl Words {
+impl Note {
     /// Notes the error of the call before.
     fn write(&self, at: usize) {
         // SAFETY: errno is this thread's own.
@@ -252,46 +230,11 @@ impl Words {
     }
 
     fn set(&self, at: usize, error: libc::c_int) {
-        self.errors[at].store(error, Relaxed);
+        self.0[at].store(error.cast_unsigned().into(), Relaxed);
     }
 
     fn error(&self, at: usize) -> Option<io::Error> {
-        Some(self.errors[at].load(Relaxed)).filter(|error| *error != 0).map(io::Error::from_raw_os_error)
-    }
-}
-
-impl Note {
-    fn new() -> io::Result<Self> {
-        // SAFETY: new memory, where the kernel likes it.
-        let memory = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                size_of::<Words>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        match NonNull::new(memory.cast()) {
-            Some(words) if memory != libc::MAP_FAILED => Ok(Self(words)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-impl Deref for Note {
-    type Target = Words;
-
-    fn deref(&self) -> &Words {
-        // SAFETY: mapped as long as this lives, zeroed, and large enough.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for Note {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `new` and not used any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Words>()) };
+        let error = self.0[at].load(Relaxed) as libc::c_int;
+        (error != 0).then(|| io::Error::from_raw_os_error(error))
     }
 }

@@ -14,18 +14,25 @@
 //! The observer also continues this process where that has stopped along with the command, and the command goes on
 //! or ends.
 
-#![allow(unsafe_code)] // fork(2), signalfd(2), and memory that is shared with the copy.
+#![allow(unsafe_code)] // The copy's calls.
 
 use std::ffi::CString;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::signals::PASSED;
-use crate::ptrace::sys::{self, Usage};
+use tollgate_os::process::{self, Child};
+use tollgate_os::rusage::Usage;
+use tollgate_os::shared::Shared;
+use tollgate_os::signals::Set;
 
+use crate::clock;
+
+/// The forwarded signals.
+pub(super) const PASSED: [libc::c_int; 6] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
 /// So long is waited for a signal's second copy, in nanoseconds: a sender may be switched out between the two.
 const PATIENCE: u64 = 100_000_000;
 /// The same of a sender within this process's own group, as timeout(1) is, which sends to that group next.
@@ -55,7 +62,7 @@ impl Record {
     pub unsafe fn of(signal: libc::c_int, info: *const libc::siginfo_t) -> Self {
         // SAFETY: the kernel made it. Of a signal of the kernel's, the sender's number is 0.
         let (code, sender) = unsafe { ((*info).si_code, (*info).si_pid()) };
-        Self { signal, code, sender, at_ns: sys::now() }
+        Self { signal, code, sender, at_ns: clock::now() }
     }
 
     /// Writes it to the observer. Whether that could be done.
@@ -68,11 +75,15 @@ impl Record {
 
 /// The observer. It ends when this is dropped, and with this process.
 pub(super) struct Observer {
-    pid: libc::pid_t,
+    process: Child,
     records: OwnedFd,
-    asked: Flag,
-    late: Flag,
+    answers: Shared<2>,
 }
+
+/// Among the answers: the signal by which the command asked this process to end.
+const ASKED: usize = 0;
+/// The last signal that was meant for the command and came too late for it.
+const LATE: usize = 1;
 
 /// The observer's data.
 struct Scene<'a> {
@@ -83,8 +94,7 @@ struct Scene<'a> {
     above: libc::pid_t,
     /// `/proc/PID/stat` of the command. None where /proc has other numbers, or the state there is that of a traced process.
     state: Option<&'a CString>,
-    asked: &'a AtomicI32,
-    late: &'a AtomicI32,
+    answers: &'a Shared<2>,
     seen: [(libc::pid_t, u64); PASSED.len()],
 }
 
@@ -97,39 +107,35 @@ impl Observer {
         let (reader, records) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let nonblocking = rustix::fs::fcntl_getfl(&records)? | rustix::fs::OFlags::NONBLOCK;
         rustix::fs::fcntl_setfl(&records, nonblocking)?;
-        let (asked, late) = (Flag::new()?, Flag::new()?);
+        let answers = Shared::new()?;
         let state = (stops && tollgate_os::children::proc_is_ours())
             .then(|| CString::new(format!("/proc/{command}/stat")).ok())
             .flatten();
-        // SAFETY: getpid(2) has no preconditions.
-        let above = unsafe { libc::getpid() };
-        // SAFETY: zeroes are valid sets, which the C library fills; a copy is made with every signal blocked, so that none
-        // ends it before it reads them.
-        let (pid, error) = unsafe {
-            let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (mem::zeroed(), mem::zeroed());
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-            let pid = libc::fork();
-            if pid == 0 {
-                libc::close(records.as_raw_fd());
-                let scene = Scene {
-                    signals: -1,
-                    records: reader.as_raw_fd(),
-                    command,
-                    pidfd: pidfd.map_or(-1, |pidfd| pidfd.as_raw_fd()),
-                    above,
-                    state: state.as_ref(),
-                    asked: asked.get(),
-                    late: late.get(),
-                    seen: [(0, 0); PASSED.len()],
-                };
-                scene.watch();
+        let above = process::own_pid();
+        // A copy is made with every signal blocked, so that none ends it before it reads them.
+        let _mask = Set::all().block_only_for_now();
+        let process = process::fork_bound(|| {
+            // SAFETY: the descriptor is this copy's own.
+            unsafe { libc::close(records.as_raw_fd()) };
+            // This process's streams are not held open by its observer.
+            for stream in 0..3 {
+                // SAFETY: as above; nothing of the copy uses the stream.
+                unsafe { libc::close(stream) };
             }
-            let error = io::Error::last_os_error();
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
-            (pid, error)
-        };
-        if pid < 0 { Err(error) } else { Ok(Self { pid, records, asked, late }) }
+            let Ok(signals) = Set::of(&PASSED).descriptor() else { return 1 };
+            let scene = Scene {
+                signals: signals.as_raw_fd(),
+                records: reader.as_raw_fd(),
+                command,
+                pidfd: pidfd.map_or(-1, |pidfd| pidfd.as_raw_fd()),
+                above,
+                state: state.as_ref(),
+                answers: &answers,
+                seen: [(0, 0); PASSED.len()],
+            };
+            scene.watch()
+        })?;
+        Ok(Self { process, records, answers })
     }
 
     /// Where records are written to.
@@ -139,52 +145,37 @@ impl Observer {
 
     /// The signal by which the command asked this process to end, if it has.
     pub fn asked_by_command(&self) -> Option<libc::c_int> {
-        Some(self.asked.get().load(Relaxed)).filter(|signal| *signal != 0)
+        answer(&self.answers, ASKED)
     }
 
     /// Says that this process stops with the command.
     pub fn say_that_we_stop(&self) {
-        Record { signal: STOPS, code: 0, sender: 0, at_ns: sys::now() }.send_to(self.records.as_raw_fd());
+        Record { signal: STOPS, code: 0, sender: 0, at_ns: clock::now() }.send_to(self.records.as_raw_fd());
     }
 
     /// Ends it after its last message. Returns the time that it used, and the last signal that was meant for the command and
     /// came too late for it.
     pub fn end(self) -> (Usage, Option<libc::c_int>) {
-        let Self { pid, records, asked: _asked, late } = self;
+        let Self { mut process, records, answers } = self;
         drop(records);
         let used = loop {
-            match sys::wait(pid, 0) {
+            match process.next(0) {
                 Ok(Some(wait)) => break wait.usage,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 _ => break Usage::default(),
             }
         };
-        (used, Some(late.get().load(Relaxed)).filter(|signal| *signal != 0))
+        (used, answer(&answers, LATE))
     }
 }
 
+fn answer(answers: &Shared<2>, at: usize) -> Option<libc::c_int> {
+    Some(answers[at].load(Relaxed) as libc::c_int).filter(|signal| *signal != 0)
+}
+
 impl Scene<'_> {
-    /// The life of the observer: system calls, and memory of its own.
-    ///
-    /// # Safety
-    /// In a fresh copy of a process only, with every signal blocked.
-    unsafe fn watch(mut self) -> ! {
-        // SAFETY: system calls on valid arguments; zeroes are a valid set.
-        unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // This process's streams are not held open by its observer.
-            for stream in 0..3 {
-                libc::close(stream);
-            }
-            let mut set: libc::sigset_t = mem::zeroed();
-            for signal in PASSED {
-                libc::sigaddset(&raw mut set, signal);
-            }
-            self.signals = libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK);
-            if self.signals < 0 || libc::getppid() != self.above {
-                libc::_exit(1);
-            }
-        }
+    /// The life of the observer, with every signal blocked: system calls, and memory of its own.
+    fn watch(mut self) -> i32 {
         loop {
             let mut ends = [self.signals, self.records].map(readable);
             // SAFETY: two valid entries.
@@ -194,8 +185,7 @@ impl Scene<'_> {
                 match self.read() {
                     Some(Record { signal: STOPS, .. }) => self.continue_with_the_command(),
                     Some(record) => self.judge(record),
-                    // SAFETY: ends the copy.
-                    None => unsafe { libc::_exit(0) },
+                    None => return 0,
                 }
             }
         }
@@ -222,7 +212,7 @@ impl Scene<'_> {
             }
             for (signal, seen) in PASSED.into_iter().zip(&mut self.seen) {
                 if signal.cast_unsigned() == info.ssi_signo {
-                    *seen = (info.ssi_pid.cast_signed(), sys::now());
+                    *seen = (info.ssi_pid.cast_signed(), clock::now());
                 }
             }
         }
@@ -257,13 +247,10 @@ impl Scene<'_> {
                 }
                 break;
             }
-            if sys::now() >= record.at_ns.saturating_add(patience) {
+            if clock::now() >= record.at_ns.saturating_add(patience) {
                 break;
             }
-            // SAFETY: a question: signal 0 is none.
-            let has_ended =
-                record.sender > 0 && unsafe { libc::kill(record.sender, 0) } != 0 && errno() == libc::ESRCH;
-            if has_ended {
+            if record.sender > 0 && process::is_gone(record.sender) {
                 // It sends no second one.
                 self.note();
                 if !self.has_seen(&record) {
@@ -278,17 +265,21 @@ impl Scene<'_> {
             if ends[1].revents != 0 {
                 self.note();
                 if !self.has_seen(&record) {
-                    self.late.store(record.signal, Relaxed);
+                    self.tell(LATE, record.signal);
                 }
                 return;
             }
         }
         if is_commands {
-            self.asked.store(record.signal, Relaxed);
+            self.tell(ASKED, record.signal);
             self.send(libc::SIGKILL);
         } else {
             self.send(record.signal);
         }
+    }
+
+    fn tell(&self, at: usize, signal: libc::c_int) {
+        self.answers[at].store(signal.cast_unsigned().into(), Relaxed);
     }
 
     fn send(&self, signal: libc::c_int) {
@@ -312,36 +303,26 @@ impl Scene<'_> {
                 return;
             }
         }
-        // SAFETY: the process above, which this one would not outlive.
-        unsafe {
-            if libc::getppid() == self.above {
-                libc::kill(self.above, libc::SIGCONT);
-            }
-        }
+        // This process would not outlive the one above.
+        process::die_with_parent(self.above);
+        let _ = process::kill(self.above, libc::SIGCONT);
     }
 }
 
 /// Sends a signal to a process: through its descriptor where there is one, else by its number. Only what signal-safety(7)
 /// allows.
 pub(super) fn send(pid: libc::pid_t, pidfd: RawFd, signal: libc::c_int) {
-    // SAFETY: system calls on numbers.
-    unsafe {
-        if pidfd >= 0 {
-            let none = ptr::null::<libc::siginfo_t>();
-            libc::syscall(libc::SYS_pidfd_send_signal, pidfd, signal, none, 0);
-        } else if pid > 0 {
-            libc::kill(pid, signal);
-        }
+    if pidfd >= 0 {
+        let none = ptr::null::<libc::siginfo_t>();
+        // SAFETY: a system call on numbers.
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd, signal, none, 0) };
+    } else if pid > 0 {
+        let _ = process::kill(pid, signal);
     }
 }
 
 fn readable(descriptor: RawFd) -> libc::pollfd {
     libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 }
-}
-
-fn errno() -> libc::c_int {
-    // SAFETY: errno is this thread's own.
-    unsafe { *libc::__errno_location() }
 }
 
 /// The letter of proc_pid_stat(5), without memory that would have to be allocated.
@@ -361,28 +342,4 @@ fn state_of(path: &CString) -> Option<u8> {
     // Behind the name, which may hold anything.
     let behind = text.iter().rposition(|byte| *byte == b')')?;
     text.get(behind + 2).copied()
-}
-
-/// A number that both processes see.
-struct Flag(*mut libc::c_void);
-
-impl Flag {
-    fn new() -> io::Result<Self> {
-        let (all, shared) =
-            (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        Ok(Self(unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), size_of::<AtomicI32>(), all, shared) }?))
-    }
-
-    fn get(&self) -> &AtomicI32 {
-        // SAFETY: mapped as long as this lives, zeroed, and reached by atomic operations only.
-        unsafe { &*self.0.cast() }
-    }
-}
-
-impl Drop for Flag {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nothing borrows it any more.
-        let _ = unsafe { rustix::mm::munmap(self.0, size_of::<AtomicI32>()) };
-    }
 }

@@ -8,21 +8,20 @@
 //! A signal that the command itself sends here, as by `kill $PPID`, is meant for this process: it ends the command, and then
 //! this process by the same signal. A command that stops stops this process too, so that a shell sees a stopped job.
 
-#![allow(unsafe_code)] // sigaction(2), and handlers.
+#![allow(unsafe_code)] // Handlers.
 
 use std::cell::{Cell, RefCell};
-use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::observer::{self, Observer, Record};
-use crate::ptrace::sys::Usage;
+use tollgate_os::group;
+use tollgate_os::rusage::Usage;
+use tollgate_os::signals::{self, Changed, Disposition, Mask, Set};
+use tollgate_os::timer::Timer;
 
-/// The forwarded signals.
-pub(super) const PASSED: [libc::c_int; 6] =
-    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
+use super::observer::{self, Observer, PASSED, Record};
+
 /// Signals that this program changes for itself and restores for the command: Rust ignores SIGPIPE before `main`, and this program
 /// SIGXFSZ.
 const CHANGED: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
@@ -39,8 +38,8 @@ static LATE: AtomicI32 = AtomicI32::new(0);
 /// A signal asked to end the wait, or the time is up.
 static ENOUGH: AtomicBool = AtomicBool::new(false);
 
-/// How signals of [`CHANGED`] were handled when this process began, before Rust's own start changed it.
-static AT_START: [AtomicUsize; 2] = [AtomicUsize::new(libc::SIG_DFL), AtomicUsize::new(libc::SIG_DFL)];
+/// Which signals of [`CHANGED`] were ignored when this process began, before Rust's own start changed it.
+static IGNORED_AT_START: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
 /// Called by the C library before `main`, and before Rust's runtime.
 #[used]
@@ -48,42 +47,30 @@ static AT_START: [AtomicUsize; 2] = [AtomicUsize::new(libc::SIG_DFL), AtomicUsiz
 static REMEMBER: extern "C" fn() = remember;
 
 extern "C" fn remember() {
-    for (signal, kept) in CHANGED.into_iter().zip(&AT_START) {
-        // SAFETY: a question to the kernel; zeroes are a valid action.
-        unsafe {
-            let mut action: libc::sigaction = mem::zeroed();
-            if libc::sigaction(signal, ptr::null(), &raw mut action) == 0 {
-                kept.store(action.sa_sigaction, Relaxed);
-            }
-        }
+    for (signal, was_ignored) in CHANGED.into_iter().zip(&IGNORED_AT_START) {
+        was_ignored.store(Disposition::of(signal).is_ignored(), Relaxed);
     }
 }
 
 /// The dispositions and the mask that the command is to have.
 pub(crate) struct Inherited {
-    actions: Vec<(libc::c_int, libc::sigaction)>,
-    mask: libc::sigset_t,
+    dispositions: Vec<(libc::c_int, Disposition)>,
+    mask: Set,
 }
 
 impl Inherited {
     /// Sets them, in a copy of this process.
-    ///
-    /// # Safety
-    /// In a fresh copy of a process only.
-    pub unsafe fn restore(&self) {
-        // SAFETY: these are actions and a mask that the kernel gave.
-        unsafe {
-            for (signal, action) in &self.actions {
-                libc::sigaction(*signal, action, ptr::null_mut());
-            }
-            libc::sigprocmask(libc::SIG_SETMASK, &raw const self.mask, ptr::null_mut());
+    pub fn restore(&self) {
+        for (signal, disposition) in &self.dispositions {
+            let _ = disposition.set(*signal);
         }
+        self.mask.block_only();
     }
 }
 
 /// As long as it lives, signals are passed on. One at a time in a process.
 pub(crate) struct Watch {
-    before: Vec<(libc::c_int, libc::sigaction)>,
+    before: Vec<(libc::c_int, Disposition)>,
     observer: RefCell<Option<Observer>>,
     /// The signal by which the command asked this process to end.
     asked: Cell<Option<libc::c_int>>,
@@ -96,7 +83,7 @@ impl Watch {
     pub fn begin() -> Self {
         // From here on, and when the command has ended, a file that may not grow is an error like others: this process
         // ends as the command did.
-        set(libc::SIGXFSZ, libc::SIG_IGN, 0);
+        signals::ignore(libc::SIGXFSZ);
         DESCRIPTOR.store(-1, Relaxed);
         COMMAND.store(0, Relaxed);
         RECORDS.store(-1, Relaxed);
@@ -105,16 +92,16 @@ impl Watch {
         ENOUGH.store(false, Relaxed);
         let mut before = Vec::new();
         for signal in PASSED {
-            let was = action(signal, None);
-            if was.sa_sigaction != libc::SIG_IGN {
+            let was = Disposition::of(signal);
+            if !was.is_ignored() {
                 before.push((signal, was));
-                set(signal, pass as *const () as usize, libc::SA_SIGINFO | libc::SA_RESTART);
+                let _ = passing(libc::SA_RESTART).set(signal);
             }
         }
         // Without SA_NOCLDSTOP each stop of the command sends a signal. With SIG_IGN the kernel would reap the
         // command itself, and wait4(2) would not return it.
-        before.push((libc::SIGCHLD, action(libc::SIGCHLD, None)));
-        set(libc::SIGCHLD, libc::SIG_DFL, libc::SA_NOCLDSTOP);
+        let only_ends = Disposition::default_with(libc::SA_NOCLDSTOP).set(libc::SIGCHLD);
+        before.extend(only_ends.ok().map(|was| (libc::SIGCHLD, was)));
         Self {
             before,
             observer: RefCell::new(None),
@@ -125,26 +112,12 @@ impl Watch {
 
     /// The signal actions that the command inherits.
     pub fn inherited(&self) -> Inherited {
-        let mut actions = self.before.clone();
-        for (signal, kept) in CHANGED.into_iter().zip(&AT_START) {
-            let mut was = action(signal, None);
-            was.sa_sigaction = kept.load(Relaxed);
-            actions.push((signal, was));
-        }
-        for (_, action) in &mut actions {
-            // A handler of ours does not exist in another program.
-            if action.sa_sigaction != libc::SIG_IGN {
-                action.sa_sigaction = libc::SIG_DFL;
-                action.sa_flags = 0;
-            }
-        }
-        // SAFETY: a question to the kernel; zeroes are a valid set.
-        let mask = unsafe {
-            let mut mask: libc::sigset_t = mem::zeroed();
-            libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), &raw mut mask);
-            mask
-        };
-        Inherited { actions, mask }
+        let changed = CHANGED.into_iter().zip(&IGNORED_AT_START).map(|(signal, was_ignored)| {
+            let ignored = was_ignored.load(Relaxed);
+            (signal, if ignored { Disposition::ignored() } else { Disposition::default_with(0) })
+        });
+        let before = self.before.iter().map(|(signal, before)| (*signal, before.inherited()));
+        Inherited { dispositions: before.chain(changed).collect(), mask: Set::blocked() }
     }
 
     /// From now on signals go to this process. `stops`: while it is stopped, /proc says so.
@@ -199,8 +172,8 @@ impl Watch {
         if let Some(observer) = self.observer.borrow().as_ref() {
             observer.say_that_we_stop();
         }
-        // SAFETY: SIGSTOP stops this process here, whatever its group is.
-        unsafe { libc::raise(libc::SIGSTOP) };
+        // SIGSTOP stops this process here, whatever its group is.
+        signals::raise(libc::SIGSTOP);
         await_senders();
         if !goes_on() {
             observer::send(pid, DESCRIPTOR.load(Relaxed), libc::SIGCONT);
@@ -215,7 +188,7 @@ impl Watch {
         DESCRIPTOR.store(-1, Relaxed);
         for (signal, _) in &self.before {
             if *signal != libc::SIGCHLD {
-                set(*signal, pass as *const () as usize, libc::SA_SIGINFO);
+                let _ = passing(0).set(*signal);
             }
         }
         Alarm::set(linger)
@@ -230,7 +203,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         for (signal, before) in &self.before {
-            action(*signal, Some(before));
+            let _ = before.set(*signal);
         }
         self.dismiss_observer();
     }
@@ -239,8 +212,12 @@ impl Drop for Watch {
 /// Returns when no process is in the middle of a kill(2): setpgid(2) takes the lock under which the kernel goes through a
 /// group. This process stays in its group.
 fn await_senders() {
-    // SAFETY: system calls that change nothing: the group is the one that this process is in.
-    unsafe { libc::setpgid(0, libc::getpgrp()) };
+    group::join(0, group::own());
+}
+
+fn passing(flags: libc::c_int) -> Disposition {
+    // SAFETY: the function keeps errno, and calls only what signal-safety(7) allows.
+    unsafe { Disposition::handler(pass, flags) }
 }
 
 /// Passes a signal on. Only what signal-safety(7) allows.
@@ -255,8 +232,8 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
         let errno = *libc::__errno_location();
         let records = RECORDS.load(Relaxed);
         if command == 0 {
-            libc::signal(signal, libc::SIG_DFL);
-            libc::raise(signal);
+            signals::default(&[signal]);
+            signals::raise(signal);
         } else {
             await_senders();
             let is_sent = records >= 0 && Record::of(signal, info).send_to(records);
@@ -270,79 +247,27 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
 
 /// Interrupts waiting after a time, again and again until it is dropped, so that it cannot come just before the wait.
 pub(crate) struct Alarm {
-    before: libc::sigaction,
-    mask: libc::sigset_t,
-    timer: Option<libc::timer_t>,
+    // In this order they are dropped.
+    _timer: Option<Timer>,
+    _open: Mask,
+    _changed: Option<Changed>,
 }
 
 impl Alarm {
     fn set(after: Duration) -> Self {
-        let before = action(libc::SIGALRM, None);
-        set(libc::SIGALRM, enough as *const () as usize, 0);
-        // SAFETY: zeroes are a valid set, and the kernel writes to the other one.
-        let mask = unsafe {
-            let (mut own, mut mask): (libc::sigset_t, libc::sigset_t) = (mem::zeroed(), mem::zeroed());
-            libc::sigaddset(&raw mut own, libc::SIGALRM);
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const own, &raw mut mask);
-            mask
-        };
-        let mut timer = ptr::null_mut();
-        // SAFETY: zeroes are a valid event and time; the timer is kept until it is deleted.
-        let made = unsafe {
-            let mut event: libc::sigevent = mem::zeroed();
-            event.sigev_notify = libc::SIGEV_THREAD_ID;
-            event.sigev_signo = libc::SIGALRM;
-            event.sigev_notify_thread_id = libc::syscall(libc::SYS_gettid) as libc::pid_t;
-            libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) == 0
-        };
-        let after = after.max(Duration::from_nanos(1));
-        let again = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-        let value = libc::timespec {
-            tv_sec: libc::time_t::try_from(after.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: after.subsec_nanos().into(),
-        };
-        let times = libc::itimerspec { it_interval: again, it_value: value };
-        // SAFETY: a timer that was just made, and valid times.
-        if !made || unsafe { libc::timer_settime(timer, 0, &raw const times, ptr::null_mut()) } != 0 {
+        const AGAIN: Duration = Duration::from_millis(5);
+        // SAFETY: the function stores a flag.
+        let changed = unsafe { Disposition::handler(enough, 0) }.set_for_now(libc::SIGALRM).ok();
+        let open = Set::of(&[libc::SIGALRM]).unblock_for_now();
+        let timer = Timer::new(libc::SIGALRM).and_then(|timer| timer.set(after, AGAIN).map(|()| timer)).ok();
+        if timer.is_none() {
             // Without a timer nothing would end the waiting.
             ENOUGH.store(true, Relaxed);
         }
-        Self { before, mask, timer: made.then_some(timer) }
+        Self { _timer: timer, _open: open, _changed: changed }
     }
 }
 
-impl Drop for Alarm {
-    fn drop(&mut self) {
-        if let Some(timer) = self.timer {
-            // SAFETY: made by `set` and deleted once.
-            unsafe { libc::timer_delete(timer) };
-        }
-        // SAFETY: a mask that the kernel gave.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.mask, ptr::null_mut()) };
-        action(libc::SIGALRM, Some(&self.before));
-    }
-}
-
-extern "C" fn enough(_: libc::c_int) {
+extern "C" fn enough(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     ENOUGH.store(true, Relaxed);
-}
-
-/// The action of a signal, and its replacement.
-fn action(signal: libc::c_int, new: Option<&libc::sigaction>) -> libc::sigaction {
-    // SAFETY: zeroes are a valid action; `new` came from the kernel.
-    unsafe {
-        let mut old: libc::sigaction = mem::zeroed();
-        libc::sigaction(signal, new.map_or(ptr::null(), ptr::from_ref), &raw mut old);
-        old
-    }
-}
-
-fn set(signal: libc::c_int, handler: usize, flags: libc::c_int) {
-    // SAFETY: zeroes are a valid action; the handler is a function of this file that fits its flags, or a constant.
-    unsafe {
-        let mut new: libc::sigaction = mem::zeroed();
-        new.sa_sigaction = handler;
-        new.sa_flags = flags;
-        libc::sigaction(signal, &raw const new, ptr::null_mut());
-    }
 }

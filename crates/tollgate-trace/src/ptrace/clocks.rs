@@ -1,18 +1,17 @@
 //! How a thread passed the time between two stops.
 //!
-//! With each stop wait4(2) reslices the use of the thread's process: processor time to the microsecond, and how often the processor
+//! With each stop wait4(2) tells the use of the thread's process: processor time to the microsecond, and how often the processor
 //! was given away or taken. A thread that left it only in order to stop took what it was on the processor for; the rest of
 //! the time between the two stops is the overhead of stopping. One whose processor was taken waited for one meanwhile. One that gave it
 //! away was away for the rest, and of that `/proc/PID/task/TID/schedstat` has the wait for a processor, to the nanosecond. That
 //! file takes a quarter of the time of a stop: it is read for calls that are likely to wait, and always where a process has several
-//! threads, of which wait4(2) reslices the sum only.
+//! threads, of which wait4(2) tells the sum only.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use tollgate_model::traced::Parts;
-
-use super::sys::Usage;
+use tollgate_os::rusage::Usage;
 
 /// So many threads keep their file open. Further ones open it anew each time.
 const MOST_OPEN: usize = 256;
@@ -107,18 +106,18 @@ impl Stretch {
             .zip(after.exact)
             .map(|(before, after)| [0, 1, 2].map(|at| after[at].saturating_sub(before[at])));
         // The stop at the end is one of the times that it gave the processor away, and begins one of its time slices.
-        let gave_away = usage(|usage| usage.voluntary) > 1 || after.usage.voluntary == 0;
+        let gave_away = usage(|usage| usage.nvcsw) > 1 || after.usage.nvcsw == 0;
         let (left, gave_away) = match exact {
             // These are the thread's own; usage grows as well by that of children that were waited for.
             Some([_, _, slices]) => (slices > 1, gave_away || !alone),
-            None => (gave_away || usage(|usage| usage.involuntary) > 0, gave_away),
+            None => (gave_away || usage(|usage| usage.nivcsw) > 0, gave_away),
         };
         let parts = match exact {
             Some([run, ready, _]) if left => split(wall_ns, run, ready, gave_away),
             Some([run, ..]) => on_cpu(run.min(wall_ns)),
             None if !alone => Parts { unknown_ns: wall_ns, ..Parts::default() },
             None => {
-                let run = usage(|usage| usage.run_ns);
+                let run = usage(Usage::run_ns);
                 match (left, gave_away) {
                     (false, _) => on_cpu(run.min(wall_ns)),
                     // A preempted thread is ready to run.
@@ -127,8 +126,8 @@ impl Stretch {
                 }
             }
         };
-        let disk = alone && usage(|usage| usage.disk) > 0;
-        let gave_away = alone && usage(|usage| usage.voluntary) > 1;
+        let disk = alone && usage(|usage| usage.majflt.wrapping_add(usage.inblock)) > 0;
+        let gave_away = alone && usage(|usage| usage.nvcsw) > 1;
         Self { parts, disk, left: gave_away || (left && exact.is_some()), gave_away }
     }
 
@@ -161,8 +160,8 @@ mod tests {
 
     use super::*;
 
-    fn reading(exact: Option<[u64; 3]>, run_ns: u64, voluntary: u64, involuntary: u64) -> Reading {
-        Reading { exact, usage: Usage { run_ns, voluntary, involuntary, ..Usage::default() } }
+    fn reading(exact: Option<[u64; 3]>, user_ns: u64, nvcsw: u64, nivcsw: u64) -> Reading {
+        Reading { exact, usage: Usage { user_ns, nvcsw, nivcsw, ..Usage::default() } }
     }
 
     fn parts(on_cpu_ns: u64, runqueue_ns: u64, unknown_ns: u64) -> Parts {

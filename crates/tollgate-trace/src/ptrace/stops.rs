@@ -1,12 +1,14 @@
 //! The handling of each stop.
 
-use tollgate_model::traced::Parts;
+use tollgate_model::traced::{Ended, Parts};
+use tollgate_os::process::{Status, Wait};
 
 use super::clocks::{Reading, Stretch};
 use super::sums::Key;
-use super::sys::{self, Info, On, Wait};
+use super::sys::{self, Info, On};
 use super::thread::{Doing, Inside, Thread};
 use super::{Tracer, cause, filter, privileges, tree};
+use crate::clock;
 use crate::launch::Child;
 use crate::outcome::Event;
 
@@ -19,11 +21,11 @@ const STOPPING: [libc::c_int; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN,
 impl Tracer {
     /// A thread has stopped or ended.
     pub(super) fn heard(&mut self, wait: Wait, now: u64, child: &Child) {
-        let (pid, status) = (wait.pid, wait.status);
-        if !libc::WIFSTOPPED(status) {
-            return self.ended(pid, status, now);
-        }
-        let (signal, event) = (libc::WSTOPSIG(status), status >> 16);
+        let pid = wait.pid;
+        let (signal, event) = match wait.status {
+            Status::Ended(ended) => return self.ended(pid, ended, now),
+            Status::Stopped { signal, event } => (signal, event),
+        };
         if event == libc::PTRACE_EVENT_EXEC {
             self.renumber(pid, now);
         } else if !self.threads.contains_key(&pid) {
@@ -231,7 +233,7 @@ impl Tracer {
 
     /// A new thread that stood already is let go.
     fn begins(&mut self, wait: &Wait) {
-        self.pass_time(wait, sys::now());
+        self.pass_time(wait, clock::now());
         self.go_on(wait.pid, 0);
     }
 
@@ -262,10 +264,10 @@ impl Tracer {
     }
 
     /// A thread has ended.
-    fn ended(&mut self, pid: libc::pid_t, status: libc::c_int, now: u64) {
+    fn ended(&mut self, pid: libc::pid_t, ended: Ended, now: u64) {
         self.early.remove(&pid);
         if pid == self.command && self.ended.is_none() {
-            self.ended = Some((sys::ended(status), now));
+            self.ended = Some((ended, now));
         }
         if let Some(thread) = self.threads.remove(&pid) {
             self.thread_ended(thread, now);

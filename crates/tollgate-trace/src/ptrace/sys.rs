@@ -1,4 +1,4 @@
-//! ptrace(2), wait4(2) and the clock, as they are used here.
+//! ptrace(2), as it is used here.
 
 #![allow(unsafe_code)] // System calls that no crate has in a safe form.
 
@@ -6,7 +6,7 @@ use std::io;
 use std::mem;
 use std::ptr;
 
-use tollgate_model::traced::Ended;
+use tollgate_os::process;
 
 /// Stops of system calls differ from SIGTRAP by this bit (`PTRACE_O_TRACESYSGOOD`).
 pub const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
@@ -40,74 +40,11 @@ pub enum Info {
     None,
 }
 
-/// The result of wait4(2) for a thread.
-#[derive(Debug, Clone, Copy)]
-pub struct Wait {
-    pub pid: libc::pid_t,
-    pub status: libc::c_int,
-    pub usage: Usage,
-}
-
-/// The use of its process so far, with the children that it has waited for.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Usage {
-    /// User and system time, in nanoseconds; the kernel reports microseconds.
-    pub run_ns: u64,
-    /// The part of it in user mode.
-    pub user_ns: u64,
-    /// The part of it in the kernel.
-    pub sys_ns: u64,
-    /// Page faults and reads that went to a disk.
-    pub disk: u64,
-    /// Times that a thread gave the processor away; each stop is one of them.
-    pub voluntary: u64,
-    /// Times that the processor was taken away.
-    pub involuntary: u64,
-}
-
-/// Waits for the next stop or end of a child or of a thread that is traced.
-///
-/// # Errors
-/// EINTR, and ECHILD where there is no child to wait for.
-pub fn wait(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
-    let mut status = 0;
-    // SAFETY: zeroes are a valid usage.
-    let mut usage: libc::rusage = unsafe { mem::zeroed() };
-    // SAFETY: the kernel writes to the two.
-    let pid = unsafe { libc::wait4(pid, &raw mut status, libc::__WALL | flags, &raw mut usage) };
-    match pid {
-        -1 => Err(io::Error::last_os_error()),
-        0 => Ok(None),
-        pid => Ok(Some(Wait { pid, status, usage: Usage::of(&usage) })),
-    }
-}
-
-/// The process or thread that the next [`wait`] for any would return, which it still does. None where none is, and `flags`
-/// say not to wait.
-///
-/// # Errors
-/// See [`wait`].
-pub fn peek(flags: libc::c_int) -> io::Result<Option<libc::pid_t>> {
-    // SAFETY: zeroes are a valid answer, and the one that "not yet" leaves.
-    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
-    let what = libc::WEXITED | libc::WNOWAIT | libc::__WALL | flags;
-    // SAFETY: the kernel writes to `info`.
-    match unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, what) } {
-        // SAFETY: waitid(2) sets the number.
-        0 => Ok(Some(unsafe { info.si_pid() }).filter(|pid| *pid != 0)),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Whether a child whose stop was reported has a new event: it was continued, has stopped anew or has ended. The event stays
-/// for [`wait`]: of a thread that is traced waitid(2) would take a stop whatever it is asked for.
+/// for wait4(2): of a thread that is traced waitid(2) would take a stop whatever it is asked for.
 pub fn has_continued(pid: libc::pid_t) -> bool {
-    // SAFETY: as in `peek`.
-    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
-    let what =
-        libc::WCONTINUED | libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
-    // SAFETY: as in `peek`. A child that has ended is not stopped.
-    unsafe { libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, what) != 0 || info.si_pid() != 0 }
+    let any = libc::WCONTINUED | libc::WEXITED | libc::WSTOPPED | libc::WNOHANG;
+    !matches!(process::peek(Some(pid), any), Ok(None))
 }
 
 /// The sender of the signal that a stopped thread is about to get; 0 for the kernel.
@@ -134,52 +71,6 @@ pub fn refuse_call(pid: libc::pid_t) -> io::Result<()> {
     request(libc::PTRACE_SETREGS, pid, 0, &raw const r as usize).map(|_| ())
 }
 
-impl Usage {
-    fn of(usage: &libc::rusage) -> Self {
-        let ns = |time: libc::timeval| {
-            (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_usec as u64 * 1000)
-        };
-        let (user_ns, sys_ns) = (ns(usage.ru_utime), ns(usage.ru_stime));
-        Self {
-            run_ns: user_ns.wrapping_add(sys_ns),
-            user_ns,
-            sys_ns,
-            disk: (usage.ru_majflt as u64).wrapping_add(usage.ru_inblock as u64),
-            voluntary: usage.ru_nvcsw as u64,
-            involuntary: usage.ru_nivcsw as u64,
-        }
-    }
-}
-
-/// How a process ended that did.
-pub fn ended(status: libc::c_int) -> Ended {
-    if libc::WIFSIGNALED(status) {
-        Ended::Signal(libc::WTERMSIG(status))
-    } else {
-        Ended::Exit(libc::WEXITSTATUS(status))
-    }
-}
-
-/// User and system time of all children that were waited for, in nanoseconds.
-pub fn used_by_children() -> (u64, u64) {
-    // SAFETY: zeroes are a valid usage, and the kernel writes to it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage
-    };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    (ns(usage.ru_utime), ns(usage.ru_stime))
-}
-
-/// CLOCK_MONOTONIC, in nanoseconds.
-pub fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes to the time.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 fn request(what: libc::c_uint, pid: libc::pid_t, address: usize, data: usize) -> io::Result<libc::c_long> {
     // SAFETY: callers pass memory that the kernel may write to, or numbers.
     match unsafe { libc::ptrace(what, pid, address, data) } {
@@ -196,15 +87,6 @@ pub fn seize(pid: libc::pid_t, options: libc::c_int) -> io::Result<()> {
 /// Stops it.
 pub fn interrupt(pid: libc::pid_t) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, pid, 0, 0).map(|_| ())
-}
-
-/// Kills its process.
-pub fn kill(pid: libc::pid_t) -> io::Result<()> {
-    // SAFETY: a thread that is traced keeps its number until its end is reported.
-    match unsafe { libc::kill(pid, libc::SIGKILL) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// How a stopped thread goes on.

@@ -5,13 +5,15 @@
 use std::io;
 use std::time::Duration;
 
-use super::ONE_AT_A_TIME;
-use super::descendants::Descendants;
+use tollgate_os::process;
+
 use crate::bpf::Bpf;
+use crate::clock;
+use crate::descendants::{self, Descendants};
 use crate::launch::Child;
 use crate::launch::signals::Watch;
 use crate::outcome::{Calibration, TraceError};
-use crate::ptrace::{Tracer, sys};
+use crate::ptrace::Tracer;
 use crate::request::Request;
 
 /// Batches that are timed, and calls in each. The median of the batches counts.
@@ -23,7 +25,7 @@ const CALLS: u64 = 12;
 /// # Errors
 /// When not even a process can be started.
 pub fn calibrate() -> Result<Calibration, TraceError> {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = descendants::alone();
     let untraced = untraced().map_err(|error| TraceError::System { what: "fork(2)", error })?;
     let ptrace = by_ptrace();
     let cannot = || "it was loaded, and its overhead could not be measured".to_owned();
@@ -45,7 +47,7 @@ fn untraced() -> io::Result<f64> {
     let watch = Watch::begin();
     let mut child = Child::start_function(time_of_a_call, &watch.inherited())?;
     child.release()?;
-    while let Err(error) = sys::wait(child.pid(), 0) {
+    while let Err(error) = process::wait4(child.pid(), 0) {
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
@@ -71,12 +73,12 @@ fn traced() -> io::Result<f64> {
 fn time_of_a_call() -> u64 {
     let mut batches = [0; BATCHES];
     for batch in &mut batches {
-        let began = sys::now();
+        let began = clock::now();
         for _ in 0..CALLS {
             // SAFETY: getppid(2) has no preconditions.
             unsafe { libc::syscall(libc::SYS_getppid) };
         }
-        *batch = sys::now().saturating_sub(began);
+        *batch = clock::now().saturating_sub(began);
     }
     batches.sort_unstable();
     (batches[BATCHES / 2] * 1000 / CALLS).max(1)

@@ -4,12 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use tollgate_model::traced::{Backend, Ended};
+use tollgate_os::process::Status;
 
-use super::descendants::Descendants;
-use super::{Failure, Finished, Record};
+use super::{Failure, Record};
+use crate::clock;
+use crate::descendants::Descendants;
 use crate::launch::signals::Watch;
 use crate::launch::{Child, Program};
-use crate::outcome::{Collected, Trace};
+use crate::outcome::{Collected, Finished, Trace};
 use crate::ptrace::{still_running, sys};
 use crate::request::Request;
 
@@ -32,10 +34,10 @@ pub(super) fn let_go(
     alive: impl Fn() -> u64,
 ) -> Result<Finished, Failure> {
     watch.pass_to(child.pid(), child.pidfd(), true);
-    let began = sys::now();
+    let began = clock::now();
     child.release().map_err(Failure::system("write(2)"))?;
     let ended = wait_for(child.pid(), watch, descendants).map_err(Failure::system("wait4(2)"))?;
-    let wall_ns = sys::now().saturating_sub(began);
+    let wall_ns = clock::now().saturating_sub(began);
     watch.dismiss_observer();
     let mut notes = Vec::new();
     if watch.asked_by_command().is_none() && !all_have_ended(watch, descendants, linger) {
@@ -51,10 +53,10 @@ pub(super) fn let_go(
 fn wait_for(pid: libc::pid_t, watch: &Watch, descendants: &Descendants) -> io::Result<Ended> {
     loop {
         match descendants.wait(libc::WUNTRACED, || vec![pid]) {
-            Ok(Some(wait)) if wait.pid == pid && libc::WIFSTOPPED(wait.status) => {
-                watch.stop_with(pid, || sys::has_continued(pid));
-            }
-            Ok(Some(wait)) if wait.pid == pid => return Ok(sys::ended(wait.status)),
+            Ok(Some(wait)) if wait.pid == pid => match wait.status {
+                Status::Ended(ended) => return Ok(ended),
+                Status::Stopped { .. } => watch.stop_with(pid, || sys::has_continued(pid)),
+            },
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -117,3 +117,14 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
     panic!("{what} did not come to be");
 }
+
+/// Sends a signal to a process or a group that the test started.
+pub fn send(pid: libc::pid_t, signal: libc::c_int) {
+    assert!(tollgate_os::process::kill(pid, signal).is_ok(), "kill({pid}, {signal})");
+}
+
+/// The letter of proc_pid_stat(5); `-` where there is no such process.
+pub fn state(pid: libc::pid_t) -> char {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('-')
+}

@@ -1,12 +1,12 @@
 //! A command as a process that waits to be let go, as `launch` makes it, in a few lines.
 
 use std::ffi::CString;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus};
-use tollgate_model::traced::{Call, Parts};
+use tollgate_model::traced::{Call, Ended, Parts};
+use tollgate_os::process;
 
 use super::super::Bpf;
 use crate::outcome::Collected;
@@ -16,7 +16,7 @@ use crate::request::Request;
 pub struct Outcome {
     pub collected: Collected,
     pub wall: Duration,
-    pub status: Option<i32>,
+    pub ended: Ended,
     pub cost: Option<f64>,
     pub others: Option<f64>,
 }
@@ -64,10 +64,9 @@ pub fn run_traced(request: Request) -> Option<Outcome> {
     let environment = [c"PATH=/usr/bin:/bin".as_ptr(), c"LC_ALL=C".as_ptr(), std::ptr::null()];
     let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
     let (orders, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
-    // SAFETY: the child only makes system calls on existing memory.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
-        drop(go);
+    let mut child = process::fork(|| {
+        // SAFETY: the descriptor is the copy's own.
+        unsafe { libc::close(go.as_raw_fd()) };
         let mut order = [0u8];
         for standard in [0, 1] {
             // SAFETY: both are descriptors.
@@ -77,25 +76,21 @@ pub fn run_traced(request: Request) -> Option<Outcome> {
             // SAFETY: all arrays end with a null pointer and outlive the call.
             unsafe { libc::execve(pointers[0], pointers.as_ptr(), environment.as_ptr()) };
         }
-        // SAFETY: ends the child.
-        unsafe { libc::_exit(127) };
-    }
-    let process = rustix::process::pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+        127
+    })
+    .unwrap();
+    let process = child.pidfd().unwrap();
     bpf.adopt(process.as_fd()).unwrap();
     let began = Instant::now();
     rustix::io::write(&go, &[1]).unwrap();
-    let status = wait(&process);
+    let ended = child.wait().unwrap();
     let wall = began.elapsed();
     let deadline = Instant::now() + request.linger;
     while bpf.alive() > 0 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
     let collected = bpf.finish();
-    Some(Outcome { collected, wall, status: status.exit_status(), cost, others })
-}
-
-fn wait(process: &OwnedFd) -> WaitIdStatus {
-    rustix::process::waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED).unwrap().unwrap()
+    Some(Outcome { collected, wall, ended, cost, others })
 }
 
 /// A shell's command.

@@ -1,6 +1,6 @@
 //! Commands whose calls and times are known beforehand.
 
-use tollgate_model::traced::Parts;
+use tollgate_model::traced::{Ended, Parts};
 
 use super::counts::compiled;
 use super::harness::{Outcome, alone, run_traced, shell};
@@ -132,10 +132,10 @@ fn a_process_that_is_killed_in_a_call_does_not_return_from_it() {
     let _alone = alone();
     let Some(outcome) = run_traced(shell("kill -9 $$")) else { return };
     sums_hold(&outcome);
-    assert_eq!(outcome.status, None);
+    assert!(matches!(outcome.ended, Ended::Signal(_)));
     assert_eq!(outcome.call("kill").unfinished + outcome.call("kill").count, 1);
     let Some(outcome) = run_traced(shell("sleep 10 & kill -9 $!; wait $! 2>&-; exit 0")) else { return };
-    assert_eq!((outcome.status, outcome.collected.processes), (Some(0), 2));
+    assert_eq!((outcome.ended, outcome.collected.processes), (Ended::Exit(0), 2));
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn calls_of_the_32_bit_table_are_counted_by_themselves() {
     "#;
     let Some(program) = compiled(directory.path(), source) else { return };
     let Some(outcome) = run_traced(command(&[&program])) else { return };
-    if outcome.status != Some(0) {
+    if outcome.ended != Ended::Exit(0) {
         println!("skipped: this kernel has no 32-bit calls");
         return;
     }

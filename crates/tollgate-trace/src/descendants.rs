@@ -1,41 +1,37 @@
 //! Processes that lose their parents while a command is traced are this process's children.
 //!
-//! So they are waited for, their time is known, and it is known when the last of them has ended.
-//!
-//! The tracer is the subreaper of the command's tree, so that the end of the last process is known and its
-//! time counts.
-
-#![allow(unsafe_code)] // prctl(2).
+//! This process is the subreaper of the command's tree, so the end of the last process is known and its time counts.
 
 use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tollgate_os::children::Inherited;
-
-use crate::ptrace::sys::{self, Wait};
+use tollgate_os::children::{Inherited, Subreaper};
+use tollgate_os::process::{self, Wait};
 
 /// Where a child that is not ours has ended, so long is waited between two looks at those that are.
 const LOOK: Duration = Duration::from_millis(1);
 /// So long is waited for processes to go that were killed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// As long as it lives, orphans come to this process (`PR_SET_CHILD_SUBREAPER`).
+/// Signals and orphans belong to the whole process: one command at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Until the result is dropped, this is the only command.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As long as it lives, orphans come to this process.
 pub(crate) struct Descendants {
-    was_before: bool,
+    _subreaper: Subreaper,
     /// Children that were there before: they are neither waited for nor ended.
     others: Inherited,
 }
 
 impl Descendants {
     pub fn begin() -> Self {
-        let others = Inherited::now();
-        let mut was = 0;
-        // SAFETY: the kernel writes to `was`.
-        unsafe {
-            libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &raw mut was, 0, 0, 0);
-            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-        }
-        Self { was_before: was != 0, others }
+        Self { others: Inherited::now(), _subreaper: Subreaper::begin() }
     }
 
     /// Waits for the next stop or end of a child of ours, or of a thread that is traced. `known`: processes and threads that
@@ -46,13 +42,13 @@ impl Descendants {
     /// EINTR, and ECHILD where there is none to wait for.
     pub fn wait(&self, flags: libc::c_int, known: impl Fn() -> Vec<libc::pid_t>) -> io::Result<Option<Wait>> {
         if self.others.is_empty() {
-            return sys::wait(-1, flags);
+            return process::wait4(-1, flags);
         }
-        while let Some(pid) = sys::peek(flags)? {
+        while let Some(pid) = process::peek(None, libc::WEXITED | flags)? {
             if self.others.contains(pid) {
                 return self.wait_for_each(flags, known());
             }
-            if let Some(wait) = sys::wait(pid, flags | libc::WNOHANG)? {
+            if let Some(wait) = process::wait4(pid, flags | libc::WNOHANG)? {
                 return Ok(Some(wait));
             }
         }
@@ -63,16 +59,10 @@ impl Descendants {
         let began = Instant::now();
         let known = known.into_iter().filter(|pid| !self.others.contains(*pid));
         // Known processes come first: to list children may take long where there is no /proc.
+        let later = std::iter::once_with(|| self.others.later()).flatten();
         let mut any = false;
-        for pid in known {
-            match sys::wait(pid, flags | libc::WNOHANG) {
-                Ok(Some(wait)) => return Ok(Some(wait)),
-                Ok(None) => any = true,
-                Err(_) => {}
-            }
-        }
-        for pid in self.others.later() {
-            match sys::wait(pid, flags | libc::WNOHANG) {
+        for pid in known.chain(later) {
+            match process::wait4(pid, flags | libc::WNOHANG) {
                 Ok(Some(wait)) => return Ok(Some(wait)),
                 Ok(None) => any = true,
                 Err(_) => {}
@@ -97,7 +87,7 @@ impl Descendants {
     /// Whether this process has no children but those that were there before.
     pub fn is_empty(&self) -> bool {
         if self.others.is_empty() {
-            let none = sys::wait(-1, libc::WNOHANG);
+            let none = process::wait4(-1, libc::WNOHANG);
             return matches!(none, Err(error) if error.raw_os_error() == Some(libc::ECHILD));
         }
         self.others.later().is_empty()
@@ -114,16 +104,9 @@ impl Descendants {
             }
             for pid in left {
                 // It is our child, and keeps its number until it is waited for.
-                let _ = sys::kill(pid);
+                let _ = process::kill(pid, libc::SIGKILL);
             }
             std::thread::sleep(LOOK);
         }
-    }
-}
-
-impl Drop for Descendants {
-    fn drop(&mut self) {
-        // SAFETY: a call on numbers.
-        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, libc::c_ulong::from(self.was_before), 0, 0, 0) };
     }
 }
