@@ -4,16 +4,14 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rustix::fs::MemfdFlags;
-
 use tollgate_model::text::said_by;
+use tollgate_os::{memfd, process};
 
-use crate::PlaceError;
+use crate::error::EnvironmentError;
 
 /// The interval between checks for a program's end.
 const LOOK: Duration = Duration::from_millis(5);
@@ -44,52 +42,37 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],
     stop: &dyn Fn() -> bool,
-) -> Result<String, PlaceError> {
+) -> Result<String, EnvironmentError> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let fault = |why: String| PlaceError::Unusable(format!("{name}: {why}"));
+    let fault = |why: String| EnvironmentError::Unusable(format!("{name}: {why}"));
     let of_start =
         |error: std::io::Error| fault(format!("it could not be started: {}", said_by("process", &error)));
     // A file, not a pipe: long output needs no reader.
-    let said = rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC).map_err(|e| of_start(e.into()))?;
-    let mut said = File::from(said);
+    let mut said = memfd::create("said").map_err(of_start)?;
     let mut command = Command::new(program);
     command.args(arguments).env("LC_ALL", "C").current_dir("/").stdin(Stdio::null());
     command.stdout(said.try_clone().map_err(of_start)?).stderr(said.try_clone().map_err(of_start)?);
-    // SAFETY: prctl(2) is a system call and nothing else: it may be made between fork and exec.
-    unsafe {
-        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        });
-    }
-    let mut child = Ended(command.spawn().map_err(of_start)?);
+    process::bind(&mut command, || Ok(()));
+    let mut child = process::Program(command.spawn().map_err(of_start)?);
     for _ in 0..LOOKS {
         if let Some(status) = child.0.try_wait().map_err(of_start)? {
             let line = first_line(&mut said);
-            return match status.success() {
-                true => Ok(line),
-                false if stop() => Err(PlaceError::Interrupted),
-                false if line.is_empty() => Err(fault(format!("it failed: {status}"))),
-                false => Err(fault(line.strip_prefix(&format!("{name}: ")).unwrap_or(&line).to_owned())),
+            return if status.success() {
+                Ok(line)
+            } else if stop() {
+                Err(EnvironmentError::Interrupted)
+            } else if line.is_empty() {
+                Err(fault(format!("it failed: {status}")))
+            } else {
+                Err(fault(line.strip_prefix(&format!("{name}: ")).unwrap_or(&line).to_owned()))
             };
         }
         if stop() {
-            return Err(PlaceError::Interrupted);
+            return Err(EnvironmentError::Interrupted);
         }
         std::thread::sleep(LOOK);
     }
     Err(fault("it did not end within 30 s".to_owned()))
-}
-
-/// A program that has ended when this is dropped.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        // Neither does anything to one that was waited for.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 fn first_line(said: &mut File) -> String {
@@ -107,7 +90,7 @@ fn first_line(said: &mut File) -> String {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, stop: &dyn Fn() -> bool) -> Result<String, PlaceError> {
+    fn shell(script: &str, stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
         run(&find("sh").expect("a shell"), &["-c", script], stop)
     }
 
@@ -122,7 +105,7 @@ mod tests {
 
     #[test]
     fn it_ends_when_asked() {
-        assert_eq!(shell("sleep 100", &|| true), Err(PlaceError::Interrupted));
+        assert_eq!(shell("sleep 100", &|| true), Err(EnvironmentError::Interrupted));
     }
 
     #[test]

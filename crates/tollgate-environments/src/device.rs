@@ -18,8 +18,9 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::commands;
 use crate::directory::Private;
-use crate::{PlaceError, commands};
+use crate::error::EnvironmentError;
 
 /// The interval between attempts while another program, such as udev, uses the device.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -63,7 +64,7 @@ impl Brd {
         home: &Rc<Private>,
         size: u64,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Option<Self>, PlaceError> {
+    ) -> Result<Option<Self>, EnvironmentError> {
         let Some(modprobe) = commands::find("modprobe") else { return Ok(None) };
         if is_taken() {
             return Ok(None);
@@ -81,7 +82,7 @@ impl Brd {
         }
         let _ = rustix::fs::unlinkat(home, Self::RECORD, AtFlags::empty());
         match loaded {
-            Err(PlaceError::Interrupted) => Err(PlaceError::Interrupted),
+            Err(EnvironmentError::Interrupted) => Err(EnvironmentError::Interrupted),
             _ => Ok(None),
         }
     }
@@ -204,21 +205,17 @@ pub(crate) struct Loop {
 
 /// `struct loop_info64` in linux/loop.h.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Default)]
 struct Info {
-    device: u64,
-    inode: u64,
-    rdevice: u64,
-    offset: u64,
-    size_limit: u64,
+    // device, inode, rdevice, offset, size_limit.
+    file: [u64; 5],
     number: u32,
     encrypt_type: u32,
     encrypt_key_size: u32,
     flags: u32,
-    file_name: [u8; 64],
-    crypt_name: [u8; 64],
-    encrypt_key: [u8; 32],
-    init: [u64; 2],
+    file_name: [[u8; 32]; 2],
+    // crypt_name, encrypt_key and init, which are not used.
+    crypt: [[u8; 16]; 7],
 }
 
 /// `struct loop_config` in linux/loop.h.
@@ -229,22 +226,6 @@ struct Config {
     info: Info,
     reserved: [u64; 8],
 }
-
-const NO_INFO: Info = Info {
-    device: 0,
-    inode: 0,
-    rdevice: 0,
-    offset: 0,
-    size_limit: 0,
-    number: 0,
-    encrypt_type: 0,
-    encrypt_key_size: 0,
-    flags: 0,
-    file_name: [0; 64],
-    crypt_name: [0; 64],
-    encrypt_key: [0; 32],
-    init: [0; 2],
-};
 
 // linux/loop.h.
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
@@ -259,7 +240,7 @@ impl Loop {
     ///
     /// # Errors
     /// A sentence: there are no loop devices here, or they may not be used.
-    pub(crate) fn over(file: &File) -> Result<Self, PlaceError> {
+    pub(crate) fn over(file: &File) -> Result<Self, EnvironmentError> {
         /// Others may take a device between the question and the claim.
         const CLAIMS: u32 = 16;
         const CONTROL: &str = "/dev/loop-control";
@@ -267,7 +248,7 @@ impl Loop {
             let opened = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path);
             opened.map_err(|error| {
                 let code = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
-                PlaceError::of(path.display(), code)
+                EnvironmentError::of(path.display(), code)
             })
         };
         let control = open(Path::new(CONTROL))?;
@@ -276,7 +257,7 @@ impl Loop {
             // SAFETY: this request takes no argument.
             let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
             if number < 0 {
-                return Err(PlaceError::of("no loop device is free: LOOP_CTL_GET_FREE", last_error()));
+                return Err(EnvironmentError::of("no loop device is free: LOOP_CTL_GET_FREE", last_error()));
             }
             let path = PathBuf::from(format!("/dev/loop{number}"));
             let added = (!known.contains(&number)).then_some(number);
@@ -289,11 +270,11 @@ impl Loop {
                 Err(Errno::BUSY) => {}
                 Err(error) => {
                     let what = format!("{}: LOOP_CONFIGURE (Linux 5.8)", path.display());
-                    return Err(PlaceError::of(what, error));
+                    return Err(EnvironmentError::of(what, error));
                 }
             }
         }
-        Err(PlaceError::Unusable("every loop device that was free was taken by others".to_owned()))
+        Err(EnvironmentError::Unusable("every loop device that was free was taken by others".to_owned()))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -322,10 +303,9 @@ impl Drop for Loop {
 }
 
 fn configure(device: &File, file: &File) -> Result<(), Errno> {
-    let mut file_name = [0; 64];
-    file_name[..8].copy_from_slice(b"tollgate");
     let attempt = |flags: u32| {
-        let info = Info { flags, file_name, ..NO_INFO };
+        let mut info = Info { flags, ..Info::default() };
+        info.file_name[0][..8].copy_from_slice(b"tollgate");
         let config = Config { fd: file.as_raw_fd().cast_unsigned(), block_size: 0, info, reserved: [0; 8] };
         // SAFETY: the pointer is to a whole loop_config, which the kernel reads.
         match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) } {
@@ -340,7 +320,7 @@ fn configure(device: &File, file: &File) -> Result<(), Errno> {
 }
 
 fn flags(device: &File) -> Option<u32> {
-    let mut info = NO_INFO;
+    let mut info = Info::default();
     // SAFETY: the pointer is to a whole loop_info64, which the kernel fills.
     let status = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
     (status == 0).then_some(info.flags)

@@ -20,7 +20,7 @@ use tollgate_os::trust::{self, Guard, TrustError};
 use tollgate_os::users;
 use tollgate_os::workdir::Workdir;
 
-use crate::{PlaceError, bytes, plainly};
+use crate::error::{EnvironmentError, bytes, plainly};
 
 /// A directory of this process alone; removed with all that is in it when it is dropped.
 #[derive(Debug)]
@@ -38,10 +38,10 @@ impl Private {
     /// # Errors
     /// A sentence that names `under`: it is not there, no directory, on a network, read-only, full, not allowed; another user could
     /// exchange what is used there.
-    pub fn make(under: &Path) -> Result<Self, PlaceError> {
+    pub fn make(under: &Path) -> Result<Self, EnvironmentError> {
         let parent = Parent::open(under)?;
         if let Some(name) = network(parent.fd.as_fd()) {
-            return Err(PlaceError::Unusable(format!(
+            return Err(EnvironmentError::Unusable(format!(
                 "{} is on a network file system ({name}): tollgate measures this machine only",
                 under.display()
             )));
@@ -51,20 +51,21 @@ impl Private {
     }
 
     /// Makes one whose name begins with `prefix`.
-    pub(crate) fn new(parent: Parent, prefix: &str) -> Result<Self, PlaceError> {
+    pub(crate) fn new(parent: Parent, prefix: &str) -> Result<Self, EnvironmentError> {
         let under = parent.shown.as_path();
         let _access = parent.enter()?;
         let own = Temporary::make(&parent.fd, prefix, parent.user()).map_err(|error| match error {
-            Errno::WOULDBLOCK => PlaceError::Unusable(format!(
+            Errno::WOULDBLOCK => EnvironmentError::Unusable(format!(
                 "{}: a directory made there cannot be locked (flock(2))",
                 under.display()
             )),
             error => parent.refusal(error),
         })?;
-        let made = Self::of(own, &parent)
-            .map_err(|error| PlaceError::Unusable(format!("{}: {}", under.display(), plainly(error))))?;
+        let made = Self::of(own, &parent).map_err(|error| {
+            EnvironmentError::Unusable(format!("{}: {}", under.display(), plainly(error)))
+        })?;
         // Other processes find it by its path.
-        made.workdir.open().map_err(|error| PlaceError::Unusable(error.to_string()))?;
+        made.workdir.open().map_err(|error| EnvironmentError::Unusable(error.to_string()))?;
         Ok(made)
     }
 
@@ -83,7 +84,7 @@ impl Private {
     ///
     /// # Errors
     /// Where the file system does not say what is free.
-    pub fn room(&self) -> Result<(u64, String), PlaceError> {
+    pub fn limit(&self) -> Result<(u64, String), EnvironmentError> {
         writable(&self.fd, self.workdir.path())
     }
 
@@ -118,9 +119,9 @@ impl Drop for Private {
 ///
 /// # Errors
 /// Where the file system does not say what is free.
-pub(crate) fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, String), PlaceError> {
+pub(crate) fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, String), EnvironmentError> {
     let stat = rustix::fs::fstatvfs(directory)
-        .map_err(|error| PlaceError::of(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
+        .map_err(|error| EnvironmentError::of(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     Ok((free / 10, format!("a tenth of the {} that are free there (statvfs(3))", bytes(free))))
 }
@@ -143,16 +144,16 @@ impl Parent {
     ///
     /// # Errors
     /// As [`Private::make`].
-    pub fn open(under: &Path) -> Result<Self, PlaceError> {
+    pub fn open(under: &Path) -> Result<Self, EnvironmentError> {
         let directory = Directory::open(under).map_err(|error| match error {
             PathError::Io { why, .. } => refusal(under, code(&why)),
-            other => PlaceError::Unsafe(other.to_string()),
+            other => EnvironmentError::Unsafe(other.to_string()),
         })?;
         let identity = match trust::guard(&directory) {
             Ok(Guard::Own) => None,
             Ok(Guard::Other(identity)) => Some(identity),
             Err(TrustError::Io { why, .. }) => return Err(refusal(under, code(&why))),
-            Err(error) => return Err(PlaceError::Unsafe(error.to_string())),
+            Err(error) => return Err(EnvironmentError::Unsafe(error.to_string())),
         };
         let _access = enter(under, identity)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -167,11 +168,11 @@ impl Parent {
         self.identity.is_none()
     }
 
-    fn enter(&self) -> Result<Option<FileAccess>, PlaceError> {
+    fn enter(&self) -> Result<Option<FileAccess>, EnvironmentError> {
         enter(&self.shown, self.identity)
     }
 
-    fn refusal(&self, error: Errno) -> PlaceError {
+    fn refusal(&self, error: Errno) -> EnvironmentError {
         refusal_as(&self.shown, error, self.identity)
     }
 
@@ -181,10 +182,10 @@ impl Parent {
     }
 }
 
-fn enter(under: &Path, identity: Option<Identity>) -> Result<Option<FileAccess>, PlaceError> {
+fn enter(under: &Path, identity: Option<Identity>) -> Result<Option<FileAccess>, EnvironmentError> {
     identity.map(Identity::for_files).transpose().map_err(|error: IdentityError| {
         let under = under.display();
-        PlaceError::Unsafe(format!(
+        EnvironmentError::Unsafe(format!(
             "another user could exchange what is used in {under}, and {error}; name a directory of your own"
         ))
     })
@@ -202,9 +203,9 @@ pub(crate) fn left(parent: &Parent, prefix: &str) -> Vec<Private> {
 }
 
 /// Why no directory can be made, in a sentence.
-fn refusal(under: &Path, error: Errno) -> PlaceError {
+fn refusal(under: &Path, error: Errno) -> EnvironmentError {
     let under = under.display();
-    PlaceError::Unusable(match error {
+    EnvironmentError::Unusable(match error {
         Errno::NOENT => format!("{under} does not exist"),
         Errno::NOTDIR => format!("{under} is not a directory"),
         Errno::ROFS => format!("{under} is on a file system that is read-only"),
@@ -215,9 +216,9 @@ fn refusal(under: &Path, error: Errno) -> PlaceError {
 }
 
 /// The same, where another user's identity was in force.
-fn refusal_as(under: &Path, error: Errno, identity: Option<Identity>) -> PlaceError {
+fn refusal_as(under: &Path, error: Errno, identity: Option<Identity>) -> EnvironmentError {
     match (identity, error) {
-        (Some(identity), Errno::ACCESS | Errno::PERM) => PlaceError::Unsafe(format!(
+        (Some(identity), Errno::ACCESS | Errno::PERM) => EnvironmentError::Unsafe(format!(
             "nothing can be written in {} as {}, who owns a directory on the way and could exchange what is used there: {}; \
              name a directory of your own",
             under.display(),
@@ -433,28 +434,28 @@ mod tests {
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
         let why = Private::make(&open).unwrap_err();
-        assert!(matches!(&why, PlaceError::Unsafe(why) if why.contains("chmod o-w")), "{why}");
+        assert!(matches!(&why, EnvironmentError::Unsafe(why) if why.contains("chmod o-w")), "{why}");
         fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
         assert!(Private::make(&open).is_ok());
         let Some(theirs) = of_another() else { return };
         let below = theirs.path().join("roots");
         fs::create_dir(&below).unwrap();
         let why = Private::make(&below).unwrap_err();
-        assert!(matches!(&why, PlaceError::Unsafe(why) if why.contains("uid 54321")), "{why}");
+        assert!(matches!(&why, EnvironmentError::Unsafe(why) if why.contains("uid 54321")), "{why}");
         // That user cannot come there: nothing would be found by its path.
         let hidden = under.path().join("hidden");
         fs::create_dir_all(hidden.join("theirs")).unwrap();
         chown(hidden.join("theirs"), Some(OTHER), Some(OTHER)).unwrap();
         fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
         let why = Private::make(&hidden.join("theirs")).unwrap_err();
-        assert!(matches!(&why, PlaceError::Unsafe(why) if why.contains("Permission denied")), "{why}");
+        assert!(matches!(&why, EnvironmentError::Unsafe(why) if why.contains("Permission denied")), "{why}");
         assert_eq!(names(&hidden.join("theirs")), [""; 0]);
         fs::remove_dir_all(hidden).unwrap();
         let link = theirs.path().join("link");
         symlink(under.path(), &link).unwrap();
         std::os::unix::fs::lchown(&link, Some(OTHER), Some(OTHER)).unwrap();
         let why = Private::make(&link).unwrap_err();
-        assert!(matches!(&why, PlaceError::Unsafe(why) if why.contains("symbolic link")), "{why}");
+        assert!(matches!(&why, EnvironmentError::Unsafe(why) if why.contains("symbolic link")), "{why}");
         assert_eq!(names(under.path()), ["open"]);
     }
 
@@ -499,9 +500,9 @@ mod tests {
     }
 
     #[test]
-    fn room_is_a_tenth() {
+    fn the_limit_is_a_tenth() {
         let under = tempfile::tempdir().unwrap();
-        let (bytes, by) = Private::make(under.path()).unwrap().room().unwrap();
+        let (bytes, by) = Private::make(under.path()).unwrap().limit().unwrap();
         let free = rustix::fs::statvfs(under.path()).unwrap();
         assert!(bytes <= free.f_blocks * free.f_frsize / 10);
         assert!(by.starts_with("a tenth of the "), "{by}");

@@ -3,7 +3,7 @@
 //!
 //! - `directory`: a directory of this run alone, and how much may be written to it.
 //! - `ram`: a fresh file system on a block device in memory. `device`: that device, by either of two drivers.
-//! - `commands`: the few programs that are run for it.
+//! - `commands`: the few programs that are run for it. `error`: why there is none.
 //!
 //! A directory, device, module or mount that was not made here is not touched. Those made here are known by a unique
 //! name, by their owner, and by a lock that the maker holds for as long as it lives.
@@ -11,60 +11,9 @@
 mod commands;
 mod device;
 mod directory;
+mod error;
 mod ram;
 
 pub use directory::Private;
+pub use error::EnvironmentError;
 pub use ram::{Memory, RamDisk, clean};
-
-use rustix::io::Errno;
-
-/// Why there is no such environment.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
-    /// One sentence.
-    #[error("{0}")]
-    Unusable(String),
-    /// Another user could exchange what is used there: a sentence that says what to do.
-    #[error("{0}")]
-    Unsafe(String),
-    /// An operation that takes root: a sentence without its subject.
-    #[error("needs root: {0}")]
-    NeedsRoot(String),
-    /// The caller asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl PlaceError {
-    fn of(what: impl std::fmt::Display, error: Errno) -> Self {
-        Self::Unusable(format!("{what}: {}", plainly(error)))
-    }
-}
-
-/// An error without its number: `No space left on device`.
-fn plainly(error: impl Into<std::io::Error>) -> String {
-    tollgate_model::text::plainly(&error.into())
-}
-
-/// Bytes in a unit that can be read.
-fn bytes(amount: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let at = (0..UNITS.len() - 1).find(|&at| amount >> (10 * at) < 4096).unwrap_or(UNITS.len() - 1);
-    format!("{} {}", amount >> (10 * at), UNITS[at])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_have_units() {
-        let shown = [0, 2000, 4 << 10, 3 << 20, 69 << 30, u64::MAX].map(bytes);
-        assert_eq!(shown, ["0 bytes", "2000 bytes", "4 KiB", "3072 KiB", "69 GiB", "16777215 TiB"]);
-    }
-
-    #[test]
-    fn an_error_loses_its_number() {
-        assert_eq!(PlaceError::of("/x", Errno::NOSPC).to_string(), "/x: No space left on device");
-    }
-}

@@ -6,11 +6,6 @@
 //!
 //! mount(2), umount(2) and mkfs take paths. Theirs begin in a directory of root's alone, below which root alone can
 //! rename ([`Parent::is_own`]); where there is none, no device is made.
-//!
-//! The mounts belong to a mount namespace of the run (unshare(2)), and the loop device frees itself
-//! (LO_FLAGS_AUTOCLEAR): when the last process of a run has exited, by any signal, the kernel unmounts and
-//! frees. An empty directory and the module brd remain then; the next run knows them by name, by an odd size
-//! and by a lock without a holder.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
@@ -21,14 +16,16 @@ use std::rc::Rc;
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
-use rustix::thread::{CapabilitySet, UnshareFlags};
+use rustix::mount::{MountFlags, UnmountFlags, unmount};
+use rustix::thread::CapabilitySet;
 use tollgate_model::Fact;
+use tollgate_os::namespaces;
 use tollgate_os::workdir::Workdir;
 
+use crate::commands;
 use crate::device::{Brd, Loop, Record, patiently, taken};
 use crate::directory::{self, Parent, Private};
-use crate::{PlaceError, bytes, commands, plainly};
+use crate::error::{EnvironmentError, bytes, plainly};
 
 /// The prefix of its private directories: they are removed with more care than others.
 const PREFIX: &str = ".tollgate-ram-";
@@ -91,22 +88,22 @@ impl RamDisk {
     ///
     /// # Errors
     /// A sentence; parts that were made are removed.
-    pub fn make(kind: &str, memory: &Memory, stop: &dyn Fn() -> bool) -> Result<Self, PlaceError> {
+    pub fn make(kind: &str, memory: &Memory, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         if !is_name(kind) {
-            return Err(PlaceError::Unusable(format!(
+            return Err(EnvironmentError::Unusable(format!(
                 "{kind:?} is not the name of a file system: small letters and digits, such as ext4"
             )));
         }
         check_privilege()?;
         let program = format!("mkfs.{kind}");
         let Some(mkfs) = commands::find(&program) else {
-            return Err(PlaceError::Unusable(format!(
+            return Err(EnvironmentError::Unusable(format!(
                 "there is no {program} here, which makes the file system"
             )));
         };
         let half = memory.available / 2;
         if half < LEAST_MEMORY {
-            return Err(PlaceError::Unusable(format!(
+            return Err(EnvironmentError::Unusable(format!(
                 "half of the available memory is {} ({}); it takes {}",
                 bytes(half),
                 memory.by,
@@ -114,12 +111,13 @@ impl RamDisk {
             )));
         }
         let made_by = match commands::run(&mkfs, &["-V"], stop) {
-            Err(PlaceError::Interrupted) => return Err(PlaceError::Interrupted),
+            Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
             answer => answer.unwrap_or_else(|_| program.clone()),
         };
         clean();
         let home = Rc::new(home()?);
-        own_namespace();
+        // Where a namespace is refused, mounts are made in the open.
+        let _ = namespaces::own_mounts();
         let device = Device::make(&home, half, stop)?;
         let mut arguments: Vec<&OsStr> = options_of_mkfs(kind).iter().map(OsStr::new).collect();
         arguments.push(device.path().as_os_str());
@@ -130,7 +128,8 @@ impl RamDisk {
         let path = target.join(WORKDIR);
         let root = mounted.open()?;
         make_directory(&root, WORKDIR, &path)?;
-        let fault = |error: Errno| PlaceError::of(format_args!("{} cannot be opened", path.display()), error);
+        let fault =
+            |error: Errno| EnvironmentError::of(format_args!("{} cannot be opened", path.display()), error);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let own = rustix::fs::openat(&root, WORKDIR, flags, Mode::empty()).map_err(fault)?;
         let limit = smaller_limit(directory::writable(&own, &path)?, half, &memory.by);
@@ -148,7 +147,7 @@ impl RamDisk {
     }
 
     /// How many bytes may be written there, and the reason of that limit.
-    pub fn room(&self) -> (u64, String) {
+    pub fn limit(&self) -> (u64, String) {
         self.limit.clone()
     }
 
@@ -175,7 +174,7 @@ impl RamDisk {
 
 impl Device {
     /// By brd where it can be loaded, else by loop.
-    fn make(home: &Rc<Private>, half: u64, stop: &dyn Fn() -> bool) -> Result<Self, PlaceError> {
+    fn make(home: &Rc<Private>, half: u64, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         let size = size();
         let available = available();
         if let Some(brd) = Brd::load(home, size, stop)? {
@@ -190,7 +189,7 @@ impl Device {
         )?;
         let path = target.join("tollgate-ram");
         let fault = |error: std::io::Error| {
-            PlaceError::Unusable(format!(
+            EnvironmentError::Unusable(format!(
                 "no file of {} can be made in a tmpfs: {}",
                 bytes(size),
                 plainly(error)
@@ -271,54 +270,43 @@ pub fn clean() {
 }
 
 /// A private directory where root keeps what lasts no longer than the machine is up.
-fn home() -> Result<Private, PlaceError> {
+fn home() -> Result<Private, EnvironmentError> {
     let [first, second] = PARENTS;
     let make = |under: &str| Private::new(parent(under)?, PREFIX);
     make(first).or_else(|_| make(second))
 }
 
 /// One of [`PARENTS`], where no user but root can exchange what lies in it.
-fn parent(under: &str) -> Result<Parent, PlaceError> {
+fn parent(under: &str) -> Result<Parent, EnvironmentError> {
     let parent = Parent::open(Path::new(under))?;
-    match parent.is_own() {
-        true => Ok(parent),
-        false => Err(PlaceError::Unsafe(format!(
-            "{under} belongs to another user, who could exchange what is mounted there; give it to root (chown root {under})"
-        ))),
+    if parent.is_own() {
+        return Ok(parent);
     }
+    Err(EnvironmentError::Unsafe(format!(
+        "{under} belongs to another user, who could exchange what is mounted there; give it to root (chown root {under})"
+    )))
 }
 
-fn subdirectory(home: &Private, name: &str) -> Result<PathBuf, PlaceError> {
+fn subdirectory(home: &Private, name: &str) -> Result<PathBuf, EnvironmentError> {
     let path = home.workdir().join(name);
     make_directory(home, name, &path).map(|()| path)
 }
 
-fn make_directory(parent: impl AsFd, name: &str, path: &Path) -> Result<(), PlaceError> {
+fn make_directory(parent: impl AsFd, name: &str, path: &Path) -> Result<(), EnvironmentError> {
     rustix::fs::mkdirat(parent, name, Mode::RWXU)
-        .map_err(|error| PlaceError::of(format_args!("{} cannot be made", path.display()), error))
+        .map_err(|error| EnvironmentError::of(format_args!("{} cannot be made", path.display()), error))
 }
 
-fn check_privilege() -> Result<(), PlaceError> {
+fn check_privilege() -> Result<(), EnvironmentError> {
     if !rustix::process::geteuid().is_root() {
         let why = "it makes a block device and mounts a file system on it";
-        return Err(PlaceError::NeedsRoot(why.to_owned()));
+        return Err(EnvironmentError::NeedsRoot(why.to_owned()));
     }
     match rustix::thread::capabilities(None) {
-        Ok(sets) if !sets.effective.contains(CapabilitySet::SYS_ADMIN) => {
-            Err(PlaceError::NeedsRoot("root here may not mount anything (it lacks CAP_SYS_ADMIN)".to_owned()))
-        }
+        Ok(sets) if !sets.effective.contains(CapabilitySet::SYS_ADMIN) => Err(EnvironmentError::NeedsRoot(
+            "root here may not mount anything (it lacks CAP_SYS_ADMIN)".to_owned(),
+        )),
         _ => Ok(()),
-    }
-}
-
-/// Mounts from here on are this process's own, and what others unmount is unmounted here too. Where that is refused,
-/// mounts are made in the open.
-fn own_namespace() {
-    // SAFETY: the flag changes only which mounts this thread and its children see.
-    let own = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) };
-    if own.is_ok() {
-        let _ =
-            rustix::mount::mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC);
     }
 }
 
@@ -327,13 +315,13 @@ fn own_namespace() {
 struct Mounted(PathBuf);
 
 impl Mounted {
-    fn mount(source: &Path, target: &Path, kind: &str, data: &str) -> Result<Self, PlaceError> {
+    fn mount(source: &Path, target: &Path, kind: &str, data: &str) -> Result<Self, EnvironmentError> {
         let fault = |error: Errno| match error {
-            Errno::NODEV => PlaceError::Unusable(format!("this kernel has no file system {kind}")),
+            Errno::NODEV => EnvironmentError::Unusable(format!("this kernel has no file system {kind}")),
             Errno::PERM | Errno::ACCESS => {
-                PlaceError::NeedsRoot(format!("mounting {kind} is refused here: {}", plainly(error)))
+                EnvironmentError::NeedsRoot(format!("mounting {kind} is refused here: {}", plainly(error)))
             }
-            _ => PlaceError::of(format_args!("{kind} cannot be mounted"), error),
+            _ => EnvironmentError::of(format_args!("{kind} cannot be mounted"), error),
         };
         let data = CString::new(data).map_err(|_| fault(Errno::INVAL))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -342,10 +330,11 @@ impl Mounted {
     }
 
     /// The root of what is mounted.
-    fn open(&self) -> Result<OwnedFd, PlaceError> {
+    fn open(&self) -> Result<OwnedFd, EnvironmentError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat(CWD, &self.0, flags, Mode::empty())
-            .map_err(|error| PlaceError::of(format_args!("{} cannot be opened", self.0.display()), error))
+        rustix::fs::openat(CWD, &self.0, flags, Mode::empty()).map_err(|error| {
+            EnvironmentError::of(format_args!("{} cannot be opened", self.0.display()), error)
+        })
     }
 
     /// Flushes writes to the device.
@@ -363,10 +352,6 @@ impl Drop for Mounted {
             let _ = unmount(&self.0, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH);
         }
     }
-}
-
-fn unmount(path: &Path, flags: UnmountFlags) -> Result<(), Errno> {
-    rustix::mount::unmount(path, flags)
 }
 
 /// Nothing is written that is not needed: untouched blocks take no memory. ext4 would write the tables of its inodes
@@ -408,14 +393,10 @@ fn available() -> Option<u64> {
 /// tables.
 fn smaller_limit(free: (u64, String), half: u64, by: &str) -> (u64, String) {
     let memory = half - half / 8;
-    match free.0 <= memory {
-        true => free,
-        false => {
-            let why =
-                format!("half of the available memory ({by}), less an eighth for the file system itself");
-            (memory, why)
-        }
+    if free.0 <= memory {
+        return free;
     }
+    (memory, format!("half of the available memory ({by}), less an eighth for the file system itself"))
 }
 
 #[cfg(test)]
@@ -452,7 +433,7 @@ mod tests {
         let why = RamDisk::make("ext4", &memory, &|| false).expect_err("too little");
         assert!(
             why.to_string().contains("a test")
-                || matches!(why, PlaceError::NeedsRoot(_))
+                || matches!(why, EnvironmentError::NeedsRoot(_))
                 || why.to_string().contains("no mkfs"),
             "{why}"
         );

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tollgate_engine::Selection;
 use tollgate_engine::{Storage, interrupt};
-use tollgate_environments::{Memory, PlaceError, Private, RamDisk};
+use tollgate_environments::{EnvironmentError, Memory, Private, RamDisk};
 use tollgate_inspect::Machine;
 use tollgate_model::Fact;
 
@@ -93,17 +93,17 @@ fn unneeded(option: &str) -> Failure {
     ))
 }
 
-fn beneath(directory: &Path) -> Result<Workplace, PlaceError> {
+fn beneath(directory: &Path) -> Result<Workplace, EnvironmentError> {
     let private = Private::make(directory)?;
-    let (limits, by) = private.room()?;
+    let (limits, by) = private.limit()?;
     let storage = Storage { directory: private.workdir().clone(), limit: limits, by };
     Ok(Workplace::Directory { storage, _private: private })
 }
 
 /// Why files are skipped where the user named no directory.
-fn unusable(error: &PlaceError) -> String {
+fn unusable(error: &EnvironmentError) -> String {
     let what = error.to_string();
-    if matches!(error, PlaceError::Unsafe(_)) {
+    if matches!(error, EnvironmentError::Unsafe(_)) {
         return what;
     }
     // The current directory is named by a dot.
@@ -119,11 +119,11 @@ fn on_ram(file_system: &str) -> Result<Workplace, Failure> {
     });
     let disk = RamDisk::make(file_system, &memory, &|| interrupt::requested().is_some());
     let disk = disk.map_err(|error| match (error, interrupt::requested()) {
-        (PlaceError::Interrupted, Some(signal)) => Failure::Interrupted(signal),
-        (error @ PlaceError::NeedsRoot(_), _) => Failure::input(format!("--on ram {error}")),
+        (EnvironmentError::Interrupted, Some(signal)) => Failure::Interrupted(signal),
+        (error @ EnvironmentError::NeedsRoot(_), _) => Failure::input(format!("--on ram {error}")),
         (error, _) => Failure::input(format!("--on ram: {error}")),
     })?;
-    let (limits, by) = disk.room();
+    let (limits, by) = disk.limit();
     let storage = Storage { directory: disk.directory().clone(), limit: limits, by };
     Ok(Workplace::Memory { storage, disk })
 }
@@ -134,13 +134,13 @@ mod tests {
 
     #[test]
     fn the_current_directory_is_named() {
-        let error = PlaceError::Unusable(". is on a file system that is read-only".to_owned());
+        let error = EnvironmentError::Unusable(". is on a file system that is read-only".to_owned());
         let why = unusable(&error);
         assert_eq!(
             why,
             "the current directory is on a file system that is read-only; name another with --dir"
         );
-        let error = PlaceError::Unusable("nothing can be written in .: Permission denied".to_owned());
+        let error = EnvironmentError::Unusable("nothing can be written in .: Permission denied".to_owned());
         assert!(unusable(&error).starts_with("nothing can be written in .: Permission"));
     }
 }
