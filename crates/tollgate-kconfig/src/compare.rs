@@ -117,7 +117,7 @@ pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> 
         }
     }
     let mut differences: Vec<Difference<'a>> = rows.into_values().filter_map(differing).collect();
-    tollgate_model::sort::by_key(&mut differences, |difference| (position(difference), difference.name));
+    differences.sort_by_key(|difference| (position(difference), difference.name));
     differences
 }
 

@@ -2,160 +2,31 @@
 
 use tollgate_model::Boundary::{BlockRead, BlockWrite, DeviceFlush, FileSystem, PageCache, PathLookup};
 
-use super::{Entry, about, affects, covers};
-
-pub(crate) static ENTRIES: &[Entry] = &[
-    affects(
-        "FSNOTIFY",
-        &[PathLookup, PageCache],
-        "open, read, write and close check whether a watcher is set on the file",
-        "fs/notify/fsnotify.c",
-    ),
-    affects(
-        "FANOTIFY_ACCESS_PERMISSIONS",
-        &[PathLookup, PageCache],
-        "a watcher can be asked before, and the call waits for it",
-        "fs/notify/fanotify/Kconfig",
-    ),
-    affects(
-        "FS_POSIX_ACL",
-        &[PathLookup],
-        "where the mode alone does not decide, a list of access rights is looked for",
-        "fs/namei.c",
-    ),
-    affects(
-        "QUOTA",
-        &[FileSystem],
-        "the use of each user is counted where quotas are on",
-        "fs/quota/Kconfig",
-    ),
-    affects(
-        "FS_ENCRYPTION",
-        &[PageCache, PathLookup],
-        "in encrypted directories each page is encrypted",
-        "fs/crypto/Kconfig",
-    ),
-    affects(
-        "FS_VERITY",
-        &[PageCache],
-        "pages of sealed files are checked against a tree of hashes",
-        "fs/verity/Kconfig",
-    ),
-    affects(
-        "FS_DAX",
-        &[PageCache, BlockRead, BlockWrite],
-        "files in persistent memory are mapped without a page cache",
-        "fs/Kconfig",
-    ),
-    affects(
-        "BLK_WBT",
-        &[BlockWrite, DeviceFlush],
-        "writes in the background can be held back",
-        "block/Kconfig",
-    ),
-    affects(
-        "BLK_DEV_INTEGRITY",
-        &[BlockRead, BlockWrite],
-        "where the device has them, sectors have checksums",
-        "block/Kconfig",
-    ),
-    about("AIO", "the older interface for many operations at once"),
-    about("OVERLAY_FS", "the roots of most containers"),
-    about("FUSE_FS", "file systems served by programs: each operation enters one"),
-    about("FUSE_IO_URING", "requests of FUSE by rings instead of read and write"),
-    covers("FUSE"),
-    covers("CUSE"),
-    covers("VIRTIO_FS"),
-    covers("OVERLAY"),
-    covers("EXT2"),
-    covers("EXT3"),
-    covers("EXT4"),
-    covers("JBD2"),
-    covers("FS"),
-    covers("XFS"),
-    covers("BTRFS"),
-    covers("F2FS"),
-    covers("BCACHEFS"),
-    covers("EROFS"),
-    covers("SQUASHFS"),
-    covers("CRAMFS"),
-    covers("ROMFS"),
-    covers("ISO9660"),
-    covers("JOLIET"),
-    covers("ZISOFS"),
-    covers("UDF"),
-    covers("FAT"),
-    covers("MSDOS"),
-    covers("VFAT"),
-    covers("EXFAT"),
-    covers("NTFS"),
-    covers("NTFS3"),
-    covers("HFS"),
-    covers("HFSPLUS"),
-    covers("JFS"),
-    covers("JFFS2"),
-    covers("UBIFS"),
-    covers("GFS2"),
-    covers("OCFS2"),
-    covers("NILFS2"),
-    covers("REISERFS"),
-    covers("MINIX"),
-    covers("UFS"),
-    covers("AFFS"),
-    covers("BFS"),
-    covers("BEFS"),
-    covers("EFS"),
-    covers("ADFS"),
-    covers("HPFS"),
-    covers("QNX4FS"),
-    covers("QNX6FS"),
-    covers("OMFS"),
-    covers("VXFS"),
-    covers("ORANGEFS"),
-    covers("ECRYPT"),
-    covers("ZONEFS"),
-    covers("NFS"),
-    covers("NFSD"),
-    covers("LOCKD"),
-    covers("SUNRPC"),
-    covers("CIFS"),
-    covers("SMB"),
-    covers("SMBFS"),
-    covers("CEPH"),
-    covers("AFS"),
-    covers("CODA"),
-    covers("9P"),
-    covers("NETFS"),
-    covers("FSCACHE"),
-    covers("CACHEFILES"),
-    covers("DLM"),
-    covers("PROC"),
-    covers("SYSFS"),
-    covers("KERNFS"),
-    covers("TMPFS"),
-    covers("CONFIGFS"),
-    covers("PSTORE"),
-    covers("EFIVAR"),
-    covers("AUTOFS"),
-    covers("AUTOFS4"),
-    covers("NLS"),
-    covers("UNICODE"),
-    covers("DNOTIFY"),
-    covers("INOTIFY"),
-    covers("FANOTIFY"),
-    covers("QFMT"),
-    covers("QUOTACTL"),
-    covers("FILE_LOCKING"),
-    covers("MANDATORY_FILE_LOCKING"),
-    covers("EXPORTFS"),
-    covers("BINFMT"),
-    covers("DAX"),
-    covers("DCACHE"),
-    covers("BLOCK"),
-    covers("BLK"),
-    covers("MQ_IOSCHED"),
-    covers("IOSCHED"),
-    covers("PARTITION"),
-    covers("BUFFER_HEAD"),
-    covers("LEGACY_DIRECT_IO"),
-];
+entries! {
+    FSNOTIFY [PathLookup, PageCache] "open, read, write and close check whether a watcher is set on the file"
+        ("fs/notify/fsnotify.c");
+    FANOTIFY_ACCESS_PERMISSIONS [PathLookup, PageCache]
+        "a watcher can be asked before, and the call waits for it" ("fs/notify/fanotify/Kconfig");
+    FS_POSIX_ACL [PathLookup] "where the mode alone does not decide, a list of access rights is looked for"
+        ("fs/namei.c");
+    QUOTA [FileSystem] "the use of each user is counted where quotas are on" ("fs/quota/Kconfig");
+    FS_ENCRYPTION [PageCache, PathLookup] "in encrypted directories each page is encrypted"
+        ("fs/crypto/Kconfig");
+    FS_VERITY [PageCache] "pages of sealed files are checked against a tree of hashes" ("fs/verity/Kconfig");
+    FS_DAX [PageCache, BlockRead, BlockWrite] "files in persistent memory are mapped without a page cache"
+        ("fs/Kconfig");
+    BLK_WBT [BlockWrite, DeviceFlush] "writes in the background can be held back" ("block/Kconfig");
+    BLK_DEV_INTEGRITY [BlockRead, BlockWrite] "where the device has them, sectors have checksums"
+        ("block/Kconfig");
+    AIO "the older interface for many operations at once";
+    OVERLAY_FS "the roots of most containers";
+    FUSE_FS "file systems served by programs: each operation enters one";
+    FUSE_IO_URING "requests of FUSE by rings instead of read and write";
+    _ => FUSE CUSE VIRTIO_FS OVERLAY EXT2 EXT3 EXT4 JBD2 FS XFS BTRFS F2FS BCACHEFS EROFS SQUASHFS CRAMFS
+        ROMFS ISO9660 JOLIET ZISOFS UDF FAT MSDOS VFAT EXFAT NTFS NTFS3 HFS HFSPLUS JFS JFFS2 UBIFS GFS2
+        OCFS2 NILFS2 REISERFS MINIX UFS AFFS BFS BEFS EFS ADFS HPFS QNX4FS QNX6FS OMFS VXFS ORANGEFS ECRYPT
+        ZONEFS NFS NFSD LOCKD SUNRPC CIFS SMB SMBFS CEPH AFS CODA 9P NETFS FSCACHE CACHEFILES DLM PROC SYSFS
+        KERNFS TMPFS CONFIGFS PSTORE EFIVAR AUTOFS AUTOFS4 NLS UNICODE DNOTIFY INOTIFY FANOTIFY QFMT QUOTACTL
+        FILE_LOCKING MANDATORY_FILE_LOCKING EXPORTFS BINFMT DAX DCACHE BLOCK BLK MQ_IOSCHED IOSCHED PARTITION
+        BUFFER_HEAD LEGACY_DIRECT_IO
+}

@@ -5,6 +5,21 @@
 //! Where several cover an option the longest counts, so that `KVM_GUEST` can lie elsewhere. The text of an entry is
 //! about the option with exactly its name.
 
+/// Makes the table of an area, an entry to each `;`: the name, the boundaries that it affects (`*` for everything) and
+/// how, the source in parentheses; or the name and a description. Behind `_ =>` stand names without a text.
+macro_rules! entries {
+    ($($name:ident $([$($boundary:ident),+] $how:literal ($source:expr))? $(* $general:literal ($of:expr))?
+        $($about:literal)? $(.$part:ident($text:expr))*;)* $(_ => $($other:tt)+)?) => {
+        pub(super) static ENTRIES: &[super::Entry] = &[
+            $(super::Entry::named(stringify!($name))
+                $(.affects(tollgate_model::Effect::on(&[$($boundary),+], $how), $source))?
+                $(.affects(tollgate_model::Effect::on_everything($general), $of))?
+                $(.about($about))? $(.$part($text))*,)*
+            $($(super::Entry::named(stringify!($other)),)+)?
+        ];
+    };
+}
+
 mod cgroups;
 mod debugging;
 mod drivers;
@@ -16,7 +31,6 @@ mod memory;
 mod mitigations;
 mod namespaces;
 mod networking;
-mod other;
 mod processors;
 mod scheduling;
 mod security;
@@ -25,7 +39,7 @@ mod tracing;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use tollgate_model::{Boundary, Effect};
+use tollgate_model::Effect;
 
 /// The purpose of a group of options.
 #[derive(Debug)]
@@ -64,32 +78,20 @@ pub struct Affects {
     pub source: &'static str,
 }
 
-/// An entry that only says that the options belong here.
-const fn covers(name: &'static str) -> Entry {
-    Entry { name, formerly: &[], about: None, affects: None, without: None, parameters: &[] }
-}
-
-/// An option worth a sentence.
-const fn about(name: &'static str, about: &'static str) -> Entry {
-    Entry { about: Some(about), ..covers(name) }
-}
-
-/// An option that affects what crosses certain boundaries.
-const fn affects(
-    name: &'static str,
-    boundaries: &'static [Boundary],
-    how: &'static str,
-    source: &'static str,
-) -> Entry {
-    Entry { affects: Some(Affects { effect: Effect::on(boundaries, how), source }), ..covers(name) }
-}
-
-/// An option that affects everything alike.
-const fn affects_everything(name: &'static str, how: &'static str, source: &'static str) -> Entry {
-    Entry { affects: Some(Affects { effect: Effect::on_everything(how), source }), ..covers(name) }
-}
-
 impl Entry {
+    /// An entry that only says that the options belong here.
+    const fn named(name: &'static str) -> Self {
+        Self { name, formerly: &[], about: None, affects: None, without: None, parameters: &[] }
+    }
+
+    const fn about(self, about: &'static str) -> Self {
+        Self { about: Some(about), ..self }
+    }
+
+    const fn affects(self, effect: Effect, source: &'static str) -> Self {
+        Self { affects: Some(Affects { effect, source }), ..self }
+    }
+
     const fn formerly(self, formerly: &'static [&'static str]) -> Self {
         Self { formerly, ..self }
     }
@@ -103,41 +105,30 @@ impl Entry {
     }
 }
 
-/// All areas, in the order in which they are shown: those that affect most boundaries first.
+/// All areas, in the order in which they are shown: those that affect most boundaries first. An option that is not
+/// found belongs to the last one.
 pub static AREAS: &[Area] = &[
-    Area { name: "entry", about: "kernel entry and exit", entries: entry::ENTRIES },
-    Area {
-        name: "mitigations",
-        about: "mitigations of processor vulnerabilities",
-        entries: mitigations::ENTRIES,
-    },
-    Area { name: "scheduling", about: "preemption, timers, accounting, RCU", entries: scheduling::ENTRIES },
-    Area { name: "memory", about: "pages, allocators, copies", entries: memory::ENTRIES },
-    Area {
-        name: "processors",
-        about: "processor types, numbers, frequency and idling",
-        entries: processors::ENTRIES,
-    },
-    Area { name: "tracing", about: "probes, hooks and counters", entries: tracing::ENTRIES },
-    Area { name: "debugging", about: "self-checks of the kernel", entries: debugging::ENTRIES },
-    Area {
-        name: "security",
-        about: "security modules, keys, ciphers, hardening",
-        entries: security::ENTRIES,
-    },
-    Area { name: "namespaces", about: "namespaces of a process", entries: namespaces::ENTRIES },
-    Area { name: "cgroups", about: "limits of groups of processes", entries: cgroups::ENTRIES },
-    Area { name: "guest", about: "support for running as a virtual machine", entries: guest::ENTRIES },
-    Area { name: "host", about: "support for running virtual machines", entries: host::ENTRIES },
-    Area {
-        name: "file-systems",
-        about: "file systems and their common parts",
-        entries: file_systems::ENTRIES,
-    },
-    Area { name: "networking", about: "protocols and filters", entries: networking::ENTRIES },
-    Area { name: "drivers", about: "devices, by name prefix", entries: drivers::ENTRIES },
-    Area { name: "other", about: "options of no other area", entries: other::ENTRIES },
+    area("entry", "kernel entry and exit", entry::ENTRIES),
+    area("mitigations", "mitigations of processor vulnerabilities", mitigations::ENTRIES),
+    area("scheduling", "preemption, timers, accounting, RCU", scheduling::ENTRIES),
+    area("memory", "pages, allocators, copies", memory::ENTRIES),
+    area("processors", "processor types, numbers, frequency and idling", processors::ENTRIES),
+    area("tracing", "probes, hooks and counters", tracing::ENTRIES),
+    area("debugging", "self-checks of the kernel", debugging::ENTRIES),
+    area("security", "security modules, keys, ciphers, hardening", security::ENTRIES),
+    area("namespaces", "namespaces of a process", namespaces::ENTRIES),
+    area("cgroups", "limits of groups of processes", cgroups::ENTRIES),
+    area("guest", "support for running as a virtual machine", guest::ENTRIES),
+    area("host", "support for running virtual machines", host::ENTRIES),
+    area("file-systems", "file systems and their common parts", file_systems::ENTRIES),
+    area("networking", "protocols and filters", networking::ENTRIES),
+    area("drivers", "devices, by name prefix", drivers::ENTRIES),
+    area("other", "options of no other area", &[]),
 ];
+
+const fn area(name: &'static str, about: &'static str, entries: &'static [Entry]) -> Area {
+    Area { name, about, entries }
+}
 
 /// The identity of an option under any of its names.
 #[derive(Debug, Clone, Copy)]
@@ -173,7 +164,6 @@ pub fn identity(name: &str) -> Identity<'_> {
     }
     let beginnings = name.rmatch_indices('_').map(|(at, _)| &name[..at]);
     let area = beginnings.filter_map(|beginning| index.get(beginning)).map(|&(area, _)| area).next();
-    // Options of no area belong to the last one.
     let area = area.unwrap_or(&AREAS[AREAS.len() - 1]);
     Identity { name, area, entry: None }
 }

@@ -2,96 +2,14 @@
 
 use tollgate_model::Boundary::Socket;
 
-use super::{Entry, affects, covers};
-
-pub(crate) static ENTRIES: &[Entry] = &[
-    affects(
-        "NETFILTER",
-        &[Socket],
-        "each packet passes the chains of rules that are loaded",
-        "net/netfilter/core.c",
-    ),
-    affects(
-        "NF_CONNTRACK",
-        &[Socket],
-        "where rules ask for it, each packet is looked up in the table of connections",
-        "net/netfilter/Kconfig",
-    ),
-    affects("NET_RX_BUSY_POLL", &[Socket], "a reader can poll the device instead of sleeping", "net/Kconfig"),
-    covers("NET"),
-    covers("NF"),
-    covers("NFT"),
-    covers("IP"),
-    covers("IP6"),
-    covers("IPV6"),
-    covers("INET"),
-    covers("INET6"),
-    covers("TCP"),
-    covers("UDP"),
-    covers("UNIX"),
-    covers("PACKET"),
-    covers("XFRM"),
-    covers("XDP"),
-    covers("TLS"),
-    covers("MPTCP"),
-    covers("BRIDGE"),
-    covers("VLAN"),
-    covers("BONDING"),
-    covers("DEFAULT_TCP_CONG"),
-    covers("DEFAULT_BBR"),
-    covers("DEFAULT_CUBIC"),
-    covers("SYN_COOKIES"),
-    covers("SCTP"),
-    covers("DCCP"),
-    covers("RDS"),
-    covers("TIPC"),
-    covers("ATM"),
-    covers("L2TP"),
-    covers("LLC"),
-    covers("LLC2"),
-    covers("ATALK"),
-    covers("X25"),
-    covers("LAPB"),
-    covers("PHONET"),
-    covers("6LOWPAN"),
-    covers("IEEE802154"),
-    covers("MAC802154"),
-    covers("BATMAN"),
-    covers("OPENVSWITCH"),
-    covers("MPLS"),
-    covers("HSR"),
-    covers("CAN"),
-    covers("BT"),
-    covers("AF"),
-    covers("RXRPC"),
-    covers("RXKAD"),
-    covers("WIRELESS"),
-    covers("CFG80211"),
-    covers("MAC80211"),
-    covers("RFKILL"),
-    covers("NFC"),
-    covers("LWTUNNEL"),
-    covers("STREAM_PARSER"),
-    covers("ETHTOOL"),
-    covers("FIB"),
-    covers("RPS"),
-    covers("RFS"),
-    covers("XPS"),
-    covers("BQL"),
-    covers("SYNPROXY"),
-    covers("SMC"),
-    covers("DNS_RESOLVER"),
-    covers("QRTR"),
-    covers("MCTP"),
-    covers("AX25"),
-    covers("NETROM"),
-    covers("ROSE"),
-    covers("WIREGUARD"),
-    covers("VXLAN"),
-    covers("GENEVE"),
-    covers("MACVLAN"),
-    covers("IPVLAN"),
-    covers("TUN"),
-    covers("VETH"),
-    covers("DUMMY"),
-];
+entries! {
+    NETFILTER [Socket] "each packet passes the chains of rules that are loaded" ("net/netfilter/core.c");
+    NF_CONNTRACK [Socket] "where rules ask for it, each packet is looked up in the table of connections"
+        ("net/netfilter/Kconfig");
+    NET_RX_BUSY_POLL [Socket] "a reader can poll the device instead of sleeping" ("net/Kconfig");
+    _ => NET NF NFT IP IP6 IPV6 INET INET6 TCP UDP UNIX PACKET XFRM XDP TLS MPTCP BRIDGE VLAN BONDING
+        DEFAULT_TCP_CONG DEFAULT_BBR DEFAULT_CUBIC SYN_COOKIES SCTP DCCP RDS TIPC ATM L2TP LLC LLC2 ATALK X25
+        LAPB PHONET 6LOWPAN IEEE802154 MAC802154 BATMAN OPENVSWITCH MPLS HSR CAN BT AF RXRPC RXKAD WIRELESS
+        CFG80211 MAC80211 RFKILL NFC LWTUNNEL STREAM_PARSER ETHTOOL FIB RPS RFS XPS BQL SYNPROXY SMC
+        DNS_RESOLVER QRTR MCTP AX25 NETROM ROSE WIREGUARD VXLAN GENEVE MACVLAN IPVLAN TUN VETH DUMMY
+}

@@ -2,104 +2,36 @@
 
 use tollgate_model::Boundary::{Exec, FileSystem, PageCache, PathLookup, SignalSend, Socket};
 
-use super::{Entry, about, affects, covers};
-
-pub(crate) static ENTRIES: &[Entry] = &[
-    affects(
-        "SECURITY",
-        &[PathLookup, Exec, Socket, SignalSend],
-        "security modules are asked before many operations",
-        "include/linux/lsm_hook_defs.h",
-    ),
-    affects("SECURITY_NETWORK", &[Socket], "security modules are asked about sockets", "security/Kconfig"),
-    affects(
-        "SECURITY_PATH",
-        &[PathLookup, FileSystem],
-        "security modules are asked about paths",
-        "security/Kconfig",
-    ),
-    affects(
-        "SECURITY_SELINUX",
-        &[PathLookup, PageCache, Exec, Socket],
-        "labels are compared, with a cache of verdicts",
-        "security/selinux/Kconfig",
-    )
-    .parameters(&["selinux", "enforcing"]),
-    affects(
-        "SECURITY_APPARMOR",
-        &[PathLookup, Exec, Socket],
-        "paths are matched against the program's profile",
-        "security/apparmor/Kconfig",
-    )
-    .parameters(&["apparmor"]),
-    affects("SECURITY_SMACK", &[PathLookup, Exec, Socket], "labels are compared", "security/smack/Kconfig"),
-    affects(
-        "SECURITY_TOMOYO",
-        &[PathLookup, Exec],
-        "paths are matched against the program's domain",
-        "security/tomoyo/Kconfig",
-    ),
-    affects(
-        "SECURITY_LANDLOCK",
-        &[PathLookup],
-        "in restricted threads the rules that a program set for itself are looked up",
-        "security/landlock/Kconfig",
-    ),
-    affects(
-        "BPF_LSM",
-        &[PathLookup, Exec, Socket, SignalSend],
-        "BPF programs can be asked as well",
-        "kernel/bpf/Kconfig",
-    ),
-    affects(
-        "LSM",
-        &[PathLookup, Exec, Socket, SignalSend],
-        "these modules are asked, in this order, unless lsm= says otherwise",
-        "security/Kconfig",
-    )
-    .parameters(&["lsm", "security"]),
-    affects(
-        "IMA",
-        &[PathLookup, Exec],
-        "files can be hashed before they are used, as the policy says",
-        "security/integrity/ima/Kconfig",
-    )
-    .parameters(&["ima_policy"]),
-    affects(
-        "EVM",
-        &[PathLookup, FileSystem],
-        "attributes of files are checked against a signature",
-        "security/integrity/evm/Kconfig",
-    ),
-    about("SECURITY_YAMA", "limits which processes a process may trace"),
-    about("AUDIT", "audit records; for system calls see AUDITSYSCALL"),
-    about("RANDOMIZE_BASE", "the kernel may lie anywhere; whether it was moved is another question"),
-    about("RANDOMIZE_MEMORY", "the kernel's mapping of all memory may lie anywhere"),
-    about("STRICT_KERNEL_RWX", "the kernel's code cannot be written"),
-    covers("CRYPTO"),
-    covers("DEFAULT_SECURITY"),
-    covers("SECURITYFS"),
-    covers("AUDIT_WATCH"),
-    covers("KEYS"),
-    covers("KEY"),
-    covers("ENCRYPTED_KEYS"),
-    covers("TRUSTED_KEYS"),
-    covers("PERSISTENT_KEYRINGS"),
-    covers("INTEGRITY"),
-    covers("STRICT"),
-    covers("ARCH_HAS_STRICT"),
-    covers("MODULE_SIG"),
-    covers("LOCK_DOWN"),
-    covers("RANDSTRUCT"),
-    covers("GCC_PLUGIN"),
-    covers("GCC_PLUGINS"),
-    covers("FORTIFY"),
-    covers("STATIC_USERMODEHELPER"),
-    covers("RESET_ATTACK_MITIGATION"),
-    covers("RELOCATABLE"),
-    covers("DYNAMIC_MEMORY_LAYOUT"),
-    covers("SYSTEM_TRUSTED"),
-    covers("SYSTEM_BLACKLIST"),
-    covers("SYSTEM_REVOCATION"),
-    covers("SECONDARY_TRUSTED"),
-];
+entries! {
+    SECURITY [PathLookup, Exec, Socket, SignalSend] "security modules are asked before many operations"
+        ("include/linux/lsm_hook_defs.h");
+    SECURITY_NETWORK [Socket] "security modules are asked about sockets" ("security/Kconfig");
+    SECURITY_PATH [PathLookup, FileSystem] "security modules are asked about paths" ("security/Kconfig");
+    SECURITY_SELINUX [PathLookup, PageCache, Exec, Socket] "labels are compared, with a cache of verdicts"
+        ("security/selinux/Kconfig").parameters(&["selinux", "enforcing"]);
+    SECURITY_APPARMOR [PathLookup, Exec, Socket] "paths are matched against the program's profile"
+        ("security/apparmor/Kconfig").parameters(&["apparmor"]);
+    SECURITY_SMACK [PathLookup, Exec, Socket] "labels are compared" ("security/smack/Kconfig");
+    SECURITY_TOMOYO [PathLookup, Exec] "paths are matched against the program's domain"
+        ("security/tomoyo/Kconfig");
+    SECURITY_LANDLOCK [PathLookup]
+        "in restricted threads the rules that a program set for itself are looked up"
+        ("security/landlock/Kconfig");
+    BPF_LSM [PathLookup, Exec, Socket, SignalSend] "BPF programs can be asked as well" ("kernel/bpf/Kconfig");
+    LSM [PathLookup, Exec, Socket, SignalSend]
+        "these modules are asked, in this order, unless lsm= says otherwise" ("security/Kconfig")
+        .parameters(&["lsm", "security"]);
+    IMA [PathLookup, Exec] "files can be hashed before they are used, as the policy says"
+        ("security/integrity/ima/Kconfig").parameters(&["ima_policy"]);
+    EVM [PathLookup, FileSystem] "attributes of files are checked against a signature"
+        ("security/integrity/evm/Kconfig");
+    SECURITY_YAMA "limits which processes a process may trace";
+    AUDIT "audit records; for system calls see AUDITSYSCALL";
+    RANDOMIZE_BASE "the kernel may lie anywhere; whether it was moved is another question";
+    RANDOMIZE_MEMORY "the kernel's mapping of all memory may lie anywhere";
+    STRICT_KERNEL_RWX "the kernel's code cannot be written";
+    _ => CRYPTO DEFAULT_SECURITY SECURITYFS AUDIT_WATCH KEYS KEY ENCRYPTED_KEYS TRUSTED_KEYS
+        PERSISTENT_KEYRINGS INTEGRITY STRICT ARCH_HAS_STRICT MODULE_SIG LOCK_DOWN RANDSTRUCT GCC_PLUGIN
+        GCC_PLUGINS FORTIFY STATIC_USERMODEHELPER RESET_ATTACK_MITIGATION RELOCATABLE DYNAMIC_MEMORY_LAYOUT
+        SYSTEM_TRUSTED SYSTEM_BLACKLIST SYSTEM_REVOCATION SECONDARY_TRUSTED
+}

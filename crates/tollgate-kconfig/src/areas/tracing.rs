@@ -4,136 +4,38 @@ use tollgate_model::Boundary::{
     ContextSwitch, Exception, KernelCode, KernelEntry, SeccompFilter, Socket, SystemCall,
 };
 
-use super::{Entry, affects, covers};
-
 const TRACE: &str = "kernel/trace/Kconfig";
 
-pub(crate) static ENTRIES: &[Entry] = &[
-    affects(
-        "FUNCTION_TRACER",
-        &[KernelCode],
-        "each function begins with room for a call, a nop while no tracer runs",
-        "Documentation/trace/ftrace-design.rst",
-    ),
-    affects(
-        "DYNAMIC_FTRACE",
-        &[KernelCode],
-        "the room is a nop until it is used; without this, each function calls the tracer",
-        TRACE,
-    ),
-    affects("FUNCTION_GRAPH_TRACER", &[KernelCode], "while it is used, returns are traced as well", TRACE),
-    affects(
-        "FTRACE_SYSCALLS",
-        &[SystemCall],
-        "while a system call is traced, every task takes the slow path of all of them",
-        "kernel/tracepoint.c",
-    ),
-    affects(
-        "IRQSOFF_TRACER",
-        &[KernelCode, KernelEntry],
-        "switching interrupts off and on calls a hook",
-        TRACE,
-    ),
-    affects("PREEMPT_TRACER", &[KernelCode], "switching preemption off and on calls a hook", TRACE),
-    affects(
-        "STACK_TRACER",
-        &[KernelCode],
-        "while it is used, each call looks for the deepest kernel stack",
-        TRACE,
-    ),
-    affects(
-        "KBENCHMARKS",
-        &[KernelCode],
-        "where a kprobe is set, a trap or a jump replaces an instruction of the kernel",
-        "arch/Kconfig",
-    ),
-    affects(
-        "UBENCHMARKS",
-        &[Exception],
-        "where a uprobe is set, a trap into the kernel replaces an instruction of the program",
-        "arch/Kconfig",
-    ),
-    affects(
-        "BPF_SYSCALL",
-        &[KernelCode],
-        "programs may be loaded into the kernel and run where they are attached",
-        "kernel/bpf/Kconfig",
-    ),
-    affects(
-        "BPF_JIT",
-        &[SeccompFilter, Socket],
-        "filters can be compiled instead of interpreted",
-        "kernel/bpf/Kconfig",
-    ),
-    affects(
-        "BPF_JIT_ALWAYS_ON",
-        &[SeccompFilter, Socket],
-        "filters are compiled, and there is no interpreter",
-        "kernel/bpf/Kconfig",
-    ),
-    affects(
-        "BPF_JIT_DEFAULT_ON",
-        &[SeccompFilter, Socket],
-        "filters are compiled by default",
-        "kernel/bpf/Kconfig",
-    ),
-    affects(
-        "PERF_EVENTS",
-        &[ContextSwitch],
-        "counters can be read, and are exchanged at switches of counted tasks",
-        "init/Kconfig",
-    ),
-    affects(
-        "LIVEPATCH",
-        &[KernelCode],
-        "patched functions are replaced, by ftrace",
-        "kernel/livepatch/Kconfig",
-    ),
-    covers("FTRACE"),
-    covers("HAVE_FTRACE"),
-    covers("HAVE_DYNAMIC_FTRACE"),
-    covers("HAVE_FUNCTION"),
-    covers("FUNCTION"),
-    covers("TRACE"),
-    covers("TRACER"),
-    covers("TRACING"),
-    covers("TRACEPOINTS"),
-    covers("PREEMPTIRQ"),
-    covers("KBENCHMARK"),
-    covers("UBENCHMARK"),
-    covers("KRETBENCHMARKS"),
-    covers("KRETBENCHMARK"),
-    covers("RETHOOK"),
-    covers("OPTBENCHMARKS"),
-    covers("FBENCHMARK"),
-    covers("HAVE_KBENCHMARKS"),
-    covers("HAVE_KRETBENCHMARKS"),
-    covers("HAVE_OPTBENCHMARKS"),
-    covers("HAVE_RETHOOK"),
-    covers("BPF"),
-    covers("BPFILTER"),
-    covers("PERF"),
-    covers("HAVE_PERF"),
-    covers("PROFILING"),
-    covers("OPROFILE"),
-    covers("HAVE_OPROFILE"),
-    covers("HW_BREAKPOINT"),
-    covers("HAVE_HW_BREAKPOINT"),
-    covers("DYNAMIC_EVENTS"),
-    covers("BENCHMARK_EVENTS"),
-    covers("SYNTH_EVENTS"),
-    covers("HIST_TRIGGERS"),
-    covers("USER_EVENTS"),
-    covers("EVENT_TRACING"),
-    covers("RING_BUFFER"),
-    covers("BLK_DEV_IO_TRACE"),
-    covers("MMIOTRACE"),
-    covers("HWLAT_TRACER"),
-    covers("OSNOISE_TRACER"),
-    covers("TIMERLAT_TRACER"),
-    covers("BOOTTIME_TRACING"),
-    covers("STACKTRACE"),
-    covers("KALLSYMS"),
-    covers("UNWINDER"),
-    covers("RV"),
-];
+entries! {
+    FUNCTION_TRACER [KernelCode] "each function begins with room for a call, a nop while no tracer runs"
+        ("Documentation/trace/ftrace-design.rst");
+    DYNAMIC_FTRACE [KernelCode]
+        "the room is a nop until it is used; without this, each function calls the tracer" (TRACE);
+    FUNCTION_GRAPH_TRACER [KernelCode] "while it is used, returns are traced as well" (TRACE);
+    FTRACE_SYSCALLS [SystemCall]
+        "while a system call is traced, every task takes the slow path of all of them"
+        ("kernel/tracepoint.c");
+    IRQSOFF_TRACER [KernelCode, KernelEntry] "switching interrupts off and on calls a hook" (TRACE);
+    PREEMPT_TRACER [KernelCode] "switching preemption off and on calls a hook" (TRACE);
+    STACK_TRACER [KernelCode] "while it is used, each call looks for the deepest kernel stack" (TRACE);
+    KBENCHMARKS [KernelCode] "where a kprobe is set, a trap or a jump replaces an instruction of the kernel"
+        ("arch/Kconfig");
+    UBENCHMARKS [Exception]
+        "where a uprobe is set, a trap into the kernel replaces an instruction of the program"
+        ("arch/Kconfig");
+    BPF_SYSCALL [KernelCode] "programs may be loaded into the kernel and run where they are attached"
+        ("kernel/bpf/Kconfig");
+    BPF_JIT [SeccompFilter, Socket] "filters can be compiled instead of interpreted" ("kernel/bpf/Kconfig");
+    BPF_JIT_ALWAYS_ON [SeccompFilter, Socket] "filters are compiled, and there is no interpreter"
+        ("kernel/bpf/Kconfig");
+    BPF_JIT_DEFAULT_ON [SeccompFilter, Socket] "filters are compiled by default" ("kernel/bpf/Kconfig");
+    PERF_EVENTS [ContextSwitch] "counters can be read, and are exchanged at switches of counted tasks"
+        ("init/Kconfig");
+    LIVEPATCH [KernelCode] "patched functions are replaced, by ftrace" ("kernel/livepatch/Kconfig");
+    _ => FTRACE HAVE_FTRACE HAVE_DYNAMIC_FTRACE HAVE_FUNCTION FUNCTION TRACE TRACER TRACING TRACEPOINTS
+        PREEMPTIRQ KBENCHMARK UBENCHMARK KRETBENCHMARKS KRETBENCHMARK RETHOOK OPTBENCHMARKS FBENCHMARK
+        HAVE_KBENCHMARKS HAVE_KRETBENCHMARKS HAVE_OPTBENCHMARKS HAVE_RETHOOK BPF BPFILTER PERF HAVE_PERF
+        PROFILING OPROFILE HAVE_OPROFILE HW_BREAKPOINT HAVE_HW_BREAKPOINT DYNAMIC_EVENTS BENCHMARK_EVENTS
+        SYNTH_EVENTS HIST_TRIGGERS USER_EVENTS EVENT_TRACING RING_BUFFER BLK_DEV_IO_TRACE MMIOTRACE
+        HWLAT_TRACER OSNOISE_TRACER TIMERLAT_TRACER BOOTTIME_TRACING STACKTRACE KALLSYMS UNWINDER RV
+}
