@@ -6,7 +6,7 @@
 use tollgate_model::{Fact, FactValue};
 
 use crate::machine::{Answer, Machine};
-use crate::{calls, cgroup, memory};
+use crate::{cgroup, limits, memory};
 
 /// The least of several limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,16 +29,16 @@ pub struct Allowance {
 /// The lowest limits of this process, its control groups and the kernel.
 pub fn allowance(machine: &Machine) -> Allowance {
     let number = |path: &str| of_answer(machine.number(path));
-    let own = |resource, name| of_answer(machine.ask_limit(resource, name));
+    let own = |name, resource| of_answer(limits::asked(machine, name, resource));
     let processes = [
-        own(libc::RLIMIT_NPROC, "RLIMIT_NPROC"),
+        own("RLIMIT_NPROC", libc::RLIMIT_NPROC),
         of_fact(&cgroup::pids_max(machine)),
         number("/proc/sys/kernel/pid_max"),
         number("/proc/sys/kernel/threads-max"),
     ];
     let memory = [
-        own(libc::RLIMIT_AS, "RLIMIT_AS"),
-        own(libc::RLIMIT_DATA, "RLIMIT_DATA"),
+        own("RLIMIT_AS", libc::RLIMIT_AS),
+        own("RLIMIT_DATA", libc::RLIMIT_DATA),
         of_fact(&cgroup::memory_left(machine)),
         of_answer(memory::available(machine)),
     ];
@@ -61,14 +61,6 @@ fn of_fact(fact: &Fact) -> Option<Limit> {
             Some(Limit { amount: u64::try_from(*amount).ok()?, source: source.clone() })
         }
         _ => None,
-    }
-}
-
-impl Machine {
-    /// A resource limit of this process; none where there is no limit, or where this is another machine's tree.
-    fn ask_limit(&self, resource: libc::__rlimit_resource_t, name: &str) -> Answer<i64> {
-        let unlimited = Err(tollgate_model::Unknown::Absent(format!("{name} is not limited")));
-        self.or_call(unlimited, &format!("getrlimit(2) {name}"), || calls::resource_limit(resource))
     }
 }
 

@@ -11,10 +11,6 @@ const AUXILIARY: &str = "getauxval(3) AT_SYSINFO_EHDR";
 /// `KVM_FEATURE_CLOCKSOURCE_STABLE_BIT` in Documentation/virt/kvm/x86/cpuid.rst.
 const KVM_STABLE_CLOCK: u32 = 24;
 
-pub(crate) fn current(machine: &Machine) -> Fact {
-    fact(machine.line(&format!("{DIRECTORY}/current_clocksource")))
-}
-
 pub(crate) fn available(machine: &Machine) -> Fact {
     let line = machine.line(&format!("{DIRECTORY}/available_clocksource"));
     fact(line.map(|line| line.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())))

@@ -52,14 +52,6 @@ fn signature_list(machine: &Machine) -> Answer<Vec<String>> {
     found(signatures, "CPUID.40000000h and every 100h above")
 }
 
-pub(crate) fn vendor(machine: &Machine) -> Fact {
-    fact(machine.line(VENDOR))
-}
-
-pub(crate) fn product(machine: &Machine) -> Fact {
-    fact(machine.line(PRODUCT))
-}
-
 /// Whether QEMU's translator executes everything here.
 pub(crate) fn is_translator(machine: &Machine) -> bool {
     signature_list(machine).is_ok_and(|found| found.value.iter().any(|signature| signature == "TCGTCGTCGTCG"))

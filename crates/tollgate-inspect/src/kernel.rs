@@ -175,27 +175,3 @@ pub(crate) fn security_modules(machine: &Machine) -> Fact {
     let modules = machine.line("/sys/kernel/security/lsm");
     fact(modules.map(|line| line.map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>())))
 }
-
-pub(crate) fn io_uring_disabled(machine: &Machine) -> Fact {
-    fact(machine.number("/proc/sys/kernel/io_uring_disabled"))
-}
-
-pub(crate) fn unprivileged_userfaultfd(machine: &Machine) -> Fact {
-    fact(machine.flag("/proc/sys/vm/unprivileged_userfaultfd"))
-}
-
-pub(crate) fn unprivileged_bpf_disabled(machine: &Machine) -> Fact {
-    fact(machine.number("/proc/sys/kernel/unprivileged_bpf_disabled"))
-}
-
-pub(crate) fn perf_event_paranoid(machine: &Machine) -> Fact {
-    fact(machine.number("/proc/sys/kernel/perf_event_paranoid"))
-}
-
-pub(crate) fn ptrace_scope(machine: &Machine) -> Fact {
-    fact(machine.number("/proc/sys/kernel/yama/ptrace_scope"))
-}
-
-pub(crate) fn randomize_va_space(machine: &Machine) -> Fact {
-    fact(machine.number("/proc/sys/kernel/randomize_va_space"))
-}

@@ -8,16 +8,16 @@ use crate::text::digits;
 
 const LIMITS: &str = "/proc/self/limits";
 
-/// A limit that the process may not exceed now (the soft one), by its words in the file and its number.
-pub(crate) fn soft(machine: &Machine, words: &str, name: &str, resource: libc::__rlimit_resource_t) -> Fact {
-    let listed = listed(machine, words);
-    if listed.is_ok() {
-        return fact(listed);
-    }
-    let name = format!("getrlimit(2) {name}");
-    let asked = machine
-        .or_call(Err(Unknown::Absent("not limited".to_owned())), &name, || calls::resource_limit(resource));
-    fact(asked.map(|found| found.map(FactValue::Integer)).or(listed))
+/// A limit that the process may not exceed now (the soft one), by its words in the file, and its name and number.
+pub(crate) fn soft(machine: &Machine, words: &str, name: &str, number: libc::__rlimit_resource_t) -> Fact {
+    let ask = |why| asked(machine, name, number).map(|limit| limit.map(FactValue::Integer)).map_err(|_| why);
+    fact(listed(machine, words).or_else(ask))
+}
+
+/// The same by getrlimit(2); none where there is no limit, or where this is another machine's tree.
+pub(crate) fn asked(machine: &Machine, name: &str, number: libc::__rlimit_resource_t) -> Answer<i64> {
+    let unlimited = Err(Unknown::Absent(format!("{name} is not limited")));
+    machine.or_call(unlimited, &format!("getrlimit(2) {name}"), || calls::resource_limit(number))
 }
 
 fn listed(machine: &Machine, words: &str) -> Answer<FactValue> {

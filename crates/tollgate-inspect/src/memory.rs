@@ -4,7 +4,7 @@ use tollgate_model::{Fact, Unknown};
 
 use crate::calls;
 use crate::machine::{Answer, Machine, fact, found};
-use crate::text::{keyed, kilobytes, marked};
+use crate::text::{keyed, kilobytes};
 
 const MEMINFO: &str = "/proc/meminfo";
 
@@ -22,13 +22,6 @@ pub(crate) fn available(machine: &Machine) -> Answer<i64> {
 
 pub(crate) fn swap(machine: &Machine) -> Fact {
     fact(listed(machine, "SwapTotal"))
-}
-
-pub(crate) fn huge_pages(machine: &Machine) -> Fact {
-    let choices = machine.line("/sys/kernel/mm/transparent_hugepage/enabled");
-    fact(choices.and_then(|line| {
-        line.parse("a line of choices with one in brackets", |text| marked(text, '[', ']').map(str::to_owned))
-    }))
 }
 
 fn listed(machine: &Machine, key: &str) -> Answer<i64> {

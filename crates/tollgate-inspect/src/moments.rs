@@ -23,11 +23,6 @@ pub(crate) fn load(machine: &Machine) -> Fact {
     fact(machine.or_call(listed, "sysinfo(2) loads", || calls::sysinfo().map(|info| info.load)))
 }
 
-/// In kHz, of processor 0.
-pub(crate) fn frequency(machine: &Machine) -> Fact {
-    fact(machine.number("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"))
-}
-
 pub(crate) fn running(machine: &Machine) -> Fact {
     fact(stat(machine, "procs_running", 1))
 }

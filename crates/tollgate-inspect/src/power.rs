@@ -7,19 +7,6 @@ use crate::machine::{Machine, fact, found};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Of processor 0, as the other two.
-pub(crate) fn governor(machine: &Machine) -> Fact {
-    fact(machine.line(&format!("{CPU}/cpu0/cpufreq/scaling_governor")))
-}
-
-pub(crate) fn driver(machine: &Machine) -> Fact {
-    fact(machine.line(&format!("{CPU}/cpu0/cpufreq/scaling_driver")))
-}
-
-pub(crate) fn preference(machine: &Machine) -> Fact {
-    fact(machine.line(&format!("{CPU}/cpu0/cpufreq/energy_performance_preference")))
-}
-
 /// `boost` is the general switch; `intel_pstate` has its own, the other way round.
 pub(crate) fn boost(machine: &Machine) -> Fact {
     fact(match machine.flag(&format!("{CPU}/cpufreq/boost")) {
@@ -46,15 +33,6 @@ pub(crate) fn idle_states(machine: &Machine) -> Fact {
         found(states.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), directory.clone())
     };
     fact(states())
-}
-
-/// In nanoseconds: how long the guest itself waits before it halts.
-pub(crate) fn halt_poll(machine: &Machine) -> Fact {
-    fact(machine.number("/sys/module/haltpoll/parameters/guest_halt_poll_ns"))
-}
-
-pub(crate) fn idle_driver(machine: &Machine) -> Fact {
-    fact(machine.line(&format!("{CPU}/cpuidle/current_driver")))
 }
 
 /// Older kernels have it only under the name that cannot be written.

@@ -145,8 +145,3 @@ pub(crate) fn capabilities(machine: &Machine) -> Fact {
     let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok().map(|_| text.to_owned());
     fact(status(machine, "CapEff").and_then(|line| line.parse("a hexadecimal number", hexadecimal)))
 }
-
-/// Bits of personality(2) in hexadecimal, such as 00040000 for no address randomization.
-pub(crate) fn personality(machine: &Machine) -> Fact {
-    fact(machine.line("/proc/self/personality"))
-}

@@ -3,12 +3,26 @@
 
 use std::path::Path;
 
-use tollgate_model::{Boundary, Effect, Fact, Facts};
+use tollgate_model::{Effect, Fact, Facts};
 
 use crate::kernel::parameter_of;
 use crate::leaves::{Bit, Register};
 use crate::machine::{self, Machine};
-use crate::processor as processors;
+use crate::{limits, mitigation, processor as processors};
+
+/// Makes a table of facts, one to each `;`: its name, its reader and its description, then the boundaries that it
+/// affects (`*` for everything, `@` before a list of them) and how.
+macro_rules! facts {
+    ($(#[$doc:meta])* $visible:vis $list:ident $($name:literal $reader:ident($($argument:tt)*) $about:literal
+        $([$($boundary:ident),+] $how:literal)? $(* $general:literal)? $(@ $set:ident $of_set:literal)?;)*) => {
+        $(#[$doc])* $visible static $list: &[super::FactSpec] = &[
+            $(super::FactSpec::new($name, super::Reader::$reader($($argument)*), $about)
+                $(.affects(tollgate_model::Effect::on(&[$($boundary),+], $how)))?
+                $(.affects(tollgate_model::Effect::on_everything($general)))?
+                $(.affects(tollgate_model::Effect::on($set, $of_set)))?,)*
+        ];
+    };
+}
 
 mod caches;
 mod clocks;
@@ -75,7 +89,8 @@ pub struct FactSpec {
 #[derive(Debug)]
 enum Reader {
     One(fn(&Machine) -> Fact),
-    Feature(Bit),
+    /// A bit of CPUID: leaf, subleaf, register and number.
+    Feature(u32, u32, Register, u32),
     /// The text of a file.
     Line(&'static str),
     /// The whole number in a file.
@@ -86,6 +101,10 @@ enum Reader {
     Choice(&'static str),
     /// A parameter of the kernel's command line.
     Parameter(&'static str),
+    /// The mitigation of a vulnerability.
+    Vulnerability(&'static str),
+    /// A limit of this process: its words in /proc/self/limits, and its name and number for getrlimit(2).
+    Limit(&'static str, &'static str, libc::__rlimit_resource_t),
     Family(fn(&Machine) -> Vec<(String, Fact)>),
     /// Reads which of the `cpu.feature.*` facts, by the last part of their names, it is true of.
     Features(fn(&Machine, &[&str]) -> Fact),
@@ -97,21 +116,26 @@ impl FactSpec {
     /// Reads it: one fact, or the members of the family. A family that could not be listed gives one fact,
     /// under the name without `.*`, that says why.
     pub fn read(&self, machine: &Machine) -> Vec<(String, Fact)> {
-        match self.reader {
-            Reader::One(read) => vec![(self.name.to_owned(), read(machine))],
-            Reader::Feature(bit) => vec![(self.name.to_owned(), processors::feature(machine, bit))],
-            Reader::Line(path) => vec![(self.name.to_owned(), machine::fact(machine.line(path)))],
-            Reader::Number(path) => vec![(self.name.to_owned(), machine::fact(machine.number(path)))],
-            Reader::Flag(path) => vec![(self.name.to_owned(), machine::fact(machine.flag(path)))],
-            Reader::Choice(path) => vec![(self.name.to_owned(), machine::fact(machine.choice(path)))],
-            Reader::Parameter(name) => vec![(self.name.to_owned(), parameter_of(machine, name))],
-            Reader::Family(read) => read(machine),
+        let fact = match self.reader {
+            Reader::Family(read) => return read(machine),
+            Reader::One(read) => read(machine),
+            Reader::Feature(leaf, subleaf, register, number) => {
+                processors::feature(machine, Bit { leaf, subleaf, register, number })
+            }
+            Reader::Line(path) => machine::fact(machine.line(path)),
+            Reader::Number(path) => machine::fact(machine.number(path)),
+            Reader::Flag(path) => machine::fact(machine.flag(path)),
+            Reader::Choice(path) => machine::fact(machine.choice(path)),
+            Reader::Parameter(name) => parameter_of(machine, name),
+            Reader::Vulnerability(name) => mitigation::named(machine, name),
+            Reader::Limit(words, name, number) => limits::soft(machine, words, name, number),
             Reader::Features(read) => {
                 let names = facts().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));
-                vec![(self.name.to_owned(), read(machine, &names.collect::<Vec<_>>()))]
+                read(machine, &names.collect::<Vec<_>>())
             }
-            Reader::Beneath(_) => vec![(self.name.to_owned(), Fact::absent("no directory was named"))],
-        }
+            Reader::Beneath(_) => Fact::absent("no directory was named"),
+        };
+        vec![(self.name.to_owned(), fact)]
     }
 
     /// Whether `name` is this fact or a member of this family.
@@ -124,57 +148,13 @@ impl FactSpec {
         }
     }
 
-    const fn affects(self, boundaries: &'static [Boundary], how: &'static str) -> Self {
-        Self { effect: Some(Effect::on(boundaries, how)), ..self }
+    const fn new(name: &'static str, reader: Reader, about: &'static str) -> Self {
+        Self { name, about, effect: None, reader }
     }
 
-    const fn affects_everything(self, how: &'static str) -> Self {
-        Self { effect: Some(Effect::on_everything(how)), ..self }
+    const fn affects(self, effect: Effect) -> Self {
+        Self { effect: Some(effect), ..self }
     }
-}
-
-const fn one(name: &'static str, read: fn(&Machine) -> Fact, about: &'static str) -> FactSpec {
-    FactSpec { name, about, effect: None, reader: Reader::One(read) }
-}
-
-const fn line(name: &'static str, path: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, effect: None, reader: Reader::Line(path) }
-}
-
-const fn number(name: &'static str, path: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, effect: None, reader: Reader::Number(path) }
-}
-
-const fn flag(name: &'static str, path: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, effect: None, reader: Reader::Flag(path) }
-}
-
-const fn choice(name: &'static str, path: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, effect: None, reader: Reader::Choice(path) }
-}
-
-const fn parameter(name: &'static str, parameter: &'static str, about: &'static str) -> FactSpec {
-    FactSpec { name, about, effect: None, reader: Reader::Parameter(parameter) }
-}
-
-const fn family(
-    name: &'static str,
-    read: fn(&Machine) -> Vec<(String, Fact)>,
-    about: &'static str,
-) -> FactSpec {
-    FactSpec { name, about, effect: None, reader: Reader::Family(read) }
-}
-
-const fn beneath(name: &'static str, read: fn(&Machine, &Path) -> Fact, about: &'static str) -> FactSpec {
-    FactSpec { name, about, effect: None, reader: Reader::Beneath(read) }
-}
-
-const fn feature(name: &'static str, bit: Bit, about: &'static str) -> FactSpec {
-    FactSpec { name, about, effect: None, reader: Reader::Feature(bit) }
-}
-
-const fn bit(leaf: u32, subleaf: u32, register: Register, number: u32) -> Bit {
-    Bit { leaf, subleaf, register, number }
 }
 
 /// Reads all of [`STORAGE`] of a directory.
@@ -216,7 +196,7 @@ pub fn spec(name: &str) -> Option<&'static FactSpec> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use tollgate_model::Reach;
+    use tollgate_model::{Boundary, Reach};
 
     use super::*;
 

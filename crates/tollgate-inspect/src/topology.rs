@@ -37,10 +37,6 @@ pub(crate) fn nohz_full(machine: &Machine) -> Fact {
     fact(set(machine, "nohz_full").map(list))
 }
 
-pub(crate) fn smt_active(machine: &Machine) -> Fact {
-    fact(machine.flag(&format!("{CPU}/smt/active")))
-}
-
 pub(crate) fn packages(machine: &Machine) -> Fact {
     fact(groups(machine, "package_cpus_list", "core_siblings_list").map(|groups| groups.map(number_of)))
 }
@@ -82,10 +78,6 @@ fn sharing(machine: &Machine) -> Answer<(u32, u32)> {
 pub(crate) fn nodes(machine: &Machine) -> Fact {
     let nodes = machine.line("/sys/devices/system/node/online");
     fact(nodes.and_then(|line| line.parse("a list of nodes", text::processors)).map(count))
-}
-
-pub(crate) fn cache_line(machine: &Machine) -> Fact {
-    fact(machine.number(&format!("{CPU}/cpu0/cache/index0/coherency_line_size")))
 }
 
 /// The caches of processor 0: `cache.l1d` in bytes, `cache.l1d.shared`, the processors that share it, and where CPUID
