@@ -27,6 +27,9 @@ pub const MAX_MEASUREMENTS: usize = 4096;
 /// The most facts of a run: ten times the number of known facts.
 pub const MAX_FACTS: usize = 4096;
 
+/// The most different calls, processes or files of an execution.
+pub const MOST_ENTRIES: usize = 65_536;
+
 /// The most parameters of a case.
 pub const MAX_PARAMS: usize = 16;
 
@@ -86,10 +89,6 @@ impl Account {
     /// Why the reader stopped, if it did.
     pub fn fault(&self) -> Option<Fault> {
         self.fault.get()
-    }
-
-    fn stop(&self, fault: Fault) {
-        self.fault.set(Some(fault));
     }
 
     fn take_sample(&self) -> Result<(), String> {
@@ -180,7 +179,7 @@ impl<R: Read> Bounded<R> {
     }
 
     fn refuse(&self, fault: Fault) -> io::Error {
-        self.account.stop(fault);
+        self.account.fault.set(Some(fault));
         io::Error::other(match fault {
             Fault::LongText => format!("it has a text of more than {} KiB", MAX_TEXT >> 10),
             _ => format!("it is larger than {} MiB", self.most >> 20),
@@ -196,43 +195,33 @@ impl<R: Read> Read for Bounded<R> {
         if bytes > self.most {
             return Err(self.refuse(Fault::TooLarge));
         }
-        match self.scanner.has_long_text(&buffer[..read]) {
-            true => Err(self.refuse(Fault::LongText)),
-            false => Ok(read),
-        }
+        if self.scanner.has_long_text(&buffer[..read]) { Err(self.refuse(Fault::LongText)) } else { Ok(read) }
     }
 }
 
-/// The schema of a document. It is read before all other fields, which may differ in another schema.
-pub(crate) fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let found = u64::deserialize(deserializer)?;
-    match u32::try_from(found) {
-        Ok(schema) if schema == crate::run::SCHEMA => Ok(schema),
-        _ => {
-            OPEN.with_borrow(|account| {
-                if let Some(account) = account {
-                    account.stop(Fault::Schema(found));
-                }
-            });
-            Err(D::Error::custom(format!("its schema is {found}")))
-        }
-    }
+/// Stops the reader of the open document.
+pub(crate) fn stop(fault: Fault) {
+    OPEN.with_borrow(|account| account.iter().for_each(|account| account.fault.set(Some(fault))));
 }
 
 /// A list. `admit` accepts or refuses each entry by its number, from 1.
-struct List<T, F>(F, PhantomData<T>);
+struct List<T, F> {
+    admit: F,
+    what: &'static str,
+    entries: PhantomData<T>,
+}
 
 impl<'de, T: Deserialize<'de>, F: FnMut(usize) -> Result<(), String>> Visitor<'de> for List<T, F> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a list")
+        f.write_str(self.what)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut entries: A) -> Result<Vec<T>, A::Error> {
         let mut list = Vec::new();
         while let Some(entry) = entries.next_element()? {
-            (self.0)(list.len() + 1).map_err(A::Error::custom)?;
+            (self.admit)(list.len() + 1).map_err(A::Error::custom)?;
             list.push(entry);
         }
         // The smallest capacity of a growing list is four entries, and many lists have one.
@@ -243,18 +232,15 @@ impl<'de, T: Deserialize<'de>, F: FnMut(usize) -> Result<(), String>> Visitor<'d
     }
 }
 
-fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     admit: impl FnMut(usize) -> Result<(), String>,
 ) -> Result<Vec<T>, D::Error> {
-    deserializer.deserialize_seq(List(admit, PhantomData))
+    deserializer.deserialize_seq(List { admit, what: "a list", entries: PhantomData })
 }
 
-fn at_most(most: usize, what: &str) -> impl Fn(usize) -> Result<(), String> {
-    move |number| match number > most {
-        true => Err(format!("it has more than {most} {what}")),
-        false => Ok(()),
-    }
+pub(crate) fn at_most(most: usize, what: &str) -> impl Fn(usize) -> Result<(), String> {
+    move |number| if number > most { Err(format!("it has more than {most} {what}")) } else { Ok(()) }
 }
 
 /// The measurements of a run, or a part of each; for `deserialize_with` of serde.
@@ -271,12 +257,7 @@ pub fn measurements<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 pub(crate) fn entries<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    list(deserializer, at_most(crate::traced::MOST_ENTRIES, "entries of a kind"))
-}
-
-/// Buckets with their calls.
-pub(crate) fn histogram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, u64)>, D::Error> {
-    list(deserializer, at_most(crate::traced::BUCKETS as usize, "buckets in a histogram"))
+    list(deserializer, at_most(MOST_ENTRIES, "entries of a kind"))
 }
 
 /// The processes of a measurement.
@@ -292,29 +273,19 @@ pub(crate) fn samples<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     list(deserializer, |_| account.as_ref().map_or(Ok(()), |account| account.take_sample())).map(Some)
 }
 
-/// A list of texts.
-pub(crate) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    deserializer.deserialize_seq(Texts)
+fn text_list() -> List<String, impl FnMut(usize) -> Result<(), String>> {
+    let admit = |_| take(|account| &account.texts, MAX_TEXTS, "texts in lists");
+    List { admit, what: "a list of texts", entries: PhantomData }
 }
 
-/// A list of texts, for visitors.
-struct Texts;
-
-impl<'de> Visitor<'de> for Texts {
-    type Value = Vec<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a list of texts")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, entries: A) -> Result<Vec<String>, A::Error> {
-        texts_of(entries)
-    }
+/// A list of texts.
+pub(crate) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    deserializer.deserialize_seq(text_list())
 }
 
 /// The texts of a list whose first token is read.
 pub(crate) fn texts_of<'de, A: SeqAccess<'de>>(entries: A) -> Result<Vec<String>, A::Error> {
-    List(|_| take(|account| &account.texts, MAX_TEXTS, "texts in lists"), PhantomData).visit_seq(entries)
+    text_list().visit_seq(entries)
 }
 
 /// Values by name.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measurement::{Case, Measured, Outcome, Unit};
+use crate::measurement::{Case, Measured, Unit};
 use crate::own::EMPTY_LOOP;
 use crate::run::Run;
 use crate::stats::{self, Interval, Mode};
@@ -158,14 +158,9 @@ pub enum Reading {
 /// The reading of a measurement, with the detection limit by the [`EMPTY_LOOP`] of its group in `run`. Without such a
 /// measurement always an estimate. None without samples.
 pub fn reading(measured: &Measured, run: &Run) -> Option<Reading> {
-    let null = run.measurements.iter().find_map(|measurement| match &measurement.outcome {
-        Outcome::Measured(null) if is_empty_loop(&measurement.case) && null.group == measured.group => {
-            Some(null)
-        }
-        _ => None,
-    });
-    let bound = match null {
-        Some(null) => Level::of(measured)?.bound(detection_limit(null, measured)),
+    let is_null = |(case, null): &(&Case, &Measured)| is_empty_loop(case) && null.group == measured.group;
+    let bound = match run.measured().find(is_null) {
+        Some((_, null)) => Level::of(measured)?.bound(detection_limit(null, measured)),
         None => None,
     };
     match bound {

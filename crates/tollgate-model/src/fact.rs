@@ -179,34 +179,20 @@ impl fmt::Display for FactValue {
     }
 }
 
-impl From<bool> for FactValue {
-    fn from(flag: bool) -> Self {
-        Self::Flag(flag)
-    }
+macro_rules! value_from {
+    ($($from:ty => $variant:ident),+) => {
+        $(impl From<$from> for FactValue {
+            fn from(value: $from) -> Self {
+                Self::$variant(value)
+            }
+        })+
+    };
 }
-impl From<i64> for FactValue {
-    fn from(n: i64) -> Self {
-        Self::Integer(n)
-    }
-}
-impl From<f64> for FactValue {
-    fn from(x: f64) -> Self {
-        Self::Real(x)
-    }
-}
+value_from!(bool => Flag, i64 => Integer, f64 => Real, String => Text, Vec<String> => List);
+
 impl From<&str> for FactValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
-    }
-}
-impl From<String> for FactValue {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-impl From<Vec<String>> for FactValue {
-    fn from(items: Vec<String>) -> Self {
-        Self::List(items)
     }
 }
 

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded::{
     self, Account, Bounded, Fault, MAX_FACTS, MAX_PARAMS, MAX_PROCESSES, MAX_SAMPLES, MAX_TEXT, MAX_TEXTS,
@@ -25,7 +26,7 @@ pub use crate::bounded::{MAX_BYTES, MAX_MEASUREMENTS};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`SCHEMA`] of the writer.
-    #[serde(deserialize_with = "bounded::schema")]
+    #[serde(deserialize_with = "schema")]
     pub schema: u32,
     /// The program that wrote it.
     pub tool: Tool,
@@ -45,6 +46,16 @@ pub struct Run {
     /// In the order of the registry.
     #[serde(deserialize_with = "bounded::measurements")]
     pub measurements: Vec<Measurement>,
+}
+
+/// The schema is read before all other fields, which may differ in another.
+fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let found = u64::deserialize(deserializer)?;
+    if found == u64::from(SCHEMA) {
+        return Ok(SCHEMA);
+    }
+    bounded::stop(Fault::Schema(found));
+    Err(D::Error::custom(format!("its schema is {found}")))
 }
 
 /// Facts by dotted name, such as `kernel.release`.
@@ -251,15 +262,20 @@ impl Run {
         self.validate().map_err(ReadError::Invalid)?;
         let mut text = serde_json::to_vec(self)?;
         text.push(b'\n');
-        match bounded::has_long_text(&text) {
-            true => Err(ReadError::LongText),
-            false => Ok(text),
-        }
+        if bounded::has_long_text(&text) { Err(ReadError::LongText) } else { Ok(text) }
     }
 
     /// The measurement of a case.
     pub fn measurement(&self, case: &crate::Case) -> Option<&Measurement> {
         self.measurements.iter().find(|measurement| measurement.case == *case)
+    }
+
+    /// Every case that has samples, in the order of the document.
+    pub fn measured(&self) -> impl Iterator<Item = (&Case, &Measured)> {
+        self.measurements.iter().filter_map(|measurement| match &measurement.outcome {
+            Outcome::Measured(measured) => Some((&measurement.case, &**measured)),
+            Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
+        })
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -288,7 +304,6 @@ impl Run {
             return Err(format!("it has more than {MAX_MEASUREMENTS} measurements"));
         }
         let mut seen = HashSet::new();
-        let mut sizes = Sizes::of(&self.facts);
         for measurement in &self.measurements {
             let case = &measurement.case;
             validate_case(case)?;
@@ -296,43 +311,30 @@ impl Run {
                 return Err(format!("{} is there twice", excerpt(&case.to_string())));
             }
             if let Outcome::Measured(measured) = &measurement.outcome {
-                sizes.add(measured);
                 validate_measured(measured)
                     .map_err(|fault| format!("{}: {fault}", excerpt(&case.to_string())))?;
             }
         }
-        sizes.validate()
+        self.validate_sizes()
     }
-}
 
-/// The sizes that are bounded over a whole document, as the reader bounds them.
-struct Sizes {
-    samples: usize,
-    processes: usize,
-    texts: usize,
-}
-
-impl Sizes {
-    fn of(facts: &Facts) -> Self {
-        let texts = |fact: &Fact| match fact.value() {
+    /// The sizes that are bounded over a whole document, as the reader bounds them.
+    fn validate_sizes(&self) -> Result<(), String> {
+        let sum =
+            |size: fn(&Measured) -> usize| self.measured().map(|(_, measured)| size(measured)).sum::<usize>();
+        let of_fact = |fact: &Fact| match fact.value() {
             Some(FactValue::List(texts)) => texts.len(),
             _ => 0,
         };
-        Self { samples: 0, processes: 0, texts: facts.values().map(texts).sum() }
-    }
-
-    fn add(&mut self, measured: &Measured) {
-        self.samples += measured.samples.len();
-        self.processes += measured.processes.len();
-        let of_executions = measured.traced.iter().map(|traced| traced.command.len() + traced.notes.len());
-        self.texts += measured.notes.len() + of_executions.sum::<usize>();
-    }
-
-    fn validate(&self) -> Result<(), String> {
+        let of_case = |measured: &Measured| {
+            let traced = measured.traced.iter().map(|traced| traced.command.len() + traced.notes.len());
+            measured.notes.len() + traced.sum::<usize>()
+        };
+        let texts = self.facts.values().map(of_fact).sum::<usize>() + sum(of_case);
         for (number, most, what) in [
-            (self.samples, MAX_SAMPLES, "samples"),
-            (self.processes, MAX_PROCESSES, "processes"),
-            (self.texts, MAX_TEXTS, "texts in lists"),
+            (sum(|measured| measured.samples.len()), MAX_SAMPLES, "samples"),
+            (sum(|measured| measured.processes.len()), MAX_PROCESSES, "processes"),
+            (texts, MAX_TEXTS, "texts in lists"),
         ] {
             if number as u64 > most {
                 return Err(format!("it has more than {most} {what}"));

@@ -1,10 +1,7 @@
 //! Small sorts share one instantiation, which sorts indices in place of items.
 //!
-//! The standard library's sorts are instantiated for each type and each comparison, 5 KiB each; 75 of them were nearly 400 KB of the
-//! program. Lists that are shown do not need their speed. Samples are sorted with the standard library.
-//!
-//! The standard library's sorts are instantiated for each type; 75 of them took nearly 400 KB of the
-//! program.
+//! The standard library's sorts are instantiated for each type and each comparison, 5 KiB each; 75 of them were nearly
+//! 400 KB of the program. Lists that are shown do not need their speed. Samples are sorted with the standard library.
 
 use std::cmp::Ordering;
 

@@ -8,10 +8,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.contains(commands_a_reader) {
         return Cow::Borrowed(text);
     }
-    let escaped = |c: char| match commands_a_reader(c) {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
+    let escaped = |c: char| if commands_a_reader(c) { c.escape_default().to_string() } else { c.to_string() };
     Cow::Owned(text.chars().map(escaped).collect())
 }
 

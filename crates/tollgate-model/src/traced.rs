@@ -4,14 +4,13 @@
 //! no event is lost uncounted. Times are whole nanoseconds. Sums over threads exceed the real time where threads ran in
 //! parallel.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded;
 
 pub mod blame;
 
-/// The most different calls, processes or files of an execution.
-pub const MOST_ENTRIES: usize = 65_536;
+pub use crate::bounded::MOST_ENTRIES;
 
 /// One execution of a command, from its start to the end of its last process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -168,33 +167,53 @@ pub struct Call {
     pub histogram: Vec<(u32, u64)>,
 }
 
-/// The fields of a call in a document. serde would buffer flattened fields before it reads them.
-#[derive(Deserialize)]
-struct CallFields {
-    name: String,
-    count: u64,
-    errors: u64,
-    #[serde(default)]
-    unfinished: u64,
-    total_ns: u64,
-    max_ns: u64,
-    on_cpu_ns: u64,
-    sleep_ns: u64,
-    disk_ns: u64,
-    runqueue_ns: u64,
-    #[serde(default)]
-    unknown_ns: u64,
-    #[serde(default, deserialize_with = "bounded::histogram")]
-    histogram: Vec<(u32, u64)>,
+/// Reads a type with [`Parts`] among its fields: serde would buffer flattened fields before it reads them.
+macro_rules! with_parts {
+    ($type:ident as $fields:ident { $($(#[$attribute:meta])? $field:ident: $of:ty,)+ }) => {
+        #[derive(Deserialize)]
+        struct $fields {
+            $($(#[$attribute])? $field: $of,)+
+            on_cpu_ns: u64,
+            sleep_ns: u64,
+            disk_ns: u64,
+            runqueue_ns: u64,
+            #[serde(default)]
+            unknown_ns: u64,
+        }
+
+        impl From<$fields> for $type {
+            fn from(fields: $fields) -> Self {
+                let $fields { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns, $($field,)+ } = fields;
+                Self { parts: Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns }, $($field,)+ }
+            }
+        }
+    };
 }
 
-impl From<CallFields> for Call {
-    fn from(fields: CallFields) -> Self {
-        let CallFields { name, count, errors, unfinished, total_ns, max_ns, histogram, .. } = fields;
-        let CallFields { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns, .. } = fields;
-        let parts = Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns };
-        Self { name, count, errors, unfinished, total_ns, max_ns, parts, histogram }
+with_parts! {
+    Call as CallFields {
+        name: String,
+        count: u64,
+        errors: u64,
+        #[serde(default)] unfinished: u64,
+        total_ns: u64,
+        max_ns: u64,
+        #[serde(default, deserialize_with = "histogram")] histogram: Vec<(u32, u64)>,
     }
+}
+
+with_parts! {
+    FileOperation as OperationFields {
+        operation: String,
+        count: u64,
+        errors: u64,
+        #[serde(default)] bytes: u64,
+    }
+}
+
+/// Buckets with their calls.
+fn histogram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, u64)>, D::Error> {
+    bounded::list(deserializer, bounded::at_most(BUCKETS as usize, "buckets in a histogram"))
 }
 
 /// One process.
@@ -249,31 +268,6 @@ pub struct FileOperation {
     /// Bytes that it moved.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
-}
-
-/// The fields of an operation in a document, as [`CallFields`] are those of a call.
-#[derive(Deserialize)]
-struct OperationFields {
-    operation: String,
-    count: u64,
-    errors: u64,
-    on_cpu_ns: u64,
-    sleep_ns: u64,
-    disk_ns: u64,
-    runqueue_ns: u64,
-    #[serde(default)]
-    unknown_ns: u64,
-    #[serde(default)]
-    bytes: u64,
-}
-
-impl From<OperationFields> for FileOperation {
-    fn from(fields: OperationFields) -> Self {
-        let OperationFields { operation, count, errors, bytes, .. } = fields;
-        let OperationFields { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns, .. } = fields;
-        let parts = Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns };
-        Self { operation, count, errors, parts, bytes }
-    }
 }
 
 /// Things that were not counted.
@@ -367,8 +361,7 @@ impl Traced {
                 return Err("has processes whose parents do not come before them".to_owned());
             }
         }
-        let histograms = self.calls.iter().map(|call| &call.histogram);
-        for histogram in histograms {
+        for histogram in self.calls.iter().map(|call| &call.histogram) {
             let ascending = histogram.windows(2).all(|pair| pair[0].0 < pair[1].0);
             if !ascending || histogram.last().is_some_and(|(bucket, _)| *bucket >= BUCKETS) {
                 return Err("has a histogram whose buckets are not ascending".to_owned());

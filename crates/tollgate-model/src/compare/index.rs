@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::estimate::{batch_error, error_per_operation, is_empty_loop};
-use crate::measurement::{Case, Measured, Measurement, Outcome};
+use crate::measurement::{Case, Measured, Outcome};
 use crate::run::Run;
 
 /// A run with an index of its cases and the detection limits of its groups.
@@ -19,7 +19,7 @@ impl<'a> Index<'a> {
         let by_case =
             run.measurements.iter().map(|measurement| (&measurement.case, &measurement.outcome)).collect();
         let mut batch_errors = HashMap::new();
-        for (_, null) in measured(&run.measurements).filter(|(case, _)| is_empty_loop(case)) {
+        for (_, null) in run.measured().filter(|(case, _)| is_empty_loop(case)) {
             if let Some(error) = batch_error(null) {
                 batch_errors.entry(null.group.as_str()).or_insert(error);
             }
@@ -29,7 +29,7 @@ impl<'a> Index<'a> {
 
     /// Every case that has samples, in the run's order.
     pub(super) fn measured(&self) -> impl Iterator<Item = (&'a Case, &'a Measured)> + use<'a> {
-        measured(&self.run.measurements)
+        self.run.measured()
     }
 
     pub(super) fn outcome(&self, case: &Case) -> Option<&'a Outcome> {
@@ -48,11 +48,4 @@ impl<'a> Index<'a> {
         let error = self.batch_errors.get(measured.group.as_str())?;
         Some(error_per_operation(*error, measured))
     }
-}
-
-fn measured(measurements: &[Measurement]) -> impl Iterator<Item = (&Case, &Measured)> {
-    measurements.iter().filter_map(|measurement| match &measurement.outcome {
-        Outcome::Measured(measured) => Some((&measurement.case, &**measured)),
-        Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
-    })
 }

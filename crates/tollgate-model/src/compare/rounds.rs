@@ -19,9 +19,10 @@ impl Rounds {
         for process in join(case, baseline) {
             let (mut ratios, mut differences) = (Vec::new(), Vec::new());
             for (case, baseline) in process {
-                match baseline > 0.0 {
-                    true => ratios.push(case / baseline),
-                    false => rounds.without_ratio += 1,
+                if baseline > 0.0 {
+                    ratios.push(case / baseline);
+                } else {
+                    rounds.without_ratio += 1;
                 }
                 differences.push(finite(case - baseline));
             }
@@ -38,26 +39,17 @@ impl Rounds {
 
     /// The median of case / baseline; None where there is none.
     pub(super) fn ratio(&self) -> Option<f64> {
-        stats::median(&self.all_ratios())
+        stats::median(&self.ratios.concat())
     }
 
     /// The median of case - baseline.
     pub(super) fn adds(&self) -> Option<f64> {
-        stats::median(&self.all_differences()).map(finite)
-    }
-
-    fn all_ratios(&self) -> Vec<f64> {
-        self.ratios.concat()
-    }
-
-    fn all_differences(&self) -> Vec<f64> {
-        self.differences.concat()
+        stats::median(&self.differences.concat()).map(finite)
     }
 
     /// The sign test's interval of the ratio, widened to that of the processes' medians.
     pub(super) fn ratio_interval(&self, confidence: f64) -> Option<Interval> {
-        let mut sorted = self.all_ratios();
-        sorted.sort_unstable_by(f64::total_cmp);
+        let sorted = stats::sorted(&self.ratios.concat());
         let rank = stats::sign_test_rank(sorted.len() + self.without_ratio, confidence)?;
         // The rounds without a ratio lie beyond either end.
         let inward = rank.checked_sub(self.without_ratio + 1)?;
@@ -69,7 +61,7 @@ impl Rounds {
 
     /// Likewise of the difference.
     pub(super) fn adds_interval(&self, confidence: f64) -> Option<Interval> {
-        let of_rounds = stats::median_interval(&self.all_differences(), confidence)?;
+        let of_rounds = stats::median_interval(&self.differences.concat(), confidence)?;
         Some(with_processes(of_rounds, &self.differences))
     }
 

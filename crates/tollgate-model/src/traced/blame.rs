@@ -1,12 +1,11 @@
 //! The parts of an execution's real time, and of the difference between two executions: user, kernel and each kind of waiting;
 //! and the same time by system call.
 //!
-//! Times of threads sum to more than the real time, so they are scaled. Real time is busy (some thread was on a processor) or
-//! idle. Busy time is divided as user to sys, idle time by its cause. A call's contribution is its time on processors, scaled
-//! so that the tree's time on processors becomes the busy time, and its waiting of each kind, scaled so that all waiting of
-//! that kind becomes the idle time of that kind. The rest is time outside of calls. So contributions sum to the real time to
-//! the nanosecond. With one thread they are not scaled and exact; with parallel threads they are an estimate.
+//! Times of threads sum to more than the real time. Each is scaled: time on processors to the time in which
+//! some thread ran, waiting of each kind to the time in which none did. So contributions sum to the real
+//! time to the nanosecond; with one thread nothing is scaled, with parallel threads they are an estimate.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -112,7 +111,7 @@ pub fn less(a: u64, b: u64) -> i64 {
 /// The repetition whose real time is the median; of an even number the lower of the two in the middle.
 pub fn median(repetitions: &[Traced]) -> Option<&Traced> {
     let mut sorted: Vec<&Traced> = repetitions.iter().collect();
-    crate::sort::by_key(&mut sorted, |traced| traced.wall_ns);
+    sorted.sort_by_key(|traced| traced.wall_ns);
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
@@ -220,9 +219,7 @@ pub fn differences(base: &Blame, other: &Blame) -> Vec<Difference> {
         }
     }
     let mut differences: Vec<Difference> = joined.into_values().collect();
-    crate::sort::by_key(&mut differences, |difference| {
-        std::cmp::Reverse(difference.total_ns().unsigned_abs())
-    });
+    differences.sort_by_key(|difference| Reverse(difference.total_ns().unsigned_abs()));
     differences
 }
 
