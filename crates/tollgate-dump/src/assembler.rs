@@ -26,13 +26,11 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         // A negative number was made 64 bits wide.
         let is_negative = text.starts_with('-') && (value as i64) >> (8 * unit - 1) == -1;
         if !fits && !is_negative {
-            sink.complain(FORMAT, Wrong::TooLarge { word: excerpt(text).to_owned(), bytes: unit });
-            return true;
+            return sink.complain(FORMAT, Wrong::TooLarge { word: excerpt(text).to_owned(), bytes: unit });
         }
         little_endian(value, unit, &mut bytes);
     }
-    sink.bytes(FORMAT, None, bytes);
-    true
+    sink.bytes(FORMAT, None, bytes)
 }
 
 /// How many bytes a value takes, whether the directive is GNU as', and what follows it. A label may stand before it.
@@ -120,16 +118,12 @@ fn number(text: &str, is_gas: bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{What, read};
+    use crate::read;
+    use crate::testing::bytes_as;
     use proptest::prelude::*;
 
     fn bytes(text: &str) -> Vec<u8> {
-        let pieces = read(text.as_bytes(), None).pieces.into_iter();
-        let bytes = pieces.filter_map(|piece| match piece.what {
-            What::Bytes { address: None, bytes } if piece.format == FORMAT => Some(bytes),
-            _ => None,
-        });
-        bytes.flatten().collect()
+        bytes_as(text, FORMAT, None)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tollgate_x86::{Descriptor, Msr, Selector};
 
 use crate::format::Format;
 use crate::line::Line;
-use crate::number::{assignments, number, prefixed, word};
+use crate::number::{assigned, number, pairs, prefixed, word};
 use crate::piece::{Hidden, Register, SegmentRegister, TableRegister, What};
 use crate::sink::Sink;
 
@@ -24,8 +24,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
     if let Some(flags) = text.strip_prefix("eflags 0x").or_else(|| text.strip_prefix("eflags: 0x")) {
         let Some(flags) = number(flags.split([':', ' ']).next().unwrap_or_default()) else { return false };
-        sink.push(FORMAT, What::Register { register: Register::RFLAGS, value: flags.value });
-        return true;
+        return sink.push(FORMAT, What::Register { register: Register::RFLAGS, value: flags.value });
     }
     if let Some((name, rest)) =
         text.split_once('=').filter(|(name, _)| matches!(*name, "CR0" | "CR3" | "CR4" | "EFER"))
@@ -55,18 +54,14 @@ fn is_explanation(sink: &Sink, text: &str) -> bool {
 
 /// `base=0x00000000c0000900, limit=0x1f`.
 fn table(sink: &mut Sink, table: TableRegister, rest: &str) -> bool {
-    let value =
-        |wanted| assignments(rest).find(|(name, _)| *name == wanted).and_then(|(_, value)| prefixed(value));
-    let (Some(base), Some(limit)) = (value("base"), value("limit")) else { return false };
-    let Ok(limit) = u32::try_from(limit.value) else { return false };
-    sink.push(FORMAT, What::TableRegister { table, base: Some(base.value), limit: Some(limit) });
-    true
+    let limit = assigned(rest, "limit").and_then(|limit| u32::try_from(limit).ok());
+    let (base @ Some(_), limit @ Some(_)) = (assigned(rest, "base"), limit) else { return false };
+    sink.push(FORMAT, What::TableRegister { table, base, limit })
 }
 
 fn base(sink: &mut Sink, msr: Msr, rest: &str) -> bool {
     let Some(value) = prefixed(word(rest).0) else { return false };
-    sink.push(FORMAT, What::Msr { number: msr.number(), value: value.value });
-    true
+    sink.push(FORMAT, What::msr(msr, value.value))
 }
 
 /// `0x0008, dh=0x00cf9b00, dl=0x0000ffff, valid=1`, or with `s=` before the selector.
@@ -74,11 +69,7 @@ fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
     let rest = rest.trim_start_matches(' ');
     let rest = rest.strip_prefix("s=").unwrap_or(rest);
     let Some((selector, halves)) = rest.split_once(',') else { return false };
-    let value = |wanted| {
-        let value =
-            assignments(halves).find(|(name, _)| *name == wanted).and_then(|(_, value)| prefixed(value));
-        value.and_then(|hex| u32::try_from(hex.value).ok())
-    };
+    let value = |wanted| assigned(halves, wanted).and_then(|value| u32::try_from(value).ok());
     let selector = prefixed(selector).and_then(|hex| u16::try_from(hex.value).ok());
     let (Some(selector), Some(high), Some(low)) = (selector, value("dh"), value("dl")) else { return false };
     let descriptor = Descriptor::decode((u64::from(high) << 32 | u64::from(low)).to_le_bytes());
@@ -88,47 +79,32 @@ fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
         limit: descriptor.effective_limit(),
         rights: descriptor.access_rights(),
     };
-    sink.push(FORMAT, What::Segment { register, selector: Selector(selector), hidden: Some(hidden) });
-    true
+    sink.push(FORMAT, What::Segment { register, selector: Selector(selector), hidden: Some(hidden) })
 }
 
 /// `CR0=0xe0000011: PG CD ...`.
 fn control(sink: &mut Sink, name: &str, rest: &str) -> bool {
     let end = rest.find([':', ' ']).unwrap_or(rest.len());
     let Some(value) = prefixed(&rest[..end]) else { return false };
-    match Register::of(name) {
-        Some(register) => sink.push(FORMAT, What::Register { register, value: value.value }),
-        None => sink.push(FORMAT, What::Msr { number: Msr::Efer.number(), value: value.value }),
-    }
-    true
+    let register = |register| What::Register { register, value: value.value };
+    sink.push(FORMAT, Register::of(name).map_or(What::msr(Msr::Efer, value.value), register))
 }
 
 /// `rax: 00000000_00071000 rcx: 00000000_0000003c`, `r8 : ...`, or `eip: 0xc00018fd`.
 fn general(sink: &mut Sink, text: &str) -> bool {
-    let mut rest = text;
-    let mut is_read = false;
-    while let Some((name, behind)) = rest.split_once(':') {
-        let (value, behind) = word(behind);
-        let register = Register::of(name.trim_matches(' ')).filter(|_| name.len() <= 8);
-        let Some((register, value)) = register.zip(number(value).filter(|hex| hex.digits >= 8)) else {
-            break;
-        };
-        sink.push(FORMAT, What::Register { register, value: value.value });
-        is_read = true;
-        rest = behind;
-    }
-    is_read
+    let one = |(name, value): (&str, &str)| {
+        let register = Register::of(name).filter(|_| name.len() <= 8)?;
+        let value = number(value).filter(|hex| hex.digits >= 8)?.value;
+        Some(What::Register { register, value })
+    };
+    pairs(text).map_while(one).map(|what| sink.push(FORMAT, what)).count() > 0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read;
+    use crate::testing::whats;
     use proptest::prelude::*;
-
-    fn whats(text: &str) -> Vec<What> {
-        read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what).collect()
-    }
 
     #[test]
     fn segments_of_new_and_old_versions() {

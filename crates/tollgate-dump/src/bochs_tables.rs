@@ -9,7 +9,7 @@ use tollgate_x86::Selector;
 
 use crate::format::Format;
 use crate::line::{Line, excerpt};
-use crate::number::{after, assignments, number, prefixed, word};
+use crate::number::{after, assigned, assignments, number, prefixed, word};
 use crate::piece::{Form, TableRegister, What};
 use crate::printed::{PrintedDescriptor, PrintedGate};
 use crate::sink::Sink;
@@ -70,17 +70,12 @@ fn gdt_entry(sink: &mut Sink, rest: &str) -> bool {
     if let Some(form) = form {
         sink.form(FORMAT, form);
     }
-    sink.push(FORMAT, What::Descriptor(descriptor));
-    true
+    sink.push(FORMAT, What::Descriptor(descriptor))
 }
 
 /// An entry of the GDT, and the form of the table that its name shows.
 fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Form>)> {
     let mut printed = PrintedDescriptor { selector, kind: kind(rest), ..PrintedDescriptor::default() };
-    let value = |wanted: &str| {
-        let found = assignments(rest).find(|(name, _)| *name == wanted);
-        found.and_then(|(_, value)| prefixed(value)).map(|hex| hex.value)
-    };
     let flags = |flag: &[(&str, u16)]| {
         flag.iter().filter(|(word, _)| rest.contains(word)).map(|(_, bit)| bit).sum::<u16>()
     };
@@ -111,8 +106,8 @@ fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Fo
             printed.limit = Some(prefixed(word(after(length, "length")?).0)?.value);
         }
     }
-    printed.base = printed.base.or_else(|| value("base"));
-    printed.limit = printed.limit.or_else(|| value("limit"));
+    printed.base = printed.base.or_else(|| assigned(rest, "base"));
+    printed.limit = printed.limit.or_else(|| assigned(rest, "limit"));
     Some((printed, form(rest)))
 }
 
@@ -186,28 +181,19 @@ fn idt_entry(sink: &mut Sink, rest: &str) -> bool {
     if let Some(form) = form(rest) {
         sink.form(FORMAT, form);
     }
-    sink.push(FORMAT, What::Gate(gate));
-    true
+    sink.push(FORMAT, What::Gate(gate))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::read;
+    use crate::testing::{found, whats};
     use proptest::prelude::*;
     use tollgate_x86::{Descriptor, Gate, Kind, SystemKind};
 
-    fn whats(text: &str) -> Vec<What> {
-        let pieces = read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what);
-        pieces.filter(|what| !matches!(what, What::Form(_))).collect()
-    }
-
     fn descriptors(text: &str) -> Vec<PrintedDescriptor> {
-        let printed = whats(text).into_iter().filter_map(|what| match what {
-            What::Descriptor(descriptor) => Some(descriptor),
-            _ => None,
-        });
-        printed.collect()
+        found(text, |what| if let What::Descriptor(descriptor) = what { Some(descriptor) } else { None })
     }
 
     /// As version 2.6 prints an entry: `bx_dbg_print_descriptor`.

@@ -3,11 +3,9 @@
 //! From bx_debug/dbg_main.cc: `bx_dbg_info_tss_command` and `bx_dbg_print_tss`, which reads the TSS as one of 32 bits in
 //! every mode.
 
-use tollgate_x86::Selector;
-
 use crate::format::Format;
 use crate::line::Line;
-use crate::number::{prefixed, word};
+use crate::number::{pairs, prefixed};
 use crate::piece::{SegmentRegister, What};
 use crate::sink::Sink;
 
@@ -19,9 +17,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         sink.in_tss = true;
         let Some(selector) = prefixed(rest.split(',').next().unwrap_or_default()) else { return false };
         let Ok(selector) = u16::try_from(selector.value) else { return false };
-        let selector = Selector(selector);
-        sink.push(FORMAT, What::Segment { register: SegmentRegister::Tr, selector, hidden: None });
-        return true;
+        return sink.push(FORMAT, What::selector(SegmentRegister::Tr, selector));
     }
     if let Some(rest) = text.strip_prefix("ss:esp(") {
         sink.in_tss = true;
@@ -42,39 +38,23 @@ fn stack(sink: &mut Sink, rest: &str) -> bool {
     let values = value.split_once(':').and_then(|(ss, esp)| prefixed(ss).zip(prefixed(esp)));
     let (Some(names), Some((ss, esp))) = (names, values) else { return false };
     sink.push(FORMAT, What::TssField { name: names.0, value: ss.value });
-    sink.push(FORMAT, What::TssField { name: names.1, value: esp.value });
-    true
+    sink.push(FORMAT, What::TssField { name: names.1, value: esp.value })
 }
 
 /// `cs: 0x0000 ds: 0x0000 ss: 0x0000`, `i/o map: 0x8000`.
 fn fields(sink: &mut Sink, text: &str) -> bool {
-    let mut rest = text;
-    let mut is_read = false;
-    while let Some((name, behind)) = rest.split_once(':') {
-        let name = match name.trim_matches(' ') {
-            "i/o map" => "iomap",
-            name => name,
-        };
-        let (value, behind) = word(behind);
-        let field = tollgate_x86::Tss32::FIELDS.iter().find(|field| field.name == name);
-        let value = prefixed(value);
-        let (Some(field), Some(value)) = (field, value) else { return is_read };
-        sink.push(FORMAT, What::TssField { name: field.name, value: value.value });
-        is_read = true;
-        rest = behind;
-    }
-    is_read
+    let one = |(name, value): (&str, &str)| {
+        let name = if name == "i/o map" { "iomap" } else { name };
+        let field = tollgate_x86::Tss32::FIELDS.iter().find(|field| field.name == name)?;
+        Some(What::TssField { name: field.name, value: prefixed(value)?.value })
+    };
+    pairs(text).map_while(one).map(|what| sink.push(FORMAT, what)).count() > 0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read;
-
-    fn whats(text: &str) -> Vec<What> {
-        let pieces = read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what);
-        pieces.collect()
-    }
+    use crate::testing::whats;
 
     #[test]
     fn a_whole_tss() {

@@ -30,7 +30,7 @@ pub(crate) fn check(state: &mut Joined) {
     found.limits(state);
     found.tools(state);
     found.contradictions.dedup();
-    tollgate_model::sort::by_key(&mut found.defects, |defect| (defect.of, defect.lines.first().copied()));
+    found.defects.sort_by_key(|defect| (defect.of, defect.lines.first().copied()));
     found.defects.dedup();
     found.contradictions.truncate(MOST);
     found.defects.truncate(MOST);

@@ -1,8 +1,7 @@
 //! Errors in a line that looks like data.
 
-use std::fmt;
-
 use crate::format::Format;
+use crate::line::excerpt;
 
 /// A line that looks like data that went wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +15,10 @@ pub struct Complaint {
 }
 
 /// An error in data. Its text is a sentence with the correct form.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// A number of digits that makes no whole bytes.
+    #[error("{word} has {digits} digits; a byte takes two")]
     OddDigits {
         /// The digits, or the first of them.
         word: String,
@@ -26,6 +26,7 @@ pub enum Wrong {
         digits: usize,
     },
     /// Words of several widths, so that the number of bytes of each is unknown.
+    #[error("{word} has {other} digits after words of {first}; words of one width can be separated")]
     MixedWidths {
         /// Digits of the first.
         first: usize,
@@ -35,6 +36,7 @@ pub enum Wrong {
         word: String,
     },
     /// A row with more text beside the bytes than bytes.
+    #[error("the row has {bytes} bytes and {characters} characters beside them; there is one for each byte")]
     RowTooShort {
         /// How many bytes.
         bytes: usize,
@@ -42,6 +44,7 @@ pub enum Wrong {
         characters: usize,
     },
     /// A row that ends within a word.
+    #[error("the row ends with {word:?}; its words have {digits} digits")]
     EndsWithinWord {
         /// The part of it that is there.
         word: String,
@@ -49,8 +52,10 @@ pub enum Wrong {
         digits: usize,
     },
     /// A row that goes past the last address.
+    #[error("the row goes past the last address, which is 2^64 - 1")]
     PastTheEnd,
     /// A value that is too large for its field.
+    #[error("{word} does not fit into {bytes} bytes")]
     TooLarge {
         /// The value.
         word: String,
@@ -58,36 +63,23 @@ pub enum Wrong {
         bytes: usize,
     },
     /// A line that is longer than the limit.
+    #[error("the line is longer than {limit} bytes, and the rest of it was not read")]
     LineTooLong {
         /// How many bytes are read of a line.
         limit: usize,
     },
 }
 
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OddDigits { word, digits } => {
-                write!(f, "{word} has {digits} digits; a byte takes two")
-            }
-            Self::MixedWidths { first, other, word } => write!(
-                f,
-                "{word} has {other} digits after words of {first}; words of one width can be separated"
-            ),
-            Self::RowTooShort { bytes, characters } => write!(
-                f,
-                "the row has {bytes} bytes and {characters} characters beside them; there is one for each byte"
-            ),
-            Self::EndsWithinWord { word, digits } => {
-                write!(f, "the row ends with {word:?}; its words have {digits} digits")
-            }
-            Self::PastTheEnd => f.write_str("the row goes past the last address, which is 2^64 - 1"),
-            Self::TooLarge { word, bytes } => {
-                write!(f, "{word} does not fit into {bytes} bytes")
-            }
-            Self::LineTooLong { limit } => {
-                write!(f, "the line is longer than {limit} bytes, and the rest of it was not read")
-            }
-        }
+impl Wrong {
+    pub(crate) fn odd(word: &str, digits: usize) -> Self {
+        Self::OddDigits { word: excerpt(word).to_owned(), digits }
+    }
+
+    pub(crate) fn mixed(first: usize, word: &str, other: usize) -> Self {
+        Self::MixedWidths { first, other, word: excerpt(word).to_owned() }
+    }
+
+    pub(crate) fn within(word: &str, digits: usize) -> Self {
+        Self::EndsWithinWord { word: excerpt(word).to_owned(), digits }
     }
 }

@@ -2,17 +2,21 @@
 
 use tollgate_x86::{AccessRights, Cr0, Cr4, Efer, Msr, Width};
 
-use crate::joined::{Reason, Weight, WidthFound};
+use crate::joined::Weight::{self, Hint, Proof, Strong};
+use crate::joined::{Reason, WidthFound};
 use crate::piece::{Form, Piece, Register, SegmentRegister, What};
 
 /// Evidence for a form, its strength, and its description.
 pub(crate) type Sign = (Width, Weight, &'static str);
 
+const LARGE: Sign = long(Proof, "an address has more than 32 bits");
+
+fn is_large(address: u64) -> bool {
+    address > u64::from(u32::MAX)
+}
+
 /// The evidence of a piece for a form.
 pub(crate) fn of(piece: &Piece) -> Option<Sign> {
-    use Weight::{Hint, Proof};
-    const LARGE: Sign = (Width::Long, Proof, "an address has more than 32 bits");
-    let is_large = |address: u64| address > u64::from(u32::MAX);
     match &piece.what {
         What::Form(form) => Some(of_form(*form)),
         What::Bytes { address: Some(address), .. } => is_large(*address).then_some(LARGE),
@@ -27,32 +31,35 @@ pub(crate) fn of(piece: &Piece) -> Option<Sign> {
         What::Descriptor(printed) => {
             let is_long_code =
                 printed.flags.is_some_and(|flags| flags & printed.mask & 0x200 != 0 && flags & 0x18 == 0x18);
-            is_long_code.then_some((Width::Long, Hint, "a code descriptor has L set"))
+            is_long_code.then_some(long(Hint, "a code descriptor has L set"))
         }
         _ => None,
     }
 }
 
+const fn long(weight: Weight, why: &'static str) -> Sign {
+    (Width::Long, weight, why)
+}
+
+const fn legacy(weight: Weight, why: &'static str) -> Sign {
+    (Width::Legacy, weight, why)
+}
+
 const fn of_form(form: Form) -> Sign {
-    use Weight::{Hint, Proof, Strong};
     match form {
-        Form::DebuggerWide => (Width::Long, Proof, "the debugger prints addresses of 64 bits"),
-        Form::DebuggerNarrow => (Width::Legacy, Strong, "the debugger prints addresses of 32 bits"),
-        Form::NarrowTableRegister => {
-            (Width::Legacy, Proof, "the debugger prints the table's address in 32 bits")
-        }
+        Form::DebuggerWide => long(Proof, "the debugger prints addresses of 64 bits"),
+        Form::DebuggerNarrow => legacy(Strong, "the debugger prints addresses of 32 bits"),
+        Form::NarrowTableRegister => legacy(Proof, "the debugger prints the table's address in 32 bits"),
         Form::QemuLong => {
-            (Width::Long, Proof, "QEMU prints table registers in 64 bits, as it does while EFER.LMA is set")
+            long(Proof, "QEMU prints table registers in 64 bits, as it does while EFER.LMA is set")
         }
-        Form::QemuLegacy => (
-            Width::Legacy,
-            Proof,
-            "QEMU prints table registers in 32 bits, as it does while EFER.LMA is clear",
-        ),
-        Form::LongName => (Width::Long, Proof, "a name is used that 64-bit systems alone have"),
-        Form::LegacyName => (Width::Legacy, Proof, "a name is used that 32-bit systems alone have"),
-        Form::WideRegisters => (Width::Long, Hint, "the instruction pointer is called RIP"),
-        Form::NarrowRegisters => (Width::Legacy, Hint, "the instruction pointer is called EIP"),
+        Form::QemuLegacy => {
+            legacy(Proof, "QEMU prints table registers in 32 bits, as it does while EFER.LMA is clear")
+        }
+        Form::LongName => long(Proof, "a name is used that 64-bit systems alone have"),
+        Form::LegacyName => legacy(Proof, "a name is used that 32-bit systems alone have"),
+        Form::WideRegisters => long(Hint, "the instruction pointer is called RIP"),
+        Form::NarrowRegisters => legacy(Hint, "the instruction pointer is called EIP"),
     }
 }
 
@@ -60,43 +67,33 @@ fn of_segment(register: SegmentRegister, base: u64, rights: AccessRights) -> Opt
     let access = rights.0 >> 8 & 0xff;
     let is_long_code = register == SegmentRegister::Cs && rights.0 & 1 << 21 != 0 && access & 0x98 == 0x98;
     if is_long_code {
-        return Some((Width::Long, Weight::Proof, "the processor runs code with L set"));
+        return Some(long(Proof, "the processor runs code with L set"));
     }
-    (base > u64::from(u32::MAX)).then_some((
-        Width::Long,
-        Weight::Proof,
-        "a segment's base has more than 32 bits",
-    ))
+    is_large(base).then_some(long(Proof, "a segment's base has more than 32 bits"))
 }
 
 fn of_register(register: Register, value: u64) -> Option<Sign> {
-    let is_of_address = matches!(register, Register::RIP | Register::RSP | Register::CR3);
-    if is_of_address && register != Register::CR3 && value > u64::from(u32::MAX) {
-        return Some((Width::Long, Weight::Proof, "an address has more than 32 bits"));
+    match register {
+        Register::RIP | Register::RSP => is_large(value).then_some(LARGE),
+        Register::CR0 => {
+            (value & Cr0::PG.0 == 0).then_some(legacy(Proof, "CR0.PG is clear, and long mode needs paging"))
+        }
+        Register::CR4 => {
+            (value & Cr4::FRED.0 != 0).then_some(long(Proof, "CR4.FRED is set, which is for long mode"))
+        }
+        _ => None,
     }
-    if register == Register::CR0 && value & Cr0::PG.0 == 0 {
-        return Some((Width::Legacy, Weight::Proof, "CR0.PG is clear, and long mode needs paging"));
-    }
-    (register == Register::CR4 && value & Cr4::FRED.0 != 0).then_some((
-        Width::Long,
-        Weight::Proof,
-        "CR4.FRED is set, which is for long mode",
-    ))
 }
 
 fn of_msr(msr: Msr, value: u64) -> Option<Sign> {
-    use Weight::{Hint, Proof};
-    let is_large = value > u64::from(u32::MAX);
     match msr {
-        Msr::Efer if Efer(value).has(Efer::LMA) => Some((Width::Long, Proof, "EFER.LMA is set")),
-        Msr::Efer => Some((Width::Legacy, Proof, "EFER.LMA is clear")),
-        Msr::Lstar | Msr::Cstar | Msr::SysenterEip | Msr::SysenterEsp if is_large => {
-            Some((Width::Long, Proof, "an MSR of kernel entry holds an address of more than 32 bits"))
+        Msr::Efer if Efer(value).has(Efer::LMA) => Some(long(Proof, "EFER.LMA is set")),
+        Msr::Efer => Some(legacy(Proof, "EFER.LMA is clear")),
+        Msr::Lstar | Msr::Cstar | Msr::SysenterEip | Msr::SysenterEsp if is_large(value) => {
+            Some(long(Proof, "an MSR of kernel entry holds an address of more than 32 bits"))
         }
         // A 64-bit kernel is in the upper half of its addresses; a 32-bit one's is the upper part of 4 GiB.
-        Msr::SysenterEip if value >= 1 << 30 => {
-            Some((Width::Legacy, Hint, "SYSENTER_EIP is an address of 32 bits"))
-        }
+        Msr::SysenterEip if value >= 1 << 30 => Some(legacy(Hint, "SYSENTER_EIP is an address of 32 bits")),
         _ => None,
     }
 }
@@ -121,7 +118,7 @@ impl WidthFound {
 
     /// Weighs the evidence.
     pub(crate) fn decide(&mut self) {
-        tollgate_model::sort::by_key(&mut self.reasons, |reason| std::cmp::Reverse(reason.weight));
+        self.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));
         let signs = || self.reasons.iter().map(|reason| (reason.width, reason.weight, ""));
         let [legacy, long] = strongest(signs(), Weight::Hint);
         self.width = match legacy.cmp(&long) {

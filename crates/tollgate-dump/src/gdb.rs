@@ -4,11 +4,11 @@
 //! digits as the unit has (`0xcd`, `0x55cd`, `0x000855cd`). QEMU's monitor leaves `0x` before the address out. `info
 //! registers` prints a name, the value, and its meaning.
 
-use tollgate_x86::{Msr, Selector};
+use tollgate_x86::Msr;
 
 use crate::complaint::Wrong;
 use crate::format::Format;
-use crate::line::{Line, excerpt};
+use crate::line::Line;
 use crate::number::{is_hex, little_endian, number, prefixed, strip_prefix, word};
 use crate::piece::{Form, Register, SegmentRegister, What};
 use crate::sink::Sink;
@@ -29,9 +29,7 @@ pub(crate) fn read_memory(sink: &mut Sink, line: &Line<'_>) -> bool {
             return complain(sink, value, digits);
         };
         if digits != 0 && hex.digits != digits {
-            let word = excerpt(value).to_owned();
-            sink.complain(FORMAT, Wrong::MixedWidths { first: digits, other: hex.digits, word });
-            return true;
+            return sink.complain(FORMAT, Wrong::mixed(digits, value, hex.digits));
         }
         digits = hex.digits;
         little_endian(hex.value, digits / 2, &mut bytes);
@@ -39,8 +37,7 @@ pub(crate) fn read_memory(sink: &mut Sink, line: &Line<'_>) -> bool {
     if bytes.is_empty() {
         return false;
     }
-    sink.bytes(FORMAT, Some(address.value), bytes);
-    true
+    sink.bytes(FORMAT, Some(address.value), bytes)
 }
 
 /// The address and what follows the colon; a symbol in angle brackets may stand between.
@@ -57,13 +54,8 @@ fn split(text: &str) -> Option<(&str, &str)> {
 
 /// After words that were right, one that is not: the line was cut, or is something else.
 fn complain(sink: &mut Sink, value: &str, digits: usize) -> bool {
-    let rest = strip_prefix(value).unwrap_or_default();
-    let is_cut = digits != 0 && strip_prefix(value).is_some() && (rest.is_empty() || is_hex(rest));
-    if is_cut {
-        let word = excerpt(value).to_owned();
-        sink.complain(Format::GdbMemory, Wrong::EndsWithinWord { word, digits });
-    }
-    is_cut
+    let is_cut = strip_prefix(value).is_some_and(|rest| rest.is_empty() || is_hex(rest));
+    digits != 0 && is_cut && sink.complain(Format::GdbMemory, Wrong::within(value, digits))
 }
 
 pub(crate) fn read_registers(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -84,14 +76,12 @@ pub(crate) fn read_registers(sink: &mut Sink, line: &Line<'_>) -> bool {
         _ => None,
     };
     let what = if let Some(msr) = msr {
-        What::Msr { number: msr.number(), value: value.value }
+        What::msr(msr, value.value)
     } else if let Some(register) = Register::of(name) {
         What::Register { register, value: value.value }
     } else {
         match (SegmentRegister::of(name), u16::try_from(value.value)) {
-            (Some(register), Ok(selector)) => {
-                What::Segment { register, selector: Selector(selector), hidden: None }
-            }
+            (Some(register), Ok(selector)) => What::selector(register, selector),
             _ => return false,
         }
     };
@@ -100,20 +90,14 @@ pub(crate) fn read_registers(sink: &mut Sink, line: &Line<'_>) -> bool {
         "eip" => sink.form(FORMAT, Form::NarrowRegisters),
         _ => {}
     }
-    sink.push(FORMAT, what);
-    true
+    sink.push(FORMAT, what)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read;
+    use crate::testing::{whats, wrong};
     use proptest::prelude::*;
-
-    fn whats(text: &str) -> Vec<What> {
-        let pieces = read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what);
-        pieces.filter(|what| !matches!(what, What::Form(_))).collect()
-    }
 
     const GATE: [u8; 8] = [0xcd, 0x55, 8, 0, 0, 0xee, 0x86, 0x80];
 
@@ -135,8 +119,6 @@ mod tests {
 
     #[test]
     fn what_went_wrong_is_named() {
-        let wrong =
-            |text: &str| read(text.as_bytes(), None).complaints.pop().map(|complaint| complaint.wrong);
         assert_eq!(
             wrong("0x1000:\t0xcd\t0x5"),
             Some(Wrong::EndsWithinWord { word: "0x5".into(), digits: 2 })
@@ -166,7 +148,7 @@ efer           0xd01               [ NXE LMA LME SCE ]";
         assert_eq!(printed.len(), 7);
         assert!(printed.contains(&What::Msr { number: 0xc000_0080, value: 0xd01 }));
         let register = SegmentRegister::Cs;
-        assert!(printed.contains(&What::Segment { register, selector: Selector(0x10), hidden: None }));
+        assert!(printed.contains(&What::selector(register, 0x10)));
         for text in ["rip", "rip the", "a 0x10", "cs 0x12345", "rip0x10"] {
             assert_eq!(whats(text), [], "{text}");
         }

@@ -6,8 +6,8 @@
 
 use crate::complaint::Wrong;
 use crate::format::Format;
-use crate::line::{Line, excerpt};
-use crate::number::{digit, is_hex, little_endian, plain, strip_prefix};
+use crate::line::Line;
+use crate::number::{in_memory_order, is_hex, little_endian, plain, strip_prefix};
 use crate::sink::Sink;
 
 const FORMAT: Format = Format::Hex;
@@ -48,16 +48,10 @@ fn values<'a>(sink: &mut Sink, words: impl Iterator<Item = &'a str>) -> bool {
         let digits = strip_prefix(word).map(|digits| digits.trim_end_matches(['u', 'U', 'l', 'L']));
         let Some(hex) = digits.and_then(plain) else { return false };
         if width != 0 && hex.digits != width {
-            let word = excerpt(word).to_owned();
-            return complain(
-                sink,
-                Wrong::MixedWidths { first: width, other: hex.digits, word },
-                bytes.len() > 1,
-            );
+            return complain(sink, Wrong::mixed(width, word, hex.digits), bytes.len() > 1);
         }
         if !matches!(hex.digits, 2 | 4 | 8 | 16) {
-            let word = excerpt(word).to_owned();
-            return complain(sink, Wrong::OddDigits { word, digits: hex.digits }, hex.digits > 8);
+            return complain(sink, Wrong::odd(word, hex.digits), hex.digits > 8);
         }
         width = hex.digits;
         little_endian(hex.value, width / 2, &mut bytes);
@@ -66,8 +60,7 @@ fn values<'a>(sink: &mut Sink, words: impl Iterator<Item = &'a str>) -> bool {
     if bytes.len() < 4 && !sink.is_hinted {
         return false;
     }
-    sink.bytes(FORMAT, None, bytes);
-    true
+    sink.bytes(FORMAT, None, bytes)
 }
 
 /// Digits in memory order: in pairs, in words, or in one run. Of pairs `\x` may stand before each.
@@ -77,63 +70,36 @@ fn bytes<'a>(sink: &mut Sink, is_escaped: bool, words: impl Iterator<Item = &'a 
     if !all().all(is_hex) {
         return false;
     }
-    let (mut total, mut longest, mut count) = (0, 0, 0usize);
-    for word in all() {
-        total += word.len();
-        longest = longest.max(word.len());
-        count += 1;
-    }
-    let is_enough = total >= LEAST || sink.is_hinted || is_escaped;
-    if !is_enough {
+    let (total, count) = (all().map(str::len).sum::<usize>(), all().count());
+    let longest = all().map(str::len).max().unwrap_or(0);
+    if total < LEAST && !sink.is_hinted && !is_escaped {
         return false;
     }
     let is_data = count == 1 || sink.is_hinted || total >= 2 * LEAST || longest >= 8;
     if let Some(odd) = all().find(|word| word.len() % 2 == 1) {
-        return complain(
-            sink,
-            Wrong::OddDigits { word: excerpt(odd).to_owned(), digits: odd.len() },
-            is_data,
-        );
+        return complain(sink, Wrong::odd(odd, odd.len()), is_data);
     }
     let first = all().next().map_or(0, str::len);
     if let Some(other) = all().find(|word| word.len() != first) {
-        let word = excerpt(other).to_owned();
-        return complain(sink, Wrong::MixedWidths { first, other: other.len(), word }, is_data);
+        return complain(sink, Wrong::mixed(first, other, other.len()), is_data);
     }
-    let mut found = Vec::with_capacity(total / 2);
-    for word in all() {
-        let (pairs, _) = word.as_bytes().as_chunks::<2>();
-        found.extend(pairs.iter().filter_map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)));
-    }
-    sink.bytes(FORMAT, None, found);
-    true
+    sink.bytes(FORMAT, None, all().flat_map(in_memory_order).collect())
 }
 
 /// Reports the error where the line is likely to be data; else it is a line of numbers in a text.
 fn complain(sink: &mut Sink, wrong: Wrong, is_data: bool) -> bool {
-    if is_data || sink.is_hinted {
-        sink.complain(FORMAT, wrong);
-    }
-    is_data || sink.is_hinted
+    (is_data || sink.is_hinted) && sink.complain(FORMAT, wrong)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{What, read};
+    use crate::read;
+    use crate::testing::{self, wrong};
     use proptest::prelude::*;
 
     fn bytes_as(text: &str, hint: Option<Format>) -> Vec<u8> {
-        let pieces = read(text.as_bytes(), hint).pieces.into_iter();
-        let bytes = pieces.filter_map(|piece| match piece.what {
-            What::Bytes { address: None, bytes } if piece.format == FORMAT => Some(bytes),
-            _ => None,
-        });
-        bytes.flatten().collect()
-    }
-
-    fn wrong(text: &str) -> Option<Wrong> {
-        read(text.as_bytes(), None).complaints.pop().map(|complaint| complaint.wrong)
+        testing::bytes_as(text, FORMAT, hint)
     }
 
     #[test]

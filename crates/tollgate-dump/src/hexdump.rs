@@ -8,8 +8,8 @@
 
 use crate::complaint::Wrong;
 use crate::format::Format;
-use crate::line::{Line, excerpt};
-use crate::number::{is_hex, little_endian, plain, word};
+use crate::line::Line;
+use crate::number::{in_memory_order, is_hex, little_endian, plain, word};
 use crate::sink::Sink;
 
 /// The bytes of a row, of xxd at most (`-c`).
@@ -34,21 +34,16 @@ pub(crate) fn read_canonical(sink: &mut Sink, line: &Line<'_>) -> bool {
         match plain(text) {
             Some(hex) if hex.digits == 2 => bytes.push(hex.value as u8),
             Some(hex) if hex.digits % 2 == 1 => {
-                let word = excerpt(text).to_owned();
-                sink.complain(Format::Hexdump, Wrong::OddDigits { word, digits: hex.digits });
-                return true;
+                return sink.complain(Format::Hexdump, Wrong::odd(text, hex.digits));
             }
             _ => return false,
         }
     }
     let characters = text[bar + 1..text.len() - 1].chars().count();
     if !bytes.is_empty() && characters > bytes.len() {
-        sink.complain(Format::Hexdump, Wrong::RowTooShort { bytes: bytes.len(), characters });
-        return true;
+        return sink.complain(Format::Hexdump, Wrong::RowTooShort { bytes: bytes.len(), characters });
     }
-    let is_row = !bytes.is_empty();
-    sink.bytes(Format::Hexdump, None, bytes);
-    is_row
+    sink.bytes(Format::Hexdump, None, bytes)
 }
 
 pub(crate) fn read_xxd(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -68,22 +63,12 @@ pub(crate) fn read_xxd(sink: &mut Sink, line: &Line<'_>) -> bool {
             break;
         }
         if group.len() % 2 == 1 {
-            let word = excerpt(group).to_owned();
-            sink.complain(Format::Xxd, Wrong::OddDigits { word, digits: group.len() });
-            return true;
+            return sink.complain(Format::Xxd, Wrong::odd(group, group.len()));
         }
         width = width.max(group.len());
-        let (pairs, _) = group.as_bytes().as_chunks::<2>();
-        bytes.extend(pairs.iter().filter_map(|pair| byte(*pair)));
+        bytes.extend(in_memory_order(group));
     }
-    let is_row = !bytes.is_empty();
-    sink.bytes(Format::Xxd, None, bytes);
-    is_row
-}
-
-/// The byte that two digits make.
-fn byte([high, low]: [u8; 2]) -> Option<u8> {
-    Some(crate::number::digit(high)? << 4 | crate::number::digit(low)?)
+    sink.bytes(Format::Xxd, None, bytes)
 }
 
 pub(crate) fn read_od(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -113,18 +98,9 @@ pub(crate) fn read_od(sink: &mut Sink, line: &Line<'_>) -> bool {
 
 /// After words that were right, one that is not: said where there were enough to tell that it is a row.
 fn complain(sink: &mut Sink, text: &str, width: usize, count: usize) -> bool {
-    let is_row = width * count >= 16 && is_hex(text);
-    if is_row {
-        let word = excerpt(text).to_owned();
-        sink.complain(
-            Format::Od,
-            match text.len() % 2 {
-                1 => Wrong::OddDigits { word, digits: text.len() },
-                _ => Wrong::MixedWidths { first: width, other: text.len(), word },
-            },
-        );
-    }
-    is_row
+    let is_odd = text.len() % 2 == 1;
+    let wrong = || if is_odd { Wrong::odd(text, text.len()) } else { Wrong::mixed(width, text, text.len()) };
+    width * count >= 16 && is_hex(text) && sink.complain(Format::Od, wrong())
 }
 
 #[cfg(test)]

@@ -250,7 +250,7 @@ impl Joined {
                 loose.value.extend_from_slice(bytes);
                 loose.lines.push(line);
             }
-            None => self.loose.push(Sourced { value: bytes.to_vec(), lines: vec![line] }),
+            None => self.loose.push(Sourced::at(bytes.to_vec(), line)),
         }
     }
 
@@ -261,17 +261,12 @@ impl Joined {
         hidden: Option<&Hidden>,
         line: usize,
     ) {
-        let printed = |hidden: &Hidden| {
-            let base = Sourced { value: hidden.base, lines: vec![line] };
-            let limit = Sourced { value: hidden.limit, lines: vec![line] };
-            (
-                Some((base, hidden.base_bits)),
-                Some(limit),
-                Some(Sourced { value: hidden.rights, lines: vec![line] }),
-            )
+        let new = Segment {
+            selector: Sourced::at(selector, line),
+            base: hidden.map(|hidden| (Sourced::at(hidden.base, line), hidden.base_bits)),
+            limit: hidden.map(|hidden| Sourced::at(hidden.limit, line)),
+            rights: hidden.map(|hidden| Sourced::at(hidden.rights, line)),
         };
-        let (base, limit, rights) = hidden.map_or((None, None, None), printed);
-        let new = Segment { selector: Sourced { value: selector, lines: vec![line] }, base, limit, rights };
         match self.segments.entry(register) {
             Entry::Occupied(mut old) if old.get().selector.value == selector => {
                 let old = old.get_mut();
@@ -313,15 +308,15 @@ fn tell<T: PartialEq>(place: &mut Option<Sourced<T>>, value: Option<T>, line: us
     let Some(value) = value else { return };
     match place {
         Some(printed) if printed.value == value => again(&mut printed.lines, line),
-        _ => *place = Some(Sourced { value, lines: vec![line] }),
+        _ => *place = Some(Sourced::at(value, line)),
     }
 }
 
 fn put<K: Ord>(place: Entry<'_, K, Sourced<u64>>, value: u64, line: usize) {
     match place {
         Entry::Occupied(mut old) if old.get().value == value => again(&mut old.get_mut().lines, line),
-        Entry::Occupied(mut old) => drop(old.insert(Sourced { value, lines: vec![line] })),
-        Entry::Vacant(place) => drop(place.insert(Sourced { value, lines: vec![line] })),
+        Entry::Occupied(mut old) => drop(old.insert(Sourced::at(value, line))),
+        Entry::Vacant(place) => drop(place.insert(Sourced::at(value, line))),
     }
 }
 
@@ -329,7 +324,7 @@ fn add<T: Clone + PartialEq>(printed: &mut Vec<Sourced<T>>, value: &T, line: usi
     let is_room = printed.len() < MAX_EXPLANATIONS;
     match printed.iter_mut().find(|printed| printed.value == *value) {
         Some(printed) => again(&mut printed.lines, line),
-        None if is_room => printed.push(Sourced { value: value.clone(), lines: vec![line] }),
+        None if is_room => printed.push(Sourced::at(value.clone(), line)),
         None => {}
     }
 }

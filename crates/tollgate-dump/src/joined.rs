@@ -171,53 +171,36 @@ pub struct Defect {
     pub of: DefectOf,
 }
 
-/// The known defects of tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DefectOf {
-    /// The Windows debugger's `dg` reads the 16 bytes of a TSS or LDT descriptor as 8: it says `TSS32` and has the low
-    /// 32 bits of the base.
-    DgCutsBase,
-    /// `dg` takes the upper 8 bytes of such a descriptor for a descriptor of its own.
-    DgBogusRow,
-    /// `dg` prints a 32-bit base with its highest bit copied into the upper 32.
-    DgExtendsSign,
-    /// Bochs reads the 16 bytes as 8: it says `32-Bit TSS`, and shows the upper half as `???`.
-    BochsCutsBase,
-    /// Bochs reads the TSS as one of 32 bits, in long mode also.
-    BochsReadsTss32,
-    /// Bochs leaves DPL and P of code and data out.
-    BochsLeavesOut,
-    /// QEMU shows the hidden parts of the segment registers, not the tables.
-    QemuHiddenOnly,
-    /// QEMU prints the low 32 bits of CR4: bit 32, FRED, is not seen.
-    QemuCutsCr4,
-    /// QEMU prints the low 32 bits of bases while 32-bit code runs in long mode.
-    QemuCutsBases,
-    /// The Windows debugger's `!idt` prints other bytes in front of the vector.
-    IdtVectorNoise,
+macro_rules! defects {
+    ($($defect:ident $text:literal;)+) => {
+        /// The known defects of tools.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum DefectOf {
+            $(#[doc = $text] $defect,)+
+        }
+
+        impl fmt::Display for DefectOf {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$defect => $text,)+
+                })
+            }
+        }
+    };
 }
 
-impl fmt::Display for DefectOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::DgCutsBase => {
-                "WinDbg's dg reads a 16-byte system descriptor as 8 bytes: it says TSS32 and has the low 32 bits of the base"
-            }
-            Self::DgBogusRow => {
-                "WinDbg's dg takes the upper 8 bytes of a 16-byte descriptor for a descriptor: this row is none"
-            }
-            Self::DgExtendsSign => "WinDbg's dg prints a 32-bit base sign-extended: the upper 32 bits are 0",
-            Self::BochsCutsBase => {
-                "Bochs reads a 16-byte system descriptor as 8 bytes: it says 32-Bit TSS and ??? for the upper half"
-            }
-            Self::BochsReadsTss32 => "Bochs reads the TSS as one of 32 bits, in long mode also",
-            Self::BochsLeavesOut => "Bochs leaves DPL and P of code and data segments out",
-            Self::QemuHiddenOnly => {
-                "QEMU shows the hidden parts of the segment registers, not the descriptors in the tables"
-            }
-            Self::QemuCutsCr4 => "QEMU prints the low 32 bits of CR4: bit 32, FRED, is not seen",
-            Self::QemuCutsBases => "QEMU prints the low 32 bits of bases while 32-bit code runs in long mode",
-            Self::IdtVectorNoise => "WinDbg's !idt printed other digits in front of the vector",
-        })
-    }
+defects! {
+    DgCutsBase
+        "WinDbg's dg reads a 16-byte system descriptor as 8 bytes: it says TSS32 and has the low 32 bits of the base";
+    DgBogusRow
+        "WinDbg's dg takes the upper 8 bytes of a 16-byte descriptor for a descriptor: this row is none";
+    DgExtendsSign "WinDbg's dg prints a 32-bit base sign-extended: the upper 32 bits are 0";
+    BochsCutsBase
+        "Bochs reads a 16-byte system descriptor as 8 bytes: it says 32-Bit TSS and ??? for the upper half";
+    BochsReadsTss32 "Bochs reads the TSS as one of 32 bits, in long mode also";
+    BochsLeavesOut "Bochs leaves DPL and P of code and data segments out";
+    QemuHiddenOnly "QEMU shows the hidden parts of the segment registers, not the descriptors in the tables";
+    QemuCutsCr4 "QEMU prints the low 32 bits of CR4: bit 32, FRED, is not seen";
+    QemuCutsBases "QEMU prints the low 32 bits of bases while 32-bit code runs in long mode";
+    IdtVectorNoise "WinDbg's !idt printed other digits in front of the vector";
 }

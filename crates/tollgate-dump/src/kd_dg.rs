@@ -31,8 +31,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         Some(descriptor) => {
             let form = if descriptor.is_wide { Form::DebuggerWide } else { Form::DebuggerNarrow };
             sink.form(Format::Dg, form);
-            sink.push(Format::Dg, What::Descriptor(descriptor));
-            true
+            sink.push(Format::Dg, What::Descriptor(descriptor))
         }
         None => false,
     }
@@ -125,16 +124,13 @@ impl Columns {
 mod tests {
     use super::*;
     use crate::read;
+    use crate::testing::found;
     use proptest::prelude::*;
     use tollgate_x86::Descriptor;
 
     fn one(text: &str) -> PrintedDescriptor {
-        let dump = read(text.as_bytes(), None);
-        let mut found = dump.pieces.into_iter().filter_map(|piece| match piece.what {
-            What::Descriptor(descriptor) => Some(descriptor),
-            _ => None,
-        });
-        found.next().unwrap()
+        let row = |what| if let What::Descriptor(descriptor) = what { Some(descriptor) } else { None };
+        found(text, row).remove(0)
     }
 
     /// As the debugger prints a row.

@@ -82,12 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::piece::What;
-    use crate::read;
-
-    fn whats(text: &str) -> Vec<What> {
-        let pieces = read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what);
-        pieces.filter(|what| !matches!(what, What::Form(_))).collect()
-    }
+    use crate::testing::whats;
 
     fn bytes(address: Option<u64>, bytes: &[u8]) -> What {
         What::Bytes { address, bytes: bytes.to_vec() }

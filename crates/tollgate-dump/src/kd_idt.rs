@@ -24,7 +24,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
             let form = if base.digits > 8 { Form::DebuggerWide } else { Form::NarrowTableRegister };
             sink.form(FORMAT, form);
             let table = TableRegister::Idt;
-            sink.push(FORMAT, What::TableRegister { table, base: Some(base.value), limit: None });
+            sink.push(FORMAT, What::base(table, base.value));
         }
         return true;
     }
@@ -36,8 +36,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
                 Some(_) => sink.form(FORMAT, Form::DebuggerNarrow),
                 None => {}
             }
-            sink.push(FORMAT, What::Gate(gate));
-            true
+            sink.push(FORMAT, What::Gate(gate))
         }
         // A further handler of the vector above.
         None => is_wanted && line.text.contains("(KINTERRUPT ") && line.text.contains('!'),
@@ -74,15 +73,11 @@ fn row(text: &str, is_wanted: bool) -> Option<(PrintedGate, Option<usize>)> {
 mod tests {
     use super::*;
     use crate::read;
+    use crate::testing::found;
     use proptest::prelude::*;
 
     fn gates(text: &str) -> Vec<PrintedGate> {
-        let pieces = read(text.as_bytes(), None).pieces.into_iter();
-        let gates = pieces.filter_map(|piece| match piece.what {
-            What::Gate(gate) => Some(gate),
-            _ => None,
-        });
-        gates.collect()
+        found(text, |what| if let What::Gate(gate) = what { Some(gate) } else { None })
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use crate::complaint::Wrong;
 use crate::format::Format;
-use crate::line::{Line, excerpt};
+use crate::line::Line;
 use crate::number::{Hex, digit, is_hex, little_endian, number, plain, word};
 use crate::piece::Form;
 use crate::sink::Sink;
@@ -49,7 +49,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         4 => Format::Dd,
         _ => Format::Dq,
     };
-    if let Some(wrong) = wrong(&row, gap) {
+    if let Some(wrong) = wrong_of(&row, gap) {
         let loses_its_place = matches!(wrong, Wrong::RowTooShort { .. });
         sink.complain(format, wrong);
         if loses_its_place {
@@ -61,7 +61,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         match address.value.checked_add(at as u64) {
             Some(address) => sink.bytes(format, Some(address), bytes),
             None => sink.complain(format, Wrong::PastTheEnd),
-        }
+        };
     }
     true
 }
@@ -131,15 +131,14 @@ fn value(word: &str, unit: usize) -> Option<Option<u64>> {
 }
 
 /// The error in the row, as far as the text after its words shows it.
-fn wrong(row: &Row<'_>, gap: usize) -> Option<Wrong> {
+fn wrong_of(row: &Row<'_>, gap: usize) -> Option<Wrong> {
     let (next, behind) = word(row.tail);
     let digits = 2 * row.unit;
     if row.spaces < 2 && gap > 1 && row.length < ROW && is_hex(next) && next.len() != digits {
-        let next = excerpt(next);
         return Some(match (behind.is_empty(), next.len() % 2) {
-            (true, _) if next.len() < digits => Wrong::EndsWithinWord { word: next.into(), digits },
-            (_, 1) => Wrong::OddDigits { word: next.into(), digits: next.len() },
-            _ => Wrong::MixedWidths { first: digits, other: next.len(), word: next.into() },
+            (true, _) if next.len() < digits => Wrong::within(next, digits),
+            (_, 1) => Wrong::odd(next, next.len()),
+            _ => Wrong::mixed(digits, next, next.len()),
         });
     }
     let characters = row.tail.chars().count();
@@ -160,7 +159,8 @@ fn shows(text: &str, bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Complaint, Dump, What, read};
+    use crate::testing::wrong;
+    use crate::{Dump, What, read};
     use proptest::prelude::*;
 
     fn bytes(dump: &Dump) -> Vec<(u64, Vec<u8>)> {
@@ -169,11 +169,6 @@ mod tests {
             _ => None,
         });
         bytes.collect()
-    }
-
-    fn complaint(text: &str) -> Option<Wrong> {
-        let dump = read(text.as_bytes(), None);
-        dump.complaints.into_iter().map(|Complaint { wrong, .. }| wrong).next()
     }
 
     /// As the debugger prints a row.
@@ -243,21 +238,18 @@ mod tests {
 
     #[test]
     fn what_went_wrong_is_named() {
+        assert_eq!(wrong("8003f570  cd 55 0"), Some(Wrong::EndsWithinWord { word: "0".into(), digits: 2 }));
+        assert_eq!(wrong("8003f570  cd 5 08 00"), Some(Wrong::OddDigits { word: "5".into(), digits: 1 }));
         assert_eq!(
-            complaint("8003f570  cd 55 0"),
-            Some(Wrong::EndsWithinWord { word: "0".into(), digits: 2 })
-        );
-        assert_eq!(complaint("8003f570  cd 5 08 00"), Some(Wrong::OddDigits { word: "5".into(), digits: 1 }));
-        assert_eq!(
-            complaint("8003f570  cd 55 0800 00"),
+            wrong("8003f570  cd 55 0800 00"),
             Some(Wrong::MixedWidths { first: 2, other: 4, word: "0800".into() })
         );
         assert_eq!(
-            complaint("8003f570  cd 55 08 00 ee 86 80  .U......"),
+            wrong("8003f570  cd 55 08 00 ee 86 80  .U......"),
             Some(Wrong::RowTooShort { bytes: 7, characters: 8 })
         );
-        assert_eq!(complaint("ffffffff`fffffff8  00 01 02 03 04 05 06 07-08"), Some(Wrong::PastTheEnd));
-        assert_eq!(complaint("8003f570  cd 55 08 00  ; gate 2e is the one"), None);
+        assert_eq!(wrong("ffffffff`fffffff8  00 01 02 03 04 05 06 07-08"), Some(Wrong::PastTheEnd));
+        assert_eq!(wrong("8003f570  cd 55 08 00  ; gate 2e is the one"), None);
     }
 
     #[test]

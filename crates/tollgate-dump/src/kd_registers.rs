@@ -10,7 +10,6 @@ use crate::line::{Line, excerpt};
 use crate::number::{Hex, assignments, number, plain, word};
 use crate::piece::{Form, Register, SegmentRegister, TableRegister, What};
 use crate::sink::Sink;
-use tollgate_x86::Selector;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     let text = line.text;
@@ -38,52 +37,40 @@ fn is_register(name: &str) -> bool {
 
 fn register(sink: &mut Sink, name: &str, Hex { value, digits }: Hex) {
     const FORMAT: Format = Format::KdRegisters;
-    let (table, is_base) = match name {
-        "idtr" => (TableRegister::Idt, true),
-        "gdtr" => (TableRegister::Gdt, true),
-        "idtl" => (TableRegister::Idt, false),
-        "gdtl" => (TableRegister::Gdt, false),
-        _ => return other_register(sink, name, value),
+    let small = u16::try_from(value);
+    let what = match (name, Register::of(name), SegmentRegister::of(name), small) {
+        ("idtr" | "gdtr", ..) => {
+            sink.form(FORMAT, if digits > 8 { Form::DebuggerWide } else { Form::NarrowTableRegister });
+            What::base(table(name), value)
+        }
+        ("idtl" | "gdtl", _, _, Ok(limit)) => {
+            What::TableRegister { table: table(name), base: None, limit: Some(limit.into()) }
+        }
+        (_, _, Some(register), Ok(selector)) => What::selector(register, selector),
+        ("idtl" | "gdtl", ..) | (_, _, Some(_), _) => {
+            sink.complain(FORMAT, Wrong::TooLarge { word: format!("{name}={value:x}"), bytes: 2 });
+            return;
+        }
+        (_, Some(register), ..) => {
+            match name {
+                "rip" | "rsp" => sink.form(FORMAT, Form::WideRegisters),
+                "eip" | "esp" => sink.form(FORMAT, Form::NarrowRegisters),
+                _ => {}
+            }
+            What::Register { register, value }
+        }
+        _ => return,
     };
-    if is_base {
-        let form = if digits > 8 { Form::DebuggerWide } else { Form::NarrowTableRegister };
-        sink.form(FORMAT, form);
-        return sink.push(FORMAT, What::TableRegister { table, base: Some(value), limit: None });
-    }
-    match u16::try_from(value) {
-        Ok(limit) => sink.push(FORMAT, What::TableRegister { table, base: None, limit: Some(limit.into()) }),
-        Err(_) => sink.complain(FORMAT, Wrong::TooLarge { word: format!("{name}={value:x}"), bytes: 2 }),
-    }
+    sink.push(FORMAT, what);
 }
 
-fn other_register(sink: &mut Sink, name: &str, value: u64) {
-    const FORMAT: Format = Format::KdRegisters;
-    if let Some(register) = SegmentRegister::of(name) {
-        return match u16::try_from(value) {
-            Ok(selector) => {
-                sink.push(FORMAT, What::Segment { register, selector: Selector(selector), hidden: None });
-            }
-            Err(_) => sink.complain(FORMAT, Wrong::TooLarge { word: format!("{name}={value:x}"), bytes: 2 }),
-        };
-    }
-    match name {
-        "rip" | "rsp" => sink.form(FORMAT, Form::WideRegisters),
-        "eip" | "esp" => sink.form(FORMAT, Form::NarrowRegisters),
-        _ => {}
-    }
-    if let Some(register) = Register::of(name) {
-        sink.push(FORMAT, What::Register { register, value });
-    }
+fn table(name: &str) -> TableRegister {
+    if name.starts_with('i') { TableRegister::Idt } else { TableRegister::Gdt }
 }
 
 pub(crate) fn read_msr(sink: &mut Sink, line: &Line<'_>) -> bool {
-    match msr(line.text).or_else(|| msr_alone(sink, line.text)) {
-        Some((number, value)) => {
-            sink.push(Format::Rdmsr, What::Msr { number, value });
-            true
-        }
-        None => false,
-    }
+    let found = msr(line.text).or_else(|| msr_alone(sink, line.text));
+    found.is_some_and(|(number, value)| sink.push(Format::Rdmsr, What::Msr { number, value }))
 }
 
 /// `msr[c0000081] = 00230010:00000000`, and what may stand before it.
@@ -114,12 +101,8 @@ fn msr_alone(sink: &Sink, text: &str) -> Option<(u32, u64)> {
 mod tests {
     use super::*;
     use crate::read;
+    use crate::testing::whats;
     use proptest::prelude::*;
-
-    fn whats(text: &str) -> Vec<What> {
-        let pieces = read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what);
-        pieces.filter(|what| !matches!(what, What::Form(_))).collect()
-    }
 
     #[test]
     fn both_spellings_of_an_msr() {
@@ -148,12 +131,12 @@ mod tests {
         assert_eq!(
             whats("gdtr=80b99000   gdtl=03ff idtr=80b99400   idtl=07ff tr=0028  ldtr=0000"),
             [
-                What::TableRegister { table: TableRegister::Gdt, base: Some(0x80b9_9000), limit: None },
+                What::base(TableRegister::Gdt, 0x80b9_9000),
                 What::TableRegister { table: TableRegister::Gdt, base: None, limit: Some(0x3ff) },
-                What::TableRegister { table: TableRegister::Idt, base: Some(0x80b9_9400), limit: None },
+                What::base(TableRegister::Idt, 0x80b9_9400),
                 What::TableRegister { table: TableRegister::Idt, base: None, limit: Some(0x7ff) },
-                What::Segment { register: SegmentRegister::Tr, selector: Selector(0x28), hidden: None },
-                What::Segment { register: SegmentRegister::Ldtr, selector: Selector(0), hidden: None },
+                What::selector(SegmentRegister::Tr, 0x28),
+                What::selector(SegmentRegister::Ldtr, 0),
             ]
         );
         assert_eq!(read(b"tr=12345", None).complaints.len(), 1);
@@ -179,9 +162,9 @@ cs=0008  ss=0010  ds=0023  es=0023  fs=0030  gs=0000             efl=00000202";
                 let text = format!("msr[{number:x}] = {high:08x}{sign}{low:08x}");
                 prop_assert_eq!(whats(&text), [What::Msr { number, value }]);
             }
-            let segment = What::Segment { register: SegmentRegister::Tr, selector: Selector(selector), hidden: None };
+            let segment = What::selector(SegmentRegister::Tr, selector);
             prop_assert_eq!(whats(&format!("tr={selector:04x}")), [segment]);
-            let register = What::TableRegister { table: TableRegister::Idt, base: Some(base), limit: None };
+            let register = What::base(TableRegister::Idt, base);
             prop_assert_eq!(whats(&format!("idtr={base:016x}")), [register]);
         }
     }

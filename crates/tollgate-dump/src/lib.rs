@@ -19,7 +19,7 @@
 //! line ends, UTF-16 and non-breaking spaces.
 //!
 //! Files, from the ground up: `line` makes text of bytes; `number` reads digits; `piece`, `printed` and `complaint` are
-//! the results, and `sink` collects them; one file for each family of formats, and `formats` is their table; `heading`
+//! the results, and `sink` collects them; one file for each family of formats, and `format` is their table; `heading`
 //! recognises lines that name a system. Then `memory`, `joined` and `join`; `evidence` (32-bit or 64-bit tables),
 //! `tables` (entries of the GDT and IDT, the TSS), `check`.
 
@@ -33,7 +33,6 @@ mod check;
 mod complaint;
 mod evidence;
 mod format;
-mod formats;
 mod gdb;
 mod heading;
 mod hex;
@@ -57,12 +56,13 @@ mod sink;
 mod sourced;
 mod structure;
 mod tables;
+#[cfg(test)]
+mod testing;
 
 use std::ops::ControlFlow;
 
 pub use complaint::{Complaint, Wrong};
-pub use format::Format;
-pub use formats::{FORMATS, FormatSpec};
+pub use format::{FORMATS, Format, FormatSpec};
 pub use join::{MAX_STATES, Session, join};
 pub use joined::{
     Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Reason, Segment, Table, Task,
@@ -83,18 +83,51 @@ use sink::Sink;
 /// Reads a whole text; where `hint` names a format, only what is of its family. Takes any bytes.
 pub fn read(text: &[u8], hint: Option<Format>) -> Dump {
     let mut sink = Sink::new(hint.is_some());
-    let readers = formats::readers(hint);
+    let readers = readers(hint);
     line::each(text, |line| {
         read_line(&mut sink, &readers, &line);
-        match sink.is_full() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+        if sink.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     sink.finish()
 }
 
-fn read_line(sink: &mut Sink, readers: &[formats::Reader], line: &Line<'_>) {
+/// A reader of lines: returns whether the line is of its family, and puts its content into the sink.
+type Reader = fn(&mut Sink, &Line<'_>) -> bool;
+
+const fn reader(format: Format) -> Reader {
+    match format {
+        Format::Dt => kd_dt::read,
+        Format::Dg => kd_dg::read,
+        Format::KdIdt => kd_idt::read,
+        Format::Rdmsr => kd_registers::read_msr,
+        Format::Hexdump => hexdump::read_canonical,
+        Format::Xxd => hexdump::read_xxd,
+        Format::Od => hexdump::read_od,
+        Format::Db | Format::Dw | Format::Dd | Format::Dq | Format::Dps => kd_memory::read,
+        Format::Qemu => qemu::read,
+        Format::BochsTables => bochs_tables::read,
+        Format::BochsTss => bochs_tss::read,
+        Format::BochsRegisters => bochs_registers::read,
+        Format::KdRegisters => kd_registers::read,
+        Format::GdbMemory => gdb::read_memory,
+        Format::GdbRegisters => gdb::read_registers,
+        Format::Assembler => assembler::read,
+        Format::Oops => linux::read,
+        Format::Hex => hex::read,
+    }
+}
+
+/// The readers that are tried on each line, in this order. Formats of one family stand together and have one reader.
+fn readers(hint: Option<Format>) -> Vec<Reader> {
+    let Some(hint) = hint else {
+        let mut readers: Vec<Reader> = FORMATS.iter().map(|spec| reader(spec.format)).collect();
+        readers.dedup_by(|a, b| std::ptr::fn_addr_eq(*a, *b));
+        return readers;
+    };
+    vec![reader(hint)]
+}
+
+fn read_line(sink: &mut Sink, readers: &[Reader], line: &Line<'_>) {
     sink.begin(line);
     if line.text.is_empty() {
         return sink.empty();

@@ -9,7 +9,7 @@ use tollgate_x86::{Msr, Selector};
 
 use crate::format::Format;
 use crate::line::Line;
-use crate::number::{plain, word};
+use crate::number::{pairs, plain};
 use crate::piece::{Form, Register, SegmentRegister, What};
 use crate::sink::Sink;
 
@@ -21,17 +21,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     if first.len() > 6 || !first.starts_with(|c: char| c.is_ascii_uppercase()) {
         return false;
     }
-    let mut rest = text;
-    let mut is_read = false;
-    while let Some((name, behind)) = rest.split_once(':') {
-        let (value, behind) = word(behind);
-        if !register(sink, name.trim_matches(' '), value) {
-            return is_read;
-        }
-        is_read = true;
-        rest = behind;
-    }
-    is_read
+    pairs(text).take_while(|(name, value)| register(sink, name, value)).count() > 0
 }
 
 /// Without `[ 2150.391559]` and `[    C1]`.
@@ -61,10 +51,7 @@ fn register(sink: &mut Sink, name: &str, value: &str) -> bool {
     }
     if let Some(register) = SegmentRegister::of(name).filter(|_| name.len() == 2) {
         let Some(selector) = plain(value).filter(|hex| hex.digits == 4) else { return false };
-        sink.push(
-            FORMAT,
-            What::Segment { register, selector: Selector(selector.value as u16), hidden: None },
-        );
+        sink.push(FORMAT, What::selector(register, selector.value as u16));
         return true;
     }
     let is_upper = !name.bytes().any(|byte| byte.is_ascii_lowercase());
@@ -76,8 +63,7 @@ fn register(sink: &mut Sink, name: &str, value: &str) -> bool {
     if register == Register::CR0 {
         sink.form(FORMAT, if value.digits == 16 { Form::LongName } else { Form::LegacyName });
     }
-    sink.push(FORMAT, What::Register { register, value: value.value });
-    true
+    sink.push(FORMAT, What::Register { register, value: value.value })
 }
 
 /// `00007fc64cdeb540(0000)`: the base, and the selector in parentheses; of knlGS the base alone. (32-bit kernels print
@@ -88,8 +74,7 @@ fn base(sink: &mut Sink, name: &str, value: &str) -> bool {
     if base.digits == 4 && name != "knlGS" {
         return SegmentRegister::of(name).is_some_and(|register| {
             let selector = Selector(base.value as u16);
-            sink.push(FORMAT, What::Segment { register, selector, hidden: None });
-            true
+            sink.push(FORMAT, What::Segment { register, selector, hidden: None })
         });
     }
     if base.digits != 16 {
@@ -100,10 +85,10 @@ fn base(sink: &mut Sink, name: &str, value: &str) -> bool {
         "GS" => (Msr::GsBase, Some(SegmentRegister::Gs)),
         _ => (Msr::KernelGsBase, None),
     };
-    sink.push(FORMAT, What::Msr { number: msr.number(), value: base.value });
+    sink.push(FORMAT, What::msr(msr, base.value));
     let selector = plain(selector.trim_end_matches(')')).and_then(|hex| u16::try_from(hex.value).ok());
     if let Some((register, selector)) = register.zip(selector) {
-        sink.push(FORMAT, What::Segment { register, selector: Selector(selector), hidden: None });
+        sink.push(FORMAT, What::selector(register, selector));
     }
     true
 }
@@ -129,12 +114,8 @@ fn with_segment(sink: &mut Sink, name: &str, value: &str) -> bool {
 mod tests {
     use super::*;
     use crate::read;
+    use crate::testing::whats;
     use proptest::prelude::*;
-
-    fn whats(text: &str) -> Vec<What> {
-        let pieces = read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what);
-        pieces.filter(|what| !matches!(what, What::Form(_))).collect()
-    }
 
     #[test]
     fn a_report_of_64_bits() {
@@ -148,7 +129,7 @@ mod tests {
         assert!(printed.contains(&What::Register { register: Register::CR4, value: 0x35_26f0 }));
         assert!(printed.contains(&What::Msr { number: 0xc000_0101, value: 0xffff_9d20_d724_0000 }));
         let register = SegmentRegister::Ss;
-        assert!(printed.contains(&What::Segment { register, selector: Selector(0x18), hidden: None }));
+        assert!(printed.contains(&What::selector(register, 0x18)));
         assert_eq!(read(text.as_bytes(), None).lines.foreign, 0);
     }
 
@@ -168,7 +149,7 @@ mod tests {
             prop_assert_eq!(
                 whats(&format!("CS:  {selector:04x} CR0: {cr0:016x}")),
                 [
-                    What::Segment { register, selector: Selector(selector), hidden: None },
+                    What::selector(register, selector),
                     What::Register { register: Register::CR0, value: cr0 },
                 ]
             );

@@ -84,6 +84,29 @@ pub(crate) fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// The number with `0x` that a text assigns to a name, as [`assignments`] have it.
+pub(crate) fn assigned(text: &str, wanted: &str) -> Option<u64> {
+    let (_, value) = assignments(text).find(|(name, _)| *name == wanted)?;
+    Some(prefixed(value)?.value)
+}
+
+/// `name: value` pairs, in their order.
+pub(crate) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (name, behind) = rest.split_once(':')?;
+        let (value, behind) = word(behind);
+        rest = behind;
+        Some((name.trim_matches(' '), value))
+    })
+}
+
+/// The bytes of digits in memory order, two to a byte.
+pub(crate) fn in_memory_order(word: &str) -> impl Iterator<Item = u8> {
+    let (pairs, _) = word.as_bytes().as_chunks::<2>();
+    pairs.iter().filter_map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?))
+}
+
 /// `count` low bytes of a value, the lowest first; none where it does not fit.
 pub(crate) fn little_endian(value: u64, count: usize, bytes: &mut Vec<u8>) {
     bytes.extend(value.to_le_bytes().into_iter().take(count));

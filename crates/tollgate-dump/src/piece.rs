@@ -1,6 +1,6 @@
 //! The pieces of a text, before they are joined.
 
-use tollgate_x86::{AccessRights, Selector};
+use tollgate_x86::{AccessRights, Msr, Selector};
 
 use crate::complaint::Complaint;
 use crate::format::Format;
@@ -106,6 +106,22 @@ pub enum What {
     Form(Form),
 }
 
+impl What {
+    /// A selector without its hidden part.
+    pub(crate) const fn selector(register: SegmentRegister, selector: u16) -> Self {
+        Self::Segment { register, selector: Selector(selector), hidden: None }
+    }
+
+    /// The address of a table alone.
+    pub(crate) const fn base(table: TableRegister, base: u64) -> Self {
+        Self::TableRegister { table, base: Some(base), limit: None }
+    }
+
+    pub(crate) const fn msr(msr: Msr, value: u64) -> Self {
+        Self::Msr { number: msr.number(), value }
+    }
+}
+
 /// GDTR or IDTR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TableRegister {
@@ -115,26 +131,28 @@ pub enum TableRegister {
     Idt,
 }
 
-/// A register that holds a selector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SegmentRegister {
-    /// CS.
-    Cs,
-    /// SS.
-    Ss,
-    /// DS.
-    Ds,
-    /// ES.
-    Es,
-    /// FS.
-    Fs,
-    /// GS.
-    Gs,
-    /// LDTR.
-    Ldtr,
-    /// TR, the task register.
-    Tr,
+macro_rules! segment_registers {
+    ($($register:ident $name:literal)+) => {
+        /// A register that holds a selector.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum SegmentRegister {
+            $(#[doc = $name] $register,)+
+        }
+
+        impl SegmentRegister {
+            /// All of them.
+            pub const ALL: [Self; 8] = [$(Self::$register,)+];
+
+            /// Its name, lower case.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$register => $name,)+
+                }
+            }
+        }
+    };
 }
+segment_registers! { Cs "cs" Ss "ss" Ds "ds" Es "es" Fs "fs" Gs "gs" Ldtr "ldtr" Tr "tr" }
 
 /// The hidden part of a segment register: the processor's copy of the descriptor that it loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,24 +222,6 @@ impl Register {
 }
 
 impl SegmentRegister {
-    /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Cs, Self::Ss, Self::Ds, Self::Es, Self::Fs, Self::Gs, Self::Ldtr, Self::Tr];
-
-    /// Its name, lower case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cs => "cs",
-            Self::Ss => "ss",
-            Self::Ds => "ds",
-            Self::Es => "es",
-            Self::Fs => "fs",
-            Self::Gs => "gs",
-            Self::Ldtr => "ldtr",
-            Self::Tr => "tr",
-        }
-    }
-
     /// The register of this name, in any case; `ldt` is QEMU's name of LDTR.
     pub fn of(name: &str) -> Option<Self> {
         if name.eq_ignore_ascii_case("ldt") {

@@ -9,7 +9,7 @@ use tollgate_x86::{AccessRights, Msr, Selector};
 
 use crate::complaint::Wrong;
 use crate::format::Format;
-use crate::line::{Line, excerpt};
+use crate::line::Line;
 use crate::number::{Hex, assignments, plain, word};
 use crate::piece::{Form, Hidden, Register, SegmentRegister, TableRegister, What};
 use crate::sink::Sink;
@@ -45,8 +45,7 @@ fn table(sink: &mut Sink, table: TableRegister, rest: &str) -> bool {
     }
     sink.form(FORMAT, if base.digits == 16 { Form::QemuLong } else { Form::QemuLegacy });
     let limit = u32::try_from(limit.value).ok();
-    sink.push(FORMAT, What::TableRegister { table, base: Some(base.value), limit });
-    true
+    sink.push(FORMAT, What::TableRegister { table, base: Some(base.value), limit })
 }
 
 /// `0010 0000000000000000 ffffffff 00a09b00 DPL=0 CS64 [-RA]`.
@@ -73,8 +72,7 @@ fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
         rights: AccessRights((flags.value & RIGHTS) as u32),
     };
     let selector = Selector(selector.value as u16);
-    sink.push(FORMAT, What::Segment { register, selector, hidden: Some(hidden) });
-    true
+    sink.push(FORMAT, What::Segment { register, selector, hidden: Some(hidden) })
 }
 
 /// A segment's line of which a part is missing.
@@ -83,7 +81,7 @@ fn complain(sink: &mut Sink, words: [&str; 4]) -> bool {
     let is_begun = plain(words[0]).is_some_and(|hex| hex.digits == 4);
     let missing = words.iter().zip(DIGITS).find(|(word, _)| plain(word).is_none());
     if let Some((word, digits)) = missing.filter(|_| is_begun) {
-        sink.complain(FORMAT, Wrong::EndsWithinWord { word: excerpt(word).to_owned(), digits });
+        sink.complain(FORMAT, Wrong::within(word, digits));
     }
     is_begun
 }
@@ -120,7 +118,7 @@ fn is_extended(name: &str) -> bool {
 
 fn register(sink: &mut Sink, name: &str, value: Hex) {
     if name == "EFER" {
-        sink.push(FORMAT, What::Msr { number: Msr::Efer.number(), value: value.value });
+        sink.push(FORMAT, What::msr(Msr::Efer, value.value));
     } else if let Some(register) = Register::of(name) {
         sink.push(FORMAT, What::Register { register, value: value.value });
     }
@@ -138,12 +136,8 @@ fn is_passed_over(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::read;
+    use crate::testing::whats;
     use proptest::prelude::*;
-
-    fn whats(text: &str) -> Vec<What> {
-        let pieces = read(text.as_bytes(), None).pieces.into_iter().map(|piece| piece.what);
-        pieces.filter(|what| !matches!(what, What::Form(_))).collect()
-    }
 
     const LONG: &str = include_str!("../tests/dumps/qemu-linux-64.txt");
     const LEGACY: &str = include_str!("../tests/dumps/qemu-linux-32.txt");

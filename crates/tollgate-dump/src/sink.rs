@@ -118,9 +118,10 @@ impl Sink {
         }
     }
 
-    /// The line says `what`.
-    pub fn push(&mut self, format: Format, what: What) {
+    /// The line says `what`; so it is understood.
+    pub fn push(&mut self, format: Format, what: What) -> bool {
         self.push_at(self.line, format, what);
+        true
     }
 
     /// An earlier line said `what`.
@@ -146,15 +147,13 @@ impl Sink {
         }
     }
 
-    /// Bytes that follow each other from `address`, unless they go past the last address.
-    pub fn bytes(&mut self, format: Format, address: Option<u64>, bytes: Vec<u8>) {
+    /// Bytes that follow each other from `address`, unless they go past the last address. Whether there are any.
+    pub fn bytes(&mut self, format: Format, address: Option<u64>, bytes: Vec<u8>) -> bool {
         let last = (bytes.len() as u64).saturating_sub(1);
         if address.is_some_and(|address| address.checked_add(last).is_none()) {
             return self.complain(format, Wrong::PastTheEnd);
         }
-        if !bytes.is_empty() {
-            self.push(format, What::Bytes { address, bytes });
-        }
+        !bytes.is_empty() && self.push(format, What::Bytes { address, bytes })
     }
 
     /// The next bytes do not continue the ones before.
@@ -162,13 +161,14 @@ impl Sink {
         self.open = None;
     }
 
-    /// The line looks like data that went wrong.
-    pub fn complain(&mut self, format: Format, wrong: Wrong) {
+    /// The line looks like data that went wrong; so it is understood.
+    pub fn complain(&mut self, format: Format, wrong: Wrong) -> bool {
         if self.dump.complaints.len() < MAX_COMPLAINTS {
             self.dump.complaints.push(Complaint { line: self.line, format, wrong });
         } else {
             self.dump.more_complaints += 1;
         }
+        true
     }
 
     /// The number of the line at hand.

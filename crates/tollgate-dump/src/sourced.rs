@@ -8,3 +8,10 @@ pub struct Sourced<T> {
     /// The lines, from 1, in the order in which they were read.
     pub lines: Vec<usize>,
 }
+
+impl<T> Sourced<T> {
+    /// A value that one line says.
+    pub(crate) fn at(value: T, line: usize) -> Self {
+        Self { value, lines: vec![line] }
+    }
+}

@@ -1,8 +1,10 @@
 //! A structure of the Windows kernel whose fields a debugger prints one by one.
 
+use tollgate_x86::Field;
+
 use crate::kd_layouts::Layout;
 use crate::number::{number, strip_prefix, word};
-use crate::piece::{Form, What};
+use crate::piece::What;
 
 /// The bytes of the longest structure.
 const SIZE: usize = 104;
@@ -41,8 +43,7 @@ impl Structure {
 
     /// Sets a field to the value that a text begins with, if the structure has the field and the value fits.
     pub(crate) fn set(&mut self, name: &str, text: &str) {
-        let field = self.layout.fields.iter().find(|(its_name, ..)| *its_name == name);
-        let (Some(&(_, first, count)), Some(value)) = (field, value(text)) else { return };
+        let (Some((first, count)), Some(value)) = (self.layout.field(name), value(text)) else { return };
         if count < 64 && value >> count != 0 {
             return;
         }
@@ -70,8 +71,8 @@ impl Structure {
     /// The values of its fields, once there are no more of them.
     pub(crate) fn pieces(&self) -> Vec<What> {
         let mut pieces = vec![What::Form(self.layout.form)];
-        if self.address.is_none() && self.layout.is_tss {
-            pieces.extend(self.tss_fields());
+        if let (None, Some(fields)) = (self.address, self.layout.tss) {
+            pieces.extend(self.tss_fields(fields));
             return pieces;
         }
         for (at, bytes) in self.stretches() {
@@ -94,11 +95,7 @@ impl Structure {
     }
 
     /// The fields of a TSS whose address is not known, by the names of the manuals.
-    fn tss_fields(&self) -> impl Iterator<Item = What> {
-        let fields = match self.layout.form {
-            Form::LongName => tollgate_x86::Tss64::FIELDS,
-            _ => tollgate_x86::Tss32::FIELDS,
-        };
+    fn tss_fields(&self, fields: &'static [Field]) -> impl Iterator<Item = What> {
         fields.iter().filter_map(|field| {
             let range = field.offset..field.offset + field.size;
             let is_known = self.known[range].iter().all(|&known| known == 0xff);

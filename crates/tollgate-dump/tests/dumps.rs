@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 use tollgate_dump::{
-    DefectOf, Format, Joined, Origin, Register, SegmentRegister, Session, Weight, join, read,
+    DefectOf, FORMATS, Format, Joined, Origin, Register, SegmentRegister, Session, Weight, join, read,
 };
 use tollgate_x86::{Descriptor, Gate, GateKind, Selector, Star, Tss32, WideDescriptor, WideGate, Width};
 
@@ -331,4 +331,19 @@ fn the_caller_s_word_counts_most() {
     let state = join(&read(b"idtr=8003f400", None), Some(Width::Long)).states.remove(0);
     assert_eq!((state.width.width, state.width.is_certain), (Some(Width::Long), true));
     assert_eq!(state.width.reasons[0].line, None);
+}
+
+#[test]
+fn names_are_one_to_one_and_examples_are_read_as_what_they_are() {
+    for spec in FORMATS {
+        assert_eq!(Format::of(spec.name), Some(spec.format));
+        assert_eq!(spec.format.spec().name, spec.name);
+        for hint in [Some(spec.format), None] {
+            let dump = read(spec.example.as_bytes(), hint);
+            assert!(dump.complaints.is_empty(), "{}: {dump:?}", spec.name);
+            assert!(dump.pieces.iter().all(|piece| piece.format == spec.format), "{}: {dump:?}", spec.name);
+            // A field of a structure says nothing without the structure's name, which is on a line of its own.
+            assert!(spec.format == Format::Dt || !dump.pieces.is_empty(), "{}: {dump:?}", spec.name);
+        }
+    }
 }
