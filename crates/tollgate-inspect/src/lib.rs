@@ -86,7 +86,5 @@ pub use registry::{
 };
 pub use ring0::{Region, Tables, msrs, tables};
 pub use ring3::{Attempt, Ring3, TableRegister, Visible, is_dummy, ring3};
-// The former name, until its users are renamed.
-pub use ring3::Visible as Told;
 pub use running_config::{RunningConfig, Tried, running_config};
 pub use streams::standard_output_is_closed;

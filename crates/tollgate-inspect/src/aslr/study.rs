@@ -87,7 +87,7 @@ pub enum How {
     /// By tracing each start to its entry point.
     Traced,
     /// By copies of this program that print their addresses; tracing is refused with this error.
-    Told(String),
+    Copies(String),
 }
 
 /// The result for a region.
@@ -185,7 +185,7 @@ pub fn study(
         Err(why) if is_refusal(&why) && (subject.is_default || subject.is_own) => {
             let own = if subject.is_own { Ok(subject) } else { own_program() }?;
             let sightings = by_copies(&own, starts, progress, stop)?;
-            Ok(put_together(own, How::Told(why.to_string()), &sightings, None, settings))
+            Ok(put_together(own, How::Copies(why.to_string()), &sightings, None, settings))
         }
         Err(why) => Err(NoStudy::NoStart { why: or_no_loader(why, &subject.elf), path: subject.path }),
     }

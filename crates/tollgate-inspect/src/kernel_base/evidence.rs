@@ -94,7 +94,7 @@ pub struct Evidence {
     /// By the boot parameters.
     pub boot: Known<Boot>,
     /// `nokaslr` or `kaslr`, the last of them; nothing where the command line has neither.
-    pub told: Known<Option<bool>>,
+    pub parameter: Known<Option<bool>>,
     /// How it was built.
     pub options: Known<Options>,
     /// Where the image was linked to, by its list of symbols.
@@ -121,7 +121,7 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
         })),
         physical: known(physical(machine)),
         boot: known(boot(machine)),
-        told: known(command_line_text(machine).map(|line| line.map(|text| kaslr_parameter(&text)))),
+        parameter: known(command_line_text(machine).map(|line| line.map(|text| kaslr_parameter(&text)))),
         options: known(options(machine, name.as_deref())),
         linked: known(linked(machine, name.as_deref())),
         release: known(release),

@@ -115,7 +115,7 @@ fn answer(evidence: &Evidence, offset: Option<&(u64, &str)>, load: u64) -> (Verd
     if let Some(answer) = by_traces(evidence, load) {
         return answer;
     }
-    if let Ok(known) = &evidence.told
+    if let Ok(known) = &evidence.parameter
         && known.value == Some(false)
     {
         return (Verdict::NotMoved, format!("the command line has `nokaslr` ({})", known.source));
@@ -176,7 +176,7 @@ fn rule_of_hibernation(evidence: &Evidence) -> Option<String> {
         ));
     }
     let options = evidence.options.as_ref().ok()?;
-    let line = evidence.told.as_ref().ok()?;
+    let line = evidence.parameter.as_ref().ok()?;
     let applies = release < (4, 8) && options.value.hibernation && line.value != Some(true);
     applies.then(|| {
         format!(
@@ -194,7 +194,7 @@ fn remarks(evidence: &Evidence, verdict: Verdict, slots: u64) -> Vec<String> {
     let mut remarks = Vec::new();
     let options = evidence.options.as_ref().ok().map(|known| &known.value);
     let boot = evidence.boot.as_ref().ok().map(|known| known.value);
-    let said = evidence.told.as_ref().ok().and_then(|known| known.value);
+    let said = evidence.parameter.as_ref().ok().and_then(|known| known.value);
     if verdict == Verdict::NotMoved {
         if options.is_some_and(|options| options.randomize_base) {
             remarks.push(

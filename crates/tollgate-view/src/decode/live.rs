@@ -139,7 +139,7 @@ fn segments(seen: &Ring3, explain: bool, width: usize) -> String {
 }
 
 /// `GDT_ENTRY_CPUNODE`: the processor in bits 11 to 0 of the limit, the node above.
-fn cpu_and_node(known: &tollgate_inspect::Told) -> Option<(u32, u32)> {
+fn cpu_and_node(known: &tollgate_inspect::Visible) -> Option<(u32, u32)> {
     const SELECTOR: Selector = Selector(0x7b);
     const READ_ONLY_EXPAND_DOWN: u8 = 0x5;
     let rights = known.rights.with_limit(0);

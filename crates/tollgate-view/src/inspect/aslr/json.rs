@@ -91,7 +91,7 @@ impl<'a> Document<'a> {
             starts: study.starts,
             method: if study.how == How::Traced { "traced" } else { "self-reported" },
             not_traced: match &study.how {
-                How::Told(why) => Some(why),
+                How::Copies(why) => Some(why),
                 How::Traced => None,
             },
             elf: ElfFields {

@@ -119,7 +119,7 @@ pub fn program(study: &Study) -> String {
 pub fn without_tracing(study: &Study) -> Option<String> {
     match &study.how {
         How::Traced => None,
-        How::Told(why) => Some(format!(
+        How::Copies(why) => Some(format!(
             "tracing is refused ({why}): copies of tollgate itself reported their addresses after they had started; other \
              programs, loaders and libraries cannot be observed here"
         )),

@@ -105,7 +105,7 @@ fn pieces(evidence: &Evidence) -> Vec<Piece<'_>> {
             Physical::At { start, end } => Value::Range { start: hexadecimal(start), end: hexadecimal(end) },
             Physical::Hidden => Value::Address(None),
         }),
-        piece("command_line", &evidence.told, |text| {
+        piece("command_line", &evidence.parameter, |text| {
             Value::Word(text.map(|moves| if moves { "kaslr" } else { "nokaslr" }))
         }),
         piece("linked", &evidence.linked, |&address| Value::Address(Some(hexadecimal(address)))),

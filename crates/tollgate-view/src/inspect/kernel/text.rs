@@ -71,7 +71,7 @@ pub fn evidence(evidence: &Evidence, conclusion: &Conclusion) -> Vec<Line> {
             Physical::At { start, end } => format!("{start:#x} to {end:#x}"),
             Physical::Hidden => "zeros: not visible here".to_owned(),
         }),
-        line("command line", &evidence.told, |text| {
+        line("command line", &evidence.parameter, |text| {
             match text {
                 Some(false) => "nokaslr",
                 Some(true) => "kaslr",
