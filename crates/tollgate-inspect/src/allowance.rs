@@ -67,16 +67,7 @@ fn of_fact(fact: &Fact) -> Option<Limit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let root = tempfile::tempdir().expect("a directory");
-        for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().expect("below the root")).expect("a directory");
-            std::fs::write(path, text).expect("a file");
-        }
-        root
-    }
+    use crate::testing::tree;
 
     #[test]
     fn the_tightest_limit_counts_with_its_source() {
@@ -113,7 +104,7 @@ mod tests {
 
     #[test]
     fn nothing_that_can_be_read_limits_nothing() {
-        let root = tree(&[]);
+        let root = tree::<&str>(&[]);
         assert_eq!(allowance(&Machine::captured(root.path())), Allowance::default());
     }
 

@@ -5,10 +5,10 @@
 use tollgate_model::{Fact, FactValue, Unknown};
 
 use crate::machine::{Answer, Machine, fact, found};
+use crate::mounts::{MOUNTS, Mount};
 use crate::text::digits;
 
 const MEMBERSHIPS: &str = "/proc/self/cgroup";
-const MOUNTS: &str = "/proc/self/mountinfo";
 /// More nested groups than systems have.
 const MAX_DEPTH: usize = 128;
 /// How the first version writes that memory is not limited: `LONG_MAX` in whole pages.
@@ -189,7 +189,7 @@ fn groups(machine: &Machine, controller: &str) -> Result<(Version, Vec<String>),
     let (mount, below) = mounts
         .lines()
         .filter_map(Mount::parse)
-        .filter(|mount| mount.serves(version, controller))
+        .filter(|mount| serves(mount, version, controller))
         .find_map(|mount| Some((mount.point.clone(), below(path, &mount.root)?.to_owned())))
         .ok_or_else(|| {
             Unknown::Absent(format!("{MOUNTS} has no {controller} hierarchy with {path} in it"))
@@ -231,54 +231,12 @@ fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     (inside && !rest.split('/').any(|part| part == "..")).then_some(rest)
 }
 
-/// One line of mountinfo, as far as it matters here.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Mount {
-    pub root: String,
-    pub point: String,
-    pub kind: String,
-    options: String,
-}
-
-impl Mount {
-    /// `36 35 98:0 /root /point options [tags…] - kind source super-options`.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
-        let (mount, filesystem) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(3);
-        let mut filesystem = filesystem.split(' ');
-        Some(Self {
-            root: unescape(mount.next()?),
-            point: unescape(mount.next()?),
-            kind: filesystem.next()?.to_owned(),
-            options: filesystem.nth(1).unwrap_or("").to_owned(),
-        })
+/// Whether a controller of this version has its groups there.
+fn serves(mount: &Mount, version: Version, controller: &str) -> bool {
+    match version {
+        Version::V1 => mount.file_system == "cgroup" && mount.has(controller),
+        Version::V2 => mount.file_system == "cgroup2",
     }
-
-    fn serves(&self, version: Version, controller: &str) -> bool {
-        match version {
-            Version::V1 => {
-                self.kind == "cgroup" && self.options.split(',').any(|option| option == controller)
-            }
-            Version::V2 => self.kind == "cgroup2",
-        }
-    }
-}
-
-/// White space and backslashes are written in octal, as `\040`.
-fn unescape(field: &str) -> String {
-    let mut parts = field.split('\\');
-    let mut text = parts.next().unwrap_or("").to_owned();
-    for part in parts {
-        let escaped = part.split_at_checked(3).and_then(|(code, rest)| {
-            let code = u8::from_str_radix(code, 8).ok().filter(u8::is_ascii)?;
-            Some((char::from(code), rest))
-        });
-        match escaped {
-            Some((c, rest)) => text.extend([c].into_iter().chain(rest.chars())),
-            None => text.extend(['\\'].into_iter().chain(part.chars())),
-        }
-    }
-    text
 }
 
 /// `50000 100000`: half a processor. No quota is `max` or -1.
@@ -316,14 +274,10 @@ mod tests {
     }
 
     #[test]
-    fn mounts() {
-        let line = r"31 23 0:26 /docker/x /sys/fs/my\040cgroup ro shared:9 - cgroup cgroup rw,cpu,cpuacct";
-        let mount = Mount::parse(line).unwrap();
-        assert_eq!((mount.root.as_str(), mount.point.as_str()), ("/docker/x", "/sys/fs/my cgroup"));
-        assert!(mount.serves(Version::V1, "cpu"));
-        assert!(!mount.serves(Version::V1, "cpuset"));
-        assert!(!mount.serves(Version::V2, "cpu"));
-        assert_eq!(Mount::parse("36 35 98:0 /"), None);
+    fn hierarchies() {
+        let mount = Mount::parse("31 23 0:26 / /sys/fs/cgroup ro - cgroup cgroup rw,cpu,cpuacct").unwrap();
+        assert!(serves(&mount, Version::V1, "cpu") && !serves(&mount, Version::V1, "cpuset"));
+        assert!(!serves(&mount, Version::V2, "cpu"));
     }
 
     #[test]
@@ -351,17 +305,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_taken(text in "\\PC{0,120}|[0-9a-z:,/ \\\\.\n-]{0,200}", name in "[a-z]{0,6}") {
-            let _ = (membership(&text, &name), Mount::parse(&text), below(&text, &name), unescape(&text));
+            let _ = (membership(&text, &name), below(&text, &name));
             let _ = (quota_per_period(&text), bytes_or_max(&text), number_or_max(&text));
-        }
-
-        #[test]
-        fn what_is_escaped_is_unescaped(text in "[a-z \\\\\t]{0,30}") {
-            let escape = |c: char| match c {
-                'a'..='z' => c.to_string(),
-                _ => format!("\\{:03o}", c as u32),
-            };
-            prop_assert_eq!(unescape(&text.chars().map(escape).collect::<String>()), text);
         }
     }
 }

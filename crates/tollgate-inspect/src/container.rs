@@ -4,8 +4,8 @@
 
 use tollgate_model::{Fact, Unknown};
 
-use crate::cgroup::Mount;
 use crate::machine::{Answer, Machine, fact, found};
+use crate::mounts::{MOUNTS, Mount};
 
 const CGROUP: &str = "/proc/self/cgroup";
 const NAMESPACES: &str = "/proc/self/ns";
@@ -159,12 +159,11 @@ fn namespace_number(link: &str, kind: &str) -> Option<u64> {
 
 /// The kind of file system that the root is on: the last mounted there covers the others.
 pub(crate) fn root_file_system(machine: &Machine) -> Fact {
-    const MOUNTS: &str = "/proc/self/mountinfo";
     fact(machine.text(MOUNTS).and_then(|text| {
         let root = text.value.lines().filter_map(Mount::parse).rfind(|mount| mount.point == "/");
         root.map_or_else(
             || Err(Unknown::Absent(format!("{MOUNTS} has no mount at /"))),
-            |mount| found(mount.kind, format!("{MOUNTS} /")),
+            |mount| found(mount.file_system, format!("{MOUNTS} /")),
         )
     }))
 }
@@ -175,7 +174,6 @@ pub(crate) fn mounts(machine: &Machine) -> Fact {
 }
 
 fn mount_managers(machine: &Machine) -> Answer<Vec<String>> {
-    const MOUNTS: &str = "/proc/self/mountinfo";
     Ok(machine.text(MOUNTS)?.map(|text| {
         let roots = text.lines().filter_map(Mount::parse);
         let managers: std::collections::BTreeSet<&str> =

@@ -48,10 +48,8 @@ mod tests {
     fn makers_are_six_characters_of_the_header() {
         let tree = tempfile::tempdir().unwrap();
         let machine = Machine::captured(tree.path());
-        let tables = tree.path().join("sys/firmware/acpi/tables");
-        std::fs::create_dir_all(&tables).unwrap();
         let maker = |header: &[u8]| {
-            std::fs::write(tables.join("FACP"), header).unwrap();
+            crate::testing::write(tree.path(), "sys/firmware/acpi/tables/FACP", header);
             table_maker(&machine).map(|found| found.value)
         };
         let header = b"FACP\x14\x01\0\0\x06fFIRECKFCVMFADT\0\0\0\0FCAT\x19\x01$ ";

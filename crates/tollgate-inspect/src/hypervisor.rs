@@ -255,6 +255,7 @@ fn by_dmi(vendor: &str, product: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::leaves::{Leaves, Registers};
+    use crate::testing::write;
 
     fn hypervisor(first: u32, signature: &[u8; 12]) -> ((u32, u32), Registers) {
         let (parts, _) = signature.as_chunks::<4>();
@@ -281,14 +282,11 @@ mod tests {
         let kvm = hypervisor(0x4000_0100, b"KVMKVMKVM\0\0\0");
         let (tree, machine) = machine(vec![BIT, hyperv, kvm]);
         assert_eq!(names(&machine), Some(vec!["Hyper-V".into(), "KVM".into()]));
-        let dmi = tree.path().join("sys/class/dmi/id");
-        std::fs::create_dir_all(&dmi).unwrap();
-        std::fs::write(dmi.join("sys_vendor"), "QEMU\n").unwrap();
-        std::fs::create_dir(tree.path().join("proc")).unwrap();
-        std::fs::write(tree.path().join("proc/cmdline"), "quiet nested_pvm=1\n").unwrap();
+        write(tree.path(), "sys/class/dmi/id/sys_vendor", "QEMU\n");
+        write(tree.path(), "proc/cmdline", "quiet nested_pvm=1\n");
         let all = ["Hyper-V", "KVM", "QEMU", "an outer hypervisor"].map(str::to_owned);
         assert_eq!(names(&machine), Some(all.to_vec()));
-        std::fs::write(tree.path().join("proc/cmdline"), "quiet nested_pvm=0\n").unwrap();
+        write(tree.path(), "proc/cmdline", "quiet nested_pvm=0\n");
         assert_eq!(names(&machine), Some(all[..3].to_vec()));
     }
 

@@ -18,16 +18,32 @@ pub(crate) struct Core {
     pub direct_map: Option<u64>,
 }
 
-/// Nothing where it is no 64-bit ELF file.
-pub(crate) fn parse(bytes: &[u8]) -> Option<Core> {
-    let (header, _) = pod::from_bytes::<FileHeader64<LE>>(bytes).ok()?;
+/// A segment of a core file.
+pub(crate) type Segment = ProgramHeader64<LE>;
+
+/// Bytes of the header.
+pub(crate) const HEADER: usize = size_of::<FileHeader64<LE>>();
+
+/// Where the program headers lie, and how many there are. Nothing where it is no 64-bit ELF file.
+pub(crate) fn table(start: &[u8]) -> Option<(u64, usize)> {
+    let (header, _) = pod::from_bytes::<FileHeader64<LE>>(start).ok()?;
     let ident = header.e_ident;
     let is_known =
         ident.magic == elf::ELFMAG && (ident.class, ident.data) == (elf::ELFCLASS64, elf::ELFDATA2LSB);
-    let table = bytes.get(usize::try_from(header.e_phoff.get(LE)).ok()?..).filter(|_| is_known)?;
+    is_known.then_some((header.e_phoff.get(LE), header.e_phnum.get(LE).into()))
+}
+
+/// The entries of a table of an ELF file, without a last one that is cut off.
+pub(crate) fn entries<T: pod::Pod>(bytes: &[u8]) -> &[T] {
+    pod::slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
+}
+
+/// Nothing where it is no 64-bit ELF file.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Core> {
+    let (at, count) = table(bytes)?;
     // A buffer that ends within the table still has its beginning.
-    let count = usize::from(header.e_phnum.get(LE)).min(table.len() / size_of::<ProgramHeader64<LE>>());
-    let (segments, _) = pod::slice_from_bytes::<ProgramHeader64<LE>>(table, count).ok()?;
+    let segments: &[Segment] = entries(bytes.get(usize::try_from(at).ok()?..)?);
+    let segments = &segments[..count.min(segments.len())];
     let mut core = Core::default();
     for segment in segments {
         match segment.p_type.get(LE) {

@@ -15,7 +15,7 @@
 //!   captured tree, which no path leaves. `record`: the answers of calls and CPUID in such a tree.
 //! - `kcore`: the two addresses that a core file of the running kernel shows.
 //! - `recorder`, `redaction`, `capture`: a record of all reads, its redaction, and the tree made of it.
-//! - `text`: parsers of shared formats. `calls`: system calls. `leaves`: CPUID; `timed`: its time.
+//! - `text`, `mounts`: parsers of shared formats. `calls`: system calls. `leaves`: CPUID; `timed`: its time.
 //! - `uname`, `kernel`, `tracing`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`,
 //!   `limits`, `rseq`, `audit`, `permission`, `cgroup`, `firmware`, `hypervisor`, `container`, `sandbox`, `moments`,
 //!   `storage`: one subject each.
@@ -52,6 +52,7 @@ mod mechanisms;
 mod memory;
 mod mitigation;
 mod moments;
+mod mounts;
 mod permission;
 mod power;
 mod process;
@@ -67,6 +68,8 @@ mod running_config;
 mod sandbox;
 mod storage;
 mod streams;
+#[cfg(test)]
+mod testing;
 mod text;
 mod timed;
 mod topology;

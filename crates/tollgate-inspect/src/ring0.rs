@@ -6,10 +6,14 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 
+use object::LittleEndian as LE;
+use object::elf::PT_LOAD;
 use tollgate_model::Unknown;
 use tollgate_x86::{Msr, Tss64};
 
 use crate::answer::why;
+use crate::kcore::{self, Segment};
+use crate::text::kernel_symbol;
 
 /// A table in the kernel's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,10 +122,8 @@ impl Symbols {
 }
 
 fn symbol_of(line: &[u8]) -> Option<(&'static str, u64)> {
-    let mut words = core::str::from_utf8(line).ok()?.split_whitespace();
-    let (address, name) = (words.next()?, words.nth(1)?);
-    let known = [IDT, GDT, TSS, OFFSETS].into_iter().find(|known| *known == name)?;
-    Some((known, u64::from_str_radix(address, 16).ok()?))
+    let (address, _, name) = kernel_symbol(str::from_utf8(line).ok()?)?;
+    Some(([IDT, GDT, TSS, OFFSETS].into_iter().find(|known| *known == name)?, address))
 }
 
 /// A core file of 64 bits.
@@ -130,67 +132,38 @@ struct Core {
     segments: Vec<Segment>,
 }
 
-/// `PT_LOAD`, see elf(5).
-struct Segment {
-    address: u64,
-    offset: u64,
-    size: u64,
-}
-
 impl Core {
-    const HEADER: usize = 64;
-    const PROGRAM_HEADER: usize = 56;
     /// Of any machine; a memory block each at most.
-    const MOST_SEGMENTS: u16 = 8192;
+    const MOST_SEGMENTS: usize = 8192;
 
     fn open(path: &str) -> Result<Self, Unknown> {
         let file = File::open(path).map_err(|error| why(path, &error))?;
-        let mut header = [0; Self::HEADER];
-        file.read_exact_at(&mut header, 0).map_err(|error| why(path, &error))?;
+        let read = |length: usize, at: u64| {
+            let mut bytes = vec![0; length];
+            file.read_exact_at(&mut bytes, at).map_err(|error| why(path, &error)).map(|()| bytes)
+        };
         let malformed = || Unknown::Unreadable(format!("{path} is not a core file of 64 bits"));
-        if !header.starts_with(b"\x7fELF\x02\x01") {
-            return Err(malformed());
-        }
-        let table = number::<8>(&header, 0x20).ok_or_else(malformed)?;
-        let count = number::<2>(&header, 0x38).ok_or_else(malformed)?;
-        let mut headers = vec![0; count.min(Self::MOST_SEGMENTS.into()) as usize * Self::PROGRAM_HEADER];
-        file.read_exact_at(&mut headers, table).map_err(|error| why(path, &error))?;
-        let segments = headers.chunks_exact(Self::PROGRAM_HEADER).filter_map(Segment::of).collect();
+        let (at, count) = kcore::table(&read(kcore::HEADER, 0)?).ok_or_else(malformed)?;
+        let table = read(count.min(Self::MOST_SEGMENTS) * size_of::<Segment>(), at)?;
+        let segments = kcore::entries::<Segment>(&table).to_vec();
         Ok(Self { file, segments })
     }
 
     fn read(&self, address: u64, size: usize) -> Result<Vec<u8>, Unknown> {
         let holds = |segment: &&Segment| {
-            let within = address.checked_sub(segment.address);
-            within.and_then(|at| at.checked_add(size as u64)).is_some_and(|end| end <= segment.size)
+            let within = address.checked_sub(segment.p_vaddr.get(LE));
+            let end = within.and_then(|at| at.checked_add(size as u64));
+            segment.p_type.get(LE) == PT_LOAD && end.is_some_and(|end| end <= segment.p_filesz.get(LE))
         };
         let segment = self.segments.iter().find(holds);
         let segment = segment.ok_or_else(|| Unknown::Absent(format!("{KCORE} has no {address:x}")))?;
         let mut bytes = vec![0; size];
-        let at = segment.offset.wrapping_add(address - segment.address);
+        let at = segment.p_offset.get(LE).wrapping_add(address - segment.p_vaddr.get(LE));
         self.file
             .read_exact_at(&mut bytes, at)
             .map_err(|error| why(&format!("{KCORE} at {address:x}"), &error))?;
         Ok(bytes)
     }
-}
-
-impl Segment {
-    fn of(header: &[u8]) -> Option<Self> {
-        const PT_LOAD: u64 = 1;
-        (number::<4>(header, 0)? == PT_LOAD).then_some(())?;
-        Some(Self {
-            offset: number::<8>(header, 0x08)?,
-            address: number::<8>(header, 0x10)?,
-            size: number::<8>(header, 0x20)?,
-        })
-    }
-}
-
-/// The number in `N` bytes, of which the first is the lowest.
-fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
-    let bytes = bytes.get(at..at.checked_add(N)?)?;
-    Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
 }
 
 #[cfg(test)]
@@ -200,11 +173,11 @@ mod tests {
 
     /// A core file with one segment, which holds `bytes` at `address`.
     fn core(address: u64, bytes: &[u8]) -> tempfile::NamedTempFile {
-        let mut header = [0; Core::HEADER];
+        let mut header = [0; kcore::HEADER];
         header[..6].copy_from_slice(b"\x7fELF\x02\x01");
         header[0x20..0x28].copy_from_slice(&64_u64.to_le_bytes());
         header[0x38..0x3a].copy_from_slice(&1_u16.to_le_bytes());
-        let mut segment = [0; Core::PROGRAM_HEADER];
+        let mut segment = [0; size_of::<Segment>()];
         segment[0] = 1;
         segment[0x08..0x10].copy_from_slice(&120_u64.to_le_bytes());
         segment[0x10..0x18].copy_from_slice(&address.to_le_bytes());

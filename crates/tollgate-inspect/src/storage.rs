@@ -7,9 +7,8 @@ use tollgate_model::{Fact, Unknown};
 
 use crate::calls;
 use crate::machine::{Answer, Machine, fact, found};
+use crate::mounts::{MOUNTS, Mount};
 use crate::text::{digits, marked, zero_or_one};
-
-const MOUNTS: &str = "/proc/self/mountinfo";
 
 pub(crate) fn directory(_: &Machine, directory: &Path) -> Fact {
     fact(found(directory.to_string_lossy().into_owned(), "the directory that was named"))
@@ -25,7 +24,7 @@ pub(crate) fn mount_point(machine: &Machine, directory: &Path) -> Fact {
 
 /// Those of the mount first, then those that the file system adds.
 pub(crate) fn options(machine: &Machine, directory: &Path) -> Fact {
-    fact(mount(machine, directory).map(|found| found.map(|mount| mount.options)))
+    fact(mount(machine, directory).map(|found| found.map(|mount| mount.all_options())))
 }
 
 pub(crate) fn source(machine: &Machine, directory: &Path) -> Fact {
@@ -150,61 +149,6 @@ fn block(machine: &Machine, directory: &Path) -> Answer<Block> {
     }
 }
 
-/// One line of `mountinfo`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Mount {
-    id: u64,
-    /// Major and minor number, as in `254:0`.
-    device: String,
-    point: String,
-    options: String,
-    file_system: String,
-    source: String,
-}
-
-impl Mount {
-    /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`: any number of optional
-    /// fields before the dash.
-    fn parse(line: &str) -> Option<Self> {
-        let mut fields = line.split(' ');
-        let id = digits(fields.next()?)?;
-        let device = fields.nth(1)?;
-        let (major, minor) = device.split_once(':')?;
-        let _: (u32, u32) = (digits(major)?, digits(minor)?);
-        let point = unescaped(fields.nth(1)?);
-        let own = fields.next()?;
-        fields.find(|&field| field == "-")?;
-        let file_system = unescaped(fields.next()?);
-        let source = unescaped(fields.next()?);
-        let mut options: Vec<&str> = own.split(',').collect();
-        for option in fields.next().unwrap_or_default().split(',') {
-            if !option.is_empty() && !options.contains(&option) {
-                options.push(option);
-            }
-        }
-        let options = unescaped(&options.join(","));
-        Some(Self { id, device: device.to_owned(), point, options, file_system, source })
-    }
-}
-
-/// White space and backslashes are there as three octal digits: `mangle` in fs/seq_file.c.
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        rest = tail;
-        let byte = match (first, tail) {
-            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
-                rest = after;
-                (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0')
-            }
-            _ => first,
-        };
-        bytes.push(byte);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// The mount that the kernel says the directory is in; where it does not say, the last one of the longest mount
 /// point above the directory: it covers the others.
 fn mount(machine: &Machine, directory: &Path) -> Answer<Mount> {
@@ -234,6 +178,7 @@ mod tests {
 
     use super::*;
     use crate::registry::storage;
+    use crate::testing;
 
     const CAPTURED: &str = "\
 21 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw,discard,errors=remount-ro
@@ -245,22 +190,18 @@ mod tests {
 ";
 
     fn tree() -> tempfile::TempDir {
-        let root = tempfile::tempdir().unwrap();
-        let file = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        file("proc/self/mountinfo", CAPTURED);
-        file("sys/devices/pci0/block/sda/sda2/partition", "2\n");
-        file("sys/devices/pci0/block/sda/queue/rotational", "1\n");
-        file("sys/devices/pci0/block/sda/queue/scheduler", "none [mq-deadline] kyber\n");
-        file("sys/devices/pci0/block/sda/queue/logical_block_size", "512\n");
-        file("sys/devices/pci0/block/sda/queue/physical_block_size", "4096\n");
-        file("sys/devices/pci0/block/sda/queue/write_cache", "write back\n");
-        file("sys/devices/pci0/block/sda/queue/dax", "0\n");
-        file("sys/devices/pci0/block/sda/device/model", "A DISK          \n");
-        file("sys/devices/virtual/block/dm-0/queue/scheduler", "none\n");
+        let root = testing::tree(&[
+            ("proc/self/mountinfo", CAPTURED),
+            ("sys/devices/pci0/block/sda/sda2/partition", "2\n"),
+            ("sys/devices/pci0/block/sda/queue/rotational", "1\n"),
+            ("sys/devices/pci0/block/sda/queue/scheduler", "none [mq-deadline] kyber\n"),
+            ("sys/devices/pci0/block/sda/queue/logical_block_size", "512\n"),
+            ("sys/devices/pci0/block/sda/queue/physical_block_size", "4096\n"),
+            ("sys/devices/pci0/block/sda/queue/write_cache", "write back\n"),
+            ("sys/devices/pci0/block/sda/queue/dax", "0\n"),
+            ("sys/devices/pci0/block/sda/device/model", "A DISK          \n"),
+            ("sys/devices/virtual/block/dm-0/queue/scheduler", "none\n"),
+        ]);
         for directory in ["sys/dev/block", "sys/block", "sys/class/block"] {
             std::fs::create_dir_all(root.path().join(directory)).unwrap();
         }
@@ -336,26 +277,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_taken(text in "\\PC{0,200}|[0-9: /a-z,\\\\-]{0,200}", partition: bool) {
-            let _ = (Mount::parse(&text), unescaped(&text), Block::at(&text, partition));
-        }
-
-        #[test]
-        fn what_was_escaped_comes_back(text in "[a-z \t\n\\\\é]{0,40}") {
-            let escaped: String = text.chars().map(|c| match c {
-                ' ' => "\\040".to_owned(),
-                '\t' => "\\011".to_owned(),
-                '\n' => "\\012".to_owned(),
-                '\\' => "\\134".to_owned(),
-                c => c.to_string(),
-            }).collect();
-            prop_assert_eq!(unescaped(&escaped), text);
-        }
-
-        #[test]
-        fn a_line_is_read_whatever_its_optional_fields(fields in "( (shared|master|propagate_from):[0-9]{1,4}){0,4}") {
-            let line = format!("36 35 98:0 / /mnt rw{fields} - ext3 /dev/root rw,ro");
-            let mount = Mount::parse(&line);
-            prop_assert_eq!(mount.map(|mount| (mount.file_system, mount.options)), Some(("ext3".into(), "rw,ro".into())));
+            let _ = Block::at(&text, partition);
         }
     }
 }

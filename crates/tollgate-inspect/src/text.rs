@@ -73,6 +73,14 @@ pub(crate) fn marked(text: &str, open: char, close: char) -> Option<&str> {
     (!choice.is_empty() && marked.next().is_none()).then_some(choice)
 }
 
+/// Address, type and name in a line of `/proc/kallsyms` or a System.map; none of a module's symbol.
+pub(crate) fn kernel_symbol(line: &str) -> Option<(u64, &str, &str)> {
+    let mut words = line.split_whitespace();
+    let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+    let address = u64::from_str_radix(address, 16).ok()?;
+    words.next().is_none().then_some((address, kind, name))
+}
+
 /// Bytes, from a size such as `48K` or `32M`.
 pub(crate) fn size(text: &str) -> Option<i64> {
     let shift = match text.as_bytes().last()? {

@@ -8,6 +8,8 @@ use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::{BigEndian, LittleEndian as LE, pod};
 
+use crate::kcore::entries;
+
 /// The properties of an ELF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elf {
@@ -162,11 +164,6 @@ fn header<H: FileHeader>(start: &[u8]) -> Result<&H, NotElf> {
     pod::from_bytes(start).map(|(header, _)| header).map_err(|()| cut())
 }
 
-/// The entries of a table, without a last one that is cut off.
-fn entries<T: pod::Pod>(bytes: &[u8]) -> &[T] {
-    pod::slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
-}
-
 /// Puts together what the headers, the segments and the dynamic section say.
 fn describe<H: FileHeader<Endian = LE>>(file: &impl Bytes, start: &[u8]) -> Result<Elf, NotElf> {
     let header: &H = header(start)?;
@@ -192,13 +189,8 @@ fn describe<H: FileHeader<Endian = LE>>(file: &impl Bytes, start: &[u8]) -> Resu
         (elf::ET_EXEC, ..) => Kind::Fixed,
         // Linkers before binutils 2.26 did not say so: a library with a loader of its own is the rarer thing.
         (_, true, true) => Kind::Pie,
-        (_, true, false) => {
-            if flags.is_library {
-                Kind::SharedObject
-            } else {
-                Kind::Pie
-            }
-        }
+        (_, true, false) if flags.is_library => Kind::SharedObject,
+        (_, true, false) => Kind::Pie,
         (_, false, true) => Kind::StaticPie,
         (_, false, false) => Kind::SharedObject,
     };
@@ -227,10 +219,10 @@ fn program_headers<H: FileHeader<Endian = LE>>(file: &impl Bytes, header: &H) ->
     }
     let length = u64::from(count) * u64::from(size);
     let table = file.at(header.e_phoff(LE).into(), length)?;
-    match table.len() as u64 == length {
-        true => Ok(table),
-        false => Err(lies(format!("its {count} program headers lie beyond its end"))),
+    if table.len() as u64 != length {
+        return Err(lies(format!("its {count} program headers lie beyond its end")));
     }
+    Ok(table)
 }
 
 fn lies(what: String) -> NotElf {

@@ -8,7 +8,7 @@ use crate::kcore::{self, Core};
 use crate::kernel::command_line_text;
 use crate::machine::{Answer, Found, Machine};
 use crate::sandbox;
-
+use crate::text::kernel_symbol;
 use crate::uname::release_text;
 
 const SYMBOLS: &str = "/proc/kallsyms";
@@ -160,12 +160,8 @@ fn symbols(machine: &Machine, path: &str, limit: u64) -> Answer<Symbols> {
 /// The value of `_text`, which `startup_64` shares; where there is neither, of `_stext`, which lies in the same 2 MiB.
 fn start_of_code(symbols: &str) -> Option<u64> {
     let value = |name: &str| {
-        symbols.lines().find_map(|line| {
-            let mut words = line.split_whitespace();
-            let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
-            let is_it = symbol == name && kind.eq_ignore_ascii_case("t") && words.next().is_none();
-            is_it.then(|| u64::from_str_radix(address, 16).ok())?
-        })
+        let mut found = symbols.lines().filter_map(kernel_symbol);
+        found.find(|(_, kind, symbol)| *symbol == name && kind.eq_ignore_ascii_case("t")).map(|found| found.0)
     };
     value("_text").or_else(|| value("startup_64")).or_else(|| Some(value("_stext")? & !0x1f_ffff))
 }

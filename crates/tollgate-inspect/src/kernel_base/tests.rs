@@ -2,12 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{Conclusion, Verdict, conclude, kernel_base};
+use super::{Conclusion, Evidence, Verdict, conclude, kernel_base};
 use crate::kcore::tests::core;
 use crate::machine::Machine;
-
-/// A tree with these files.
-struct Tree(tempfile::TempDir);
+use crate::testing::tree;
 
 const CONFIG: &str = "CONFIG_RANDOMIZE_BASE=y\nCONFIG_RANDOMIZE_MEMORY=y\nCONFIG_RELOCATABLE=y\n\
                       CONFIG_PHYSICAL_START=0x1000000\nCONFIG_PHYSICAL_ALIGN=0x200000\n";
@@ -19,28 +17,12 @@ const HIDDEN: (&str, &[u8]) = (
 );
 const LINE: (&str, &[u8]) = ("proc/cmdline", b"quiet\n");
 
-impl Tree {
-    fn new(files: &[(&str, &[u8])]) -> Self {
-        let tree = Self(tempfile::tempdir().unwrap());
-        for (path, content) in files {
-            let path = tree.0.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        }
-        tree
-    }
-
-    fn machine(&self) -> Machine {
-        Machine::captured(self.0.path())
-    }
-
-    fn conclude(&self) -> Conclusion {
-        conclude(&kernel_base(&self.machine()))
-    }
+fn evidence(files: &[(&str, &[u8])]) -> Evidence {
+    kernel_base(&Machine::captured(tree(files).path()))
 }
 
 fn concluded(files: &[(&str, &[u8])]) -> Conclusion {
-    Tree::new(files).conclude()
+    conclude(&evidence(files))
 }
 
 fn symbols(text: u64) -> Vec<u8> {
@@ -116,8 +98,7 @@ fn zeros_are_not_an_answer() {
     // Debian's list of symbols is none.
     let stub =
         ("boot/System.map-6.1.0-13-amd64", &b"ffffffffffffffff B The real System.map is elsewhere\n"[..]);
-    let tree = Tree::new(&[RELEASE, HIDDEN, stub]);
-    let linked = kernel_base(&tree.machine()).linked.unwrap_err();
+    let linked = evidence(&[RELEASE, HIDDEN, stub]).linked.unwrap_err();
     assert!(format!("{linked:?}").contains("stub"), "{linked:?}");
 }
 
@@ -223,17 +204,17 @@ fn a_kernel_that_is_not_linux_has_no_such_question() {
 
 #[test]
 fn the_release_leads_to_no_other_file() {
-    let tree = Tree::new(&[("proc/sys/kernel/osrelease", b"../../etc/x\n"), ("etc/x", CONFIG.as_bytes())]);
-    assert!(kernel_base(&tree.machine()).options.is_err());
+    let files = [("proc/sys/kernel/osrelease", &b"../../etc/x\n"[..]), ("etc/x", CONFIG.as_bytes())];
+    assert!(evidence(&files).options.is_err());
 }
 
 #[test]
 fn as_a_fact() {
     let moved = symbols(0xffff_ffff_9e00_0000);
-    let tree = Tree::new(&[RELEASE, BUILT, ("proc/kallsyms", &moved)]);
-    let fact = super::moved(&tree.machine());
+    let fact_of = |files: &[(&str, &[u8])]| super::moved(&Machine::captured(tree(files).path()));
+    let fact = fact_of(&[RELEASE, BUILT, ("proc/kallsyms", &moved)]);
     assert_eq!(fact.value().and_then(|value| value.as_flag()), Some(true));
-    assert!(super::moved(&Tree::new(&[]).machine()).value().is_none());
+    assert!(fact_of(&[]).value().is_none());
 }
 
 proptest! {
