@@ -3,9 +3,9 @@
 //!
 //! Source: getrlimit(2), proc_sys_kernel(5), proc_meminfo(5), Documentation/admin-guide/cgroup-v2.rst.
 
-use tollgate_model::{Fact, FactValue};
+use tollgate_model::FactValue;
 
-use crate::machine::{Answer, Machine};
+use crate::machine::{Answer, Found, Machine};
 use crate::{cgroup, limits, memory};
 
 /// The least of several limits.
@@ -32,14 +32,14 @@ pub fn allowance(machine: &Machine) -> Allowance {
     let own = |name, resource| of_answer(limits::asked(machine, name, resource));
     let processes = [
         own("RLIMIT_NPROC", libc::RLIMIT_NPROC),
-        of_fact(&cgroup::pids_max(machine)),
+        of_limit(cgroup::pids_max(machine)),
         number("/proc/sys/kernel/pid_max"),
         number("/proc/sys/kernel/threads-max"),
     ];
     let memory = [
         own("RLIMIT_AS", libc::RLIMIT_AS),
         own("RLIMIT_DATA", libc::RLIMIT_DATA),
-        of_fact(&cgroup::memory_left(machine)),
+        of_limit(cgroup::memory_left(machine)),
         of_answer(memory::available(machine)),
     ];
     Allowance { processes: least(processes), memory: least(memory) }
@@ -54,14 +54,11 @@ fn of_answer(answer: Answer<i64>) -> Option<Limit> {
     Some(Limit { amount: u64::try_from(found.value).ok()?, source: found.source })
 }
 
-/// A fact that is a number; "no limit" is none.
-fn of_fact(fact: &Fact) -> Option<Limit> {
-    match fact {
-        Fact::Known { value: FactValue::Integer(amount), source } => {
-            Some(Limit { amount: u64::try_from(*amount).ok()?, source: source.clone() })
-        }
-        _ => None,
-    }
+/// A limit that is a number; "no limit" is none.
+fn of_limit(answer: Answer<FactValue>) -> Option<Limit> {
+    let found = answer.ok()?;
+    let FactValue::Integer(value) = found.value else { return None };
+    of_answer(Ok(Found { value, source: found.source }))
 }
 
 #[cfg(test)]

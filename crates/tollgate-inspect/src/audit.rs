@@ -3,10 +3,10 @@
 //! Documentation/admin-guide/kernel-parameters.txt.
 
 use tollgate_kconfig::parameter;
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::kernel::command_line_text;
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::text::digits;
 
 const LOGIN: &str = "/proc/self/loginuid";
@@ -15,11 +15,7 @@ const SESSION: &str = "/proc/self/sessionid";
 const UNSET: u32 = u32::MAX;
 
 /// The evidence that system calls are audited. An empty list is the lack of evidence.
-pub(crate) fn hints(machine: &Machine) -> Fact {
-    fact(hint_list(machine))
-}
-
-fn hint_list(machine: &Machine) -> Answer<Vec<String>> {
+pub(crate) fn hints(machine: &Machine) -> Answer<Vec<String>> {
     let mut hints = Vec::new();
     let parameter =
         command_line_text(machine).ok().and_then(|line| parameter(&line.value, "audit").map(str::to_owned));
@@ -39,11 +35,9 @@ fn hint_list(machine: &Machine) -> Answer<Vec<String>> {
 }
 
 /// The user that logged in, who stays the same through su and sudo.
-pub(crate) fn login(machine: &Machine) -> Fact {
-    fact(
-        number(machine, LOGIN)
-            .map(|found| found.map(|user| if user == UNSET { "unset".to_owned() } else { user.to_string() })),
-    )
+pub(crate) fn login(machine: &Machine) -> Answer<String> {
+    number(machine, LOGIN)
+        .map(|found| found.map(|user| if user == UNSET { "unset".to_owned() } else { user.to_string() }))
 }
 
 fn set(machine: &Machine, path: &str) -> Answer<bool> {

@@ -79,7 +79,7 @@ pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Resu
 fn for_questions(machine: &Machine) {
     // Only the traces are wanted.
     let _ = kernel_base::kernel_base(machine);
-    let _ = kernel::command_line(machine);
+    let _ = kernel::command_line_text(machine);
 }
 
 /// A name under which there is nothing, or an empty directory.

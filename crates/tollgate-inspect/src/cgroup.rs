@@ -2,9 +2,9 @@
 //! they are mounted here. A limit above a container's own root cannot be seen from inside. Source:
 //! Documentation/admin-guide/cgroup-v2.rst and cgroup-v1, cgroups(7), proc_pid_mountinfo(5).
 
-use tollgate_model::{Fact, FactValue, Unknown};
+use tollgate_model::{FactValue, Unknown};
 
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::mounts::{MOUNTS, Mount};
 use crate::text::digits;
 
@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 128;
 const V1_UNLIMITED: i64 = i64::MAX - 4095;
 
 /// Processors' worth of time.
-pub(crate) fn cpu_max(machine: &Machine) -> Fact {
+pub(crate) fn cpu_max(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "cpu", |machine, version, group| match version {
         Version::V1 => {
             let quota = machine.number(&format!("{group}/cpu.cfs_quota_us"))?;
@@ -30,7 +30,7 @@ pub(crate) fn cpu_max(machine: &Machine) -> Fact {
 }
 
 /// Bytes.
-pub(crate) fn memory_max(machine: &Machine) -> Fact {
+pub(crate) fn memory_max(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "memory", |machine, version, group| {
         let name = if version == Version::V1 { "memory.limit_in_bytes" } else { "memory.max" };
         machine.line(&format!("{group}/{name}"))?.parse("a number of bytes or max", bytes_or_max)
@@ -39,7 +39,7 @@ pub(crate) fn memory_max(machine: &Machine) -> Fact {
 
 /// Bytes that can still be taken: the limit less what is used. Pages of files do not count as used, for the kernel
 /// reclaims them when memory is needed.
-pub(crate) fn memory_left(machine: &Machine) -> Fact {
+pub(crate) fn memory_left(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "memory", |machine, version, group| {
         let (max, current, prefix) = match version {
             Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
@@ -60,7 +60,7 @@ pub(crate) fn memory_left(machine: &Machine) -> Fact {
 }
 
 /// Bytes beyond which tasks are slowed down.
-pub(crate) fn memory_high(machine: &Machine) -> Fact {
+pub(crate) fn memory_high(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "memory", |machine, version, group| match version {
         Version::V1 => Err(Unknown::Absent("the first version of control groups has no such limit".into())),
         Version::V2 => {
@@ -70,32 +70,29 @@ pub(crate) fn memory_high(machine: &Machine) -> Fact {
 }
 
 /// The share of processor time when others want it as well: of 100 in the second version, 1024 in the first.
-pub(crate) fn cpu_weight(machine: &Machine) -> Fact {
+pub(crate) fn cpu_weight(machine: &Machine) -> Answer<i64> {
     let weight = of_own_group(machine, "cpu", "cpu.shares", "cpu.weight");
-    fact(weight.and_then(|line| line.parse("a whole number", digits::<i64>)))
+    weight.and_then(|line| line.parse("a whole number", digits::<i64>))
 }
 
 /// The processors that the group may use.
-pub(crate) fn processors(machine: &Machine) -> Fact {
+pub(crate) fn processors(machine: &Machine) -> Answer<String> {
     let set = of_own_group(machine, "cpuset", "cpuset.effective_cpus", "cpuset.cpus.effective");
     let set = set.and_then(|line| line.parse("a list of processors", crate::text::processors));
-    fact(set.map(|found| found.map(|set| crate::text::show_processors(&set))))
+    set.map(|found| found.map(|set| crate::text::show_processors(&set)))
 }
 
 /// The I/O limits of the group, device by device.
-pub(crate) fn io_max(machine: &Machine) -> Fact {
-    let (_, groups) = match groups(machine, "io") {
-        Ok(groups) => groups,
-        Err(why) => return crate::machine::unknown(why),
-    };
+pub(crate) fn io_max(machine: &Machine) -> Answer<Vec<String>> {
+    let (_, groups) = groups(machine, "io")?;
     let own = groups.into_iter().next().unwrap_or_default();
-    let text = machine.text(&format!("{own}/io.max"));
-    fact(text.map(|text| text.map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())))
+    let text = machine.text(&format!("{own}/io.max"))?;
+    Ok(text.map(|text| text.lines().map(str::to_owned).collect()))
 }
 
 /// `1`, `2`, or both side by side.
-pub(crate) fn version(machine: &Machine) -> Fact {
-    fact(machine.text(MEMBERSHIPS).and_then(|text| {
+pub(crate) fn version(machine: &Machine) -> Answer<&'static str> {
+    machine.text(MEMBERSHIPS).and_then(|text| {
         let lines = || text.value.lines().filter_map(|line| line.split(':').nth(1));
         let second = lines().any(str::is_empty);
         // A hierarchy without controllers, such as that of systemd, decides nothing.
@@ -106,7 +103,7 @@ pub(crate) fn version(machine: &Machine) -> Fact {
             (false, true) => found("2", MEMBERSHIPS),
             (false, false) => Err(Unknown::Absent(format!("{MEMBERSHIPS} names no group"))),
         }
-    }))
+    })
 }
 
 /// A line of this process's own group.
@@ -117,15 +114,15 @@ fn of_own_group(machine: &Machine, controller: &str, first: &str, second: &str) 
 }
 
 /// Tasks, threads included.
-pub(crate) fn pids_max(machine: &Machine) -> Fact {
+pub(crate) fn pids_max(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "pids", |machine, _, group| {
         machine.line(&format!("{group}/pids.max"))?.parse("a number of tasks or max", number_or_max)
     })
 }
 
 /// How often the group has used up its quota so far.
-pub(crate) fn throttled(machine: &Machine) -> Fact {
-    fact(groups(machine, "cpu").and_then(|(_, groups)| {
+pub(crate) fn throttled(machine: &Machine) -> Answer<i64> {
+    groups(machine, "cpu").and_then(|(_, groups)| {
         let own = groups.into_iter().next().unwrap_or_default();
         let path = format!("{own}/cpu.stat");
         let text = machine.text(&path)?;
@@ -134,7 +131,7 @@ pub(crate) fn throttled(machine: &Machine) -> Fact {
             Some::<i64>(count) => found(count, path),
             None => Err(Unknown::Absent(format!("{path} has no nr_throttled"))),
         }
-    }))
+    })
 }
 
 /// The two interfaces of control groups, which may be there side by side.
@@ -150,34 +147,31 @@ fn limit<T: PartialOrd + Into<FactValue>>(
     machine: &Machine,
     controller: &str,
     read: impl Fn(&Machine, Version, &str) -> Answer<Option<T>>,
-) -> Fact {
-    fact(groups(machine, controller).and_then(|(version, groups)| {
-        let mut tightest = None;
-        let mut unlimited = None;
-        for group in &groups {
-            match read(machine, version, group) {
-                Ok(found) => match found.value {
-                    Some(value) if tightest.as_ref().is_none_or(|(least, _)| value < *least) => {
-                        tightest = Some((value, found.source));
-                    }
-                    Some(_) => {}
-                    None => unlimited = unlimited.or(Some(found.source)),
-                },
-                Err(Unknown::Absent(_)) => {}
-                Err(why) => return Err(why),
-            }
+) -> Answer<FactValue> {
+    let (version, groups) = groups(machine, controller)?;
+    let mut tightest = None;
+    let mut unlimited = None;
+    for group in &groups {
+        match read(machine, version, group) {
+            Ok(found) => match found.value {
+                Some(value) if tightest.as_ref().is_none_or(|(least, _)| value < *least) => {
+                    tightest = Some((value, found.source));
+                }
+                Some(_) => {}
+                None => unlimited = unlimited.or(Some(found.source)),
+            },
+            Err(Unknown::Absent(_)) => {}
+            Err(why) => return Err(why),
         }
-        match (tightest, unlimited) {
-            (Some((value, source)), _) => found(value.into(), source),
-            (None, Some(source)) => found("no limit".into(), source),
-            (None, None) => {
-                let own = groups.first().map_or("", String::as_str);
-                Err(Unknown::Absent(format!(
-                    "the {controller} controller limits nothing in {own} or above it"
-                )))
-            }
+    }
+    match (tightest, unlimited) {
+        (Some((value, source)), _) => found(value.into(), source),
+        (None, Some(source)) => found("no limit".into(), source),
+        (None, None) => {
+            let own = groups.first().map_or("", String::as_str);
+            Err(Unknown::Absent(format!("the {controller} controller limits nothing in {own} or above it")))
         }
-    }))
+    }
 }
 
 /// The directories of this process's group and of those above it, the own one first.

@@ -1,9 +1,9 @@
 //! Clock sources and the vDSO.
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::calls;
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 
 const DIRECTORY: &str = "/sys/devices/system/clocksource/clocksource0";
 const AUXV: &str = "/proc/self/auxv";
@@ -11,18 +11,14 @@ const AUXILIARY: &str = "getauxval(3) AT_SYSINFO_EHDR";
 /// `KVM_FEATURE_CLOCKSOURCE_STABLE_BIT` in Documentation/virt/kvm/x86/cpuid.rst.
 const KVM_STABLE_CLOCK: u32 = 24;
 
-pub(crate) fn available(machine: &Machine) -> Fact {
+pub(crate) fn available(machine: &Machine) -> Answer<Vec<String>> {
     let line = machine.line(&format!("{DIRECTORY}/available_clocksource"));
-    fact(line.map(|line| line.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())))
+    line.map(|line| line.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()))
 }
 
 /// Whether the vDSO can read the current clock source without the kernel: `vdso_clock_mode` of each source in
 /// arch/x86 and drivers/clocksource.
-pub(crate) fn in_user_mode(machine: &Machine) -> Fact {
-    fact(read_in_user_mode(machine))
-}
-
-fn read_in_user_mode(machine: &Machine) -> Answer<bool> {
+pub(crate) fn in_user_mode(machine: &Machine) -> Answer<bool> {
     let source = machine.line(&format!("{DIRECTORY}/current_clocksource"))?;
     let mapped = machine.or_call(vdso_in_auxv(machine), AUXILIARY, || Some(calls::has_vdso()))?;
     if !mapped.value {
@@ -45,28 +41,28 @@ fn read_in_user_mode(machine: &Machine) -> Answer<bool> {
 }
 
 /// The steps of a clock that is kept up to date by the tick are the tick's: its rate a second.
-pub(crate) fn tick_rate(machine: &Machine) -> Fact {
+pub(crate) fn tick_rate(machine: &Machine) -> Answer<i64> {
     let step = machine
         .call("clock_getres(2) CLOCK_MONOTONIC_COARSE", || calls::resolution(libc::CLOCK_MONOTONIC_COARSE));
-    fact(step.and_then(|step| {
+    step.and_then(|step| {
         // CONFIG_HZ is 100 to 1000; kernels that stand in for Linux say 1 ns.
         let rate = 1_000_000_000_i64.checked_div(step.value).unwrap_or(0);
         match rate {
             10..=10_000 => found(rate, step.source),
             _ => Err(Unknown::Absent(format!("{}: {} ns is no tick", step.source, step.value))),
         }
-    }))
+    })
 }
 
 /// In nanoseconds: 1 where timers are of high resolution, else the tick.
-pub(crate) fn resolution(machine: &Machine) -> Fact {
-    fact(machine.call("clock_getres(2) CLOCK_MONOTONIC", || calls::resolution(libc::CLOCK_MONOTONIC)))
+pub(crate) fn resolution(machine: &Machine) -> Answer<i64> {
+    machine.call("clock_getres(2) CLOCK_MONOTONIC", || calls::resolution(libc::CLOCK_MONOTONIC))
 }
 
 /// The offsets that the time namespace adds to the clocks, such as `monotonic 86400 s`.
-pub(crate) fn offsets(machine: &Machine) -> Fact {
+pub(crate) fn offsets(machine: &Machine) -> Answer<Vec<String>> {
     let text = machine.text("/proc/self/timens_offsets");
-    fact(text.and_then(|text| text.parse("clocks with seconds and nanoseconds", offsets_in)))
+    text.and_then(|text| text.parse("clocks with seconds and nanoseconds", offsets_in))
 }
 
 /// From lines `monotonic           0         0`.
@@ -84,8 +80,8 @@ fn offsets_in(text: &str) -> Option<Vec<String>> {
 }
 
 /// Whether the kernel maps a vDSO: without one each reading of a clock is a system call.
-pub(crate) fn vdso(machine: &Machine) -> Fact {
-    fact(machine.or_call(vdso_in_auxv(machine), AUXILIARY, || Some(calls::has_vdso())))
+pub(crate) fn vdso(machine: &Machine) -> Answer<bool> {
+    machine.or_call(vdso_in_auxv(machine), AUXILIARY, || Some(calls::has_vdso()))
 }
 
 fn vdso_in_auxv(machine: &Machine) -> Answer<bool> {

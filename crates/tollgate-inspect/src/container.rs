@@ -2,9 +2,9 @@
 //! process), or by marker files together with namespaces that are not the machine's first. Files alone are not
 //! enough: an image that is started as a virtual machine keeps them.
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::mounts::{MOUNTS, Mount};
 
 const CGROUP: &str = "/proc/self/cgroup";
@@ -35,17 +35,17 @@ const FIRST_NAMESPACES: [(&str, u64); 6] = [
 ];
 
 /// Files that container managers leave in a root. Absence is known only where each was looked for.
-pub(crate) fn files(machine: &Machine) -> Fact {
+pub(crate) fn files(machine: &Machine) -> Answer<Vec<String>> {
     let marks: Vec<String> = file_marks(machine).into_iter().map(|(_, path)| path).collect();
     let all = || MARKER_FILES.iter().map(|(path, _)| *path).chain(NAME_FILES);
     let unseen = all().find_map(|path| match machine.there(path) {
         Err(Unknown::Absent(_)) | Ok(_) => None,
         Err(why) => Some(why),
     });
-    fact(match unseen {
+    match unseen {
         Some(why) if marks.is_empty() => Err(why),
         _ => found(marks, all().collect::<Vec<_>>().join(", ")),
-    })
+    }
 }
 
 /// Names with marks.
@@ -57,17 +57,7 @@ fn file_marks(machine: &Machine) -> Vec<(String, String)> {
     markers.chain(named.filter(|(name, _)| is_name(name))).collect()
 }
 
-/// The container manager in the environment of process 1; refused to all but its owner.
-pub(crate) fn init(machine: &Machine) -> Fact {
-    fact(variable_in(machine, "/proc/1/environ"))
-}
-
-/// The container manager in the environment of this process.
-pub(crate) fn facts(machine: &Machine) -> Fact {
-    fact(variable_in(machine, "/proc/self/environ"))
-}
-
-fn variable_in(machine: &Machine, path: &str) -> Answer<String> {
+pub(crate) fn variable_in(machine: &Machine, path: &str) -> Answer<String> {
     let bytes = machine.bytes(path)?;
     match container_variable(&bytes.value) {
         Some(name) => found(name, format!("{path} container=")),
@@ -88,11 +78,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// The managers that this process's control groups are named after.
-pub(crate) fn groups(machine: &Machine) -> Fact {
-    fact(group_managers(machine))
-}
-
-fn group_managers(machine: &Machine) -> Answer<Vec<String>> {
+pub(crate) fn groups(machine: &Machine) -> Answer<Vec<String>> {
     let managers = machine.text(CGROUP)?.map(|text| {
         let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
         let mut managers: Vec<&str> = paths.filter_map(manager_of).collect();
@@ -130,11 +116,7 @@ fn manager_of(path: &str) -> Option<&'static str> {
 }
 
 /// The kinds of namespace in which this process is not in the machine's first.
-pub(crate) fn namespaces(machine: &Machine) -> Fact {
-    fact(own_namespaces(machine))
-}
-
-fn own_namespaces(machine: &Machine) -> Answer<Vec<String>> {
+pub(crate) fn namespaces(machine: &Machine) -> Answer<Vec<String>> {
     let mut own = Vec::new();
     for (kind, first) in FIRST_NAMESPACES {
         match machine.link(&format!("{NAMESPACES}/{kind}")) {
@@ -158,22 +140,18 @@ fn namespace_number(link: &str, kind: &str) -> Option<u64> {
 }
 
 /// The kind of file system that the root is on: the last mounted there covers the others.
-pub(crate) fn root_file_system(machine: &Machine) -> Fact {
-    fact(machine.text(MOUNTS).and_then(|text| {
+pub(crate) fn root_file_system(machine: &Machine) -> Answer<String> {
+    machine.text(MOUNTS).and_then(|text| {
         let root = text.value.lines().filter_map(Mount::parse).rfind(|mount| mount.point == "/");
         root.map_or_else(
             || Err(Unknown::Absent(format!("{MOUNTS} has no mount at /"))),
             |mount| found(mount.file_system, format!("{MOUNTS} /")),
         )
-    }))
+    })
 }
 
 /// Managers whose files are mounted over single files here, such as `/etc/resolv.conf`.
-pub(crate) fn mounts(machine: &Machine) -> Fact {
-    fact(mount_managers(machine))
-}
-
-fn mount_managers(machine: &Machine) -> Answer<Vec<String>> {
+pub(crate) fn mounts(machine: &Machine) -> Answer<Vec<String>> {
     Ok(machine.text(MOUNTS)?.map(|text| {
         let roots = text.lines().filter_map(Mount::parse);
         let managers: std::collections::BTreeSet<&str> =
@@ -195,7 +173,7 @@ fn mounted_by(root: &str) -> Option<&'static str> {
 }
 
 /// The kinds of namespace in which this process is separate from the first process that it can see.
-pub(crate) fn unshared(machine: &Machine) -> Fact {
+pub(crate) fn unshared(machine: &Machine) -> Answer<Vec<String>> {
     const KINDS: [&str; 8] = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
     let apart = || {
         let mut apart = Vec::new();
@@ -210,13 +188,13 @@ pub(crate) fn unshared(machine: &Machine) -> Fact {
         }
         found(apart, format!("{NAMESPACES}, /proc/1/ns"))
     };
-    fact(apart())
+    apart()
 }
 
 /// How users of this namespace are numbered outside: `all as they are`, or ranges `inside outside count`.
-pub(crate) fn users(machine: &Machine) -> Fact {
+pub(crate) fn users(machine: &Machine) -> Answer<String> {
     let text = machine.text("/proc/self/uid_map");
-    fact(text.and_then(|text| text.parse("ranges of user numbers", ranges)))
+    text.and_then(|text| text.parse("ranges of user numbers", ranges))
 }
 
 fn ranges(text: &str) -> Option<String> {
@@ -233,27 +211,23 @@ fn ranges(text: &str) -> Option<String> {
 }
 
 /// Whether this process's root directory is that of the first process that it can see: not so after chroot(2).
-pub(crate) fn root_of_init(machine: &Machine) -> Fact {
-    fact(machine.call("stat(2) of / and /proc/1/root", crate::calls::has_root_of_init))
+pub(crate) fn root_of_init(machine: &Machine) -> Answer<bool> {
+    machine.call("stat(2) of / and /proc/1/root", crate::calls::has_root_of_init)
 }
 
 /// The containers that this process is in, by conclusive marks.
-pub(crate) fn layers(machine: &Machine) -> Fact {
-    fact(layer_list(machine))
-}
-
-fn layer_list(machine: &Machine) -> Answer<Vec<String>> {
-    let namespaces = own_namespaces(machine);
+pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
+    let namespaces = namespaces(machine);
     let own: &[String] = namespaces.as_ref().map_or(&[], |found| &found.value);
     let mut names = Vec::new();
     let mut marks = Vec::new();
-    if let Ok(managers) = group_managers(machine)
+    if let Ok(managers) = groups(machine)
         && !managers.value.is_empty()
     {
         marks.push(managers.source);
         names.extend(managers.value);
     }
-    if let Ok(managers) = mount_managers(machine)
+    if let Ok(managers) = mounts(machine)
         && !managers.value.is_empty()
     {
         marks.push(managers.source);

@@ -1,13 +1,8 @@
 //! The vendor of the firmware's tables: some hypervisors sign only these.
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
-use crate::machine::{Answer, Machine, fact, found};
-
-/// The vendor of the firmware's tables: six characters in the header of each (ACPI 6.5, 5.2.6).
-pub(crate) fn tables(machine: &Machine) -> Fact {
-    fact(table_maker(machine))
-}
+use crate::machine::{Answer, Machine, found};
 
 /// The same, as an answer.
 pub(crate) fn table_maker(machine: &Machine) -> Answer<String> {

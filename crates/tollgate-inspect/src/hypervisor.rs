@@ -2,12 +2,12 @@
 //! hides, or that another one hides, cannot be seen.
 
 use tollgate_kconfig::parameters;
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::firmware;
 use crate::kernel::command_line_text;
 use crate::leaves::{Bit, Register};
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::processor::{cpuid, flags};
 use crate::text::kernel_bool;
 use crate::uname::release_text;
@@ -23,12 +23,8 @@ const PRESENT: Bit = Bit { leaf: 1, subleaf: 0, register: Register::Ecx, number:
 const HYPERV_NESTED: u32 = 12;
 const HYPERV: &str = "Microsoft Hv";
 
-pub(crate) fn present(machine: &Machine) -> Fact {
-    fact(is_present(machine))
-}
-
 /// The kernel lists the same bit where CPUID was not captured.
-fn is_present(machine: &Machine) -> Answer<bool> {
+pub(crate) fn is_present(machine: &Machine) -> Answer<bool> {
     cpuid(machine, &PRESENT.to_string(), |leaves| leaves.bit(PRESENT)).or_else(|_| {
         let has_it = |flags: String| flags.split_whitespace().any(|flag| flag == "hypervisor");
         flags(machine).map(|flags| flags.map(has_it))
@@ -36,11 +32,7 @@ fn is_present(machine: &Machine) -> Answer<bool> {
 }
 
 /// The signatures as they stand in CPUID, outermost disguise first: Hyper-V's interface in front of KVM's.
-pub(crate) fn signatures(machine: &Machine) -> Fact {
-    fact(signature_list(machine))
-}
-
-fn signature_list(machine: &Machine) -> Answer<Vec<String>> {
+pub(crate) fn signatures(machine: &Machine) -> Answer<Vec<String>> {
     let present = is_present(machine).is_ok_and(|present| present.value);
     let all = machine.leaves()?.hypervisors().map(|(_, signature)| signature);
     // Without the bit, registers that happen to spell something are not a signature.
@@ -54,7 +46,7 @@ fn signature_list(machine: &Machine) -> Answer<Vec<String>> {
 
 /// Whether QEMU's translator executes everything here.
 pub(crate) fn is_translator(machine: &Machine) -> bool {
-    signature_list(machine).is_ok_and(|found| found.value.iter().any(|signature| signature == "TCGTCGTCGTCG"))
+    signatures(machine).is_ok_and(|found| found.value.iter().any(|signature| signature == "TCGTCGTCGTCG"))
 }
 
 /// A bit of the features that KVM offers in the leaf after its signature.
@@ -70,7 +62,7 @@ fn kvm_leaf(machine: &Machine) -> Option<(u32, [u32; 4])> {
 }
 
 /// The features by which KVM saves exits, in the manual's words.
-pub(crate) fn kvm_features(machine: &Machine) -> Fact {
+pub(crate) fn kvm_features(machine: &Machine) -> Answer<Vec<String>> {
     /// Documentation/virt/kvm/x86/cpuid.rst, without the features that affect no latency.
     const FEATURES: [(u32, &str); 11] = [
         (3, "clocksource2"),
@@ -85,7 +77,7 @@ pub(crate) fn kvm_features(machine: &Machine) -> Fact {
         (14, "async_pf_int"),
         (24, "clocksource_stable"),
     ];
-    fact(match kvm_leaf(machine) {
+    match kvm_leaf(machine) {
         Some((leaf, [eax, ..])) => {
             let offered = FEATURES.into_iter().filter(|(bit, _)| eax >> bit & 1 == 1);
             let offered: Vec<String> = offered.map(|(_, name)| name.to_owned()).collect();
@@ -94,17 +86,17 @@ pub(crate) fn kvm_features(machine: &Machine) -> Fact {
         None => Err(machine.leaves().err().unwrap_or_else(|| {
             Unknown::Absent("no KVM signed CPUID, or it offers no leaf of features".to_owned())
         })),
-    })
+    }
 }
 
 /// The evidence that the hypervisor is itself in a virtual machine. An empty list is the lack of evidence, not of
 /// nesting: only the latency of exits shows that.
-pub(crate) fn nesting(machine: &Machine) -> Fact {
+pub(crate) fn nesting(machine: &Machine) -> Answer<Vec<String>> {
     let hints = nesting_hints(machine);
-    fact(match command_line_text(machine) {
+    match command_line_text(machine) {
         Err(why) if hints.is_empty() => Err(why),
         _ => found(hints, "/proc/cmdline nested_*=, CPUID.40000004h:EAX[12]"),
-    })
+    }
 }
 
 fn nesting_hints(machine: &Machine) -> Vec<String> {
@@ -126,13 +118,9 @@ fn nesting_hints(machine: &Machine) -> Vec<String> {
 }
 
 /// Every layer with a mark, each once, with the marks as the source.
-pub(crate) fn layers(machine: &Machine) -> Fact {
-    fact(layer_list(machine))
-}
-
-fn layer_list(machine: &Machine) -> Answer<Vec<String>> {
+pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     let mut layers = Layers::default();
-    for signature in signature_list(machine).map(|found| found.value).unwrap_or_default() {
+    for signature in signatures(machine).map(|found| found.value).unwrap_or_default() {
         let name = by_signature(&signature).unwrap_or(&signature);
         layers.add(name, &format!("CPUID.40000000h {signature:?}"));
     }
@@ -270,7 +258,7 @@ mod tests {
     }
 
     fn names(machine: &Machine) -> Option<Vec<String>> {
-        layer_list(machine).ok().map(|found| found.value)
+        layers(machine).ok().map(|found| found.value)
     }
 
     const BIT: ((u32, u32), Registers) = ((1, 0), [0, 0, 1 << 31, 0]);
@@ -312,7 +300,7 @@ mod tests {
     #[test]
     fn without_cpuid_and_cpuinfo_nothing_is_claimed() {
         let tree = tempfile::tempdir().unwrap();
-        assert!(layer_list(&Machine::captured(tree.path())).is_err());
+        assert!(layers(&Machine::captured(tree.path())).is_err());
     }
 
     #[test]

@@ -1,27 +1,15 @@
 //! The kernel's version, command line and settings.
 
 use tollgate_kconfig::parameter;
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::sandbox;
 use crate::text::{kernel_bool, marked};
-use crate::uname::{release_text, version_text};
+use crate::uname::version_text;
 
 const COMMAND_LINE: &str = "/proc/cmdline";
 const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
-
-pub(crate) fn release(machine: &Machine) -> Fact {
-    fact(release_text(machine))
-}
-
-pub(crate) fn version(machine: &Machine) -> Fact {
-    fact(version_text(machine))
-}
-
-pub(crate) fn command_line(machine: &Machine) -> Fact {
-    fact(command_line_text(machine))
-}
 
 /// An empty command line is one. The rest after ` -- ` is handed to init: it holds no parameter of the kernel, and
 /// may be private.
@@ -31,16 +19,12 @@ pub(crate) fn command_line_text(machine: &Machine) -> Answer<String> {
 }
 
 /// `PREEMPT_DYNAMIC` stands in the version of a kernel that was built so (init/Makefile).
-pub(crate) fn preempt_dynamic(machine: &Machine) -> Fact {
-    fact(linux_version(machine).map(|version| version.map(|text| has_word(&text, "PREEMPT_DYNAMIC"))))
+pub(crate) fn preempt_dynamic(machine: &Machine) -> Answer<bool> {
+    linux_version(machine).map(|version| version.map(|text| has_word(&text, "PREEMPT_DYNAMIC")))
 }
 
 /// The scheduler's own word where debugfs may be read; else as far as the version and the command line decide.
-pub(crate) fn preemption(machine: &Machine) -> Fact {
-    fact(preemption_model(machine))
-}
-
-fn preemption_model(machine: &Machine) -> Answer<String> {
+pub(crate) fn preemption(machine: &Machine) -> Answer<String> {
     let model = machine.line(PREEMPT).and_then(|line| {
         line.parse("a line of models with one in brackets", |text| marked(text, '(', ')').map(str::to_owned))
     });
@@ -81,21 +65,20 @@ fn has_word(text: &str, word: &str) -> bool {
 /// The command line decides (since Linux 6.7, Documentation/admin-guide/kernel-parameters.txt). Without the parameter
 /// only the build is seen: `abi.vsyscall32` exists where the 32-bit vDSO was built in
 /// (arch/x86/entry/vdso/vdso32-setup.c), which a configuration may still have disabled by default.
-pub(crate) fn ia32(machine: &Machine) -> Fact {
+pub(crate) fn ia32(machine: &Machine) -> Answer<&'static str> {
     const BUILT: &str = "/proc/sys/abi/vsyscall32";
     if let Ok(line) = command_line_text(machine)
         && let Some(value) = parameter(&line.value, "ia32_emulation")
     {
         let value = found(value.to_owned(), format!("{COMMAND_LINE} ia32_emulation="));
-        return fact(value.and_then(|value| {
-            value.parse("yes or no", |text| Some(if kernel_bool(text)? { "enabled" } else { "disabled" }))
-        }));
+        return value?
+            .parse("yes or no", |text| Some(if kernel_bool(text)? { "enabled" } else { "disabled" }));
     }
-    fact(machine.there(BUILT).map(|found| found.map(|()| "built in")))
+    machine.there(BUILT).map(|found| found.map(|()| "built in"))
 }
 
 /// The parameters that choose mitigations, in their order.
-pub(crate) fn mitigation_parameters(machine: &Machine) -> Fact {
+pub(crate) fn mitigation_parameters(machine: &Machine) -> Answer<Vec<String>> {
     /// Documentation/admin-guide/kernel-parameters.txt, `mitigations=` and what it stands for.
     const NAMES: [&str; 29] = [
         "mitigations",
@@ -128,7 +111,7 @@ pub(crate) fn mitigation_parameters(machine: &Machine) -> Fact {
         "nosmt",
         "spec_ctrl",
     ];
-    fact(command_line_text(machine).map(|line| {
+    command_line_text(machine).map(|line| {
         line.map(|text| {
             let chosen = tollgate_kconfig::parameters(&text).filter(|(name, _)| NAMES.contains(name));
             let shown = |(name, value): (&str, Option<&str>)| match value {
@@ -137,24 +120,24 @@ pub(crate) fn mitigation_parameters(machine: &Machine) -> Fact {
             };
             chosen.map(shown).collect::<Vec<_>>()
         })
-    }))
+    })
 }
 
 /// The value of a parameter; absent where the command line leaves it to the configuration.
-pub(crate) fn parameter_of(machine: &Machine, name: &str) -> Fact {
-    fact(command_line_text(machine).and_then(|line| match parameter(&line.value, name) {
+pub(crate) fn parameter_of(machine: &Machine, name: &str) -> Answer<String> {
+    command_line_text(machine).and_then(|line| match parameter(&line.value, name) {
         Some("") => found("given".to_owned(), format!("{COMMAND_LINE} {name}")),
         Some(value) => found(value.to_owned(), format!("{COMMAND_LINE} {name}=")),
         None => Err(Unknown::Absent(format!("not on {COMMAND_LINE}: the kernel's default stands"))),
-    }))
+    })
 }
 
 /// Whether idle processors stop the tick, as the first of them says.
-pub(crate) fn idle_tick(machine: &Machine) -> Fact {
+pub(crate) fn idle_tick(machine: &Machine) -> Answer<bool> {
     const TIMERS: &str = "/proc/timer_list";
     /// Before the first processor's account there are its timers.
     const FIRST_PROCESSOR: u64 = 1 << 18;
-    fact(machine.start_of(TIMERS, FIRST_PROCESSOR).and_then(|bytes| {
+    machine.start_of(TIMERS, FIRST_PROCESSOR).and_then(|bytes| {
         let text = String::from_utf8_lossy(&bytes.value).into_owned();
         let value = text.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -168,10 +151,10 @@ pub(crate) fn idle_tick(machine: &Machine) -> Fact {
             }),
             None => Err(Unknown::Absent(format!("{TIMERS} has no .nohz"))),
         }
-    }))
+    })
 }
 
-pub(crate) fn security_modules(machine: &Machine) -> Fact {
+pub(crate) fn security_modules(machine: &Machine) -> Answer<Vec<String>> {
     let modules = machine.line("/sys/kernel/security/lsm");
-    fact(modules.map(|line| line.map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>())))
+    modules.map(|line| line.map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>()))
 }

@@ -1,17 +1,22 @@
 //! Limits of this process, getrlimit(2), as far as they decide what can be measured.
 
-use tollgate_model::{Fact, FactValue, Unknown};
+use tollgate_model::{FactValue, Unknown};
 
 use crate::calls;
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::text::digits;
 
 const LIMITS: &str = "/proc/self/limits";
 
 /// A limit that the process may not exceed now (the soft one), by its words in the file, and its name and number.
-pub(crate) fn soft(machine: &Machine, words: &str, name: &str, number: libc::__rlimit_resource_t) -> Fact {
+pub(crate) fn soft(
+    machine: &Machine,
+    words: &str,
+    name: &str,
+    number: libc::__rlimit_resource_t,
+) -> Answer<FactValue> {
     let ask = |why| asked(machine, name, number).map(|limit| limit.map(FactValue::Integer)).map_err(|_| why);
-    fact(listed(machine, words).or_else(ask))
+    listed(machine, words).or_else(ask)
 }
 
 /// The same by getrlimit(2); none where there is no limit, or where this is another machine's tree.

@@ -1,17 +1,17 @@
 //! The amount of memory, and its pages.
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::calls;
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::text::{keyed, kilobytes};
 
 const MEMINFO: &str = "/proc/meminfo";
 
 /// In bytes.
-pub(crate) fn total(machine: &Machine) -> Fact {
+pub(crate) fn total(machine: &Machine) -> Answer<i64> {
     let ask = || calls::sysinfo().map(|info| info.memory);
-    fact(machine.or_call(listed(machine, "MemTotal"), "sysinfo(2) totalram", ask))
+    machine.or_call(listed(machine, "MemTotal"), "sysinfo(2) totalram", ask)
 }
 
 /// In bytes: the memory available without swapping, as the kernel estimates it; free memory where it does not.
@@ -20,11 +20,7 @@ pub(crate) fn available(machine: &Machine) -> Answer<i64> {
     machine.or_call(listed(machine, "MemAvailable"), "sysinfo(2) freeram", ask)
 }
 
-pub(crate) fn swap(machine: &Machine) -> Fact {
-    fact(listed(machine, "SwapTotal"))
-}
-
-fn listed(machine: &Machine, key: &str) -> Answer<i64> {
+pub(crate) fn listed(machine: &Machine, key: &str) -> Answer<i64> {
     let text = machine.text(MEMINFO)?;
     match keyed(&text.value, key) {
         Some(value) => {

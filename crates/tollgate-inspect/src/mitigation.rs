@@ -3,13 +3,13 @@
 
 use tollgate_model::Fact;
 
-use crate::machine::{Machine, fact, unknown};
+use crate::machine::{Answer, Machine, fact, unknown};
 
 const DIRECTORY: &str = "/sys/devices/system/cpu/vulnerabilities";
 
 /// One by its name.
-pub(crate) fn named(machine: &Machine, vulnerability: &str) -> Fact {
-    fact(machine.line(&format!("{DIRECTORY}/{vulnerability}")))
+pub(crate) fn named(machine: &Machine, vulnerability: &str) -> Answer<String> {
+    machine.line(&format!("{DIRECTORY}/{vulnerability}"))
 }
 
 /// All that the kernel lists, as `mitigation.NAME`.
@@ -18,7 +18,7 @@ pub(crate) fn all(machine: &Machine) -> Vec<(String, Fact)> {
         Ok(names) => names.value,
         Err(why) => return vec![("mitigation".into(), unknown(why))],
     };
-    let named = |name: String| (format!("mitigation.{name}"), named(machine, &name));
+    let named = |name: String| (format!("mitigation.{name}"), fact(named(machine, &name)));
     names.into_iter().filter(|name| is_name(name)).map(named).collect()
 }
 

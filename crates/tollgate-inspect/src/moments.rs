@@ -1,48 +1,36 @@
 //! Facts that change from moment to moment: the load of the machine during a run. Source: proc_loadavg(5),
 //! proc_stat(5), Documentation/accounting/psi.rst.
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::calls;
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::text::{amount, digits};
 
 const STAT: &str = "/proc/stat";
 
-pub(crate) fn uptime(machine: &Machine) -> Fact {
+pub(crate) fn uptime(machine: &Machine) -> Answer<f64> {
     let listed = machine.line("/proc/uptime");
     let listed =
         listed.and_then(|line| line.parse("seconds", |text| amount(text.split_whitespace().next()?)));
-    fact(machine.or_call(listed, "sysinfo(2) uptime", || calls::sysinfo().map(|info| info.uptime as f64)))
+    machine.or_call(listed, "sysinfo(2) uptime", || calls::sysinfo().map(|info| info.uptime as f64))
 }
 
-pub(crate) fn load(machine: &Machine) -> Fact {
+pub(crate) fn load(machine: &Machine) -> Answer<f64> {
     let listed = machine.line("/proc/loadavg");
     let listed =
         listed.and_then(|line| line.parse("load averages", |text| amount(text.split_whitespace().next()?)));
-    fact(machine.or_call(listed, "sysinfo(2) loads", || calls::sysinfo().map(|info| info.load)))
-}
-
-pub(crate) fn running(machine: &Machine) -> Fact {
-    fact(stat(machine, "procs_running", 1))
-}
-
-pub(crate) fn steal(machine: &Machine) -> Fact {
-    fact(stat(machine, "cpu", 8))
-}
-
-pub(crate) fn switches(machine: &Machine) -> Fact {
-    fact(stat(machine, "ctxt", 1))
+    machine.or_call(listed, "sysinfo(2) loads", || calls::sysinfo().map(|info| info.load))
 }
 
 /// Percent of the last ten seconds in which some task waited.
-pub(crate) fn pressure(machine: &Machine, resource: &str) -> Fact {
-    fact(read(machine, resource).map(|found| found.map(|some| some.percent)))
+pub(crate) fn pressure(machine: &Machine, resource: &str) -> Answer<f64> {
+    read(machine, resource).map(|found| found.map(|some| some.percent))
 }
 
 /// Microseconds since the machine's start in which some task waited.
-pub(crate) fn stalled(machine: &Machine, resource: &str) -> Fact {
-    fact(read(machine, resource).map(|found| found.map(|some| some.total)))
+pub(crate) fn stalled(machine: &Machine, resource: &str) -> Answer<i64> {
+    read(machine, resource).map(|found| found.map(|some| some.total))
 }
 
 fn read(machine: &Machine, resource: &str) -> Answer<Pressure> {
@@ -66,7 +54,7 @@ impl Pressure {
 }
 
 /// One field of the line that begins with `key`; the first after it is 1.
-fn stat(machine: &Machine, key: &str, field: usize) -> Answer<i64> {
+pub(crate) fn stat(machine: &Machine, key: &str, field: usize) -> Answer<i64> {
     let text = machine.text(STAT)?;
     match stat_field(&text.value, key, field) {
         Some(value) => found(value.to_owned(), format!("{STAT} {key}"))?.parse("a whole number", digits),

@@ -1,35 +1,35 @@
 //! The kernel interfaces that this process may use, tested by calls that do nothing.
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::{calls, process};
 
-pub(crate) fn io_uring(machine: &Machine) -> Fact {
-    fact(tried(machine, "io_uring_setup(2) without parameters", calls::may_use_io_uring))
+pub(crate) fn io_uring(machine: &Machine) -> Answer<bool> {
+    tried(machine, "io_uring_setup(2) without parameters", calls::may_use_io_uring)
 }
 
-pub(crate) fn userfaultfd(machine: &Machine) -> Fact {
-    fact(tried(machine, "userfaultfd(2) with a flag that does not exist", calls::may_use_userfaultfd))
+pub(crate) fn userfaultfd(machine: &Machine) -> Answer<bool> {
+    tried(machine, "userfaultfd(2) with a flag that does not exist", calls::may_use_userfaultfd)
 }
 
 /// `kernel and user`, `user` or `nothing`.
-pub(crate) fn counters(machine: &Machine) -> Fact {
+pub(crate) fn counters(machine: &Machine) -> Answer<&'static str> {
     let of = |what: &str, kernel| {
         tried(machine, &format!("perf_event_open(2) of this thread, {what}"), || calls::may_count(kernel))
     };
-    fact(of("kernel and user mode", true).and_then(|both| match both.value {
+    of("kernel and user mode", true).and_then(|both| match both.value {
         true => found("kernel and user", both.source),
         false => {
             let own = of("user mode", false)?;
             found(if own.value { "user" } else { "nothing" }, own.source)
         }
-    }))
+    })
 }
 
 /// A filter may answer a call that it does not know by ending the process: then it is tried in another.
 fn tried(machine: &Machine, name: &str, ask: impl FnOnce() -> Result<bool, i32>) -> Answer<bool> {
-    let mode = process::seccomp_mode_text(machine)?;
+    let mode = process::seccomp_mode(machine)?;
     match mode.value {
         "disabled" => machine.call(name, ask),
         "filter" => machine.call(name, || calls::in_a_child(ask)),

@@ -1,25 +1,25 @@
 //! Frequency and idle drivers and their settings. Virtual machines mostly have none. Source:
 //! Documentation/admin-guide/pm/cpufreq.rst, intel_pstate.rst, cpuidle.rst.
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
-use crate::machine::{Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
 /// `boost` is the general switch; `intel_pstate` has its own, the other way round.
-pub(crate) fn boost(machine: &Machine) -> Fact {
-    fact(match machine.flag(&format!("{CPU}/cpufreq/boost")) {
+pub(crate) fn boost(machine: &Machine) -> Answer<bool> {
+    match machine.flag(&format!("{CPU}/cpufreq/boost")) {
         Err(Unknown::Absent(absent)) => match machine.flag(&format!("{CPU}/intel_pstate/no_turbo")) {
             Err(Unknown::Absent(also)) => Err(Unknown::Absent(format!("{absent}, {also}"))),
             answer => answer.map(|found| found.map(|no_turbo| !no_turbo)),
         },
         answer => answer,
-    })
+    }
 }
 
 /// From the lightest to the deepest.
-pub(crate) fn idle_states(machine: &Machine) -> Fact {
+pub(crate) fn idle_states(machine: &Machine) -> Answer<Vec<String>> {
     let directory = format!("{CPU}/cpu0/cpuidle");
     let states = || {
         let names = machine.names(&directory)?;
@@ -32,13 +32,13 @@ pub(crate) fn idle_states(machine: &Machine) -> Fact {
         tollgate_model::sort::ascending(&mut states);
         found(states.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), directory.clone())
     };
-    fact(states())
+    states()
 }
 
 /// Older kernels have it only under the name that cannot be written.
-pub(crate) fn idle_governor(machine: &Machine) -> Fact {
-    fact(match machine.line(&format!("{CPU}/cpuidle/current_governor")) {
+pub(crate) fn idle_governor(machine: &Machine) -> Answer<String> {
+    match machine.line(&format!("{CPU}/cpuidle/current_governor")) {
         Err(Unknown::Absent(_)) => machine.line(&format!("{CPU}/cpuidle/current_governor_ro")),
         answer => answer,
-    })
+    }
 }

@@ -1,9 +1,9 @@
 //! Settings and rights of this process: `/proc/self/status`, proc_pid_status(5).
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::calls;
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::text::{digits, keyed, zero_or_one};
 
 const STATUS: &str = "/proc/self/status";
@@ -18,11 +18,7 @@ pub(crate) fn status(machine: &Machine, key: &str) -> Answer<String> {
     }
 }
 
-pub(crate) fn seccomp_mode(machine: &Machine) -> Fact {
-    fact(seccomp_mode_text(machine))
-}
-
-pub(crate) fn seccomp_mode_text(machine: &Machine) -> Answer<&'static str> {
+pub(crate) fn seccomp_mode(machine: &Machine) -> Answer<&'static str> {
     let number = status(machine, "Seccomp").and_then(|line| line.parse("a whole number", digits));
     let number: Answer<i64> = machine.or_call(number, "prctl(2) PR_GET_SECCOMP", calls::seccomp_mode);
     number.and_then(|number| number.map(|number| number.to_string()).parse("a seccomp mode", mode))
@@ -39,58 +35,50 @@ fn mode(number: &str) -> Option<&'static str> {
 }
 
 /// Since Linux 5.9.
-pub(crate) fn seccomp_filters(machine: &Machine) -> Fact {
-    fact(status(machine, "Seccomp_filters").and_then(|line| line.parse("a whole number", digits::<i64>)))
+pub(crate) fn seccomp_filters(machine: &Machine) -> Answer<i64> {
+    status(machine, "Seccomp_filters").and_then(|line| line.parse("a whole number", digits::<i64>))
 }
 
-pub(crate) fn no_new_privileges(machine: &Machine) -> Fact {
+pub(crate) fn no_new_privileges(machine: &Machine) -> Answer<bool> {
     let listed = status(machine, "NoNewPrivs").and_then(|line| line.parse("0 or 1", zero_or_one));
     let ask = || calls::no_new_privileges().map(|answer| answer == 1);
-    fact(machine.or_call(listed, "prctl(2) PR_GET_NO_NEW_PRIVS", ask))
+    machine.or_call(listed, "prctl(2) PR_GET_NO_NEW_PRIVS", ask)
 }
 
 /// 0 without a tracer.
-pub(crate) fn tracer(machine: &Machine) -> Fact {
-    fact(status(machine, "TracerPid").and_then(|line| line.parse("a process number", digits::<i64>)))
-}
-
-pub(crate) fn store_bypass(machine: &Machine) -> Fact {
-    fact(status(machine, "Speculation_Store_Bypass"))
-}
-
-pub(crate) fn indirect_branch(machine: &Machine) -> Fact {
-    fact(status(machine, "SpeculationIndirectBranch"))
+pub(crate) fn tracer(machine: &Machine) -> Answer<i64> {
+    status(machine, "TracerPid").and_then(|line| line.parse("a process number", digits::<i64>))
 }
 
 /// Since Linux 6.6; `none` where none is.
-pub(crate) fn thread_features(machine: &Machine) -> Fact {
+pub(crate) fn thread_features(machine: &Machine) -> Answer<String> {
     let text = machine.text(STATUS);
-    fact(text.and_then(|text| match keyed(&text.value, "x86_Thread_features") {
+    text.and_then(|text| match keyed(&text.value, "x86_Thread_features") {
         Some("") => found("none".to_owned(), format!("{STATUS} x86_Thread_features")),
         Some(features) => found(features.to_owned(), format!("{STATUS} x86_Thread_features")),
         None => Err(Unknown::Absent(format!("{STATUS} has no \"x86_Thread_features\""))),
-    }))
+    })
 }
 
 /// Whether `prctl(2)` `PR_SET_THP_DISABLE` was left alone.
-pub(crate) fn huge_pages(machine: &Machine) -> Fact {
-    fact(status(machine, "THP_enabled").and_then(|line| line.parse("0 or 1", zero_or_one)))
+pub(crate) fn huge_pages(machine: &Machine) -> Answer<bool> {
+    status(machine, "THP_enabled").and_then(|line| line.parse("0 or 1", zero_or_one))
 }
 
 /// In nanoseconds.
-pub(crate) fn timer_slack(machine: &Machine) -> Fact {
+pub(crate) fn timer_slack(machine: &Machine) -> Answer<i64> {
     let listed = machine.number("/proc/self/timerslack_ns");
-    fact(machine.or_call(listed, "prctl(2) PR_GET_TIMERSLACK", calls::timer_slack))
+    machine.or_call(listed, "prctl(2) PR_GET_TIMERSLACK", calls::timer_slack)
 }
 
-pub(crate) fn time_stamp_counter(machine: &Machine) -> Fact {
-    fact(machine.call("prctl(2) PR_GET_TSC", calls::may_read_tsc))
+pub(crate) fn time_stamp_counter(machine: &Machine) -> Answer<bool> {
+    machine.call("prctl(2) PR_GET_TSC", calls::may_read_tsc)
 }
 
 /// `PR_SPEC_*` in linux/prctl.h.
-pub(crate) fn l1d_flush(machine: &Machine) -> Fact {
+pub(crate) fn l1d_flush(machine: &Machine) -> Answer<&'static str> {
     let answer = machine.call("prctl(2) PR_GET_SPECULATION_CTRL PR_SPEC_L1D_FLUSH", calls::flushes_l1d);
-    fact(answer.and_then(|answer| {
+    answer.and_then(|answer| {
         let source = answer.source;
         match answer.value {
             0 => found("not affected", source),
@@ -99,18 +87,18 @@ pub(crate) fn l1d_flush(machine: &Machine) -> Fact {
             bits if bits & 1 << 2 != 0 => found("not flushed", source),
             bits => Err(Unknown::Unreadable(format!("{source}: {bits:#x} is no answer"))),
         }
-    }))
+    })
 }
 
 /// Whether this thread shares a core with those of its cookie only.
-pub(crate) fn core_scheduling(machine: &Machine) -> Fact {
-    fact(machine.call("prctl(2) PR_SCHED_CORE", calls::has_core_cookie))
+pub(crate) fn core_scheduling(machine: &Machine) -> Answer<bool> {
+    machine.call("prctl(2) PR_SCHED_CORE", calls::has_core_cookie)
 }
 
 /// `SCHED_*` in linux/sched.h.
-pub(crate) fn policy(machine: &Machine) -> Fact {
+pub(crate) fn policy(machine: &Machine) -> Answer<&'static str> {
     let number = machine.call("sched_getscheduler(2)", calls::scheduling_policy);
-    fact(number.and_then(|number| {
+    number.and_then(|number| {
         number.map(|policy| (policy & 0xff).to_string()).parse("a scheduling policy", |number| {
             Some(match number {
                 "0" => "other",
@@ -123,25 +111,25 @@ pub(crate) fn policy(machine: &Machine) -> Fact {
                 _ => return None,
             })
         })
-    }))
+    })
 }
 
 /// Always unknown: only a tracer may ask (`PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG`).
-pub(crate) fn user_dispatch(_: &Machine) -> Fact {
-    Fact::absent(
-        "no file or call shows a process its own; execve(2) switches it off, so this program began without",
-    )
+pub(crate) fn user_dispatch(_: &Machine) -> Answer<bool> {
+    let why =
+        "no file or call shows a process its own; execve(2) switches it off, so this program began without";
+    Err(Unknown::Absent(why.to_owned()))
 }
 
 /// The effective one, the second of four.
-pub(crate) fn user(machine: &Machine) -> Fact {
+pub(crate) fn user(machine: &Machine) -> Answer<i64> {
     let effective = |text: &str| digits::<i64>(text.split_whitespace().nth(1)?);
     let listed = status(machine, "Uid").and_then(|line| line.parse("four user numbers", effective));
-    fact(machine.or_call(listed, "geteuid(2)", || Some(calls::user())))
+    machine.or_call(listed, "geteuid(2)", || Some(calls::user()))
 }
 
 /// The effective ones, in hexadecimal as the kernel writes them: one bit for each of capabilities(7).
-pub(crate) fn capabilities(machine: &Machine) -> Fact {
+pub(crate) fn capabilities(machine: &Machine) -> Answer<String> {
     let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok().map(|_| text.to_owned());
-    fact(status(machine, "CapEff").and_then(|line| line.parse("a hexadecimal number", hexadecimal)))
+    status(machine, "CapEff").and_then(|line| line.parse("a hexadecimal number", hexadecimal))
 }

@@ -1,9 +1,9 @@
 //! The processor, and its features that affect crossings.
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::leaves::{Bit, Leaves, spelled};
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::text::{digits, keyed};
 
 const CPUINFO: &str = "/proc/cpuinfo";
@@ -11,68 +11,59 @@ const CPUINFO: &str = "/proc/cpuinfo";
 /// megabyte, and older kernels wake every processor to print it.
 const FIRST_PARAGRAPH: u64 = 1 << 14;
 
-pub(crate) fn vendor(machine: &Machine) -> Fact {
-    fact(vendor_text(machine))
-}
-
 pub(crate) fn vendor_text(machine: &Machine) -> Answer<String> {
     cpuid(machine, "CPUID.0", |leaves| leaves.leaf(0, 0).and_then(|[_, b, c, d]| spelled(&[b, d, c])))
         .or_else(|_| cpuinfo(machine, "vendor_id"))
 }
 
-pub(crate) fn model(machine: &Machine) -> Fact {
+pub(crate) fn model(machine: &Machine) -> Answer<String> {
     let brand = cpuid(machine, "CPUID.80000002h-80000004h", |leaves| {
         let parts = [0x8000_0002, 0x8000_0003, 0x8000_0004].map(|leaf| leaves.leaf(leaf, 0));
         spelled(&parts.into_iter().collect::<Option<Vec<_>>>()?.concat())
     });
-    fact(brand.or_else(|_| cpuinfo(machine, "model name")))
+    brand.or_else(|_| cpuinfo(machine, "model name"))
 }
 
-pub(crate) fn family(machine: &Machine) -> Fact {
-    fact(version_part(machine, Version::family, "cpu family"))
+pub(crate) fn family(machine: &Machine) -> Answer<i64> {
+    version_part(machine, Version::family, "cpu family")
 }
 
-pub(crate) fn model_number(machine: &Machine) -> Fact {
-    fact(version_part(machine, Version::model, "model"))
+pub(crate) fn model_number(machine: &Machine) -> Answer<i64> {
+    version_part(machine, Version::model, "model")
 }
 
-pub(crate) fn stepping(machine: &Machine) -> Fact {
-    fact(version_part(machine, Version::stepping, "stepping"))
-}
-
-/// As the kernel reports it; hypervisors often invent one.
-pub(crate) fn microcode(machine: &Machine) -> Fact {
-    fact(cpuinfo(machine, "microcode"))
+pub(crate) fn stepping(machine: &Machine) -> Answer<i64> {
+    version_part(machine, Version::stepping, "stepping")
 }
 
 /// The vulnerabilities that the kernel lists.
-pub(crate) fn bugs(machine: &Machine) -> Fact {
+pub(crate) fn bugs(machine: &Machine) -> Answer<Vec<String>> {
     let bugs = cpuinfo(machine, "bugs");
-    fact(bugs.map(|found| found.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())))
+    bugs.map(|found| found.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()))
 }
 
 /// Whether the kernel lists `flag` among those of the processor: its own decisions are among them.
-pub(crate) fn lists(machine: &Machine, flag: &str) -> Fact {
-    fact(flags(machine).map(|flags| {
+pub(crate) fn lists(machine: &Machine, flag: &str) -> Answer<bool> {
+    flags(machine).map(|flags| {
         let source = format!("{} flags {flag}", flags.source);
         let listed = flags.value.split_whitespace().any(|listed| listed == flag);
         crate::machine::Found { value: listed, source }
-    }))
+    })
 }
 
 /// Those of `features` that the kernel lists among its flags.
-pub(crate) fn used_by_kernel(machine: &Machine, features: &[&str]) -> Fact {
-    fact(flags(machine).map(|flags| {
+pub(crate) fn used_by_kernel(machine: &Machine, features: &[&str]) -> Answer<Vec<String>> {
+    flags(machine).map(|flags| {
         flags.map(|flags| {
             let listed = |name: &&&str| flags.split_whitespace().any(|flag| flag == **name);
             features.iter().filter(listed).map(|&name| name.to_owned()).collect::<Vec<_>>()
         })
-    }))
+    })
 }
 
 /// One feature bit.
-pub(crate) fn feature(machine: &Machine, bit: Bit) -> Fact {
-    fact(cpuid(machine, &bit.to_string(), |leaves| leaves.bit(bit)))
+pub(crate) fn feature(machine: &Machine, bit: Bit) -> Answer<bool> {
+    cpuid(machine, &bit.to_string(), |leaves| leaves.bit(bit))
 }
 
 /// The flags of the first processor, as `/proc/cpuinfo` lists them.
@@ -101,7 +92,7 @@ fn version_part(machine: &Machine, part: fn(Version) -> u32, key: &str) -> Answe
 }
 
 /// A value from the first processor's paragraph.
-fn cpuinfo(machine: &Machine, key: &str) -> Answer<String> {
+pub(crate) fn cpuinfo(machine: &Machine, key: &str) -> Answer<String> {
     let bytes = machine.start_of(CPUINFO, FIRST_PARAGRAPH)?;
     match value_of_first(&String::from_utf8_lossy(&bytes.value), key) {
         Some(value) => found(value.to_owned(), CPUINFO),

@@ -7,8 +7,22 @@ use tollgate_model::{Effect, Fact, Facts};
 
 use crate::kernel::parameter_of;
 use crate::leaves::{Bit, Register};
-use crate::machine::{self, Machine};
+use crate::machine::{self, Answer, Machine};
 use crate::{limits, mitigation, processor as processors};
+
+/// A reader of a fact: `Of` a function, with arguments behind the machine, `Under` one with a directory before them, or
+/// one of the variants of [`Reader`].
+macro_rules! reader {
+    (Of $answer:path $(, $argument:expr)*) => {
+        super::Reader::One(|machine| crate::machine::fact($answer(machine $(, $argument)*)))
+    };
+    (Under $answer:path $(, $argument:expr)*) => {
+        super::Reader::Beneath(|machine, directory| {
+            crate::machine::fact($answer(machine, directory $(, $argument)*))
+        })
+    };
+    ($reader:ident $($argument:tt)*) => { super::Reader::$reader($($argument)*) };
+}
 
 /// Makes a table of facts, one to each `;`: its name, its reader and its description, then the boundaries that it
 /// affects (`*` for everything, `@` before a list of them) and how.
@@ -16,7 +30,7 @@ macro_rules! facts {
     ($(#[$doc:meta])* $visible:vis $list:ident $($name:literal $reader:ident($($argument:tt)*) $about:literal
         $([$($boundary:ident),+] $how:literal)? $(* $general:literal)? $(@ $set:ident $of_set:literal)?;)*) => {
         $(#[$doc])* $visible static $list: &[super::FactSpec] = &[
-            $(super::FactSpec::new($name, super::Reader::$reader($($argument)*), $about)
+            $(super::FactSpec::new($name, reader!($reader $($argument)*), $about)
                 $(.affects(tollgate_model::Effect::on(&[$($boundary),+], $how)))?
                 $(.affects(tollgate_model::Effect::on_everything($general)))?
                 $(.affects(tollgate_model::Effect::on($set, $of_set)))?,)*
@@ -107,7 +121,7 @@ enum Reader {
     Limit(&'static str, &'static str, libc::__rlimit_resource_t),
     Family(fn(&Machine) -> Vec<(String, Fact)>),
     /// Reads which of the `cpu.feature.*` facts, by the last part of their names, it is true of.
-    Features(fn(&Machine, &[&str]) -> Fact),
+    Features(fn(&Machine, &[&str]) -> Answer<Vec<String>>),
     /// Reads it of a directory.
     Beneath(fn(&Machine, &Path) -> Fact),
 }
@@ -120,18 +134,18 @@ impl FactSpec {
             Reader::Family(read) => return read(machine),
             Reader::One(read) => read(machine),
             Reader::Feature(leaf, subleaf, register, number) => {
-                processors::feature(machine, Bit { leaf, subleaf, register, number })
+                machine::fact(processors::feature(machine, Bit { leaf, subleaf, register, number }))
             }
             Reader::Line(path) => machine::fact(machine.line(path)),
             Reader::Number(path) => machine::fact(machine.number(path)),
             Reader::Flag(path) => machine::fact(machine.flag(path)),
             Reader::Choice(path) => machine::fact(machine.choice(path)),
-            Reader::Parameter(name) => parameter_of(machine, name),
-            Reader::Vulnerability(name) => mitigation::named(machine, name),
-            Reader::Limit(words, name, number) => limits::soft(machine, words, name, number),
+            Reader::Parameter(name) => machine::fact(parameter_of(machine, name)),
+            Reader::Vulnerability(name) => machine::fact(mitigation::named(machine, name)),
+            Reader::Limit(words, name, number) => machine::fact(limits::soft(machine, words, name, number)),
             Reader::Features(read) => {
                 let names = facts().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));
-                read(machine, &names.collect::<Vec<_>>())
+                machine::fact(read(machine, &names.collect::<Vec<_>>()))
             }
             Reader::Beneath(_) => Fact::absent("no directory was named"),
         };

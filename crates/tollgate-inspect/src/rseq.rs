@@ -1,24 +1,24 @@
 //! Restartable sequences: the kernel's support, and whether the C library registered an area for this thread. Source:
 //! rseq(2), kernel/rseq.c, getauxval(3).
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::calls;
-use crate::machine::{Machine, fact};
+use crate::machine::{Answer, Machine};
 
 /// Since Linux 6.3, in asm/auxvec.h.
 const AT_RSEQ_FEATURE_SIZE: u64 = 27;
 
-pub(crate) fn registered(machine: &Machine) -> Fact {
-    fact(machine.call("rseq(2) with an area that cannot be", calls::has_rseq))
+pub(crate) fn registered(machine: &Machine) -> Answer<bool> {
+    machine.call("rseq(2) with an area that cannot be", calls::has_rseq)
 }
 
 /// In bytes.
-pub(crate) fn feature_size(machine: &Machine) -> Fact {
+pub(crate) fn feature_size(machine: &Machine) -> Answer<i64> {
     let size =
         machine.call("getauxval(3) AT_RSEQ_FEATURE_SIZE", || Ok(calls::auxiliary(AT_RSEQ_FEATURE_SIZE)));
-    fact(size.and_then(|size| match size.value {
+    size.and_then(|size| match size.value {
         0 => Err(Unknown::Absent(format!("{}: no such entry, as before Linux 6.3", size.source))),
         _ => Ok(size),
-    }))
+    })
 }

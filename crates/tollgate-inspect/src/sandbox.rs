@@ -1,14 +1,10 @@
 //! Kernels that stand in for Linux.
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::machine::{Answer, Machine, found};
 use crate::processor::vendor_text;
 use crate::uname::{release_text, version_text};
-
-pub(crate) fn kernel(machine: &Machine) -> Fact {
-    crate::machine::fact(name(machine))
-}
 
 /// The kernel's name, where it is one of those that are known. No file says "sandbox": these are its signs from
 /// inside.

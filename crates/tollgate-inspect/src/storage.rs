@@ -3,111 +3,71 @@
 
 use std::path::Path;
 
-use tollgate_model::{Fact, Unknown};
+use tollgate_model::Unknown;
 
 use crate::calls;
-use crate::machine::{Answer, Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 use crate::mounts::{MOUNTS, Mount};
 use crate::text::{digits, marked, zero_or_one};
 
-pub(crate) fn directory(_: &Machine, directory: &Path) -> Fact {
-    fact(found(directory.to_string_lossy().into_owned(), "the directory that was named"))
+pub(crate) fn directory(_: &Machine, directory: &Path) -> Answer<String> {
+    found(directory.to_string_lossy().into_owned(), "the directory that was named")
 }
 
-pub(crate) fn file_system(machine: &Machine, directory: &Path) -> Fact {
-    fact(mount(machine, directory).map(|found| found.map(|mount| mount.file_system)))
+pub(crate) fn file_system(machine: &Machine, directory: &Path) -> Answer<String> {
+    mount(machine, directory).map(|found| found.map(|mount| mount.file_system))
 }
 
-pub(crate) fn mount_point(machine: &Machine, directory: &Path) -> Fact {
-    fact(mount(machine, directory).map(|found| found.map(|mount| mount.point)))
+pub(crate) fn mount_point(machine: &Machine, directory: &Path) -> Answer<String> {
+    mount(machine, directory).map(|found| found.map(|mount| mount.point))
 }
 
 /// Those of the mount first, then those that the file system adds.
-pub(crate) fn options(machine: &Machine, directory: &Path) -> Fact {
-    fact(mount(machine, directory).map(|found| found.map(|mount| mount.all_options())))
+pub(crate) fn options(machine: &Machine, directory: &Path) -> Answer<String> {
+    mount(machine, directory).map(|found| found.map(|mount| mount.all_options()))
 }
 
-pub(crate) fn source(machine: &Machine, directory: &Path) -> Fact {
-    fact(mount(machine, directory).map(|found| found.map(|mount| mount.source)))
+pub(crate) fn source(machine: &Machine, directory: &Path) -> Answer<String> {
+    mount(machine, directory).map(|found| found.map(|mount| mount.source))
 }
 
 /// In bytes, for users other than root.
-pub(crate) fn free(machine: &Machine, directory: &Path) -> Fact {
+pub(crate) fn free(machine: &Machine, directory: &Path) -> Answer<i64> {
     let name = format!("statvfs(3) {}", directory.display());
-    fact(machine.call(&name, || calls::free_space(directory).ok_or(libc::EIO)))
+    machine.call(&name, || calls::free_space(directory).ok_or(libc::EIO))
 }
 
-pub(crate) fn device(machine: &Machine, directory: &Path) -> Fact {
-    fact(block(machine, directory).map(|found| found.map(|block| block.name)))
-}
-
-pub(crate) fn model(machine: &Machine, directory: &Path) -> Fact {
-    fact(of_disk(machine, directory, "device/model"))
-}
-
-pub(crate) fn rotational(machine: &Machine, directory: &Path) -> Fact {
-    fact(flag(machine, directory, "queue/rotational"))
-}
-
-pub(crate) fn dax(machine: &Machine, directory: &Path) -> Fact {
-    fact(flag(machine, directory, "queue/dax"))
+pub(crate) fn device(machine: &Machine, directory: &Path) -> Answer<String> {
+    block(machine, directory).map(|found| found.map(|block| block.name))
 }
 
 /// The scheduler that is chosen; a device that has no choice says `none`.
-pub(crate) fn scheduler(machine: &Machine, directory: &Path) -> Fact {
+pub(crate) fn scheduler(machine: &Machine, directory: &Path) -> Answer<String> {
     let chosen = |text: &str| match text {
         "none" => Some("none".to_owned()),
         _ => marked(text, '[', ']').map(str::to_owned),
     };
     let line = of_disk(machine, directory, "queue/scheduler");
-    fact(line.and_then(|line| line.parse("a line of schedulers with one in brackets", chosen)))
-}
-
-/// In bytes.
-pub(crate) fn logical_block(machine: &Machine, directory: &Path) -> Fact {
-    fact(number(machine, directory, "queue/logical_block_size"))
-}
-
-/// In bytes.
-pub(crate) fn physical_block(machine: &Machine, directory: &Path) -> Fact {
-    fact(number(machine, directory, "queue/physical_block_size"))
-}
-
-pub(crate) fn write_cache(machine: &Machine, directory: &Path) -> Fact {
-    fact(of_disk(machine, directory, "queue/write_cache"))
-}
-
-/// In KiB.
-pub(crate) fn read_ahead(machine: &Machine, directory: &Path) -> Fact {
-    fact(number(machine, directory, "queue/read_ahead_kb"))
-}
-
-pub(crate) fn requests(machine: &Machine, directory: &Path) -> Fact {
-    fact(number(machine, directory, "queue/nr_requests"))
-}
-
-/// In microseconds; 0 is off.
-pub(crate) fn write_throttling(machine: &Machine, directory: &Path) -> Fact {
-    fact(number(machine, directory, "queue/wbt_lat_usec"))
+    line.and_then(|line| line.parse("a line of schedulers with one in brackets", chosen))
 }
 
 /// The kind of mapping, which is how the identifier of such a device begins: `CRYPT`, `LVM`.
-pub(crate) fn mapping(machine: &Machine, directory: &Path) -> Fact {
+pub(crate) fn mapping(machine: &Machine, directory: &Path) -> Answer<String> {
     let line = of_disk(machine, directory, "dm/uuid");
     let kind = |text: &str| text.split('-').next().filter(|kind| !kind.is_empty()).map(str::to_owned);
-    fact(line.and_then(|line| line.parse("the identifier of a mapped device", kind)))
+    line.and_then(|line| line.parse("the identifier of a mapped device", kind))
 }
 
-fn number(machine: &Machine, directory: &Path, attribute: &str) -> Answer<i64> {
+pub(crate) fn number(machine: &Machine, directory: &Path, attribute: &str) -> Answer<i64> {
     of_disk(machine, directory, attribute)?.parse("a whole number", digits)
 }
 
-fn flag(machine: &Machine, directory: &Path, attribute: &str) -> Answer<bool> {
+pub(crate) fn flag(machine: &Machine, directory: &Path, attribute: &str) -> Answer<bool> {
     of_disk(machine, directory, attribute)?.parse("0 or 1", zero_or_one)
 }
 
 /// An attribute of the disk, not of its partition.
-fn of_disk(machine: &Machine, directory: &Path, attribute: &str) -> Answer<String> {
+pub(crate) fn of_disk(machine: &Machine, directory: &Path, attribute: &str) -> Answer<String> {
     let disk = block(machine, directory)?.value.disk;
     machine.line(&format!("/sys/block/{disk}/{attribute}"))
 }
@@ -174,7 +134,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use proptest::prelude::*;
-    use tollgate_model::FactValue;
+    use tollgate_model::{Fact, FactValue};
 
     use super::*;
     use crate::registry::storage;

@@ -13,59 +13,51 @@ use crate::text::{self, digits, show_processors};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-pub(crate) fn online(machine: &Machine) -> Fact {
-    fact(set(machine, "online").map(count))
+/// How many processors there are in one of the sets.
+pub(crate) fn count_of(machine: &Machine, name: &str) -> Answer<i64> {
+    set(machine, name).map(count)
 }
 
-pub(crate) fn online_list(machine: &Machine) -> Fact {
-    fact(set(machine, "online").map(list))
+/// Which processors there are in one of the sets.
+pub(crate) fn list_of(machine: &Machine, name: &str) -> Answer<String> {
+    set(machine, name).map(list)
 }
 
-pub(crate) fn allowed(machine: &Machine) -> Fact {
-    fact(allowed_set(machine).map(count))
+pub(crate) fn allowed(machine: &Machine) -> Answer<i64> {
+    allowed_set(machine).map(count)
 }
 
-pub(crate) fn allowed_list(machine: &Machine) -> Fact {
-    fact(allowed_set(machine).map(list))
+pub(crate) fn allowed_list(machine: &Machine) -> Answer<String> {
+    allowed_set(machine).map(list)
 }
 
-pub(crate) fn isolated(machine: &Machine) -> Fact {
-    fact(set(machine, "isolated").map(list))
+pub(crate) fn packages(machine: &Machine) -> Answer<i64> {
+    groups(machine, "package_cpus_list", "core_siblings_list").map(|groups| groups.map(number_of))
 }
 
-pub(crate) fn nohz_full(machine: &Machine) -> Fact {
-    fact(set(machine, "nohz_full").map(list))
-}
-
-pub(crate) fn packages(machine: &Machine) -> Fact {
-    fact(groups(machine, "package_cpus_list", "core_siblings_list").map(|groups| groups.map(number_of)))
-}
-
-pub(crate) fn cores(machine: &Machine) -> Fact {
-    fact(groups(machine, "core_cpus_list", "thread_siblings_list").map(|groups| groups.map(number_of)))
+pub(crate) fn cores(machine: &Machine) -> Answer<i64> {
+    groups(machine, "core_cpus_list", "thread_siblings_list").map(|groups| groups.map(number_of))
 }
 
 /// The processors of each core, such as `0,64`.
-pub(crate) fn siblings(machine: &Machine) -> Fact {
+pub(crate) fn siblings(machine: &Machine) -> Answer<Vec<String>> {
     let groups = groups(machine, "core_cpus_list", "thread_siblings_list");
-    fact(
-        groups.map(|found| found.map(|groups| groups.iter().map(|g| show_processors(g)).collect::<Vec<_>>())),
-    )
+    groups.map(|found| found.map(|groups| groups.iter().map(|g| show_processors(g)).collect::<Vec<_>>()))
 }
 
 /// The most that share a core.
-pub(crate) fn threads_per_core(machine: &Machine) -> Fact {
+pub(crate) fn threads_per_core(machine: &Machine) -> Answer<i64> {
     let groups = groups(machine, "core_cpus_list", "thread_siblings_list");
     let most = |groups: Vec<Vec<u32>>| groups.into_iter().map(number_of).max().unwrap_or(0);
-    fact(groups.map(|groups| groups.map(most)))
+    groups.map(|groups| groups.map(most))
 }
 
-pub(crate) fn threads_per_core_by_cpuid(machine: &Machine) -> Fact {
-    fact(sharing(machine).map(|found| found.map(|(threads, _)| i64::from(threads))))
+pub(crate) fn threads_per_core_by_cpuid(machine: &Machine) -> Answer<i64> {
+    sharing(machine).map(|found| found.map(|(threads, _)| i64::from(threads)))
 }
 
-pub(crate) fn processors_per_package_by_cpuid(machine: &Machine) -> Fact {
-    fact(sharing(machine).map(|found| found.map(|(_, package)| i64::from(package))))
+pub(crate) fn processors_per_package_by_cpuid(machine: &Machine) -> Answer<i64> {
+    sharing(machine).map(|found| found.map(|(_, package)| i64::from(package)))
 }
 
 fn sharing(machine: &Machine) -> Answer<(u32, u32)> {
@@ -75,9 +67,9 @@ fn sharing(machine: &Machine) -> Answer<(u32, u32)> {
     found((threads, package), format!("CPUID.{leaf:x}h:EBX"))
 }
 
-pub(crate) fn nodes(machine: &Machine) -> Fact {
+pub(crate) fn nodes(machine: &Machine) -> Answer<i64> {
     let nodes = machine.line("/sys/devices/system/node/online");
-    fact(nodes.and_then(|line| line.parse("a list of nodes", text::processors)).map(count))
+    nodes.and_then(|line| line.parse("a list of nodes", text::processors)).map(count)
 }
 
 /// The caches of processor 0: `cache.l1d` in bytes, `cache.l1d.shared`, the processors that share it, and where CPUID

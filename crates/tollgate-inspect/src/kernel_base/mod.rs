@@ -9,20 +9,20 @@ mod options;
 mod tests;
 mod verdict;
 
-use tollgate_model::Fact;
+use tollgate_model::Unknown;
 
 pub use evidence::{Boot, DirectMap, Evidence, Known, Physical, Source, Symbols, kernel_base};
 pub use options::Options;
 pub use verdict::{Conclusion, Verdict, conclude};
 
-use crate::machine::{Machine, fact, found};
+use crate::machine::{Answer, Machine, found};
 
 /// For the registry: moved or not, by its evidence; absent where that does not tell.
-pub(crate) fn moved(machine: &Machine) -> Fact {
-    let verdict = conclude(&kernel_base(machine));
-    match verdict.verdict {
-        Verdict::Moved => fact(found(true, verdict.because)),
-        Verdict::NotMoved => fact(found(false, verdict.because)),
-        Verdict::Unknown => Fact::absent(verdict.because),
+pub(crate) fn moved(machine: &Machine) -> Answer<bool> {
+    let Conclusion { verdict, because, .. } = conclude(&kernel_base(machine));
+    match verdict {
+        Verdict::Moved => found(true, because),
+        Verdict::NotMoved => found(false, because),
+        Verdict::Unknown => Err(Unknown::Absent(because)),
     }
 }

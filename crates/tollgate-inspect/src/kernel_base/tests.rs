@@ -213,8 +213,8 @@ fn as_a_fact() {
     let moved = symbols(0xffff_ffff_9e00_0000);
     let fact_of = |files: &[(&str, &[u8])]| super::moved(&Machine::captured(tree(files).path()));
     let fact = fact_of(&[RELEASE, BUILT, ("proc/kallsyms", &moved)]);
-    assert_eq!(fact.value().and_then(|value| value.as_flag()), Some(true));
-    assert!(fact_of(&[]).value().is_none());
+    assert_eq!(fact.map(|found| found.value), Ok(true));
+    assert!(fact_of(&[]).is_err());
 }
 
 proptest! {

@@ -10,17 +10,17 @@ facts! {
         "The kernel's clock source."
         [ClockSource]
         "user mode reads the TSC and the paravirtual clocks itself, other sources take a system call and a device";
-    "clocksource.available" One(clock::available) "The clock sources that the kernel can use.";
-    "vdso.present" One(clock::vdso) "Whether the kernel maps a vDSO, which answers calls without a crossing."
+    "clocksource.available" Of(clock::available) "The clock sources that the kernel can use.";
+    "vdso.present" Of(clock::vdso) "Whether the kernel maps a vDSO, which answers calls without a crossing."
         [VdsoClock, VdsoGetcpu] "without a vDSO each call is a system call";
-    "clocksource.in_user_mode" One(clock::in_user_mode)
+    "clocksource.in_user_mode" Of(clock::in_user_mode)
         "Whether clock_gettime(2) is answered in user mode, with this clock source and this vDSO."
         [VdsoClock]
         "a reading in user mode takes tens of nanoseconds, a system call and a device hundreds to thousands";
-    "clock.resolution" One(clock::resolution)
+    "clock.resolution" Of(clock::resolution)
         "The resolution of the monotonic clock in nanoseconds; 1 with high-resolution timers."
         [Timer, Sleep] "without high-resolution timers a sleep or a wait ends on a tick";
-    "clock.offsets" One(clock::offsets) "The offsets that a time namespace adds to the clocks."
+    "clock.offsets" Of(clock::offsets) "The offsets that a time namespace adds to the clocks."
         [VdsoClock, ClockSource] "a time namespace adds an offset to each reading";
     "clock.parameter.tsc" Parameter("tsc")
         "The tsc= parameter of the command line: reliable, unstable, nowatchdog.";

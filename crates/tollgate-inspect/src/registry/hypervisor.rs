@@ -15,26 +15,26 @@ const INTERCEPTED: &[Boundary] =
 
 facts! {
     pub(super) FACTS
-    "hypervisor.present" One(hypervisor::present) "Whether CPUID reports a hypervisor."
+    "hypervisor.present" Of(hypervisor::is_present) "Whether CPUID reports a hypervisor."
         @INTERCEPTED "each event that the hypervisor intercepts is a VM exit";
-    "hypervisor.signatures" One(hypervisor::signatures) "The hypervisor signatures in CPUID.";
-    "hypervisor.layers" One(hypervisor::layers) "Every hypervisor with a mark."
+    "hypervisor.signatures" Of(hypervisor::signatures) "The hypervisor signatures in CPUID.";
+    "hypervisor.layers" Of(hypervisor::layers) "Every hypervisor with a mark."
         @INTERCEPTED "each nested layer multiplies the latency of an exit";
-    "hypervisor.nesting" One(hypervisor::nesting)
+    "hypervisor.nesting" Of(hypervisor::nesting)
         "The evidence that the hypervisor itself runs in a virtual machine."
         @INTERCEPTED "an exit goes through the outer hypervisor and back, which often takes ten times as long";
     "machine.vendor" Line("/sys/class/dmi/id/sys_vendor") "The machine's vendor, from its firmware.";
     "machine.product" Line("/sys/class/dmi/id/product_name") "The machine's product name, from its firmware.";
-    "sandbox.kernel" One(sandbox::kernel) "The kernel that stands in for Linux, such as gVisor."
+    "sandbox.kernel" Of(sandbox::name) "The kernel that stands in for Linux, such as gVisor."
         [KernelEntry, SystemCall, CompatEntry, IoUring, KernelCode, KernelImage, Exception, PageFault, Signal,
          SignalSend, ContextSwitch, WakeUp, ProcessCreation, AddressSpaceCopy, ProcessExit, ProcessMemory, Exec,
          PathLookup, PageCache, FileSystem, Socket]
         "another process or a guest handles them, not Linux";
-    "hypervisor.cpuid" One(timed::execution)
+    "hypervisor.cpuid" Of(timed::execution)
         "How CPUID executes, by its time: native, exit, slow exit (nested, confidential, flushed, or a \
          program answers), translated."
         @INTERCEPTED "an exit takes at least as long as CPUID";
-    "hypervisor.kvm_features" One(hypervisor::kvm_features) "The paravirtual features that KVM offers."
+    "hypervisor.kvm_features" Of(hypervisor::kvm_features) "The paravirtual features that KVM offers."
         [InterProcessorInterrupt, TlbShootdown, IdleExit] "each feature that KVM offers saves an exit";
-    "machine.firmware" One(firmware::tables) "The vendor of the firmware's tables.";
+    "machine.firmware" Of(firmware::table_maker) "The vendor of the firmware's tables.";
 }

@@ -6,20 +6,20 @@ use tollgate_model::Boundary::{
     SystemCall, WakeUp,
 };
 
-use crate::{clock, kernel, kernel_base, moments, processor, tracing};
+use crate::{clock, kernel, kernel_base, moments, processor, tracing, uname};
 
 facts! {
     pub(super) FACTS
-    "kernel.release" One(kernel::release) "The kernel's release, as uname -r shows it."
+    "kernel.release" Of(uname::release_text) "The kernel's release, as uname -r shows it."
         [KernelEntry, SystemCall, KernelCode, KernelImage, ProcessMemory]
         "releases change entry code, mitigations and defaults";
-    "kernel.version" One(kernel::version) "The kernel's build, as uname -v shows it.";
-    "kernel.command_line" One(kernel::command_line) "The kernel's command line."
+    "kernel.version" Of(uname::version_text) "The kernel's build, as uname -v shows it.";
+    "kernel.command_line" Of(kernel::command_line_text) "The kernel's command line."
         [KernelEntry, KernelCode, ContextSwitch]
         "mitigations=, nopti, spectre_v2= and others switch what each crossing does";
-    "kernel.preempt_dynamic" One(kernel::preempt_dynamic)
+    "kernel.preempt_dynamic" Of(kernel::preempt_dynamic)
         "Whether the kernel can change its preemption model while it runs.";
-    "kernel.preemption" One(kernel::preemption)
+    "kernel.preemption" Of(kernel::preemption)
         "The preemption model: none, voluntary, full, lazy or rt; two of them where only the build is known."
         [ContextSwitch, KernelCode]
         "full preemption counts in every kernel lock and switches in the middle of calls";
@@ -28,17 +28,17 @@ facts! {
         [KernelEntry] "a feature that the kernel does not use changes nothing";
     "kernel.randomize_va_space" Number("/proc/sys/kernel/randomize_va_space")
         "Address space randomization: 0 none, 1 all but the heap, 2 all.";
-    "kernel.moved" One(kernel_base::moved)
+    "kernel.moved" Of(kernel_base::moved)
         "Whether the kernel was moved from its link address, by KASLR or its loader.";
-    "abi.ia32" One(kernel::ia32)
+    "abi.ia32" Of(kernel::ia32)
         "Whether 32-bit system calls work: enabled or disabled by the command line, or built in."
         [CompatEntry] "where the 32-bit ABI is disabled, its entries fault";
-    "uptime" One(moments::uptime) "Seconds since the kernel started.";
+    "uptime" Of(moments::uptime) "Seconds since the kernel started.";
     "kernel.tainted" Number("/proc/sys/kernel/tainted") "The kernel's taint flags.";
-    "kernel.tick_rate" One(clock::tick_rate)
+    "kernel.tick_rate" Of(clock::tick_rate)
         "The tick rate per second (CONFIG_HZ), from the resolution of the coarse clock."
         * "each tick interrupts, which widens the spread; and the tick bounds how long a task runs";
-    "kernel.idle_tick_stops" One(kernel::idle_tick) "Whether idle processors stop the tick."
+    "kernel.idle_tick_stops" Of(kernel::idle_tick) "Whether idle processors stop the tick."
         [IdleExit] "a wake-up starts the tick again";
     "kernel.parameter.nohz_full" Parameter("nohz_full")
         "The processors of the nohz_full= parameter, which run without a tick.";
@@ -82,11 +82,11 @@ facts! {
         "Whether each run of a BPF program is timed."
         [SeccompFilter] "the kernel reads the clock twice around each run of a BPF program";
     "kernel.ftrace" Flag("/proc/sys/kernel/ftrace_enabled") "Whether functions of the kernel can be traced.";
-    "kernel.tracer" One(tracing::tracer) "The active tracer of ftrace; nop is none."
+    "kernel.tracer" Of(tracing::in_tracing, "current_tracer") "The active tracer of ftrace; nop is none."
         [KernelEntry, SystemCall, KernelCode] "each kernel function calls the tracer";
-    "kernel.traced_system_calls" One(tracing::system_calls) "Whether events of system calls are traced."
+    "kernel.traced_system_calls" Of(tracing::system_calls) "Whether events of system calls are traced."
         [SystemCall] "each call takes the slow path and writes a record";
-    "kernel.kprobes" One(tracing::kprobes) "The number of kprobes in the kernel."
+    "kernel.kprobes" Of(tracing::kprobes) "The number of kprobes in the kernel."
         [KernelCode] "each hit of a kprobe takes a jump or a breakpoint, and runs its handler";
     "kernel.task_delayacct" Number("/proc/sys/kernel/task_delayacct")
         "Whether the kernel accounts the delays of tasks."

@@ -6,8 +6,8 @@ use crate::memory;
 
 facts! {
     pub(super) FACTS
-    "memory.total" One(memory::total) "The bytes of memory that the kernel manages.";
-    "memory.swap" One(memory::swap) "The bytes of swap space.";
+    "memory.total" Of(memory::total) "The bytes of memory that the kernel manages.";
+    "memory.swap" Of(memory::listed, "SwapTotal") "The bytes of swap space.";
     "memory.thp" Choice("/sys/kernel/mm/transparent_hugepage/enabled")
         "The use of transparent huge pages: always, madvise or never."
         [PageFault, Tlb, AddressSpaceCopy, ProcessMemory]

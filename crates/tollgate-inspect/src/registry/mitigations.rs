@@ -8,10 +8,10 @@ use crate::{kernel, mitigation, process, processor};
 
 facts! {
     pub(super) FACTS
-    "mitigation.parameters" One(kernel::mitigation_parameters)
+    "mitigation.parameters" Of(kernel::mitigation_parameters)
         "The mitigation parameters of the kernel's command line."
         [KernelEntry, KernelCode, ContextSwitch] "the parameters choose what each crossing does";
-    "mitigation.pti" One(|m| processor::lists(m, "pti"))
+    "mitigation.pti" Of(processor::lists, "pti")
         "Whether page tables are switched at every crossing, as the kernel's flags say."
         [KernelEntry] "each crossing writes CR3 twice, and without PCID empties the TLB";
     "mitigation.meltdown" Vulnerability("meltdown") "The mitigation of Meltdown."
@@ -55,16 +55,16 @@ facts! {
     "mitigation.gather_data_sampling" Vulnerability("gather_data_sampling")
         "The mitigation of gather data sampling."
         [SpecialInstruction] "gather instructions no longer speculate";
-    "process.store_bypass" One(process::store_bypass) "Whether this process speculates past stores."
+    "process.store_bypass" Of(process::status, "Speculation_Store_Bypass") "Whether this process speculates past stores."
         [StoreForwarding, KernelCode]
         "where it is mitigated, loads wait for earlier stores, in the kernel as well";
-    "process.indirect_branch" One(process::indirect_branch)
+    "process.indirect_branch" Of(process::status, "SpeculationIndirectBranch")
         "Whether this process speculates at indirect branches."
         [ContextSwitch] "where it is mitigated, switches issue IBPB and set STIBP";
     "mitigation.itlb_multihit" Vulnerability("itlb_multihit")
         "The mitigation of machine checks by pages of two sizes."
         [GuestEntry] "the kernel splits executable huge pages of its guests";
-    "process.l1d_flush" One(process::l1d_flush)
+    "process.l1d_flush" Of(process::l1d_flush)
         "Whether the first-level data cache is flushed when this process is switched away from."
         [ContextSwitch] "each switch away flushes the first-level data cache";
     // Those above are named because they affect a boundary: on a kernel that does not know them they

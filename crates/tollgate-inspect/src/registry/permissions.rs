@@ -6,7 +6,7 @@ use crate::{audit, kernel, permission};
 
 facts! {
     pub(super) FACTS
-    "kernel.lsm" One(kernel::security_modules) "The security modules that are active, in their order."
+    "kernel.lsm" Of(kernel::security_modules) "The security modules that are active, in their order."
         [PathLookup, Exec, Socket, SignalSend] "the kernel calls the hook of each module in turn";
     "kernel.io_uring_disabled" Number("/proc/sys/kernel/io_uring_disabled")
         "Whether io_uring is disabled: 0 no, 1 for those without privilege or group, 2 for all.";
@@ -19,16 +19,16 @@ facts! {
     "kernel.ptrace_scope" Number("/proc/sys/kernel/yama/ptrace_scope")
         "The processes that Yama lets a process trace: 0 those of its user, 1 its descendants, 2 any with \
          CAP_SYS_PTRACE, 3 none.";
-    "allowed.io_uring" One(permission::io_uring) "Whether this process may set up an io_uring."
+    "allowed.io_uring" Of(permission::io_uring) "Whether this process may set up an io_uring."
         [IoUring] "without io_uring no calls go in batches";
-    "allowed.userfaultfd" One(permission::userfaultfd)
+    "allowed.userfaultfd" Of(permission::userfaultfd)
         "Whether this process may handle page faults, the kernel's included.";
-    "allowed.perf_events" One(permission::counters)
+    "allowed.perf_events" Of(permission::counters)
         "The modes that this process may count of its own thread: kernel and user, user, or nothing.";
-    "audit.hints" One(audit::hints)
+    "audit.hints" Of(audit::hints)
         "The evidence that system calls are audited; none is the lack of evidence."
         [SystemCall] "where a rule is loaded each call takes the slow path, and no file says whether one is";
-    "audit.login" One(audit::login) "The user that logged in, as auditing keeps it; unset without a login.";
+    "audit.login" Of(audit::login) "The user that logged in, as auditing keeps it; unset without a login.";
     "kernel.lockdown" Choice("/sys/kernel/security/lockdown")
         "The kernel lockdown mode, which restricts root too: none, integrity, confidentiality.";
     "kernel.kptr_restrict" Number("/proc/sys/kernel/kptr_restrict")

@@ -13,13 +13,13 @@ facts! {
     "power.preference" Line("/sys/devices/system/cpu/cpu0/cpufreq/energy_performance_preference")
         "The energy performance preference of processor 0."
         * "the preference sets how fast and how far the frequency rises";
-    "power.boost" One(power::boost) "Whether processors may run above their nominal frequency."
+    "power.boost" Of(power::boost) "Whether processors may run above their nominal frequency."
         * "the boosted frequency depends on heat and on the other cores, which widens the spread";
     "power.idle_driver" Line("/sys/devices/system/cpu/cpuidle/current_driver") "The idle driver."
         [IdleExit] "deep states, and halts in a virtual machine, take microseconds to leave";
-    "power.idle_governor" One(power::idle_governor) "The idle governor."
+    "power.idle_governor" Of(power::idle_governor) "The idle governor."
         [IdleExit] "haltpoll spins before it halts";
-    "power.idle_states" One(power::idle_states)
+    "power.idle_states" Of(power::idle_states)
         "The idle states of processor 0, from the lightest to the deepest."
         [IdleExit] "a deeper state takes longer to leave";
     "power.halt_poll" Number("/sys/module/haltpoll/parameters/guest_halt_poll_ns")

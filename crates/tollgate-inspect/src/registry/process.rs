@@ -9,39 +9,39 @@ use crate::{process, rseq};
 
 facts! {
     pub(super) FACTS
-    "seccomp.mode" One(process::seccomp_mode) "The seccomp mode of this process: disabled, strict or filter."
+    "seccomp.mode" Of(process::seccomp_mode) "The seccomp mode of this process: disabled, strict or filter."
         [SystemCall] "with a filter each call runs it and takes the slow path";
-    "seccomp.filters" One(process::seccomp_filters) "How many seccomp filters each system call runs."
+    "seccomp.filters" Of(process::seccomp_filters) "How many seccomp filters each system call runs."
         [SystemCall] "every filter runs, unless the cache of verdicts answers";
-    "process.no_new_privileges" One(process::no_new_privileges) "Whether no_new_privs is set.";
-    "process.tracer" One(process::tracer) "The process that traces this one; 0 is none."
+    "process.no_new_privileges" Of(process::no_new_privileges) "Whether no_new_privs is set.";
+    "process.tracer" Of(process::tracer) "The process that traces this one; 0 is none."
         [SystemCall, Signal] "a tracer may stop each of them, with two switches every time";
-    "process.user" One(process::user) "The effective user of this process.";
-    "process.capabilities" One(process::capabilities) "The effective capabilities, one bit each.";
+    "process.user" Of(process::user) "The effective user of this process.";
+    "process.capabilities" Of(process::capabilities) "The effective capabilities, one bit each.";
     "process.personality" Line("/proc/self/personality")
         "The bits of personality(2), such as 40000 for no address randomization.";
-    "process.user_dispatch" One(process::user_dispatch)
+    "process.user_dispatch" Of(process::user_dispatch)
         "Whether system calls of this process are dispatched to user mode."
         [SystemCall] "each call becomes a signal";
-    "process.policy" One(process::policy) "The scheduling policy of this process."
+    "process.policy" Of(process::policy) "The scheduling policy of this process."
         * "no ordinary task preempts a real-time task, which narrows the spread";
-    "process.core_scheduling" One(process::core_scheduling)
+    "process.core_scheduling" Of(process::core_scheduling)
         "Whether this process shares a core only with those of its own group."
         [ContextSwitch] "siblings idle while tasks of other groups run";
-    "process.timer_slack" One(process::timer_slack) "The timer slack of this process in nanoseconds."
+    "process.timer_slack" Of(process::timer_slack) "The timer slack of this process in nanoseconds."
         [Sleep] "the kernel may end a sleep or a wait that much later";
-    "process.time_stamp_counter" One(process::time_stamp_counter) "Whether RDTSC may be executed."
+    "process.time_stamp_counter" Of(process::time_stamp_counter) "Whether RDTSC may be executed."
         [TimeStampCounter, VdsoClock] "where RDTSC is forbidden, each reading faults";
-    "process.huge_pages" One(process::huge_pages) "Whether this process may have transparent huge pages."
+    "process.huge_pages" Of(process::huge_pages) "Whether this process may have transparent huge pages."
         [PageFault, Tlb, ProcessMemory] "without huge pages each page is a fault";
-    "process.thread_features" One(process::thread_features)
+    "process.thread_features" Of(process::thread_features)
         "Which of shadow stacks (shstk, wrss) this process uses."
         [Call, Signal] "each of them writes and reads the shadow stack";
-    "rseq.registered" One(rseq::registered)
+    "rseq.registered" Of(rseq::registered)
         "Whether an area for restartable sequences is registered for this thread."
         [ContextSwitch, Signal]
         "the kernel looks at the area and writes the processor's number on the way back";
-    "rseq.feature_size" One(rseq::feature_size) "The bytes of that area that the kernel supports.";
+    "rseq.feature_size" Of(rseq::feature_size) "The bytes of that area that the kernel supports.";
     "process.limit.locked_memory" Limit("Max locked memory", "RLIMIT_MEMLOCK", libc::RLIMIT_MEMLOCK)
         "The bytes that may be locked in memory.";
     "process.limit.processes" Limit("Max processes", "RLIMIT_NPROC", libc::RLIMIT_NPROC)

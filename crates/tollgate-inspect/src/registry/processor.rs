@@ -8,43 +8,43 @@ use crate::{processor, topology};
 
 facts! {
     pub(super) FACTS
-    "cpu.vendor" One(processor::vendor) "The processor's vendor, from CPUID."
+    "cpu.vendor" Of(processor::vendor_text) "The processor's vendor, from CPUID."
         [CompatFastEntry]
         "a 32-bit program enters with SYSENTER on Intel and SYSCALL on AMD; the mitigations differ as well";
-    "cpu.model" One(processor::model) "The processor's brand."
+    "cpu.model" Of(processor::model) "The processor's brand."
         * "the latency of traps, serialization and cache lines belongs to the processor";
-    "cpu.family" One(processor::family) "The processor's family number.";
-    "cpu.model_number" One(processor::model_number) "The processor's model number.";
-    "cpu.stepping" One(processor::stepping) "The processor's stepping.";
-    "cpu.microcode" One(processor::microcode)
+    "cpu.family" Of(processor::family) "The processor's family number.";
+    "cpu.model_number" Of(processor::model_number) "The processor's model number.";
+    "cpu.stepping" Of(processor::stepping) "The processor's stepping.";
+    "cpu.microcode" Of(processor::cpuinfo, "microcode")
         "The microcode's revision as the kernel reports it; hypervisors often invent one."
         [KernelEntry, ContextSwitch]
         "the microcode decides which buffers VERW clears and which predictors can be flushed";
-    "cpu.online" One(topology::online) "How many processors are online.";
-    "cpu.online_list" One(topology::online_list) "Which processors are online.";
-    "cpu.allowed" One(topology::allowed) "How many processors this process may run on."
+    "cpu.online" Of(topology::count_of, "online") "How many processors are online.";
+    "cpu.online_list" Of(topology::list_of, "online") "Which processors are online.";
+    "cpu.allowed" Of(topology::allowed) "How many processors this process may run on."
         [CacheLine, LockContention] "with one processor no other core competes";
-    "cpu.allowed_list" One(topology::allowed_list) "Which processors this process may run on.";
-    "cpu.packages" One(topology::packages) "How many processor packages there are."
+    "cpu.allowed_list" Of(topology::allowed_list) "Which processors this process may run on.";
+    "cpu.packages" Of(topology::packages) "How many processor packages there are."
         [CacheLine] "a transfer between packages takes several times as long as one within a package";
-    "cpu.cores" One(topology::cores) "How many cores there are.";
-    "cpu.siblings" One(topology::siblings) "The processors of each core.";
+    "cpu.cores" Of(topology::cores) "How many cores there are.";
+    "cpu.siblings" Of(topology::siblings) "The processors of each core.";
     "cpu.smt_active" Flag("/sys/devices/system/cpu/smt/active") "Whether several processors share a core."
         [CacheLine, MemoryAccess, LockContention, UserCode]
         "siblings share a first-level cache, and a busy sibling takes a part of the core";
-    "cpu.isolated" One(topology::isolated) "The processors that are isolated from the scheduler."
+    "cpu.isolated" Of(topology::list_of, "isolated") "The processors that are isolated from the scheduler."
         * "an isolated processor runs no other tasks, which narrows the spread";
-    "cpu.nohz_full" One(topology::nohz_full) "The processors without a tick while one task runs."
+    "cpu.nohz_full" Of(topology::list_of, "nohz_full") "The processors without a tick while one task runs."
         [KernelEntry] "such processors account user and system time at each crossing";
-    "cpu.nodes" One(topology::nodes) "How many memory nodes there are."
+    "cpu.nodes" Of(topology::nodes) "How many memory nodes there are."
         [CacheLine, MemoryAccess] "the memory of another node is farther away";
-    "cpu.bugs" One(processor::bugs) "The vulnerabilities of this processor that the kernel lists."
+    "cpu.bugs" Of(processor::bugs) "The vulnerabilities of this processor that the kernel lists."
         [KernelEntry, ContextSwitch] "the kernel mitigates only what is listed";
-    "cpu.threads_per_core" One(topology::threads_per_core)
+    "cpu.threads_per_core" Of(topology::threads_per_core)
         "How many processors share a core, as the kernel says.";
-    "cpu.threads_per_core.cpuid" One(topology::threads_per_core_by_cpuid)
+    "cpu.threads_per_core.cpuid" Of(topology::threads_per_core_by_cpuid)
         "How many processors share a core, as CPUID says; hypervisors often hide it from the kernel.";
-    "cpu.per_package.cpuid" One(topology::processors_per_package_by_cpuid)
+    "cpu.per_package.cpuid" Of(topology::processors_per_package_by_cpuid)
         "How many processors a package has, as CPUID says.";
     "cpu.smt_control" Line("/sys/devices/system/cpu/smt/control")
         "Whether several processors may share a core: on, off, forceoff, notsupported.";

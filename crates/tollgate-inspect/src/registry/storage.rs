@@ -9,38 +9,38 @@ use crate::storage;
 facts! {
     /// The file system and device under the directory in which files are measured.
     pub STORAGE
-    "files.dir" Beneath(storage::directory) "The directory in which files were measured.";
-    "files.fs" Beneath(storage::file_system) "The type of the file system under that directory."
+    "files.dir" Under(storage::directory) "The directory in which files were measured.";
+    "files.fs" Under(storage::file_system) "The type of the file system under that directory."
         [PathLookup, PageCache, FileSystem, BlockRead, BlockWrite, DeviceFlush]
         "each file system handles names, blocks and the journal in its own way";
-    "files.mount" Beneath(storage::mount_point) "The mount point of that file system.";
-    "files.options" Beneath(storage::options) "The mount options."
+    "files.mount" Under(storage::mount_point) "The mount point of that file system.";
+    "files.options" Under(storage::options) "The mount options."
         [PathLookup, FileSystem, BlockWrite, DeviceFlush]
         "options set access times, barriers, journal mode, discard and quota";
-    "files.source" Beneath(storage::source) "The source of the mount.";
-    "files.free" Beneath(storage::free) "Bytes that are free there for users other than root.";
-    "files.device" Beneath(storage::device) "The block device that the file system is on."
+    "files.source" Under(storage::source) "The source of the mount.";
+    "files.free" Under(storage::free) "Bytes that are free there for users other than root.";
+    "files.device" Under(storage::device) "The block device that the file system is on."
         [BlockRead, BlockWrite, DeviceFlush] "requests wait for the device";
-    "files.device.model" Beneath(storage::model) "The model of its disk."
+    "files.device.model" Under(storage::of_disk, "device/model") "The model of its disk."
         [BlockRead, BlockWrite, DeviceFlush] "requests wait for the device";
-    "files.device.rotational" Beneath(storage::rotational) "Whether the disk reports that it rotates."
+    "files.device.rotational" Under(storage::flag, "queue/rotational") "Whether the disk reports that it rotates."
         [BlockRead, BlockWrite, DeviceFlush] "a head that seeks takes milliseconds";
-    "files.device.scheduler" Beneath(storage::scheduler) "The scheduler of the disk's queue."
+    "files.device.scheduler" Under(storage::scheduler) "The scheduler of the disk's queue."
         [BlockRead, BlockWrite] "each request goes through the scheduler";
-    "files.device.logical_block" Beneath(storage::logical_block) "The smallest request in bytes.";
-    "files.device.physical_block" Beneath(storage::physical_block) "Bytes that the disk writes at once."
+    "files.device.logical_block" Under(storage::number, "queue/logical_block_size") "The smallest request in bytes.";
+    "files.device.physical_block" Under(storage::number, "queue/physical_block_size") "Bytes that the disk writes at once."
         [BlockWrite] "the disk reads, changes and writes back a block that is written in part";
-    "files.device.write_cache" Beneath(storage::write_cache) "`write back` or `write through`."
+    "files.device.write_cache" Under(storage::of_disk, "queue/write_cache") "`write back` or `write through`."
         [DeviceFlush] "a write-back cache has to be flushed";
-    "files.device.dax" Beneath(storage::dax) "Whether the device is memory that can be mapped."
+    "files.device.dax" Under(storage::flag, "queue/dax") "Whether the device is memory that can be mapped."
         [PageCache, BlockRead, BlockWrite] "with DAX no page cache lies between";
-    "files.device.mapping" Beneath(storage::mapping) "The kind of device mapping: CRYPT, LVM, mpath."
+    "files.device.mapping" Under(storage::mapping) "The kind of device mapping: CRYPT, LVM, mpath."
         [BlockRead, BlockWrite, DeviceFlush] "an encrypted device computes for each block";
-    "files.device.read_ahead" Beneath(storage::read_ahead) "KiB that are read ahead."
+    "files.device.read_ahead" Under(storage::number, "queue/read_ahead_kb") "KiB that are read ahead."
         [ReadAhead] "that much comes with the first page";
-    "files.device.requests" Beneath(storage::requests) "The requests that its queue holds."
+    "files.device.requests" Under(storage::number, "queue/nr_requests") "The requests that its queue holds."
         [BlockRead, BlockWrite] "requests beyond the queue wait";
-    "files.device.write_throttling" Beneath(storage::write_throttling)
+    "files.device.write_throttling" Under(storage::number, "queue/wbt_lat_usec")
         "The microseconds of delay at which background writes are held back; 0 is never."
         [BlockWrite, DeviceFlush] "the queue holds background writes back beside others";
 }
