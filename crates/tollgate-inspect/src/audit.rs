@@ -41,7 +41,7 @@ pub(crate) fn login(machine: &Machine) -> Answer<String> {
 }
 
 fn set(machine: &Machine, path: &str) -> Answer<bool> {
-    number(machine, path).map(|found| found.map(|number| number != UNSET))
+    Ok(number(machine, path)?.map(|number| number != UNSET))
 }
 
 /// A kernel without auditing of system calls has no such file.

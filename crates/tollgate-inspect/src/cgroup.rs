@@ -78,8 +78,8 @@ pub(crate) fn cpu_weight(machine: &Machine) -> Answer<i64> {
 /// The processors that the group may use.
 pub(crate) fn processors(machine: &Machine) -> Answer<String> {
     let set = of_own_group(machine, "cpuset", "cpuset.effective_cpus", "cpuset.cpus.effective");
-    let set = set.and_then(|line| line.parse("a list of processors", crate::text::processors));
-    set.map(|found| found.map(|set| crate::text::show_processors(&set)))
+    let set = set?.parse("a list of processors", crate::text::processors)?;
+    Ok(set.map(|set| crate::text::show_processors(&set)))
 }
 
 /// The I/O limits of the group, device by device.

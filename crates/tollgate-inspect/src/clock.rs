@@ -12,8 +12,7 @@ const AUXILIARY: &str = "getauxval(3) AT_SYSINFO_EHDR";
 const KVM_STABLE_CLOCK: u32 = 24;
 
 pub(crate) fn available(machine: &Machine) -> Answer<Vec<String>> {
-    let line = machine.line(&format!("{DIRECTORY}/available_clocksource"));
-    line.map(|line| line.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()))
+    Ok(machine.line(&format!("{DIRECTORY}/available_clocksource"))?.map(|text| crate::text::words(&text)))
 }
 
 /// Whether the vDSO can read the current clock source without the kernel: `vdso_clock_mode` of each source in
@@ -61,8 +60,7 @@ pub(crate) fn resolution(machine: &Machine) -> Answer<i64> {
 
 /// The offsets that the time namespace adds to the clocks, such as `monotonic 86400 s`.
 pub(crate) fn offsets(machine: &Machine) -> Answer<Vec<String>> {
-    let text = machine.text("/proc/self/timens_offsets");
-    text.and_then(|text| text.parse("clocks with seconds and nanoseconds", offsets_in))
+    machine.text("/proc/self/timens_offsets")?.parse("clocks with seconds and nanoseconds", offsets_in)
 }
 
 /// From lines `monotonic           0         0`.

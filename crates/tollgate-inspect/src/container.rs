@@ -193,8 +193,7 @@ pub(crate) fn unshared(machine: &Machine) -> Answer<Vec<String>> {
 
 /// How users of this namespace are numbered outside: `all as they are`, or ranges `inside outside count`.
 pub(crate) fn users(machine: &Machine) -> Answer<String> {
-    let text = machine.text("/proc/self/uid_map");
-    text.and_then(|text| text.parse("ranges of user numbers", ranges))
+    machine.text("/proc/self/uid_map")?.parse("ranges of user numbers", ranges)
 }
 
 fn ranges(text: &str) -> Option<String> {

@@ -14,13 +14,14 @@ const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 /// An empty command line is one. The rest after ` -- ` is handed to init: it holds no parameter of the kernel, and
 /// may be private.
 pub(crate) fn command_line_text(machine: &Machine) -> Answer<String> {
-    let whole = machine.text(COMMAND_LINE);
-    whole.map(|line| line.map(|text| text.split(" -- ").next().unwrap_or_default().trim_end().to_owned()))
+    Ok(machine
+        .text(COMMAND_LINE)?
+        .map(|text| text.split(" -- ").next().unwrap_or_default().trim_end().to_owned()))
 }
 
 /// `PREEMPT_DYNAMIC` stands in the version of a kernel that was built so (init/Makefile).
 pub(crate) fn preempt_dynamic(machine: &Machine) -> Answer<bool> {
-    linux_version(machine).map(|version| version.map(|text| has_word(&text, "PREEMPT_DYNAMIC")))
+    Ok(linux_version(machine)?.map(|text| has_word(&text, "PREEMPT_DYNAMIC")))
 }
 
 /// The scheduler's own word where debugfs may be read; else as far as the version and the command line decide.
@@ -74,7 +75,7 @@ pub(crate) fn ia32(machine: &Machine) -> Answer<&'static str> {
         return value?
             .parse("yes or no", |text| Some(if kernel_bool(text)? { "enabled" } else { "disabled" }));
     }
-    machine.there(BUILT).map(|found| found.map(|()| "built in"))
+    Ok(machine.there(BUILT)?.map(|()| "built in"))
 }
 
 /// The parameters that choose mitigations, in their order.
@@ -155,6 +156,7 @@ pub(crate) fn idle_tick(machine: &Machine) -> Answer<bool> {
 }
 
 pub(crate) fn security_modules(machine: &Machine) -> Answer<Vec<String>> {
-    let modules = machine.line("/sys/kernel/security/lsm");
-    modules.map(|line| line.map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>()))
+    Ok(machine
+        .line("/sys/kernel/security/lsm")?
+        .map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>()))
 }

@@ -25,12 +25,12 @@ pub(crate) fn load(machine: &Machine) -> Answer<f64> {
 
 /// Percent of the last ten seconds in which some task waited.
 pub(crate) fn pressure(machine: &Machine, resource: &str) -> Answer<f64> {
-    read(machine, resource).map(|found| found.map(|some| some.percent))
+    Ok(read(machine, resource)?.map(|some| some.percent))
 }
 
 /// Microseconds since the machine's start in which some task waited.
 pub(crate) fn stalled(machine: &Machine, resource: &str) -> Answer<i64> {
-    read(machine, resource).map(|found| found.map(|some| some.total))
+    Ok(read(machine, resource)?.map(|some| some.total))
 }
 
 fn read(machine: &Machine, resource: &str) -> Answer<Pressure> {

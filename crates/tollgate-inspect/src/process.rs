@@ -36,7 +36,7 @@ fn mode(number: &str) -> Option<&'static str> {
 
 /// Since Linux 5.9.
 pub(crate) fn seccomp_filters(machine: &Machine) -> Answer<i64> {
-    status(machine, "Seccomp_filters").and_then(|line| line.parse("a whole number", digits::<i64>))
+    status(machine, "Seccomp_filters")?.parse("a whole number", digits::<i64>)
 }
 
 pub(crate) fn no_new_privileges(machine: &Machine) -> Answer<bool> {
@@ -47,7 +47,7 @@ pub(crate) fn no_new_privileges(machine: &Machine) -> Answer<bool> {
 
 /// 0 without a tracer.
 pub(crate) fn tracer(machine: &Machine) -> Answer<i64> {
-    status(machine, "TracerPid").and_then(|line| line.parse("a process number", digits::<i64>))
+    status(machine, "TracerPid")?.parse("a process number", digits::<i64>)
 }
 
 /// Since Linux 6.6; `none` where none is.
@@ -62,7 +62,7 @@ pub(crate) fn thread_features(machine: &Machine) -> Answer<String> {
 
 /// Whether `prctl(2)` `PR_SET_THP_DISABLE` was left alone.
 pub(crate) fn huge_pages(machine: &Machine) -> Answer<bool> {
-    status(machine, "THP_enabled").and_then(|line| line.parse("0 or 1", zero_or_one))
+    status(machine, "THP_enabled")?.parse("0 or 1", zero_or_one)
 }
 
 /// In nanoseconds.
@@ -131,5 +131,5 @@ pub(crate) fn user(machine: &Machine) -> Answer<i64> {
 /// The effective ones, in hexadecimal as the kernel writes them: one bit for each of capabilities(7).
 pub(crate) fn capabilities(machine: &Machine) -> Answer<String> {
     let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok().map(|_| text.to_owned());
-    status(machine, "CapEff").and_then(|line| line.parse("a hexadecimal number", hexadecimal))
+    status(machine, "CapEff")?.parse("a hexadecimal number", hexadecimal)
 }

@@ -4,7 +4,7 @@ use tollgate_model::Unknown;
 
 use crate::leaves::{Bit, Leaves, spelled};
 use crate::machine::{Answer, Machine, found};
-use crate::text::{digits, keyed};
+use crate::text::{self, digits, keyed};
 
 const CPUINFO: &str = "/proc/cpuinfo";
 /// Three times the size of the first processor's paragraph. On a large machine the whole file is a quarter of a
@@ -38,8 +38,7 @@ pub(crate) fn stepping(machine: &Machine) -> Answer<i64> {
 
 /// The vulnerabilities that the kernel lists.
 pub(crate) fn bugs(machine: &Machine) -> Answer<Vec<String>> {
-    let bugs = cpuinfo(machine, "bugs");
-    bugs.map(|found| found.map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()))
+    Ok(cpuinfo(machine, "bugs")?.map(|text| text::words(&text)))
 }
 
 /// Whether the kernel lists `flag` among those of the processor: its own decisions are among them.

@@ -15,20 +15,20 @@ pub(crate) fn directory(_: &Machine, directory: &Path) -> Answer<String> {
 }
 
 pub(crate) fn file_system(machine: &Machine, directory: &Path) -> Answer<String> {
-    mount(machine, directory).map(|found| found.map(|mount| mount.file_system))
+    Ok(mount(machine, directory)?.map(|mount| mount.file_system))
 }
 
 pub(crate) fn mount_point(machine: &Machine, directory: &Path) -> Answer<String> {
-    mount(machine, directory).map(|found| found.map(|mount| mount.point))
+    Ok(mount(machine, directory)?.map(|mount| mount.point))
 }
 
 /// Those of the mount first, then those that the file system adds.
 pub(crate) fn options(machine: &Machine, directory: &Path) -> Answer<String> {
-    mount(machine, directory).map(|found| found.map(|mount| mount.all_options()))
+    Ok(mount(machine, directory)?.map(|mount| mount.all_options()))
 }
 
 pub(crate) fn source(machine: &Machine, directory: &Path) -> Answer<String> {
-    mount(machine, directory).map(|found| found.map(|mount| mount.source))
+    Ok(mount(machine, directory)?.map(|mount| mount.source))
 }
 
 /// In bytes, for users other than root.
@@ -38,7 +38,7 @@ pub(crate) fn free(machine: &Machine, directory: &Path) -> Answer<i64> {
 }
 
 pub(crate) fn device(machine: &Machine, directory: &Path) -> Answer<String> {
-    block(machine, directory).map(|found| found.map(|block| block.name))
+    Ok(block(machine, directory)?.map(|block| block.name))
 }
 
 /// The scheduler that is chosen; a device that has no choice says `none`.
@@ -47,15 +47,13 @@ pub(crate) fn scheduler(machine: &Machine, directory: &Path) -> Answer<String> {
         "none" => Some("none".to_owned()),
         _ => marked(text, '[', ']').map(str::to_owned),
     };
-    let line = of_disk(machine, directory, "queue/scheduler");
-    line.and_then(|line| line.parse("a line of schedulers with one in brackets", chosen))
+    of_disk(machine, directory, "queue/scheduler")?.parse("a line of schedulers with one in brackets", chosen)
 }
 
 /// The kind of mapping, which is how the identifier of such a device begins: `CRYPT`, `LVM`.
 pub(crate) fn mapping(machine: &Machine, directory: &Path) -> Answer<String> {
-    let line = of_disk(machine, directory, "dm/uuid");
     let kind = |text: &str| text.split('-').next().filter(|kind| !kind.is_empty()).map(str::to_owned);
-    line.and_then(|line| line.parse("the identifier of a mapped device", kind))
+    of_disk(machine, directory, "dm/uuid")?.parse("the identifier of a mapped device", kind)
 }
 
 pub(crate) fn number(machine: &Machine, directory: &Path, attribute: &str) -> Answer<i64> {

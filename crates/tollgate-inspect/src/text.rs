@@ -65,6 +65,11 @@ pub(crate) fn keyed<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
+/// The words of a text.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
 /// The choice that is marked in a line of choices, such as `always [madvise] never`.
 pub(crate) fn marked(text: &str, open: char, close: char) -> Option<&str> {
     let words = text.split_whitespace();

@@ -32,32 +32,33 @@ pub(crate) fn allowed_list(machine: &Machine) -> Answer<String> {
 }
 
 pub(crate) fn packages(machine: &Machine) -> Answer<i64> {
-    groups(machine, "package_cpus_list", "core_siblings_list").map(|groups| groups.map(number_of))
+    Ok(groups(machine, "package_cpus_list", "core_siblings_list")?.map(number_of))
 }
 
 pub(crate) fn cores(machine: &Machine) -> Answer<i64> {
-    groups(machine, "core_cpus_list", "thread_siblings_list").map(|groups| groups.map(number_of))
+    Ok(in_cores(machine)?.map(number_of))
+}
+
+fn in_cores(machine: &Machine) -> Answer<Vec<Vec<u32>>> {
+    groups(machine, "core_cpus_list", "thread_siblings_list")
 }
 
 /// The processors of each core, such as `0,64`.
 pub(crate) fn siblings(machine: &Machine) -> Answer<Vec<String>> {
-    let groups = groups(machine, "core_cpus_list", "thread_siblings_list");
-    groups.map(|found| found.map(|groups| groups.iter().map(|g| show_processors(g)).collect::<Vec<_>>()))
+    Ok(in_cores(machine)?.map(|cores| cores.iter().map(|core| show_processors(core)).collect()))
 }
 
 /// The most that share a core.
 pub(crate) fn threads_per_core(machine: &Machine) -> Answer<i64> {
-    let groups = groups(machine, "core_cpus_list", "thread_siblings_list");
-    let most = |groups: Vec<Vec<u32>>| groups.into_iter().map(number_of).max().unwrap_or(0);
-    groups.map(|groups| groups.map(most))
+    Ok(in_cores(machine)?.map(|cores| cores.into_iter().map(number_of).max().unwrap_or(0)))
 }
 
 pub(crate) fn threads_per_core_by_cpuid(machine: &Machine) -> Answer<i64> {
-    sharing(machine).map(|found| found.map(|(threads, _)| i64::from(threads)))
+    Ok(sharing(machine)?.map(|(threads, _)| i64::from(threads)))
 }
 
 pub(crate) fn processors_per_package_by_cpuid(machine: &Machine) -> Answer<i64> {
-    sharing(machine).map(|found| found.map(|(_, package)| i64::from(package)))
+    Ok(sharing(machine)?.map(|(_, package)| i64::from(package)))
 }
 
 fn sharing(machine: &Machine) -> Answer<(u32, u32)> {

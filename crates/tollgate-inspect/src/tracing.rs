@@ -25,8 +25,9 @@ pub(crate) fn system_calls(machine: &Machine) -> Answer<bool> {
 
 /// The number of kprobes in the kernel.
 pub(crate) fn kprobes(machine: &Machine) -> Answer<i64> {
-    let list = machine.text("/sys/kernel/debug/kprobes/list");
-    list.map(|list| list.map(|text| i64::try_from(text.lines().count()).unwrap_or(i64::MAX)))
+    Ok(machine
+        .text("/sys/kernel/debug/kprobes/list")?
+        .map(|text| i64::try_from(text.lines().count()).unwrap_or(i64::MAX)))
 }
 
 pub(crate) fn in_tracing(machine: &Machine, file: &str) -> Answer<String> {
