@@ -29,6 +29,7 @@ mod segments;
 mod state;
 mod strings;
 mod system;
+mod tlb;
 mod translation;
 mod watch;
 

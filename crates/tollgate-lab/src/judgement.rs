@@ -148,7 +148,7 @@ fn mistake_of(experiment: &Experiment, round: Round) -> Option<Mistake> {
     if experiment.counted && !round.is_counted() {
         return Some(Mistake::Count {
             counted: [round.count_one, round.count_two],
-            executed: [u64::from(round.turns), 2 * u64::from(round.turns)],
+            executed: [u64::from(round.iterations), 2 * u64::from(round.iterations)],
         });
     }
     let is_due = experiment.value.is_none_or(|value| value == round.value);
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     const ROUND: Round =
-        Round { turns: 10, ticks_one: 100, ticks_two: 200, count_one: 10, count_two: 20, value: 0 };
+        Round { iterations: 10, ticks_one: 100, ticks_two: 200, count_one: 10, count_two: 20, value: 0 };
 
     fn status(name: &str, provenance: &Provenance, outcome: &Outcome) -> Status {
         let experiment = Experiment::of(name).expect(name);

@@ -151,7 +151,7 @@ fn check(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) {
             assert!(expected == Expected::Done || defect == Some(Defect::CompatSyscallOnIntel), "{name}");
             assert_eq!(rounds.len(), 3, "{name}");
             for round in rounds {
-                assert_eq!(round.turns, 100);
+                assert_eq!(round.iterations, 100);
                 let is_executed = defect == Some(Defect::LockMovExecutes) && round.value == 3;
                 assert_eq!(round.is_counted(), experiment.counted && !is_executed, "{name}: {round:?}");
                 if !round.is_counted() {
@@ -229,7 +229,7 @@ fn only_what_was_chosen_is_done() {
     assert_eq!(numbers, [0x00, 0x13]);
     // Nothing at all would be 2^32 iterations: one is the least.
     assert!(
-        matches!(&outcomes.experiments[0].1, Outcome::Done(rounds) if rounds.len() == 1 && rounds[0].turns == 1)
+        matches!(&outcomes.experiments[0].1, Outcome::Done(rounds) if rounds.len() == 1 && rounds[0].iterations == 1)
     );
 }
 

@@ -60,13 +60,13 @@ pub use event::{Event, Next};
 #[doc(hidden)]
 pub use generated::walk_generated;
 pub use machine::{
-    Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, TableRegister,
+    Bounds, By, Directory, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, TableRegister,
 };
 pub use number::Number;
 pub use outcome::{Exception, Fault, NotModelled, Outcome, Severity, Unknown};
-pub use rule::Rule;
+pub use rule::{Role, Rule};
 pub use sketch::{Piece, Sketch};
-pub use step::{Directory, FlagsBy, Item, Origin, Role, Step};
+pub use step::{FlagsBy, Item, Origin, Step};
 pub use watched::walk_watched;
 
 use crate::{Cr0, Cr4, Rflags, Selector, Width};

@@ -158,7 +158,7 @@ mod tests {
     use proptest::prelude::*;
 
     const ROUND: Round =
-        Round { turns: 10, ticks_one: 50, ticks_two: 80, count_one: 10, count_two: 20, value: 0 };
+        Round { iterations: 10, ticks_one: 50, ticks_two: 80, count_one: 10, count_two: 20, value: 0 };
     const FAULT: Fault = Fault { vector: 6, error: 0, cs: 0x2b, rip: 0x40_0000 };
 
     fn begin(rounds: u32) -> Record {

@@ -70,7 +70,7 @@ impl Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Round {
     /// n: the iterations of each batch.
-    pub turns: u32,
+    pub iterations: u32,
     /// Ticks of the time-stamp counter in the first batch.
     pub ticks_one: u64,
     /// And in the second. The difference is n operations, without the loop.
@@ -92,8 +92,8 @@ impl Round {
 
     /// Whether each operation arrived, once.
     pub fn is_counted(self) -> bool {
-        let turns = u64::from(self.turns);
-        self.count_one == turns && self.count_two == 2 * turns
+        let iterations = u64::from(self.iterations);
+        self.count_one == iterations && self.count_two == 2 * iterations
     }
 }
 
@@ -181,7 +181,7 @@ impl Record {
             }
             Self::Try { experiment } => ("try", vec![experiment.into()]),
             Self::Done { experiment, number, round } => {
-                let ticks = [round.turns.into(), round.ticks_one, round.ticks_two];
+                let ticks = [round.iterations.into(), round.ticks_one, round.ticks_two];
                 let proof = [round.count_one, round.count_two, round.value];
                 ("done", [[experiment.into(), number.into()].as_slice(), &ticks, &proof].concat())
             }

@@ -7,7 +7,7 @@ use tollgate_x86::{Cr0, Kind, Rflags};
 use super::arithmetic::mask;
 use super::decoded::{Address, Operand, What};
 use super::state::{Done, Processor, Trap};
-use super::translation::{Access, is_canonical};
+use super::tlb::{Access, is_canonical};
 
 /// #AC, alignment check.
 const ALIGNMENT: Exception = Exception(17);

@@ -4,7 +4,7 @@
 use tollgate_x86::{Cr0, Cr4, Efer, Msr, Vendor, Width};
 
 use super::state::{Done, Processor};
-use super::translation::{PHYSICAL_BITS, is_canonical};
+use super::tlb::{PHYSICAL_BITS, is_canonical};
 
 /// The bits that can be set in CR0.
 const CR0: u64 = 0xe005_003f;

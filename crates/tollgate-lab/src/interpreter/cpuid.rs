@@ -4,7 +4,7 @@ use tollgate_x86::{Cr4, Vendor};
 
 use super::control::CR4;
 use super::state::Processor;
-use super::translation::PHYSICAL_BITS;
+use super::tlb::PHYSICAL_BITS;
 
 /// The highest leaves.
 const BASIC: u32 = 7;

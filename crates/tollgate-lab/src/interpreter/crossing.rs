@@ -6,8 +6,9 @@ use tollgate_x86::walk::{
 };
 use tollgate_x86::{Vendor, Width};
 
-use super::state::{Done, End, Processor, R11, RCX, RDX, RSP, Trap};
-use super::translation::Access;
+use super::decoded::{R11, RCX, RDX, RSP};
+use super::state::{Done, End, Processor, Trap};
+use super::tlb::Access;
 
 impl Machine for Processor {
     fn vendor(&self) -> Vendor {
@@ -78,7 +79,7 @@ impl Machine for Processor {
             By::Ring(3) => Access::UserWrite,
             _ => Access::KernelWrite,
         };
-        let value = value.ok_or(Miss::Untold)?;
+        let value = value.ok_or(Miss::Unknown)?;
         self.write_linear(address, size, value, access).map_err(missed)
     }
 
@@ -101,7 +102,7 @@ impl Machine for Processor {
 fn missed(fault: Fault) -> Miss {
     match (fault.address, fault.code) {
         (Some(address), Some(code)) => Miss::PageFault { address, code },
-        _ => Miss::Untold,
+        _ => Miss::Unknown,
     }
 }
 

@@ -4,7 +4,18 @@ use iced_x86::{Code, CpuidFeature, Instruction, Mnemonic, OpKind, Register};
 use tollgate_x86::Selector;
 use tollgate_x86::walk::SegmentRegister;
 
-use super::state::{NONE, RDI, RSI};
+/// The numbers of general registers.
+pub(super) const RAX: u8 = 0;
+pub(super) const RCX: u8 = 1;
+pub(super) const RDX: u8 = 2;
+pub(super) const RBX: u8 = 3;
+pub(super) const RSP: u8 = 4;
+pub(super) const RBP: u8 = 5;
+pub(super) const RSI: u8 = 6;
+pub(super) const RDI: u8 = 7;
+pub(super) const R11: u8 = 11;
+/// No register: it holds 0 and is never written.
+pub(super) const NONE: u8 = 16;
 
 /// An instruction. It does not say where it lies: relative operands are added when it is executed, so that it serves
 /// at every linear address that its page has.

@@ -6,8 +6,8 @@ use tollgate_x86::Rflags;
 use tollgate_x86::walk::Exception;
 
 use super::arithmetic::{Division, Flags, Shift, divide, divide_signed, mask, sign_extend};
-use super::decoded::{Decoded, Operand, What};
-use super::state::{Done, Processor, RAX, RDX, Trap};
+use super::decoded::{Decoded, Operand, RAX, RBX, RCX, RDX, What};
+use super::state::{Done, Processor, Trap};
 
 /// #DE.
 const DIVIDE_ERROR: Exception = Exception(0);
@@ -265,7 +265,6 @@ impl Processor {
 
     /// CMPXCHG8B: of EDX:EAX with memory, against ECX:EBX. Only ZF changes.
     fn compare_exchange_8(&mut self, to: &Operand) -> Done {
-        use super::state::{RBX, RCX};
         let pair = |high, low| self.register(high) << 32 | self.register(low) & 0xffff_ffff;
         let (expected, new) = (pair(RDX, RAX), pair(RCX, RBX));
         let old = self.get(to)?;

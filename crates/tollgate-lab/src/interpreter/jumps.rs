@@ -5,9 +5,9 @@ use tollgate_x86::walk::{Crossing, Event, Exception, SegmentRegister, Size};
 use tollgate_x86::{Rflags, Selector, Vendor};
 
 use super::arithmetic::mask;
-use super::decoded::{Decoded, Operand, What};
-use super::state::{Done, Processor, RBP, RCX, RSP};
-use super::translation::is_canonical;
+use super::decoded::{Decoded, Operand, RBP, RCX, RSP, What};
+use super::state::{Done, Processor};
+use super::tlb::is_canonical;
 
 impl Processor {
     /// Instructions that change the stack pointer, RIP or the privilege level.

@@ -9,7 +9,7 @@ use tollgate_x86::walk::{Fault, SegmentRegister};
 
 use super::decoded::Decoded;
 use super::state::{Done, End, Processor, Trap};
-use super::translation::{Access, is_canonical};
+use super::tlb::{Access, is_canonical};
 use super::watch::Watcher;
 
 /// No instruction is longer. SDM 2A, "Instruction format".

@@ -5,7 +5,7 @@ use tollgate_x86::{Cr4, Descriptor, Kind, Selector, SystemKind, Table, WideDescr
 
 use super::decoded::{Operand, What};
 use super::state::{Done, Place, Processor, Trap};
-use super::translation::{Access, is_canonical};
+use super::tlb::{Access, is_canonical};
 
 impl Processor {
     /// MOV and POP to DS, ES, FS, GS or SS. SDM 2B, MOV, "Loading a segment register while in protected mode".
@@ -209,7 +209,7 @@ impl Processor {
                 level: Some(self.cpl),
                 crossed: false,
             }),
-            Miss::Untold => self.stop("a descriptor cannot be read"),
+            Miss::Unknown => self.stop("a descriptor cannot be read"),
         }
     }
 

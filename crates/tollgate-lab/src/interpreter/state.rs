@@ -1,26 +1,13 @@
 //! The processor: its registers, and what it is connected to.
 
-use tollgate_x86::walk::{Fault, Hidden, Mode, Segment, SegmentRegister};
+use tollgate_x86::walk::{Exception, Fault, Hidden, Mode, Segment, SegmentRegister, Step};
 use tollgate_x86::{Cr0, Descriptor, Efer, Msr, Rflags, Selector, Vendor, Width};
 
 use super::arithmetic::Flags;
+use super::decoded::RAX;
 use super::memory::Memory;
 use super::ports::Ports;
-use super::translation::Translations;
-use super::watch::Record;
-
-/// The numbers of general registers.
-pub(super) const RAX: u8 = 0;
-pub(super) const RCX: u8 = 1;
-pub(super) const RDX: u8 = 2;
-pub(super) const RBX: u8 = 3;
-pub(super) const RSP: u8 = 4;
-pub(super) const RBP: u8 = 5;
-pub(super) const RSI: u8 = 6;
-pub(super) const RDI: u8 = 7;
-pub(super) const R11: u8 = 11;
-/// No register: it holds 0 and is never written.
-pub(super) const NONE: u8 = 16;
+use super::tlb::Translations;
 
 /// Why an instruction was not completed.
 #[derive(Debug)]
@@ -63,7 +50,7 @@ pub struct Counts {
 /// The processor, with memory and ports.
 pub(super) struct Processor {
     pub(super) vendor: Vendor,
-    /// In the order of their numbers, and [`NONE`].
+    /// In the order of their numbers, and [`NONE`](super::decoded::NONE).
     pub(super) general: [u64; 17],
     /// While an instruction is executed, the address of the next one.
     pub(super) rip: u64,
@@ -92,6 +79,14 @@ pub(super) struct Processor {
     pub(super) counts: Counts,
     /// A record of the instruction, if it is watched.
     pub(super) record: Option<Record>,
+}
+
+/// The record of the instruction that is executed, while it is watched.
+#[derive(Default)]
+pub(super) struct Record {
+    pub(super) bytes: Vec<u8>,
+    pub(super) exception: Option<Fault>,
+    pub(super) steps: Vec<Step>,
 }
 
 /// Where a descriptor table is.
@@ -217,5 +212,37 @@ impl Processor {
             2 => *register & !0xffff | value & 0xffff,
             _ => *register & !(0xff << from_bit) | (value & 0xff) << from_bit,
         };
+    }
+
+    /// An exception of the instruction that is executed.
+    pub(super) fn fault(&self, exception: Exception, code: Option<u32>) -> Trap {
+        Trap::Fault(self.exception(exception, code))
+    }
+
+    /// #GP with an error code of 0.
+    pub(super) fn protection(&self) -> Trap {
+        self.fault(Exception::GENERAL_PROTECTION, Some(0))
+    }
+
+    /// #UD.
+    pub(super) fn invalid_opcode(&self) -> Trap {
+        Trap::Refused(self.exception(Exception::INVALID_OPCODE, None))
+    }
+
+    fn exception(&self, exception: Exception, code: Option<u32>) -> Fault {
+        Fault { exception, code, address: None, level: Some(self.cpl), crossed: false }
+    }
+
+    /// #GP outside ring 0.
+    pub(super) fn in_ring_0(&self) -> Done {
+        match self.cpl {
+            0 => Ok(()),
+            _ => Err(self.privileged()),
+        }
+    }
+
+    /// #GP of an instruction that is for another ring.
+    pub(super) fn privileged(&self) -> Trap {
+        Trap::Refused(self.exception(Exception::GENERAL_PROTECTION, Some(0)))
     }
 }

@@ -4,8 +4,8 @@ use iced_x86::Mnemonic as M;
 use tollgate_x86::Rflags;
 
 use super::arithmetic::mask;
-use super::decoded::{Decoded, Operand, Repeat, What};
-use super::state::{Done, Processor, RCX};
+use super::decoded::{Decoded, Operand, RCX, Repeat, What};
+use super::state::{Done, Processor};
 
 /// So many repetitions are made at a time. Then the instruction begins again where it was, as after an interrupt, so that no
 /// count keeps the run from ending.

@@ -4,10 +4,10 @@ use iced_x86::Mnemonic as M;
 use tollgate_x86::walk::{Segment, SegmentRegister};
 use tollgate_x86::{Cr0, Cr4, Msr, Rflags};
 
-use super::decoded::{Decoded, Operand, What};
+use super::decoded::{Decoded, Operand, RAX, RBX, RCX, RDX, What};
 use super::ports::Written;
-use super::state::{Done, End, Processor, RAX, RBX, RCX, RDX, Trap};
-use super::translation::{Access, is_canonical};
+use super::state::{Done, End, Processor, Trap};
+use super::tlb::{Access, is_canonical};
 
 impl Processor {
     /// The remaining instructions: the system's, and unknown ones.

@@ -6,7 +6,7 @@ use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use tollgate_x86::walk::{Fault, Mode, SegmentRegister, Step};
 use tollgate_x86::{Msr, Selector};
 
-use super::state::{End, Processor};
+use super::state::{End, Processor, Record};
 
 /// The part of a run that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,14 +127,6 @@ impl Processor {
             cpl: self.cpl,
         }
     }
-}
-
-/// The record of the instruction that is executed, while it is watched.
-#[derive(Default)]
-pub(super) struct Record {
-    pub(super) bytes: Vec<u8>,
-    pub(super) exception: Option<Fault>,
-    pub(super) steps: Vec<Step>,
 }
 
 /// The observer.

@@ -72,7 +72,7 @@ pub enum Calibration {
         /// Ticks of the time-stamp counter for all iterations together, the minimum of several repetitions.
         ticks: u64,
         /// Iterations.
-        turns: u32,
+        iterations: u32,
         /// KVM's counters meanwhile, of all repetitions together, where they can be read.
         counted: Option<Counted>,
     },
@@ -99,8 +99,8 @@ impl Calibration {
     #[must_use]
     pub fn is_emulated(&self) -> bool {
         match self {
-            Self::Ran { ticks, turns, counted } => {
-                *ticks > MOST_TICKS * u64::from(*turns)
+            Self::Ran { ticks, iterations, counted } => {
+                *ticks > MOST_TICKS * u64::from(*iterations)
                     || counted.is_some_and(|counted| counted.emulated > counted.instructions / 2)
             }
             Self::Failed { .. } => true,
@@ -121,8 +121,8 @@ impl fmt::Display for Calibration {
     /// A clause: `a loop of two instructions takes 1.0 ticks an iteration in ring 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ran { ticks, turns, counted } => {
-                let iteration = *ticks as f64 / f64::from(*turns);
+            Self::Ran { ticks, iterations, counted } => {
+                let iteration = *ticks as f64 / f64::from(*iterations);
                 write!(f, "a loop of two instructions takes {iteration:.1} ticks an iteration in ring 0")?;
                 counted.map_or(Ok(()), |Counted { instructions, emulated, exits }| {
                     write!(f, ", and KVM emulated {emulated} of {instructions} instructions ({exits} exits)")
@@ -156,7 +156,7 @@ fn sample(vm: &mut Vm, alarm: &Alarm) -> Result<Calibration, LabError> {
         ticks = ticks.min(vm.vcpu().get_regs().map_err(of("KVM_GET_REGS"))?.rax);
     }
     let counted = before.zip(statistics::read(vm.vcpu())).map(|(before, after)| counted(before, after));
-    Ok(Calibration::Ran { ticks, turns: ITERATIONS, counted })
+    Ok(Calibration::Ran { ticks, iterations: ITERATIONS, counted })
 }
 
 fn counted(before: Statistics, after: Statistics) -> Counted {
@@ -191,7 +191,7 @@ mod tests {
     fn either_figure_tells_an_emulator() {
         let ran = |ticks, emulated: Option<u64>| Calibration::Ran {
             ticks,
-            turns: 1000,
+            iterations: 1000,
             counted: emulated.map(|emulated| Counted { instructions: 2000, emulated, exits: 7 }),
         };
         assert_eq!(ran(1300, Some(0)).provenance(), Provenance::Kvm);

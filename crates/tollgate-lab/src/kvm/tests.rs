@@ -42,10 +42,10 @@ fn the_loop_is_timed_or_the_reason_is_given() {
     let calibration = kvm.calibrate();
     eprintln!("{calibration}");
     match (calibration, calibration.provenance()) {
-        (Calibration::Ran { ticks, turns, counted }, provenance) => {
-            assert!(*ticks > u64::from(*turns) / 8, "no processor makes eight iterations a tick");
+        (Calibration::Ran { ticks, iterations, counted }, provenance) => {
+            assert!(*ticks > u64::from(*iterations) / 8, "no processor makes eight iterations a tick");
             let counted_emulated = counted.is_some_and(|counted| counted.emulated * 2 > counted.instructions);
-            let timed_emulated = *ticks > 100 * u64::from(*turns);
+            let timed_emulated = *ticks > 100 * u64::from(*iterations);
             assert_eq!(provenance != Provenance::Kvm, counted_emulated || timed_emulated);
         }
         (Calibration::Failed { why }, provenance) => {

@@ -3,36 +3,12 @@
 use crate::counterexample::Step;
 use crate::search::Harm;
 
-use super::effect::value;
+use super::effect::{Act, Deed, value};
 use super::instruction::Place;
 use super::kernel::Reason;
-use super::memory::{ACCESS_MAGIC, Access, Fault, Refusal, Word};
+use super::memory::{ACCESS_MAGIC, Access, Refusal, Word};
 use super::program::Program;
 use super::state::State;
-
-/// Something that was done and that may matter in the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Deed {
-    /// The process that did it.
-    pub(super) process: u8,
-    /// At which instruction.
-    pub(super) pc: u8,
-    pub(super) act: Act,
-}
-
-/// An action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Act {
-    Loaded { word: Word, value: u32 },
-    Stored { word: Word, value: u32 },
-    Returned(u32),
-    Suspended,
-    DisabledInterrupts,
-    BranchedToStart,
-    Restarted,
-    Resumed,
-    Killed(Fault, Reason),
-}
 
 /// A described schedule and its outcome.
 pub(super) struct Ending<'a, const N: usize> {

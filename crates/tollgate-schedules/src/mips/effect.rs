@@ -1,11 +1,35 @@
 //! The effect of an instruction: its changes, and whether they explain the outcome.
 
-use super::conclusion::Act;
 use super::instruction::Instruction;
-use super::memory::{Access, Word, word_at};
+use super::kernel::Reason;
+use super::memory::{Access, Fault, Word, word_at};
 use super::processor::link;
 use super::register::Register;
 use super::state::State;
+
+/// Something that was done and that may matter in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deed {
+    /// The process that did it.
+    pub(super) process: u8,
+    /// At which instruction.
+    pub(super) pc: u8,
+    pub(super) act: Act,
+}
+
+/// An action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Loaded { word: Word, value: u32 },
+    Stored { word: Word, value: u32 },
+    Returned(u32),
+    Suspended,
+    DisabledInterrupts,
+    BranchedToStart,
+    Restarted,
+    Resumed,
+    Killed(Fault, Reason),
+}
 
 /// The effect of an instruction.
 pub(super) struct Effect {

@@ -4,8 +4,7 @@
 use crate::counterexample::{Counterexample, Step};
 use crate::search;
 
-use super::conclusion::{Act, Deed};
-use super::effect::{Effect, Executed, value};
+use super::effect::{Act, Deed, Effect, Executed, value};
 use super::instruction::Place;
 use super::kernel::Answer;
 use super::machine::{Event, Kind, Machine, Move};

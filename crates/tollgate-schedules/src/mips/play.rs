@@ -3,7 +3,8 @@
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Machine as _};
 
-use super::conclusion::{Act, Deed, Ending};
+use super::conclusion::Ending;
+use super::effect::{Act, Deed};
 use super::instruction::Place;
 use super::machine::{Event, Kind, Machine, Move};
 use super::narrative::Narrative;

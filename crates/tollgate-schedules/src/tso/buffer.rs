@@ -1,6 +1,6 @@
 //! The stores of a processor that have not reached memory.
 
-/// An address: an index into [`super::machine::State::memory`].
+/// An address: an index into the memory of the machine.
 pub type Address = u8;
 
 /// A store on its way to memory.

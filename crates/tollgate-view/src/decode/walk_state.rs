@@ -204,7 +204,7 @@ impl Machine for WalkState<'_> {
     fn read(&mut self, address: u64, size: u8, _by: By) -> Result<u64, Miss> {
         let mut bytes = (0..u64::from(size)).rev().map(|at| self.byte(address.wrapping_add(at)));
         let value = bytes.try_fold(0, |value: u64, byte| Some(value << 8 | u64::from(byte?)));
-        value.ok_or(Miss::Untold)
+        value.ok_or(Miss::Unknown)
     }
 
     fn write(&mut self, address: u64, size: u8, value: Option<u64>, _by: By) -> Result<(), Miss> {
@@ -247,7 +247,7 @@ impl Machine for WalkState<'_> {
             Table::Ldt => None,
         };
         let descriptor = text.and_then(|text| text.iter().find_map(|text| text.value.descriptor()));
-        descriptor.map(|it| u64::from_le_bytes(it.encode())).ok_or(Miss::Untold)
+        descriptor.map(|it| u64::from_le_bytes(it.encode())).ok_or(Miss::Unknown)
     }
 
     /// From memory, or from a line in which a tool explains it.
@@ -262,7 +262,7 @@ impl Machine for WalkState<'_> {
         let text = u8::try_from(offset / size).ok().and_then(|vector| self.text.printed_gates.get(&vector));
         let bytes = text.and_then(|text| text.iter().find_map(|text| bytes_of(&text.value)));
         let half = bytes.as_ref().and_then(|bytes| bytes.get(usize::from(offset % size)..)?.first_chunk());
-        half.map(|half| u64::from_le_bytes(*half)).ok_or(Miss::Untold)
+        half.map(|half| u64::from_le_bytes(*half)).ok_or(Miss::Unknown)
     }
 
     /// From memory, or from a named field.
@@ -275,7 +275,7 @@ impl Machine for WalkState<'_> {
             }
         }
         let field = self.task.iter().find(|(at, _, width)| *at == offset && *width == usize::from(size));
-        field.map(|(_, value, _)| *value).ok_or(Miss::Untold)
+        field.map(|(_, value, _)| *value).ok_or(Miss::Unknown)
     }
 }
 

@@ -88,7 +88,7 @@ impl Record {
                 record.rounds = rounds
                     .iter()
                     .map(|round| Round {
-                        operations: round.turns,
+                        operations: round.iterations,
                         ticks: round.ticks().filter(|_| has_figures),
                         arrived: [round.count_one, round.count_two],
                     })

@@ -56,7 +56,7 @@ pub fn per_operation(rounds: &[Round]) -> Option<f64> {
 
 /// The ticks of one operation in a round; none where the round was disturbed.
 pub fn sample(round: &Round) -> Option<f64> {
-    Some(round.ticks()? as f64 / f64::from(round.turns.max(1)))
+    Some(round.ticks()? as f64 / f64::from(round.iterations.max(1)))
 }
 
 fn shown(status: &Status, has_figures: bool) -> (Look, String, String) {

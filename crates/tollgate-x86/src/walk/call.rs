@@ -4,7 +4,7 @@
 use crate::{Descriptor, Gate, GateKind, Kind, Selector, SystemKind, Table, WideGate, Width};
 
 use super::interrupt::{enter_code, new_ring};
-use super::machine::{Hidden, Machine, Register, Segment, SegmentRegister};
+use super::machine::{Directory, Hidden, Machine, Register, Segment, SegmentRegister};
 use super::number::Number;
 use super::outcome::{Exception, Outcome, Unknown};
 use super::reading::{
@@ -12,9 +12,9 @@ use super::reading::{
     has_code_level, has_one_width, is_conforming, is_present, is_reachable, level, look_up, missed,
     selector_code,
 };
-use super::rule::Rule;
+use super::rule::{Role, Rule};
 use super::stack::Stack;
-use super::step::{Directory, Item, Origin, Role, Step};
+use super::step::{Item, Origin, Step};
 use super::task_stack::{legacy_stack, long_pointer};
 use super::{Size, Walked, fred, task};
 

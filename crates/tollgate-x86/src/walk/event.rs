@@ -75,6 +75,13 @@ impl Event {
     }
 }
 
+impl Fault {
+    /// The event that its delivery is.
+    pub const fn event(&self) -> Event {
+        Event::Exception { vector: self.exception.0, code: self.code }
+    }
+}
+
 /// The processor's reaction to a fault in the delivery of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Next {

@@ -5,7 +5,7 @@ use crate::{Gate, GateKind, Rflags, Selector, WideGate, Width};
 
 use super::event::Event;
 use super::flags;
-use super::machine::{Hidden, Machine, Mode, Register, Segment, SegmentRegister};
+use super::machine::{Directory, Hidden, Machine, Mode, Register, Segment, SegmentRegister};
 use super::number::Number;
 use super::outcome::{Exception, NotModelled, Outcome, Unknown};
 use super::reading::{
@@ -14,7 +14,7 @@ use super::reading::{
 };
 use super::rule::Rule;
 use super::stack::Stack;
-use super::step::{Directory, FlagsBy, Item, Origin, Step};
+use super::step::{FlagsBy, Item, Origin, Step};
 use super::task_stack::{legacy_stack, long_pointer};
 use super::{Size, Walked, fred, task};
 

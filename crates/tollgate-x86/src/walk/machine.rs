@@ -6,7 +6,7 @@ use super::Step;
 
 /// A machine that crossings are walked on: registers, tables and memory.
 ///
-/// It answers with none, or with [`Miss::Untold`], where it does not know. The last methods look in memory where the
+/// It answers with none, or with [`Miss::Unknown`], where it does not know. The last methods look in memory where the
 /// processor would: a machine that knows a table but not its address, such as one from a debugger's listing,
 /// overrides them.
 pub trait Machine {
@@ -57,7 +57,7 @@ pub trait Machine {
 
     /// The 8 bytes at an offset of the GDT or of the current LDT, as one number.
     fn descriptor(&mut self, table: Table, offset: u16) -> Result<u64, Miss> {
-        let base = self.base_of(table).ok_or(Miss::Untold)?;
+        let base = self.base_of(table).ok_or(Miss::Unknown)?;
         self.read(self.width().linear(base.wrapping_add(u64::from(offset))), 8, By::System)
     }
 
@@ -74,13 +74,13 @@ pub trait Machine {
 
     /// The 8 bytes at an offset of the interrupt descriptor table, as one number.
     fn gate(&mut self, offset: u16) -> Result<u64, Miss> {
-        let base = self.table(TableRegister::Idtr).base.ok_or(Miss::Untold)?;
+        let base = self.table(TableRegister::Idtr).base.ok_or(Miss::Unknown)?;
         self.read(self.width().linear(base.wrapping_add(u64::from(offset))), 8, By::System)
     }
 
     /// A field of the current task-state segment.
     fn task_state(&mut self, offset: u16, size: u8) -> Result<u64, Miss> {
-        let base = self.segment(SegmentRegister::Tr).hidden.ok_or(Miss::Untold)?.base;
+        let base = self.segment(SegmentRegister::Tr).hidden.ok_or(Miss::Unknown)?.base;
         self.read(self.width().linear(base.wrapping_add(u64::from(offset))), size, By::System)
     }
 
@@ -167,6 +167,17 @@ pub enum TableRegister {
     Idtr,
 }
 
+/// A table that an entry is looked up in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Directory {
+    /// The interrupt descriptor table.
+    Idt,
+    /// The global descriptor table.
+    Gdt,
+    /// The local descriptor table.
+    Ldt,
+}
+
 /// Where a descriptor table begins and ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Bounds {
@@ -227,5 +238,5 @@ pub enum Miss {
         code: u32,
     },
     /// The content is not known.
-    Untold,
+    Unknown,
 }

@@ -2,9 +2,7 @@
 
 use crate::{Msr, Selector};
 
-use super::event::Event;
-use super::machine::{Register, SegmentRegister};
-use super::step::Directory;
+use super::machine::{Directory, Register, SegmentRegister};
 
 /// How a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,13 +30,6 @@ pub struct Fault {
     pub level: Option<u8>,
     /// Whether the crossing had been made before: the registers are the new ones. Otherwise they are as they were.
     pub crossed: bool,
-}
-
-impl Fault {
-    /// The event that its delivery is.
-    pub const fn event(&self) -> Event {
-        Event::Exception { vector: self.exception.0, code: self.code }
-    }
 }
 
 /// An exception, by its vector.

@@ -2,11 +2,11 @@
 
 use crate::{Descriptor, Kind, Selector, SystemKind, Table, Width};
 
-use super::machine::{Machine, Miss, SegmentRegister, TableRegister};
+use super::machine::{Directory, Machine, Miss, SegmentRegister, TableRegister};
 use super::number::Number;
 use super::outcome::{Exception, Fault, Outcome, Unknown};
-use super::rule::Rule;
-use super::step::{Directory, Role, Step};
+use super::rule::{Role, Rule};
+use super::step::Step;
 use super::{Walked, cr4_has};
 
 /// A fault at the current level, before anything was changed.
@@ -22,7 +22,7 @@ pub(super) fn invalid_opcode<M: Machine + ?Sized>(machine: &M) -> Outcome {
 /// The outcome of memory that could not be read or written.
 pub(super) fn missed<M: Machine + ?Sized>(machine: &M, miss: Miss, unknown: Unknown) -> Outcome {
     match miss {
-        Miss::Untold => Outcome::Unknown(unknown),
+        Miss::Unknown => Outcome::Unknown(unknown),
         Miss::PageFault { address, code } => Outcome::Fault(Fault {
             exception: Exception::PAGE_FAULT,
             code: Some(code),

@@ -10,9 +10,9 @@ use super::reading::{
     Blame, Found, access, expect, fault, find, has_code_level, has_one_width, is_code, is_present,
     is_reachable, level, stack_segment,
 };
-use super::rule::Rule;
+use super::rule::{Role, Rule};
 use super::stack::{Stack, pointer_mask};
-use super::step::{Item, Origin, Role, Step};
+use super::step::{Item, Origin, Step};
 use super::{Size, Walked, fred};
 
 pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size, release: u16) -> Walked<()> {

@@ -4,7 +4,19 @@ use crate::{Vendor, Width};
 
 use super::machine::Mode;
 use super::number::Number;
-use super::step::Role;
+
+/// The purpose of a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The new code segment.
+    Cs,
+    /// The new stack segment.
+    Ss,
+    /// The operand of a far call or jump, before it is known what it is.
+    Target,
+    /// The TSS of another task.
+    Task,
+}
 
 /// A condition of a crossing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -166,7 +166,7 @@ impl Machine for Sketch<'_> {
     fn read(&mut self, address: u64, size: u8, _by: By) -> Result<u64, Miss> {
         let width = self.width;
         (0..u64::from(size.min(8))).rev().try_fold(0, |value, at| {
-            let byte = self.byte(width.linear(address.wrapping_add(at))).ok_or(Miss::Untold)?;
+            let byte = self.byte(width.linear(address.wrapping_add(at))).ok_or(Miss::Unknown)?;
             Ok(value << 8 | u64::from(*byte))
         })
     }
@@ -200,7 +200,7 @@ impl Machine for Sketch<'_> {
         if let Some((_, descriptor)) = known {
             return Ok(u64::from_le_bytes(descriptor.encode()));
         }
-        let base = self.base_of(table).ok_or(Miss::Untold)?;
+        let base = self.base_of(table).ok_or(Miss::Unknown)?;
         self.read(base.wrapping_add(u64::from(offset)), 8, By::System)
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::{Descriptor, GateKind, Msr, Rflags, Selector, Table, Vendor, Width};
 
-use super::machine::{Mode, Register, SegmentRegister};
+use super::machine::{Directory, Mode, Register, SegmentRegister};
 use super::number::Number;
 use super::outcome::Unknown;
-use super::rule::Rule;
+use super::rule::{Role, Rule};
 use super::{Crossing, Size};
 
 /// One thing that the processor does, with the values that it does it with. It reads as a sentence.
@@ -229,30 +229,6 @@ pub enum Step {
         /// Whether its link is set to the old task, and NT in the new flags.
         nests: bool,
     },
-}
-
-/// A table that an entry is looked up in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Directory {
-    /// The interrupt descriptor table.
-    Idt,
-    /// The global descriptor table.
-    Gdt,
-    /// The local descriptor table.
-    Ldt,
-}
-
-/// The purpose of a descriptor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The new code segment.
-    Cs,
-    /// The new stack segment.
-    Ss,
-    /// The operand of a far call or jump, before it is known what it is.
-    Target,
-    /// The TSS of another task.
-    Task,
 }
 
 /// A value that is pushed, read from the stack or loaded.

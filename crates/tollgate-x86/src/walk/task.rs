@@ -9,8 +9,8 @@ use super::machine::{Machine, SegmentRegister};
 use super::number::Number;
 use super::outcome::{Exception, NotModelled, Outcome, Unknown};
 use super::reading::{Blame, expect, fault, find, is_present, missed};
-use super::rule::Rule;
-use super::step::{Role, Step};
+use super::rule::{Role, Rule};
+use super::step::Step;
 
 /// The cause of a task switch.
 #[derive(Clone, Copy, PartialEq, Eq)]

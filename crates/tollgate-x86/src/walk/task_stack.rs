@@ -7,8 +7,8 @@ use super::machine::{Machine, SegmentRegister};
 use super::number::Number;
 use super::outcome::{Exception, Unknown};
 use super::reading::{Blame, Found, expect, fault, has_tss16, missed, stack_segment};
-use super::rule::Rule;
-use super::step::{Role, Step};
+use super::rule::{Role, Rule};
+use super::step::Step;
 
 /// SS and ESP of a ring from the TSS, and the segment that they name. SDM 3A, "Stack switching".
 pub(super) fn legacy_stack<M: Machine + ?Sized>(

@@ -108,7 +108,7 @@ fn measured(rounds: &[Round], machines: usize, unit: Unit, provenance: Provenanc
     Outcome::Measured(Box::new(Measured {
         unit,
         provenance,
-        ops_per_sample: rounds.first().map_or(1, |round| u64::from(round.turns.max(1))),
+        ops_per_sample: rounds.first().map_or(1, |round| u64::from(round.iterations.max(1))),
         clock_hz: 1,
         discarded: (rounds.len() - samples.len()) as u64,
         samples,

@@ -114,7 +114,7 @@ fn typed<'a, I: Iterator<Item = &'a [u8]>>(kind: &[u8], fields: &mut Fields<I>) 
             experiment: fields.next()?,
             number: fields.next()?,
             round: Round {
-                turns: fields.next()?,
+                iterations: fields.next()?,
                 ticks_one: fields.next()?,
                 ticks_two: fields.next()?,
                 count_one: fields.next()?,

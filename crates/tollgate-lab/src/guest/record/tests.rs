@@ -17,8 +17,8 @@ fn fault() -> impl Strategy<Value = Fault> {
 
 fn round() -> impl Strategy<Value = Round> {
     (any::<u32>(), any::<[u64; 5]>()).prop_map(
-        |(turns, [ticks_one, ticks_two, count_one, count_two, value])| Round {
-            turns,
+        |(iterations, [ticks_one, ticks_two, count_one, count_two, value])| Round {
+            iterations,
             ticks_one,
             ticks_two,
             count_one,

@@ -1,7 +1,7 @@
 use tollgate_x86::{Cr0, Cr4, Efer, Msr, Vendor};
 
 use super::super::state::Processor;
-use super::Access::{
+use super::super::tlb::Access::{
     AllowedRead, AllowedWrite, KernelFetch, KernelRead, KernelWrite, UserFetch, UserRead, UserWrite,
 };
 use super::{ACCESSED, Access, DIRTY, LARGE, NO_EXECUTE, PRESENT, USER, WRITABLE};
