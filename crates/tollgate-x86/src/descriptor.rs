@@ -65,18 +65,8 @@ impl Descriptor {
 
     /// A flat code segment from 0 to 4 GiB at privilege level `dpl`, accessed: 64-bit code, or 32-bit code.
     pub const fn flat_code(dpl: u8, is_64_bit: bool) -> Self {
-        Self {
-            base: 0,
-            limit: 0xf_ffff,
-            kind: 0xb,
-            s: true,
-            dpl,
-            p: true,
-            avl: false,
-            l: is_64_bit,
-            d: !is_64_bit,
-            g: true,
-        }
+        let (l, d) = (is_64_bit, !is_64_bit);
+        Self { limit: 0xf_ffff, kind: 0xb, s: true, dpl, p: true, l, d, g: true, ..Self::decode([0; 8]) }
     }
 
     /// A flat data segment from 0 to 4 GiB at privilege level `dpl`, writable, accessed.
@@ -86,10 +76,8 @@ impl Descriptor {
 
     /// The limit in bytes: the last valid offset, or of an expand-down segment the last invalid one.
     pub const fn effective_limit(&self) -> u32 {
-        match self.g {
-            true => (self.limit & 0xf_ffff) << 12 | 0xfff,
-            false => self.limit & 0xf_ffff,
-        }
+        let limit = self.limit & 0xf_ffff;
+        if self.g { limit << 12 | 0xfff } else { limit }
     }
 
     /// The offsets that may be used: all up to the limit, or of expand-down data all above it, up to
@@ -278,18 +266,7 @@ impl WideDescriptor {
 
     /// A TSS that no task uses, present, at `base`, with `limit` as its last byte.
     pub const fn tss(base: u64, limit: u32) -> Self {
-        let low = Descriptor {
-            base: base as u32,
-            limit,
-            kind: 0x9,
-            s: false,
-            dpl: 0,
-            p: true,
-            avl: false,
-            l: false,
-            d: false,
-            g: false,
-        };
+        let low = Descriptor { base: base as u32, limit, kind: 0x9, p: true, ..Descriptor::decode([0; 8]) };
         Self { low, base_high: (base >> 32) as u32, reserved: 0 }
     }
 

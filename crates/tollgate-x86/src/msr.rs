@@ -50,22 +50,25 @@ impl Msr {
         Self::TscAux,
     ];
 
+    /// Numbers, and names in the SDM without `IA32_`, in the same order.
+    const TABLE: [(u32, &str); Self::ALL.len()] = [
+        (0x174, "SYSENTER_CS"),
+        (0x175, "SYSENTER_ESP"),
+        (0x176, "SYSENTER_EIP"),
+        (0xc000_0080, "EFER"),
+        (0xc000_0081, "STAR"),
+        (0xc000_0082, "LSTAR"),
+        (0xc000_0083, "CSTAR"),
+        (0xc000_0084, "FMASK"),
+        (0xc000_0100, "FS_BASE"),
+        (0xc000_0101, "GS_BASE"),
+        (0xc000_0102, "KERNEL_GS_BASE"),
+        (0xc000_0103, "TSC_AUX"),
+    ];
+
     /// The number that RDMSR takes in ECX.
     pub const fn number(self) -> u32 {
-        match self {
-            Self::SysenterCs => 0x174,
-            Self::SysenterEsp => 0x175,
-            Self::SysenterEip => 0x176,
-            Self::Efer => 0xc000_0080,
-            Self::Star => 0xc000_0081,
-            Self::Lstar => 0xc000_0082,
-            Self::Cstar => 0xc000_0083,
-            Self::Fmask => 0xc000_0084,
-            Self::FsBase => 0xc000_0100,
-            Self::GsBase => 0xc000_0101,
-            Self::KernelGsBase => 0xc000_0102,
-            Self::TscAux => 0xc000_0103,
-        }
+        Self::TABLE[self as usize].0
     }
 
     /// The register of this number.
@@ -75,20 +78,7 @@ impl Msr {
 
     /// Its name in the SDM, without `IA32_`.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::SysenterCs => "SYSENTER_CS",
-            Self::SysenterEsp => "SYSENTER_ESP",
-            Self::SysenterEip => "SYSENTER_EIP",
-            Self::Efer => "EFER",
-            Self::Star => "STAR",
-            Self::Lstar => "LSTAR",
-            Self::Cstar => "CSTAR",
-            Self::Fmask => "FMASK",
-            Self::FsBase => "FS_BASE",
-            Self::GsBase => "GS_BASE",
-            Self::KernelGsBase => "KERNEL_GS_BASE",
-            Self::TscAux => "TSC_AUX",
-        }
+        Self::TABLE[self as usize].1
     }
 }
 

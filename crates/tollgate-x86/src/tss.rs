@@ -37,7 +37,7 @@ macro_rules! structure {
         $(#[$outer])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub struct $name {
-            $($(#[$inner])* pub $field: $kind,)*
+            $($(#[$inner])* #[doc = concat!("At offset ", stringify!($offset), ".")] pub $field: $kind,)*
         }
 
         impl $name {
@@ -74,25 +74,21 @@ structure! {
     Tss32 {
         /// The selector of the TSS that IRET returns to while NT is set.
         link: u16 = 0x00;
-        /// Reserved.
         reserved_02: u16 = 0x02;
         /// The stack pointer that an entry to ring 0 loads.
         esp0: u32 = 0x04;
         /// The stack segment that an entry to ring 0 loads.
         ss0: u16 = 0x08;
-        /// Reserved.
         reserved_0a: u16 = 0x0a;
         /// The stack pointer of ring 1.
         esp1: u32 = 0x0c;
         /// The stack segment of ring 1.
         ss1: u16 = 0x10;
-        /// Reserved.
         reserved_12: u16 = 0x12;
         /// The stack pointer of ring 2.
         esp2: u32 = 0x14;
         /// The stack segment of ring 2.
         ss2: u16 = 0x18;
-        /// Reserved.
         reserved_1a: u16 = 0x1a;
         /// The page directory of the task.
         cr3: u32 = 0x1c;
@@ -100,49 +96,28 @@ structure! {
         eip: u32 = 0x20;
         /// Its flags.
         eflags: u32 = 0x24;
-        /// EAX.
         eax: u32 = 0x28;
-        /// ECX.
         ecx: u32 = 0x2c;
-        /// EDX.
         edx: u32 = 0x30;
-        /// EBX.
         ebx: u32 = 0x34;
-        /// ESP.
         esp: u32 = 0x38;
-        /// EBP.
         ebp: u32 = 0x3c;
-        /// ESI.
         esi: u32 = 0x40;
-        /// EDI.
         edi: u32 = 0x44;
-        /// ES.
         es: u16 = 0x48;
-        /// Reserved.
         reserved_4a: u16 = 0x4a;
-        /// CS.
         cs: u16 = 0x4c;
-        /// Reserved.
         reserved_4e: u16 = 0x4e;
-        /// SS.
         ss: u16 = 0x50;
-        /// Reserved.
         reserved_52: u16 = 0x52;
-        /// DS.
         ds: u16 = 0x54;
-        /// Reserved.
         reserved_56: u16 = 0x56;
-        /// FS.
         fs: u16 = 0x58;
-        /// Reserved.
         reserved_5a: u16 = 0x5a;
-        /// GS.
         gs: u16 = 0x5c;
-        /// Reserved.
         reserved_5e: u16 = 0x5e;
         /// The LDT of the task.
         ldt: u16 = 0x60;
-        /// Reserved.
         reserved_62: u16 = 0x62;
         /// Bit 0: switching to this task raises a debug exception.
         trap: u16 = 0x64;
@@ -154,7 +129,6 @@ structure! {
 structure! {
     /// The TSS of long mode. SDM 3A, "Task management in 64-bit mode"; APM 2, "64-bit task state segment".
     Tss64 {
-        /// Reserved.
         reserved_00: u32 = 0x00;
         /// The stack pointer that an entry to ring 0 loads.
         rsp0: u64 = 0x04;
@@ -162,25 +136,16 @@ structure! {
         rsp1: u64 = 0x0c;
         /// The stack pointer of ring 2.
         rsp2: u64 = 0x14;
-        /// Reserved.
         reserved_1c: u64 = 0x1c;
-        /// Stack 1 of the interrupt stack table.
+        /// Stack 1 of the interrupt stack table, which the six behind it complete.
         ist1: u64 = 0x24;
-        /// Stack 2.
         ist2: u64 = 0x2c;
-        /// Stack 3.
         ist3: u64 = 0x34;
-        /// Stack 4.
         ist4: u64 = 0x3c;
-        /// Stack 5.
         ist5: u64 = 0x44;
-        /// Stack 6.
         ist6: u64 = 0x4c;
-        /// Stack 7.
         ist7: u64 = 0x54;
-        /// Reserved.
         reserved_5c: u64 = 0x5c;
-        /// Reserved.
         reserved_64: u16 = 0x64;
         /// Where the I/O bitmap begins, in bytes from the base of the TSS.
         iomap: u16 = 0x66;
@@ -189,40 +154,22 @@ structure! {
 
 impl Tss32 {
     /// The stack that an entry to ring 0, 1 or 2 loads: SS and ESP. SDM 3A, "Stack switching".
-    pub const fn stack(&self, ring: u8) -> Option<(Selector, u32)> {
-        match ring {
-            0 => Some((Selector(self.ss0), self.esp0)),
-            1 => Some((Selector(self.ss1), self.esp1)),
-            2 => Some((Selector(self.ss2), self.esp2)),
-            _ => None,
-        }
+    pub fn stack(&self, ring: u8) -> Option<(Selector, u32)> {
+        let stacks = [(self.ss0, self.esp0), (self.ss1, self.esp1), (self.ss2, self.esp2)];
+        stacks.get(usize::from(ring)).map(|&(ss, esp)| (Selector(ss), esp))
     }
 }
 
 impl Tss64 {
-    /// The stack pointer that an entry to ring 0, 1 or 2 loads. SDM 3A, "Stack switching in IA-32e
-    /// mode".
-    pub const fn rsp(&self, ring: u8) -> Option<u64> {
-        match ring {
-            0 => Some(self.rsp0),
-            1 => Some(self.rsp1),
-            2 => Some(self.rsp2),
-            _ => None,
-        }
+    /// The stack pointer that an entry to ring 0, 1 or 2 loads. SDM 3A, "Stack switching in IA-32e mode".
+    pub fn rsp(&self, ring: u8) -> Option<u64> {
+        [self.rsp0, self.rsp1, self.rsp2].get(usize::from(ring)).copied()
     }
 
     /// A stack of the interrupt stack table, 1 to 7. SDM 3A, "Interrupt stack table".
-    pub const fn ist(&self, number: u8) -> Option<u64> {
-        match number {
-            1 => Some(self.ist1),
-            2 => Some(self.ist2),
-            3 => Some(self.ist3),
-            4 => Some(self.ist4),
-            5 => Some(self.ist5),
-            6 => Some(self.ist6),
-            7 => Some(self.ist7),
-            _ => None,
-        }
+    pub fn ist(&self, number: u8) -> Option<u64> {
+        let stacks = [self.ist1, self.ist2, self.ist3, self.ist4, self.ist5, self.ist6, self.ist7];
+        stacks.get(usize::from(number.checked_sub(1)?)).copied()
     }
 }
 

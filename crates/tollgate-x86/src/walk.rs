@@ -18,25 +18,25 @@
 //! that TF and a TSS ask for after the crossing.
 //!
 //! ```
-//! use tollgate_x86::walk::{Crossing, Mode, Outcome, Sketch, walk_watched};
+//! use tollgate_x86::walk::{Crossing, Mode, Outcome, Sketch, walk};
 //! use tollgate_x86::{Msr, Vendor, Width};
 //!
-//! let mut machine = Sketch::new(Vendor::Intel, Width::Legacy);
+//! let mut last = String::new();
+//! let mut machine = Sketch::new(Vendor::Intel, Width::Legacy, |step| last = step.to_string());
 //! machine.set_program(3, Mode::Protected);
 //! machine.set_msr(Msr::SysenterCs, 0x8);
 //! machine.set_msr(Msr::SysenterEip, 0x8086_5710);
-//! let mut last = String::new();
-//! let outcome = walk_watched(&mut machine, Crossing::Sysenter, |step| last = step.to_string());
-//! assert_eq!(outcome, Outcome::Done);
-//! assert_eq!(last, "EIP 80865710 from MSR 176, SYSENTER_EIP");
+//! assert_eq!(walk(&mut machine, Crossing::Sysenter), Outcome::Done);
 //! assert_eq!(machine.rip, Some(0x8086_5710));
 //! assert_eq!(machine.rsp, None, "SYSENTER_ESP is not known");
+//! assert_eq!(last, "EIP 80865710 from MSR 176, SYSENTER_EIP");
 //! ```
 
 mod call;
 mod event;
 mod fast;
 mod flags;
+mod gate;
 mod generated;
 mod interrupt;
 mod interrupt_return;
@@ -54,7 +54,6 @@ mod task;
 mod task_stack;
 #[cfg(test)]
 mod tests;
-mod watched;
 
 pub use event::{Event, Next};
 #[doc(hidden)]
@@ -67,7 +66,6 @@ pub use outcome::{Exception, Fault, NotModelled, Outcome, Severity, Unknown};
 pub use rule::{Role, Rule};
 pub use sketch::{Piece, Sketch};
 pub use step::{FlagsBy, Item, Origin, Step};
-pub use watched::walk_watched;
 
 use crate::{Cr0, Cr4, Rflags, Selector, Width};
 
@@ -162,7 +160,7 @@ pub enum Crossing {
 type Walked<T> = Result<T, Outcome>;
 
 /// Walks one crossing on `machine`.
-pub fn walk<M: Machine + ?Sized>(machine: &mut M, crossing: Crossing) -> Outcome {
+pub fn walk(machine: &mut impl Machine, crossing: Crossing) -> Outcome {
     let begin = Step::Begin {
         crossing,
         mode: machine.mode(),
@@ -177,7 +175,7 @@ pub fn walk<M: Machine + ?Sized>(machine: &mut M, crossing: Crossing) -> Outcome
     }
 }
 
-fn cross<M: Machine + ?Sized>(machine: &mut M, crossing: Crossing) -> Walked<()> {
+fn cross(machine: &mut impl Machine, crossing: Crossing) -> Walked<()> {
     refuse_other_modes(machine)?;
     match crossing {
         Crossing::Event(event) => interrupt::enter(machine, event),
@@ -195,7 +193,7 @@ fn cross<M: Machine + ?Sized>(machine: &mut M, crossing: Crossing) -> Walked<()>
 
 /// Ends the walk in a mode that it does not know. An unknown mode is taken for protected mode, as the machine's width
 /// says.
-fn refuse_other_modes<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
+fn refuse_other_modes(machine: &mut impl Machine) -> Walked<()> {
     if machine.register(Register::Cr0).is_some_and(|bits| !Cr0(bits).has(Cr0::PE)) {
         return Err(Outcome::NotModelled(NotModelled::RealMode));
     }
@@ -210,11 +208,11 @@ fn refuse_other_modes<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
 }
 
 /// Whether a bit of CR4 is known to be set.
-fn cr4_has<M: Machine + ?Sized>(machine: &M, bit: Cr4) -> bool {
+fn cr4_has(machine: &impl Machine, bit: Cr4) -> bool {
     machine.register(Register::Cr4).is_some_and(|bits| Cr4(bits).has(bit))
 }
 
 /// Whether events and calls go by FRED. It is there in 64-bit mode's tables only, so CR4.FRED counts in long mode.
-fn fred<M: Machine + ?Sized>(machine: &M) -> bool {
+fn fred(machine: &impl Machine) -> bool {
     machine.width() == Width::Long && cr4_has(machine, Cr4::FRED)
 }

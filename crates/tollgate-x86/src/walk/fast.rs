@@ -6,22 +6,21 @@ use crate::{Descriptor, Efer, Msr, Rflags, Selector, Star, SysenterCs, Vendor, W
 use super::flags;
 use super::machine::{Machine, Mode, Register, Segment, SegmentRegister};
 use super::number::Number;
-use super::outcome::{Exception, Fault, NotModelled, Outcome, Unknown};
-use super::reading::{address_bytes, check, expect, fault, invalid_opcode, is_canonical};
+use super::outcome::{Fault, NotModelled, Outcome, Unknown};
+use super::reading::{GP0, Refusal, UD, address_bytes, check, expect, is_canonical, unchecked};
 use super::rule::Rule;
 use super::step::{FlagsBy, Item, Origin, Step};
 use super::{Walked, fred};
 
 /// The modes in which an instruction is there, on one vendor's processors.
-fn exists<M: Machine + ?Sized>(
-    machine: &mut M,
+fn exists(
+    machine: &mut impl Machine,
     name: &'static str,
     is_there: fn(Vendor, Mode) -> bool,
 ) -> Walked<Mode> {
     let mode = machine.mode().ok_or(Unknown::Mode)?;
     let vendor = machine.vendor();
-    let otherwise = invalid_opcode(machine);
-    check(machine, Rule::Exists(name, Some(mode), vendor), is_there(vendor, mode), otherwise)?;
+    check(machine, Rule::Exists(name, Some(mode), vendor), is_there(vendor, mode), UD)?;
     Ok(mode)
 }
 
@@ -36,44 +35,32 @@ fn has_syscall(vendor: Vendor, mode: Mode) -> bool {
 }
 
 /// FRED takes these away: #UD.
-fn left_by_fred<M: Machine + ?Sized>(machine: &mut M, name: &'static str) -> Walked<()> {
-    let otherwise = invalid_opcode(machine);
-    expect(machine, Rule::WithoutFred(name), !fred(machine), otherwise)
-}
-
-fn protection<M: Machine + ?Sized>(machine: &M) -> Outcome {
-    fault(machine, Exception::GENERAL_PROTECTION, Some(0))
+fn left_by_fred(machine: &mut impl Machine, name: &'static str) -> Walked<()> {
+    expect(machine, Rule::WithoutFred(name), !fred(machine), UD)
 }
 
 /// That the level is 0; where that is unknown, it is taken to be.
-fn in_ring_0<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
+fn in_ring_0(machine: &mut impl Machine) -> Walked<()> {
     match machine.cpl() {
-        Some(cpl) => {
-            let otherwise = protection(machine);
-            check(machine, Rule::Ring0(cpl), cpl == 0, otherwise)
-        }
-        None => {
-            machine.step(&Step::Unchecked { whether: "the level is 0", missing: Unknown::Level });
-            Ok(())
-        }
+        Some(cpl) => check(machine, Rule::Ring0(cpl), cpl == 0, GP0),
+        None => unchecked(machine, "the level is 0", Unknown::Level),
     }
 }
 
-fn msr<M: Machine + ?Sized>(machine: &M, msr: Msr) -> Option<u64> {
+fn msr(machine: &impl Machine, msr: Msr) -> Option<u64> {
     machine.register(Register::Msr(msr))
 }
 
 /// IA32_SYSENTER_CS, which must not be null.
-fn sysenter_cs<M: Machine + ?Sized>(machine: &mut M) -> Walked<SysenterCs> {
+fn sysenter_cs(machine: &mut impl Machine) -> Walked<SysenterCs> {
     let cs = SysenterCs(msr(machine, Msr::SysenterCs).ok_or(Unknown::from(Msr::SysenterCs))?);
-    let otherwise = protection(machine);
-    check(machine, Rule::SysenterCs(cs.0), !cs.is_null(), otherwise)?;
+    check(machine, Rule::SysenterCs(cs.0), !cs.is_null(), GP0)?;
     Ok(cs)
 }
 
 /// Loads a segment register and sets its hidden part to what no table has to say.
-fn set_fixed<M: Machine + ?Sized>(
-    machine: &mut M,
+fn set_fixed(
+    machine: &mut impl Machine,
     register: SegmentRegister,
     selector: Selector,
     descriptor: Descriptor,
@@ -83,7 +70,19 @@ fn set_fixed<M: Machine + ?Sized>(
     machine.step(&Step::Fixed { register, selector, descriptor, origin });
 }
 
-fn set<M: Machine + ?Sized>(machine: &mut M, item: Item, value: Option<u64>, bytes: u8, origin: Origin) {
+/// Loads CS and SS, 8 behind it, with flat segments, from a field of a register.
+fn set_flat(
+    machine: &mut impl Machine,
+    [cs, ss]: [Selector; 2],
+    (ring, is_64_bit): (u8, bool),
+    (msr, bits, plus): (Msr, &'static str, u16),
+) {
+    let (code, stack) = (Descriptor::flat_code(ring, is_64_bit), Descriptor::flat_data(ring));
+    set_fixed(machine, SegmentRegister::Cs, cs, code, Origin::Field(msr, bits, plus));
+    set_fixed(machine, SegmentRegister::Ss, ss, stack, Origin::Field(msr, bits, plus + 8));
+}
+
+fn set(machine: &mut impl Machine, item: Item, value: Option<u64>, bytes: u8, origin: Origin) {
     let register = match item {
         Item::Rsp => Register::Rsp,
         Item::Rcx => Register::Rcx,
@@ -101,12 +100,7 @@ fn cut(value: Option<u64>, bytes: u8) -> Option<u64> {
     value.map(|value| if bytes == 8 { value } else { value & 0xffff_ffff })
 }
 
-/// The source of a selector.
-const fn field(msr: Msr, bits: &'static str, plus: u16) -> Origin {
-    Origin::Field(msr, bits, plus)
-}
-
-pub(super) fn sysenter<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
+pub(super) fn sysenter(machine: &mut impl Machine) -> Walked<()> {
     exists(machine, "SYSENTER", has_sysenter)?;
     if fred(machine) {
         return Err(Outcome::NotModelled(NotModelled::Fred));
@@ -115,18 +109,15 @@ pub(super) fn sysenter<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
     let long = machine.width() == Width::Long;
     let bytes = address_bytes(machine.width());
     flags::change(machine, FlagsBy::Cleared(Rflags::IF.with(Rflags::VM)), None, bytes);
-    let (code, stack) = (Descriptor::flat_code(0, long), Descriptor::flat_data(0));
-    let origin = field(Msr::SysenterCs, "15 to 0", 0);
-    set_fixed(machine, SegmentRegister::Cs, cs.sysenter_cs(), code, origin);
-    let origin = field(Msr::SysenterCs, "15 to 0", 8);
-    set_fixed(machine, SegmentRegister::Ss, cs.sysenter_ss(), stack, origin);
+    let selectors = [cs.sysenter_cs(), cs.sysenter_ss()];
+    set_flat(machine, selectors, (0, long), (Msr::SysenterCs, "15 to 0", 0));
     let (pointer, target) = (msr(machine, Msr::SysenterEsp), msr(machine, Msr::SysenterEip));
     set(machine, Item::Rsp, cut(pointer, bytes), bytes, Origin::Msr(Msr::SysenterEsp));
     set(machine, Item::Rip, cut(target, bytes), bytes, Origin::Msr(Msr::SysenterEip));
     Ok(())
 }
 
-pub(super) fn sysexit<M: Machine + ?Sized>(machine: &mut M, wide: bool) -> Walked<()> {
+pub(super) fn sysexit(machine: &mut impl Machine, wide: bool) -> Walked<()> {
     let mode = exists(machine, "SYSEXIT", has_sysenter)?;
     left_by_fred(machine, "SYSEXIT")?;
     let cs = sysenter_cs(machine)?;
@@ -135,64 +126,50 @@ pub(super) fn sysexit<M: Machine + ?Sized>(machine: &mut M, wide: bool) -> Walke
     let bytes = if wide { 8 } else { 4 };
     let (pointer, target) = (machine.register(Register::Rcx), machine.register(Register::Rdx));
     if wide {
-        let otherwise = protection(machine);
-        canonical(machine, Rule::CanonicalStack, Register::Rcx, pointer, otherwise)?;
-        canonical(machine, Rule::CanonicalTarget, Register::Rdx, target, otherwise)?;
+        canonical(machine, Rule::CanonicalStack, Register::Rcx, pointer, GP0)?;
+        canonical(machine, Rule::CanonicalTarget, Register::Rdx, target, GP0)?;
     }
-    let (code, stack) = (Descriptor::flat_code(3, wide), Descriptor::flat_data(3));
-    let (code_selector, stack_selector, plus) = match wide {
-        true => (cs.sysexit64_cs(), cs.sysexit64_ss(), 32),
-        false => (cs.sysexit32_cs(), cs.sysexit32_ss(), 16),
+    let (selectors, plus) = if wide {
+        ([cs.sysexit64_cs(), cs.sysexit64_ss()], 32)
+    } else {
+        ([cs.sysexit32_cs(), cs.sysexit32_ss()], 16)
     };
-    let origin = field(Msr::SysenterCs, "15 to 0", plus);
-    set_fixed(machine, SegmentRegister::Cs, code_selector, code, origin);
-    let origin = field(Msr::SysenterCs, "15 to 0", plus + 8);
-    set_fixed(machine, SegmentRegister::Ss, stack_selector, stack, origin);
+    set_flat(machine, selectors, (3, wide), (Msr::SysenterCs, "15 to 0", plus));
     set(machine, Item::Rsp, cut(pointer, bytes), bytes, Origin::Register(Register::Rcx));
     set(machine, Item::Rip, cut(target, bytes), bytes, Origin::Register(Register::Rdx));
     Ok(())
 }
 
 /// That an address in a register is canonical; where that is unknown, it is taken to be.
-fn canonical<M: Machine + ?Sized>(
-    machine: &mut M,
+fn canonical(
+    machine: &mut impl Machine,
     rule: fn(Number) -> Rule,
     register: Register,
     address: Option<u64>,
-    otherwise: Outcome,
+    otherwise: Refusal,
 ) -> Walked<()> {
     match address {
         Some(address) => {
             let holds = is_canonical(machine, address);
             check(machine, rule(Number::new(Some(address), 8)), holds, otherwise)
         }
-        None => {
-            let missing = Unknown::Register(register);
-            machine.step(&Step::Unchecked { whether: "the address is canonical", missing });
-            Ok(())
-        }
+        None => unchecked(machine, "the address is canonical", Unknown::Register(register)),
     }
 }
 
 /// EFER.SCE, without which there is no SYSCALL or SYSRET.
-fn is_enabled<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
+fn is_enabled(machine: &mut impl Machine) -> Walked<()> {
     match msr(machine, Msr::Efer) {
-        Some(efer) => {
-            let otherwise = invalid_opcode(machine);
-            check(machine, Rule::SyscallEnabled, Efer(efer).has(Efer::SCE), otherwise)
-        }
-        None => {
-            machine.step(&Step::Unchecked { whether: "EFER.SCE is set", missing: Unknown::from(Msr::Efer) });
-            Ok(())
-        }
+        Some(efer) => check(machine, Rule::SyscallEnabled, Efer(efer).has(Efer::SCE), UD),
+        None => unchecked(machine, "EFER.SCE is set", Unknown::from(Msr::Efer)),
     }
 }
 
-fn star<M: Machine + ?Sized>(machine: &M) -> Walked<Star> {
+fn star(machine: &impl Machine) -> Walked<Star> {
     Ok(Star(msr(machine, Msr::Star).ok_or(Unknown::from(Msr::Star))?))
 }
 
-pub(super) fn syscall<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
+pub(super) fn syscall(machine: &mut impl Machine) -> Walked<()> {
     let mode = exists(machine, "SYSCALL", has_syscall)?;
     if fred(machine) {
         return Err(Outcome::NotModelled(NotModelled::Fred));
@@ -206,7 +183,7 @@ pub(super) fn syscall<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
     let (target, origin) = match mode {
         Mode::Long64 => (msr(machine, Msr::Lstar), Origin::Msr(Msr::Lstar)),
         Mode::Compatibility => (msr(machine, Msr::Cstar), Origin::Msr(Msr::Cstar)),
-        Mode::Protected => (Some(u64::from(star.legacy_eip())), field(Msr::Star, "31 to 0", 0)),
+        Mode::Protected => (Some(u64::from(star.legacy_eip())), Origin::Field(Msr::Star, "31 to 0", 0)),
     };
     if long {
         save_and_mask_flags(machine);
@@ -214,18 +191,14 @@ pub(super) fn syscall<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
         let cleared = Rflags::IF.with(Rflags::RF).with(Rflags::VM);
         flags::change(machine, FlagsBy::Cleared(cleared), None, bytes);
     }
-    let code = Descriptor::flat_code(0, long);
-    let from = field(Msr::Star, "47 to 32", 0);
-    set_fixed(machine, SegmentRegister::Cs, star.syscall_cs(), code, from);
-    let stack = Descriptor::flat_data(0);
-    let from = field(Msr::Star, "47 to 32", 8);
-    set_fixed(machine, SegmentRegister::Ss, star.syscall_ss(), stack, from);
+    let selectors = [star.syscall_cs(), star.syscall_ss()];
+    set_flat(machine, selectors, (0, long), (Msr::Star, "47 to 32", 0));
     set(machine, Item::Rip, target, bytes, origin);
     Ok(())
 }
 
 /// R11 takes the flags, on AMD's processors without RF; then those in IA32_FMASK are cleared, and RF.
-fn save_and_mask_flags<M: Machine + ?Sized>(machine: &mut M) {
+fn save_and_mask_flags(machine: &mut impl Machine) {
     let flags = machine.register(Register::Rflags);
     let saved = match machine.vendor() {
         Vendor::Intel => flags,
@@ -236,7 +209,7 @@ fn save_and_mask_flags<M: Machine + ?Sized>(machine: &mut M) {
     flags::change(machine, FlagsBy::Mask(mask), None, 8);
 }
 
-pub(super) fn sysret<M: Machine + ?Sized>(machine: &mut M, wide: bool) -> Walked<()> {
+pub(super) fn sysret(machine: &mut impl Machine, wide: bool) -> Walked<()> {
     let mode = exists(machine, "SYSRET", has_syscall)?;
     left_by_fred(machine, "SYSRET")?;
     is_enabled(machine)?;
@@ -247,8 +220,7 @@ pub(super) fn sysret<M: Machine + ?Sized>(machine: &mut M, wide: bool) -> Walked
     let target = machine.register(Register::Rcx);
     let vendor = machine.vendor();
     if wide && vendor == Vendor::Intel {
-        let otherwise = protection(machine);
-        canonical(machine, Rule::CanonicalTarget, Register::Rcx, target, otherwise)?;
+        canonical(machine, Rule::CanonicalTarget, Register::Rcx, target, GP0)?;
     }
     if mode == Mode::Long64 {
         let image = machine.register(Register::R11);
@@ -258,9 +230,8 @@ pub(super) fn sysret<M: Machine + ?Sized>(machine: &mut M, wide: bool) -> Walked
         flags::change(machine, FlagsBy::Set(Rflags::IF), None, bytes);
     }
     let (selector, plus) = if wide { (star.sysret64_cs(), 16) } else { (star.sysret32_cs(), 0) };
-    let code = Descriptor::flat_code(3, wide);
-    let from = field(Msr::Star, "63 to 48", plus);
-    set_fixed(machine, SegmentRegister::Cs, selector, code, from);
+    let (code, origin) = (Descriptor::flat_code(3, wide), Origin::Field(Msr::Star, "63 to 48", plus));
+    set_fixed(machine, SegmentRegister::Cs, selector, code, origin);
     return_stack(machine, star.sysret_ss_of(vendor), vendor);
     let target = cut(target, bytes);
     set(machine, Item::Rip, target, bytes, Origin::Register(Register::Rcx));
@@ -271,8 +242,8 @@ pub(super) fn sysret<M: Machine + ?Sized>(machine: &mut M, wide: bool) -> Walked
 }
 
 /// SS after SYSRET. AMD's processors leave its hidden part as it was.
-fn return_stack<M: Machine + ?Sized>(machine: &mut M, selector: Selector, vendor: Vendor) {
-    let origin = field(Msr::Star, "63 to 48", 8);
+fn return_stack(machine: &mut impl Machine, selector: Selector, vendor: Vendor) {
+    let origin = Origin::Field(Msr::Star, "63 to 48", 8);
     let register = SegmentRegister::Ss;
     match vendor {
         Vendor::Intel => set_fixed(machine, register, selector, Descriptor::flat_data(3), origin),
@@ -286,18 +257,14 @@ fn return_stack<M: Machine + ?Sized>(machine: &mut M, selector: Selector, vendor
 
 /// An AMD processor returns to an address that is not canonical, and faults there. (Intel's faults before, in ring 0
 /// with the user's stack pointer: CVE-2012-0217.)
-fn fault_in_ring_3<M: Machine + ?Sized>(machine: &mut M, target: Option<u64>) -> Walked<()> {
-    let fault = Fault {
-        exception: Exception::GENERAL_PROTECTION,
-        code: Some(0),
-        address: None,
-        level: Some(3),
-        crossed: true,
-    };
-    canonical(machine, Rule::CanonicalTarget, Register::Rcx, target, Outcome::Fault(fault))
+fn fault_in_ring_3(machine: &mut impl Machine, target: Option<u64>) -> Walked<()> {
+    canonical(machine, Rule::CanonicalTarget, Register::Rcx, target, GP0).map_err(|outcome| match outcome {
+        Outcome::Fault(fault) => Outcome::Fault(Fault { crossed: true, ..fault }),
+        other => other,
+    })
 }
 
-pub(super) fn swapgs<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
+pub(super) fn swapgs(machine: &mut impl Machine) -> Walked<()> {
     exists(machine, "SWAPGS", |_, mode| mode == Mode::Long64)?;
     // LKGS takes its place under FRED (SDM 3A, "FRED transitions").
     left_by_fred(machine, "SWAPGS")?;

@@ -38,7 +38,7 @@ impl FlagsBy {
 }
 
 /// Changes the flags.
-pub(super) fn change<M: Machine + ?Sized>(machine: &mut M, by: FlagsBy, image: Option<u64>, bytes: u8) {
+pub(super) fn change(machine: &mut impl Machine, by: FlagsBy, image: Option<u64>, bytes: u8) {
     let before = machine.register(Register::Rflags);
     let after = by.apply(before, image);
     machine.set_register(Register::Rflags, after);

@@ -3,7 +3,7 @@
 use crate::{Descriptor, Msr, Selector, Vendor, Width};
 
 use super::{
-    Bounds, Crossing, Event, Hidden, Machine, Outcome, Piece, Register, Segment, Size, Sketch, walk_watched,
+    Bounds, Crossing, Event, Hidden, Machine, Outcome, Piece, Register, Segment, Size, Sketch, Step, walk,
 };
 
 /// Where the memory of such a machine begins: table registers and segments point into it, mostly.
@@ -14,14 +14,25 @@ const MEMORY: usize = 1024;
 /// Walks a crossing on a machine that the bytes make up: whether it was made, and how many steps it took.
 #[doc(hidden)]
 pub fn walk_generated(bytes: &[u8]) -> (bool, usize) {
+    let mut steps = 0;
+    let outcome = on_generated(bytes, |_| steps += 1, |machine, crossing| walk(machine, crossing));
+    (outcome == Outcome::Done, steps)
+}
+
+/// Does something with a machine and a crossing that the bytes make up.
+pub(super) fn on_generated<W: FnMut(&Step), T>(
+    bytes: &[u8],
+    watch: W,
+    work: impl FnOnce(&mut Sketch<'_, W>, Crossing) -> T,
+) -> T {
     let mut rest = Rest(bytes);
     let (vendor, width) = (
         if rest.bit() { Vendor::Amd } else { Vendor::Intel },
         if rest.bit() { Width::Long } else { Width::Legacy },
     );
     let crossing = rest.crossing();
-    let mut sketch = Sketch::new(vendor, width);
-    sketch.cpl = Some(rest.byte() & 3);
+    let mut sketch = Sketch::new(vendor, width, watch);
+    sketch.cpl = (!rest.bit()).then_some(rest.byte() & 3);
     for register in
         [Register::Rip, Register::Rsp, Register::Rflags, Register::Rcx, Register::Rdx, Register::R11]
     {
@@ -42,13 +53,11 @@ pub fn walk_generated(bytes: &[u8]) -> (bool, usize) {
     }
     let mut pieces = [Piece { address: BASE, bytes: &mut memory }];
     sketch.pieces = &mut pieces;
-    let mut steps = 0;
-    let outcome = walk_watched(&mut sketch, crossing, |_| steps += 1);
-    (outcome == Outcome::Done, steps)
+    work(&mut sketch, crossing)
 }
 
 /// The rest of the bytes; behind their end there are zeros.
-struct Rest<'a>(&'a [u8]);
+pub(super) struct Rest<'a>(pub(super) &'a [u8]);
 
 impl Rest<'_> {
     fn byte(&mut self) -> u8 {
@@ -88,13 +97,16 @@ impl Rest<'_> {
 
     fn selector(&mut self) -> Selector {
         let number = self.word() as u16;
-        Selector(if number & 0x8000 == 0 { number & 0x7f } else { number })
+        Selector(if number & 0x8000 == 0 { number % 0x90 } else { number })
     }
 
-    fn crossing(&mut self) -> Crossing {
-        match self.byte() % 12 {
+    pub(super) fn crossing(&mut self) -> Crossing {
+        match self.byte() % 15 {
             0 => Crossing::Event(Event::Int(self.byte() & 0x3f)),
-            1 => Crossing::Event(Event::Exception { vector: self.byte() & 0x1f, code: Some(0) }),
+            1 => {
+                let (vector, code) = (self.byte() & 0x1f, self.bit().then_some(u32::from(self.byte())));
+                Crossing::Event(Event::Exception { vector, code })
+            }
             2 => Crossing::Event(Event::External { vector: self.byte() & 0x3f }),
             3 => Crossing::FarCall { selector: self.selector(), offset: self.word(), size: self.size() },
             4 => Crossing::FarJump { selector: self.selector(), offset: self.word(), size: self.size() },
@@ -104,6 +116,9 @@ impl Rest<'_> {
             8 => Crossing::Sysexit { wide: self.bit() },
             9 => Crossing::Syscall,
             10 => Crossing::Sysret { wide: self.bit() },
+            11 => Crossing::Event(Event::Int1),
+            12 => Crossing::Event(Event::Int3),
+            13 => Crossing::Event(Event::Into),
             _ => Crossing::Swapgs,
         }
     }
@@ -112,7 +127,8 @@ impl Rest<'_> {
         let descriptor = Descriptor::decode(self.word().to_le_bytes());
         let hidden =
             Hidden { base: self.number().unwrap_or(0), descriptor: Descriptor { p: true, ..descriptor } };
-        Segment { selector: Some(self.selector()), hidden: self.bit().then_some(hidden) }
+        let selector = self.selector();
+        Segment { selector: (self.byte() != 0).then_some(selector), hidden: self.bit().then_some(hidden) }
     }
 
     fn bounds(&mut self) -> Bounds {

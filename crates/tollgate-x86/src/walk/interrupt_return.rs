@@ -5,32 +5,30 @@ use crate::{Rflags, Selector, Width};
 use super::flags::{self, popped_by_iret};
 use super::interrupt::enter_code;
 use super::machine::{Machine, Mode, Register};
-use super::outcome::{Exception, NotModelled, Outcome, Unknown};
-use super::reading::{access, address_bytes, expect, fault, is_reachable, level};
-use super::return_far::{accessed, clear_data, load_stack, return_code, return_stack};
+use super::outcome::{NotModelled, Outcome, Unknown};
+use super::reading::{GP0, SS0, access, address_bytes, expect, is_reachable, level, unchecked};
+use super::return_far::{clear_data, load_stack, return_code, return_stack};
 use super::rule::Rule;
 use super::stack::Stack;
-use super::step::{FlagsBy, Item, Origin, Step};
+use super::step::{FlagsBy, Item, Origin};
 use super::{Size, Walked, task};
 
-pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size) -> Walked<()> {
+pub(super) fn leave(machine: &mut impl Machine, size: Size) -> Walked<()> {
     let before = machine.register(Register::Rflags).map(Rflags);
     match before {
-        None => machine
-            .step(&Step::Unchecked { whether: "NT is clear", missing: Unknown::Register(Register::Rflags) }),
+        None => unchecked(machine, "NT is clear", Unknown::Register(Register::Rflags))?,
         Some(flags) if flags.has(Rflags::NT) => {
             if machine.width() == Width::Legacy {
                 return task::switch_back(machine);
             }
-            let refused = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
-            expect(machine, Rule::NotNested, false, refused)?;
+            expect(machine, Rule::NotNested, false, GP0)?;
         }
         Some(_) => {}
     }
     let cpl = level(machine)?;
     let mut stack = Stack::current(machine, cpl)?;
     let slot = u16::from(size.bytes());
-    let short = fault(machine, Exception::STACK, Some(0));
+    let short = SS0;
     stack.holds(machine, 0, 3, size, short)?;
     let offset = stack.peek(machine, Item::Rip, 0, size)?;
     let selector = Selector(stack.peek(machine, Item::Cs, slot, size)? as u16);
@@ -44,7 +42,7 @@ pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size) -> Walked<
     // At an outer level IOPL decides about IF.
     let image = if before.is_none() && cpl != 0 { None } else { Some(image) };
     let bytes = address_bytes(machine.width());
-    let outside = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
+    let outside = GP0;
     if ring == cpl && machine.mode() != Some(Mode::Long64) {
         is_reachable(machine, &code.descriptor, offset, outside)?;
         let descriptor = access(machine, &code)?;
@@ -60,7 +58,7 @@ pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size) -> Walked<
     let ss = Selector(stack.peek(machine, Item::Ss, 4 * slot, size)? as u16);
     let new = return_stack(machine, ss, &code, ring)?;
     is_reachable(machine, &code.descriptor, offset, outside)?;
-    let (descriptor, segment) = accessed(machine, &code, new)?;
+    let (descriptor, segment) = (access(machine, &code)?, new.segment(machine)?);
     flags::change(machine, change, image, bytes);
     enter_code(machine, selector, descriptor, offset, Origin::Stack);
     load_stack(machine, segment, pointer);

@@ -114,47 +114,35 @@ pub enum Mode {
     Long64,
 }
 
-/// A register that a crossing reads or loads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A register that a crossing reads or loads; outside 64-bit mode its lower half.
+#[expect(missing_docs, reason = "the names of the manuals")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Register {
     /// RIP or EIP: see [`Crossing`](super::Crossing) for which address it is.
     Rip,
-    /// RSP or ESP.
     Rsp,
-    /// RFLAGS or EFLAGS.
     Rflags,
-    /// RCX or ECX.
     Rcx,
-    /// RDX or EDX.
     Rdx,
-    /// R11.
     R11,
-    /// CR0.
     Cr0,
-    /// CR4.
     Cr4,
     /// A model-specific register. IA32_GS_BASE is the base of GS: one register by two names.
     Msr(Msr),
 }
 
-/// A register that holds a selector and a hidden part.
+/// A register that holds a selector and a hidden part: of code, stack and data, the task register and that of the local
+/// descriptor table.
+#[expect(missing_docs, reason = "the names of the manuals")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SegmentRegister {
-    /// Code.
     Cs,
-    /// Stack.
     Ss,
-    /// Data.
     Ds,
-    /// Data.
     Es,
-    /// Data.
     Fs,
-    /// Data.
     Gs,
-    /// The task register.
     Tr,
-    /// The local descriptor table's register.
     Ldtr,
 }
 
@@ -176,6 +164,12 @@ pub enum Directory {
     Gdt,
     /// The local descriptor table.
     Ldt,
+}
+
+impl From<Table> for Directory {
+    fn from(table: Table) -> Self {
+        if table == Table::Gdt { Self::Gdt } else { Self::Ldt }
+    }
 }
 
 /// Where a descriptor table begins and ends.

@@ -32,6 +32,14 @@ pub struct Fault {
     pub crossed: bool,
 }
 
+impl Fault {
+    /// The page fault that an access to an address meets at a level.
+    pub const fn of_page(address: u64, code: u32, level: Option<u8>) -> Self {
+        let (code, address) = (Some(code), Some(address));
+        Self { exception: Exception::PAGE_FAULT, code, address, level, crossed: false }
+    }
+}
+
 /// An exception, by its vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Exception(
@@ -78,58 +86,41 @@ impl Exception {
         }
     }
 
-    /// Its name in the manuals, lower case; none where the vector is reserved or free.
-    pub const fn name(self) -> Option<&'static str> {
+    /// Its mnemonic and its name in the manuals.
+    const fn words(self) -> Option<(&'static str, &'static str)> {
         Some(match self.0 {
-            0 => "divide error",
-            1 => "debug exception",
-            2 => "non-maskable interrupt",
-            3 => "breakpoint",
-            4 => "overflow",
-            5 => "bound range exceeded",
-            6 => "invalid opcode",
-            7 => "device not available",
-            8 => "double fault",
-            10 => "invalid TSS",
-            11 => "segment not present",
-            12 => "stack fault",
-            13 => "general protection",
-            14 => "page fault",
-            16 => "x87 error",
-            17 => "alignment check",
-            18 => "machine check",
-            19 => "SIMD floating-point exception",
-            20 => "virtualization exception",
-            21 => "control protection",
+            0 => ("DE", "divide error"),
+            1 => ("DB", "debug exception"),
+            2 => ("NMI", "non-maskable interrupt"),
+            3 => ("BP", "breakpoint"),
+            4 => ("OF", "overflow"),
+            5 => ("BR", "bound range exceeded"),
+            6 => ("UD", "invalid opcode"),
+            7 => ("NM", "device not available"),
+            8 => ("DF", "double fault"),
+            10 => ("TS", "invalid TSS"),
+            11 => ("NP", "segment not present"),
+            12 => ("SS", "stack fault"),
+            13 => ("GP", "general protection"),
+            14 => ("PF", "page fault"),
+            16 => ("MF", "x87 error"),
+            17 => ("AC", "alignment check"),
+            18 => ("MC", "machine check"),
+            19 => ("XM", "SIMD floating-point exception"),
+            20 => ("VE", "virtualization exception"),
+            21 => ("CP", "control protection"),
             _ => return None,
         })
     }
 
+    /// Its name in the manuals, lower case; none where the vector is reserved or free.
+    pub fn name(self) -> Option<&'static str> {
+        self.words().map(|words| words.1)
+    }
+
     /// Its mnemonic in the manuals, without `#`; none where the vector is reserved or free.
-    pub const fn mnemonic(self) -> Option<&'static str> {
-        Some(match self.0 {
-            0 => "DE",
-            1 => "DB",
-            2 => "NMI",
-            3 => "BP",
-            4 => "OF",
-            5 => "BR",
-            6 => "UD",
-            7 => "NM",
-            8 => "DF",
-            10 => "TS",
-            11 => "NP",
-            12 => "SS",
-            13 => "GP",
-            14 => "PF",
-            16 => "MF",
-            17 => "AC",
-            18 => "MC",
-            19 => "XM",
-            20 => "VE",
-            21 => "CP",
-            _ => return None,
-        })
+    pub fn mnemonic(self) -> Option<&'static str> {
+        self.words().map(|words| words.0)
     }
 }
 

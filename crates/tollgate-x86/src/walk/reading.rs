@@ -1,68 +1,76 @@
 //! Reading and checking descriptors and gates, as in every crossing through the tables.
 
-use crate::{Descriptor, Kind, Selector, SystemKind, Table, Width};
+use crate::{Descriptor, Kind, Selector, SystemKind, Width};
 
-use super::machine::{Directory, Machine, Miss, SegmentRegister, TableRegister};
+use super::machine::{Bounds, Directory, Machine, Miss, SegmentRegister, TableRegister};
 use super::number::Number;
 use super::outcome::{Exception, Fault, Outcome, Unknown};
 use super::rule::{Role, Rule};
 use super::step::Step;
 use super::{Walked, cr4_has};
 
+/// The exception of a condition that does not hold, and its error code.
+pub(super) type Refusal = (Exception, Option<u32>);
+
+/// #UD.
+pub(super) const UD: Refusal = (Exception::INVALID_OPCODE, None);
+/// #GP with an error code of 0.
+pub(super) const GP0: Refusal = (Exception::GENERAL_PROTECTION, Some(0));
+/// #SS with an error code of 0.
+pub(super) const SS0: Refusal = (Exception::STACK, Some(0));
+
 /// A fault at the current level, before anything was changed.
-pub(super) fn fault<M: Machine + ?Sized>(machine: &M, exception: Exception, code: Option<u32>) -> Outcome {
+pub(super) fn fault(machine: &impl Machine, (exception, code): Refusal) -> Outcome {
     Outcome::Fault(Fault { exception, code, address: None, level: machine.cpl(), crossed: false })
 }
 
-/// #UD.
-pub(super) fn invalid_opcode<M: Machine + ?Sized>(machine: &M) -> Outcome {
-    fault(machine, Exception::INVALID_OPCODE, None)
-}
-
 /// The outcome of memory that could not be read or written.
-pub(super) fn missed<M: Machine + ?Sized>(machine: &M, miss: Miss, unknown: Unknown) -> Outcome {
+pub(super) fn missed(machine: &impl Machine, miss: Miss, unknown: Unknown) -> Outcome {
     match miss {
         Miss::Unknown => Outcome::Unknown(unknown),
-        Miss::PageFault { address, code } => Outcome::Fault(Fault {
-            exception: Exception::PAGE_FAULT,
-            code: Some(code),
-            address: Some(address),
-            level: machine.cpl(),
-            crossed: false,
-        }),
+        Miss::PageFault { address, code } => Outcome::Fault(Fault::of_page(address, code, machine.cpl())),
     }
 }
 
 /// Checks a condition that is shown even where it holds.
-pub(super) fn check<M: Machine + ?Sized>(
-    machine: &mut M,
-    rule: Rule,
-    holds: bool,
-    otherwise: Outcome,
-) -> Walked<()> {
+pub(super) fn check(machine: &mut impl Machine, rule: Rule, holds: bool, otherwise: Refusal) -> Walked<()> {
+    if !holds {
+        return refuse(machine, rule, otherwise);
+    }
     machine.step(&Step::Check { rule, holds });
-    if holds { Ok(()) } else { Err(otherwise) }
+    Ok(())
+}
+
+/// Shows a condition that does not hold, and faults.
+pub(super) fn refuse<T>(machine: &mut impl Machine, rule: Rule, otherwise: Refusal) -> Walked<T> {
+    machine.step(&Step::Check { rule, holds: false });
+    Err(fault(machine, otherwise))
+}
+
+/// Says that a condition cannot be checked, for a value is missing, and takes it to hold.
+pub(super) fn unchecked(
+    machine: &mut impl Machine,
+    whether: &'static str,
+    missing: impl Into<Unknown>,
+) -> Walked<()> {
+    machine.step(&Step::Unchecked { whether, missing: missing.into() });
+    Ok(())
 }
 
 /// Checks a condition that is shown only where it does not hold.
-pub(super) fn expect<M: Machine + ?Sized>(
-    machine: &mut M,
-    rule: Rule,
-    holds: bool,
-    otherwise: Outcome,
-) -> Walked<()> {
-    if holds { Ok(()) } else { check(machine, rule, false, otherwise) }
+pub(super) fn expect(machine: &mut impl Machine, rule: Rule, holds: bool, otherwise: Refusal) -> Walked<()> {
+    if holds { Ok(()) } else { refuse(machine, rule, otherwise) }
 }
 
 /// The current privilege level.
-pub(super) fn level<M: Machine + ?Sized>(machine: &M) -> Walked<u8> {
+pub(super) fn level(machine: &impl Machine) -> Walked<u8> {
     machine.cpl().ok_or(Outcome::Unknown(Unknown::Level))
 }
 
 /// Whether an address is canonical: its upper bits are copies of the highest that is translated. SDM 1,
 /// "Canonical addressing". That some upper bits of data addresses may be ignored (LAM, EFER.UAIE) is left out: of targets
 /// they never are.
-pub(super) fn is_canonical<M: Machine + ?Sized>(machine: &M, address: u64) -> bool {
+pub(super) fn is_canonical(machine: &impl Machine, address: u64) -> bool {
     let bits = if cr4_has(machine, crate::Cr4::LA57) { 57 } else { 48 };
     let unused = 64 - bits;
     ((address << unused) as i64 >> unused) as u64 == address
@@ -106,47 +114,39 @@ impl Blame {
         Self { exception: Exception::INVALID_TSS, external }
     }
 
-    pub(super) fn on<M: Machine + ?Sized>(self, machine: &M, selector: Selector) -> Outcome {
-        fault(machine, self.exception, selector_code(selector, self.external))
+    pub(super) const fn on(self, selector: Selector) -> Refusal {
+        (self.exception, selector_code(selector, self.external))
     }
 }
 
-/// Where the entries of a table are, and whether the one that ends at `last` is within the limit.
-pub(super) fn bounds<M: Machine + ?Sized>(machine: &M, directory: Directory) -> (Option<u64>, Option<u32>) {
+/// Where the entries of a table are. A null LDT has none, which no limit says: the check is the caller's.
+pub(super) fn bounds(machine: &impl Machine, directory: Directory) -> Bounds {
     match directory {
-        Directory::Gdt => {
-            let table = machine.table(TableRegister::Gdtr);
-            (table.base, table.limit)
+        Directory::Gdt => machine.table(TableRegister::Gdtr),
+        Directory::Idt => machine.table(TableRegister::Idtr),
+        Directory::Ldt => {
+            let hidden = machine.segment(SegmentRegister::Ldtr).hidden.filter(|hidden| hidden.descriptor.p);
+            let limit = hidden.map(|hidden| hidden.descriptor.effective_limit());
+            Bounds { base: hidden.map(|hidden| hidden.base), limit }
         }
-        Directory::Idt => {
-            let table = machine.table(TableRegister::Idtr);
-            (table.base, table.limit)
-        }
-        Directory::Ldt => match machine.segment(SegmentRegister::Ldtr).hidden {
-            Some(hidden) if hidden.descriptor.p => {
-                (Some(hidden.base), Some(hidden.descriptor.effective_limit()))
-            }
-            // A null LDT has no entries, which no limit says: the check is the caller's.
-            _ => (None, None),
-        },
     }
 }
 
 /// Whether the LDT is known to be null.
-fn has_no_ldt<M: Machine + ?Sized>(machine: &M) -> bool {
+fn has_no_ldt(machine: &impl Machine) -> bool {
     machine.segment(SegmentRegister::Ldtr).hidden.is_some_and(|hidden| !hidden.descriptor.p)
 }
 
 /// Looks an entry up: says where it is, and whether it is within the table.
-pub(super) fn look_up<M: Machine + ?Sized>(
-    machine: &mut M,
+pub(super) fn look_up(
+    machine: &mut impl Machine,
     directory: Directory,
     index: u16,
     scale: u8,
     size: u8,
-    beyond: Outcome,
+    beyond: Refusal,
 ) -> Walked<()> {
-    let (base, limit) = bounds(machine, directory);
+    let Bounds { base, limit } = bounds(machine, directory);
     let offset = u32::from(index) * u32::from(scale);
     let last = offset + u32::from(size) - 1;
     let within = if directory == Directory::Ldt && has_no_ldt(machine) {
@@ -168,28 +168,19 @@ pub(super) fn look_up<M: Machine + ?Sized>(
     });
     match within {
         Some(true) => Ok(()),
-        Some(false) => Err(beyond),
-        None => {
-            let missing = Unknown::Limit(directory);
-            machine.step(&Step::Unchecked { whether: "the entry is within the table", missing });
-            Ok(())
-        }
+        Some(false) => Err(fault(machine, beyond)),
+        None => unchecked(machine, "the entry is within the table", Unknown::Limit(directory)),
     }
 }
 
 /// Finds the descriptor of a selector that is not null.
-pub(super) fn find<M: Machine + ?Sized>(
-    machine: &mut M,
+pub(super) fn find(
+    machine: &mut impl Machine,
     role: Role,
     selector: Selector,
     blame: Blame,
 ) -> Walked<Found> {
-    let directory = match selector.table() {
-        Table::Gdt => Directory::Gdt,
-        Table::Ldt => Directory::Ldt,
-    };
-    let beyond = blame.on(machine, selector);
-    look_up(machine, directory, selector.index(), 8, 8, beyond)?;
+    look_up(machine, selector.table().into(), selector.index(), 8, 8, blame.on(selector))?;
     let raw = match machine.descriptor(selector.table(), selector.offset()) {
         Ok(raw) => raw,
         Err(miss) => return Err(missed(machine, miss, Unknown::Descriptor(selector))),
@@ -201,18 +192,22 @@ pub(super) fn find<M: Machine + ?Sized>(
 
 /// The code segment that a gate leads to: checked as code that may be entered from `cpl`. Behind it the level is
 /// its DPL, or where it is conforming the same as before. A jump may not change the level.
-pub(super) fn code_behind_gate<M: Machine + ?Sized>(
-    machine: &mut M,
+pub(super) fn code_behind_gate(
+    machine: &mut impl Machine,
     selector: Selector,
     cpl: u8,
     external: u32,
     is_jump: bool,
 ) -> Walked<Found> {
     let blame = Blame::protection(external);
-    let null = fault(machine, Exception::GENERAL_PROTECTION, Some(external));
-    expect(machine, Rule::NotNull(Role::Cs), !selector.is_null(), null)?;
+    expect(
+        machine,
+        Rule::NotNull(Role::Cs),
+        !selector.is_null(),
+        (Exception::GENERAL_PROTECTION, Some(external)),
+    )?;
     let found = find(machine, Role::Cs, selector, blame)?;
-    let refused = blame.on(machine, selector);
+    let refused = blame.on(selector);
     is_code(machine, &found, refused)?;
     let dpl = found.descriptor.dpl;
     expect(machine, Rule::NotOutward { dpl, cpl }, dpl <= cpl, refused)?;
@@ -228,16 +223,16 @@ pub(super) fn code_behind_gate<M: Machine + ?Sized>(
 }
 
 /// That a descriptor is code.
-pub(super) fn is_code<M: Machine + ?Sized>(machine: &mut M, found: &Found, refused: Outcome) -> Walked<()> {
+pub(super) fn is_code(machine: &mut impl Machine, found: &Found, refused: Refusal) -> Walked<()> {
     expect(machine, Rule::IsCode, matches!(found.descriptor.kind(), Kind::Code { .. }), refused)
 }
 
 /// That code may run at a level: non-conforming code at its own only, conforming code at that or an outer one.
-pub(super) fn has_code_level<M: Machine + ?Sized>(
-    machine: &mut M,
+pub(super) fn has_code_level(
+    machine: &mut impl Machine,
     code: &Descriptor,
     level: u8,
-    refused: Outcome,
+    refused: Refusal,
 ) -> Walked<()> {
     let (dpl, conforming) = (code.dpl, is_conforming(code));
     let holds = if conforming { dpl <= level } else { dpl == level };
@@ -245,37 +240,37 @@ pub(super) fn has_code_level<M: Machine + ?Sized>(
 }
 
 /// That code is not both 64-bit and 32-bit, which long mode reserves.
-pub(super) fn has_one_width<M: Machine + ?Sized>(
-    machine: &mut M,
-    code: &Descriptor,
-    refused: Outcome,
-) -> Walked<()> {
+pub(super) fn has_one_width(machine: &mut impl Machine, code: &Descriptor, refused: Refusal) -> Walked<()> {
     let both = machine.width() == Width::Long && code.l && code.d;
     expect(machine, Rule::NotLAndD, !both, refused)
 }
 
 /// That a segment is present.
-pub(super) fn is_present<M: Machine + ?Sized>(
-    machine: &mut M,
+pub(super) fn is_present(
+    machine: &mut impl Machine,
     role: Role,
     found: &Found,
     exception: Exception,
     external: u32,
 ) -> Walked<()> {
-    let absent = fault(machine, exception, selector_code(found.selector, external));
-    expect(machine, Rule::Present(role), found.descriptor.p, absent)
+    expect(
+        machine,
+        Rule::Present(role),
+        found.descriptor.p,
+        (exception, selector_code(found.selector, external)),
+    )
 }
 
 /// The stack segment of another level: data that can be written, at that level. The exception for all but a segment that
 /// is not present is `blame`'s.
-pub(super) fn stack_segment<M: Machine + ?Sized>(
-    machine: &mut M,
+pub(super) fn stack_segment(
+    machine: &mut impl Machine,
     selector: Selector,
     level: u8,
     blame: Blame,
 ) -> Walked<Found> {
     let found = find(machine, Role::Ss, selector, blame)?;
-    let refused = blame.on(machine, selector);
+    let refused = blame.on(selector);
     let (rpl, dpl) = (selector.rpl(), found.descriptor.dpl);
     expect(machine, Rule::StackLevel { rpl, dpl, level }, rpl == level && dpl == level, refused)?;
     let writable = matches!(found.descriptor.kind(), Kind::Data { writable: true, .. });
@@ -290,11 +285,11 @@ pub(super) fn is_conforming(descriptor: &Descriptor) -> bool {
 }
 
 /// That a target is within its code segment, or where it is 64-bit code, canonical.
-pub(super) fn is_reachable<M: Machine + ?Sized>(
-    machine: &mut M,
+pub(super) fn is_reachable(
+    machine: &mut impl Machine,
     code: &Descriptor,
     offset: u64,
-    otherwise: Outcome,
+    otherwise: Refusal,
 ) -> Walked<()> {
     if machine.width() == Width::Long && code.l {
         let rule = Rule::CanonicalTarget(Number::new(Some(offset), 8));
@@ -307,7 +302,7 @@ pub(super) fn is_reachable<M: Machine + ?Sized>(
 
 /// Sets the accessed bit of a code or data descriptor that is being loaded, if it is not set, and gives the descriptor as
 /// it is then.
-pub(super) fn access<M: Machine + ?Sized>(machine: &mut M, found: &Found) -> Walked<Descriptor> {
+pub(super) fn access(machine: &mut impl Machine, found: &Found) -> Walked<Descriptor> {
     let Found { selector, mut descriptor } = *found;
     if descriptor.kind & 1 == 0 {
         descriptor.kind |= 1;
@@ -321,7 +316,7 @@ pub(super) fn access<M: Machine + ?Sized>(machine: &mut M, found: &Found) -> Wal
 }
 
 /// Whether the task register holds a 16-bit TSS.
-pub(super) fn has_tss16<M: Machine + ?Sized>(machine: &M) -> bool {
+pub(super) fn has_tss16(machine: &impl Machine) -> bool {
     machine
         .segment(SegmentRegister::Tr)
         .hidden

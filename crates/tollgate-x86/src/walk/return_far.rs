@@ -2,12 +2,13 @@
 
 use crate::{Descriptor, Kind, Selector, Width};
 
+use super::gate::NewStack;
 use super::interrupt::enter_code;
 use super::machine::{Hidden, Machine, Mode, Register, Segment, SegmentRegister};
 use super::number::Number;
 use super::outcome::{Exception, Unknown};
 use super::reading::{
-    Blame, Found, access, expect, fault, find, has_code_level, has_one_width, is_code, is_present,
+    Blame, Found, GP0, SS0, access, expect, find, has_code_level, has_one_width, is_code, is_present,
     is_reachable, level, stack_segment,
 };
 use super::rule::{Role, Rule};
@@ -15,16 +16,16 @@ use super::stack::{Stack, pointer_mask};
 use super::step::{Item, Origin, Step};
 use super::{Size, Walked, fred};
 
-pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size, release: u16) -> Walked<()> {
+pub(super) fn leave(machine: &mut impl Machine, size: Size, release: u16) -> Walked<()> {
     let cpl = level(machine)?;
     let mut stack = Stack::current(machine, cpl)?;
     let slot = u16::from(size.bytes());
-    let short = fault(machine, Exception::STACK, Some(0));
+    let short = SS0;
     stack.holds(machine, 0, 2, size, short)?;
     let offset = stack.peek(machine, Item::Rip, 0, size)?;
     let selector = Selector(stack.peek(machine, Item::Cs, slot, size)? as u16);
     let code = return_code(machine, selector, cpl)?;
-    let outside = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
+    let outside = GP0;
     if selector.rpl() == cpl {
         is_reachable(machine, &code.descriptor, offset, outside)?;
         let descriptor = access(machine, &code)?;
@@ -43,7 +44,7 @@ pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size, release: u
     let ss = Selector(stack.peek(machine, Item::Ss, skip.saturating_add(slot), size)? as u16);
     let new = return_stack(machine, ss, &code, selector.rpl())?;
     is_reachable(machine, &code.descriptor, offset, outside)?;
-    let (code, segment) = accessed(machine, &code, new)?;
+    let (code, segment) = (access(machine, &code)?, new.segment(machine)?);
     if release > 0 {
         let to = Number::new(Some(size.cut(pointer.wrapping_add(u64::from(release)))), size.bytes());
         machine.step(&Step::Release { bytes: release, to });
@@ -56,16 +57,11 @@ pub(super) fn leave<M: Machine + ?Sized>(machine: &mut M, size: Size, release: u
 }
 
 /// The code segment that a return leads to: at the level of its selector, which is the current one or an outer one.
-pub(super) fn return_code<M: Machine + ?Sized>(
-    machine: &mut M,
-    selector: Selector,
-    cpl: u8,
-) -> Walked<Found> {
-    let null = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
-    expect(machine, Rule::NotNull(Role::Cs), !selector.is_null(), null)?;
+pub(super) fn return_code(machine: &mut impl Machine, selector: Selector, cpl: u8) -> Walked<Found> {
+    expect(machine, Rule::NotNull(Role::Cs), !selector.is_null(), GP0)?;
     let blame = Blame::protection(0);
     let found = find(machine, Role::Cs, selector, blame)?;
-    let refused = blame.on(machine, selector);
+    let refused = blame.on(selector);
     is_code(machine, &found, refused)?;
     has_one_width(machine, &found.descriptor, refused)?;
     let rpl = selector.rpl();
@@ -78,8 +74,8 @@ pub(super) fn return_code<M: Machine + ?Sized>(
 }
 
 /// The stack segment that a return leads to. Only 64-bit code at levels 0 to 2 may have a null one.
-pub(super) fn return_stack<M: Machine + ?Sized>(
-    machine: &mut M,
+pub(super) fn return_stack(
+    machine: &mut impl Machine,
     selector: Selector,
     code: &Found,
     ring: u8,
@@ -88,38 +84,14 @@ pub(super) fn return_stack<M: Machine + ?Sized>(
         return stack_segment(machine, selector, ring, Blame::protection(0)).map(NewStack::Found);
     }
     let is_64_bit = machine.width() == Width::Long && code.descriptor.l;
-    let refused = fault(machine, Exception::GENERAL_PROTECTION, Some(0));
     let allowed = is_64_bit && ring != 3 && selector.rpl() == ring;
-    expect(machine, Rule::NullStack, allowed, refused)?;
+    expect(machine, Rule::NullStack, allowed, GP0)?;
     Ok(NewStack::Null(selector))
-}
-
-/// The stack segment that a return leads to.
-#[derive(Clone, Copy)]
-pub(super) enum NewStack {
-    /// Null.
-    Null(Selector),
-    /// One that has a descriptor.
-    Found(Found),
-}
-
-/// Sets the accessed bits of the descriptors that a return loads.
-pub(super) fn accessed<M: Machine + ?Sized>(
-    machine: &mut M,
-    code: &Found,
-    stack: NewStack,
-) -> Walked<(Descriptor, Segment)> {
-    let code = access(machine, code)?;
-    let segment = match stack {
-        NewStack::Null(selector) => Segment::null(selector),
-        NewStack::Found(found) => Segment::of(found.selector, access(machine, &found)?),
-    };
-    Ok((code, segment))
 }
 
 /// Loads SS and the stack pointer, after CS. Outside 64-bit mode the segment decides how many of its bits count: of a
 /// 16-bit stack the upper ones stay.
-pub(super) fn load_stack<M: Machine + ?Sized>(machine: &mut M, segment: Segment, pointer: u64) {
+pub(super) fn load_stack(machine: &mut impl Machine, segment: Segment, pointer: u64) {
     let selector = segment.selector.unwrap_or_default();
     machine.set_segment(SegmentRegister::Ss, segment);
     let register = SegmentRegister::Ss;
@@ -138,7 +110,7 @@ pub(super) fn load_stack<M: Machine + ?Sized>(machine: &mut M, segment: Segment,
 
 /// Closes segments to the new level: DS, ES, FS and GS with segments of a more privileged level become null. The
 /// bases of FS and GS stay.
-pub(super) fn clear_data<M: Machine + ?Sized>(machine: &mut M, cpl: u8) {
+pub(super) fn clear_data(machine: &mut impl Machine, cpl: u8) {
     let mut missing = None;
     for register in [SegmentRegister::Ds, SegmentRegister::Es, SegmentRegister::Fs, SegmentRegister::Gs] {
         let segment = machine.segment(register);

@@ -8,7 +8,7 @@ use core::fmt::{self, Display, Formatter};
 use crate::{GateKind, Rflags, Selector};
 
 use super::number::Number;
-use super::outcome::{Fault, NotModelled, Outcome};
+use super::outcome::{Fault, Outcome};
 use super::step::{FlagsBy, Item, Origin, Step};
 use super::{Crossing, Event, Size};
 
@@ -120,9 +120,10 @@ impl Display for Step {
             }
             Self::TaskLoad { selector, base, nests } => {
                 write!(f, "task switch: the registers are loaded from the TSS of {selector} at {base}, ")?;
-                f.write_str(match nests {
-                    true => "which is marked busy; its link is set to the old task and NT is set",
-                    false => "which is busy; no link is written",
+                f.write_str(if nests {
+                    "which is marked busy; its link is set to the old task and NT is set"
+                } else {
+                    "which is busy; no link is written"
                 })
             }
         }
@@ -289,20 +290,6 @@ impl Display for Fault {
             Some(level) => write!(f, " in ring {level}, ")?,
             None => f.write_str(", ")?,
         }
-        f.write_str(match self.crossed {
-            true => "after the crossing",
-            false => "before any register was changed",
-        })
-    }
-}
-
-impl Display for NotModelled {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RealMode => "real-address mode",
-            Self::Virtual8086 => "virtual-8086 mode",
-            Self::Fred => "delivery by FRED, which does not use the interrupt descriptor table",
-            Self::TaskSwitch => "the exchange of the registers in a task switch",
-        })
+        f.write_str(if self.crossed { "after the crossing" } else { "before any register was changed" })
     }
 }

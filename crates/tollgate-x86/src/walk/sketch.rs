@@ -2,6 +2,7 @@
 
 use crate::{Descriptor, Msr, Selector, Table, Vendor, Width};
 
+use super::Step;
 use super::machine::{
     Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, TableRegister,
 };
@@ -11,7 +12,7 @@ use super::machine::{
 ///
 /// Memory outside the pieces is unknown, and writes to it are lost. An unknown value cuts the piece that it is
 /// written to off before it. No page is ever missing.
-pub struct Sketch<'a> {
+pub struct Sketch<'a, W> {
     /// The processor's vendor.
     pub vendor: Vendor,
     /// Whether it is in long mode.
@@ -46,6 +47,8 @@ pub struct Sketch<'a> {
     pub descriptors: &'a [(Selector, Descriptor)],
     /// Memory that is known.
     pub pieces: &'a mut [Piece<'a>],
+    /// Receives each step as it is made.
+    pub watch: W,
 }
 
 /// A piece of memory that is known.
@@ -57,9 +60,9 @@ pub struct Piece<'a> {
     pub bytes: &'a mut [u8],
 }
 
-impl<'a> Sketch<'a> {
+impl<W: FnMut(&Step)> Sketch<'_, W> {
     /// A machine of which only the vendor and the width of its tables are known.
-    pub fn new(vendor: Vendor, width: Width) -> Self {
+    pub fn new(vendor: Vendor, width: Width, watch: W) -> Self {
         Self {
             vendor,
             width,
@@ -78,6 +81,7 @@ impl<'a> Sketch<'a> {
             idt: Bounds::default(),
             descriptors: &[],
             pieces: &mut [],
+            watch,
         }
     }
 
@@ -119,9 +123,21 @@ impl<'a> Sketch<'a> {
             piece.bytes.get_mut(offset)
         })
     }
+
+    /// Cuts the piece that has an address off before it: the bytes from there on are unknown.
+    fn forget(&mut self, address: u64) {
+        for piece in self.pieces.iter_mut() {
+            let offset = usize::try_from(address.wrapping_sub(piece.address)).unwrap_or(usize::MAX);
+            if offset < piece.bytes.len() {
+                let bytes = core::mem::take(&mut piece.bytes);
+                piece.bytes = &mut bytes[..offset];
+                return;
+            }
+        }
+    }
 }
 
-impl Machine for Sketch<'_> {
+impl<W: FnMut(&Step)> Machine for Sketch<'_, W> {
     fn vendor(&self) -> Vendor {
         self.vendor
     }
@@ -185,11 +201,12 @@ impl Machine for Sketch<'_> {
         Ok(())
     }
 
+    fn step(&mut self, step: &Step) {
+        (self.watch)(step);
+    }
+
     fn cpl(&self) -> Option<u8> {
-        match self.segment(SegmentRegister::Cs).selector {
-            Some(selector) => Some(selector.rpl()),
-            None => self.cpl,
-        }
+        self.segment(SegmentRegister::Cs).selector.map(Selector::rpl).or(self.cpl)
     }
 
     fn descriptor(&mut self, table: Table, offset: u16) -> Result<u64, Miss> {
@@ -202,19 +219,5 @@ impl Machine for Sketch<'_> {
         }
         let base = self.base_of(table).ok_or(Miss::Unknown)?;
         self.read(base.wrapping_add(u64::from(offset)), 8, By::System)
-    }
-}
-
-impl Sketch<'_> {
-    /// Cuts the piece that has an address off before it: the bytes from there on are unknown.
-    fn forget(&mut self, address: u64) {
-        for piece in self.pieces.iter_mut() {
-            let offset = usize::try_from(address.wrapping_sub(piece.address)).unwrap_or(usize::MAX);
-            if offset < piece.bytes.len() {
-                let bytes = core::mem::take(&mut piece.bytes);
-                piece.bytes = &mut bytes[..offset];
-                return;
-            }
-        }
     }
 }

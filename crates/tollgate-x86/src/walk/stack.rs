@@ -4,8 +4,8 @@ use crate::{Descriptor, Width};
 
 use super::machine::{By, Hidden, Machine, Mode, Register, SegmentRegister};
 use super::number::Number;
-use super::outcome::{Outcome, Unknown};
-use super::reading::{check, expect, is_canonical, missed};
+use super::outcome::Unknown;
+use super::reading::{Refusal, expect, is_canonical, missed};
 use super::rule::Rule;
 use super::step::{Item, Origin, Step};
 use super::{Size, Walked};
@@ -41,7 +41,7 @@ impl Stack {
     }
 
     /// The stack that the machine is on. An unknown segment is taken for a flat one of 32 bits.
-    pub(super) fn current<M: Machine + ?Sized>(machine: &mut M, ring: u8) -> Walked<Self> {
+    pub(super) fn current(machine: &mut impl Machine, ring: u8) -> Walked<Self> {
         let pointer = machine.register(Register::Rsp).ok_or(Unknown::Register(Register::Rsp))?;
         if machine.mode().ok_or(Unknown::Mode)? == Mode::Long64 {
             return Ok(Self::flat(pointer, ring));
@@ -68,7 +68,7 @@ impl Stack {
     }
 
     /// Whether the slot of `size` bytes at a distance from the pointer may be used.
-    fn allows<M: Machine + ?Sized>(&self, machine: &M, distance: u64, size: u64) -> bool {
+    fn allows(&self, machine: &impl Machine, distance: u64, size: u64) -> bool {
         let (offset, address) = self.at(distance);
         match self.limits {
             Some((first, last)) => offset >= u64::from(first) && offset + (size - 1) <= u64::from(last),
@@ -77,22 +77,18 @@ impl Stack {
     }
 
     /// That the pointer itself is canonical, in long mode.
-    pub(super) fn is_canonical<M: Machine + ?Sized>(
-        &self,
-        machine: &mut M,
-        otherwise: Outcome,
-    ) -> Walked<()> {
+    pub(super) fn is_canonical(&self, machine: &mut impl Machine, otherwise: Refusal) -> Walked<()> {
         let canonical = is_canonical(machine, self.pointer);
         expect(machine, Rule::CanonicalStack(self.pointer()), canonical, otherwise)
     }
 
     /// That `count` slots of `size` bytes below the pointer may be written.
-    pub(super) fn has_room<M: Machine + ?Sized>(
+    pub(super) fn has_room(
         &self,
-        machine: &mut M,
+        machine: &mut impl Machine,
         count: u16,
         size: Size,
-        otherwise: Outcome,
+        otherwise: Refusal,
     ) -> Walked<()> {
         let size = u64::from(size.bytes());
         let room =
@@ -102,19 +98,19 @@ impl Stack {
     }
 
     /// That `count` slots of `size` bytes, `skip` bytes above the pointer, may be read.
-    pub(super) fn holds<M: Machine + ?Sized>(
+    pub(super) fn holds(
         &self,
-        machine: &mut M,
+        machine: &mut impl Machine,
         skip: u16,
         count: u16,
         size: Size,
-        otherwise: Outcome,
+        otherwise: Refusal,
     ) -> Walked<()> {
         let size = u64::from(size.bytes());
         let room =
             (0..u64::from(count)).all(|slot| self.allows(machine, u64::from(skip) + slot * size, size));
         let bytes = skip.saturating_add(count.saturating_mul(size as u16));
-        if room { Ok(()) } else { check(machine, self.room_rule(bytes), false, otherwise) }
+        expect(machine, self.room_rule(bytes), room, otherwise)
     }
 
     fn room_rule(&self, bytes: u16) -> Rule {
@@ -126,9 +122,9 @@ impl Stack {
     }
 
     /// Pushes a value that may be unknown.
-    pub(super) fn push<M: Machine + ?Sized>(
+    pub(super) fn push(
         &mut self,
-        machine: &mut M,
+        machine: &mut impl Machine,
         item: Item,
         value: Option<u64>,
         size: Size,
@@ -147,21 +143,31 @@ impl Stack {
         Ok(())
     }
 
+    /// Pushes the machine's own CS, SS, RSP or RIP.
+    pub(super) fn save(&mut self, machine: &mut impl Machine, item: Item, size: Size) -> Walked<()> {
+        let selector = |register| machine.segment(register).selector.map(|selector| u64::from(selector.0));
+        let value = match item {
+            Item::Cs => selector(SegmentRegister::Cs),
+            Item::Ss => selector(SegmentRegister::Ss),
+            Item::Rsp => machine.register(Register::Rsp),
+            _ => machine.register(Register::Rip),
+        };
+        self.push(machine, item, value, size)
+    }
+
     /// Reads a value some bytes above the pointer, which stays.
-    pub(super) fn peek<M: Machine + ?Sized>(
+    pub(super) fn peek(
         &self,
-        machine: &mut M,
+        machine: &mut impl Machine,
         item: Item,
         distance: u16,
         size: Size,
     ) -> Walked<u64> {
         let (_, address) = self.at(u64::from(distance));
-        let value = match machine.read(address, size.bytes(), self.by) {
-            Ok(value) => size.cut(value),
-            Err(miss) => {
-                return Err(missed(machine, miss, Unknown::Stack { address, size: size.bytes() }));
-            }
-        };
+        let value = machine
+            .read(address, size.bytes(), self.by)
+            .map_err(|miss| missed(machine, miss, Unknown::Stack { address, size: size.bytes() }))?;
+        let value = size.cut(value);
         machine.step(&Step::Pop {
             item,
             value: Number::new(Some(value), size.bytes()),
@@ -171,7 +177,7 @@ impl Stack {
     }
 
     /// Aligns the pointer to 16 bytes, as entries through the IDT do in long mode. SDM 3A, "64-bit mode stack frame".
-    pub(super) fn align<M: Machine + ?Sized>(&mut self, machine: &mut M) {
+    pub(super) fn align(&mut self, machine: &mut impl Machine) {
         let aligned = self.pointer & !0xf;
         if aligned != self.pointer {
             let (from, to) = (Number::new(Some(self.pointer), 8), Number::new(Some(aligned), 8));
@@ -191,7 +197,7 @@ impl Stack {
     }
 
     /// Loads RSP with the pointer. Of a 16-bit stack the upper bits stay.
-    pub(super) fn store<M: Machine + ?Sized>(&self, machine: &mut M, origin: Origin) {
+    pub(super) fn store(&self, machine: &mut impl Machine, origin: Origin) {
         let value = if self.mask == 0xffff {
             machine.register(Register::Rsp).map(|old| old & 0xffff_0000 | self.pointer)
         } else {
@@ -208,7 +214,7 @@ pub(super) const fn pointer_mask(descriptor: &Descriptor) -> u64 {
 }
 
 /// The width of code addresses in the machine's mode, in bytes.
-pub(super) fn code_bytes<M: Machine + ?Sized>(machine: &M) -> u8 {
+pub(super) fn code_bytes(machine: &impl Machine) -> u8 {
     match (machine.width(), machine.mode()) {
         (Width::Legacy, _) | (_, Some(Mode::Compatibility)) => 4,
         _ => 8,

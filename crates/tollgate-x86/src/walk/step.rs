@@ -9,244 +9,95 @@ use super::rule::{Role, Rule};
 use super::{Crossing, Size};
 
 /// One thing that the processor does, with the values that it does it with. It reads as a sentence.
+#[expect(missing_docs, reason = "the sentence of a step says what its values are")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// The crossing, and the state of the machine.
-    Begin {
-        /// Which way.
-        crossing: Crossing,
-        /// The mode.
-        mode: Option<Mode>,
-        /// None where the mode is not known.
-        width: Width,
-        /// The processor's vendor.
-        vendor: Vendor,
-        /// The privilege level.
-        cpl: Option<u8>,
-    },
+    /// The crossing, and the state of the machine. Its width says what `mode` does not where that is not known.
+    Begin { crossing: Crossing, mode: Option<Mode>, width: Width, vendor: Vendor, cpl: Option<u8> },
     /// CR4.CET is set, and its steps are left out.
     WithoutCet,
-    /// An entry of a table is looked up.
+    /// An entry of a table is looked up: entries are `scale` bytes apart, and `within` says whether all of it lies within
+    /// the limit, where that is known.
     Entry {
-        /// The table.
         directory: Directory,
-        /// The number of the entry; of the IDT the vector.
         index: u16,
-        /// How many bytes apart the entries are.
         scale: u8,
-        /// Where the table begins.
         base: Number,
-        /// Where the entry begins.
         address: Number,
-        /// The limit of the table.
         limit: Option<u32>,
-        /// Whether all of the entry lies within the limit, where that is known.
         within: Option<bool>,
     },
-    /// The gate.
+    /// The gate: how wide its stack slots are, where it leads, its stack in the interrupt stack table or 0, and how many
+    /// parameters it copies.
     Gate {
-        /// Its kind.
         kind: GateKind,
-        /// How wide its stack slots are.
         slot: Size,
-        /// Whether it is present.
         present: bool,
-        /// Its privilege level.
         dpl: u8,
-        /// Where it leads: the segment, or the TSS.
         selector: Selector,
-        /// Where it leads in the segment.
         offset: Number,
-        /// The number of its stack in the interrupt stack table, or 0.
         stack: u8,
-        /// How many parameters it copies.
         parameters: u8,
     },
-    /// The descriptor.
-    Segment {
-        /// For which register it is read.
-        role: Role,
-        /// The selector that it was found by.
-        selector: Selector,
-        /// The descriptor.
-        descriptor: Descriptor,
-    },
-    /// A condition is looked at.
-    Check {
-        /// The condition.
-        rule: Rule,
-        /// Whether it holds: otherwise there is a fault.
-        holds: bool,
-    },
-    /// A condition cannot be looked at, and is taken to hold.
-    Unchecked {
-        /// Which, in words that follow "whether".
-        whether: &'static str,
-        /// The value that is missing.
-        missing: Unknown,
-    },
-    /// The level is compared with that of the new code.
-    Level {
-        /// The level before.
-        from: u8,
-        /// The privilege level of the new code segment.
-        dpl: u8,
-        /// Whether it is conforming.
-        conforming: bool,
-    },
-    /// The stack of the new level is taken from the task-state segment.
+    /// The descriptor that a selector found, and for which register it is read.
+    Segment { role: Role, selector: Selector, descriptor: Descriptor },
+    /// A condition is looked at. Where it does not hold there is a fault.
+    Check { rule: Rule, holds: bool },
+    /// A condition cannot be looked at, for a value is missing, and is taken to hold. Its words follow "whether".
+    Unchecked { whether: &'static str, missing: Unknown },
+    /// The level is compared with that of the new code segment.
+    Level { from: u8, dpl: u8, conforming: bool },
+    /// The stack of the new level, or of the interrupt stack table, is taken from the task-state segment: from which
+    /// addresses, and the selector of the TSS. Long mode has no stack segment.
     TaskStack {
-        /// The new level.
         ring: u8,
-        /// The number in the interrupt stack table, or 0.
         stack: u8,
-        /// The stack segment; long mode has none.
         ss: Option<(Selector, Number)>,
-        /// The stack pointer.
         pointer: Number,
-        /// Where the stack pointer is.
         address: Number,
-        /// The selector in the task register.
         tr: Option<Selector>,
     },
     /// The stack pointer is aligned to 16 bytes.
-    Align {
-        /// Before.
-        from: Number,
-        /// After.
-        to: Number,
-    },
-    /// A value is pushed.
-    Push {
-        /// What.
-        item: Item,
-        /// The value, as wide as its slot.
-        value: Number,
-        /// The linear address.
-        at: Number,
-    },
-    /// A value is read from the stack.
-    Pop {
-        /// What.
-        item: Item,
-        /// The value, as wide as its slot.
-        value: Number,
-        /// The linear address.
-        at: Number,
-    },
+    Align { from: Number, to: Number },
+    /// A value as wide as its slot is pushed at a linear address.
+    Push { item: Item, value: Number, at: Number },
+    /// A value as wide as its slot is read from the stack at a linear address.
+    Pop { item: Item, value: Number, at: Number },
     /// A register is loaded.
-    Load {
-        /// Which.
-        item: Item,
-        /// With what.
-        value: Number,
-        /// The source.
-        origin: Origin,
-    },
+    Load { item: Item, value: Number, origin: Origin },
     /// A segment register is loaded, and its hidden part with what its descriptor says.
-    LoadSegment {
-        /// Which.
-        register: SegmentRegister,
-        /// With what.
-        selector: Selector,
-        /// The source of the selector.
-        origin: Origin,
-    },
+    LoadSegment { register: SegmentRegister, selector: Selector, origin: Origin },
     /// A segment register is loaded and its hidden part set to fixed values: no descriptor is read.
-    Fixed {
-        /// Which.
-        register: SegmentRegister,
-        /// With what.
-        selector: Selector,
-        /// The fixed values.
-        descriptor: Descriptor,
-        /// The source of the selector.
-        origin: Origin,
-    },
+    Fixed { register: SegmentRegister, selector: Selector, descriptor: Descriptor, origin: Origin },
     /// A segment register's selector is loaded and its hidden part stays.
-    Kept {
-        /// Which.
-        register: SegmentRegister,
-        /// With what.
-        selector: Selector,
-        /// The source of the selector.
-        origin: Origin,
-    },
+    Kept { register: SegmentRegister, selector: Selector, origin: Origin },
     /// SS becomes a null selector whose RPL is the new level.
-    NullStack {
-        /// The selector.
-        selector: Selector,
-    },
-    /// A data segment register loses its segment, which is closed to the new level.
-    Cleared {
-        /// Which.
-        register: SegmentRegister,
-        /// The old selector.
-        selector: Selector,
-        /// The privilege level of the segment.
-        dpl: u8,
-        /// The new level.
-        cpl: u8,
-    },
-    /// The accessed bit of a descriptor is set.
-    Accessed {
-        /// In which table.
-        table: Table,
-        /// Which entry.
-        index: u16,
-    },
+    NullStack { selector: Selector },
+    /// A data segment register loses its segment, whose DPL closes it to the new level.
+    Cleared { register: SegmentRegister, selector: Selector, dpl: u8, cpl: u8 },
+    /// The accessed bit of the descriptor in an entry is set.
+    Accessed { table: Table, index: u16 },
     /// The flags change.
-    Flags {
-        /// Before.
-        before: Number,
-        /// After.
-        after: Number,
-        /// By what.
-        by: FlagsBy,
-    },
-    /// Parameters are released.
-    Release {
-        /// How many bytes.
-        bytes: u16,
-        /// The stack pointer after that.
-        to: Number,
-    },
-    /// A task switch begins: the registers are saved in this TSS.
-    TaskSave {
-        /// The selector in the task register.
-        tr: Option<Selector>,
-        /// Where the TSS is.
-        base: Number,
-        /// Whether it stays busy: it will be returned to.
-        stays_busy: bool,
-    },
-    /// The registers are loaded from another TSS.
-    TaskLoad {
-        /// Its selector.
-        selector: Selector,
-        /// Where it is.
-        base: Number,
-        /// Whether its link is set to the old task, and NT in the new flags.
-        nests: bool,
-    },
+    Flags { before: Number, after: Number, by: FlagsBy },
+    /// So many bytes of parameters are released, which leaves the stack pointer there.
+    Release { bytes: u16, to: Number },
+    /// A task switch begins: the registers are saved in the TSS of the task register. It stays busy where it will be
+    /// returned to.
+    TaskSave { tr: Option<Selector>, base: Number, stays_busy: bool },
+    /// The registers are loaded from another TSS. Where the task nests, its link is set to the old one and NT in the flags.
+    TaskLoad { selector: Selector, base: Number, nests: bool },
 }
 
 /// A value that is pushed, read from the stack or loaded.
+#[expect(missing_docs, reason = "the names of the manuals")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Item {
-    /// CS.
     Cs,
-    /// SS.
     Ss,
-    /// RIP, EIP or IP.
     Rip,
-    /// RSP, ESP or SP.
     Rsp,
-    /// RFLAGS, EFLAGS or FLAGS.
     Rflags,
-    /// RCX or ECX.
     Rcx,
-    /// R11.
     R11,
     /// The base of GS.
     GsBase,

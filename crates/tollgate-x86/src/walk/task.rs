@@ -8,7 +8,7 @@ use super::event::Event;
 use super::machine::{Machine, SegmentRegister};
 use super::number::Number;
 use super::outcome::{Exception, NotModelled, Outcome, Unknown};
-use super::reading::{Blame, expect, fault, find, is_present, missed};
+use super::reading::{Blame, expect, find, is_present, missed};
 use super::rule::{Role, Rule};
 use super::step::Step;
 
@@ -40,13 +40,13 @@ impl By {
 }
 
 /// Switches to the task whose TSS `selector` names.
-pub(super) fn switch<M: Machine + ?Sized>(machine: &mut M, selector: Selector, by: By) -> Walked<()> {
+pub(super) fn switch(machine: &mut impl Machine, selector: Selector, by: By) -> Walked<()> {
     // A return finds its TSS by the link: an error in it is the current TSS's fault.
     let blame = match by {
         By::Return => Blame::task(0),
         _ => Blame::protection(by.external()),
     };
-    let refused = blame.on(machine, selector);
+    let refused = blame.on(selector);
     expect(machine, Rule::InGdt, selector.table() == Table::Gdt, refused)?;
     let found = find(machine, Role::Task, selector, blame)?;
     let wants_busy = by == By::Return;
@@ -55,8 +55,12 @@ pub(super) fn switch<M: Machine + ?Sized>(machine: &mut M, selector: Selector, b
     is_present(machine, Role::Task, &found, Exception::NOT_PRESENT, by.external())?;
     let last = if has_32_bits(&found.descriptor) { 0x67 } else { 0x2b };
     let limit = found.descriptor.effective_limit();
-    let short = Blame::task(by.external()).on(machine, selector);
-    expect(machine, Rule::TaskLimit { last, limit }, limit >= u32::from(last), short)?;
+    expect(
+        machine,
+        Rule::TaskLimit { last, limit },
+        limit >= u32::from(last),
+        Blame::task(by.external()).on(selector),
+    )?;
     let tr = machine.segment(SegmentRegister::Tr);
     machine.step(&Step::TaskSave {
         tr: tr.selector,
@@ -69,13 +73,12 @@ pub(super) fn switch<M: Machine + ?Sized>(machine: &mut M, selector: Selector, b
 }
 
 /// Switches back along the link of the current TSS: IRET with NT set.
-pub(super) fn switch_back<M: Machine + ?Sized>(machine: &mut M) -> Walked<()> {
+pub(super) fn switch_back(machine: &mut impl Machine) -> Walked<()> {
     let link = match machine.task_state(0, 2) {
         Ok(link) => Selector(link as u16),
         Err(miss) => return Err(missed(machine, miss, Unknown::TaskState { offset: 0, size: 2 })),
     };
-    let null = fault(machine, Exception::INVALID_TSS, Some(0));
-    expect(machine, Rule::NotNull(Role::Task), !link.is_null(), null)?;
+    expect(machine, Rule::NotNull(Role::Task), !link.is_null(), (Exception::INVALID_TSS, Some(0)))?;
     switch(machine, link, By::Return)
 }
 

@@ -6,16 +6,12 @@ use super::Walked;
 use super::machine::{Machine, SegmentRegister};
 use super::number::Number;
 use super::outcome::{Exception, Unknown};
-use super::reading::{Blame, Found, expect, fault, has_tss16, missed, stack_segment};
+use super::reading::{Blame, Found, expect, has_tss16, missed, stack_segment};
 use super::rule::{Role, Rule};
 use super::step::Step;
 
 /// SS and ESP of a ring from the TSS, and the segment that they name. SDM 3A, "Stack switching".
-pub(super) fn legacy_stack<M: Machine + ?Sized>(
-    machine: &mut M,
-    ring: u8,
-    external: u32,
-) -> Walked<(Found, u64)> {
+pub(super) fn legacy_stack(machine: &mut impl Machine, ring: u8, external: u32) -> Walked<(Found, u64)> {
     let (pointer_at, ss_at, size) = if has_tss16(machine) {
         (u16::from(ring) * 4 + 2, u16::from(ring) * 4 + 4, 2)
     } else {
@@ -35,18 +31,12 @@ pub(super) fn legacy_stack<M: Machine + ?Sized>(
         address: address(pointer_at),
         tr: machine.segment(SegmentRegister::Tr).selector,
     });
-    let null = fault(machine, Exception::INVALID_TSS, Some(external));
-    expect(machine, Rule::NotNull(Role::Ss), !ss.is_null(), null)?;
+    expect(machine, Rule::NotNull(Role::Ss), !ss.is_null(), (Exception::INVALID_TSS, Some(external)))?;
     Ok((stack_segment(machine, ss, ring, Blame::task(external))?, pointer))
 }
 
 /// RSP of a ring, or a stack of the interrupt stack table, from the TSS. SDM 3A, "Stack switching in IA-32e mode".
-pub(super) fn long_pointer<M: Machine + ?Sized>(
-    machine: &mut M,
-    ring: u8,
-    ist: u8,
-    external: u32,
-) -> Walked<u64> {
+pub(super) fn long_pointer(machine: &mut impl Machine, ring: u8, ist: u8, external: u32) -> Walked<u64> {
     let offset = if ist == 0 { u16::from(ring) * 8 + 4 } else { u16::from(ist) * 8 + 28 };
     has_field(machine, offset + 7, external)?;
     let pointer = task_field(machine, offset, 8)?;
@@ -64,7 +54,7 @@ pub(super) fn long_pointer<M: Machine + ?Sized>(
 }
 
 /// That the TSS goes as far as a field of it.
-fn has_field<M: Machine + ?Sized>(machine: &mut M, last: u16, external: u32) -> Walked<()> {
+fn has_field(machine: &mut impl Machine, last: u16, external: u32) -> Walked<()> {
     let tr = machine.segment(SegmentRegister::Tr);
     let Some(hidden) = tr.hidden else {
         let missing = Unknown::Hidden(SegmentRegister::Tr);
@@ -73,13 +63,16 @@ fn has_field<M: Machine + ?Sized>(machine: &mut M, last: u16, external: u32) -> 
     };
     let limit = hidden.descriptor.effective_limit();
     let code = u32::from(tr.selector.unwrap_or_default().0 & !0b11) | external;
-    let otherwise = fault(machine, Exception::INVALID_TSS, Some(code));
-    expect(machine, Rule::TaskLimit { last, limit }, u32::from(last) <= limit, otherwise)
+    expect(
+        machine,
+        Rule::TaskLimit { last, limit },
+        u32::from(last) <= limit,
+        (Exception::INVALID_TSS, Some(code)),
+    )
 }
 
-fn task_field<M: Machine + ?Sized>(machine: &mut M, offset: u16, size: u8) -> Walked<u64> {
-    match machine.task_state(offset, size) {
-        Ok(value) => Ok(value),
-        Err(miss) => Err(missed(machine, miss, Unknown::TaskState { offset, size })),
-    }
+fn task_field(machine: &mut impl Machine, offset: u16, size: u8) -> Walked<u64> {
+    machine
+        .task_state(offset, size)
+        .map_err(|miss| missed(machine, miss, Unknown::TaskState { offset, size }))
 }

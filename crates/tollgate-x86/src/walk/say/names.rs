@@ -4,9 +4,7 @@ use core::fmt::{self, Display, Formatter};
 
 use crate::{Descriptor, GateKind, Kind, Rflags, Vendor, Width};
 
-use crate::walk::{
-    Directory, Exception, Mode, Register, Role, SegmentRegister, Size, TableRegister, Unknown,
-};
+use crate::walk::{Directory, Exception, Mode, NotModelled, Register, Role, SegmentRegister, Size, Unknown};
 
 pub(super) fn width(width: Width) -> &'static str {
     match width {
@@ -23,33 +21,61 @@ pub(super) fn bits(size: Size) -> &'static str {
     }
 }
 
-impl Display for Mode {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Protected => "protected mode",
-            Self::Compatibility => "compatibility mode",
-            Self::Long64 => "64-bit mode",
-        })
-    }
+/// Names of values that hold nothing.
+macro_rules! names {
+    ($($of:ident { $($variant:ident => $name:literal,)* })*) => {$(
+        impl Display for $of {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$variant => $name,)*
+                })
+            }
+        }
+    )*};
 }
 
-impl Display for Vendor {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Intel => "Intel",
-            Self::Amd => "AMD",
-        })
+names! {
+    Mode {
+        Protected => "protected mode",
+        Compatibility => "compatibility mode",
+        Long64 => "64-bit mode",
     }
-}
-
-impl Display for GateKind {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Call => "call",
-            Self::Interrupt => "interrupt",
-            Self::Trap => "trap",
-            Self::Task => "task",
-        })
+    Vendor {
+        Intel => "Intel",
+        Amd => "AMD",
+    }
+    GateKind {
+        Call => "call",
+        Interrupt => "interrupt",
+        Trap => "trap",
+        Task => "task",
+    }
+    Directory {
+        Idt => "IDT",
+        Gdt => "GDT",
+        Ldt => "LDT",
+    }
+    Role {
+        Cs => "CS",
+        Ss => "SS",
+        Target => "target",
+        Task => "TSS",
+    }
+    SegmentRegister {
+        Cs => "CS",
+        Ss => "SS",
+        Ds => "DS",
+        Es => "ES",
+        Fs => "FS",
+        Gs => "GS",
+        Tr => "TR",
+        Ldtr => "LDTR",
+    }
+    NotModelled {
+        RealMode => "real-address mode",
+        Virtual8086 => "virtual-8086 mode",
+        Fred => "delivery by FRED, which does not use the interrupt descriptor table",
+        TaskSwitch => "the exchange of the registers in a task switch",
     }
 }
 
@@ -59,51 +85,6 @@ impl Display for Exception {
             Some(mnemonic) => write!(f, "#{mnemonic}"),
             None => write!(f, "{:x}", self.0),
         }
-    }
-}
-
-impl Display for Directory {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Idt => "IDT",
-            Self::Gdt => "GDT",
-            Self::Ldt => "LDT",
-        })
-    }
-}
-
-impl Display for Role {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cs => "CS",
-            Self::Ss => "SS",
-            Self::Target => "target",
-            Self::Task => "TSS",
-        })
-    }
-}
-
-impl Display for SegmentRegister {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cs => "CS",
-            Self::Ss => "SS",
-            Self::Ds => "DS",
-            Self::Es => "ES",
-            Self::Fs => "FS",
-            Self::Gs => "GS",
-            Self::Tr => "TR",
-            Self::Ldtr => "LDTR",
-        })
-    }
-}
-
-impl Display for TableRegister {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Gdtr => "GDTR",
-            Self::Idtr => "IDTR",
-        })
     }
 }
 

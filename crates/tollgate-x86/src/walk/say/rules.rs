@@ -134,14 +134,7 @@ fn gate_kind(f: &mut Formatter<'_>, s: bool, kind: u8, width: Width) -> fmt::Res
 }
 
 fn open(f: &mut Formatter<'_>, dpl: u8, cpl: u8, rpl: Option<u8>, holds: bool) -> fmt::Result {
-    match rpl {
-        Some(rpl) if rpl > cpl => {
-            compare(f, ("DPL", dpl), holds, [">=", "<"], ("RPL", rpl))?;
-        }
-        _ => compare(f, ("DPL", dpl), holds, [">=", "<"], ("CPL", cpl))?,
-    }
-    f.write_str(match holds {
-        true => ": an instruction may use the gate",
-        false => ": an instruction may not use the gate",
-    })
+    let with = rpl.filter(|rpl| *rpl > cpl).map_or(("CPL", cpl), |rpl| ("RPL", rpl));
+    compare(f, ("DPL", dpl), holds, [">=", "<"], with)?;
+    write!(f, ": an instruction {} use the gate", if holds { "may" } else { "may not" })
 }

@@ -79,9 +79,6 @@ fn swapgs_exchanges_the_bases() {
     assert_eq!(Model::compatibility().fault(Crossing::Swapgs), ("UD", None));
 }
 
-/// A defect of a machine.
-type Spoil = fn(&mut Model);
-
 /// An instruction in the kernel in tables of this width, what is wrong, and the fault.
 type Case = (Width, Crossing, Spoil, (&'static str, Option<u32>));
 

@@ -1,7 +1,9 @@
 //! Entries through the interrupt descriptor table, and every fault on the way.
 
 use super::model::*;
-use crate::walk::{Crossing, Event, Fault, Next, NotModelled, Outcome, Register, SegmentRegister, Unknown};
+use crate::walk::{
+    Crossing, Event, Fault, Machine, Next, NotModelled, Outcome, Register, SegmentRegister, Unknown,
+};
 use crate::{Cr4, Descriptor, Gate, GateKind, Selector, WideGate, Width};
 
 const TARGET: u64 = 0xffff_8000_0000_1000;
@@ -139,9 +141,6 @@ fn accessed_bits_are_set_once() {
     let said = |model: &Model| model.steps.iter().filter(|step| step.starts_with("accessed bit")).count();
     assert_eq!(said(&model), 2);
 }
-
-/// A defect of a machine.
-type Spoil = fn(&mut Model);
 
 /// A fault with its error code.
 type Expected = (&'static str, Option<u32>);
@@ -340,12 +339,12 @@ fn a_fault_in_the_delivery_of_another_may_be_a_double_fault() {
 fn what_is_not_walked_is_said() {
     let mut model = Model::user(Width::Long);
     model.set_value(Register::Cr4, Cr4::FRED.0);
-    assert_eq!(model.event(Event::Int(0x80)), Outcome::NotModelled(NotModelled::Fred));
+    assert_eq!(model.walk(int(0x80)), Outcome::NotModelled(NotModelled::Fred));
     let mut model = Model::user(Width::Legacy);
     model.set_value(Register::Rflags, 0x2_0202);
-    assert_eq!(model.event(Event::Int(0x80)), Outcome::NotModelled(NotModelled::Virtual8086));
+    assert_eq!(model.walk(int(0x80)), Outcome::NotModelled(NotModelled::Virtual8086));
     model.set_value(Register::Cr0, 0x10);
-    assert_eq!(model.event(Event::Int(0x80)), Outcome::NotModelled(NotModelled::RealMode));
+    assert_eq!(model.walk(int(0x80)), Outcome::NotModelled(NotModelled::RealMode));
     let mut model = Model::user(Width::Long);
     model.set_value(Register::Cr4, Cr4::CET.0);
     model.set_gate(0x80, gate(GateKind::Trap, KERNEL_CODE, 3, 0));
@@ -360,7 +359,7 @@ fn unknown_values_are_pushed_as_not_known() {
     model.registers.clear();
     model.done(int(0x80));
     assert!(model.steps.contains(&"push RSP not known at 0000000000008ff0".into()), "{:#?}", model.steps);
-    assert_eq!(model.optional(Register::Rflags), None);
+    assert_eq!(model.register(Register::Rflags), None);
     let mut model = Model::user(Width::Long);
     model.set_gate(0x80, gate(GateKind::Interrupt, KERNEL_CODE, 3, 0));
     model.segments[SegmentRegister::Tr as usize].hidden = None;

@@ -48,7 +48,7 @@ fn amd_enters_outside_long_mode_by_star() {
     model.done(Crossing::Syscall);
     assert_eq!(model.state(), (0x10, 0xdead_0000, 0x18, USER_STACK, 0x546), "TF and DF stay: no mask");
     assert_eq!(model.value(Register::Rcx), USER_RIP);
-    assert_eq!(model.optional(Register::R11), None);
+    assert_eq!(model.register(Register::R11), None);
     let hidden = model.segment(SegmentRegister::Cs).hidden.unwrap();
     assert_eq!(hidden.descriptor, Descriptor::flat_code(0, false));
     model.done(Crossing::Sysret { wide: false });

@@ -5,8 +5,8 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use crate::walk::{
-    Bounds, By, Crossing, Event, Fault, Hidden, Machine, Miss, Outcome, Register, Segment, SegmentRegister,
-    Step, TableRegister, walk,
+    Bounds, By, Crossing, Fault, Hidden, Machine, Miss, Outcome, Register, Segment, SegmentRegister, Step,
+    TableRegister, walk,
 };
 use crate::{Descriptor, Msr, Selector, Vendor, WideGate, Width};
 
@@ -39,7 +39,7 @@ pub(super) const GDT_LIMIT: u32 = 0x8f;
 pub(super) struct Model {
     pub(super) vendor: Vendor,
     pub(super) width: Width,
-    pub(super) registers: BTreeMap<u32, u64>,
+    pub(super) registers: BTreeMap<Register, u64>,
     pub(super) segments: [Segment; 8],
     pub(super) gdt: Bounds,
     pub(super) idt: Bounds,
@@ -47,20 +47,6 @@ pub(super) struct Model {
     /// Pages that are not there, by their first address.
     pub(super) missing: Vec<u64>,
     pub(super) steps: Vec<String>,
-}
-
-fn key(register: Register) -> u32 {
-    match register {
-        Register::Rip => 0,
-        Register::Rsp => 1,
-        Register::Rflags => 2,
-        Register::Rcx => 3,
-        Register::Rdx => 4,
-        Register::R11 => 5,
-        Register::Cr0 => 6,
-        Register::Cr4 => 7,
-        Register::Msr(msr) => msr.number(),
-    }
 }
 
 impl Model {
@@ -200,10 +186,6 @@ impl Model {
         walk(self, crossing)
     }
 
-    pub(super) fn event(&mut self, event: Event) -> Outcome {
-        walk(self, Crossing::Event(event))
-    }
-
     /// The exception and error code that a walk ends in. Nothing may have changed but memory below the stacks.
     pub(super) fn fault(&mut self, crossing: Crossing) -> (&'static str, Option<u32>) {
         let before = self.clone();
@@ -232,6 +214,9 @@ impl Model {
     }
 }
 
+/// A defect of a machine.
+pub(super) type Spoil = fn(&mut Model);
+
 /// A system descriptor that is present.
 pub(super) fn system(kind: u8, base: u32, limit: u32) -> Descriptor {
     Descriptor { base, limit, kind, p: true, ..Descriptor::default() }
@@ -247,13 +232,13 @@ impl Machine for Model {
     }
 
     fn register(&self, register: Register) -> Option<u64> {
-        self.registers.get(&key(register)).copied()
+        self.registers.get(&register).copied()
     }
 
     fn set_register(&mut self, register: Register, value: Option<u64>) {
         match value {
-            Some(value) => self.registers.insert(key(register), value),
-            None => self.registers.remove(&key(register)),
+            Some(value) => self.registers.insert(register, value),
+            None => self.registers.remove(&register),
         };
     }
 
@@ -304,10 +289,6 @@ impl Model {
 
     pub(super) fn set_value(&mut self, register: Register, value: u64) {
         self.set_register(register, Some(value));
-    }
-
-    pub(super) fn optional(&self, register: Register) -> Option<u64> {
-        self.register(register)
     }
 
     /// Gives the TSS in the task register another limit.

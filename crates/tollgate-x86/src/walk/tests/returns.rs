@@ -90,9 +90,6 @@ fn ring_3_cannot_change_its_privileges() {
     assert_eq!(model.value(Register::Rflags), 0x3d_7fd7, "ring 0 can, but for VM");
 }
 
-/// A defect of a machine.
-type Spoil = fn(&mut Model);
-
 const STACK: u64 = KERNEL_STACK - 0x100;
 
 #[test]

@@ -1,11 +1,11 @@
 //! Entries into Windows 2000, XP and XP x64 from what a kernel debugger showed of them (marbacka.net, "int 2E/sysenter/syscall",
 //! 2005).
 
-use std::string::ToString;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
 use crate::walk::{
-    Bounds, Crossing, Event, Hidden, Mode, Outcome, Piece, Segment, SegmentRegister, Sketch, walk_watched,
+    Bounds, Crossing, Event, Hidden, Mode, Outcome, Piece, Segment, SegmentRegister, Sketch, walk,
 };
 use crate::{Descriptor, Msr, Selector, Vendor, Width};
 
@@ -15,12 +15,6 @@ const TSS: [u8; 16] =
 const FLAT_CODE: [u8; 8] = [0xff, 0xff, 0, 0, 0, 0x9b, 0xcf, 0];
 const FLAT_DATA: [u8; 8] = [0xff, 0xff, 0, 0, 0, 0x93, 0xcf, 0];
 const TSS_BUSY: [u8; 8] = [0xab, 0x20, 0x00, 0x20, 0x04, 0x8b, 0x00, 0x80];
-
-fn steps(sketch: &mut Sketch<'_>, crossing: Crossing) -> (Vec<std::string::String>, Outcome) {
-    let mut sentences = Vec::new();
-    let outcome = walk_watched(sketch, crossing, |step| sentences.push(step.to_string()));
-    (sentences, outcome)
-}
 
 #[test]
 fn int_2e_of_windows_2000() {
@@ -32,7 +26,8 @@ fn int_2e_of_windows_2000() {
         Piece { address: 0x8004_2000, bytes: &mut tss },
         Piece { address: 0x8087_3be0, bytes: &mut stack },
     ];
-    let mut sketch = Sketch::new(Vendor::Amd, Width::Legacy);
+    let mut sentences = Vec::new();
+    let mut sketch = Sketch::new(Vendor::Amd, Width::Legacy, |step| sentences.push(step.to_string()));
     sketch.idt = Bounds { base: Some(0x8003_f400), limit: Some(0x7ff) };
     sketch.descriptors = &descriptors;
     sketch.pieces = &mut pieces;
@@ -43,8 +38,7 @@ fn int_2e_of_windows_2000() {
     sketch.rsp = Some(0x0006_fdf0);
     sketch.rflags = Some(0x0000_0246);
     sketch.rip = Some(0x77f8_2872);
-    let (sentences, outcome) = steps(&mut sketch, Crossing::Event(Event::Int(0x2e)));
-    assert_eq!(outcome, Outcome::Done);
+    assert_eq!(walk(&mut sketch, Crossing::Event(Event::Int(0x2e))), Outcome::Done);
     assert_eq!(
         sentences,
         [
@@ -76,13 +70,13 @@ fn int_2e_of_windows_2000() {
 
 #[test]
 fn sysenter_of_windows_xp() {
-    let mut sketch = Sketch::new(Vendor::Intel, Width::Legacy);
+    let mut sentences = Vec::new();
+    let mut sketch = Sketch::new(Vendor::Intel, Width::Legacy, |step| sentences.push(step.to_string()));
     sketch.set_program(3, Mode::Protected);
     sketch.set_msr(Msr::SysenterCs, 0x8);
     sketch.set_msr(Msr::SysenterEsp, 0xf7a3_4000);
     sketch.set_msr(Msr::SysenterEip, 0x8086_5710);
-    let (sentences, outcome) = steps(&mut sketch, Crossing::Sysenter);
-    assert_eq!(outcome, Outcome::Done);
+    assert_eq!(walk(&mut sketch, Crossing::Sysenter), Outcome::Done);
     assert_eq!(
         sentences,
         [
@@ -100,8 +94,10 @@ fn sysenter_of_windows_xp() {
     );
 }
 
-fn xp_x64(mode: Mode) -> Sketch<'static> {
-    let mut sketch = Sketch::new(Vendor::Amd, Width::Long);
+/// The sentences and the outcome of SYSCALL.
+fn xp_x64(vendor: Vendor, mode: Mode) -> (Vec<String>, Outcome) {
+    let mut sentences = Vec::new();
+    let mut sketch = Sketch::new(vendor, Width::Long, |step| sentences.push(step.to_string()));
     sketch.set_program(3, mode);
     sketch.set_msr(Msr::Star, 0x0023_0010_0000_0000);
     sketch.set_msr(Msr::Lstar, 0xffff_f800_0102_4040);
@@ -109,12 +105,13 @@ fn xp_x64(mode: Mode) -> Sketch<'static> {
     sketch.set_msr(Msr::Fmask, 0x14700);
     sketch.rip = Some(0x78ef_1234);
     sketch.rflags = Some(0x346);
-    sketch
+    let outcome = walk(&mut sketch, Crossing::Syscall);
+    (sentences, outcome)
 }
 
 #[test]
 fn syscall_of_windows_xp_x64() {
-    let (sentences, outcome) = steps(&mut xp_x64(Mode::Long64), Crossing::Syscall);
+    let (sentences, outcome) = xp_x64(Vendor::Amd, Mode::Long64);
     assert_eq!(outcome, Outcome::Done);
     assert_eq!(
         sentences,
@@ -136,24 +133,22 @@ fn syscall_of_windows_xp_x64() {
 
 #[test]
 fn syscall_of_a_32_bit_program_on_windows_xp_x64() {
-    let (sentences, outcome) = steps(&mut xp_x64(Mode::Compatibility), Crossing::Syscall);
+    let (sentences, outcome) = xp_x64(Vendor::Amd, Mode::Compatibility);
     assert_eq!(outcome, Outcome::Done);
     assert_eq!(sentences[0], "syscall in compatibility mode at CPL 3, on AMD");
     assert_eq!(sentences.last().unwrap(), "RIP fffff80001023d80 from MSR c0000083, CSTAR");
-    let mut intel = xp_x64(Mode::Compatibility);
-    intel.vendor = Vendor::Intel;
-    let (sentences, outcome) = steps(&mut intel, Crossing::Syscall);
+    let (sentences, outcome) = xp_x64(Vendor::Intel, Mode::Compatibility);
     assert_eq!(sentences.last().unwrap(), "compatibility mode has no SYSCALL on Intel");
     assert_eq!(outcome.to_string(), "#UD, invalid opcode, in ring 3, before any register was changed");
 }
 
 #[test]
 fn a_missing_value_ends_the_walk() {
-    let mut sketch = Sketch::new(Vendor::Intel, Width::Legacy);
+    let mut sketch = Sketch::new(Vendor::Intel, Width::Legacy, |_| ());
     sketch.set_program(3, Mode::Protected);
-    let (_, outcome) = steps(&mut sketch, Crossing::Event(Event::Int(0x2e)));
+    let outcome = walk(&mut sketch, Crossing::Event(Event::Int(0x2e)));
     assert_eq!(outcome.to_string(), "cannot go on: IDT entry 2e is not known");
-    let (_, outcome) = steps(&mut sketch, Crossing::Sysenter);
+    let outcome = walk(&mut sketch, Crossing::Sysenter);
     assert_eq!(outcome.to_string(), "cannot go on: MSR 174, SYSENTER_CS, is not known");
     let hidden = Hidden { base: 0, descriptor: Descriptor::flat_data(3) };
     assert_eq!(sketch.segments[SegmentRegister::Ss as usize].hidden, Some(hidden));

@@ -1,0 +1,120 @@
+//! Gates that were read, and the stacks that they lead to.
+
+use crate::{Gate, GateKind, Selector, WideGate, Width};
+
+use super::Size;
+use super::Walked;
+use super::machine::{Hidden, Machine, Segment, SegmentRegister};
+use super::number::Number;
+use super::reading::{Found, access, address_bytes};
+use super::stack::Stack;
+use super::step::{Origin, Step};
+use super::task_stack::{legacy_stack, long_pointer};
+
+/// A gate of either width.
+#[derive(Clone, Copy)]
+pub(super) struct Door {
+    pub(super) kind: GateKind,
+    pub(super) slot: Size,
+    pub(super) selector: Selector,
+    pub(super) offset: u64,
+    pub(super) dpl: u8,
+    pub(super) present: bool,
+    /// The number of the stack in the interrupt stack table, or 0.
+    pub(super) ist: u8,
+    /// How many parameters a call copies.
+    pub(super) parameters: u8,
+}
+
+impl Door {
+    /// The gate in one or, in long mode, two times 8 bytes.
+    pub(super) fn of(
+        machine: &mut impl Machine,
+        kind: GateKind,
+        is_16_bit: bool,
+        low: u64,
+        high: u64,
+    ) -> Self {
+        let width = machine.width();
+        let gate = Gate::decode(low.to_le_bytes());
+        let wide = WideGate::decode((u128::from(low) | u128::from(high) << 64).to_le_bytes());
+        let (slot, offset) = match (width, is_16_bit) {
+            (Width::Long, _) => (Size::Quad, wide.offset()),
+            (Width::Legacy, false) => (Size::Double, u64::from(gate.offset)),
+            (Width::Legacy, true) => (Size::Word, u64::from(gate.offset & 0xffff)),
+        };
+        let (ist, parameters) = match (width, kind) {
+            (Width::Legacy, GateKind::Call) => (0, gate.parameters()),
+            (Width::Long, kind) if kind != GateKind::Call => (wide.ist(), 0),
+            _ => (0, 0),
+        };
+        let Gate { selector, dpl, p: present, .. } = gate;
+        let number = Number::new(Some(offset), address_bytes(width));
+        machine.step(&Step::Gate {
+            kind,
+            slot,
+            present,
+            dpl,
+            selector,
+            offset: number,
+            stack: ist,
+            parameters,
+        });
+        Self { kind, slot, selector, offset, dpl, present, ist, parameters }
+    }
+}
+
+/// The value that SS is loaded with.
+#[derive(Clone, Copy)]
+pub(super) enum NewStack {
+    /// A null selector with the new level in it.
+    Null(Selector),
+    /// A segment that has a descriptor.
+    Found(Found),
+}
+
+impl NewStack {
+    /// The stack of a more privileged level, or of the interrupt stack table. Long mode has no segment for it.
+    pub(super) fn find(
+        machine: &mut impl Machine,
+        ring: u8,
+        ist: u8,
+        external: u32,
+    ) -> Walked<(Stack, Self)> {
+        if machine.width() == Width::Long {
+            let pointer = long_pointer(machine, ring, ist, external)?;
+            return Ok((Stack::flat(pointer, ring), Self::Null(Selector(0).with_rpl(ring))));
+        }
+        let (found, pointer) = legacy_stack(machine, ring, external)?;
+        let hidden = Hidden { base: u64::from(found.descriptor.base), descriptor: found.descriptor };
+        Ok((Stack::segmented(hidden, pointer, ring), Self::Found(found)))
+    }
+
+    /// The part of an error code that names it.
+    pub(super) fn code(&self) -> u32 {
+        match self {
+            Self::Null(_) => 0,
+            Self::Found(found) => u32::from(found.selector.0 & !0b11),
+        }
+    }
+
+    /// Its segment. The accessed bit is in memory: to set it may fault.
+    pub(super) fn segment(&self, machine: &mut impl Machine) -> Walked<Segment> {
+        Ok(match self {
+            Self::Null(selector) => Segment::null(*selector),
+            Self::Found(found) => Segment::of(found.selector, access(machine, found)?),
+        })
+    }
+
+    /// Loads SS with its segment, on the way to a more privileged level.
+    pub(super) fn load(&self, machine: &mut impl Machine, segment: Segment) {
+        machine.set_segment(SegmentRegister::Ss, segment);
+        let selector = segment.selector.unwrap_or_default();
+        machine.step(&match self {
+            Self::Null(_) => Step::NullStack { selector },
+            Self::Found(_) => {
+                Step::LoadSegment { register: SegmentRegister::Ss, selector, origin: Origin::TaskState }
+            }
+        });
+    }
+}
