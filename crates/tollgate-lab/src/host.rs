@@ -13,10 +13,10 @@ pub(crate) const MAX_SERIAL: usize = 1 << 20;
 /// [`LabError::TooLarge`] where it does not.
 pub(crate) fn fits(image: &[u8], base: u64, machine: Machine) -> Result<(), LabError> {
     let end = base.checked_add(image.len() as u64);
-    match end.is_some_and(|end| end <= machine.memory as u64) {
-        true => Ok(()),
-        false => Err(LabError::TooLarge { image: image.len(), base, memory: machine.memory }),
+    if end.is_some_and(|end| end <= machine.memory as u64) {
+        return Ok(());
     }
+    Err(LabError::TooLarge { image: image.len(), base, memory: machine.memory })
 }
 
 /// Adds to what the guest wrote; a clause where that is too much.
@@ -37,38 +37,25 @@ pub(crate) fn plainly(error: impl Into<std::io::Error>) -> String {
 }
 
 /// Time for several runs together: each gets its own patience, but never more than what is left of the whole.
-///
-/// ```
-/// use std::time::Duration;
-/// use tollgate_lab::{Budget, Machine};
-///
-/// let machine = Machine { memory: 1 << 24, vendor: None, patience: Duration::from_secs(60), instructions: 1 << 30 };
-/// let budget = Budget::new(Duration::from_secs(5));
-/// assert!(budget.of(machine).is_some_and(|machine| machine.patience <= Duration::from_secs(5)));
-/// assert_eq!(Budget::new(Duration::ZERO).of(machine), None);
-/// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Budget {
+pub(crate) struct Budget {
     started: Instant,
     whole: Duration,
 }
 
 impl Budget {
     /// So much time, from now on.
-    #[must_use]
-    pub fn new(whole: Duration) -> Self {
+    pub(crate) fn new(whole: Duration) -> Self {
         Self { started: Instant::now(), whole }
     }
 
     /// The time that is left.
-    #[must_use]
-    pub fn left(&self) -> Duration {
+    pub(crate) fn left(&self) -> Duration {
         self.whole.saturating_sub(self.started.elapsed())
     }
 
     /// The machine with no more patience than is left; none when nothing is left.
-    #[must_use]
-    pub fn of(&self, machine: Machine) -> Option<Machine> {
+    pub(crate) fn of(&self, machine: Machine) -> Option<Machine> {
         let left = self.left();
         (!left.is_zero()).then(|| Machine { patience: machine.patience.min(left), ..machine })
     }

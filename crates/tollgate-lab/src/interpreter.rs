@@ -5,13 +5,8 @@
 //! Crossings, exceptions included, are walked by [`tollgate_x86::walk`]; iced decodes. Nothing comes from outside: no
 //! interrupt, no timer. Alignment is checked where CR0.AM and RFLAGS.AC ask for it. Not modelled: real-address and
 //! virtual-8086 mode, 16-bit code, paging outside long mode, tasks, single steps and debug registers, x87 and SSE. An
-//! instruction outside the model ends the run and is named; only one that every processor refuses, or that CPUID does
-//! not offer, is #UD.
-//!
-//! The interpreter does not decide what a crossing does: checks, stacks and faults are those of the walk in
-//! `tollgate-x86`. Arithmetic is compared with the processor at hand, and all counts with QEMU's. #UD is
-//! raised only for what every processor refuses or CPUID lacks; any other unknown instruction is named with
-//! its bytes and ends the run.
+//! instruction outside the model ends the run and is named with its bytes; only one that every processor refuses, or that
+//! CPUID does not offer, is #UD. Arithmetic is compared with the processor at hand, and all counts with QEMU's.
 
 mod access;
 mod arithmetic;

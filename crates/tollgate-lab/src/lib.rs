@@ -22,7 +22,6 @@ mod schedule;
 
 pub use engine::{Engine, LabError, Machine, Output, Provenance};
 pub use engines::{EngineChoice, EngineNote, machine};
-pub use host::Budget;
 pub use interpreter::{Change, Counts, Interpreter, Moment, Registers, Window};
 pub use judgement::{Defect, Mistake, Obstacle, Status};
 pub use kvm::{Calibration, Counted, Kvm};

@@ -8,9 +8,10 @@ use tollgate_x86::Vendor;
 
 use crate::engines::{Chosen, EngineChoice, EngineNote, choose, machine};
 use crate::guest::{BASE, Complaint, Ending, Experiment, Image, Outcomes, Parameters, Serial};
+use crate::host::Budget;
 use crate::judgement::{Obstacle, Status, judge};
 use crate::references::{References, references};
-use crate::{Budget, Engine, LabError, Machine, Output, Provenance};
+use crate::{Engine, LabError, Machine, Output, Provenance};
 
 /// The number of machines that a 95 % CI needs.
 const MACHINES: usize = 6;

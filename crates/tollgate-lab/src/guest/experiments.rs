@@ -133,68 +133,6 @@ impl Experiment {
     }
 }
 
-/// #UD at the undefined instruction.
-const UNDEFINED: Expected = Expected::Fault { vector: 6, error: 0, ring: 3 };
-
-/// #GP in ring 3.
-const fn protection(error: u32) -> Expected {
-    Expected::Fault { vector: 13, error, ring: 3 }
-}
-
-/// The common fields of most of them.
-const fn experiment(
-    number: u8,
-    name: &'static str,
-    group: Group,
-    about: &'static str,
-    operation: &'static str,
-) -> Experiment {
-    Experiment {
-        number,
-        name,
-        group,
-        from: Origin::Program,
-        about,
-        operation,
-        needs: None,
-        counted: true,
-        value: None,
-        intel: Expected::Done,
-        amd: Expected::Done,
-    }
-}
-
-/// From ring 3 to ring 0 and back.
-const fn crossing(
-    number: u8,
-    name: &'static str,
-    about: &'static str,
-    operation: &'static str,
-) -> Experiment {
-    experiment(number, name, Group::Crossings, about, operation)
-}
-
-/// A piece in ring 0: no handler is reached.
-const fn piece(number: u8, name: &'static str, about: &'static str, operation: &'static str) -> Experiment {
-    Experiment {
-        from: Origin::Kernel,
-        counted: false,
-        ..experiment(number, name, Group::Pieces, about, operation)
-    }
-}
-
-/// A set-up that both vendors' processors refuse alike.
-const fn wrong(
-    number: u8,
-    name: &'static str,
-    about: &'static str,
-    operation: &'static str,
-    expected: Expected,
-) -> Experiment {
-    let base = experiment(number, name, Group::Wrong, about, operation);
-    Experiment { counted: false, intel: expected, amd: expected, ..base }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

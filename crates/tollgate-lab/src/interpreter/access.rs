@@ -2,7 +2,7 @@
 //! SDM 3A, "Limit checking", "Type checking"; SDM 1, "Canonical addressing".
 
 use tollgate_x86::walk::{Exception, Fault, SegmentRegister};
-use tollgate_x86::{Cr0, Kind, Rflags};
+use tollgate_x86::{Cr0, Kind, Rflags, Selector};
 
 use super::arithmetic::mask;
 use super::decoded::{Address, Operand, What};
@@ -50,9 +50,7 @@ impl Processor {
                     Kind::Code { readable, .. } => readable && !write,
                     Kind::System(_) => false,
                 };
-            if !allowed {
-                return Err(self.protection());
-            }
+            self.demand(allowed)?;
             let (first, last) = hidden.descriptor.valid_offsets();
             if offset < u64::from(first) || offset + (u64::from(bytes) - 1) > u64::from(last) {
                 return Err(refused());
@@ -150,7 +148,7 @@ impl Processor {
                 Ok(())
             }
             What::Memory(address) => self.store(address.segment, self.offset(&address), operand.bytes, value),
-            What::Segment(register) => self.load_data_segment(register, value as u16),
+            What::Segment(register) => self.load_data_segment(register, Selector(value as u16)),
             What::Control(number) => self.set_control(number, value),
             _ => Err(self.unknown()),
         }

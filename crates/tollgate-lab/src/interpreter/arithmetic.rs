@@ -38,8 +38,9 @@ impl Flags {
         if on { self.0 |= flag.0 } else { self.0 &= !flag.0 }
     }
 
-    /// SF, ZF and PF as the result has them.
+    /// SF, ZF and PF as the result has them, and the other three clear.
     fn of_result(&mut self, result: u64, bytes: u8) {
+        self.0 &= !ALL;
         self.set(Rflags::SF, is_negative(result, bytes));
         self.set(Rflags::ZF, result == 0);
         self.set(Rflags::PF, (result as u8).count_ones().is_multiple_of(2));
@@ -64,7 +65,6 @@ impl Flags {
     /// `a + b`, and the carry of before where there is one.
     pub(super) fn add(&mut self, a: u64, b: u64, carry: bool, bytes: u8) -> u64 {
         let result = a.wrapping_add(b).wrapping_add(u64::from(carry)) & mask(bytes);
-        self.0 &= !ALL;
         self.of_result(result, bytes);
         // The carry out of a bit: both had it set, or one had and the sum has not.
         let carries = a & b | (a | b) & !result;
@@ -77,7 +77,6 @@ impl Flags {
     /// `a - b`, and the borrow of before where there is one.
     pub(super) fn subtract(&mut self, a: u64, b: u64, borrow: bool, bytes: u8) -> u64 {
         let result = a.wrapping_sub(b).wrapping_sub(u64::from(borrow)) & mask(bytes);
-        self.0 &= !ALL;
         self.of_result(result, bytes);
         let borrows = !a & b | (!a | b) & result;
         self.set(Rflags::CF, is_negative(borrows, bytes));
@@ -97,7 +96,6 @@ impl Flags {
 
     /// The result of AND, OR, XOR and TEST: CF and OF are clear. AF is undefined.
     pub(super) fn logic(&mut self, result: u64, bytes: u8) -> u64 {
-        self.0 &= !ALL;
         self.of_result(result, bytes);
         result
     }
@@ -126,7 +124,6 @@ impl Flags {
                 (((signed >> count) as u64) & mask(bytes), signed >> (count - 1) & 1 == 1, false)
             }
         };
-        self.0 &= !ALL;
         self.of_result(result, bytes);
         self.set(Rflags::CF, carry);
         self.set(Rflags::OF, overflow);
@@ -184,7 +181,6 @@ impl Flags {
             let wide = u128::from(other) << bits | u128::from(value);
             ((wide >> count) as u64 & mask(bytes), value >> (count - 1) & 1 == 1)
         };
-        self.0 &= !ALL;
         self.of_result(result, bytes);
         self.set(Rflags::CF, carry);
         self.set(Rflags::OF, is_negative(value ^ result, bytes));

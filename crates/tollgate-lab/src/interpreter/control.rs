@@ -67,9 +67,8 @@ impl Processor {
 
     pub(super) fn set_cr0(&mut self, value: Cr0) -> Done {
         let (paging, protected) = (value.has(Cr0::PG), value.has(Cr0::PE));
-        if value.0 >> 32 != 0 || paging && !protected || value.has(Cr0::NW) && !value.has(Cr0::CD) {
-            return Err(self.protection());
-        }
+        self.demand(value.0 >> 32 == 0 && (protected || !paging))?;
+        self.demand(value.has(Cr0::CD) || !value.has(Cr0::NW))?;
         if !protected {
             return Err(self.stop("real-address mode, which is not modelled"));
         }
@@ -79,14 +78,10 @@ impl Processor {
                 return Err(self.stop("paging outside long mode, which is not modelled"));
             }
             let code = self.hidden(tollgate_x86::walk::SegmentRegister::Cs).descriptor;
-            if !self.cr4.has(Cr4::PAE) || code.l {
-                return Err(self.protection());
-            }
+            self.demand(self.cr4.has(Cr4::PAE) && !code.l)?;
             self.set_msr(Msr::Efer, self.efer().with(Efer::LMA).0);
         } else if was_paging && !paging {
-            if self.is_64_bit() || self.cr4.has(Cr4::PCIDE) {
-                return Err(self.protection());
-            }
+            self.demand(!self.is_64_bit() && !self.cr4.has(Cr4::PCIDE))?;
             self.set_msr(Msr::Efer, self.efer().without(Efer::LMA).0);
         }
         self.cr0 = Cr0(value.0 & CR0).with(Cr0::ET);
@@ -97,9 +92,7 @@ impl Processor {
     /// Bit 63 asks to keep what is known of the process-context identifier: nothing is.
     fn set_cr3(&mut self, value: u64) -> Done {
         let value = if self.cr4.has(Cr4::PCIDE) { value & !(1 << 63) } else { value };
-        if self.width() == Width::Long && value >> PHYSICAL_BITS != 0 {
-            return Err(self.protection());
-        }
+        self.demand(self.width() == Width::Legacy || value >> PHYSICAL_BITS == 0)?;
         self.cr3 = value;
         self.translations.flush();
         Ok(())
@@ -108,12 +101,8 @@ impl Processor {
     fn set_cr4(&mut self, value: Cr4) -> Done {
         let long = self.width() == Width::Long;
         let starts_pcid = value.has(Cr4::PCIDE) && !self.cr4.has(Cr4::PCIDE);
-        if value.0 & !CR4.0 != 0
-            || long && !value.has(Cr4::PAE)
-            || starts_pcid && (!long || self.cr3 & 0xfff != 0)
-        {
-            return Err(self.protection());
-        }
+        self.demand(value.0 & !CR4.0 == 0 && (!long || value.has(Cr4::PAE)))?;
+        self.demand(!starts_pcid || long && self.cr3 & 0xfff == 0)?;
         self.cr4 = value;
         self.translations.flush();
         Ok(())
@@ -150,9 +139,7 @@ impl Processor {
             Msr::Fmask | Msr::TscAux => value >> 32 == 0,
             Msr::SysenterCs | Msr::Star => true,
         };
-        if !allowed {
-            return Err(self.protection());
-        }
+        self.demand(allowed)?;
         let value = match msr {
             Msr::Efer => value & EFER.0 | self.efer().0 & Efer::LMA.0,
             // AMD's have 32 bits that count (APM 2, "SYSENTER and SYSEXIT MSRs").

@@ -19,11 +19,7 @@ impl Processor {
         let [first, second, third] = &i.operands;
         let bytes = first.bytes;
         match i.mnemonic {
-            M::Mov => {
-                let value = self.get(second)?;
-                self.put(first, value)
-            }
-            M::Movzx => {
+            M::Mov | M::Movzx => {
                 let value = self.get(second)?;
                 self.put(first, value)
             }
@@ -108,43 +104,6 @@ impl Processor {
             M::Cmpxchg8b => self.compare_exchange_8(first),
             M::Bt | M::Bts | M::Btr | M::Btc => self.bit(i),
             M::Bsf | M::Bsr => self.scan(i),
-            M::Seto
-            | M::Setno
-            | M::Setb
-            | M::Setae
-            | M::Sete
-            | M::Setne
-            | M::Setbe
-            | M::Seta
-            | M::Sets
-            | M::Setns
-            | M::Setp
-            | M::Setnp
-            | M::Setl
-            | M::Setge
-            | M::Setle
-            | M::Setg => self.put(first, self.flags.condition(i.condition).into()),
-            M::Cmovo
-            | M::Cmovno
-            | M::Cmovb
-            | M::Cmovae
-            | M::Cmove
-            | M::Cmovne
-            | M::Cmovbe
-            | M::Cmova
-            | M::Cmovs
-            | M::Cmovns
-            | M::Cmovp
-            | M::Cmovnp
-            | M::Cmovl
-            | M::Cmovge
-            | M::Cmovle
-            | M::Cmovg => {
-                let value = self.get(second)?;
-                // Of 4 bytes the rest becomes 0 either way.
-                let old = self.get(first)?;
-                self.put(first, if self.flags.condition(i.condition) { value } else { old })
-            }
             M::Clc => self.set_flag(Rflags::CF, false),
             M::Stc => self.set_flag(Rflags::CF, true),
             M::Cmc => self.set_flag(Rflags::CF, !self.flags.has(Rflags::CF)),
@@ -153,6 +112,16 @@ impl Processor {
             // Fences are there without the SSE2 that they came with; nothing here is out of order.
             M::Nop | M::Pause | M::Lfence | M::Mfence | M::Sfence | M::Endbr64 | M::Endbr32 => Ok(()),
             _ if i.is_string() => self.string(i),
+            // SETcc and CMOVcc; of a jump the operand is a place.
+            _ if i.condition < 16 && matches!(first.what, What::Register(..) | What::Memory(_)) => {
+                let holds = self.flags.condition(i.condition);
+                if matches!(second.what, What::None) {
+                    return self.put(first, holds.into());
+                }
+                // Of 4 bytes the rest becomes 0 either way.
+                let (value, old) = (self.get(second)?, self.get(first)?);
+                self.put(first, if holds { value } else { old })
+            }
             _ => self.execute_jump(i),
         }
     }
@@ -188,10 +157,8 @@ impl Processor {
     fn multiply(&mut self, operand: &Operand, signed: bool) -> Done {
         let bytes = operand.bytes;
         let (a, b) = (self.register(RAX) & mask(bytes), self.get(operand)?);
-        let (low, high) = match signed {
-            true => self.flags.multiply_signed(a, b, bytes),
-            false => self.flags.multiply(a, b, bytes),
-        };
+        let multiply = if signed { Flags::multiply_signed } else { Flags::multiply };
+        let (low, high) = multiply(&mut self.flags, a, b, bytes);
         self.set_pair(low, high, bytes);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The stack, jumps and crossings.
 
 use iced_x86::{Code, Mnemonic as M};
-use tollgate_x86::walk::{Crossing, Event, Exception, SegmentRegister, Size};
+use tollgate_x86::walk::{Crossing, Event, SegmentRegister, Size};
 use tollgate_x86::{Rflags, Selector, Vendor};
 
 use super::arithmetic::mask;
@@ -32,7 +32,7 @@ impl Processor {
             }
             M::Jmp => match self.far_pointer(first, i.code)? {
                 Some((selector, offset, size)) => self.cross(Crossing::FarJump { selector, offset, size }),
-                None => self.jump_to(first),
+                None => self.jump_if(true, first),
             },
             M::Call => match self.far_pointer(first, i.code)? {
                 Some((selector, offset, size)) => self.cross(Crossing::FarCall { selector, offset, size }),
@@ -52,35 +52,7 @@ impl Processor {
                 self.rip = target;
                 Ok(())
             }
-            M::Jo
-            | M::Jno
-            | M::Jb
-            | M::Jae
-            | M::Je
-            | M::Jne
-            | M::Jbe
-            | M::Ja
-            | M::Js
-            | M::Jns
-            | M::Jp
-            | M::Jnp
-            | M::Jl
-            | M::Jge
-            | M::Jle
-            | M::Jg => {
-                if self.flags.condition(i.condition) {
-                    self.jump_to(first)
-                } else {
-                    Ok(())
-                }
-            }
-            M::Jcxz | M::Jecxz | M::Jrcxz => {
-                if self.register(RCX) & mask(i.address) == 0 {
-                    self.jump_to(first)
-                } else {
-                    Ok(())
-                }
-            }
+            M::Jcxz | M::Jecxz | M::Jrcxz => self.jump_if(self.register(RCX) & mask(i.address) == 0, first),
             M::Loop | M::Loope | M::Loopne => {
                 let count = self.register(RCX).wrapping_sub(1) & mask(i.address);
                 let zero = self.flags.has(Rflags::ZF);
@@ -89,9 +61,7 @@ impl Processor {
                     M::Loopne => !zero,
                     _ => true,
                 };
-                if count != 0 && goes_on {
-                    self.jump_to(first)?;
-                }
+                self.jump_if(count != 0 && goes_on, first)?;
                 self.set_register(RCX, 0, i.address, count);
                 Ok(())
             }
@@ -120,6 +90,7 @@ impl Processor {
             M::Sysenter => self.cross(Crossing::Sysenter),
             M::Sysexit | M::Sysexitq => self.cross(Crossing::Sysexit { wide: i.code == Code::Sysexitq }),
             M::Swapgs => self.cross(Crossing::Swapgs),
+            _ if i.code.is_jcc_short_or_near() => self.jump_if(self.flags.condition(i.condition), first),
             _ => self.execute_system(i),
         }
     }
@@ -193,8 +164,10 @@ impl Processor {
         Ok(target)
     }
 
-    fn jump_to(&mut self, operand: &Operand) -> Done {
-        self.rip = self.target(operand)?;
+    fn jump_if(&mut self, holds: bool, operand: &Operand) -> Done {
+        if holds {
+            self.rip = self.target(operand)?;
+        }
         Ok(())
     }
 
@@ -205,7 +178,7 @@ impl Processor {
         } else {
             target <= u64::from(self.hidden(SegmentRegister::Cs).descriptor.effective_limit())
         };
-        if reachable { Ok(()) } else { Err(self.fault(Exception::GENERAL_PROTECTION, Some(0))) }
+        self.demand(reachable)
     }
 
     /// Selector and offset, of a far jump or call. AMD's processors know no 64-bit offset (APM 3, JMP far).

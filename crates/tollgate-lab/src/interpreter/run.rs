@@ -78,18 +78,14 @@ impl Processor {
     fn fetch(&mut self) -> Done<Rc<Decoded>> {
         let is_64_bit = self.is_64_bit();
         let linear = if is_64_bit {
-            if !is_canonical(self.start) {
-                return Err(self.protection());
-            }
+            self.demand(is_canonical(self.start))?;
             self.start
         } else {
             let code = self.hidden(SegmentRegister::Cs);
             if !code.descriptor.d {
                 return Err(self.stop("16-bit code, which is not modelled"));
             }
-            if self.start > u64::from(code.descriptor.effective_limit()) {
-                return Err(self.protection());
-            }
+            self.demand(self.start <= u64::from(code.descriptor.effective_limit()))?;
             code.base.wrapping_add(self.start) & 0xffff_ffff
         };
         let access = if self.cpl == 3 { Access::UserFetch } else { Access::KernelFetch };

@@ -1,6 +1,6 @@
 //! Instructions that load segment registers and the registers of descriptor tables. (Those that load CS are crossings.)
 
-use tollgate_x86::walk::{Exception, Hidden, Machine, Miss, Segment, SegmentRegister};
+use tollgate_x86::walk::{Exception, Fault, Hidden, Machine, Miss, Segment, SegmentRegister};
 use tollgate_x86::{Cr4, Descriptor, Kind, Selector, SystemKind, Table, WideDescriptor, Width};
 
 use super::decoded::{Operand, What};
@@ -9,16 +9,13 @@ use super::tlb::{Access, is_canonical};
 
 impl Processor {
     /// MOV and POP to DS, ES, FS, GS or SS. SDM 2B, MOV, "Loading a segment register while in protected mode".
-    pub(super) fn load_data_segment(&mut self, register: SegmentRegister, selector: u16) -> Done {
-        let selector = Selector(selector);
+    pub(super) fn load_data_segment(&mut self, register: SegmentRegister, selector: Selector) -> Done {
         let is_stack = register == SegmentRegister::Ss;
         if register == SegmentRegister::Cs {
             return Err(self.invalid_opcode());
         }
         if selector.is_null() {
-            if is_stack && !(self.is_64_bit() && self.cpl < 3 && selector.rpl() == self.cpl) {
-                return Err(self.protection());
-            }
+            self.demand(!is_stack || self.is_64_bit() && self.cpl < 3 && selector.rpl() == self.cpl)?;
             self.load_segment(register, Segment::null(selector));
             return Ok(());
         }
@@ -50,12 +47,9 @@ impl Processor {
     }
 
     /// LTR. SDM 2A, LTR: in long mode the descriptor has 16 bytes.
-    pub(super) fn load_task_register(&mut self, selector: u16) -> Done {
+    pub(super) fn load_task_register(&mut self, selector: Selector) -> Done {
         self.in_ring_0()?;
-        let selector = Selector(selector);
-        if selector.is_null() {
-            return Err(self.protection());
-        }
+        self.demand(!selector.is_null())?;
         let refused = self.selector_fault(Exception::GENERAL_PROTECTION, selector);
         if selector.table() == Table::Ldt {
             return Err(refused);
@@ -84,9 +78,8 @@ impl Processor {
     }
 
     /// LLDT. SDM 2A, LLDT.
-    pub(super) fn load_local_table(&mut self, selector: u16) -> Done {
+    pub(super) fn load_local_table(&mut self, selector: Selector) -> Done {
         self.in_ring_0()?;
-        let selector = Selector(selector);
         if selector.is_null() {
             self.load_segment(SegmentRegister::Ldtr, Segment::null(selector));
             return Ok(());
@@ -108,8 +101,7 @@ impl Processor {
     }
 
     /// VERR and VERW: whether a segment could be read or written from here; nothing is loaded and nothing faults but memory.
-    pub(super) fn verify(&mut self, selector: u16, write: bool) -> Done<bool> {
-        let selector = Selector(selector);
+    pub(super) fn verify(&mut self, selector: Selector, write: bool) -> Done<bool> {
         if selector.is_null() {
             return Ok(false);
         }
@@ -134,9 +126,7 @@ impl Processor {
         let wide = self.base_bytes();
         let limit = self.read_linear(limit, 2, access).map_err(Trap::Fault)? as u16;
         let base = self.read_linear(base, wide, access).map_err(Trap::Fault)?;
-        if wide == 8 && !is_canonical(base) {
-            return Err(self.protection());
-        }
+        self.demand(wide != 8 || is_canonical(base))?;
         Ok(Place { base, limit })
     }
 
@@ -202,13 +192,7 @@ impl Processor {
     /// A page fault on a table.
     fn missed(&self, miss: Miss) -> Trap {
         match miss {
-            Miss::PageFault { address, code } => Trap::Fault(tollgate_x86::walk::Fault {
-                exception: Exception::PAGE_FAULT,
-                code: Some(code),
-                address: Some(address),
-                level: Some(self.cpl),
-                crossed: false,
-            }),
+            Miss::PageFault { address, code } => Trap::Fault(Fault::of_page(address, code, Some(self.cpl))),
             Miss::Unknown => self.stop("a descriptor cannot be read"),
         }
     }

@@ -224,6 +224,11 @@ impl Processor {
         self.fault(Exception::GENERAL_PROTECTION, Some(0))
     }
 
+    /// #GP with an error code of 0 unless something is allowed.
+    pub(super) fn demand(&self, allowed: bool) -> Done {
+        if allowed { Ok(()) } else { Err(self.protection()) }
+    }
+
     /// #UD.
     pub(super) fn invalid_opcode(&self) -> Trap {
         Trap::Refused(self.exception(Exception::INVALID_OPCODE, None))
@@ -235,10 +240,7 @@ impl Processor {
 
     /// #GP outside ring 0.
     pub(super) fn in_ring_0(&self) -> Done {
-        match self.cpl {
-            0 => Ok(()),
-            _ => Err(self.privileged()),
-        }
+        if self.cpl == 0 { Ok(()) } else { Err(self.privileged()) }
     }
 
     /// #GP of an instruction that is for another ring.

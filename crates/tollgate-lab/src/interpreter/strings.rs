@@ -12,32 +12,10 @@ use super::state::{Done, Processor};
 const AT_A_TIME: u32 = 64;
 
 impl Decoded {
-    /// Whether it is a string instruction. (MOVSD and CMPSD are SSE instructions as well.)
+    /// Whether it is a string instruction, but for INS and OUTS. (MOVSD and CMPSD are SSE instructions as well.)
     pub(super) fn is_string(&self) -> bool {
-        self.code.is_string_instruction()
-            && matches!(
-                self.mnemonic,
-                M::Movsb
-                    | M::Movsw
-                    | M::Movsd
-                    | M::Movsq
-                    | M::Stosb
-                    | M::Stosw
-                    | M::Stosd
-                    | M::Stosq
-                    | M::Lodsb
-                    | M::Lodsw
-                    | M::Lodsd
-                    | M::Lodsq
-                    | M::Scasb
-                    | M::Scasw
-                    | M::Scasd
-                    | M::Scasq
-                    | M::Cmpsb
-                    | M::Cmpsw
-                    | M::Cmpsd
-                    | M::Cmpsq
-            )
+        let to_ports = matches!(self.mnemonic, M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd);
+        self.code.is_string_instruction() && !to_ports
     }
 
     /// Whether REPE and REPNE look at ZF.

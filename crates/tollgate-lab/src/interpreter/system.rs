@@ -2,7 +2,7 @@
 
 use iced_x86::Mnemonic as M;
 use tollgate_x86::walk::{Segment, SegmentRegister};
-use tollgate_x86::{Cr0, Cr4, Msr, Rflags};
+use tollgate_x86::{Cr0, Cr4, Msr, Rflags, Selector};
 
 use super::decoded::{Decoded, Operand, RAX, RBX, RCX, RDX, What};
 use super::ports::Written;
@@ -65,12 +65,12 @@ impl Processor {
             M::Sgdt => self.store_table(first, self.gdtr),
             M::Sidt => self.store_table(first, self.idtr),
             M::Lldt => {
-                let selector = self.get(first)?;
-                self.load_local_table(selector as u16)
+                let selector = self.selector_in(first)?;
+                self.load_local_table(selector)
             }
             M::Ltr => {
-                let selector = self.get(first)?;
-                self.load_task_register(selector as u16)
+                let selector = self.selector_in(first)?;
+                self.load_task_register(selector)
             }
             M::Sldt => self.store_selector(first, SegmentRegister::Ldtr),
             M::Str => self.store_selector(first, SegmentRegister::Tr),
@@ -79,8 +79,8 @@ impl Processor {
                 self.put(first, self.cr0.0)
             }
             M::Verr | M::Verw => {
-                let selector = self.get(first)?;
-                let allowed = self.verify(selector as u16, i.mnemonic == M::Verw)?;
+                let selector = self.selector_in(first)?;
+                let allowed = self.verify(selector, i.mnemonic == M::Verw)?;
                 self.set_flag(Rflags::ZF, allowed)
             }
             M::Clts => {
@@ -115,6 +115,10 @@ impl Processor {
             _ if i.is_foreign() => Err(self.invalid_opcode()),
             _ => Err(self.unknown()),
         }
+    }
+
+    fn selector_in(&mut self, operand: &Operand) -> Done<Selector> {
+        Ok(Selector(self.get(operand)? as u16))
     }
 
     /// EDX and EAX take the halves of a value.
@@ -158,19 +162,15 @@ impl Processor {
         }
         let task = *self.hidden(SegmentRegister::Tr);
         let limit = u64::from(task.descriptor.effective_limit());
-        if !task.descriptor.p || limit < 0x67 {
-            return Err(self.protection());
-        }
+        self.demand(task.descriptor.p && limit >= 0x67)?;
         let map =
             self.read_linear(task.base.wrapping_add(0x66), 2, Access::KernelRead).map_err(Trap::Fault)?;
         let offset = map + u64::from(port / 8);
-        if offset + 1 > limit {
-            return Err(self.protection());
-        }
+        self.demand(offset < limit)?;
         let address = task.base.wrapping_add(offset);
         let bits = self.read_linear(address, 2, Access::KernelRead).map_err(Trap::Fault)?;
         let asked = ((1 << count) - 1) << (port % 8);
-        if bits & asked == 0 { Ok(()) } else { Err(self.protection()) }
+        self.demand(bits & asked == 0)
     }
 
     /// INVPCID. SDM 2A, INVPCID: four types; whichever it is, all is forgotten here, which may always be.
@@ -181,13 +181,8 @@ impl Processor {
         let offset = self.offset(&address);
         let identifier = self.load(address.segment, offset, 8)?;
         let linear = self.load(address.segment, offset.wrapping_add(8), 8)?;
-        if kind > 3
-            || identifier >> 12 != 0
-            || kind == 0 && !is_canonical(linear)
-            || kind < 2 && identifier != 0 && !self.cr4.has(Cr4::PCIDE)
-        {
-            return Err(self.protection());
-        }
+        self.demand(kind <= 3 && identifier >> 12 == 0 && (kind != 0 || is_canonical(linear)))?;
+        self.demand(kind >= 2 || identifier == 0 || self.cr4.has(Cr4::PCIDE))?;
         self.translations.flush();
         Ok(())
     }
@@ -207,9 +202,7 @@ impl Processor {
             return self.put(operand, hidden.base);
         }
         hidden.base = self.get(operand)?;
-        if !is_canonical(hidden.base) {
-            return Err(self.protection());
-        }
+        self.demand(is_canonical(hidden.base))?;
         let selector = Some(self.selector(register));
         self.load_segment(register, Segment { selector, hidden: Some(hidden) });
         Ok(())

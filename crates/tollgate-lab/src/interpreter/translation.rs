@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use tollgate_x86::walk::{Exception, Fault};
+use tollgate_x86::walk::Fault;
 use tollgate_x86::{Cr0, Cr4, Efer, Rflags};
 
 use super::state::Processor;
@@ -141,12 +141,6 @@ impl Processor {
             | u32::from(access.is_user()) << 2
             | u32::from(reserved) << 3
             | u32::from(access.is_fetch() && names_fetch) << 4;
-        Fault {
-            exception: Exception::PAGE_FAULT,
-            code: Some(code),
-            address: Some(linear),
-            level: Some(self.cpl),
-            crossed: false,
-        }
+        Fault::of_page(linear, code, Some(self.cpl))
     }
 }

@@ -4,10 +4,6 @@
 //! one instruction after the other. Times there are the emulator's. So a loop runs first, in 64-bit mode in ring 0 as
 //! the experiments do: a processor needs one or two cycles for an iteration, an emulator a thousand. KVM's own
 //! counters confirm it, where they can be read.
-//!
-//! Whether KVM executes ring 0 is measured first: a loop takes one or two ticks an iteration on a processor
-//! and a thousand in an emulator, and KVM's own statistics must agree. Where it is emulated, no time is a
-//! latency.
 
 use std::fmt;
 use std::time::Duration;
@@ -110,10 +106,7 @@ impl Calibration {
     /// The provenance of other guests on this KVM.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
-        match self.is_emulated() {
-            true => Provenance::KvmEmulated { why: self.to_string() },
-            false => Provenance::Kvm,
-        }
+        if self.is_emulated() { Provenance::KvmEmulated { why: self.to_string() } } else { Provenance::Kvm }
     }
 }
 

@@ -69,10 +69,10 @@ impl Vm {
 
     /// Writes an image to its memory.
     pub fn load(&mut self, image: &[u8], base: u64) -> Result<(), LabError> {
-        match self.memory.write(base, image) {
-            true => Ok(()),
-            false => Err(LabError::TooLarge { image: image.len(), base, memory: self.memory.bytes() }),
+        if self.memory.write(base, image) {
+            return Ok(());
         }
+        Err(LabError::TooLarge { image: image.len(), base, memory: self.memory.bytes() })
     }
 
     /// The processor is to begin at `entry`, as multiboot leaves it.

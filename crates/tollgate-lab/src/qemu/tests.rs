@@ -21,7 +21,6 @@ fn run(qemu: &Qemu, code: &[u8], patience: Duration) -> Output {
 #[test]
 fn a_guest_writes_and_ends() {
     let Some(qemu) = qemu() else { return };
-    eprintln!("QEMU {}", qemu.version());
     for icount in [true, false] {
         for vendor in [None, Some(Vendor::Amd), Some(Vendor::Intel)] {
             let qemu = qemu.clone().with(Accelerator::Tcg { icount });

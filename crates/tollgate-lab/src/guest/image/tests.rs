@@ -1,4 +1,4 @@
-use iced_x86::{Code as Instruction, Decoder, DecoderOptions, Mnemonic};
+use iced_x86::{Code as Instruction, Decoder, DecoderOptions};
 use proptest::prelude::*;
 
 use super::super::EXPERIMENTS;
@@ -58,78 +58,10 @@ fn the_list_in_the_image_is_the_list_of_experiments() {
 }
 
 /// The instructions of the guest. Every engine must know these.
-const KNOWN: &[Mnemonic] = &[
-    Mnemonic::Adc,
-    Mnemonic::Add,
-    Mnemonic::And,
-    Mnemonic::Bt,
-    Mnemonic::Call,
-    Mnemonic::Cld,
-    Mnemonic::Cli,
-    Mnemonic::Cmp,
-    Mnemonic::Cpuid,
-    Mnemonic::Dec,
-    Mnemonic::Hlt,
-    Mnemonic::Imul,
-    Mnemonic::In,
-    Mnemonic::Inc,
-    Mnemonic::Int,
-    Mnemonic::Int3,
-    Mnemonic::Invlpg,
-    Mnemonic::Iretq,
-    Mnemonic::Jae,
-    Mnemonic::Jb,
-    Mnemonic::Je,
-    Mnemonic::Jmp,
-    Mnemonic::Jne,
-    Mnemonic::Jns,
-    Mnemonic::Lea,
-    Mnemonic::Lfence,
-    Mnemonic::Lgdt,
-    Mnemonic::Lidt,
-    Mnemonic::Lodsb,
-    Mnemonic::Ltr,
-    Mnemonic::Mov,
-    Mnemonic::Movsb,
-    Mnemonic::Movzx,
-    Mnemonic::Nop,
-    Mnemonic::Not,
-    Mnemonic::Or,
-    Mnemonic::Out,
-    Mnemonic::Pause,
-    Mnemonic::Pop,
-    Mnemonic::Push,
-    Mnemonic::Pushfq,
-    Mnemonic::Rdmsr,
-    Mnemonic::Rdtsc,
-    Mnemonic::Ret,
-    Mnemonic::Retf,
-    Mnemonic::Sbb,
-    Mnemonic::Sgdt,
-    Mnemonic::Shl,
-    Mnemonic::Shr,
-    Mnemonic::Sidt,
-    Mnemonic::Sti,
-    Mnemonic::Stosb,
-    Mnemonic::Stosd,
-    Mnemonic::Stosq,
-    Mnemonic::Str,
-    Mnemonic::Sub,
-    Mnemonic::Swapgs,
-    Mnemonic::Syscall,
-    Mnemonic::Sysenter,
-    Mnemonic::Sysexit,
-    Mnemonic::Sysexitq,
-    Mnemonic::Sysret,
-    Mnemonic::Sysretq,
-    Mnemonic::Test,
-    Mnemonic::Ud1,
-    Mnemonic::Ud2,
-    Mnemonic::Verw,
-    Mnemonic::Wrmsr,
-    Mnemonic::Xchg,
-    Mnemonic::Xor,
-];
+const KNOWN: &str = "Adc Add And Bt Call Cld Cli Cmp Cpuid Dec Hlt Imul In Inc Int Int3 Invlpg Iretq Jae Jb Je Jmp Jne \
+    Jns Lea Lfence Lgdt Lidt Lodsb Ltr Mov Movsb Movzx Nop Not Or Out Pause Pop Push Pushfq Rdmsr Rdtsc \
+    Ret Retf Sbb Sgdt Shl Shr Sidt Sti Stosb Stosd Stosq Str Sub Swapgs Syscall Sysenter Sysexit \
+    Sysexitq Sysret Sysretq Test Ud1 Ud2 Verw Wrmsr Xchg Xor";
 
 #[test]
 fn its_code_is_made_of_instructions_that_every_engine_knows() {
@@ -137,7 +69,7 @@ fn its_code_is_made_of_instructions_that_every_engine_knows() {
     let code = image.code();
     assert_eq!(code.iter().map(|code| code.bits).collect::<Vec<_>>(), [32, 64, 32, 64]);
     assert_eq!(BASE + code[0].place.start as u64, image.entry());
-    let mut used = std::collections::HashSet::new();
+    let mut used = std::collections::BTreeSet::new();
     let mut undefined = 0;
     for Code { place, bits } in code {
         let address = BASE + place.start as u64;
@@ -154,13 +86,11 @@ fn its_code_is_made_of_instructions_that_every_engine_knows() {
                 decoder.set_ip(instruction.ip() + 3);
                 continue;
             }
-            assert!(KNOWN.contains(&instruction.mnemonic()), "{:x}: {instruction}", instruction.ip());
-            used.insert(instruction.mnemonic());
+            used.insert(format!("{:?}", instruction.mnemonic()));
         }
     }
     assert_eq!(undefined, 6);
-    let unused: Vec<_> = KNOWN.iter().filter(|known| !used.contains(known)).collect();
-    assert!(unused.is_empty(), "{unused:?}");
+    assert_eq!(used.into_iter().collect::<Vec<_>>(), KNOWN.split(' ').collect::<Vec<_>>());
 }
 
 #[test]
