@@ -20,22 +20,17 @@ pub struct Machine {
 }
 
 /// The executor of the guest's code.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Provenance {
     /// KVM, on the processor itself: its times are latencies.
     Kvm,
-    /// KVM that emulates ring 0: its times are no latencies.
-    KvmEmulated {
-        /// How that was detected, in a clause.
-        why: String,
-    },
+    /// KVM that emulates ring 0: its times are no latencies. Why that is known, in a clause.
+    KvmEmulated { why: String },
     /// QEMU, with KVM.
     QemuKvm,
-    /// QEMU's translator; with instructions counted, its clock shows their number.
-    QemuTcg {
-        /// Whether instructions are counted.
-        icount: bool,
-    },
+    /// QEMU's translator. With instructions counted, its clock shows their number.
+    QemuTcg { icount: bool },
     /// The interpreter: its clock counts instructions.
     Interpreter,
 }
@@ -67,36 +62,19 @@ pub trait Engine {
 }
 
 /// Why a guest was not run.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The image and what it needs do not fit into the memory.
+    /// The bytes of the image, loaded at its base, do not fit into the bytes of memory.
     #[error("an image of {image} bytes at {base:x} does not fit into {memory} bytes of memory")]
-    TooLarge {
-        /// Bytes of the image.
-        image: usize,
-        /// Where it is loaded.
-        base: u64,
-        /// Bytes of memory.
-        memory: usize,
-    },
-    /// The engine is not there, or may not be used.
+    TooLarge { image: usize, base: u64, memory: usize },
+    /// The engine is not there, or may not be used: why, in a clause.
     #[error("{engine} cannot be used: {why}")]
-    Unavailable {
-        /// Which.
-        engine: &'static str,
-        /// Why, in a clause.
-        why: String,
-    },
-    /// The guest did not finish.
+    Unavailable { engine: &'static str, why: String },
+    /// The guest did not finish: why, in a clause.
     #[error("the guest did not finish: {why}")]
-    Unfinished {
-        /// Why, in a clause.
-        why: String,
-    },
-    /// A signal asked the program to stop.
+    Unfinished { why: String },
+    /// A signal asked the program to stop, by its number in signal(7).
     #[error("stopped by signal {signal}")]
-    Interrupted {
-        /// Its number, signal(7).
-        signal: i32,
-    },
+    Interrupted { signal: i32 },
 }

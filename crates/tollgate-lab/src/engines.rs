@@ -37,18 +37,13 @@ pub enum EngineChoice {
 }
 
 /// A remark on the choice of the engine.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineNote {
-    /// KVM emulates ring 0 here, so that its times are no latencies.
-    Emulated {
-        /// How that was detected, in a clause.
-        why: String,
-    },
-    /// KVM cannot be used here.
-    NoKvm {
-        /// Why, as [`LabError`] says it.
-        why: String,
-    },
+    /// KVM emulates ring 0 here, so that its times are no latencies: how that was detected, in a clause.
+    Emulated { why: String },
+    /// KVM cannot be used here: why, as [`LabError`] says it.
+    NoKvm { why: String },
 }
 
 /// An engine that was chosen.

@@ -9,17 +9,13 @@ use crate::guest::{Expected, Experiment, Fault, Feature, Outcome, Round};
 const GATE: u32 = 0x82;
 
 /// The result of an experiment.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
     /// Its rounds, machine after machine with the same number of them. Each executed its operations.
     Done(Vec<Round>),
-    /// A fault.
-    Refused {
-        /// The fault.
-        fault: Fault,
-        /// Whether the vendor's manual says so.
-        is_right: bool,
-    },
+    /// A fault, and whether the vendor's manual says so.
+    Refused { fault: Fault, is_right: bool },
     /// The processor lacks these features.
     Lacks(Vec<&'static str>),
     /// The engine is known to differ from a processor there.
@@ -59,17 +55,13 @@ pub enum Obstacle {
 }
 
 /// How an experiment that ended failed to do its operation.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mistake {
     /// It was done, where the manual says that the processor refuses it.
     NotRefused,
     /// The handlers counted other numbers of operations in the two batches of a round than were executed.
-    Count {
-        /// Their counts.
-        counted: [u64; 2],
-        /// The operations that were executed.
-        executed: [u64; 2],
-    },
+    Count { counted: [u64; 2], executed: [u64; 2] },
     /// The last operation left this value, which is not the one that is due.
     Value(u64),
 }

@@ -47,17 +47,13 @@ pub struct Row {
 }
 
 /// A remark on a run.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// On the choice of the engine.
     Engine(EngineNote),
-    /// A line of the serial port that could not be read.
-    Line {
-        /// Its number, from 1.
-        number: usize,
-        /// The error in it.
-        complaint: Complaint,
-    },
+    /// A line of the serial port, from 1, could not be read: the error in it.
+    Line { number: usize, complaint: Complaint },
     /// The run did not end as it should. Never [`Ending::Complete`].
     Ending(Ending),
 }

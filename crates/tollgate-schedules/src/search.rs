@@ -3,12 +3,8 @@
 //! The search goes breadth first, so that the first state of a kind that it meets is one of those with the shortest
 //! schedule. It remembers every state and every step between two of them: when it is through, it goes back from the
 //! states in which every process has finished. From a state that this does not reach, no schedule finishes.
-//!
-//! A test that runs a lock sees the orders that this machine happens to choose. A model has its whole state
-//! in one value, and this search visits every order: breadth first, so that a counterexample is a shortest
-//! one, then back from the states in which all processes have finished, so that a stuck state is stuck for
-//! good. The model of store buffers passes the litmus tests of x86-TSO, and an independent model for SPIN
-//! gives the same verdicts and numbers of states.
+//! The model of store buffers passes the litmus tests of x86-TSO, and an independent model for SPIN gives the same
+//! verdicts and numbers of states.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};

@@ -28,41 +28,36 @@ pub struct Wish {
     pub processors: Option<u8>,
 }
 
+impl Wish {
+    /// The setting that it comes to, for a subject with a setting of its own and a machine with at most so many.
+    pub(crate) fn fitted(self, name: &str, own: Setting, most: Setting) -> Result<Setting, Unfit> {
+        let fit = |what, asked: Option<u8>, own, most| match asked.unwrap_or(own) {
+            number if (1..=most).contains(&number) => Ok(number),
+            asked => {
+                Err(Unfit::OutOfRange { name: name.to_owned(), what, least: 1, most, asked: asked.into() })
+            }
+        };
+        Ok(Setting {
+            processes: fit("processes", self.processes, own.processes, most.processes)?,
+            rounds: fit("rounds", self.rounds, own.rounds, most.rounds)?,
+            processors: fit("processors", self.processors, own.processors, most.processors)?,
+        })
+    }
+}
+
 /// A wish that a machine cannot fulfil, or an instruction that is not there.
+#[expect(missing_docs, reason = "the message of a problem speaks of its fields")]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unfit {
-    /// A number that the machine does not have.
+    /// A number that the machine does not have, of `processes`, `rounds` or `processors`.
     #[error("{name} runs with {least} to {most} {what}, not with {asked}")]
-    OutOfRange {
-        /// The subject.
-        name: String,
-        /// `processes`, `rounds`, `processors`.
-        what: &'static str,
-        /// The least number.
-        least: u8,
-        /// And at most.
-        most: u8,
-        /// The wish.
-        asked: u64,
-    },
+    OutOfRange { name: String, what: &'static str, least: u8, most: u8, asked: u64 },
     /// A preemption was asked for after an instruction that the program does not have.
     #[error("{name} has {points} instructions at which it can be preempted (0 to {}), not number {asked}", .points - 1)]
-    NoSuchPoint {
-        /// The subject.
-        name: String,
-        /// How many it has.
-        points: usize,
-        /// The wish.
-        asked: usize,
-    },
+    NoSuchPoint { name: String, points: usize, asked: usize },
     /// A subject that has no preemption points to play.
     #[error("{name} {why}")]
-    NotPlayed {
-        /// The subject.
-        name: String,
-        /// Why it cannot be played forward.
-        why: &'static str,
-    },
+    NotPlayed { name: String, why: &'static str },
 }
 
 /// The answer to a check.

@@ -120,26 +120,18 @@ impl Descriptor {
 }
 
 /// The kind of a descriptor, by its S bit and type.
+#[expect(
+    missing_docs,
+    reason = "the sentence of a kind speaks of its fields; accessed: it was loaded since the bit was cleared"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Code. SDM 3A, table "Code- and data-segment types", types 8 to 15.
-    Code {
-        /// It can be read as well as executed.
-        readable: bool,
-        /// Less privileged code may enter it, and stays at its own level.
-        conforming: bool,
-        /// It was loaded into a segment register since this bit was cleared.
-        accessed: bool,
-    },
-    /// Data. SDM 3A, table "Code- and data-segment types", types 0 to 7.
-    Data {
-        /// It can be written as well as read.
-        writable: bool,
-        /// The offsets above the limit are the valid ones.
-        expand_down: bool,
-        /// It was loaded into a segment register since this bit was cleared.
-        accessed: bool,
-    },
+    /// Code: it can be read as well as executed; less privileged code may enter it, and stays at its own level. SDM 3A, table
+    /// "Code- and data-segment types", types 8 to 15.
+    Code { readable: bool, conforming: bool, accessed: bool },
+    /// Data: it can be written as well as read; the offsets above the limit are the valid ones. SDM 3A, table "Code- and
+    /// data-segment types", types 0 to 7.
+    Data { writable: bool, expand_down: bool, accessed: bool },
     /// A system segment or a gate.
     System(SystemKind),
 }
@@ -149,15 +141,13 @@ pub enum Kind {
 ///
 /// In long mode only LDT, the TSS, and call, interrupt and trap gates are left, and take 16 bytes: a 32-bit type is
 /// then a 64-bit one. Bytes alone do not show which.
+#[expect(missing_docs, reason = "busy: a task uses it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SystemKind {
     /// Types 0, 8, 10 and 13. (Of the upper half of a 16-byte descriptor the type is 0.)
     Reserved,
     /// Type 1, or 3 where a task uses it: a task-state segment of the 80286. Not in long mode.
-    Tss16 {
-        /// A task uses it.
-        busy: bool,
-    },
+    Tss16 { busy: bool },
     /// Type 2: a local descriptor table.
     Ldt,
     /// Type 4. Not in long mode.
@@ -169,10 +159,7 @@ pub enum SystemKind {
     /// Type 7. Not in long mode.
     TrapGate16,
     /// Type 9, or 11 where a task uses it: a task-state segment of 32 bits, in long mode of 64.
-    Tss {
-        /// A task uses it.
-        busy: bool,
-    },
+    Tss { busy: bool },
     /// Type 12: a call gate of 32 bits, in long mode of 64.
     CallGate,
     /// Type 14: an interrupt gate of 32 bits, in long mode of 64.

@@ -104,54 +104,28 @@ impl Size {
 ///
 /// RIP is the value that the processor would save: of an instruction the address of the next one, of a fault that of
 /// the instruction which faulted.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Crossing {
     /// Through the interrupt descriptor table.
     Event(Event),
-    /// CALL to another segment or through a call gate.
-    FarCall {
-        /// The selector: of code, of a call gate, of a task gate or of a TSS.
-        selector: Selector,
-        /// The offset in the segment; behind a gate it does not count.
-        offset: u64,
-        /// The operand size; behind a gate it does not count.
-        size: Size,
-    },
-    /// JMP to another segment or through a call gate.
-    FarJump {
-        /// As of [`Crossing::FarCall`].
-        selector: Selector,
-        /// As of [`Crossing::FarCall`].
-        offset: u64,
-        /// As of [`Crossing::FarCall`].
-        size: Size,
-    },
-    /// RET to another segment.
-    FarReturn {
-        /// The operand size.
-        size: Size,
-        /// How many bytes of parameters are released: the operand of RET.
-        release: u16,
-    },
+    /// CALL to another segment or through a call gate: the selector of code, of a call gate, of a task gate or of a TSS; behind
+    /// a gate offset and size do not count.
+    FarCall { selector: Selector, offset: u64, size: Size },
+    /// JMP, as [`Crossing::FarCall`].
+    FarJump { selector: Selector, offset: u64, size: Size },
+    /// RET to another segment, which releases so many bytes of parameters.
+    FarReturn { size: Size, release: u16 },
     /// IRET, IRETD and IRETQ.
-    InterruptReturn {
-        /// The operand size.
-        size: Size,
-    },
+    InterruptReturn { size: Size },
     /// SYSENTER.
     Sysenter,
-    /// SYSEXIT.
-    Sysexit {
-        /// Whether REX.W asks for 64-bit code: in 64-bit mode only.
-        wide: bool,
-    },
+    /// SYSEXIT. In 64-bit mode REX.W asks for 64-bit code: wide.
+    Sysexit { wide: bool },
     /// SYSCALL.
     Syscall,
-    /// SYSRET.
-    Sysret {
-        /// Whether REX.W asks for 64-bit code: in 64-bit mode only.
-        wide: bool,
-    },
+    /// SYSRET. In 64-bit mode REX.W asks for 64-bit code: wide.
+    Sysret { wide: bool },
     /// SWAPGS.
     Swapgs,
 }

@@ -66,19 +66,13 @@ impl Feature {
 }
 
 /// The outcome of an experiment by the manuals.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Expected {
     /// It completes.
     Done,
-    /// The first operation faults.
-    Fault {
-        /// The exception's vector.
-        vector: u8,
-        /// Its error code; 0 where it has none.
-        error: u32,
-        /// In which ring the instruction was that faulted.
-        ring: u8,
-    },
+    /// The first operation faults: the vector, the error code or 0, and in which ring the instruction was.
+    Fault { vector: u8, error: u32, ring: u8 },
 }
 
 /// One experiment.

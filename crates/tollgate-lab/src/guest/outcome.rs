@@ -3,37 +3,27 @@
 use super::record::{Fault, Maker, Record, Round};
 
 /// The outcome of one experiment.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// All its rounds.
     Done(Vec<Round>),
     /// The processor lacks features, by their bits.
     Lacks(u64),
-    /// A fault ended it.
-    Fault {
-        /// The rounds before.
-        rounds: Vec<Round>,
-        /// The fault.
-        fault: Fault,
-        /// How many operations had arrived in that batch.
-        count: u64,
-    },
+    /// A fault ended it: the rounds before, and how many operations had arrived in that batch.
+    Fault { rounds: Vec<Round>, fault: Fault, count: u64 },
     /// It was attempted, and the run ended: the engine stopped the guest, or could not go on.
     Stopped(Vec<Round>),
 }
 
 /// How a run ended.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
     /// With all that was chosen, and every line of it is there.
     Complete,
-    /// With all that was chosen, but lines are missing.
-    Lost {
-        /// How many the guest says that it wrote.
-        written: u32,
-        /// How many of them are there.
-        read: u32,
-    },
+    /// With all that was chosen, but lines are missing: how many the guest says that it wrote, and how many are there.
+    Lost { written: u32, read: u32 },
     /// By a fault outside any experiment.
     Broken(Fault),
     /// The processor has no long mode.

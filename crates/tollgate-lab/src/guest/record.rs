@@ -98,65 +98,25 @@ impl Round {
 }
 
 /// One line.
+#[expect(missing_docs, reason = "the table above has the fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Record {
     /// The first one of a run.
-    Begin {
-        /// The processor's vendor.
-        maker: Maker,
-        /// Family, model and stepping: EAX of CPUID 1.
-        signature: u32,
-        /// Its features, by [`Feature::bit`](super::Feature::bit).
-        features: u64,
-        /// n.
-        operations: u32,
-        /// Rounds of each experiment.
-        rounds: u32,
-    },
+    Begin { maker: Maker, signature: u32, features: u64, operations: u32, rounds: u32 },
     /// An experiment is attempted: where no result follows, it ended the run.
-    Try {
-        /// Which.
-        experiment: u8,
-    },
+    Try { experiment: u8 },
     /// A round came to its end.
-    Done {
-        /// Of which experiment.
-        experiment: u8,
-        /// Its number, from 0.
-        number: u32,
-        /// Its result.
-        round: Round,
-    },
+    Done { experiment: u8, number: u32, round: Round },
     /// An experiment is not offered by this processor.
-    Lacks {
-        /// Which.
-        experiment: u8,
-        /// The features that it lacks, by their bits.
-        features: u64,
-    },
+    Lacks { experiment: u8, features: u64 },
     /// A fault ended an experiment.
-    Fault {
-        /// Which.
-        experiment: u8,
-        /// In which round.
-        number: u32,
-        /// The fault.
-        fault: Fault,
-        /// How many operations had arrived.
-        count: u64,
-    },
+    Fault { experiment: u8, number: u32, fault: Fault, count: u64 },
     /// A fault outside any experiment: the guest gave up.
-    Broken {
-        /// The fault.
-        fault: Fault,
-    },
+    Broken { fault: Fault },
     /// The processor has no long mode.
     Refused,
     /// The last one.
-    End {
-        /// How many lines there were before it.
-        lines: u32,
-    },
+    End { lines: u32 },
 }
 
 /// The line, without its newline, as the guest writes it.

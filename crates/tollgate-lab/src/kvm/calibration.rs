@@ -61,22 +61,14 @@ const CODE: [u8; 46] = [
 ];
 
 /// The result of the loop.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Calibration {
-    /// It ran.
-    Ran {
-        /// Ticks of the time-stamp counter for all iterations together, the minimum of several repetitions.
-        ticks: u64,
-        /// Iterations.
-        iterations: u32,
-        /// KVM's counters meanwhile, of all repetitions together, where they can be read.
-        counted: Option<Counted>,
-    },
-    /// It did not: nothing is known of ring 0 here, and no time is a latency.
-    Failed {
-        /// Why, in a clause.
-        why: String,
-    },
+    /// It ran: ticks of the time-stamp counter for all iterations together, the minimum of several repetitions, and KVM's
+    /// counters meanwhile, of all repetitions together, where they can be read.
+    Ran { ticks: u64, iterations: u32, counted: Option<Counted> },
+    /// It did not: nothing is known of ring 0 here, and no time is a latency. Why, in a clause.
+    Failed { why: String },
 }
 
 /// KVM's counters while the loop ran (KVM_GET_STATS_FD).

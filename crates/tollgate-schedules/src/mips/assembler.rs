@@ -3,10 +3,9 @@
 use super::instruction::Instruction;
 use super::lines::{Labels, Lines, Statement, at, number};
 use super::memory::{CODE, LOCK, PREEMPTED};
-use super::near::near;
 use super::program::Program;
 use super::register::Register;
-use super::text_error::{Problem, TextError};
+use super::text_error::{Problem, TextError, near};
 
 /// A mnemonic, how it is written, and how many operands that are.
 struct Mnemonic {

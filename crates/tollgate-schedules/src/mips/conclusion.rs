@@ -81,10 +81,11 @@ impl<const N: usize> Ending<'_, N> {
     }
 
     fn lost(&self) -> String {
-        let lost = |&word: &usize| self.state.locks[word] != 0 && self.state.holders(word).next().is_none();
-        let word = (0..self.state.locks.len()).find(lost).unwrap_or(0);
+        let word = self.lost_word().unwrap_or(0);
         let lost = format!("{} is taken and has no holder", self.lock(word));
-        let Some(store) = self.stored_by_any(word) else { return format!("{lost}.") };
+        let Some(store) = self.deeds.iter().rposition(|deed| stores(deed.act, word)) else {
+            return format!("{lost}.");
+        };
         let name = self.name(store);
         let process = self.deeds[store].process;
         let after = || (store..self.deeds.len()).filter(|&index| self.deeds[index].process == process);
@@ -109,29 +110,19 @@ impl<const N: usize> Ending<'_, N> {
         };
         let last = |wanted: Act| self.deeds.iter().rposition(|deed| deed.act == wanted);
         let again = |wanted: Act| repeated.iter().any(|deed| deed.act == wanted);
-        if let Some(index) = last(Act::Resumed).filter(|_| again(Act::Resumed)) {
-            return format!(
-                "{} stores to {} at {}, and continues at the same store, for ever.",
-                self.name(index),
-                value(ACCESS_MAGIC),
-                self.at(index)
-            );
-        }
-        if let Some(index) = last(Act::Restarted).filter(|_| again(Act::Restarted)) {
-            return format!(
-                "{} stores to {} at {}, and tst starts again, for ever.",
-                self.name(index),
-                value(ACCESS_MAGIC),
-                self.at(index)
-            );
+        let endless = [(Act::Resumed, "continues at the same store"), (Act::Restarted, "tst starts again")];
+        for (act, what) in endless {
+            if let Some(index) = last(act).filter(|_| again(act)) {
+                let (name, magic, at) = (self.name(index), value(ACCESS_MAGIC), self.at(index));
+                return format!("{name} stores to {magic} at {at}, and {what}, for ever.");
+            }
         }
         if let Some(index) = last(Act::DisabledInterrupts) {
             let who = usize::from(self.deeds[index].process);
             if !self.state.processes[who].interrupts {
+                let (name, at) = (self.name(index), self.at(index));
                 return format!(
-                    "{} disabled interrupts at {} and loops for ever: no other process runs any more.",
-                    self.name(index),
-                    self.at(index)
+                    "{name} disabled interrupts at {at} and loops for ever: no other process runs any more."
                 );
             }
         }
@@ -140,8 +131,7 @@ impl<const N: usize> Ending<'_, N> {
 
     /// A process waits for ever.
     fn waiting(&self, repeated: &[Deed]) -> String {
-        let lost = |&word: &usize| self.state.locks[word] != 0 && self.state.holders(word).next().is_none();
-        match ((0..self.state.locks.len()).find(lost), repeated.first()) {
+        match (self.lost_word(), repeated.first()) {
             (Some(word), _) => {
                 let lock = self.lock(word);
                 format!("{lock} is taken and has no holder: a process that asks for it asks for ever.")
@@ -149,6 +139,10 @@ impl<const N: usize> Ending<'_, N> {
             (None, Some(deed)) => format!("{} loops for ever.", Step::name(deed.process)),
             (None, None) => "From here on it loops for ever.".to_owned(),
         }
+    }
+
+    fn lost_word(&self) -> Option<usize> {
+        (0..self.state.locks.len()).find(|&word| self.state.is_lost(word))
     }
 
     /// A word of the lock, by name where there are several.
@@ -159,10 +153,6 @@ impl<const N: usize> Ending<'_, N> {
     /// The last store of something other than 0 by a process.
     fn stored(&self, process: u8, word: usize) -> Option<usize> {
         self.deeds.iter().rposition(|deed| deed.process == process && stores(deed.act, word))
-    }
-
-    fn stored_by_any(&self, word: usize) -> Option<usize> {
-        self.deeds.iter().rposition(|deed| stores(deed.act, word))
     }
 
     /// The last load of 0 by a process.

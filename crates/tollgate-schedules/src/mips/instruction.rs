@@ -27,6 +27,7 @@ pub(super) enum Instruction {
 }
 
 /// A word that the model does not execute.
+#[expect(missing_docs, reason = "the message of a problem speaks of its fields")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// Not one of the instructions of the model.
@@ -36,12 +37,7 @@ pub enum DecodeError {
     Unknown(u32),
     /// A register that the model does not keep.
     #[error("0x{word:08x} names register ${number}; the model keeps zero v0 a0 k1 t0 t1 t2 ra")]
-    Register {
-        /// The word.
-        word: u32,
-        /// The register's number.
-        number: u32,
-    },
+    Register { word: u32, number: u32 },
     /// A word that would change where `tst()` returns to.
     #[error("0x{0:08x} writes ra, which the model keeps for the caller; write to v0 or t0 to t2")]
     WritesRa(u32),

@@ -65,20 +65,11 @@ impl Kernel {
         if self.sets_k1 { ACCESS_MAGIC } else { 0 }
     }
 
-    /// Suspends a process by an interrupt, and makes it ready to go on.
-    pub(super) fn interrupt(&self, process: &mut Process) {
-        self.suspend(process, self.sets_k1);
-    }
-
-    /// Suspends a process by a TLB refill that has to wait for the page, and makes it ready to go on.
-    pub(super) fn refill(&self, process: &mut Process) {
-        self.suspend(process, self.sets_k1 && self.refill_sets_k1);
-    }
-
-    fn suspend(&self, process: &mut Process, sets_k1: bool) {
+    /// Suspends a process by an interrupt, or by a TLB refill that has to wait for the page, and makes it ready to go on.
+    pub(super) fn suspend(&self, process: &mut Process, by_refill: bool) {
         if process.inside() {
             process.resume(process.epc());
-            return_path(process, sets_k1);
+            return_path(process, self.sets_k1 && (self.refill_sets_k1 || !by_refill));
         }
     }
 

@@ -132,13 +132,10 @@ impl<const N: usize> Machine<'_, N> {
             Kind::Execute => {
                 self.step(&mut after, who);
             }
-            Kind::Interrupt(to) => {
-                self.kernel.interrupt(&mut after.processes[who]);
-                switch(&mut after, who, to, step.processor);
-            }
-            Kind::Refill(to) => {
-                self.kernel.refill(&mut after.processes[who]);
-                switch(&mut after, who, to, step.processor);
+            Kind::Interrupt(to) | Kind::Refill(to) => {
+                self.kernel.suspend(&mut after.processes[who], matches!(step.kind, Kind::Refill(_)));
+                after.processes[who].processor = NOWHERE;
+                after.processes[usize::from(to)].processor = step.processor;
             }
             Kind::Dispatch => after.processes[who].processor = step.processor,
         }
@@ -175,8 +172,8 @@ impl<const N: usize> Machine<'_, N> {
     }
 
     fn lost(&self, state: &State<N>) -> bool {
-        let lost = |word| state.locks[word] != 0 && state.holders(word).next().is_none();
-        !state.processes.iter().any(Process::inside) && (0..usize::from(self.locks)).any(lost)
+        let words = 0..usize::from(self.locks);
+        !state.processes.iter().any(Process::inside) && words.into_iter().any(|word| state.is_lost(word))
     }
 }
 
@@ -191,12 +188,6 @@ fn release<const N: usize>(state: &mut State<N>, who: usize) -> Event {
         process.leave(if process.left == 0 { Phase::Done } else { Phase::Outside });
     }
     Event::Released(word)
-}
-
-/// Takes the processor from one process and gives it to another, or back.
-fn switch<const N: usize>(state: &mut State<N>, from: usize, to: u8, processor: u8) {
-    state.processes[from].processor = NOWHERE;
-    state.processes[usize::from(to)].processor = processor;
 }
 
 impl<const N: usize> search::Machine for Machine<'_, N> {

@@ -25,7 +25,6 @@ mod machine;
 mod memory;
 mod mutants;
 mod narrative;
-mod near;
 mod play;
 mod processor;
 mod program;

@@ -4,7 +4,7 @@ use crate::search::Harm;
 use crate::subject::{Group, Verdict};
 
 use super::kernel::{Handler, Kernel};
-use super::programs::{FIGURE_11, PUBLISHED, Source};
+use super::programs::{FIGURE_11, PUBLISHED, Source, sources};
 
 const K1_AFTER_LOAD: &str = "
 start:  lw      v0,(a0)
@@ -54,57 +54,22 @@ const MUTANT: Source = Source {
     ..PUBLISHED
 };
 
-/// All of them.
-pub(super) const MUTANTS: &[Source] = &[
-    Source {
-        name: "figure-11-k1-after-load",
-        about: "The address is put into k1 after the load: a preemption between them is forgotten.",
-        text: K1_AFTER_LOAD,
-        ..MUTANT
-    },
-    Source {
-        name: "figure-11-no-trap",
-        about: "The store goes through a0: a preemption after the test is not noticed.",
-        text: NO_TRAP,
-        ..MUTANT
-    },
-    Source {
-        name: "figure-11-k1-not-set",
-        about: "The kernel leaves k1 as it was: no preemption is noticed.",
-        kernel: Kernel { sets_k1: false, ..Kernel::PUBLISHED },
-        ..MUTANT
-    },
-    Source {
-        name: "figure-11-no-refill-k1",
-        about: "The kernel leaves k1 as it was on the way back from a TLB refill.",
-        kernel: Kernel { refill_sets_k1: false, ..Kernel::PUBLISHED },
-        ..MUTANT
-    },
-    Source {
-        name: "figure-11-no-handler",
-        about: "No handler starts tst again when its store faults.",
-        kernel: Kernel { handler: Handler::None, ..Kernel::PUBLISHED },
-        expected: Verdict::Violated(Harm::Crash),
-        ..MUTANT
-    },
-    Source {
-        name: "figure-11-handler-resumes-at-store",
-        about: "The handler lets tst go on at the store that faulted.",
-        kernel: Kernel { handler: Handler::Resume, ..Kernel::PUBLISHED },
-        expected: Verdict::Violated(Harm::Stuck),
-        ..MUTANT
-    },
-    Source {
-        name: "figure-11-argument-spoiled",
-        about: "The argument is no longer in a0 when tst starts again.",
-        text: ARGUMENT_SPOILED,
-        expected: Verdict::Violated(Harm::Crash),
-        ..MUTANT
-    },
-    Source {
-        name: "figure-11-two-processors",
-        about: "Two processes run at the same time: no kernel comes between the load and the store of one of them.",
-        processors: 2,
-        ..MUTANT
-    },
-];
+sources! {
+    MUTANTS:
+    "figure-11-k1-after-load": Source { text: K1_AFTER_LOAD, ..MUTANT };
+        "The address is put into k1 after the load: a preemption between them is forgotten.";
+    "figure-11-no-trap": Source { text: NO_TRAP, ..MUTANT };
+        "The store goes through a0: a preemption after the test is not noticed.";
+    "figure-11-k1-not-set": Source { kernel: Kernel { sets_k1: false, ..Kernel::PUBLISHED }, ..MUTANT };
+        "The kernel leaves k1 as it was: no preemption is noticed.";
+    "figure-11-no-refill-k1": Source { kernel: Kernel { refill_sets_k1: false, ..Kernel::PUBLISHED }, ..MUTANT };
+        "The kernel leaves k1 as it was on the way back from a TLB refill.";
+    "figure-11-no-handler": Source { kernel: Kernel { handler: Handler::None, ..Kernel::PUBLISHED }, expected: Verdict::Violated(Harm::Crash), ..MUTANT };
+        "No handler starts tst again when its store faults.";
+    "figure-11-handler-resumes-at-store": Source { kernel: Kernel { handler: Handler::Resume, ..Kernel::PUBLISHED }, expected: Verdict::Violated(Harm::Stuck), ..MUTANT };
+        "The handler lets tst go on at the store that faulted.";
+    "figure-11-argument-spoiled": Source { text: ARGUMENT_SPOILED, expected: Verdict::Violated(Harm::Crash), ..MUTANT };
+        "The argument is no longer in a0 when tst starts again.";
+    "figure-11-two-processors": Source { processors: 2, ..MUTANT };
+        "Two processes run at the same time: no kernel comes between the load and the store of one of them.";
+}

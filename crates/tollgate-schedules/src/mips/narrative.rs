@@ -59,12 +59,9 @@ impl<'a, const N: usize> Narrative<'a, N> {
         let who = usize::from(step.process);
         match step.kind {
             Kind::Execute => self.execute(step),
-            Kind::Interrupt(to) => {
-                self.suspend(step, "timer interrupt");
-                self.goes_on(step.processor, usize::from(to), after);
-            }
-            Kind::Refill(to) => {
-                self.suspend(step, "TLB refill");
+            Kind::Interrupt(to) | Kind::Refill(to) => {
+                let is_refill = matches!(step.kind, Kind::Refill(_));
+                self.suspend(step, if is_refill { "TLB refill" } else { "timer interrupt" });
                 self.goes_on(step.processor, usize::from(to), after);
             }
             Kind::Dispatch => self.goes_on(step.processor, who, after),

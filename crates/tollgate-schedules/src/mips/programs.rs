@@ -131,67 +131,35 @@ pub(super) const PUBLISHED: Source = Source {
     processors: 1,
 };
 
-/// All of them.
-pub(super) const PROGRAMS: &[Source] = &[
-    Source {
-        name: "figure-2",
-        about: "Load, test, store: nothing reports a preemption between them.",
-        text: FIGURE_2,
-        expected: Verdict::Violated(Harm::Exclusion),
-        ..PUBLISHED
-    },
-    Source {
-        name: "figure-4",
-        about: "Load linked, store conditional: what other MIPS processors have and the PlayStation 2 has not.",
-        text: FIGURE_4,
-        ..PUBLISHED
-    },
-    Source {
-        name: "figure-5",
-        about: "A user who may disable interrupts can halt the machine.",
-        text: FIGURE_5,
-        expected: Verdict::Violated(Harm::Stuck),
-        ..PUBLISHED
-    },
-    Source {
-        name: "figure-8",
-        about: "A flag reports a preemption after the store, which is not undone.",
-        text: FIGURE_8,
-        expected: Verdict::Violated(Harm::LostLock),
-        ..PUBLISHED
-    },
-    Source {
-        name: "figure-9",
-        about: "The store goes through k1, which the kernel has made useless if it ran meanwhile.",
-        text: FIGURE_9,
-        ..PUBLISHED
-    },
-    Source {
-        name: "figure-11",
-        about: "The store goes through k1, and a test of k1 before it spares most of the faults.",
-        text: FIGURE_11,
-        ..PUBLISHED
-    },
-    Source {
-        name: "di-ei",
-        about: "Interrupts are disabled from the load to the store.",
-        text: DI_EI,
-        ..PUBLISHED
-    },
-    Source {
-        name: "system-call",
-        about: "The kernel loads and stores, and no process runs meanwhile.",
-        text: SYSTEM_CALL,
-        ..PUBLISHED
-    },
-    Source {
-        name: "several-locks",
-        about: "Two words are taken one after the other, each by figure 11, and given back in turn.",
-        text: FIGURE_11,
-        locks: 2,
-        ..PUBLISHED
-    },
-];
+/// A list of programs, by name, with what is said of them.
+macro_rules! sources {
+    ($list:ident: $($name:literal: $source:expr; $about:literal;)*) => {
+        pub(super) const $list: &[Source] = &[$(Source { name: $name, about: $about, ..$source },)*];
+    };
+}
+pub(super) use sources;
+
+sources! {
+    PROGRAMS:
+    "figure-2": Source { text: FIGURE_2, expected: Verdict::Violated(Harm::Exclusion), ..PUBLISHED };
+        "Load, test, store: nothing reports a preemption between them.";
+    "figure-4": Source { text: FIGURE_4, ..PUBLISHED };
+        "Load linked, store conditional: what other MIPS processors have and the PlayStation 2 has not.";
+    "figure-5": Source { text: FIGURE_5, expected: Verdict::Violated(Harm::Stuck), ..PUBLISHED };
+        "A user who may disable interrupts can halt the machine.";
+    "figure-8": Source { text: FIGURE_8, expected: Verdict::Violated(Harm::LostLock), ..PUBLISHED };
+        "A flag reports a preemption after the store, which is not undone.";
+    "figure-9": Source { text: FIGURE_9, ..PUBLISHED };
+        "The store goes through k1, which the kernel has made useless if it ran meanwhile.";
+    "figure-11": Source { text: FIGURE_11, ..PUBLISHED };
+        "The store goes through k1, and a test of k1 before it spares most of the faults.";
+    "di-ei": Source { text: DI_EI, ..PUBLISHED };
+        "Interrupts are disabled from the load to the store.";
+    "system-call": Source { text: SYSTEM_CALL, ..PUBLISHED };
+        "The kernel loads and stores, and no process runs meanwhile.";
+    "several-locks": Source { text: FIGURE_11, locks: 2, ..PUBLISHED };
+        "Two words are taken one after the other, each by figure 11, and given back in turn.";
+}
 
 impl Source {
     /// The program assembled. None that is written here is wrong: a test sees to it.

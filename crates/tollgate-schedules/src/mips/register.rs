@@ -31,32 +31,16 @@ impl Register {
     pub(super) const ALL: [Self; 8] =
         [Self::Zero, Self::V0, Self::A0, Self::K1, Self::T0, Self::T1, Self::T2, Self::Ra];
 
-    /// Its name in assembler text.
+    /// Names in assembler text, and numbers in instruction words.
+    const TABLE: [(&str, u32); Self::ALL.len()] =
+        [("zero", 0), ("v0", 2), ("a0", 4), ("k1", 27), ("t0", 8), ("t1", 9), ("t2", 10), ("ra", 31)];
+
     pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Zero => "zero",
-            Self::V0 => "v0",
-            Self::A0 => "a0",
-            Self::K1 => "k1",
-            Self::T0 => "t0",
-            Self::T1 => "t1",
-            Self::T2 => "t2",
-            Self::Ra => "ra",
-        }
+        Self::TABLE[self as usize].0
     }
 
-    /// Its number in an instruction word.
     pub(super) const fn number(self) -> u32 {
-        match self {
-            Self::Zero => 0,
-            Self::V0 => 2,
-            Self::A0 => 4,
-            Self::T0 => 8,
-            Self::T1 => 9,
-            Self::T2 => 10,
-            Self::K1 => 27,
-            Self::Ra => 31,
-        }
+        Self::TABLE[self as usize].1
     }
 
     /// The register with this number.
@@ -75,13 +59,8 @@ impl Register {
     /// Where a process keeps it; nothing for those that never change.
     pub(super) const fn slot(self) -> Option<usize> {
         match self {
-            Self::V0 => Some(0),
-            Self::A0 => Some(1),
-            Self::K1 => Some(2),
-            Self::T0 => Some(3),
-            Self::T1 => Some(4),
-            Self::T2 => Some(5),
             Self::Zero | Self::Ra => None,
+            _ => Some(self as usize - 1),
         }
     }
 }

@@ -166,6 +166,11 @@ impl<const N: usize> State<N> {
         }
     }
 
+    /// Is this word of the lock taken, and has no holder?
+    pub(super) fn is_lost(&self, word: usize) -> bool {
+        self.locks[word] != 0 && self.holders(word).next().is_none()
+    }
+
     /// The holders of this word of the lock.
     pub(super) fn holders(&self, word: usize) -> impl Iterator<Item = usize> {
         let holds =

@@ -66,16 +66,6 @@ impl Study {
         let so = Ending { program, locks, deeds, repeated, state: &state }.so(harm);
         narrative.counterexample(Some(harm), schedule.back_to, so)
     }
-
-    /// A number that was asked for, if the machine can have it.
-    fn fits(&self, what: &'static str, asked: Option<u8>, own: u8, most: u8) -> Result<u8, Unfit> {
-        let asked = asked.unwrap_or(own);
-        if (1..=most).contains(&asked) {
-            Ok(asked)
-        } else {
-            Err(Unfit::OutOfRange { name: self.name.clone(), what, least: 1, most, asked: asked.into() })
-        }
-    }
 }
 
 impl Subject for Study {
@@ -100,11 +90,8 @@ impl Subject for Study {
     }
 
     fn setting(&self, wish: Wish) -> Result<Setting, Unfit> {
-        Ok(Setting {
-            processes: self.fits("processes", wish.processes, self.setting.processes, PROCESSES as u8)?,
-            rounds: self.fits("rounds", wish.rounds, self.setting.rounds, ROUNDS)?,
-            processors: self.fits("processors", wish.processors, self.setting.processors, PROCESSORS)?,
-        })
+        let most = Setting { processes: PROCESSES as u8, rounds: ROUNDS, processors: PROCESSORS };
+        wish.fitted(&self.name, self.setting, most)
     }
 
     fn check(&self, setting: Setting, limits: Limits) -> Checked {

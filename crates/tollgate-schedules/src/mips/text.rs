@@ -7,10 +7,9 @@ use super::assembler::assemble;
 use super::kernel::{Handler, Kernel};
 use super::lines::{Lines, Statement, at};
 use super::machine::Checks;
-use super::near::near;
 use super::state::{PROCESSES, PROCESSORS};
 use super::study::{ROUNDS, Study, TWO};
-use super::text_error::{Problem, TextError};
+use super::text_error::{Problem, TextError, near};
 
 /// A directive and how it is written.
 struct Directive {

@@ -15,28 +15,15 @@ pub struct TextError {
 }
 
 /// The error of a line, and a right form.
+#[expect(missing_docs, reason = "the message of a problem speaks of its fields")]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// A word that is no mnemonic.
+    /// A word that is no mnemonic, and those that are spelt nearly so.
     #[error("`{word}` is no instruction of the model; {}", or_list(.near, "it has", .all))]
-    Mnemonic {
-        /// The word.
-        word: String,
-        /// Mnemonics that are spelt nearly so.
-        near: Vec<&'static str>,
-        /// All mnemonics.
-        all: &'static str,
-    },
+    Mnemonic { word: String, near: Vec<&'static str>, all: &'static str },
     /// Operands too many or too few.
     #[error("`{mnemonic}` is written `{example}`; here are {found} operands")]
-    Operands {
-        /// The instruction.
-        mnemonic: &'static str,
-        /// How it is written.
-        example: &'static str,
-        /// How many operands there are.
-        found: usize,
-    },
+    Operands { mnemonic: &'static str, example: &'static str, found: usize },
     /// A word that is no register.
     #[error("`{0}` is no register of the model, which keeps zero v0 a0 k1 t0 t1 t2 ra")]
     Register(String),
@@ -48,16 +35,7 @@ pub enum Problem {
     Number(String),
     /// A number that an instruction has no room for.
     #[error("{value} is out of range: `{mnemonic}` takes {least} to {most} here")]
-    Range {
-        /// The instruction.
-        mnemonic: &'static str,
-        /// The number.
-        value: i64,
-        /// The least that fits.
-        least: i64,
-        /// The most that fits.
-        most: i64,
-    },
+    Range { mnemonic: &'static str, value: i64, least: i64, most: i64 },
     /// A word that is no place in memory.
     #[error("`{0}` is no place in memory; write offset(register), such as 4(a0) or (k1)")]
     Memory(String),
@@ -72,26 +50,13 @@ pub enum Problem {
     Label(String),
     /// A label that is there twice.
     #[error("label `{name}` is already on line {first}; only numbers can be used again")]
-    Duplicate {
-        /// The label.
-        name: String,
-        /// Where it was first.
-        first: usize,
-    },
+    Duplicate { name: String, first: usize },
     /// A label that is not there.
     #[error("there is no label `{name}`{}", direction(.name))]
-    Undefined {
-        /// The label.
-        name: String,
-    },
+    Undefined { name: String },
     /// A branch to where there is no instruction.
     #[error("{target} is outside of the program, whose last instruction is {last}")]
-    Target {
-        /// Where it leads.
-        target: String,
-        /// The last place.
-        last: String,
-    },
+    Target { target: String, last: String },
     /// A word that is no instruction.
     #[error(transparent)]
     Word(#[from] DecodeError),
@@ -100,44 +65,27 @@ pub enum Problem {
     NoSlot,
     /// An instruction that must not be in a delay slot.
     #[error("`{found}` is in the delay slot of the line before; write a nop between them")]
-    Slot {
-        /// The instruction.
-        found: String,
-    },
+    Slot { found: String },
     /// No instructions.
     #[error("there is no instruction; the least program is `jr ra` and `nop`")]
     Empty,
     /// Too many instructions.
     #[error("this is instruction {} of {count}; the model has room for {most}", .most + 1)]
-    TooLong {
-        /// How many there are.
-        count: usize,
-        /// How many there may be.
-        most: usize,
-    },
+    TooLong { count: usize, most: usize },
     /// A way past the last instruction.
     #[error("the program can run on past this instruction; end it with `jr ra` and `nop`")]
     FallsOff,
-    /// A directive that is none.
+    /// A directive that is none, and those that are spelt nearly so.
     #[error("`{word}` is no directive; {}", or_list(.near, "there are", .all))]
-    Directive {
-        /// The word.
-        word: String,
-        /// Directives that are spelt nearly so.
-        near: Vec<&'static str>,
-        /// All directives.
-        all: &'static str,
-    },
+    Directive { word: String, near: Vec<&'static str>, all: &'static str },
     /// A directive with an invalid value.
     #[error("`{directive}` is written `{example}`, not with `{found}`")]
-    Value {
-        /// The directive.
-        directive: &'static str,
-        /// How it is written.
-        example: &'static str,
-        /// The text there.
-        found: String,
-    },
+    Value { directive: &'static str, example: &'static str, found: String },
+}
+
+/// Those of `words` that are one letter away from `word`: another, one more, one less, or two exchanged.
+pub(super) fn near(word: &str, words: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    words.filter(|other| strsim::osa_distance(word, other) == 1).collect()
 }
 
 /// `near: lw, ll`, or everything there is.
@@ -154,5 +102,16 @@ fn direction(name: &str) -> &'static str {
         " before; forwards it would be written with f"
     } else {
         ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn one_letter_away_is_near() {
+        let near = |word| super::near(word, ["lw", "sw", "ll", "bnez", "syscall"].into_iter());
+        assert_eq!((near("lww"), near("l"), near("bnze")), (vec!["lw"], vec!["lw", "ll"], vec!["bnez"]));
+        assert_eq!((near("sycall"), near("rw")), (vec!["syscall"], vec!["lw", "sw"]));
+        assert!(near("é").is_empty() && near("").is_empty() && near("add").is_empty());
     }
 }

@@ -167,21 +167,9 @@ impl Subject for Lamport {
     }
 
     fn setting(&self, wish: Wish) -> Result<Setting, Unfit> {
-        let fit = |what, asked: Option<u8>, own| match asked.unwrap_or(own) {
-            number if (1..=MOST as u8).contains(&number) => Ok(number),
-            number => Err(Unfit::OutOfRange {
-                name: self.name.to_owned(),
-                what,
-                least: 1,
-                most: MOST as u8,
-                asked: number.into(),
-            }),
-        };
-        Ok(Setting {
-            processes: fit("processes", wish.processes, 2)?,
-            rounds: fit("rounds", wish.rounds, 2)?,
-            processors: fit("processors", wish.processors, self.processors)?,
-        })
+        let own = Setting { processes: 2, rounds: 2, processors: self.processors };
+        let most = MOST as u8;
+        wish.fitted(self.name, own, Setting { processes: most, rounds: most, processors: most })
     }
 
     fn check(&self, setting: Setting, limits: Limits) -> Checked {

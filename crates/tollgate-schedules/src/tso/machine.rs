@@ -63,9 +63,10 @@ impl Machine for Tso<'_> {
     type Move = Move;
 
     fn start(&self) -> State {
-        let begun = |process| match process < usize::from(self.setting.processes) {
-            true => Process { at: self.program(process as u8).first(), j: 0, left: self.setting.rounds },
-            false => Process::default(),
+        let begun = |process: usize| {
+            let is_there = process < usize::from(self.setting.processes);
+            let (at, left) = (self.program(process as u8).first(), self.setting.rounds);
+            if is_there { Process { at, j: 0, left } } else { Process::default() }
         };
         State {
             buffers: [Buffer::default(); MOST],

@@ -3,6 +3,7 @@
 use super::outcome::{Exception, Fault, Severity};
 
 /// An event that goes through the interrupt descriptor table.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
     /// INT n. The gate's privilege level is checked.
@@ -14,18 +15,10 @@ pub enum Event {
     Into,
     /// INT1, vector 1: not checked.
     Int1,
-    /// An exception that the processor found. Not checked.
-    Exception {
-        /// Its vector.
-        vector: u8,
-        /// Its error code, pushed last, for the vectors that have one.
-        code: Option<u32>,
-    },
+    /// An exception that the processor found, with the error code that is pushed last where its vector has one. Not checked.
+    Exception { vector: u8, code: Option<u32> },
     /// An interrupt from outside, an NMI included. Not checked.
-    External {
-        /// Its vector.
-        vector: u8,
-    },
+    External { vector: u8 },
 }
 
 impl Event {

@@ -222,15 +222,11 @@ pub enum By {
 }
 
 /// Why memory was not read or written.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Miss {
-    /// A page fault.
-    PageFault {
-        /// The linear address, for CR2.
-        address: u64,
-        /// The error code of the page fault.
-        code: u32,
-    },
+    /// A page fault, by the linear address for CR2 and the error code.
+    PageFault { address: u64, code: u32 },
     /// The content is not known.
     Unknown,
 }

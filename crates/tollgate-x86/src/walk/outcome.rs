@@ -138,6 +138,7 @@ pub enum NotModelled {
 }
 
 /// The value that is missing.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unknown {
     /// The value of a register.
@@ -152,20 +153,10 @@ pub enum Unknown {
     Descriptor(Selector),
     /// An entry of the interrupt descriptor table.
     Gate(u8),
-    /// Bytes of the current task-state segment.
-    TaskState {
-        /// The offset of the first.
-        offset: u16,
-        /// How many.
-        size: u8,
-    },
-    /// Bytes of a stack.
-    Stack {
-        /// The linear address of the first.
-        address: u64,
-        /// How many.
-        size: u8,
-    },
+    /// So many bytes of the current task-state segment from an offset on.
+    TaskState { offset: u16, size: u8 },
+    /// So many bytes of a stack from a linear address on.
+    Stack { address: u64, size: u8 },
     /// The privilege level.
     Level,
     /// Whether it is 64-bit mode or compatibility mode.

@@ -9,6 +9,7 @@ const LONGEST: usize = 256;
 const MOST: usize = 1 << 20;
 
 /// Why a line that is the guest's is not a record.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Complaint {
     /// It is of another version.
@@ -20,14 +21,9 @@ pub enum Complaint {
     /// It has no checksum.
     #[error("the record has no checksum at its end: it was cut off, or bytes were lost")]
     Cut,
-    /// Its checksum is another one.
+    /// Its checksum is not the one of its bytes.
     #[error("the checksum is {found:08x} and should be {right:08x}: bytes were lost or changed on the way")]
-    Checksum {
-        /// The checksum in the line.
-        found: u32,
-        /// The checksum of its bytes.
-        right: u32,
-    },
+    Checksum { found: u32, right: u32 },
     /// There is no such record.
     #[error("no such kind of record")]
     Kind,

@@ -115,55 +115,10 @@ fn a_computed_jump_goes_where_it_says() {
 
 /// Lines that are near to being right.
 fn line() -> impl Strategy<Value = String> {
-    let word = prop::sample::select(vec![
-        "lw",
-        "sw",
-        "ll",
-        "sc",
-        "move",
-        "addiu",
-        "li",
-        "lui",
-        "b",
-        "bne",
-        "beqz",
-        "jr",
-        "nop",
-        "di",
-        "ei",
-        "syscall",
-        "v0",
-        "a0",
-        "k1",
-        "t0",
-        "ra",
-        "zero",
-        "(a0)",
-        "%lo(preempted)(t0)",
-        "%hi(lock)",
-        "1f",
-        "1b",
-        "1:",
-        "tst",
-        "tst+4",
-        "x:",
-        "x",
-        ",",
-        "#",
-        ";",
-        ".word",
-        "0x03e00008",
-        "-1",
-        "(",
-        ")",
-        "%lo(",
-        ".check",
-        ".rounds",
-        ".locks",
-        "é",
-        "f",
-        ":",
-    ]);
+    let words = "lw sw ll sc move addiu li lui b bne beqz jr nop di ei syscall v0 a0 k1 t0 ra zero (a0) \
+        %lo(preempted)(t0) %hi(lock) 1f 1b 1: tst tst+4 x: x , # ; .word 0x03e00008 -1 ( ) %lo( .check \
+        .rounds .locks é f :";
+    let word = prop::sample::select(words.split(' ').collect::<Vec<_>>());
     prop::collection::vec(word, 0..6).prop_map(|words| words.join(" "))
 }
 
