@@ -6,7 +6,6 @@ use tollgate_x86::Vendor;
 
 use crate::{Accelerator, Engine, Interpreter, Kvm, LabError, Machine, Provenance, Qemu};
 
-/// Bytes of the guest's memory.
 const MEMORY: usize = 16 << 20;
 /// A limit above what all experiments together execute.
 const INSTRUCTIONS: u64 = 50_000_000;

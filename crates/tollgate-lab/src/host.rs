@@ -44,12 +44,10 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// So much time, from now on.
     pub(crate) fn new(whole: Duration) -> Self {
         Self { started: Instant::now(), whole }
     }
 
-    /// The time that is left.
     pub(crate) fn left(&self) -> Duration {
         self.whole.saturating_sub(self.started.elapsed())
     }

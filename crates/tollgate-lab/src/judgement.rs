@@ -66,7 +66,6 @@ pub enum Mistake {
     Value(u64),
 }
 
-/// Judges an outcome.
 pub(crate) fn judge(
     experiment: &Experiment,
     provenance: Option<&Provenance>,
@@ -135,7 +134,6 @@ fn of(fault: Fault) -> Expected {
     Expected::Fault { vector: fault.vector, error: fault.error, ring: fault.ring() }
 }
 
-/// The failure of a round that ended.
 fn mistake_of(experiment: &Experiment, round: Round) -> Option<Mistake> {
     if experiment.counted && !round.is_counted() {
         return Some(Mistake::Count {

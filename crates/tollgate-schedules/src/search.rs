@@ -138,6 +138,13 @@ pub fn search<M: Machine>(machine: &M, limits: Limits) -> Found<M> {
 
 struct OutOfMemory;
 
+fn filled<T: Copy>(value: T, count: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+    values.resize(count, value);
+    Ok(values)
+}
+
 /// The states seen so far, by number, and the steps between them.
 struct Graph<'a, M: Machine> {
     machine: &'a M,
@@ -241,12 +248,10 @@ impl<'a, M: Machine> Graph<'a, M> {
     /// The first state from which no schedule leads to one in which every process has finished.
     fn first_doomed(&self) -> Result<Option<u32>, OutOfMemory> {
         let (starts, sources) = self.backwards()?;
-        let mut hopeful: Vec<bool> = Vec::new();
-        let mut reached: Vec<u32> = Vec::new();
+        let mut hopeful = filled(false, self.states.len())?;
         // Each state is reached once.
-        hopeful.try_reserve_exact(self.states.len()).map_err(|_| OutOfMemory)?;
-        reached.try_reserve_exact(self.states.len()).map_err(|_| OutOfMemory)?;
-        hopeful.resize(self.states.len(), false);
+        let mut reached = filled(0_u32, self.states.len())?;
+        reached.clear();
         for (number, state) in self.states.iter().enumerate() {
             if self.machine.finished(state) {
                 hopeful[number] = true;
@@ -266,12 +271,8 @@ impl<'a, M: Machine> Graph<'a, M> {
 
     /// The steps turned round: for each state where its sources begin, and the sources, state after state.
     fn backwards(&self) -> Result<(Vec<u32>, Vec<u32>), OutOfMemory> {
-        let mut starts: Vec<u32> = Vec::new();
-        let mut sources: Vec<u32> = Vec::new();
-        starts.try_reserve_exact(self.states.len() + 2).map_err(|_| OutOfMemory)?;
-        sources.try_reserve_exact(self.targets.len()).map_err(|_| OutOfMemory)?;
-        starts.resize(self.states.len() + 2, 0);
-        sources.resize(self.targets.len(), 0);
+        let mut starts = filled(0_u32, self.states.len() + 2)?;
+        let mut sources = filled(0_u32, self.targets.len())?;
         for &target in &self.targets {
             starts[target as usize + 2] += 1;
         }

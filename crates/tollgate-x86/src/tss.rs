@@ -94,7 +94,6 @@ structure! {
         cr3: u32 = 0x1c;
         /// Where the task goes on.
         eip: u32 = 0x20;
-        /// Its flags.
         eflags: u32 = 0x24;
         eax: u32 = 0x28;
         ecx: u32 = 0x2c;

@@ -9,7 +9,6 @@ use super::decoded::{Address, Operand, What};
 use super::state::{Done, Processor, Trap};
 use super::tlb::{Access, is_canonical};
 
-/// #AC, alignment check.
 const ALIGNMENT: Exception = Exception(17);
 
 impl Processor {
@@ -126,7 +125,6 @@ impl Processor {
         self.write_linear(linear, bytes, value, self.data_access(true)).map_err(Trap::Fault)
     }
 
-    /// The value of an operand.
     #[inline]
     pub(super) fn get(&mut self, operand: &Operand) -> Done<u64> {
         match operand.what {

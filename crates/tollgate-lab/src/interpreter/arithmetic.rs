@@ -6,7 +6,6 @@
 
 use tollgate_x86::Rflags;
 
-/// The six flags of arithmetic.
 const ALL: u64 = Rflags::CF.0 | Rflags::PF.0 | Rflags::AF.0 | Rflags::ZF.0 | Rflags::SF.0 | Rflags::OF.0;
 
 /// The bits that an operand of so many bytes has.
@@ -14,7 +13,6 @@ pub(super) const fn mask(bytes: u8) -> u64 {
     if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
 }
 
-/// Whether the highest bit is set.
 const fn is_negative(value: u64, bytes: u8) -> bool {
     value >> (8 * bytes as u32 - 1) & 1 == 1
 }
@@ -211,7 +209,6 @@ impl Flags {
     }
 }
 
-/// Which way SHL, SHR and SAR shift.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shift {
     Left,

@@ -31,7 +31,6 @@ impl Code {
         Self { pages }
     }
 
-    /// The instruction at a physical address.
     #[inline]
     pub(super) fn find(&self, address: u64, is_64_bit: bool) -> Option<Rc<Decoded>> {
         let page = self.pages.get(page_of(address))?.as_ref()?;

@@ -6,7 +6,6 @@ use tollgate_x86::{Cr0, Cr4, Efer, Msr, Vendor, Width};
 use super::state::{Done, Processor};
 use super::tlb::{PHYSICAL_BITS, is_canonical};
 
-/// The bits that can be set in CR0.
 const CR0: u64 = 0xe005_003f;
 /// The bits that can be set in CR4: those that CPUID offers.
 pub(super) const CR4: Cr4 = Cr4::TSD
@@ -25,7 +24,6 @@ const EFER: Efer = Efer::SCE.with(Efer::LME).with(Efer::NXE);
 /// IBRS, STIBP and SSBD.
 const SPEC_CTRL_BITS: u64 = 0b111;
 
-/// IA32_TIME_STAMP_COUNTER.
 const TSC: u32 = 0x10;
 /// IA32_SPEC_CTRL, and IA32_PRED_CMD, which can only be written.
 const SPEC_CTRL: u32 = 0x48;

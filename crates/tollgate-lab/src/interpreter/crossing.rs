@@ -145,7 +145,6 @@ impl Processor {
         }
     }
 
-    /// A triple fault.
     fn shut_down(&self, event: Event, fault: Fault) -> End {
         let name = |vector| match Exception(vector).mnemonic() {
             Some(name) => format!("#{name}"),
@@ -158,7 +157,6 @@ impl Processor {
         ))
     }
 
-    /// The run cannot go on, for this reason.
     pub(super) fn stop(&self, why: &str) -> Trap {
         Trap::End(End::CutShort(format!("{why}, at {:x} in {}, ring {}", self.start, self.mode, self.cpl)))
     }

@@ -36,7 +36,6 @@ pub(super) struct Decoded {
     pub(super) operands: [Operand; 3],
 }
 
-/// How a string instruction is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
     /// REP, and of comparing instructions REPE.
@@ -52,26 +51,22 @@ pub(super) struct Operand {
     pub(super) bytes: u8,
 }
 
-/// The kind of an operand.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What {
     /// There is none, or the instruction's meaning says which.
     None,
     /// A general register: which, and from which bit on (8 of AH to BH).
     Register(u8, u8),
-    /// A segment register.
     Segment(SegmentRegister),
     /// CR0 to CR15.
     Control(u8),
     /// A debug register, or another that is not modelled.
     Foreign,
-    /// Memory.
     Memory(Address),
     /// A number, its sign extended.
     Immediate(u64),
     /// The distance of a jump's target from the instruction's first byte.
     Near(u64),
-    /// A far pointer in the instruction.
     Far(Selector, u32),
 }
 

@@ -9,7 +9,6 @@ use super::arithmetic::{Division, Flags, Shift, divide, divide_signed, mask, sig
 use super::decoded::{Decoded, Operand, RAX, RBX, RCX, RDX, What};
 use super::state::{Done, Processor, Trap};
 
-/// #DE.
 const DIVIDE_ERROR: Exception = Exception(0);
 
 impl Processor {

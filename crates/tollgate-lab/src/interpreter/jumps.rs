@@ -154,7 +154,6 @@ impl Processor {
         Rflags(self.flags.0).iopl()
     }
 
-    /// Where a near jump goes.
     fn target(&mut self, operand: &Operand) -> Done<u64> {
         let target = match operand.what {
             What::Near(distance) => self.start.wrapping_add(distance) & self.address_mask(),

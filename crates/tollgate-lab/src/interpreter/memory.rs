@@ -10,7 +10,6 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Zeros.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         let code = Code::new(bytes.len());
         Self { bytes, code }
@@ -50,7 +49,6 @@ impl Memory {
         &rest[..count.min(rest.len())]
     }
 
-    /// All of it.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

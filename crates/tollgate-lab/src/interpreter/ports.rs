@@ -1,6 +1,5 @@
 //! The ports: a serial port, and the one that ends the run.
 
-/// COM1: data.
 const SERIAL: u16 = 0x3f8;
 /// COM1: the line's control, whose bit 7 turns the data port into the divisor's.
 const LINE_CONTROL: u16 = SERIAL + 3;
@@ -13,14 +12,12 @@ const EXIT: u16 = 0xf4;
 /// The most that is kept.
 const MOST: usize = 16 << 20;
 
-/// The bytes written.
 #[derive(Default)]
 pub(super) struct Ports {
     pub(super) serial: Vec<u8>,
     line_control: u8,
 }
 
-/// The effect of a write.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// The next instruction.
@@ -41,7 +38,6 @@ impl Ports {
         }
     }
 
-    /// A byte is written.
     pub(super) fn write(&mut self, port: u16, byte: u8) -> Written {
         match port {
             EXIT => return Written::Exit,

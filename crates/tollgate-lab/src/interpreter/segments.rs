@@ -130,7 +130,6 @@ impl Processor {
         Ok(Place { base, limit })
     }
 
-    /// SGDT and SIDT.
     pub(super) fn store_table(&mut self, operand: &Operand, place: Place) -> Done {
         self.without_umip()?;
         let (limit, base) = self.place_operand(operand, true)?;
@@ -189,7 +188,6 @@ impl Processor {
         self.fault(exception, Some(u32::from(selector.0 & !0b11)))
     }
 
-    /// A page fault on a table.
     fn missed(&self, miss: Miss) -> Trap {
         match miss {
             Miss::PageFault { address, code } => Trap::Fault(Fault::of_page(address, code, Some(self.cpl))),

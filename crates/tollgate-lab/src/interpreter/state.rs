@@ -20,10 +20,8 @@ pub(super) enum Trap {
     End(End),
 }
 
-/// How a run ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// By the guest.
     Asked,
     /// For this reason, a clause.
     CutShort(String),
@@ -54,7 +52,6 @@ pub(super) struct Processor {
     pub(super) general: [u64; 17],
     /// While an instruction is executed, the address of the next one.
     pub(super) rip: u64,
-    /// Where the instruction begins.
     pub(super) start: u64,
     pub(super) flags: Flags,
     /// In the order of [`SegmentRegister`].
@@ -162,7 +159,6 @@ impl Processor {
         self.segments[register as usize].0
     }
 
-    /// Loads a segment register as it is given.
     pub(super) fn load_segment(&mut self, register: SegmentRegister, segment: Segment) {
         let loaded = (segment.selector.unwrap_or_default(), segment.hidden.unwrap_or_default());
         self.segments[register as usize] = loaded;

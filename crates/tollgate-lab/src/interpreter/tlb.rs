@@ -43,7 +43,6 @@ impl Access {
     }
 }
 
-/// How many translations are at hand.
 const ENTRIES: usize = 256;
 
 /// Translations that were made and are at hand: a TLB. It is emptied where one may be; global pages and
@@ -86,7 +85,6 @@ impl Translations {
         self.0[slot_of(page)] = Translation { page, frame, allows };
     }
 
-    /// Forgets all.
     pub(super) fn flush(&mut self) {
         self.0 = [EMPTY; ENTRIES];
     }

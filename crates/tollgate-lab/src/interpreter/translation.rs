@@ -32,7 +32,6 @@ struct Rights {
 }
 
 impl Processor {
-    /// Where a linear address is in memory.
     #[inline]
     pub(super) fn translate(&mut self, linear: u64, access: Access) -> Result<u64, Fault> {
         if self.cr0.0 & Cr0::PG.0 == 0 {

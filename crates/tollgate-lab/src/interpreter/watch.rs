@@ -103,7 +103,6 @@ impl Registers {
 }
 
 impl Processor {
-    /// The registers as they are.
     fn registers(&self) -> Registers {
         let [general @ .., _] = self.general;
         Registers {
@@ -129,7 +128,6 @@ impl Processor {
     }
 }
 
-/// The observer.
 pub(super) struct Watcher<'w> {
     window: Window,
     /// How many instructions were passed on.

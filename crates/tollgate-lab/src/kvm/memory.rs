@@ -9,7 +9,6 @@ use std::ptr;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// A page, in bytes.
 const PAGE: usize = 4096;
 
 /// Anonymous memory. The guest writes to it while it runs; this program reads it only between two entries, and only
@@ -35,7 +34,6 @@ impl Memory {
         self.at.addr() as u64
     }
 
-    /// How much it is, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

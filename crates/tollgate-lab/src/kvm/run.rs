@@ -11,7 +11,6 @@ use crate::host::{plainly, written};
 
 /// COM1: where the guest writes.
 const COM1: u16 = 0x3f8;
-/// Its line status register.
 const LINE_STATUS: u16 = 0x3fd;
 /// The transmitter is empty, and so is its holding register (PC16550D, "Line status register").
 const EMPTY: u8 = 0x60;

@@ -52,22 +52,18 @@ impl Vm {
         Ok(Self { vcpu, _vm: vm, memory })
     }
 
-    /// Its processor.
     pub fn vcpu(&self) -> &VcpuFd {
         &self.vcpu
     }
 
-    /// Its processor, to be run.
     pub fn vcpu_mut(&mut self) -> &mut VcpuFd {
         &mut self.vcpu
     }
 
-    /// Its memory.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Writes an image to its memory.
     pub fn load(&mut self, image: &[u8], base: u64) -> Result<(), LabError> {
         if self.memory.write(base, image) {
             return Ok(());

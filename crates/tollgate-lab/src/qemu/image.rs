@@ -2,7 +2,6 @@
 
 /// A header begins at a multiple of 4 bytes within so many, and is whole within them.
 const SEARCHED: usize = 8192;
-/// Its magic number.
 const MAGIC: u32 = 0x1bad_b002;
 /// Bit 16 of the flags: the header says where the image goes, so that it need not be an ELF file (the "a.out kludge").
 const HAS_ADDRESSES: u32 = 1 << 16;

@@ -25,7 +25,6 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// The message of a QEMU that then hangs.
 const STANDS_STILL: &str = "KVM internal error";
 
-/// A program that runs.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Program,
@@ -36,11 +35,9 @@ pub(super) struct Process {
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// By itself.
     Exited(ExitStatus),
     /// The receiver refused more, for this reason.
     Refused(String),
-    /// The deadline came.
     TimeIsOver,
 }
 

@@ -7,37 +7,30 @@ use super::program::Program;
 use super::register::Register;
 use super::text_error::{Problem, TextError, near};
 
-/// A mnemonic, how it is written, and how many operands that are.
-struct Mnemonic {
-    name: &'static str,
-    example: &'static str,
-    operands: &'static [usize],
-}
-
-/// All mnemonics.
-const MNEMONICS: &[Mnemonic] = &[
-    Mnemonic { name: "lw", example: "lw v0,(a0)", operands: &[2] },
-    Mnemonic { name: "sw", example: "sw t0,(k1)", operands: &[2] },
-    Mnemonic { name: "ll", example: "ll v0,(a0)", operands: &[2] },
-    Mnemonic { name: "sc", example: "sc t0,(a0)", operands: &[2] },
-    Mnemonic { name: "addu", example: "addu t0,t1,t2", operands: &[3] },
-    Mnemonic { name: "or", example: "or t0,t1,t2", operands: &[3] },
-    Mnemonic { name: "move", example: "move k1,a0", operands: &[2] },
-    Mnemonic { name: "addiu", example: "addiu t0,t1,-1", operands: &[2, 3] },
-    Mnemonic { name: "li", example: "li t0,1", operands: &[2] },
-    Mnemonic { name: "lui", example: "lui t0,%hi(preempted)", operands: &[2] },
-    Mnemonic { name: "sll", example: "sll t0,t1,2", operands: &[3] },
-    Mnemonic { name: "beq", example: "beq t0,t1,1f", operands: &[3] },
-    Mnemonic { name: "bne", example: "bne k1,a0,start", operands: &[3] },
-    Mnemonic { name: "beqz", example: "beqz v0,1f", operands: &[2] },
-    Mnemonic { name: "bnez", example: "bnez v0,1f", operands: &[2] },
-    Mnemonic { name: "b", example: "b 1b", operands: &[1] },
-    Mnemonic { name: "jr", example: "jr ra", operands: &[1] },
-    Mnemonic { name: "nop", example: "nop", operands: &[0] },
-    Mnemonic { name: "di", example: "di", operands: &[0] },
-    Mnemonic { name: "ei", example: "ei", operands: &[0] },
-    Mnemonic { name: "syscall", example: "syscall", operands: &[0] },
-    Mnemonic { name: ".word", example: ".word 0x0080d821", operands: &[1] },
+/// Mnemonics, how they are written, and how many operands that are.
+const MNEMONICS: &[(&str, &str, &[usize])] = &[
+    ("lw", "lw v0,(a0)", &[2]),
+    ("sw", "sw t0,(k1)", &[2]),
+    ("ll", "ll v0,(a0)", &[2]),
+    ("sc", "sc t0,(a0)", &[2]),
+    ("addu", "addu t0,t1,t2", &[3]),
+    ("or", "or t0,t1,t2", &[3]),
+    ("move", "move k1,a0", &[2]),
+    ("addiu", "addiu t0,t1,-1", &[2, 3]),
+    ("li", "li t0,1", &[2]),
+    ("lui", "lui t0,%hi(preempted)", &[2]),
+    ("sll", "sll t0,t1,2", &[3]),
+    ("beq", "beq t0,t1,1f", &[3]),
+    ("bne", "bne k1,a0,start", &[3]),
+    ("beqz", "beqz v0,1f", &[2]),
+    ("bnez", "bnez v0,1f", &[2]),
+    ("b", "b 1b", &[1]),
+    ("jr", "jr ra", &[1]),
+    ("nop", "nop", &[0]),
+    ("di", "di", &[0]),
+    ("ei", "ei", &[0]),
+    ("syscall", "syscall", &[0]),
+    (".word", ".word 0x0080d821", &[1]),
 ];
 
 const ALL: &str =
@@ -62,7 +55,7 @@ fn instruction(labels: &Labels<'_>, index: usize, statement: &Statement<'_>) -> 
     use Instruction as I;
     use Register::Zero;
     let o = Operands::of(labels, index, statement)?;
-    let instruction = match o.mnemonic.name {
+    let instruction = match o.mnemonic {
         "lw" => o.memory().and_then(|(base, offset)| Ok(I::Lw { rt: o.register(0)?, base, offset }))?,
         "sw" => o.stored().and_then(|(base, offset)| Ok(I::Sw { rt: o.register(0)?, base, offset }))?,
         "ll" => o.memory().and_then(|(base, offset)| Ok(I::Ll { rt: o.register(0)?, base, offset }))?,
@@ -97,23 +90,23 @@ fn instruction(labels: &Labels<'_>, index: usize, statement: &Statement<'_>) -> 
 struct Operands<'a> {
     labels: &'a Labels<'a>,
     index: usize,
-    mnemonic: &'static Mnemonic,
+    mnemonic: &'static str,
     list: Vec<&'a str>,
 }
 
 impl<'a> Operands<'a> {
     fn of(labels: &'a Labels<'a>, index: usize, statement: &Statement<'a>) -> Result<Self, Problem> {
-        let Some(mnemonic) = MNEMONICS.iter().find(|mnemonic| mnemonic.name == statement.word) else {
-            let near = near(statement.word, MNEMONICS.iter().map(|mnemonic| mnemonic.name));
+        let found = MNEMONICS.iter().find(|(name, ..)| *name == statement.word);
+        let Some(&(mnemonic, example, operands)) = found else {
+            let near = near(statement.word, MNEMONICS.iter().map(|(name, ..)| *name));
             return Err(Problem::Mnemonic { word: statement.word.to_owned(), near, all: ALL });
         };
         let list: Vec<_> = match statement.rest {
             "" => vec![],
             rest => rest.split(',').map(str::trim).collect(),
         };
-        if !mnemonic.operands.contains(&list.len()) {
-            let (name, example) = (mnemonic.name, mnemonic.example);
-            return Err(Problem::Operands { mnemonic: name, example, found: list.len() });
+        if !operands.contains(&list.len()) {
+            return Err(Problem::Operands { mnemonic, example, found: list.len() });
         }
         Ok(Self { labels, index, mnemonic, list })
     }
@@ -160,7 +153,7 @@ impl<'a> Operands<'a> {
         if (least..=most).contains(&value) {
             Ok(value)
         } else {
-            Err(Problem::Range { mnemonic: self.mnemonic.name, value, least, most })
+            Err(Problem::Range { mnemonic: self.mnemonic, value, least, most })
         }
     }
 
@@ -194,7 +187,7 @@ impl<'a> Operands<'a> {
             self.labels.find(name, self.index).ok_or_else(|| Problem::Undefined { name: name.to_owned() })?;
         let value = target - self.index as i64 - 1;
         i16::try_from(value).map_err(|_| Problem::Range {
-            mnemonic: self.mnemonic.name,
+            mnemonic: self.mnemonic,
             value,
             least: i64::from(i16::MIN),
             most: i64::from(i16::MAX),

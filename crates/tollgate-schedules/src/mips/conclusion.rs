@@ -22,7 +22,6 @@ pub(super) struct Ending<'a, const N: usize> {
 }
 
 impl<const N: usize> Ending<'_, N> {
-    /// The sentence for a harm.
     pub(super) fn so(&self, harm: Harm) -> String {
         match harm {
             Harm::Exclusion => self.exclusion(),
@@ -129,7 +128,6 @@ impl<const N: usize> Ending<'_, N> {
         self.waiting(repeated)
     }
 
-    /// A process waits for ever.
     fn waiting(&self, repeated: &[Deed]) -> String {
         match (self.lost_word(), repeated.first()) {
             (Some(word), _) => {
@@ -155,7 +153,6 @@ impl<const N: usize> Ending<'_, N> {
         self.deeds.iter().rposition(|deed| deed.process == process && stores(deed.act, word))
     }
 
-    /// The last load of 0 by a process.
     fn loaded(&self, process: u8, word: usize) -> Option<usize> {
         let word = Word::Lock(word as u8);
         let wanted = Act::Loaded { word, value: 0 };

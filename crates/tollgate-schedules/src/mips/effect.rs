@@ -10,14 +10,11 @@ use super::state::State;
 /// Something that was done and that may matter in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deed {
-    /// The process that did it.
     pub(super) process: u8,
-    /// At which instruction.
     pub(super) pc: u8,
     pub(super) act: Act,
 }
 
-/// An action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Loaded { word: Word, value: u32 },
@@ -31,14 +28,6 @@ pub(super) enum Act {
     Killed(Fault, Reason),
 }
 
-/// The effect of an instruction.
-pub(super) struct Effect {
-    /// The registers and memory that it wrote, and other changes.
-    pub(super) changes: Vec<String>,
-    /// Its action on the lock or the machine.
-    pub(super) act: Option<Act>,
-}
-
 /// An instruction that a process executed, from one state to another.
 pub(super) struct Executed<'a, const N: usize> {
     pub(super) instruction: Instruction,
@@ -48,7 +37,8 @@ pub(super) struct Executed<'a, const N: usize> {
 }
 
 impl<const N: usize> Executed<'_, N> {
-    pub(super) fn effect(&self) -> Effect {
+    /// The registers and memory that it wrote, and other changes; and its action on the lock or the machine.
+    pub(super) fn effect(&self) -> (Vec<String>, Option<Act>) {
         let process = &self.after.processes[self.who];
         let act = self.act();
         let written = self.instruction.written().filter(|register| register.slot().is_some());
@@ -62,7 +52,7 @@ impl<const N: usize> Executed<'_, N> {
             (self.instruction == Instruction::Ei).then(|| "interrupts on".to_owned()),
             self.branched().map(|_| "taken".to_owned()),
         ];
-        Effect { changes: changes.into_iter().flatten().collect(), act }
+        (changes.into_iter().flatten().collect(), act)
     }
 
     fn act(&self) -> Option<Act> {

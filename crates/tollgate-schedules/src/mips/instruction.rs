@@ -71,7 +71,6 @@ impl Instruction {
     /// `nop`, which is `sll zero,zero,0`.
     pub(super) const NOP: Self = Self::Sll { rd: Register::Zero, rt: Register::Zero, shift: 0 };
 
-    /// Its word.
     pub(super) fn encode(self) -> u32 {
         let immediate = |opcode: u32, rs: Register, rt: Register, low: u16| {
             opcode << 26 | rs.number() << 21 | rt.number() << 16 | u32::from(low)
@@ -142,7 +141,6 @@ impl Instruction {
         Ok(instruction)
     }
 
-    /// The register that it writes.
     pub(super) fn written(self) -> Option<Register> {
         match self {
             Self::Lw { rt, .. }
@@ -163,7 +161,6 @@ impl Instruction {
         matches!(self, Self::Beq { .. } | Self::Bne { .. } | Self::Jr { .. })
     }
 
-    /// Does it reach for memory?
     pub(super) fn reaches_memory(self) -> bool {
         matches!(self, Self::Lw { .. } | Self::Sw { .. } | Self::Ll { .. } | Self::Sc { .. })
     }
@@ -182,7 +179,6 @@ impl Instruction {
     }
 }
 
-/// An instruction at its place.
 struct At {
     instruction: Instruction,
     index: usize,

@@ -27,36 +27,30 @@ pub(super) enum Handler {
     Restart,
     /// It goes on where it faulted.
     Resume,
-    /// There is no handler.
     None,
 }
 
 /// The kernel's answer to an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It did the system call.
     Served,
     /// It let the process go on at the first instruction of `tst()`.
     Restarted,
     /// It let the process go on where it faulted.
     Resumed,
-    /// It ended the process.
     Killed(Reason),
 }
 
 /// Why the handler did not take a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// There is none.
     NoHandler,
-    /// It was no store.
     NoWrite,
     /// It was to another address than [`ACCESS_MAGIC`].
     NotMagic,
 }
 
 impl Kernel {
-    /// As it was published.
     pub(super) const PUBLISHED: Self =
         Self { sets_k1: true, refill_sets_k1: true, handler: Handler::Restart };
 

@@ -11,13 +11,10 @@ use super::text_error::{Problem, TextError};
 pub(super) struct Statement<'a> {
     /// The line, from 1.
     pub(super) line: usize,
-    /// Its first word.
     pub(super) word: &'a str,
-    /// The rest of it.
     pub(super) rest: &'a str,
 }
 
-/// A parsed text.
 #[derive(Debug, Default)]
 pub(super) struct Lines<'a> {
     /// Instructions and words.
@@ -25,7 +22,6 @@ pub(super) struct Lines<'a> {
     /// Directives, but for `.word`.
     pub(super) directives: Vec<Statement<'a>>,
     pub(super) labels: Labels<'a>,
-    /// How many lines there are.
     pub(super) count: usize,
 }
 
@@ -121,7 +117,6 @@ fn place(name: &str) -> Option<i64> {
     (Place::NEAR.contains(&index)).then_some(index)
 }
 
-/// A number, decimal or hexadecimal.
 pub(super) fn number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -148,7 +143,6 @@ fn is_name(label: &str) -> bool {
     label.starts_with(begins) && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// A problem at its line.
 pub(super) fn at(line: usize, problem: Problem) -> TextError {
     TextError { line, problem }
 }

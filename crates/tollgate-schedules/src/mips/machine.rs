@@ -53,7 +53,6 @@ pub(super) struct Move {
     pub(super) kind: Kind,
 }
 
-/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The process goes on by one instruction.
@@ -69,15 +68,12 @@ pub(super) enum Kind {
 /// The event of a process's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// It called `tst()`.
     Called,
-    /// It executed an instruction.
     Ran,
     /// It executed the last instruction of `tst()`, which returned this.
     Returned(u32),
     /// Its instruction was none to execute, and the kernel did this.
     Excepted(Exception, Answer),
-    /// It was in its critical section.
     WasCritical,
     /// It stored 0 into this word of the lock.
     Released(u8),
@@ -119,12 +115,10 @@ impl<const N: usize> Machine<'_, N> {
         Event::Returned(result)
     }
 
-    /// The process on a processor.
     pub(super) fn running(state: &State<N>, processor: u8) -> Option<usize> {
         (0..N).find(|&who| state.processes[who].processor == processor)
     }
 
-    /// The state after a step.
     pub(super) fn after(&self, state: &State<N>, step: Move) -> State<N> {
         let mut after = *state;
         let who = usize::from(step.process);

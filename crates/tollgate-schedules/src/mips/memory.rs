@@ -6,7 +6,6 @@ use std::fmt;
 pub(super) const ACCESS_MAGIC: u32 = 0x0020_0000;
 /// Where the page of `tst()` begins. It can be executed, not read or written.
 pub(super) const CODE: u32 = 0x0100_0000;
-/// How long it is.
 pub(super) const PAGE: u32 = 4096;
 /// Where `tst()` returns to.
 pub(super) const CALLER: u32 = 0x0040_0100;
@@ -14,15 +13,12 @@ pub(super) const CALLER: u32 = 0x0040_0100;
 pub(super) const LOCK: u32 = 0x1000_0000;
 /// The word that the kernel sets on every return. Each process has its own.
 pub(super) const PREEMPTED: u32 = 0x1001_0008;
-/// How many words the lock can have.
 pub(super) const LOCKS: usize = 2;
 
-/// A word of memory that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// Word number so and so of the lock.
     Lock(u8),
-    /// The process's own `preempted`.
     Preempted,
 }
 
@@ -47,18 +43,14 @@ pub(super) enum Access {
 /// An access that the hardware refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The kind of access.
     pub(super) access: Access,
-    /// Of which address.
     pub(super) address: u32,
-    /// Why it is refused.
     pub(super) refusal: Refusal,
 }
 
 /// Why the hardware refuses an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There is no page.
     NoPage,
     /// It lies across two words.
     Unaligned,

@@ -4,7 +4,7 @@
 use crate::counterexample::{Counterexample, Step};
 use crate::search;
 
-use super::effect::{Act, Deed, Effect, Executed, value};
+use super::effect::{Act, Deed, Executed, value};
 use super::instruction::Place;
 use super::kernel::Answer;
 use super::machine::{Event, Kind, Machine, Move};
@@ -13,10 +13,8 @@ use super::processor::{Exception, execute};
 use super::register::Register;
 use super::state::{Phase, Process, State};
 
-/// The description of a schedule.
 pub(super) struct Narrative<'a, const N: usize> {
     machine: &'a Machine<'a, N>,
-    /// The state after the described steps.
     state: State<N>,
     steps: Vec<Step>,
     /// The actions that explain the outcome.
@@ -26,7 +24,6 @@ pub(super) struct Narrative<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Narrative<'a, N> {
-    /// Describes a schedule from the start.
     pub(super) fn of(machine: &'a Machine<'a, N>, schedule: &[(Move, State<N>)]) -> Self {
         let state = search::Machine::start(machine);
         let mut narrative = Self { machine, state, steps: vec![], deeds: vec![], marks: vec![(0, 0)] };
@@ -95,7 +92,6 @@ impl<'a, const N: usize> Narrative<'a, N> {
         }
     }
 
-    /// An instruction that was executed.
     fn ran(&mut self, step: Move) {
         let who = usize::from(step.process);
         let process = self.state.processes[who];
@@ -108,7 +104,7 @@ impl<'a, const N: usize> Narrative<'a, N> {
             return;
         };
         let executed = Executed { instruction, who, before: &self.state, after: &after };
-        let Effect { changes, act } = executed.effect();
+        let (changes, act) = executed.effect();
         self.instruction(step, changes);
         act.into_iter().for_each(|act| self.deed(who, act));
     }
@@ -175,7 +171,6 @@ impl<'a, const N: usize> Narrative<'a, N> {
         self.deed(usize::from(step.process), Act::Suspended);
     }
 
-    /// The kernel lets a process go on.
     fn goes_on(&mut self, processor: u8, who: usize, after: &State<N>) {
         let process = &after.processes[who];
         let name = Step::name(who as u8);
@@ -206,26 +201,18 @@ impl<'a, const N: usize> Narrative<'a, N> {
         let process = &self.state.processes[usize::from(step.process)];
         let what = self.machine.program.words_at(usize::from(process.pc));
         let place = place(process);
-        self.push(Some(step.process), step.processor, place, what, changes);
+        let (process, processor) = (Some(step.process), step.processor);
+        self.steps.push(Step { process, processor, place, what, changes });
     }
 
     fn caller(&mut self, step: Move, what: &str, changes: Vec<String>) {
-        self.push(Some(step.process), step.processor, "caller".to_owned(), what.to_owned(), changes);
+        let (process, processor) = (Some(step.process), step.processor);
+        let (place, what) = ("caller".to_owned(), what.to_owned());
+        self.steps.push(Step { process, processor, place, what, changes });
     }
 
     fn kernel(&mut self, processor: u8, what: String, changes: Vec<String>) {
-        self.push(None, processor, "kernel".to_owned(), what, changes);
-    }
-
-    fn push(
-        &mut self,
-        process: Option<u8>,
-        processor: u8,
-        place: String,
-        what: String,
-        changes: Vec<String>,
-    ) {
-        self.steps.push(Step { process, processor, place, what, changes });
+        self.steps.push(Step { process: None, processor, place: "kernel".to_owned(), what, changes });
     }
 
     fn deed(&mut self, process: usize, act: Act) {

@@ -9,7 +9,6 @@ use super::state::{CALLER_NEXT, Phase, State};
 /// An instruction that the kernel must see to. It has had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exception {
-    /// It is a syscall.
     Syscall,
     /// It reached for memory that it may not have.
     Fault(Fault),

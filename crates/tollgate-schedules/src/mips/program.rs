@@ -36,12 +36,10 @@ impl Program {
         Ok(program)
     }
 
-    /// How many instructions it has.
     pub(super) fn len(&self) -> usize {
         self.instructions.len()
     }
 
-    /// An instruction by its number.
     pub(super) fn instruction(&self, index: usize) -> Option<Instruction> {
         self.instructions.get(index).copied()
     }
@@ -64,7 +62,6 @@ impl Program {
         )
     }
 
-    /// Does it link?
     pub(super) fn has_link(&self) -> bool {
         self.instructions.iter().any(|instruction| matches!(instruction, Instruction::Ll { .. }))
     }

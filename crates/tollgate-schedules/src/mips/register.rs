@@ -5,19 +5,13 @@ use std::fmt;
 /// A register that the model knows: those that a short function of its caller's arguments has use for, and k1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Register {
-    /// Always 0.
     Zero,
-    /// The result of a call.
     V0,
-    /// The argument of a call.
     A0,
     /// The kernel's own, by the conventions of MIPS; here it reports a preemption.
     K1,
-    /// A temporary.
     T0,
-    /// A temporary.
     T1,
-    /// A temporary.
     T2,
     /// Where a call returns to; the model has no instruction that writes it.
     Ra,
@@ -27,7 +21,6 @@ pub(super) enum Register {
 pub(super) const KEPT: usize = 6;
 
 impl Register {
-    /// All of them.
     pub(super) const ALL: [Self; 8] =
         [Self::Zero, Self::V0, Self::A0, Self::K1, Self::T0, Self::T1, Self::T2, Self::Ra];
 
@@ -43,7 +36,6 @@ impl Register {
         Self::TABLE[self as usize].1
     }
 
-    /// The register with this number.
     pub(super) fn numbered(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|register| register.number() == number)
     }

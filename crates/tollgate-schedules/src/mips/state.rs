@@ -6,9 +6,7 @@
 use super::memory::{CALLER, LOCK, LOCKS, Word};
 use super::register::{KEPT, Register};
 
-/// The most processes.
 pub(super) const PROCESSES: usize = 4;
-/// The most processors.
 pub(super) const PROCESSORS: u8 = 3;
 /// The processor of a process that runs on none.
 pub(super) const NOWHERE: u8 = u8::MAX;
@@ -20,17 +18,14 @@ pub(super) const CALLER_NEXT: u8 = u8::MAX;
 pub(super) enum Phase {
     /// About to call `tst()`.
     Outside,
-    /// In `tst()`.
     Inside,
     /// In `tst()`, and the instruction is in the delay slot of the one before it.
     Slot,
-    /// In the critical section.
     Critical,
     /// About to store 0 into the lock.
     Releasing,
     /// Through with all rounds.
     Done,
-    /// Ended by the kernel.
     Killed,
 }
 
@@ -38,7 +33,6 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Process {
     registers: [u32; KEPT],
-    /// Its word `preempted`.
     pub(super) preempted: u32,
     pub(super) phase: Phase,
     /// The instruction that comes next, by number.
@@ -53,7 +47,6 @@ pub(super) struct Process {
     pub(super) left: u8,
     /// The processor that it runs on, or [`NOWHERE`].
     pub(super) processor: u8,
-    /// May it be interrupted?
     pub(super) interrupts: bool,
 }
 
@@ -81,7 +74,6 @@ impl Process {
         }
     }
 
-    /// Is it in `tst()`?
     pub(super) fn inside(&self) -> bool {
         matches!(self.phase, Phase::Inside | Phase::Slot)
     }

@@ -23,7 +23,6 @@ pub(super) struct Study {
     pub(super) checks: Checks,
     /// Words that the lock has.
     pub(super) locks: u8,
-    /// The default setting.
     pub(super) setting: Setting,
 }
 

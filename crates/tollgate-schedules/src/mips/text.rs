@@ -1,7 +1,7 @@
 //! A program of the user's own: assembler text, and directives for its machine and its checks.
 
 use crate::search::Harm;
-use crate::subject::{Group, Setting, Subject};
+use crate::subject::{Group, Subject};
 
 use super::assembler::assemble;
 use super::kernel::{Handler, Kernel};
@@ -11,20 +11,15 @@ use super::state::{PROCESSES, PROCESSORS};
 use super::study::{ROUNDS, Study, TWO};
 use super::text_error::{Problem, TextError, near};
 
-/// A directive and how it is written.
-struct Directive {
-    name: &'static str,
-    example: &'static str,
-}
-
-const DIRECTIVES: &[Directive] = &[
-    Directive { name: ".processes", example: ".processes 2 (1 to 4)" },
-    Directive { name: ".rounds", example: ".rounds 1 (1 to 4)" },
-    Directive { name: ".processors", example: ".processors 1 (1 to 3)" },
-    Directive { name: ".locks", example: ".locks 1 (1 or 2)" },
-    Directive { name: ".kernel", example: ".kernel k1=set (set, unset, unset-on-refill)" },
-    Directive { name: ".handler", example: ".handler restart (restart, resume, none)" },
-    Directive { name: ".check", example: ".check exclusion lost-lock crash finish (one or more of these)" },
+/// Directives, and how they are written.
+const DIRECTIVES: &[(&str, &str)] = &[
+    (".processes", ".processes 2 (1 to 4)"),
+    (".rounds", ".rounds 1 (1 to 4)"),
+    (".processors", ".processors 1 (1 to 3)"),
+    (".locks", ".locks 1 (1 or 2)"),
+    (".kernel", ".kernel k1=set (set, unset, unset-on-refill)"),
+    (".handler", ".handler restart (restart, resume, none)"),
+    (".check", ".check exclusion lost-lock crash finish (one or more of these)"),
 ];
 
 const ALL: &str = ".word .processes .rounds .processors .locks .kernel .handler .check";
@@ -70,36 +65,24 @@ pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> 
     Ok(Box::new(study))
 }
 
-/// Applies a directive.
 fn apply(statement: &Statement<'_>, study: &mut Study, checks: &mut Checks) -> Result<(), Problem> {
-    let Some(directive) = DIRECTIVES.iter().find(|directive| directive.name == statement.word) else {
-        let near = near(statement.word, DIRECTIVES.iter().map(|directive| directive.name));
+    let Some(&(directive, example)) = DIRECTIVES.iter().find(|(name, _)| *name == statement.word) else {
+        let near = near(statement.word, DIRECTIVES.iter().map(|(name, _)| *name));
         return Err(Problem::Directive { word: statement.word.to_owned(), near, all: ALL });
     };
     let given = statement.rest;
-    let done = match directive.name {
+    let done = match directive {
         ".check" => add_checks(given, checks),
         ".kernel" => kernel(given).map(|kernel| {
             study.kernel = Kernel { handler: study.kernel.handler, ..kernel };
         }),
         ".handler" => handler(given).map(|handler| study.kernel.handler = handler),
         ".locks" => count(given, super::memory::LOCKS as u8).map(|count| study.locks = count),
-        name => set_count(name, given, &mut study.setting),
+        ".processes" => count(given, PROCESSES as u8).map(|count| study.setting.processes = count),
+        ".rounds" => count(given, ROUNDS).map(|count| study.setting.rounds = count),
+        _ => count(given, PROCESSORS).map(|count| study.setting.processors = count),
     };
-    done.ok_or_else(|| Problem::Value {
-        directive: directive.name,
-        example: directive.example,
-        found: given.to_owned(),
-    })
-}
-
-fn set_count(name: &str, given: &str, setting: &mut Setting) -> Option<()> {
-    match name {
-        ".processes" => setting.processes = count(given, PROCESSES as u8)?,
-        ".rounds" => setting.rounds = count(given, ROUNDS)?,
-        _ => setting.processors = count(given, PROCESSORS)?,
-    }
-    Some(())
+    done.ok_or_else(|| Problem::Value { directive, example, found: given.to_owned() })
 }
 
 fn count(given: &str, most: u8) -> Option<u8> {

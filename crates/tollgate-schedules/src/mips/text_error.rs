@@ -15,70 +15,51 @@ pub struct TextError {
 }
 
 /// The error of a line, and a right form.
-#[expect(missing_docs, reason = "the message of a problem speaks of its fields")]
+#[expect(missing_docs, reason = "the message of a problem says what it is")]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// A word that is no mnemonic, and those that are spelt nearly so.
     #[error("`{word}` is no instruction of the model; {}", or_list(.near, "it has", .all))]
     Mnemonic { word: String, near: Vec<&'static str>, all: &'static str },
-    /// Operands too many or too few.
     #[error("`{mnemonic}` is written `{example}`; here are {found} operands")]
     Operands { mnemonic: &'static str, example: &'static str, found: usize },
-    /// A word that is no register.
     #[error("`{0}` is no register of the model, which keeps zero v0 a0 k1 t0 t1 t2 ra")]
     Register(String),
-    /// An instruction that would write ra.
     #[error("ra says where the caller goes on and cannot be written; write to v0 or t0 to t2")]
     WritesRa,
-    /// A word that is no number.
     #[error("`{0}` is no number; write 10, -10, 0x10, %hi(preempted) or %lo(preempted)")]
     Number(String),
-    /// A number that an instruction has no room for.
     #[error("{value} is out of range: `{mnemonic}` takes {least} to {most} here")]
     Range { mnemonic: &'static str, value: i64, least: i64, most: i64 },
-    /// A word that is no place in memory.
     #[error("`{0}` is no place in memory; write offset(register), such as 4(a0) or (k1)")]
     Memory(String),
-    /// A name that is none of the addresses of the model.
     #[error("`{0}` is no address of the model, which has lock, preempted, tst and the labels of the program")]
     Symbol(String),
-    /// A store whose address is in the program itself.
     #[error("`{0}` is in the page of tst(), which can be executed and not written")]
     StoreToCode(String),
-    /// A label that cannot be one.
     #[error("`{0}` is no label; write a name or a number before the colon, but not the name of a register")]
     Label(String),
-    /// A label that is there twice.
     #[error("label `{name}` is already on line {first}; only numbers can be used again")]
     Duplicate { name: String, first: usize },
-    /// A label that is not there.
     #[error("there is no label `{name}`{}", direction(.name))]
     Undefined { name: String },
-    /// A branch to where there is no instruction.
     #[error("{target} is outside of the program, whose last instruction is {last}")]
     Target { target: String, last: String },
-    /// A word that is no instruction.
     #[error(transparent)]
     Word(#[from] DecodeError),
-    /// A branch at the end.
     #[error("a branch or jump is followed by its delay slot; write a nop behind it")]
     NoSlot,
-    /// An instruction that must not be in a delay slot.
     #[error("`{found}` is in the delay slot of the line before; write a nop between them")]
     Slot { found: String },
-    /// No instructions.
     #[error("there is no instruction; the least program is `jr ra` and `nop`")]
     Empty,
-    /// Too many instructions.
     #[error("this is instruction {} of {count}; the model has room for {most}", .most + 1)]
     TooLong { count: usize, most: usize },
-    /// A way past the last instruction.
     #[error("the program can run on past this instruction; end it with `jr ra` and `nop`")]
     FallsOff,
     /// A directive that is none, and those that are spelt nearly so.
     #[error("`{word}` is no directive; {}", or_list(.near, "there are", .all))]
     Directive { word: String, near: Vec<&'static str>, all: &'static str },
-    /// A directive with an invalid value.
     #[error("`{directive}` is written `{example}`, not with `{found}`")]
     Value { directive: &'static str, example: &'static str, found: String },
 }

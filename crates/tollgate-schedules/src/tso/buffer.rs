@@ -6,11 +6,8 @@ pub type Address = u8;
 /// A store on its way to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store {
-    /// The storing process.
     pub process: u8,
-    /// Where.
     pub address: Address,
-    /// What.
     pub value: u8,
 }
 
@@ -25,15 +22,12 @@ pub struct Store {
 pub struct Buffer(u64);
 
 impl Buffer {
-    /// How many stores fit.
     pub const SLOTS: u32 = u64::BITS / 8;
 
-    /// How many stores wait.
     pub const fn len(self) -> u32 {
         Self::SLOTS - self.0.leading_zeros() / 8
     }
 
-    /// Does none?
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -46,7 +40,6 @@ impl Buffer {
         }
     }
 
-    /// The oldest store, and the others.
     pub const fn oldest(self) -> Option<(Store, Self)> {
         if self.is_empty() { None } else { Some((Store::unpacked(self.0 as u8), Self(self.0 >> 8))) }
     }
@@ -56,7 +49,6 @@ impl Buffer {
         self.stores().filter(|store| store.address == address).last().map(|store| store.value)
     }
 
-    /// All stores, the oldest first.
     pub fn stores(self) -> impl Iterator<Item = Store> {
         std::iter::successors(self.oldest(), |(_, others)| others.oldest()).map(|(store, _)| store)
     }

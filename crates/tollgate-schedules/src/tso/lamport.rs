@@ -29,13 +29,8 @@ impl Fences {
 #[must_use]
 pub fn with_fences(fences: Fences) -> impl Subject {
     let is_enough = fences.x && fences.y;
-    Lamport {
-        name: "lamport",
-        about: "Lamport's fast mutual exclusion on two processors with store buffers.",
-        fences,
-        processors: 2,
-        expected: if is_enough { Verdict::Holds } else { BROKEN },
-    }
+    let about = "Lamport's fast mutual exclusion on two processors with store buffers.";
+    Lamport { about, fences, expected: if is_enough { Verdict::Holds } else { BROKEN }, ..LAMPORT }
 }
 
 /// The algorithm with these fences. Without a rival it takes seven accesses: five to lock, two to unlock.
@@ -88,55 +83,32 @@ const LAMPORT: Lamport = Lamport {
     expected: Verdict::Holds,
 };
 
-const SUBJECTS: [&dyn Subject; 7] = [
-    &LAMPORT,
-    &Lamport {
-        name: "lamport-no-x-fence",
-        about: "Without the fence after x = i: y may be read before the others see x.",
-        fences: Fences { x: false, ..Fences::NEEDED },
-        expected: BROKEN,
-        ..LAMPORT
-    },
-    &Lamport {
-        name: "lamport-no-y-fence",
-        about: "Without the fence after y = i: x may be read before the others see y.",
-        fences: Fences { y: false, ..Fences::NEEDED },
-        expected: BROKEN,
-        ..LAMPORT
-    },
-    &Lamport {
-        name: "lamport-no-fence",
-        about: "As it was published, for machines whose stores are seen at once.",
-        fences: Fences::NONE,
-        expected: BROKEN,
-        ..LAMPORT
-    },
-    &Lamport {
-        name: "lamport-wrong-fences",
-        about: "Two fences in the wrong places, after b[i] = 1 and b[i] = 0: their number does not matter.",
-        fences: Fences { b_set: true, b_clear: true, ..Fences::NONE },
-        expected: BROKEN,
-        ..LAMPORT
-    },
-    &Lamport {
-        name: "lamport-b-fence",
-        about: "A third fence, after b[i] = 0: it is not needed.",
-        fences: Fences { b_clear: true, ..Fences::NEEDED },
-        ..LAMPORT
-    },
-    &Lamport {
-        name: "lamport-up",
-        about: "Without fences on one processor: a process sees its own stores, and a switch drains them.",
-        fences: Fences::NONE,
-        processors: 1,
-        ..LAMPORT
-    },
-];
+macro_rules! variants {
+    ($($name:literal: $algorithm:expr; $about:literal;)*) => {
+        const SUBJECTS: &[&dyn Subject] =
+            &[&LAMPORT, $(&Lamport { name: $name, about: $about, ..$algorithm },)*];
+    };
+}
+
+variants! {
+    "lamport-no-x-fence": Lamport { fences: Fences { x: false, ..Fences::NEEDED }, expected: BROKEN, ..LAMPORT };
+        "Without the fence after x = i: y may be read before the others see x.";
+    "lamport-no-y-fence": Lamport { fences: Fences { y: false, ..Fences::NEEDED }, expected: BROKEN, ..LAMPORT };
+        "Without the fence after y = i: x may be read before the others see y.";
+    "lamport-no-fence": Lamport { fences: Fences::NONE, expected: BROKEN, ..LAMPORT };
+        "As it was published, for machines whose stores are seen at once.";
+    "lamport-wrong-fences": Lamport { fences: Fences { b_set: true, b_clear: true, ..Fences::NONE }, expected: BROKEN, ..LAMPORT };
+        "Two fences in the wrong places, after b[i] = 1 and b[i] = 0: their number does not matter.";
+    "lamport-b-fence": Lamport { fences: Fences { b_clear: true, ..Fences::NEEDED }, ..LAMPORT };
+        "A third fence, after b[i] = 0: it is not needed.";
+    "lamport-up": Lamport { fences: Fences::NONE, processors: 1, ..LAMPORT };
+        "Without fences on one processor: a process sees its own stores, and a switch drains them.";
+}
 
 /// Lamport's algorithm with the fences that it needs, with others, and on one processor.
 #[must_use]
 pub fn subjects() -> &'static [&'static dyn Subject] {
-    &SUBJECTS
+    SUBJECTS
 }
 
 /// Checks a setting, which callers can make freely.

@@ -36,7 +36,6 @@ fn is_allowed_on(processors: u8, programs: &[&[Op]]) -> bool {
     !found.harms.is_empty()
 }
 
-/// The same with a processor for each.
 fn is_allowed(programs: &[&[Op]]) -> bool {
     is_allowed_on(programs.len() as u8, programs)
 }

@@ -11,9 +11,7 @@ pub const MOST: usize = 4;
 /// The programs and their processes: process p runs program p, or the only one, on processor p modulo their number.
 #[derive(Clone, Copy, Debug)]
 pub struct Tso<'a> {
-    /// The programs.
     pub programs: &'a [Program],
-    /// The processes and processors.
     pub setting: Setting,
 }
 
@@ -24,7 +22,6 @@ pub struct State {
     pub buffers: [Buffer; MOST],
     /// x, y and b.
     pub memory: [u8; 2 + MOST],
-    /// The processes.
     pub processes: [Process; MOST],
 }
 
@@ -39,7 +36,6 @@ pub struct Process {
     pub left: u8,
 }
 
-/// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// A process takes the step of its line.
@@ -99,12 +95,10 @@ impl Machine for Tso<'_> {
 }
 
 impl<'a> Tso<'a> {
-    /// The processor of a process.
     pub fn processor(&self, process: u8) -> u8 {
         process % self.setting.processors
     }
 
-    /// The program of a process.
     pub fn program(&self, process: u8) -> &'a Program {
         &self.programs[usize::from(process) % self.programs.len()]
     }

@@ -9,24 +9,18 @@ use super::buffer::Address;
 /// A variable that a program names. `i` is the number of the process that runs it, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// `x`.
     X,
-    /// `y`.
     Y,
-    /// `b[i]`.
     B,
 }
 
-/// A value that a program names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A number, up to 7.
     Is(u8),
-    /// The number of the process.
     I,
 }
 
-/// The operation of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// `x = i`.
@@ -50,12 +44,10 @@ pub enum Op {
 /// The name of a line. One that no line has is the end of the program.
 pub type Label = &'static str;
 
-/// A line of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     /// Its name, where something leads to it.
     pub label: Option<Label>,
-    /// Its operation.
     pub op: Op,
 }
 
@@ -136,7 +128,6 @@ impl Place {
 }
 
 impl Value {
-    /// Its value for a process.
     pub const fn of(self, process: u8) -> u8 {
         match self {
             Self::Is(number) => number,

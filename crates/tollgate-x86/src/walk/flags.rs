@@ -37,7 +37,6 @@ impl FlagsBy {
     }
 }
 
-/// Changes the flags.
 pub(super) fn change(machine: &mut impl Machine, by: FlagsBy, image: Option<u64>, bytes: u8) {
     let before = machine.register(Register::Rflags);
     let after = by.apply(before, image);

@@ -62,7 +62,6 @@ pub(super) fn expect(machine: &mut impl Machine, rule: Rule, holds: bool, otherw
     if holds { Ok(()) } else { refuse(machine, rule, otherwise) }
 }
 
-/// The current privilege level.
 pub(super) fn level(machine: &impl Machine) -> Walked<u8> {
     machine.cpl().ok_or(Outcome::Unknown(Unknown::Level))
 }
@@ -279,7 +278,6 @@ pub(super) fn stack_segment(
     Ok(found)
 }
 
-/// Whether code is conforming.
 pub(super) fn is_conforming(descriptor: &Descriptor) -> bool {
     matches!(descriptor.kind(), Kind::Code { conforming: true, .. })
 }

@@ -186,7 +186,6 @@ impl Stack {
         }
     }
 
-    /// Releases bytes above the pointer.
     pub(super) fn release(&mut self, bytes: u64) {
         self.pointer = self.pointer.wrapping_add(bytes) & self.mask;
     }

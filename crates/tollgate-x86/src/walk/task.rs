@@ -17,9 +17,7 @@ use super::step::Step;
 pub(super) enum By {
     /// An event whose gate is a task gate.
     Event(Event),
-    /// CALL.
     Call,
-    /// JMP.
     Jump,
     /// IRET with NT set.
     Return,

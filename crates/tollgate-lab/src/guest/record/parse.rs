@@ -9,28 +9,21 @@ const LONGEST: usize = 256;
 const MOST: usize = 1 << 20;
 
 /// Why a line that is the guest's is not a record.
-#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
+#[expect(missing_docs, reason = "the message of a complaint says what it is")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Complaint {
-    /// It is of another version.
     #[error("a record of another version than tg1: read it with the tollgate that wrote its image")]
     Version,
-    /// It is longer than any record.
     #[error("a line of {0} bytes, longer than any record")]
     Long(usize),
-    /// It has no checksum.
     #[error("the record has no checksum at its end: it was cut off, or bytes were lost")]
     Cut,
-    /// Its checksum is not the one of its bytes.
     #[error("the checksum is {found:08x} and should be {right:08x}: bytes were lost or changed on the way")]
     Checksum { found: u32, right: u32 },
-    /// There is no such record.
     #[error("no such kind of record")]
     Kind,
-    /// A field is missing, too many, too large or no number.
     #[error("a field is missing, or is no number, or too large a one")]
     Fields,
-    /// There are more records than are read.
     #[error("more than {MOST} records: the rest is not read")]
     TooMany,
 }
@@ -69,7 +62,6 @@ fn own(line: &[u8]) -> Option<&[u8]> {
     line.get(at..)
 }
 
-/// One line.
 fn record(line: &[u8]) -> Result<Record, Complaint> {
     if line.len() > LONGEST {
         return Err(Complaint::Long(line.len()));
@@ -95,7 +87,6 @@ fn record(line: &[u8]) -> Result<Record, Complaint> {
     }
 }
 
-/// The record of this kind.
 fn typed<'a, I: Iterator<Item = &'a [u8]>>(kind: &[u8], fields: &mut Fields<I>) -> Result<Record, Complaint> {
     Ok(match kind {
         b"begin" => Record::Begin {
