@@ -31,6 +31,11 @@ pub(crate) fn out_of_patience(patience: Duration) -> String {
     format!("it was stopped after {patience:?}")
 }
 
+/// Bytes in hexadecimal, with spaces between them.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
 /// An error without its number: `No such file or directory`.
 pub(crate) fn plainly(error: impl Into<std::io::Error>) -> String {
     tollgate_model::text::plainly(&error.into())

@@ -32,6 +32,7 @@ use std::ops::ControlFlow;
 
 use tollgate_x86::Vendor;
 
+use crate::host::fits;
 use crate::{Engine, LabError, Machine, Output, Provenance};
 
 pub use state::Counts;
@@ -81,17 +82,16 @@ fn run(
     machine: Machine,
     watcher: Option<Watcher>,
 ) -> Result<Output, LabError> {
+    fits(image, base, machine)?;
     let size = machine.memory;
-    let too_large = || LabError::TooLarge { image: image.len(), base, memory: size };
-    let begin = usize::try_from(base).map_err(|_| too_large())?;
-    let end = begin.checked_add(image.len()).filter(|end| *end <= size).ok_or_else(too_large)?;
     // Allocating zeros cannot fail gracefully: the size is checked first.
     Vec::<u8>::new().try_reserve_exact(size).map_err(|why| LabError::Unavailable {
         engine: "the interpreter",
         why: format!("{size} bytes of memory cannot be allocated: {why}"),
     })?;
     let mut memory = vec![0; size];
-    memory[begin..end].copy_from_slice(image);
+    let begin = base as usize;
+    memory[begin..begin + image.len()].copy_from_slice(image);
     let vendor = machine.vendor.unwrap_or(Vendor::Intel);
     let mut processor = Processor::new(vendor, memory, entry);
     let ended = processor.run(machine.instructions, machine.patience, watcher);
@@ -102,7 +102,7 @@ fn run(
             End::Asked => None,
             End::CutShort(why) => Some(why),
         },
-        memory: Some(processor.memory.into_bytes()),
+        memory: Some(processor.memory.bytes),
         counts: Some(processor.counts),
     })
 }

@@ -91,10 +91,10 @@ pub(crate) fn judge(
             let is_lacking = |feature: &Feature| features & feature.bit() != 0;
             Status::Lacks(Feature::ALL.into_iter().filter(is_lacking).map(Feature::name).collect())
         }
-        Outcome::Fault { fault, .. } => match expected == of(*fault) {
-            false if is_emulated => Status::NotHere(Obstacle::Emulator(*fault)),
-            is_right => Status::Refused { fault: *fault, is_right },
-        },
+        Outcome::Fault { fault, .. } if is_emulated && expected != of(*fault) => {
+            Status::NotHere(Obstacle::Emulator(*fault))
+        }
+        Outcome::Fault { fault, .. } => Status::Refused { fault: *fault, is_right: expected == of(*fault) },
         Outcome::Stopped(_) => Status::NotHere(stopped()),
     }
 }
@@ -102,29 +102,22 @@ pub(crate) fn judge(
 /// The known defect of QEMU's translator that explains an outcome.
 fn defect_of_qemu(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) -> Option<Defect> {
     let is_done = matches!(outcome, Outcome::Done(_));
+    let expected = experiment.expected(vendor);
+    let fault = if let Outcome::Fault { fault, .. } = outcome { Some(*fault) } else { None };
     match experiment.name {
         "ud-lock-mov" | "ud-lock-mov-ring0" if is_done => Some(Defect::LockedMove),
         "compat-syscall" if is_done && vendor == Vendor::Intel => Some(Defect::CompatSyscall),
         "compat-sysenter" if vendor == Vendor::Amd && !matches!(outcome, Outcome::Lacks(_)) => {
-            let found = match outcome {
-                Outcome::Fault { fault, .. } => of(*fault),
-                _ => Expected::Done,
-            };
-            (found != experiment.expected(vendor)).then_some(Defect::CompatSysenter)
+            (fault.map_or(Expected::Done, of) != expected).then_some(Defect::CompatSysenter)
         }
-        "wrong-gate-dpl" | "wrong-gate-absent" => match outcome {
-            // `do_interrupt64` before it was corrected: entries of 16 bytes are counted in the error code as well.
-            Outcome::Fault { fault, .. } if fault.error == GATE * 16 + 2 => Some(Defect::ErrorCode),
-            _ => None,
-        },
-        "wrong-return" | "wrong-iret" => match outcome {
-            Outcome::Fault { fault, .. }
-                if fault.ring() == 3 && experiment.expected(vendor) != of(*fault) =>
-            {
-                Some(Defect::NonCanonicalReturn)
-            }
-            _ => None,
-        },
+        // `do_interrupt64` before it was corrected: entries of 16 bytes are counted in the error code as well.
+        "wrong-gate-dpl" | "wrong-gate-absent" => {
+            fault.filter(|fault| fault.error == GATE * 16 + 2).map(|_| Defect::ErrorCode)
+        }
+        "wrong-return" | "wrong-iret" => {
+            let is_late = |fault: &Fault| fault.ring() == 3 && expected != of(*fault);
+            fault.filter(is_late).map(|_| Defect::NonCanonicalReturn)
+        }
         _ => None,
     }
 }

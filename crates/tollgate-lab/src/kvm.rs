@@ -82,7 +82,7 @@ impl Kvm {
                 let alarm = Alarm::after(patience)
                     .map_err(|error| unavailable(format!("no timer: {}", plainly(error))))?;
                 let mut vm = Vm::new(&self.kvm, &self.cpuid, memory)?;
-                alarm.reaches(vm.vcpu()).map_err(of_io("KVM_SET_SIGNAL_MASK"))?;
+                alarm.reaches(&vm.vcpu).map_err(of_io("KVM_SET_SIGNAL_MASK"))?;
                 work(&mut vm, &alarm)
             });
             let thread = thread.map_err(of_io("no thread"))?;
@@ -99,11 +99,11 @@ impl Engine for Kvm {
         let provenance = self.calibrate().provenance();
         self.with_vm(machine.memory, machine.patience, |vm, alarm| {
             vm.load(image, base)?;
-            vm.enter_protected(entry)?;
+            vm.enter(entry, state::protected)?;
             let mut serial = Vec::new();
             let cut_short = run::run(vm, alarm, &mut serial);
             // Memory comes in whole pages; the guest gets the requested size.
-            let mut memory = vm.memory().copy();
+            let mut memory = vm.memory.copy();
             memory.truncate(machine.memory);
             Ok(Output { serial, provenance, cut_short, memory: Some(memory), counts: None })
         })

@@ -78,13 +78,6 @@ impl Qemu {
         self
     }
 
-    fn provenance(&self) -> Provenance {
-        match self.accelerator {
-            Accelerator::Tcg { icount } => Provenance::QemuTcg { icount },
-            Accelerator::Kvm => Provenance::QemuKvm,
-        }
-    }
-
     /// All arguments but the image. Its machine has a serial port, a port that ends it, and no optional devices;
     /// after a triple fault it ends instead of beginning anew.
     fn arguments(&self, machine: Machine) -> Vec<String> {
@@ -94,15 +87,8 @@ impl Qemu {
         }
         let mib = machine.memory.div_ceil(MIB).to_string();
         arguments.extend(["-cpu", self.processor(machine.vendor), "-m", &mib]);
-        arguments.extend([
-            "-nodefaults",
-            "-no-user-config",
-            "-display",
-            "none",
-            "-no-reboot",
-            "-serial",
-            "stdio",
-        ]);
+        arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"]);
+        arguments.extend(["-display", "none", "-serial", "stdio"]);
         arguments.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
         arguments.into_iter().map(str::to_owned).collect()
     }
@@ -144,7 +130,11 @@ impl Engine for Qemu {
                 Err(why) => Some(format!("QEMU ended: {why}")),
             },
         };
-        Ok(Output { serial, provenance: self.provenance(), cut_short, memory: None, counts: None })
+        let provenance = match self.accelerator {
+            Accelerator::Tcg { icount } => Provenance::QemuTcg { icount },
+            Accelerator::Kvm => Provenance::QemuKvm,
+        };
+        Ok(Output { serial, provenance, cut_short, memory: None, counts: None })
     }
 }
 

@@ -69,3 +69,15 @@ pub(crate) const END: &[u8] = &[0xb0, 0, 0xe6, 0xf4, 0xeb, 0xfe];
 pub(crate) fn machine(patience: Duration) -> Machine {
     Machine { memory: 16 << 20, vendor: None, patience, instructions: 1 << 30 }
 }
+
+/// Runs a test in a process of its own, for others' tests make threads, descriptors and children. Whether this is it.
+pub(crate) fn is_alone(test: &str) -> bool {
+    const ALONE: &str = "TOLLGATE_LAB_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(ALONE, "1");
+    assert!(command.status().unwrap().success());
+    false
+}

@@ -187,11 +187,9 @@ impl Results {
             outcomes.experiments.iter().filter_map(|(number, _)| Experiment::numbered(*number)).collect();
         let mut results = Self::default();
         results.take(&all, &outcomes, None);
-        let complaints = serial.complaints.iter();
-        results.notes.extend(
-            complaints
-                .map(|(number, complaint)| Note::Line { number: *number, complaint: complaint.clone() }),
-        );
+        for (number, complaint) in &serial.complaints {
+            results.notes.push(Note::Line { number: *number, complaint: complaint.clone() });
+        }
         if outcomes.ending != Ending::Complete {
             results.notes.push(Note::Ending(outcomes.ending));
         }

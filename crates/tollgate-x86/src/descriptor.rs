@@ -251,12 +251,6 @@ impl WideDescriptor {
         (low | (self.base_high as u128) << 64 | (self.reserved as u128) << 96).to_le_bytes()
     }
 
-    /// A TSS that no task uses, present, at `base`, with `limit` as its last byte.
-    pub const fn tss(base: u64, limit: u32) -> Self {
-        let low = Descriptor { base: base as u32, limit, kind: 0x9, p: true, ..Descriptor::decode([0; 8]) };
-        Self { low, base_high: (base >> 32) as u32, reserved: 0 }
-    }
-
     /// Where the segment begins.
     pub const fn base(&self) -> u64 {
         (self.base_high as u64) << 32 | self.low.base as u64
@@ -340,13 +334,5 @@ mod tests {
         let kept: std::vec::Vec<u8> =
             (0..16).filter(|&kind| SystemKind::of(kind).is_in(Width::Long)).collect();
         assert_eq!(kept, [0x2, 0x9, 0xb, 0xc, 0xe, 0xf]);
-    }
-
-    #[test]
-    fn a_made_tss_is_available() {
-        let tss = WideDescriptor::tss(0xffff_fe00_0000_3000, 0x67);
-        assert_eq!(tss.low.kind(), Kind::System(SystemKind::Tss { busy: false }));
-        assert_eq!(tss.base(), 0xffff_fe00_0000_3000);
-        assert!(tss.is_well_formed());
     }
 }

@@ -34,7 +34,7 @@ pub use gate::{Gate, GateKind, WideGate};
 pub use msr::{Msr, Star, SysenterCs};
 pub use register::Bit;
 pub use selector::{Selector, Table};
-pub use tss::{Field, IoBitmap, Tss32, Tss64};
+pub use tss::{Field, Tss32, Tss64};
 
 /// In which form the processor reads its system descriptors: bytes alone do not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

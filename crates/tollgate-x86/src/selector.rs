@@ -69,15 +69,6 @@ impl fmt::Display for Selector {
     }
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Gdt => "GDT",
-            Self::Ldt => "LDT",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,5 @@
-//! Task-state segments and their I/O bitmap (SDM 3A, "Task-state segment" and "Task management in 64-bit
-//! mode"; APM 2, "Task-management resources"; SDM 1, "I/O permission bit map").
+//! Task-state segments (SDM 3A, "Task-state segment" and "Task management in 64-bit
+//! mode"; APM 2, "Task-management resources").
 
 use crate::Selector;
 
@@ -172,42 +172,10 @@ impl Tss64 {
     }
 }
 
-/// The I/O bitmap of a TSS: a bit for each port, set where ring 3 must keep off while IOPL is lower. It ends with a
-/// byte of ones, for two bytes are read for each access. SDM 1, "I/O permission bit map".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IoBitmap<'a> {
-    /// All the bytes of the TSS that are there, up to its limit.
-    pub tss: &'a [u8],
-    /// Where the bitmap begins in them, in bytes: the field `iomap`.
-    pub base: u16,
-}
-
-impl IoBitmap<'_> {
-    /// Whether there is none: it begins at the limit, which is the last byte, or behind it. Then every port is closed, for
-    /// no access finds its two bytes.
-    pub fn is_absent(&self) -> bool {
-        usize::from(self.base) + 1 >= self.tss.len()
-    }
-
-    /// Whether `size` ports from `port` on are open to ring 3: all their bits are there and clear, and the byte behind
-    /// the first one is within the limit.
-    pub fn permits(&self, port: u16, size: u8) -> bool {
-        let first = usize::from(self.base) + usize::from(port) / 8;
-        match self.tss.get(first..first + 2) {
-            Some(&[low, high]) => {
-                let ones = (1_u32 << size.min(8)) - 1;
-                u32::from(u16::from_le_bytes([low, high])) >> (port % 8) & ones == 0
-            }
-            _ => false,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::vec;
 
     fn bytes() -> impl Strategy<Value = [u8; SIZE]> {
         prop::collection::vec(any::<u8>(), SIZE).prop_map(|bytes| bytes.try_into().unwrap())
@@ -238,22 +206,6 @@ mod tests {
         assert_eq!(field.read(&[0, 0, 0x78, 0x56, 0x34, 0x12]), Some(0x1234_5678));
         assert_eq!(field.read(&[0, 0, 0x78, 0x56, 0x34]), None);
         assert_eq!(Field { offset: usize::MAX, ..field }.read(&[0]), None);
-    }
-
-    #[test]
-    fn ports_are_open_where_all_their_bits_are_clear() {
-        let mut tss = vec![0xff; SIZE + 3];
-        tss[SIZE] = 0b0111_1111;
-        tss[SIZE + 1] = 0b1111_1110;
-        let map = IoBitmap { tss: &tss, base: SIZE as u16 };
-        assert!(!map.is_absent());
-        assert!(map.permits(7, 1) && map.permits(7, 2) && map.permits(8, 1));
-        assert!(!map.permits(7, 4) && !map.permits(6, 1) && !map.permits(9, 1));
-        assert!(!map.permits(16, 1), "the byte behind is not there");
-        let at_the_limit = IoBitmap { tss: &tss, base: SIZE as u16 + 2 };
-        assert!(at_the_limit.is_absent() && !at_the_limit.permits(0, 1));
-        assert!(IoBitmap { tss: &tss, base: u16::MAX }.is_absent());
-        assert!(!IoBitmap { tss: &tss, base: u16::MAX }.permits(u16::MAX, 4));
     }
 
     #[test]

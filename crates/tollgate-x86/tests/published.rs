@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 use tollgate_x86::{
-    AccessRights, Descriptor, Efer, Field, Gate, IoBitmap, Msr, Rflags, Star, SysenterCs, Tss32, Tss64,
-    WideDescriptor, WideGate, Width,
+    AccessRights, Descriptor, Efer, Field, Gate, Msr, Rflags, Star, SysenterCs, Tss32, Tss64, WideDescriptor,
+    WideGate, Width,
 };
 
 /// One of `published.json`.
@@ -130,8 +130,6 @@ fn task_state(vector: &Vector, fields: &[Field]) {
                     (vector.id.as_str(), name.as_str(), number(value)),
                     ("w2k-tss32", "iomap", 0x20ac)
                 );
-                let tss = [0; 0x20ab + 1];
-                assert!(IoBitmap { tss: &tss, base: 0x20ac }.is_absent());
             }
         }
     }

@@ -53,22 +53,20 @@ pub enum Command {
 
 /// Experiments, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Chosen([u64; 2]);
+pub struct Chosen(u128);
 
 impl Chosen {
     /// Those that can be measured: all but the wrong set-ups.
-    pub const MEASURED: Self = Self([u64::MAX, 0]);
+    pub const MEASURED: Self = Self(u64::MAX as u128);
 
     /// Adds an experiment. Numbers from 80h on do not exist.
     pub fn insert(&mut self, number: u8) {
-        if let Some(word) = self.0.get_mut(usize::from(number / 64)) {
-            *word |= 1 << (number % 64);
-        }
+        self.0 |= 1_u128.checked_shl(number.into()).unwrap_or(0);
     }
 
     /// Whether this one is among them.
     pub fn contains(self, number: u8) -> bool {
-        self.0.get(usize::from(number / 64)).is_some_and(|word| word >> (number % 64) & 1 == 1)
+        self.0.checked_shr(number.into()).is_some_and(|rest| rest & 1 == 1)
     }
 }
 
@@ -99,16 +97,11 @@ impl Parameters {
 
     /// As the guest reads them, at `tollgate_guest_parameters`.
     fn bytes(&self) -> [u8; 32] {
-        let command = match self.command {
-            Command::Experiments => 0_u32,
-            Command::Dump => 1,
-        };
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&self.operations.clamp(1, Self::MOST).to_le_bytes());
         bytes[4..8].copy_from_slice(&self.rounds.clamp(1, Self::MOST).to_le_bytes());
-        bytes[8..12].copy_from_slice(&command.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.chosen.0[0].to_le_bytes());
-        bytes[24..].copy_from_slice(&self.chosen.0[1].to_le_bytes());
+        bytes[8..12].copy_from_slice(&(self.command as u32).to_le_bytes());
+        bytes[16..].copy_from_slice(&self.chosen.0.to_le_bytes());
         bytes
     }
 }
@@ -160,11 +153,6 @@ impl Image {
     pub fn start(&self, number: u8) -> Option<u64> {
         let line = self.lines().find(|line| line[0] == u32::from(number))?;
         Some(u64::from(line[1]))
-    }
-
-    /// The numbers of the experiments that the image has, in its own order.
-    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
-        self.lines().map(|line| line[0])
     }
 
     /// Where its instructions are; the rest is data.

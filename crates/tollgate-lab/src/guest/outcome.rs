@@ -18,7 +18,7 @@ pub enum Outcome {
 
 /// How a run ended.
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Ending {
     /// With all that was chosen, and every line of it is there.
     Complete,
@@ -29,16 +29,15 @@ pub enum Ending {
     /// The processor has no long mode.
     Refused,
     /// It was cut short.
+    #[default]
     Cut,
 }
 
 /// The outcomes of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcomes {
     /// The processor's vendor; none where it was not reported.
     pub maker: Option<Maker>,
-    /// Family, model and stepping, as EAX of CPUID 1 has them; 0 where they were not reported.
-    pub signature: u32,
     /// n; 0 where it was not reported.
     pub operations: u32,
     /// Rounds of each experiment; 0 where it was not reported.
@@ -52,14 +51,7 @@ pub struct Outcomes {
 impl Outcomes {
     /// The outcomes in these records. Where they are of several runs, the last one counts.
     pub fn of(records: &[Record]) -> Self {
-        let mut outcomes = Self {
-            maker: None,
-            signature: 0,
-            operations: 0,
-            rounds: 0,
-            experiments: Vec::new(),
-            ending: Ending::Cut,
-        };
+        let mut outcomes = Self::default();
         let begin =
             records.iter().rposition(|record| matches!(record, Record::Begin { .. } | Record::Refused));
         for (read, record) in (0..).zip(&records[begin.unwrap_or(0)..]) {
@@ -82,9 +74,8 @@ impl Outcomes {
     /// A record behind `read` others.
     fn add(&mut self, record: &Record, read: u32) {
         match *record {
-            Record::Begin { maker, signature, operations, rounds, .. } => {
+            Record::Begin { maker, operations, rounds, .. } => {
                 self.maker = Some(maker);
-                self.signature = signature;
                 self.operations = operations;
                 self.rounds = rounds;
             }

@@ -135,15 +135,15 @@ impl Record {
     /// Its second word, and its fields.
     fn parts(&self) -> (&'static str, Vec<u64>) {
         match *self {
-            Self::Begin { maker, signature, features, operations, rounds } => {
-                let numbers = [signature.into(), features, operations.into(), rounds.into()];
-                ("begin", [[maker.ebx_edx, maker.ecx.into()].as_slice(), &numbers].concat())
+            Self::Begin { maker, signature: s, features, operations: n, rounds } => {
+                let Maker { ebx_edx, ecx } = maker;
+                ("begin", vec![ebx_edx, ecx.into(), s.into(), features, n.into(), rounds.into()])
             }
             Self::Try { experiment } => ("try", vec![experiment.into()]),
             Self::Done { experiment, number, round } => {
-                let ticks = [round.iterations.into(), round.ticks_one, round.ticks_two];
-                let proof = [round.count_one, round.count_two, round.value];
-                ("done", [[experiment.into(), number.into()].as_slice(), &ticks, &proof].concat())
+                let Round { iterations: n, ticks_one, ticks_two, count_one, count_two, value } = round;
+                let own = [n.into(), ticks_one, ticks_two, count_one, count_two, value];
+                ("done", [[experiment.into(), number.into()].as_slice(), &own].concat())
             }
             Self::Lacks { experiment, features } => ("lacks", vec![experiment.into(), features]),
             Self::Fault { experiment, number, fault, count } => {

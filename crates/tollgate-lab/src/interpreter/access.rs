@@ -75,7 +75,7 @@ impl Processor {
             return Ok(self.memory.read(physical, bytes) & mask(bytes));
         }
         (0..u64::from(bytes)).try_fold(0, |value, at| {
-            let physical = self.translate(self.within(linear.wrapping_add(at)), access)?;
+            let physical = self.translate(self.width().linear(linear.wrapping_add(at)), access)?;
             Ok(value | (self.memory.read(physical, 1) & 0xff) << (8 * at))
         })
     }
@@ -95,7 +95,7 @@ impl Processor {
             self.memory.write(physical, bytes, value);
             return Ok(());
         }
-        let second = self.within(linear.wrapping_add(u64::from(bytes) - 1)) & !0xfff;
+        let second = self.width().linear(linear.wrapping_add(u64::from(bytes) - 1)) & !0xfff;
         let first = self.translate(linear, access)?;
         let second = self.translate(second, access)?;
         let split = 0x1000 - (linear & 0xfff);
@@ -104,11 +104,6 @@ impl Processor {
             self.memory.write(physical, 1, value >> (8 * at));
         }
         Ok(())
-    }
-
-    /// Outside long mode linear addresses have 32 bits.
-    fn within(&self, linear: u64) -> u64 {
-        self.width().linear(linear)
     }
 
     /// Reads at an offset in a segment.

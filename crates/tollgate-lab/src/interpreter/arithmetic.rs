@@ -66,9 +66,8 @@ impl Flags {
         self.of_result(result, bytes);
         // The carry out of a bit: both had it set, or one had and the sum has not.
         let carries = a & b | (a | b) & !result;
-        self.set(Rflags::CF, is_negative(carries, bytes));
         self.set(Rflags::AF, carries & 1 << 3 != 0);
-        self.set(Rflags::OF, is_negative((a ^ result) & (b ^ result), bytes));
+        self.set_both(is_negative(carries, bytes), is_negative((a ^ result) & (b ^ result), bytes));
         result
     }
 
@@ -77,9 +76,8 @@ impl Flags {
         let result = a.wrapping_sub(b).wrapping_sub(u64::from(borrow)) & mask(bytes);
         self.of_result(result, bytes);
         let borrows = !a & b | (!a | b) & result;
-        self.set(Rflags::CF, is_negative(borrows, bytes));
         self.set(Rflags::AF, borrows & 1 << 3 != 0);
-        self.set(Rflags::OF, is_negative((a ^ b) & (a ^ result), bytes));
+        self.set_both(is_negative(borrows, bytes), is_negative((a ^ b) & (a ^ result), bytes));
         result
     }
 
@@ -123,12 +121,11 @@ impl Flags {
             }
         };
         self.of_result(result, bytes);
-        self.set(Rflags::CF, carry);
-        self.set(Rflags::OF, overflow);
+        self.set_both(carry, overflow);
         result
     }
 
-    /// ROL and ROR. A count of 0 changes no flag; a whole turn sets CF.
+    /// ROL and ROR. A count of 0 changes no flag; a whole rotation sets CF.
     pub(super) fn rotate(&mut self, left: bool, value: u64, count: u64, bytes: u8) -> u64 {
         let count = masked(count, bytes);
         if count == 0 {
@@ -138,14 +135,11 @@ impl Flags {
         let turn = if left { count % bits } else { (bits - count % bits) % bits };
         let wide = u128::from(value) << turn;
         let result = (wide | wide >> bits) as u64 & mask(bytes);
-        let (low, high) = (result & 1 == 1, is_negative(result, bytes));
-        self.set(Rflags::CF, if left { low } else { high });
-        let second = result >> (bits - 2) & 1 == 1;
-        self.set(Rflags::OF, if left { high != low } else { high != second });
-        result
+        let carry = if left { result & 1 == 1 } else { is_negative(result, bytes) };
+        self.rotated(left, carry, result, bytes)
     }
 
-    /// RCL and RCR: through the carry, so that a turn has one bit more than the operand.
+    /// RCL and RCR: through the carry, so that a rotation has one bit more than the operand.
     pub(super) fn rotate_through_carry(&mut self, left: bool, value: u64, count: u64, bytes: u8) -> u64 {
         let bits = 8 * u32::from(bytes);
         let turn = bits + 1;
@@ -157,11 +151,12 @@ impl Flags {
         let wide = u128::from(value) | u128::from(self.has(Rflags::CF)) << bits;
         let wide = wide << turned | wide >> (turn - turned);
         let result = wide as u64 & mask(bytes);
-        let carry = wide >> bits & 1 == 1;
-        let second = result >> (bits - 2) & 1 == 1;
-        let high = is_negative(result, bytes);
-        self.set(Rflags::CF, carry);
-        self.set(Rflags::OF, if left { high != carry } else { high != second });
+        self.rotated(left, wide >> bits & 1 == 1, result, bytes)
+    }
+
+    fn rotated(&mut self, left: bool, carry: bool, result: u64, bytes: u8) -> u64 {
+        let second = result >> (8 * u32::from(bytes) - 2) & 1 == 1;
+        self.set_both(carry, is_negative(result, bytes) != if left { carry } else { second });
         result
     }
 
@@ -180,8 +175,7 @@ impl Flags {
             ((wide >> count) as u64 & mask(bytes), value >> (count - 1) & 1 == 1)
         };
         self.of_result(result, bytes);
-        self.set(Rflags::CF, carry);
-        self.set(Rflags::OF, is_negative(value ^ result, bytes));
+        self.set_both(carry, is_negative(value ^ result, bytes));
         result
     }
 
@@ -190,7 +184,7 @@ impl Flags {
     pub(super) fn multiply(&mut self, a: u64, b: u64, bytes: u8) -> (u64, u64) {
         let product = u128::from(a) * u128::from(b);
         let (low, high) = halves(product, bytes);
-        self.overflowed(high != 0);
+        self.set_both(high != 0, high != 0);
         (low, high)
     }
 
@@ -199,13 +193,14 @@ impl Flags {
         let signed = |value| i128::from(sign_extend(value, bytes) as i64);
         let product = signed(a) * signed(b);
         let (low, high) = halves(product as u128, bytes);
-        self.overflowed(product != signed(low));
+        let is_cut = product != signed(low);
+        self.set_both(is_cut, is_cut);
         (low, high)
     }
 
-    fn overflowed(&mut self, on: bool) {
-        self.set(Rflags::CF, on);
-        self.set(Rflags::OF, on);
+    fn set_both(&mut self, carry: bool, overflow: bool) {
+        self.set(Rflags::CF, carry);
+        self.set(Rflags::OF, overflow);
     }
 }
 

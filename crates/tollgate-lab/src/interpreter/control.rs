@@ -47,20 +47,17 @@ impl Processor {
     pub(super) fn set_control(&mut self, number: u8, value: u64) -> Done {
         self.in_ring_0()?;
         match number {
-            0 => self.set_cr0(Cr0(value)),
-            2 => {
-                self.cr2 = value;
-                Ok(())
-            }
-            3 => self.set_cr3(value),
-            4 => self.set_cr4(Cr4(value)),
-            8 if value < 16 => {
+            0 => self.set_cr0(Cr0(value))?,
+            2 => self.cr2 = value,
+            3 => self.set_cr3(value)?,
+            4 => self.set_cr4(Cr4(value))?,
+            8 => {
+                self.demand(value < 16)?;
                 self.cr8 = value;
-                Ok(())
             }
-            8 => Err(self.protection()),
-            _ => Err(self.invalid_opcode()),
+            _ => return Err(self.invalid_opcode()),
         }
+        Ok(())
     }
 
     pub(super) fn set_cr0(&mut self, value: Cr0) -> Done {

@@ -67,18 +67,12 @@ impl Machine for Processor {
     }
 
     fn read(&mut self, address: u64, size: u8, by: By) -> Result<u64, Miss> {
-        let access = match by {
-            By::Ring(3) => Access::UserRead,
-            _ => Access::KernelRead,
-        };
+        let access = if by == By::Ring(3) { Access::UserRead } else { Access::KernelRead };
         self.read_linear(address, size, access).map_err(missed)
     }
 
     fn write(&mut self, address: u64, size: u8, value: Option<u64>, by: By) -> Result<(), Miss> {
-        let access = match by {
-            By::Ring(3) => Access::UserWrite,
-            _ => Access::KernelWrite,
-        };
+        let access = if by == By::Ring(3) { Access::UserWrite } else { Access::KernelWrite };
         let value = value.ok_or(Miss::Unknown)?;
         self.write_linear(address, size, value, access).map_err(missed)
     }
@@ -151,13 +145,16 @@ impl Processor {
             None => format!("vector {vector:x}"),
         };
         let (event, fault) = (name(event.vector()), name(fault.exception.0));
-        End::CutShort(format!(
-            "the processor shut down: {fault} in the delivery of {event}, at {:x} in {}, ring {}",
-            self.start, self.mode, self.cpl
-        ))
+        let why = format!("the processor shut down: {fault} in the delivery of {event}");
+        self.cut_short(&why, self.start)
     }
 
     pub(super) fn stop(&self, why: &str) -> Trap {
-        Trap::End(End::CutShort(format!("{why}, at {:x} in {}, ring {}", self.start, self.mode, self.cpl)))
+        Trap::End(self.cut_short(why, self.start))
+    }
+
+    /// The run ends at an address, for this reason.
+    pub(super) fn cut_short(&self, why: &str, at: u64) -> End {
+        End::CutShort(format!("{why}, at {at:x} in {}, ring {}", self.mode, self.cpl))
     }
 }

@@ -71,9 +71,7 @@ impl Processor {
                 let (value, other, count) = (self.get(first)?, self.get(second)?, self.get(third)?);
                 let mut flags = self.flags;
                 let result = flags.shift_double(i.mnemonic == M::Shld, value, other, count, bytes);
-                self.put(first, result)?;
-                self.flags = flags;
-                Ok(())
+                self.put_with(first, result, flags)
             }
             M::Mul => self.multiply(first, false),
             M::Imul if matches!(second.what, What::None) => self.multiply(first, true),
@@ -125,16 +123,14 @@ impl Processor {
         }
     }
 
-    /// Both operands, of which the first takes the result. Flags change when nothing can fault any more.
+    /// Both operands, of which the first takes the result.
     #[inline]
     fn binary(&mut self, i: &Decoded, operation: impl FnOnce(&mut Flags, u64, u64, u8) -> u64) -> Done {
         let [first, second, _] = &i.operands;
         let (a, b) = (self.get(first)?, self.get(second)? & mask(first.bytes));
         let mut flags = self.flags;
         let result = operation(&mut flags, a, b, first.bytes);
-        self.put(first, result)?;
-        self.flags = flags;
-        Ok(())
+        self.put_with(first, result, flags)
     }
 
     #[inline]
@@ -142,7 +138,13 @@ impl Processor {
         let value = self.get(operand)?;
         let mut flags = self.flags;
         let result = operation(&mut flags, value, operand.bytes);
-        self.put(operand, result)?;
+        self.put_with(operand, result, flags)
+    }
+
+    /// Gives an operand a value; the flags change when nothing can fault any more.
+    #[inline]
+    fn put_with(&mut self, operand: &Operand, value: u64, flags: Flags) -> Done {
+        self.put(operand, value)?;
         self.flags = flags;
         Ok(())
     }
@@ -199,16 +201,10 @@ impl Processor {
 
     /// XADD writes memory first, for that may fault. Of two registers that are the same one the sum stays.
     fn exchange_add(&mut self, to: &Operand, from: &Operand, sum: u64, old: u64) -> Done {
-        match to.what {
-            What::Memory(_) => {
-                self.put(to, sum)?;
-                self.put(from, old)
-            }
-            _ => {
-                self.put(from, old)?;
-                self.put(to, sum)
-            }
-        }
+        let is_memory = matches!(to.what, What::Memory(_));
+        let (first, second) = if is_memory { ((to, sum), (from, old)) } else { ((from, old), (to, sum)) };
+        self.put(first.0, first.1)?;
+        self.put(second.0, second.1)
     }
 
     /// CMPXCHG. Memory is written either way.

@@ -4,7 +4,7 @@ use super::code::Code;
 
 /// Memory from address 0. Where there is none, reads give ones and writes are lost, as on a bus without a device.
 pub(super) struct Memory {
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// The decoded instructions; dropped where their bytes are written.
     pub(super) code: Code,
 }
@@ -47,9 +47,5 @@ impl Memory {
     pub(super) fn slice(&self, address: u64, count: usize) -> &[u8] {
         let rest = usize::try_from(address).ok().and_then(|at| self.bytes.get(at..)).unwrap_or_default();
         &rest[..count.min(rest.len())]
-    }
-
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
     }
 }

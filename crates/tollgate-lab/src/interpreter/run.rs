@@ -11,6 +11,7 @@ use super::decoded::Decoded;
 use super::state::{Done, End, Processor, Trap};
 use super::tlb::{Access, is_canonical};
 use super::watch::Watcher;
+use crate::host::hex;
 
 /// No instruction is longer. SDM 2A, "Instruction format".
 const LONGEST: usize = 15;
@@ -25,7 +26,7 @@ impl Processor {
         for begun in 0..most {
             if begun % GLANCE == 0 && begin.elapsed() >= patience {
                 let seconds = patience.as_secs_f64();
-                return self.cut_short(&format!("stopped after {seconds} s"));
+                return self.cut_short(&format!("stopped after {seconds} s"), self.rip);
             }
             let step = match &mut watcher {
                 None => self.step(),
@@ -35,11 +36,7 @@ impl Processor {
                 return end;
             }
         }
-        self.cut_short(&format!("stopped after {most} instructions"))
-    }
-
-    fn cut_short(&self, why: &str) -> End {
-        End::CutShort(format!("{why}, at {:x} in {}, ring {}", self.rip, self.mode, self.cpl))
+        self.cut_short(&format!("stopped after {most} instructions"), self.rip)
     }
 
     /// Executes one instruction, or delivers its exception.
@@ -47,7 +44,7 @@ impl Processor {
     pub(super) fn step(&mut self) -> Result<(), End> {
         self.start = self.rip;
         if self.flags.has(Rflags::TF) {
-            return Err(self.cut_short("single steps by RFLAGS.TF, which are not modelled"));
+            return Err(self.cut_short("single steps by RFLAGS.TF, which are not modelled", self.rip));
         }
         self.counts.instructions += 1;
         let done = self.fetch().and_then(|instruction| {
@@ -143,13 +140,7 @@ impl Processor {
         let bytes = self.memory.slice(physical, in_page);
         let (decoded, _) = decode(bytes, self.is_64_bit());
         let bytes = &bytes[..usize::from(decoded.length).min(bytes.len())];
-        match bytes {
-            [] => why,
-            _ => {
-                let shown: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                format!("{why}: {} ({:?})", shown.join(" "), decoded.code)
-            }
-        }
+        if bytes.is_empty() { why } else { format!("{why}: {} ({:?})", hex(bytes), decoded.code) }
     }
 }
 

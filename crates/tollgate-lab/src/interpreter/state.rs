@@ -55,7 +55,7 @@ pub(super) struct Processor {
     pub(super) start: u64,
     pub(super) flags: Flags,
     /// In the order of [`SegmentRegister`].
-    segments: [(Selector, Hidden); 8],
+    pub(super) segments: [(Selector, Hidden); 8],
     pub(super) gdtr: Place,
     pub(super) idtr: Place,
     pub(super) cr0: Cr0,

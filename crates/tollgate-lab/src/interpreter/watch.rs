@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
-use tollgate_x86::walk::{Fault, Mode, SegmentRegister, Step};
+use tollgate_x86::walk::{Fault, Mode, Step};
 use tollgate_x86::{Msr, Selector};
 
 use super::state::{End, Processor, Record};
@@ -109,17 +109,7 @@ impl Processor {
             general,
             rip: self.rip,
             rflags: self.flags.0,
-            selectors: [
-                SegmentRegister::Cs,
-                SegmentRegister::Ss,
-                SegmentRegister::Ds,
-                SegmentRegister::Es,
-                SegmentRegister::Fs,
-                SegmentRegister::Gs,
-                SegmentRegister::Tr,
-                SegmentRegister::Ldtr,
-            ]
-            .map(|register| self.selector(register)),
+            selectors: self.segments.map(|(selector, _)| selector),
             bases: [Msr::FsBase, Msr::GsBase, Msr::KernelGsBase].map(|msr| self.msr(msr)),
             control: [self.cr0.0, self.cr2, self.cr3, self.cr4.0],
             mode: self.mode,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::alarm::Alarm;
 use super::run;
+use super::state::long;
 use super::statistics::{self, Statistics};
 use super::vm::Vm;
 use super::{Kvm, of};
@@ -125,22 +126,22 @@ pub(super) fn calibrate(kvm: &Kvm) -> Calibration {
         for (at, entry) in [(PML4_AT, PDPT_AT | TABLE), (PDPT_AT, PAGES_AT | TABLE), (PAGES_AT, PAGE)] {
             vm.load(&entry.to_le_bytes(), at)?;
         }
-        vm.enter_long(CODE_AT, PML4_AT)?;
+        vm.enter(CODE_AT, |sregs| long(sregs, PML4_AT))?;
         sample(vm, alarm)
     });
     ran.unwrap_or_else(|error| Calibration::Failed { why: error.to_string() })
 }
 
 fn sample(vm: &mut Vm, alarm: &Alarm) -> Result<Calibration, LabError> {
-    let before = statistics::read(vm.vcpu());
+    let before = statistics::read(&vm.vcpu);
     let mut ticks = u64::MAX;
     for _ in 0..SAMPLES {
         if let Some(why) = run::run(vm, alarm, &mut Vec::new()) {
             return Ok(Calibration::Failed { why });
         }
-        ticks = ticks.min(vm.vcpu().get_regs().map_err(of("KVM_GET_REGS"))?.rax);
+        ticks = ticks.min(vm.vcpu.get_regs().map_err(of("KVM_GET_REGS"))?.rax);
     }
-    let counted = before.zip(statistics::read(vm.vcpu())).map(|(before, after)| counted(before, after));
+    let counted = before.zip(statistics::read(&vm.vcpu)).map(|(before, after)| counted(before, after));
     Ok(Calibration::Ran { ticks, iterations: ITERATIONS, counted })
 }
 

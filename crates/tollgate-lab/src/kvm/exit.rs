@@ -11,6 +11,7 @@ use kvm_bindings::{
 use kvm_ioctls::VcpuExit;
 
 use super::vm::Vm;
+use crate::host::hex;
 
 /// The longest instruction, in bytes.
 const LONGEST: usize = 15;
@@ -39,7 +40,7 @@ fn outside(did: &str, address: u64, bytes: usize) -> String {
 
 /// KVM_EXIT_INTERNAL_ERROR: which, where, and the instruction as far as it is known.
 pub(super) fn internal_error(vm: &mut Vm) -> String {
-    let run = vm.vcpu_mut().get_kvm_run();
+    let run = vm.vcpu.get_kvm_run();
     // SAFETY: the exit's reason is KVM_EXIT_INTERNAL_ERROR, to which `internal` belongs; and all bytes of the union are
     // numbers, whatever was written to it.
     let internal = unsafe { run.__bindgen_anon_1.internal };
@@ -68,7 +69,7 @@ pub(super) fn internal_error(vm: &mut Vm) -> String {
 /// That KVM's emulator met an instruction that it does not know, and which. Where KVM does not report its bytes, they
 /// are read at the instruction pointer.
 fn not_emulated(vm: &Vm, mut bytes: Vec<u8>) -> String {
-    let state = vm.vcpu().get_regs().and_then(|regs| Ok((regs.rip, vm.vcpu().get_sregs()?.cs)));
+    let state = vm.vcpu.get_regs().and_then(|regs| Ok((regs.rip, vm.vcpu.get_sregs()?.cs)));
     let Ok((rip, cs)) = state else { return "KVM could not emulate an instruction".to_owned() };
     if bytes.is_empty() {
         bytes = at(vm, cs.base.wrapping_add(rip)).unwrap_or_default();
@@ -83,9 +84,9 @@ fn not_emulated(vm: &Vm, mut bytes: Vec<u8>) -> String {
 
 /// The guest's memory from a linear address on, to the end of the page.
 fn at(vm: &Vm, linear: u64) -> Option<Vec<u8>> {
-    let translation = vm.vcpu().translate_gva(linear).ok().filter(|translation| translation.valid != 0)?;
+    let translation = vm.vcpu.translate_gva(linear).ok().filter(|translation| translation.valid != 0)?;
     let left = usize::try_from(4096 - linear % 4096).ok()?;
-    vm.memory().read(translation.physical_address, left.min(LONGEST))
+    vm.memory.read(translation.physical_address, left.min(LONGEST))
 }
 
 /// The first instruction in `bytes`: `: cd 80, int 80h`; or all of them where they are none.
@@ -98,8 +99,7 @@ fn shown(bytes: &[u8], bits: u32, rip: u64) -> String {
         text.insert_str(0, ", ");
     }
     let len = if instruction.is_invalid() { bytes.len() } else { instruction.len() };
-    let hex: Vec<String> = bytes.iter().take(len).map(|byte| format!("{byte:02x}")).collect();
-    if hex.is_empty() { String::new() } else { format!(": {}{text}", hex.join(" ")) }
+    if bytes.is_empty() { String::new() } else { format!(": {}{text}", hex(&bytes[..len.min(bytes.len())])) }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const NOTHING: u8 = 0xff;
 /// several bytes as so many of one. It may be run again after its end, and goes on behind it.
 pub(super) fn run(vm: &mut Vm, alarm: &Alarm, serial: &mut Vec<u8>) -> Option<String> {
     loop {
-        let why = match vm.vcpu_mut().run() {
+        let why = match vm.vcpu.run() {
             Ok(VcpuExit::IoOut(END, _)) => return None,
             Ok(VcpuExit::IoOut(COM1, bytes)) => written(serial, bytes),
             Ok(VcpuExit::IoOut(..)) => None,

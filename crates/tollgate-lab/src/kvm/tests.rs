@@ -6,7 +6,9 @@ use tollgate_os::signals::Disposition;
 
 use super::*;
 use crate::Provenance;
-use crate::sample::{BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, LOOP_OF_EXITS, SAID, bootable, machine};
+use crate::sample::{
+    BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, LOOP_OF_EXITS, SAID, bootable, is_alone, machine,
+};
 
 /// More than anything here takes that ends by itself.
 const LONG: Duration = Duration::from_secs(60);
@@ -123,15 +125,9 @@ fn held() -> (usize, usize) {
     (count("/proc/self/fd"), count("/proc/self/task"))
 }
 
-/// In a process of its own, because others' tests make threads and descriptors.
 #[test]
 fn nothing_is_left() {
-    const ALONE: &str = "TOLLGATE_LAB_TEST_ALONE";
-    if std::env::var_os(ALONE).is_none() {
-        let program = std::env::current_exe().unwrap();
-        let mut test = std::process::Command::new(program);
-        test.args(["--exact", "kvm::tests::nothing_is_left", "--nocapture"]).env(ALONE, "1");
-        assert!(test.status().unwrap().success());
+    if !is_alone("kvm::tests::nothing_is_left") {
         return;
     }
     let Some(kvm) = kvm() else { return };

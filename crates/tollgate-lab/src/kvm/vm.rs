@@ -6,7 +6,7 @@ use kvm_bindings::{CpuId, kvm_sregs, kvm_userspace_memory_region};
 use kvm_ioctls::{VcpuFd, VmFd};
 
 use super::memory::Memory;
-use super::state::{long, protected, registers};
+use super::state::registers;
 use super::{of, of_io, unavailable};
 use crate::LabError;
 
@@ -21,10 +21,10 @@ const IDENTITY_MAP_ADDRESS: u64 = 0xfeff_c000;
 /// their order: the memory last.
 #[derive(Debug)]
 pub(super) struct Vm {
-    vcpu: VcpuFd,
+    pub vcpu: VcpuFd,
     /// Keeps the machine that `memory` was given to.
     _vm: VmFd,
-    memory: Memory,
+    pub memory: Memory,
 }
 
 impl Vm {
@@ -52,18 +52,6 @@ impl Vm {
         Ok(Self { vcpu, _vm: vm, memory })
     }
 
-    pub fn vcpu(&self) -> &VcpuFd {
-        &self.vcpu
-    }
-
-    pub fn vcpu_mut(&mut self) -> &mut VcpuFd {
-        &mut self.vcpu
-    }
-
-    pub fn memory(&self) -> &Memory {
-        &self.memory
-    }
-
     pub fn load(&mut self, image: &[u8], base: u64) -> Result<(), LabError> {
         if self.memory.write(base, image) {
             return Ok(());
@@ -71,17 +59,8 @@ impl Vm {
         Err(LabError::TooLarge { image: image.len(), base, memory: self.memory.bytes() })
     }
 
-    /// The processor is to begin at `entry`, as multiboot leaves it.
-    pub fn enter_protected(&mut self, entry: u64) -> Result<(), LabError> {
-        self.enter(entry, protected)
-    }
-
-    /// The processor is to begin at `entry`, in 64-bit mode, with the page tables at `root`.
-    pub fn enter_long(&mut self, entry: u64, root: u64) -> Result<(), LabError> {
-        self.enter(entry, |sregs| long(sregs, root))
-    }
-
-    fn enter(&mut self, entry: u64, set: impl Fn(&mut kvm_sregs)) -> Result<(), LabError> {
+    /// The processor is to begin at `entry`, in the state that `set` gives it.
+    pub fn enter(&mut self, entry: u64, set: impl Fn(&mut kvm_sregs)) -> Result<(), LabError> {
         let mut sregs = self.vcpu.get_sregs().map_err(of("KVM_GET_SREGS"))?;
         set(&mut sregs);
         self.vcpu.set_sregs(&sregs).map_err(of("KVM_SET_SREGS"))?;

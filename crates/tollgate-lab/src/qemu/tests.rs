@@ -1,7 +1,7 @@
 //! Small guests on QEMU, where there is QEMU.
 
 use super::*;
-use crate::sample::{BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, SAID, bootable, machine};
+use crate::sample::{BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, SAID, bootable, is_alone, machine};
 
 /// More than anything here takes that ends by itself.
 const LONG: Duration = Duration::from_secs(60);
@@ -175,12 +175,7 @@ fn where_it_is_not_the_package_is_named() {
 /// No QEMU of this process is there when a run is over, and none of its files.
 #[test]
 fn nothing_is_left() {
-    const ALONE: &str = "TOLLGATE_LAB_TEST_ALONE";
-    if std::env::var_os(ALONE).is_none() {
-        let program = std::env::current_exe().unwrap();
-        let mut test = std::process::Command::new(program);
-        test.args(["--exact", "qemu::tests::nothing_is_left", "--nocapture"]).env(ALONE, "1");
-        assert!(test.status().unwrap().success());
+    if !is_alone("qemu::tests::nothing_is_left") {
         return;
     }
     let Some(qemu) = qemu() else { return };

@@ -150,9 +150,7 @@ impl Instruction {
             | Self::Lui { rt, .. } => Some(rt),
             Self::Addu { rd, .. } | Self::Or { rd, .. } | Self::Sll { rd, .. } => Some(rd),
             Self::Syscall => Some(Register::V0),
-            Self::Sw { .. } | Self::Beq { .. } | Self::Bne { .. } | Self::Jr { .. } | Self::Di | Self::Ei => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -191,10 +189,10 @@ impl fmt::Display for At {
         let target = Place(self.instruction.target(self.index).unwrap_or(0));
         match self.instruction {
             I::NOP => f.write_str("nop"),
-            I::Lw { rt, base, offset } => write!(f, "lw {rt},{}({base})", Offset(offset)),
-            I::Sw { rt, base, offset } => write!(f, "sw {rt},{}({base})", Offset(offset)),
-            I::Ll { rt, base, offset } => write!(f, "ll {rt},{}({base})", Offset(offset)),
-            I::Sc { rt, base, offset } => write!(f, "sc {rt},{}({base})", Offset(offset)),
+            I::Lw { rt, base, offset } => write!(f, "lw {rt},{}({base})", shown(offset)),
+            I::Sw { rt, base, offset } => write!(f, "sw {rt},{}({base})", shown(offset)),
+            I::Ll { rt, base, offset } => write!(f, "ll {rt},{}({base})", shown(offset)),
+            I::Sc { rt, base, offset } => write!(f, "sc {rt},{}({base})", shown(offset)),
             I::Addu { rd, rs, rt: Zero } => write!(f, "move {rd},{rs}"),
             I::Addu { rd, rs, rt } => write!(f, "addu {rd},{rs},{rt}"),
             I::Or { rd, rs, rt } => write!(f, "or {rd},{rs},{rt}"),
@@ -216,12 +214,8 @@ impl fmt::Display for At {
 }
 
 /// An offset as assemblers show it: none where it is 0.
-struct Offset(i16);
-
-impl fmt::Display for Offset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == 0 { Ok(()) } else { write!(f, "{}", self.0) }
-    }
+fn shown(offset: i16) -> String {
+    if offset == 0 { String::new() } else { offset.to_string() }
 }
 
 /// The number of an instruction as a place: `tst`, `tst+0x8`.

@@ -90,19 +90,20 @@ impl<'a> Labels<'a> {
 
     /// The instruction that `start`, `1f`, `1b` or `tst+0x8` names in instruction number `from`.
     pub(super) fn find(&self, name: &str, from: usize) -> Option<i64> {
-        let named = || self.named.get(name).map(|&(index, _)| index as i64);
-        let forward = |label| {
-            let mut behind = self.numbered.iter().filter(|&&(other, index)| other == label && index > from);
-            behind.next().map(|&(_, index)| index as i64)
+        let of = |label: &str| {
+            let numbered = self.numbered.iter().filter(|(other, _)| *other == label);
+            numbered.map(|&(_, index)| index).collect::<Vec<_>>().into_iter()
         };
-        let backward = |label| {
-            let mut before =
-                self.numbered.iter().rev().filter(|&&(other, index)| other == label && index <= from);
-            before.next().map(|&(_, index)| index as i64)
+        let index = if let Some(label) = name.strip_suffix('f').filter(|label| is_number(label)) {
+            of(label).find(|&index| index > from)
+        } else if let Some(label) = name.strip_suffix('b').filter(|label| is_number(label)) {
+            of(label).take_while(|&index| index <= from).last()
+        } else if let Some(&(index, _)) = self.named.get(name) {
+            Some(index)
+        } else {
+            return place(name);
         };
-        let ahead = name.strip_suffix('f').filter(|label| is_number(label)).map(forward);
-        let back = || name.strip_suffix('b').filter(|label| is_number(label)).map(backward);
-        ahead.or_else(back).unwrap_or_else(|| named().or_else(|| place(name)))
+        index.map(|index| index as i64)
     }
 }
 

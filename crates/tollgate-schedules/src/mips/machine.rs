@@ -21,28 +21,12 @@ use super::{memory::Word, register::Register};
 pub(super) struct Machine<'a, const N: usize> {
     pub(super) program: &'a Program,
     pub(super) kernel: Kernel,
-    pub(super) checks: Checks,
+    /// The harms that are looked for.
+    pub(super) checks: &'a [Harm],
     /// Words that the lock has, each taken by a `tst()` of its own.
     pub(super) locks: u8,
     pub(super) rounds: u8,
     pub(super) processors: u8,
-}
-
-/// Which harms are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Checks([bool; Harm::ALL.len()]);
-
-impl Checks {
-    pub(super) const NONE: Self = Self([false; Harm::ALL.len()]);
-    pub(super) const ALL: Self = Self([true; Harm::ALL.len()]);
-
-    pub(super) fn has(self, harm: Harm) -> bool {
-        self.0[harm as usize]
-    }
-
-    pub(super) fn add(&mut self, harm: Harm) {
-        self.0[harm as usize] = true;
-    }
 }
 
 /// A step: its processor, its process and its kind.
@@ -207,11 +191,12 @@ impl<const N: usize> search::Machine for Machine<'_, N> {
     fn harm(&self, state: &State<N>) -> Option<Harm> {
         let words = 0..usize::from(self.locks);
         let killed = || state.processes.iter().any(|process| process.phase == Phase::Killed);
-        if self.checks.has(Harm::Exclusion) && words.clone().any(|word| state.holders(word).count() > 1) {
+        if self.checks.contains(&Harm::Exclusion) && words.clone().any(|word| state.holders(word).count() > 1)
+        {
             Some(Harm::Exclusion)
-        } else if self.checks.has(Harm::Crash) && killed() {
+        } else if self.checks.contains(&Harm::Crash) && killed() {
             Some(Harm::Crash)
-        } else if self.checks.has(Harm::LostLock) && !killed() && self.lost(state) {
+        } else if self.checks.contains(&Harm::LostLock) && !killed() && self.lost(state) {
             Some(Harm::LostLock)
         } else {
             None
@@ -221,6 +206,6 @@ impl<const N: usize> search::Machine for Machine<'_, N> {
     /// A process that was killed has finished too: that is another harm. Where the check does not ask whether all
     /// finish, every state is as good as the last.
     fn finished(&self, state: &State<N>) -> bool {
-        !self.checks.has(Harm::Stuck) || !state.processes.iter().any(Process::alive)
+        !self.checks.contains(&Harm::Stuck) || !state.processes.iter().any(Process::alive)
     }
 }

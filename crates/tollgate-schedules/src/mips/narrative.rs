@@ -4,6 +4,7 @@
 use crate::counterexample::{Counterexample, Step};
 use crate::search;
 
+use super::conclusion::Ending;
 use super::effect::{Act, Deed, Executed, value};
 use super::instruction::Place;
 use super::kernel::Answer;
@@ -18,7 +19,7 @@ pub(super) struct Narrative<'a, const N: usize> {
     state: State<N>,
     steps: Vec<Step>,
     /// The actions that explain the outcome.
-    pub(super) deeds: Vec<Deed>,
+    deeds: Vec<Deed>,
     /// For each step of the schedule, and for its end: how many steps and deeds were described before it.
     marks: Vec<(usize, usize)>,
 }
@@ -35,10 +36,12 @@ impl<'a, const N: usize> Narrative<'a, N> {
         narrative
     }
 
-    /// The deeds that are done again and again where the schedule goes back to after so many steps.
-    pub(super) fn deeds_from(&self, back_to: usize) -> &[Deed] {
-        let first = self.marks.get(back_to).map_or(self.deeds.len(), |mark| mark.1);
-        &self.deeds[first..]
+    /// The schedule and its end, in a state from where it goes back to after so many steps.
+    pub(super) fn ending<'b>(&'b self, state: &'b State<N>, back_to: Option<usize>) -> Ending<'b, N> {
+        let first = |step: usize| self.marks.get(step).map_or(self.deeds.len(), |mark| mark.1);
+        let Machine { program, locks, .. } = *self.machine;
+        let repeated = back_to.map(|step| &self.deeds[first(step)..]);
+        Ending { program, locks, deeds: &self.deeds, repeated, state }
     }
 
     /// The counterexample that ends with this sentence.
@@ -161,12 +164,8 @@ impl<'a, const N: usize> Narrative<'a, N> {
 
     fn suspend(&mut self, step: Move, why: &str) {
         let process = &self.state.processes[usize::from(step.process)];
-        let name = Step::name(step.process);
-        let said = if process.inside() {
-            format!("{why} in {name}, {}", epc(process))
-        } else {
-            format!("{why} in {name}")
-        };
+        let at = if process.inside() { format!(", {}", epc(process)) } else { String::new() };
+        let said = format!("{why} in {}{at}", Step::name(step.process));
         self.kernel(step.processor, said, vec![]);
         self.deed(usize::from(step.process), Act::Suspended);
     }

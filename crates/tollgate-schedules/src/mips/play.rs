@@ -3,7 +3,6 @@
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Machine as _};
 
-use super::conclusion::Ending;
 use super::effect::{Act, Deed};
 use super::instruction::Place;
 use super::machine::{Event, Kind, Machine, Move};
@@ -94,14 +93,11 @@ impl Player<'_> {
     fn counterexample(self, point: usize, reached: bool) -> Counterexample {
         let narrative = Narrative::of(self.machine, &self.schedule);
         let harm = self.machine.harm(&self.state);
-        let Machine { program, locks, .. } = *self.machine;
-        let (deeds, repeated) =
-            (narrative.deeds.as_slice(), self.back_to.map(|step| narrative.deeds_from(step)));
-        let ending = Ending { program, locks, deeds, repeated, state: &self.state };
-        let so = match (harm, repeated) {
+        let ending = narrative.ending(&self.state, self.back_to);
+        let so = match (harm, self.back_to) {
             (Some(harm), _) => ending.so(harm),
             (None, Some(_)) => ending.so(Harm::Stuck),
-            (None, None) => self.so(deeds, point, reached),
+            (None, None) => self.so(ending.deeds, point, reached),
         };
         narrative.counterexample(harm, self.back_to, so)
     }

@@ -7,10 +7,8 @@ use crate::subject::{Group, Verdict};
 use super::assembler::assemble;
 use super::kernel::Kernel;
 use super::lines::Lines;
-use super::machine::Checks;
 use super::study::{Study, TWO};
 
-/// Load, test and store.
 const FIGURE_2: &str = "
         lw      v0,(a0)
         li      t0,1
@@ -21,7 +19,6 @@ const FIGURE_2: &str = "
         nop
 ";
 
-/// Load linked and store conditional.
 const FIGURE_4: &str = "
 0:      ll      v0,(a0)
         li      t0,1
@@ -34,14 +31,12 @@ const FIGURE_4: &str = "
         nop
 ";
 
-/// A user who may disable interrupts.
 const FIGURE_5: &str = "
         di
 1:      b       1b
         nop
 ";
 
-/// A flag reports a preemption, after the store.
 const FIGURE_8: &str = "
 start:  lui     t0,%hi(preempted)
         addiu   t0,%lo(preempted)
@@ -59,7 +54,6 @@ start:  lui     t0,%hi(preempted)
         nop
 ";
 
-/// The store goes through k1.
 const FIGURE_9: &str = "
         move    k1,a0
         lw      v0,(a0)
@@ -72,7 +66,6 @@ const FIGURE_9: &str = "
         nop
 ";
 
-/// The store goes through k1, and a test before it spares most of the faults.
 pub(super) const FIGURE_11: &str = "
 start:  move    k1,a0
         lw      v0,(a0)
@@ -86,7 +79,6 @@ start:  move    k1,a0
         nop
 ";
 
-/// No other process runs between the load and the store.
 const DI_EI: &str = "
         li      t0,1
         di
@@ -100,7 +92,6 @@ const DI_EI: &str = "
         nop
 ";
 
-/// The kernel does it.
 const SYSTEM_CALL: &str = "
         syscall
         jr      ra
@@ -172,7 +163,7 @@ impl Source {
             expected: Some(self.expected),
             program,
             kernel: self.kernel,
-            checks: Checks::ALL,
+            checks: Harm::ALL.to_vec(),
             locks: self.locks,
             setting: crate::Setting { processors: self.processors, ..TWO },
         })

@@ -14,9 +14,10 @@ pub(super) const NOWHERE: u8 = u8::MAX;
 pub(super) const CALLER_NEXT: u8 = u8::MAX;
 
 /// Where a process is on its way through its rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
     /// About to call `tst()`.
+    #[default]
     Outside,
     Inside,
     /// In `tst()`, and the instruction is in the delay slot of the one before it.
@@ -30,7 +31,7 @@ pub(super) enum Phase {
 }
 
 /// A process, as it runs or as the kernel keeps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Process {
     registers: [u32; KEPT],
     pub(super) preempted: u32,
@@ -60,18 +61,7 @@ pub(super) struct State<const N: usize> {
 impl Process {
     /// One that has not begun, on a processor or on none.
     pub(super) fn new(rounds: u8, processor: u8) -> Self {
-        Self {
-            registers: [0; KEPT],
-            preempted: 0,
-            phase: Phase::Outside,
-            pc: 0,
-            next: 0,
-            link: 0,
-            held: 0,
-            left: rounds,
-            processor,
-            interrupts: true,
-        }
+        Self { left: rounds, processor, interrupts: true, ..Self::default() }
     }
 
     pub(super) fn inside(&self) -> bool {

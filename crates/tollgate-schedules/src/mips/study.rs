@@ -1,12 +1,11 @@
 //! A program on a machine, as something that can be checked.
 
 use crate::counterexample::Counterexample;
-use crate::search::{Harm, Limits, Schedule, search};
+use crate::search::{Harm, Limits, search};
 use crate::subject::{Checked, Group, Setting, Subject, Unfit, Verdict, Wish};
 
-use super::conclusion::Ending;
 use super::kernel::Kernel;
-use super::machine::{Checks, Machine};
+use super::machine::Machine;
 use super::narrative::Narrative;
 use super::play::play;
 use super::program::Program;
@@ -20,7 +19,7 @@ pub(super) struct Study {
     pub(super) expected: Option<Verdict>,
     pub(super) program: Program,
     pub(super) kernel: Kernel,
-    pub(super) checks: Checks,
+    pub(super) checks: Vec<Harm>,
     /// Words that the lock has.
     pub(super) locks: u8,
     pub(super) setting: Setting,
@@ -37,7 +36,7 @@ impl Study {
         Machine {
             program: &self.program,
             kernel: self.kernel,
-            checks: self.checks,
+            checks: &self.checks,
             locks: self.locks,
             rounds: setting.rounds,
             processors: setting.processors,
@@ -47,23 +46,12 @@ impl Study {
     fn check_with<const N: usize>(&self, setting: Setting, limits: Limits) -> Checked {
         let machine = self.machine::<N>(setting);
         Checked::new(&self.name, setting, search(&machine, limits), |harm, schedule| {
-            self.describe(&machine, harm, schedule)
+            let narrative = Narrative::of(&machine, &schedule.steps);
+            let start = crate::search::Machine::start(&machine);
+            let state = schedule.steps.last().map_or(start, |(_, state)| *state);
+            let so = narrative.ending(&state, schedule.back_to).so(harm);
+            narrative.counterexample(Some(harm), schedule.back_to, so)
         })
-    }
-
-    fn describe<const N: usize>(
-        &self,
-        machine: &Machine<'_, N>,
-        harm: Harm,
-        schedule: &Schedule<Machine<'_, N>>,
-    ) -> Counterexample {
-        let narrative = Narrative::of(machine, &schedule.steps);
-        let start = crate::search::Machine::start(machine);
-        let state = schedule.steps.last().map_or(start, |(_, state)| *state);
-        let repeated = schedule.back_to.map(|step| narrative.deeds_from(step));
-        let (program, locks, deeds) = (&self.program, self.locks, narrative.deeds.as_slice());
-        let so = Ending { program, locks, deeds, repeated, state: &state }.so(harm);
-        narrative.counterexample(Some(harm), schedule.back_to, so)
     }
 }
 

@@ -6,7 +6,6 @@ use crate::subject::{Group, Subject};
 use super::assembler::assemble;
 use super::kernel::{Handler, Kernel};
 use super::lines::{Lines, Statement, at};
-use super::machine::Checks;
 use super::state::{PROCESSES, PROCESSORS};
 use super::study::{ROUNDS, Study, TWO};
 use super::text_error::{Problem, TextError, near};
@@ -51,21 +50,21 @@ pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> 
         expected: None,
         program: assemble(&lines)?,
         kernel: Kernel::PUBLISHED,
-        checks: Checks::ALL,
+        checks: Harm::ALL.to_vec(),
         locks: 1,
         setting: TWO,
     };
-    let mut checks = Checks::NONE;
+    let mut checks = vec![];
     for statement in &lines.directives {
         apply(statement, &mut study, &mut checks).map_err(|problem| at(statement.line, problem))?;
     }
-    if checks != Checks::NONE {
+    if !checks.is_empty() {
         study.checks = checks;
     }
     Ok(Box::new(study))
 }
 
-fn apply(statement: &Statement<'_>, study: &mut Study, checks: &mut Checks) -> Result<(), Problem> {
+fn apply(statement: &Statement<'_>, study: &mut Study, checks: &mut Vec<Harm>) -> Result<(), Problem> {
     let Some(&(directive, example)) = DIRECTIVES.iter().find(|(name, _)| *name == statement.word) else {
         let near = near(statement.word, DIRECTIVES.iter().map(|(name, _)| *name));
         return Err(Problem::Directive { word: statement.word.to_owned(), near, all: ALL });
@@ -108,10 +107,9 @@ fn handler(given: &str) -> Option<Handler> {
     }
 }
 
-fn add_checks(given: &str, checks: &mut Checks) -> Option<()> {
-    let before = *checks;
+fn add_checks(given: &str, checks: &mut Vec<Harm>) -> Option<()> {
     for word in given.split_whitespace() {
-        checks.add(match word {
+        checks.push(match word {
             "exclusion" => Harm::Exclusion,
             "lost-lock" => Harm::LostLock,
             "crash" => Harm::Crash,
@@ -119,7 +117,7 @@ fn add_checks(given: &str, checks: &mut Checks) -> Option<()> {
             _ => return None,
         });
     }
-    (*checks != before || !given.is_empty()).then_some(())
+    (!given.is_empty()).then_some(())
 }
 
 #[cfg(test)]

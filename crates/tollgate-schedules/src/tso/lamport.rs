@@ -111,12 +111,6 @@ pub fn subjects() -> &'static [&'static dyn Subject] {
     SUBJECTS
 }
 
-/// Checks a setting, which callers can make freely.
-fn within_the_machine(Setting { processes, rounds, processors }: Setting) -> Setting {
-    let [processes, rounds, processors] = [processes, rounds, processors].map(|n| n.clamp(1, MOST as u8));
-    Setting { processes, rounds, processors }
-}
-
 impl Subject for Lamport {
     fn name(&self) -> &str {
         self.name
@@ -145,7 +139,10 @@ impl Subject for Lamport {
     }
 
     fn check(&self, setting: Setting, limits: Limits) -> Checked {
-        let setting = within_the_machine(setting);
+        // Callers can make any setting.
+        let fit = |number: u8| number.clamp(1, MOST as u8);
+        let Setting { processes, rounds, processors } = setting;
+        let setting = Setting { processes: fit(processes), rounds: fit(rounds), processors: fit(processors) };
         let programs = [program(self.fences)];
         let machine = Tso { programs: &programs, setting };
         let found = search(&machine, limits);

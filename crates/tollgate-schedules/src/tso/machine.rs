@@ -170,11 +170,13 @@ impl<'a> Tso<'a> {
                 }
             }
             Op::WaitForAll => {
-                let is_clear = self.load(state, process, Place::B.address(j)).0 == 0;
-                match is_clear {
-                    true if j + 1 == self.setting.processes => self.go_on(&mut after, process, next),
-                    true => after.processes[usize::from(process)].j += 1,
-                    false => {}
+                if self.load(state, process, Place::B.address(j)).0 != 0 {
+                    return Some(after);
+                }
+                if j + 1 == self.setting.processes {
+                    self.go_on(&mut after, process, next);
+                } else {
+                    after.processes[usize::from(process)].j += 1;
                 }
             }
         }
@@ -185,10 +187,10 @@ impl<'a> Tso<'a> {
     fn go_on(&self, state: &mut State, process: u8, at: u8) {
         let program = self.program(process);
         let left = state.processes[usize::from(process)].left;
-        state.processes[usize::from(process)] = match program.is_end(at) {
-            true if left > 1 => Process { at: program.first(), j: 0, left: left - 1 },
-            true => Process::default(),
-            false => Process { at, j: 0, left },
+        state.processes[usize::from(process)] = match left {
+            _ if !program.is_end(at) => Process { at, j: 0, left },
+            2.. => Process { at: program.first(), j: 0, left: left - 1 },
+            _ => Process::default(),
         };
     }
 }

@@ -20,7 +20,7 @@ fn exists(
 ) -> Walked<Mode> {
     let mode = machine.mode().ok_or(Unknown::Mode)?;
     let vendor = machine.vendor();
-    check(machine, Rule::Exists(name, Some(mode), vendor), is_there(vendor, mode), UD)?;
+    check(machine, Rule::Exists(name, mode, vendor), is_there(vendor, mode), UD)?;
     Ok(mode)
 }
 

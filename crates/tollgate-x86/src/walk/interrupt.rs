@@ -20,7 +20,7 @@ use super::{Size, Walked, fred, task};
 
 pub(super) fn enter(machine: &mut impl Machine, event: Event) -> Walked<()> {
     if event == Event::Into && machine.mode() == Some(Mode::Long64) {
-        return refuse(machine, Rule::Exists("INTO", machine.mode(), machine.vendor()), UD);
+        return refuse(machine, Rule::Exists("INTO", Mode::Long64, machine.vendor()), UD);
     }
     if fred(machine) {
         return Err(Outcome::NotModelled(NotModelled::Fred));

@@ -23,7 +23,7 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// The mode has the instruction, on this vendor's processors.
-    Exists(&'static str, Option<Mode>, Vendor),
+    Exists(&'static str, Mode, Vendor),
     /// EFER.SCE is set.
     SyscallEnabled,
     /// FRED leaves the instruction.

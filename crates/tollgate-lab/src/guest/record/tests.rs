@@ -2,57 +2,31 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn maker() -> impl Strategy<Value = Maker> {
-    (any::<u64>(), any::<u32>()).prop_map(|(ebx_edx, ecx)| Maker { ebx_edx, ecx })
-}
-
-fn fault() -> impl Strategy<Value = Fault> {
-    (any::<u8>(), any::<u32>(), any::<u16>(), any::<u64>()).prop_map(|(vector, error, cs, rip)| Fault {
-        vector,
-        error,
-        cs,
-        rip,
-    })
-}
-
-fn round() -> impl Strategy<Value = Round> {
-    (any::<u32>(), any::<[u64; 5]>()).prop_map(
-        |(iterations, [ticks_one, ticks_two, count_one, count_two, value])| Round {
-            iterations,
-            ticks_one,
-            ticks_two,
-            count_one,
-            count_two,
-            value,
-        },
-    )
-}
-
 fn record() -> impl Strategy<Value = Record> {
-    prop_oneof![
-        (maker(), any::<u32>(), any::<u64>(), any::<u32>(), any::<u32>()).prop_map(
-            |(maker, signature, features, operations, rounds)| Record::Begin {
-                maker,
-                signature,
-                features,
-                operations,
-                rounds
+    (0..8, any::<[u64; 8]>()).prop_map(|(kind, [a, b, c, d, e, f, g, h])| {
+        let (experiment, number) = (a as u8, b as u32);
+        let fault = Fault { vector: c as u8, error: d as u32, cs: e as u16, rip: f };
+        let (iterations, ticks_one, ticks_two, count_one, count_two, value) = (c as u32, d, e, f, g, h);
+        match kind {
+            0 => Record::Begin {
+                maker: Maker { ebx_edx: a, ecx: b as u32 },
+                signature: c as u32,
+                features: d,
+                operations: e as u32,
+                rounds: f as u32,
+            },
+            1 => Record::Try { experiment },
+            2 => {
+                let round = Round { iterations, ticks_one, ticks_two, count_one, count_two, value };
+                Record::Done { experiment, number, round }
             }
-        ),
-        any::<u8>().prop_map(|experiment| Record::Try { experiment }),
-        (any::<u8>(), any::<u32>(), round()).prop_map(|(experiment, number, round)| Record::Done {
-            experiment,
-            number,
-            round
-        }),
-        (any::<u8>(), any::<u64>()).prop_map(|(experiment, features)| Record::Lacks { experiment, features }),
-        (any::<u8>(), any::<u32>(), fault(), any::<u64>()).prop_map(|(experiment, number, fault, count)| {
-            Record::Fault { experiment, number, fault, count }
-        }),
-        fault().prop_map(|fault| Record::Broken { fault }),
-        Just(Record::Refused),
-        any::<u32>().prop_map(|lines| Record::End { lines }),
-    ]
+            3 => Record::Lacks { experiment, features: b },
+            4 => Record::Fault { experiment, number, fault, count: g },
+            5 => Record::Broken { fault },
+            6 => Record::Refused,
+            _ => Record::End { lines: b as u32 },
+        }
+    })
 }
 
 #[test]

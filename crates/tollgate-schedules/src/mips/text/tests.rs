@@ -76,30 +76,22 @@ fn directives_change_the_machine_and_the_question() {
 
 #[test]
 fn what_the_model_sees_only_as_it_runs() {
-    let killed = |text: &str| {
+    for (text, killed) in [
+        (
+            "lui t0,%hi(tst)\naddiu t0,%lo(tst)\nsw t0,(t0)\njr ra\nnop",
+            "tst+0x8 (sw t0,(t0)): it stores to 0x01000000, in the page of tst, which can only be executed.",
+        ),
+        ("li t0,6\njr t0\nnop", "tst+0x4 (jr t0): it jumps to 6, which is no multiple of 4."),
+        ("jr zero\nnop", "tst (jr zero): it jumps to 0, where there is nothing."),
+        (
+            "lw v0,(k1)\nnop\njr ra\nnop",
+            "tst (lw v0,(k1)): it reads from 0x00200000, and the handler starts tst again for a store only.",
+        ),
+    ] {
         let checked = checked(text);
         assert_eq!(checked.verdict, Verdict::Violated(Harm::Crash), "{text}");
-        checked.counterexamples[0].so.clone()
-    };
-    let store = "lui t0,%hi(tst)\naddiu t0,%lo(tst)\nsw t0,(t0)\njr ra\nnop";
-    assert_eq!(
-        killed(store),
-        "A is killed at tst+0x8 (sw t0,(t0)): it stores to 0x01000000, in the page of tst, which can only be \
-         executed."
-    );
-    assert_eq!(
-        killed("li t0,6\njr t0\nnop"),
-        "A is killed at tst+0x4 (jr t0): it jumps to 6, which is no multiple of 4."
-    );
-    assert_eq!(
-        killed("jr zero\nnop"),
-        "A is killed at tst (jr zero): it jumps to 0, where there is nothing."
-    );
-    assert_eq!(
-        killed("lw v0,(k1)\nnop\njr ra\nnop"),
-        "A is killed at tst (lw v0,(k1)): it reads from 0x00200000, and the handler starts tst again for a store \
-         only."
-    );
+        assert_eq!(checked.counterexamples[0].so, format!("A is killed at {killed}"));
+    }
     // A `tst` that always returns 1 waits for ever; one that always returns 0 shares the lock.
     assert_eq!(checked("li v0,1\njr ra\nnop").verdict, Verdict::Violated(Harm::Stuck));
     assert_eq!(checked("jr ra\nli v0,0").verdict, Verdict::Violated(Harm::Exclusion));

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Display, Formatter};
 
-use crate::{Descriptor, GateKind, Kind, Rflags, Vendor, Width};
+use crate::{Descriptor, GateKind, Kind, Rflags, Table, Vendor, Width};
 
 use crate::walk::{Directory, Exception, Mode, NotModelled, Register, Role, SegmentRegister, Size, Unknown};
 
@@ -49,6 +49,10 @@ names! {
         Interrupt => "interrupt",
         Trap => "trap",
         Task => "task",
+    }
+    Table {
+        Gdt => "GDT",
+        Ldt => "LDT",
     }
     Directory {
         Idt => "IDT",

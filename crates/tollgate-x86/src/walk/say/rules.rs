@@ -2,9 +2,9 @@
 
 use core::fmt::{self, Formatter};
 
-use crate::{Msr, SystemKind, Vendor, Width};
+use crate::{Msr, SystemKind, Width};
 
-use crate::walk::{Mode, Rule};
+use crate::walk::Rule;
 
 /// "DPL 3 >= CPL 3: ...".
 fn compare(
@@ -23,7 +23,7 @@ pub(super) fn say(f: &mut Formatter<'_>, rule: &Rule, holds: bool) -> fmt::Resul
     let up = [">=", "<"];
     let down = ["<=", ">"];
     match *rule {
-        Rule::Exists(name, mode, vendor) => exists(f, name, mode, vendor, holds),
+        Rule::Exists(name, mode, vendor) => write!(f, "{mode} {} {name} on {vendor}", or("has", "has no")),
         Rule::SyscallEnabled => f.write_str(or(
             "EFER.SCE is set: SYSCALL and SYSRET may be used",
             "EFER.SCE is clear: there is no SYSCALL or SYSRET",
@@ -111,14 +111,6 @@ pub(super) fn say(f: &mut Formatter<'_>, rule: &Rule, holds: bool) -> fmt::Resul
             write!(f, "{}{wanted}", or("", "not "))
         }
         Rule::InGdt => f.write_str(or("the selector points into the GDT", "a TSS cannot be in the LDT")),
-    }
-}
-
-fn exists(f: &mut Formatter<'_>, name: &str, mode: Option<Mode>, vendor: Vendor, holds: bool) -> fmt::Result {
-    let verb = if holds { "has" } else { "has no" };
-    match mode {
-        Some(mode) => write!(f, "{mode} {verb} {name} on {vendor}"),
-        None => write!(f, "the mode {verb} {name} on {vendor}"),
     }
 }
 

@@ -23,8 +23,8 @@ fn width() -> impl Strategy<Value = Width> {
 }
 
 /// The invariants after every walk that is done.
-fn is_consistent<M: Machine>(
-    machine: &M,
+fn is_consistent(
+    machine: &impl Machine,
     crossing: Crossing,
     before: Option<u8>,
 ) -> Result<(), TestCaseError> {
