@@ -23,6 +23,27 @@ impl Case {
     pub fn plain(benchmark: impl Into<String>) -> Self {
         Self { benchmark: benchmark.into(), params: Params::new() }
     }
+
+    /// The suite of its benchmark: what stands before the slash.
+    pub fn suite(&self) -> &str {
+        self.benchmark.split('/').next().unwrap_or_default()
+    }
+
+    /// A parameter that is a number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        match self.params.get(name)? {
+            ParamValue::Number(number) => Some(*number),
+            ParamValue::Flag(_) | ParamValue::Word(_) => None,
+        }
+    }
+
+    /// A parameter that is a word.
+    pub fn word(&self, name: &str) -> Option<&str> {
+        match self.params.get(name)? {
+            ParamValue::Word(word) => Some(word),
+            ParamValue::Flag(_) | ParamValue::Number(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Case {

@@ -8,9 +8,7 @@ pub mod features;
 pub mod matrix;
 pub mod trade;
 
-use tollgate_model::{Case, ParamValue};
-
-use crate::summary::{Figures, Summary};
+use crate::summary::Summary;
 
 /// No picture fits fewer columns.
 const NARROW: usize = 40;
@@ -29,30 +27,4 @@ pub fn of(summary: &Summary, width: usize) -> String {
         commands::of(summary, width),
     ];
     pictures.into_iter().flatten().map(|picture| format!("{picture}\n")).collect()
-}
-
-/// The rows of one benchmark above the detection limit, in the order of the run.
-pub fn rows<'a, 'b>(
-    summary: &'b Summary<'a>,
-    benchmark: &'b str,
-) -> impl Iterator<Item = (&'a Case, &'b Figures<'a>)> + 'b {
-    let of_benchmark = move |case: &Case| case.benchmark == benchmark;
-    let is_usable = |figures: &Figures| figures.is_estimate() && figures.below.is_none();
-    summary.measured().filter(move |(case, figures)| of_benchmark(case) && is_usable(figures))
-}
-
-/// A parameter that is a number.
-pub fn number(case: &Case, name: &str) -> Option<u64> {
-    match case.params.get(name) {
-        Some(ParamValue::Number(number)) => Some(*number),
-        _ => None,
-    }
-}
-
-/// A parameter that is a word.
-pub fn word<'a>(case: &'a Case, name: &str) -> Option<&'a str> {
-    match case.params.get(name) {
-        Some(ParamValue::Word(word)) => Some(word),
-        _ => None,
-    }
 }

@@ -8,10 +8,12 @@ mod environment;
 mod known;
 mod levels;
 mod matrix;
+mod panels;
 mod rows;
 mod ruler;
 mod sections;
 mod subject;
+mod suites;
 
 use tollgate_model::Run;
 

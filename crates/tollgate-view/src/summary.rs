@@ -1,26 +1,20 @@
 //! Everything that is said of a run, computed once from its samples: tables, JSON, CSV, the page and every export are written
 //! from it. No other module computes a median of a run.
 
+mod figures;
 mod note;
-mod parts;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use tollgate_model::compare::{Paired, paired_rows};
-use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, detection_limit, reading};
-use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit, own};
+use tollgate_model::estimate::{Reading, detection_limit, reading};
+use tollgate_model::{Case, Outcome, Run, Unit, own};
 
-pub use note::{Noise, Note};
-pub use parts::{PARTS, Part};
+pub use figures::{Figures, Noise, PARTS, Part, is_estimate};
+pub use note::Note;
 
 /// The benchmark whose median the others are multiples of.
 pub const BASELINE: &str = "entry/syscall";
-
-/// A row with a larger share of its samples discarded is noisy.
-const MANY_DISCARDED: f64 = 0.05;
-/// A row whose interval reaches further than this share of its median is noisy.
-const WIDE: f64 = 0.10;
 
 /// A run and its figures.
 pub struct Summary<'a> {
@@ -49,22 +43,6 @@ pub enum State<'a> {
     Skipped(&'a str),
     /// It went wrong.
     Failed(&'a str),
-}
-
-/// Everything that the samples of one case say.
-pub struct Figures<'a> {
-    /// The samples.
-    pub measured: Cow<'a, Measured>,
-    /// Its median, interval and the rest.
-    pub estimate: Estimate,
-    /// The upper bound of a value below the detection limit, in the unit of the samples.
-    pub below: Option<f64>,
-    /// Its median as a multiple of [`BASELINE`]'s.
-    pub multiple: Option<f64>,
-    /// Compared with its baseline, round by round.
-    pub paired: Option<Paired>,
-    /// Of a traced command, the parts of its time.
-    pub parts: Vec<Part>,
 }
 
 impl<'a> Summary<'a> {
@@ -126,6 +104,12 @@ impl<'a> Summary<'a> {
         groups
     }
 
+    /// The rows of one benchmark above the detection limit, which hardware executed, in the order of the run.
+    pub fn of_benchmark(&self, benchmark: &str) -> impl Iterator<Item = (&'a Case, &Figures<'a>)> {
+        let is_usable = |figures: &Figures| figures.is_estimate() && figures.below.is_none();
+        self.measured().filter(move |(case, figures)| case.benchmark == benchmark && is_usable(figures))
+    }
+
     /// The measured rows of a group.
     pub fn of_group(&self, group: &str) -> impl Iterator<Item = &Figures<'a>> {
         self.measured().map(|(_, figures)| figures).filter(move |figures| figures.measured.group == group)
@@ -179,70 +163,6 @@ impl<'a> Row<'a> {
             State::Measured(figures) => note::of(self.case, figures),
         }
     }
-}
-
-impl<'a> Figures<'a> {
-    fn of(measured: &'a Measured, run: &Run) -> Option<Self> {
-        let (estimate, below) = match reading(measured, run)? {
-            Reading::Estimate(estimate) => (estimate, None),
-            Reading::BelowLimit(limit) => (Estimate::of(measured)?, Some(limit)),
-        };
-        let parts = parts::of(measured);
-        Some(Self { measured: Cow::Borrowed(measured), estimate, below, multiple: None, paired: None, parts })
-    }
-
-    fn multiple_of(&self, baseline: f64) -> Option<f64> {
-        // A whole command is no multiple of a call.
-        let is_command = !self.measured.traced.is_empty();
-        let comparable = self.measured.unit == Unit::Nanoseconds
-            && self.below.is_none()
-            && self.is_estimate()
-            && !is_command;
-        comparable.then_some(self.estimate.median / baseline).filter(|multiple| multiple.is_finite())
-    }
-
-    /// The throughput in bytes per second.
-    pub fn bytes_per_second(&self) -> Option<f64> {
-        let is_known = self.measured.unit == Unit::Nanoseconds && self.below.is_none();
-        let bytes = self.measured.bytes_per_op.filter(|_| is_known)? as f64;
-        Some(bytes * 1e9 / self.estimate.median).filter(|rate| rate.is_finite() && *rate > 0.0)
-    }
-
-    /// [`is_estimate`] of what was measured.
-    pub fn is_estimate(&self) -> bool {
-        is_estimate(&self.measured)
-    }
-
-    /// The median, or the bound of a value below the detection limit.
-    pub fn bounded(&self) -> f64 {
-        self.below.unwrap_or(self.estimate.median)
-    }
-
-    /// The number of timed operations.
-    pub fn operations(&self) -> u64 {
-        (self.measured.samples.len() as u64).saturating_mul(self.measured.ops_per_sample)
-    }
-
-    /// The reasons why it is noisy.
-    pub fn noise(&self) -> Vec<Noise> {
-        let (discarded, wide) = (self.estimate.discarded_share, self.estimate.relative_half_width());
-        let processes = self.estimate.process_medians.len();
-        let is_known = self.below.is_none();
-        [
-            (discarded > MANY_DISCARDED).then_some(Noise::Discarded(discarded)),
-            (is_known && wide > WIDE).then_some(Noise::Wide(wide)),
-            (is_known && processes < ENOUGH_PROCESSES).then_some(Noise::FewProcesses(processes)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
-    }
-}
-
-/// Whether hardware executed what was timed: an emulator's times are no latencies.
-pub fn is_estimate(measured: &Measured) -> bool {
-    matches!(measured.provenance, Provenance::Hardware | Provenance::Kvm)
-        || !matches!(measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine)
 }
 
 /// The median of a benchmark's first case, in ns, where it is above the detection limit.

@@ -58,7 +58,7 @@ fn records(summary: &Summary) -> Vec<[Cell; HEADER.len()]> {
             text(Some(&run.started)),
             text(key_facts.kernel.as_deref()),
             text(key_facts.cpu.as_deref()),
-            text(Some(metric.suite())),
+            text(Some(metric.case.suite())),
             text(Some(&metric.case.benchmark)),
             text(Some(&metric.params)),
             metric.name.into(),

@@ -23,11 +23,6 @@ pub struct Metric<'a> {
 }
 
 impl<'a> Metric<'a> {
-    /// The suite of its benchmark.
-    pub fn suite(&self) -> &str {
-        self.case.benchmark.split('/').next().unwrap_or_default()
-    }
-
     /// The figures, where they are a result: times of an emulator are not.
     pub fn valid(&self) -> Option<&'a Figures<'a>> {
         self.figures.filter(|figures| figures.is_estimate())

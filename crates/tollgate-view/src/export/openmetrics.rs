@@ -120,7 +120,7 @@ impl<'a> Series<'a> {
     fn series(&self, metric: &Metric, figures: &Figures) -> String {
         let per = if figures.measured.unit == Unit::NanosecondsPerLine { "line" } else { "operation" };
         let own = [
-            ("suite", metric.suite().to_owned()),
+            ("suite", metric.case.suite().to_owned()),
             ("benchmark", metric.case.benchmark.clone()),
             ("params", metric.params.clone()),
             ("metric", metric.name.to_owned()),

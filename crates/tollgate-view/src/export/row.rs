@@ -125,7 +125,7 @@ impl<'a> OfRun<'a> {
             started: run.started.as_str().into(),
             version: run.tool.version.as_str().into(),
             key_facts: Cow::Borrowed(&self.key_facts),
-            suite: metric.suite().into(),
+            suite: metric.case.suite().into(),
             benchmark: metric.case.benchmark.as_str().into(),
             params: metric.params.as_str().into(),
             metric: metric.name.into(),

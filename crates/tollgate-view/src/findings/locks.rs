@@ -2,7 +2,7 @@
 
 use tollgate_model::ParamValue;
 
-use super::{Finding, case, find};
+use super::finding::{Finding, case, find};
 use crate::figures;
 use crate::summary::{Figures, Summary};
 

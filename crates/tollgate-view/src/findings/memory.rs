@@ -2,7 +2,7 @@
 
 use tollgate_model::{Case, ParamValue, Unit};
 
-use super::{Finding, Known, apart, find};
+use super::finding::{Finding, Known, apart, case, find};
 use crate::summary::Summary;
 use crate::{facts, figures};
 
@@ -31,19 +31,15 @@ fn sharing(summary: &Summary) -> Vec<Finding> {
     let mut series: Vec<(Kind, Vec<Sharing>)> = Vec::new();
     for case in shared {
         let alone = with(case, false);
-        let (Some(ParamValue::Number(kib)), Some(shared), Some(unshared)) =
-            (case.params.get("kib"), find(summary, case), find(summary, &alone))
+        let (Some(kib), Some(shared), Some(unshared)) =
+            (case.number("kib"), find(summary, case), find(summary, &alone))
         else {
             continue;
         };
         let but_size = case.params.iter().filter(|(name, _)| !["kib", "shared"].contains(&name.as_str()));
         let key: Kind = but_size.map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let sharing = Sharing {
-            kib: *kib,
-            shared: shared.into(),
-            alone: unshared.into(),
-            cases: [alone, case.clone()],
-        };
+        let sharing =
+            Sharing { kib, shared: shared.into(), alone: unshared.into(), cases: [alone, case.clone()] };
         match series.iter_mut().find(|(other, _)| *other == key) {
             Some((_, points)) => points.push(sharing),
             None => series.push((key, vec![sharing])),
@@ -101,7 +97,7 @@ fn listed(parts: &[String]) -> String {
 
 /// Two words of one line, of two adjacent lines, and of lines that are far apart.
 fn false_sharing(summary: &Summary) -> Option<Finding> {
-    let at = |distance: u64| super::case("memory/neighbour", &[("distance", distance.into())]);
+    let at = |distance: u64| case("memory/neighbour", &[("distance", distance.into())]);
     let [same, adjacent, away] = [8, 64, 128].map(at);
     let [same_estimate, adjacent_estimate, away_estimate] =
         [&same, &adjacent, &away].map(|case| find(summary, case));
@@ -150,13 +146,12 @@ impl Curve {
     fn of(summary: &Summary) -> Self {
         let of = |page: &str| -> Vec<(f64, Known, Case)> {
             let rows = summary.measured().filter(|(case, figures)| {
-                let is_page = case.params.get("page") == Some(&ParamValue::from(page));
+                let is_page = case.word("page") == Some(page);
                 case.benchmark == "memory/latency" && is_page && figures.is_estimate()
             });
             let mut points: Vec<(f64, Known, Case)> = rows
-                .filter_map(|(case, figures)| match case.params.get("kib") {
-                    Some(ParamValue::Number(kib)) => Some((*kib as f64, figures.into(), case.clone())),
-                    _ => None,
+                .filter_map(|(case, figures)| {
+                    Some((case.number("kib")? as f64, figures.into(), case.clone()))
                 })
                 .collect();
             tollgate_model::sort::by(&mut points, |a, b| a.0.total_cmp(&b.0));

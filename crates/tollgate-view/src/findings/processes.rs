@@ -2,7 +2,7 @@
 
 use tollgate_model::{ParamValue, Unit};
 
-use super::{Finding, Known, apart, case, find};
+use super::finding::{Finding, Known, apart, case, find};
 use crate::figures;
 use crate::summary::{Figures, Summary};
 

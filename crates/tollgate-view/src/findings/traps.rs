@@ -2,7 +2,7 @@
 
 use tollgate_model::Case;
 
-use super::{Finding, find};
+use super::finding::{Finding, find};
 use crate::figures;
 use crate::summary::Summary;
 

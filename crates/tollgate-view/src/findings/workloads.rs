@@ -2,7 +2,7 @@
 
 use tollgate_model::{Case, ParamValue};
 
-use super::{Finding, Known, apart, find};
+use super::finding::{Finding, Known, apart, find};
 use crate::figures;
 use crate::summary::Summary;
 

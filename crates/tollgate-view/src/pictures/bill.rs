@@ -1,6 +1,5 @@
 //! The latency of one small file's life: of each call, and its share of the whole.
 
-use super::{rows, word};
 use crate::figures;
 use crate::summary::Summary;
 use crate::table::heading;
@@ -36,12 +35,13 @@ pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
 
 /// The measured calls.
 pub fn lines<'a>(summary: &Summary<'a>) -> Vec<Line<'a>> {
-    rows(summary, BENCHMARK)
+    summary
+        .of_benchmark(BENCHMARK)
         .filter_map(|(case, figures)| {
             let (estimate, unit) = (&figures.estimate, figures.measured.unit);
             let text =
                 [estimate.median, estimate.p99, estimate.max].map(|value| figures::estimate(value, unit));
-            let call = word(case, "call")?;
+            let call = case.word("call")?;
             Some(Line { call, median: estimate.median, text })
         })
         .collect()

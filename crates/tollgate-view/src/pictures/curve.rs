@@ -2,7 +2,6 @@
 
 use tollgate_model::Facts;
 
-use super::{number, rows, word};
 use crate::summary::Summary;
 use crate::table::heading;
 use crate::{facts, figures};
@@ -39,11 +38,12 @@ pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
 
 /// The measured points.
 pub fn points(summary: &Summary) -> Vec<Point> {
-    rows(summary, BENCHMARK)
+    summary
+        .of_benchmark(BENCHMARK)
         .filter_map(|(case, figures)| {
-            let kib = number(case, "kib").filter(|&kib| kib > 0)? as f64;
+            let kib = case.number("kib").filter(|&kib| kib > 0)? as f64;
             let ns = Some(figures.estimate.median).filter(|&ns| ns > 0.0)?;
-            Some(Point { kib, ns, is_huge: word(case, "page") == Some("2m") })
+            Some(Point { kib, ns, is_huge: case.word("page") == Some("2m") })
         })
         .collect()
 }

@@ -4,7 +4,6 @@
 use tollgate_model::{Counter, ParamValue};
 use tollgate_schedules::{Limits, Verdict, subject::Wish};
 
-use super::{rows, word};
 use crate::figures;
 use crate::summary::{Figures, Summary};
 use crate::table::{Look, Table, heading};
@@ -32,7 +31,7 @@ pub fn judged(summary: &Summary) -> Option<Vec<(Vec<String>, Vec<String>)>> {
     let mut rows = Vec::new();
     let mut any = false;
     for (case, figures) in summary.measured().filter(|(case, _)| case.benchmark == "locks/uncontended") {
-        let Some(by) = word(case, "by") else { continue };
+        let Some(by) = case.word("by") else { continue };
         let cells = [
             safety(summary, by),
             efficiency(figures, system_call),
@@ -167,7 +166,7 @@ fn find<'a, 'b>(
     let is = |value: Option<&ParamValue>, wanted: &str| {
         *value.unwrap_or(&ParamValue::Flag(false)) == wanted.into()
     };
-    let found = rows(summary, benchmark).find(|(case, _)| {
+    let found = summary.of_benchmark(benchmark).find(|(case, _)| {
         is(case.params.get("by"), by) && other.is_none_or(|(name, value)| is(case.params.get(name), value))
     });
     found.map(|(_, figures)| figures)

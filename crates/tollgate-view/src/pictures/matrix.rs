@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{number, rows, word};
 use crate::figures;
 use crate::summary::Summary;
 use crate::table::{heading, paragraph};
@@ -33,9 +32,9 @@ pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
 /// The matrices, by protocol.
 pub fn by_protocol<'a>(summary: &Summary<'a>) -> BTreeMap<&'a str, Matrix> {
     let mut by_protocol: BTreeMap<&str, Matrix> = BTreeMap::new();
-    for (case, figures) in rows(summary, BENCHMARK) {
-        let (Some(from), Some(to)) = (number(case, "from"), number(case, "to")) else { continue };
-        let matrix = by_protocol.entry(word(case, "protocol").unwrap_or("")).or_default();
+    for (case, figures) in summary.of_benchmark(BENCHMARK) {
+        let (Some(from), Some(to)) = (case.number("from"), case.number("to")) else { continue };
+        let matrix = by_protocol.entry(case.word("protocol").unwrap_or("")).or_default();
         matrix.insert((from.min(to), from.max(to)), figures.estimate.median);
     }
     by_protocol

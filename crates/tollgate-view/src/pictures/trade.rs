@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use tollgate_model::stats::trimmed_mean;
 
-use super::{number, rows, word};
 use crate::figures;
 use crate::summary::{Figures, Summary};
 use crate::table::heading;
@@ -39,8 +38,9 @@ pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
 /// The times on `one` processor or on `all`, by a statistic.
 pub fn times<'a>(summary: &Summary<'a>, cpus: &str, time: impl Fn(&Figures) -> Option<f64>) -> Times<'a> {
     let mut times: Times = Vec::new();
-    for (case, figures) in rows(summary, BENCHMARK).filter(|(case, _)| word(case, "cpus") == Some(cpus)) {
-        let (Some(by), Some(threads)) = (word(case, "by"), number(case, "threads")) else { continue };
+    for (case, figures) in summary.of_benchmark(BENCHMARK).filter(|(case, _)| case.word("cpus") == Some(cpus))
+    {
+        let (Some(by), Some(threads)) = (case.word("by"), case.number("threads")) else { continue };
         let Some(time) = time(figures).filter(|time| *time > 0.0) else { continue };
         match times.iter_mut().find(|(other, _)| *other == by) {
             Some((_, known)) => drop(known.insert(threads, time)),

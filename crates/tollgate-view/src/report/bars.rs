@@ -3,8 +3,9 @@
 use crate::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
 use tollgate_model::{Case, Traced, Unit};
 
-use super::sections::{TRACE, panels};
+use super::panels::panels;
 use super::subject::Subject;
+use super::suites::TRACE;
 use crate::figures;
 use crate::pictures::bill;
 use crate::trace::ranked;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Panel, Point, Sign, Table, Text, Tick};
 use tollgate_model::{Case, Unit};
 
-use super::sections::panels;
+use super::panels::{keys, panels};
 use super::subject::{Subject, is_drawn};
 use crate::figures;
-use crate::pictures::{curve, number, rows, trade, word};
+use crate::pictures::{curve, trade};
 
 fn ns(value: f64) -> String {
     figures::estimate(value, Unit::Nanoseconds)
@@ -197,13 +197,15 @@ fn short(benchmark: &str) -> &str {
 
 fn written(subject: &Subject, benchmark: &str) -> Creation {
     let is_plain = |case: &Case| {
-        word(case, "until") == Some("exited")
-            && word(case, "page").is_none_or(|page| page == "4k")
-            && word(case, "image").is_none_or(|image| image == "bare")
+        case.word("until") == Some("exited")
+            && case.word("page").is_none_or(|page| page == "4k")
+            && case.word("image").is_none_or(|image| image == "bare")
     };
-    rows(&subject.summary, benchmark)
+    subject
+        .summary
+        .of_benchmark(benchmark)
         .filter(|(case, figures)| is_plain(case) && is_drawn(figures))
-        .filter_map(|(case, figures)| Some((number(case, "dirty_mib")?, figures.estimate.median)))
+        .filter_map(|(case, figures)| Some((case.number("dirty_mib")?, figures.estimate.median)))
         .collect()
 }
 
@@ -299,7 +301,7 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
                 if is_comparison { "" } else { ", and the other locks are drawn thin" }
             )
             .into(),
-            keys: super::sections::keys(subjects),
+            keys: keys(subjects),
             panels: locks.iter().map(|by| panel(by)).collect(),
             is_small: true,
             numbers: Some(Table {

@@ -6,10 +6,10 @@ use crate::page::{Axis, Dots, Drawing, Figure, Key, Mark, Panel, Row, Sign, Text
 use tollgate_model::{Case, ParamValue};
 
 use super::curves::CREATIONS;
-use super::sections::{keys, panels};
+use super::panels::{keys, panels};
 use super::subject::{Subject, is_drawn, mark};
 use crate::figures;
-use crate::pictures::{bill, curve, matrix, number, trade, word};
+use crate::pictures::{bill, curve, matrix, trade};
 
 /// More rows are no picture.
 const MOST: usize = 28;
@@ -125,8 +125,8 @@ fn pairs_of(subject: &Subject) -> Vec<Row> {
     let drawn =
         subject.summary.measured().filter(|(case, figures)| case.benchmark == THRASH && is_drawn(figures));
     for (case, figures) in drawn {
-        let text = |name: &str| word(case, name).unwrap_or_default().to_owned();
-        let Some(kib) = number(case, "kib") else { continue };
+        let text = |name: &str| case.word(name).unwrap_or_default().to_owned();
+        let Some(kib) = case.number("kib") else { continue };
         let is_shared = case.params.get("shared") == Some(&ParamValue::Flag(true));
         let pair = pairs.entry((text("page"), text("order"), kib)).or_default();
         let words = figures::estimate(figures.estimate.median, figures.measured.unit);

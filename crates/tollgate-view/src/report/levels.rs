@@ -3,7 +3,7 @@
 use crate::page::{Drawing, Figure, Levels, Panel, Seen, Text};
 use tollgate_model::Case;
 
-use super::sections::keys;
+use super::panels::keys;
 use super::subject::{Subject, is_drawn};
 use crate::figures;
 

@@ -5,8 +5,8 @@ use tollgate_lab::guest::EXPERIMENTS;
 use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Provenance};
 
-use super::sections::{LAB, TRACE, suite_of};
 use super::subject::Subject;
+use super::suites::{LAB, TRACE, suite_of};
 use crate::comparison::Comparison;
 use crate::show::cells::Columns;
 use crate::show::text::own_in_words;

@@ -4,8 +4,9 @@ use crate::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
 use tollgate_model::{Case, ParamValue};
 
 use super::dots;
-use super::sections::{self, keys};
+use super::panels::keys;
 use super::subject::{Subject, is_drawn};
+use super::suites;
 use crate::figures;
 use crate::summary::Figures;
 
@@ -79,7 +80,7 @@ impl Landmark {
 /// The ruler; None where there are no marks.
 pub fn of(subjects: &[Subject]) -> Option<Figure> {
     // A command is no crossing.
-    if sections::suites(subjects).iter().all(|suite| sections::COMMANDS.contains(suite)) {
+    if suites::suites(subjects).iter().all(|suite| suites::COMMANDS.contains(suite)) {
         return None;
     }
     let is_comparison = subjects.len() > 1;
@@ -122,7 +123,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     let (rows, cells): (Vec<Row>, Vec<Vec<Text>>) =
         rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
     numbers.rows = cells;
-    let strips: Vec<Strip> = sections::suites(subjects)
+    let strips: Vec<Strip> = suites::suites(subjects)
         .iter()
         .enumerate()
         .flat_map(|(at, suite)| strips(at + 1, suite, subjects, is_comparison))
@@ -159,7 +160,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
 
 /// All latencies of a suite, a line an environment.
 fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool) -> Vec<Strip> {
-    let of_suite = |case: &Case| sections::suite_of(case) == suite;
+    let of_suite = |case: &Case| suites::suite_of(case) == suite;
     let strip = |subject: &Subject| {
         let cases = subject.summary.rows.iter().map(|row| row.case).filter(|case| of_suite(case));
         let name = match is_comparison {

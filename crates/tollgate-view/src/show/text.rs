@@ -38,8 +38,7 @@ pub fn warnings(summary: &Summary, width: usize) -> String {
 
 /// A table for each suite, so that the columns of one do not narrow those of another.
 fn tables(summary: &Summary) -> Vec<Table> {
-    let suite = |row: &Row| row.case.benchmark.split('/').next().unwrap_or_default().to_owned();
-    summary.rows.chunk_by(|a, b| suite(a) == suite(b)).map(table).collect()
+    summary.rows.chunk_by(|a, b| a.case.suite() == b.case.suite()).map(table).collect()
 }
 
 fn table(rows: &[Row]) -> Table {

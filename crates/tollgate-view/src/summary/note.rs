@@ -7,7 +7,7 @@ use tollgate_model::measurement::pairs;
 use tollgate_model::stats::Mode;
 use tollgate_model::{Case, Counted, Counter, Unit};
 
-use super::Figures;
+use super::figures::{Figures, Noise};
 use crate::figures::{self, percent};
 
 /// A larger share of discarded samples gets a note.
@@ -63,17 +63,6 @@ pub enum Note<'a> {
     Rarely(Vec<&'a Counter>, u64),
     /// A text of the document.
     Said(&'a str),
-}
-
-/// Why a row is noisy.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Noise {
-    /// This share of its samples was discarded.
-    Discarded(f64),
-    /// Its interval reaches this share of the median to either side.
-    Wide(f64),
-    /// Only this many processes measured it: its interval does not cover the range across processes.
-    FewProcesses(usize),
 }
 
 /// The notes on the figures of a case.
@@ -143,18 +132,6 @@ impl fmt::Display for Note<'_> {
                 write!(f, "per million operations {}", counters_in_words(counters, *operations, 1e6))
             }
             Self::Said(text) => f.write_str(text),
-        }
-    }
-}
-
-impl fmt::Display for Noise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Discarded(share) => write!(f, "{} of samples discarded (preempted)", percent(*share)),
-            Self::Wide(share) => write!(f, "CI ±{}", percent(*share)),
-            Self::FewProcesses(number) => {
-                write!(f, "{} only", figures::count(*number, "process", "processes"))
-            }
         }
     }
 }

@@ -1,0 +1,43 @@
+//! A finding, and what findings are made from.
+
+use serde::Serialize;
+use tollgate_model::stats::Interval;
+use tollgate_model::{Case, ParamValue, Params};
+
+use crate::summary::{Figures, Summary};
+
+/// A sentence, and the rows that it is made from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// The sentence.
+    pub sentence: String,
+    /// The cases, as they are named in patterns.
+    pub from: Vec<String>,
+}
+
+/// A median with its interval.
+#[derive(Clone, Copy)]
+pub struct Known {
+    pub estimate: f64,
+    pub interval: Interval,
+}
+
+impl From<&Figures<'_>> for Known {
+    fn from(figures: &Figures) -> Self {
+        Self { estimate: figures.estimate.median, interval: figures.estimate.interval }
+    }
+}
+
+pub fn apart(a: Interval, b: Interval) -> bool {
+    a.high < b.low || b.high < a.low
+}
+
+pub fn case(benchmark: &str, params: &[(&str, ParamValue)]) -> Case {
+    let params: Params = params.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    Case { benchmark: benchmark.to_owned(), params }
+}
+
+/// The figures of a case that hardware executed.
+pub fn find<'a, 'b>(summary: &'b Summary<'a>, case: &Case) -> Option<&'b Figures<'a>> {
+    summary.figures(case).filter(|figures| figures.is_estimate())
+}

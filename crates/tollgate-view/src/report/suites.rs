@@ -1,0 +1,52 @@
+//! The suites of a page, each of which has a section.
+
+use std::collections::HashSet;
+
+use tollgate_model::Case;
+use tollgate_suites::SUITES;
+
+use super::subject::Subject;
+
+/// Sections that are no suite, with their descriptions.
+const OTHERS: [(&str, &str); 3] = [
+    (TRACE, "A command and all that it started, traced."),
+    (LAB, "The rings, crossed in a small kernel of our own, without an operating system."),
+    (OTHER, "Cases that are unknown to this program."),
+];
+/// The section of commands that `tollgate trace` ran.
+pub const TRACE: &str = "trace";
+/// The section of the experiments of `tollgate lab`.
+pub const LAB: &str = "lab";
+/// The sections of commands.
+pub const COMMANDS: [&str; 2] = ["workloads", TRACE];
+/// The section of cases of unknown suites.
+const OTHER: &str = "other";
+
+/// The suite of a case.
+pub fn suite_of(case: &Case) -> &str {
+    known().find(|(name, _)| *name == case.suite()).map_or(OTHER, |(name, _)| name)
+}
+
+/// The possible sections, and their descriptions.
+fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SUITES.iter().map(|suite| (suite.name, suite.about)).chain(OTHERS)
+}
+
+/// The suites with cases, in the order of the registry.
+pub fn suites(subjects: &[Subject]) -> Vec<&'static str> {
+    let cases = subjects.iter().flat_map(|subject| &subject.summary.rows).map(|row| row.case);
+    let there: HashSet<&str> = cases.map(suite_of).collect();
+    known().map(|(suite, _)| suite).filter(|suite| there.contains(suite)).collect()
+}
+
+/// All cases of a suite, those of the first environment first.
+pub fn cases<'a>(subjects: &[Subject<'a>], suite: &str) -> Vec<&'a Case> {
+    let mut seen = HashSet::new();
+    let all = subjects.iter().flat_map(|subject| &subject.summary.rows).map(|row| row.case);
+    all.filter(|case| suite_of(case) == suite && seen.insert(*case)).collect()
+}
+
+/// The description of a suite.
+pub fn about(suite: &str) -> &'static str {
+    known().find(|(name, _)| *name == suite).map_or("", |(_, about)| about)
+}

@@ -1,0 +1,164 @@
+//! Everything that the samples of one case say.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use tollgate_model::compare::Paired;
+use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, reading};
+use tollgate_model::{Measured, Provenance, Run, Traced, Unit};
+
+use crate::figures::{count, percent};
+
+/// A row with a larger share of its samples discarded is noisy.
+const MANY_DISCARDED: f64 = 0.05;
+/// A row whose interval reaches further than this share of its median is noisy.
+const WIDE: f64 = 0.10;
+
+/// Everything that the samples of one case say.
+pub struct Figures<'a> {
+    /// The samples.
+    pub measured: Cow<'a, Measured>,
+    /// Its median, interval and the rest.
+    pub estimate: Estimate,
+    /// The upper bound of a value below the detection limit, in the unit of the samples.
+    pub below: Option<f64>,
+    /// Its median as a multiple of [`super::BASELINE`]'s.
+    pub multiple: Option<f64>,
+    /// Compared with its baseline, round by round.
+    pub paired: Option<Paired>,
+    /// Of a traced command, the parts of its time.
+    pub parts: Vec<Part>,
+}
+
+/// Why a row is noisy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Noise {
+    /// This share of its samples was discarded.
+    Discarded(f64),
+    /// Its interval reaches this share of the median to either side.
+    Wide(f64),
+    /// Only this many processes measured it: its interval does not cover the range across processes.
+    FewProcesses(usize),
+}
+
+impl<'a> Figures<'a> {
+    pub(super) fn of(measured: &'a Measured, run: &Run) -> Option<Self> {
+        let (estimate, below) = match reading(measured, run)? {
+            Reading::Estimate(estimate) => (estimate, None),
+            Reading::BelowLimit(limit) => (Estimate::of(measured)?, Some(limit)),
+        };
+        let parts = parts_of(measured);
+        Some(Self { measured: Cow::Borrowed(measured), estimate, below, multiple: None, paired: None, parts })
+    }
+
+    /// Its median over that of [`super::BASELINE`].
+    pub(super) fn multiple_of(&self, baseline: f64) -> Option<f64> {
+        // A whole command is no multiple of a call.
+        let is_command = !self.measured.traced.is_empty();
+        let comparable = self.measured.unit == Unit::Nanoseconds
+            && self.below.is_none()
+            && self.is_estimate()
+            && !is_command;
+        comparable.then_some(self.estimate.median / baseline).filter(|multiple| multiple.is_finite())
+    }
+
+    /// The throughput in bytes per second.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let is_known = self.measured.unit == Unit::Nanoseconds && self.below.is_none();
+        let bytes = self.measured.bytes_per_op.filter(|_| is_known)? as f64;
+        Some(bytes * 1e9 / self.estimate.median).filter(|rate| rate.is_finite() && *rate > 0.0)
+    }
+
+    /// [`is_estimate`] of what was measured.
+    pub fn is_estimate(&self) -> bool {
+        is_estimate(&self.measured)
+    }
+
+    /// The median, or the bound of a value below the detection limit.
+    pub fn bounded(&self) -> f64 {
+        self.below.unwrap_or(self.estimate.median)
+    }
+
+    /// The number of timed operations.
+    pub fn operations(&self) -> u64 {
+        (self.measured.samples.len() as u64).saturating_mul(self.measured.ops_per_sample)
+    }
+
+    /// The reasons why it is noisy.
+    pub fn noise(&self) -> Vec<Noise> {
+        let (discarded, wide) = (self.estimate.discarded_share, self.estimate.relative_half_width());
+        let processes = self.estimate.process_medians.len();
+        let is_known = self.below.is_none();
+        [
+            (discarded > MANY_DISCARDED).then_some(Noise::Discarded(discarded)),
+            (is_known && wide > WIDE).then_some(Noise::Wide(wide)),
+            (is_known && processes < ENOUGH_PROCESSES).then_some(Noise::FewProcesses(processes)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// Whether hardware executed what was timed: an emulator's times are no latencies.
+pub fn is_estimate(measured: &Measured) -> bool {
+    matches!(measured.provenance, Provenance::Hardware | Provenance::Kvm)
+        || !matches!(measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine)
+}
+
+/// The names of the parts.
+pub const PARTS: [&str; 4] = ["real", "user", "sys", "waiting"];
+
+/// A part of a command's time.
+pub struct Part {
+    /// One of [`PARTS`].
+    pub name: &'static str,
+    /// In nanoseconds, a sample for each execution.
+    pub figures: Figures<'static>,
+}
+
+/// The parts, of which there are none without traced commands. Waiting is absent where the tracer missed it in any execution.
+fn parts_of(measured: &Measured) -> Vec<Part> {
+    let time: [fn(&Traced) -> Option<u64>; 4] = [
+        |traced| Some(traced.wall_ns),
+        |traced| Some(traced.user_ns),
+        |traced| Some(traced.sys_ns),
+        |traced| Some(traced.idle?.total_ns()),
+    ];
+    let part = |(name, time): (&'static str, fn(&Traced) -> Option<u64>)| {
+        let times: Option<Vec<u64>> = measured.traced.iter().map(time).collect();
+        let part = Measured {
+            unit: Unit::Nanoseconds,
+            provenance: measured.provenance,
+            ops_per_sample: measured.ops_per_sample,
+            clock_hz: measured.clock_hz,
+            samples: times?.into_iter().map(|ns| ns as f64).collect(),
+            discarded: measured.discarded,
+            processes: measured.processes.clone(),
+            counted: None,
+            counters: Vec::new(),
+            bytes_per_op: None,
+            group: String::new(),
+            baseline: None,
+            notes: Vec::new(),
+            traced: Vec::new(),
+        };
+        let estimate = Estimate::of(&part)?;
+        let (below, multiple, paired, parts) = (None, None, None, Vec::new());
+        let figures = Figures { measured: Cow::Owned(part), estimate, below, multiple, paired, parts };
+        Some(Part { name, figures })
+    };
+    PARTS.into_iter().zip(time).filter_map(part).collect()
+}
+
+impl fmt::Display for Noise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Discarded(share) => write!(f, "{} of samples discarded (preempted)", percent(*share)),
+            Self::Wide(share) => write!(f, "CI ±{}", percent(*share)),
+            Self::FewProcesses(number) => {
+                write!(f, "{} only", count(*number, "process", "processes"))
+            }
+        }
+    }
+}
