@@ -7,10 +7,12 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod benchmarks;
 pub mod causes;
 pub mod compare;
 pub mod comparison;
 pub mod decode;
+pub mod doctor;
 pub mod export;
 pub mod facts;
 pub mod figures;

@@ -13,7 +13,8 @@ use tollgate_view::trace::{self, View};
 use tollgate_x86::{Vendor, Width};
 
 use crate::failure::Failure;
-use crate::{examples, figures, out};
+use crate::{examples, out};
+use tollgate_view::figures;
 
 /// Measures, explains and compares what it costs to cross the boundaries of a machine.
 #[derive(Debug, Parser)]

@@ -4,9 +4,9 @@ use tollgate_model::compare::Verdict;
 use tollgate_view::compare::{json, text};
 
 use crate::args::{CompareArgs, FailOn, Format};
-use crate::comparison::Comparison;
 use crate::failure::Failure;
 use crate::{out, store};
+use tollgate_view::comparison::Comparison;
 
 /// Compares each other run with the base.
 ///

@@ -12,7 +12,8 @@ use tollgate_x86::{Vendor, Width};
 
 use crate::args::{DecodeArgs, Format};
 use crate::failure::Failure;
-use crate::{figures, out};
+use crate::out;
+use tollgate_view::figures;
 
 /// Decodes the input, and prints it.
 ///

@@ -20,8 +20,8 @@ use tollgate_x86::Vendor;
 use crate::args::{Format, LabArgs, On};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on, plainly};
-use crate::table::paragraph;
 use crate::{decode, out};
+use tollgate_view::table::paragraph;
 
 /// The longest text of a serial port that is read.
 const MOST: u64 = 16 << 20;

@@ -33,7 +33,6 @@ use std::process::ExitCode;
 
 use args::Verb;
 use rustix::process::{Resource, getrlimit};
-use tollgate_view::{comparison, facts, figures, health, summary, table};
 
 fn main() -> ExitCode {
     // First: a measuring process is this program too, and parses no arguments.

@@ -14,8 +14,9 @@ use crate::args::{Format, RunArgs, Size};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on};
 use crate::storage::Workplace;
-use crate::summary::Summary;
-use crate::{document, facts, figures, out, show};
+use crate::{document, out, show};
+use tollgate_view::summary::Summary;
+use tollgate_view::{facts, figures};
 
 /// Measures the chosen cases, keeps the run, and shows it.
 ///

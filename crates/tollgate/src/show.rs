@@ -8,9 +8,9 @@ use tollgate_view::trace;
 
 use crate::args::{ShowArgs, ShowFormat, ViewArgs};
 use crate::failure::Failure;
-use crate::summary::Summary;
-use crate::table::paragraph;
 use crate::{out, say};
+use tollgate_view::summary::Summary;
+use tollgate_view::table::paragraph;
 
 /// Shows a kept run.
 ///

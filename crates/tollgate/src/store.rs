@@ -11,8 +11,9 @@ use crate::args::{
 };
 use crate::failure::Failure;
 use crate::say::clean;
-use crate::table::{Look, Table, paragraph};
-use crate::{figures, out, say};
+use crate::{out, say};
+use tollgate_view::figures;
+use tollgate_view::table::{Look, Table, paragraph};
 
 /// Does what was asked with a directory of stored runs.
 ///

@@ -21,8 +21,9 @@ use tollgate_view::trace::{Record, calibration, command_of, page, text, timeline
 use crate::args::{By, Follow, Format, TraceArgs, ViewArgs};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, plainly};
-use crate::table::paragraph;
-use crate::{facts, out, say};
+use crate::{out, say};
+use tollgate_view::facts;
+use tollgate_view::table::paragraph;
 
 /// Runs a command, traces it, says where its time went and keeps that as a run. Where the command was started, this does not
 /// come back: the process ends as the command did, even after other errors.

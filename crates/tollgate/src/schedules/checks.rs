@@ -12,7 +12,7 @@ use tollgate_view::schedules::Outcome;
 
 use super::chosen::Chosen;
 use crate::failure::Failure;
-use crate::figures;
+use tollgate_view::figures;
 
 /// A search with less memory than this is not worth a thread of its own.
 const LEAST_BYTES: usize = 1 << 30;

@@ -7,8 +7,9 @@ use tollgate_model::{
 };
 use tollgate_view::trace::CASE;
 
+use crate::document;
 use crate::failure::Failure;
-use crate::{document, facts};
+use tollgate_view::facts;
 
 const GROUP: &str = "trace";
 

@@ -8,8 +8,9 @@ use tollgate_inspect::{CaptureError, Captured};
 
 use crate::args::Format;
 use crate::failure::{Failure, plainly};
-use crate::table::paragraph;
-use crate::{figures, out};
+use crate::out;
+use tollgate_view::figures;
+use tollgate_view::table::paragraph;
 
 /// The content of a capture, for users who share it.
 const CONTENT: &str = "\

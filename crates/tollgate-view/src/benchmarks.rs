@@ -1,0 +1,183 @@
+//! The benchmarks of the registry, as `tollgate list` prints them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tollgate_engine::Timed;
+use tollgate_model::measurement::pairs;
+use tollgate_model::{Params, Reach, Unit};
+use tollgate_suites::{Benchmark, SUITES};
+
+use crate::table::{heading, paragraph};
+
+/// The benchmarks as JSON.
+#[derive(Serialize)]
+pub struct List {
+    benchmarks: Vec<Record>,
+}
+
+#[derive(Serialize)]
+struct Record {
+    name: &'static str,
+    suite: &'static str,
+    operation: &'static str,
+    /// The boundaries that its operation crosses, in any of its cases.
+    crosses: Vec<&'static str>,
+    /// The instruction that makes the crossing; several where cases differ.
+    instruction: Option<String>,
+    /// The interface that it calls, where it is no loop of instructions.
+    interface: Option<String>,
+    unit: Unit,
+    /// Events that are counted beside the time.
+    counts: Option<&'static str>,
+    /// Events that are counted for a share of the operations.
+    share: Option<&'static str>,
+    /// Further counters.
+    counters: &'static [&'static str],
+    /// One object per case; a benchmark without parameters has one case, an empty object.
+    params: Vec<Params>,
+    /// The cases that --thorough adds.
+    thorough_params: Vec<Params>,
+    baseline: Option<&'static str>,
+    /// The parameters of the baseline case of the same benchmark that differ from the others'.
+    over: Option<Params>,
+}
+
+impl List {
+    /// The chosen benchmarks, in the order of the registry.
+    pub fn of(is_chosen: impl Fn(&Benchmark) -> bool) -> Self {
+        let all = SUITES.iter().flat_map(|suite| suite.benchmarks);
+        Self { benchmarks: all.filter(|benchmark| is_chosen(benchmark)).map(|all| Record::of(all)).collect() }
+    }
+}
+
+/// The chosen benchmarks as text, suite by suite.
+pub fn text(is_chosen: impl Fn(&Benchmark) -> bool, width: usize) -> String {
+    let mut text = String::new();
+    for suite in SUITES {
+        let mut chosen = suite.benchmarks.iter().filter(|benchmark| is_chosen(benchmark)).peekable();
+        if chosen.peek().is_some() {
+            text.push_str(&heading(&format!("{}: {}", suite.name, suite.about), width));
+        }
+        for benchmark in chosen {
+            text.push_str(&format!("  {}\n", benchmark.name));
+            text.push_str(&paragraph(&about(benchmark), width, "      "));
+        }
+    }
+    text
+}
+
+/// What a benchmark measures, with which instruction, in which cases, and its baseline.
+fn about(benchmark: &Benchmark) -> String {
+    let mut about = benchmark.operation.to_owned();
+    if let Some(instruction) = instruction(benchmark) {
+        about.push_str(&format!(" Instruction: {instruction}."));
+    }
+    if let Some(interface) = interface(benchmark) {
+        about.push_str(&format!(" Through {interface}."));
+    }
+    if let Some(counts) = benchmark.counts {
+        about.push_str(&format!(" Counted: {counts}."));
+    }
+    if let Some(share) = benchmark.share {
+        about.push_str(&format!(" Counted for one in {} operations: {}.", share.one_of, share.what));
+    }
+    if !benchmark.counters.is_empty() {
+        about.push_str(&format!(" Also counted: {}.", benchmark.counters.join(", ")));
+    }
+    about.push_str(&format!(" Crosses {}.", Reach::Boundaries(benchmark.crosses)));
+    about.push_str(&in_words(" Cases: ", &(benchmark.cases)()));
+    about.push_str(&in_words(" With --thorough also: ", &(benchmark.thorough_cases)()));
+    if let Some(baseline) = benchmark.baseline {
+        about.push_str(&format!(" Baseline: {baseline}."));
+    }
+    if let Some(over) = over(benchmark) {
+        about.push_str(&format!(" Baseline: {}.", pairs(&over)));
+    }
+    about
+}
+
+/// The parameters of a benchmark's baseline case that differ from the others'.
+fn over(benchmark: &Benchmark) -> Option<Params> {
+    (benchmark.cases)().iter().find_map(|params| {
+        let mut over = (benchmark.baseline_params)(params)?;
+        over.retain(|name, value| params.get(name) != Some(value));
+        (!over.is_empty()).then_some(over)
+    })
+}
+
+/// ` Cases: instructions = 1, 32, 256.`; nothing where there is one case without parameters.
+fn in_words(what: &str, cases: &[Params]) -> String {
+    let mut values: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+    for (name, value) in cases.iter().flatten() {
+        let values = values.entry(name).or_default();
+        let value = value.to_string();
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let of_each: Vec<String> =
+        values.iter().map(|(name, values)| format!("{name} = {}", enumerated(values))).collect();
+    // Not every combination is a case.
+    let all: usize = values.values().map(Vec::len).product();
+    let number = if all == cases.len() { String::new() } else { format!(" ({} in all)", cases.len()) };
+    if of_each.is_empty() { String::new() } else { format!("{what}{}{number}.", of_each.join("; ")) }
+}
+
+/// All values; of many the first, the last and the number.
+fn enumerated(values: &[String]) -> String {
+    const MANY: usize = 20;
+    match values {
+        [first, second, third, .., last] if values.len() > MANY => {
+            format!("{first}, {second}, {third}, … {last} ({} values)", values.len())
+        }
+        _ => values.join(", "),
+    }
+}
+
+/// The instructions that make the crossing in its cases.
+fn instruction(benchmark: &Benchmark) -> Option<String> {
+    each_once(benchmark, |timed| match timed {
+        Timed::Loop { instruction, .. } | Timed::Together { instruction, .. } => Some(instruction),
+        Timed::Whole(_) => None,
+    })
+}
+
+/// The interfaces that its cases call.
+fn interface(benchmark: &Benchmark) -> Option<String> {
+    each_once(benchmark, |timed| match timed {
+        Timed::Whole(interface) => Some(interface),
+        Timed::Loop { .. } | Timed::Together { .. } => None,
+    })
+}
+
+fn each_once(benchmark: &Benchmark, name: fn(Timed) -> Option<&'static str>) -> Option<String> {
+    let mut names = Vec::new();
+    for name in (benchmark.cases)().iter().filter_map(|params| name((benchmark.timed)(params))) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+impl Record {
+    fn of(benchmark: &'static Benchmark) -> Self {
+        Self {
+            name: benchmark.name,
+            suite: benchmark.suite(),
+            operation: benchmark.operation,
+            crosses: benchmark.crosses.iter().map(|boundary| boundary.name()).collect(),
+            instruction: instruction(benchmark),
+            interface: interface(benchmark),
+            unit: benchmark.unit,
+            counts: benchmark.counts,
+            share: benchmark.share.map(|share| share.what),
+            counters: benchmark.counters,
+            params: (benchmark.cases)(),
+            thorough_params: (benchmark.thorough_cases)(),
+            baseline: benchmark.baseline,
+            over: over(benchmark),
+        }
+    }
+}
