@@ -7,7 +7,7 @@ mod note;
 use std::collections::HashMap;
 
 use tollgate_model::compare::{Paired, paired_rows};
-use tollgate_model::estimate::{Reading, detection_limit, reading};
+use tollgate_model::estimate::detection_limit;
 use tollgate_model::{Case, Outcome, Run, Unit, own};
 
 pub use figures::{Figures, Noise, PARTS, Part, is_estimate};
@@ -169,10 +169,7 @@ impl<'a> Row<'a> {
 pub fn latency(run: &Run, benchmark: &str) -> Option<f64> {
     let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == benchmark)?;
     let Outcome::Measured(measured) = &measurement.outcome else { return None };
-    match reading(measured, run)? {
-        Reading::Estimate(estimate) => {
-            Some(estimate.median).filter(|median| measured.unit == Unit::Nanoseconds && *median > 0.0)
-        }
-        Reading::BelowLimit(_) => None,
-    }
+    let figures = Figures::of(measured, run).filter(|figures| figures.below.is_none())?;
+    let is_time = figures.measured.unit == Unit::Nanoseconds;
+    Some(figures.estimate.median).filter(|median| is_time && *median > 0.0)
 }

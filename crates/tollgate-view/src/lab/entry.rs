@@ -99,8 +99,14 @@ mod tests {
 
     fn results() -> Results {
         let experiment = Experiment::of("syscall").expect("an experiment");
-        let round =
-            Round { iterations: 100, ticks_one: 1000, ticks_two: 7000, count_one: 100, count_two: 200, value: 0 };
+        let round = Round {
+            iterations: 100,
+            ticks_one: 1000,
+            ticks_two: 7000,
+            count_one: 100,
+            count_two: 200,
+            value: 0,
+        };
         let row = Row { experiment, status: Status::Done(vec![round]), references: None };
         Results {
             provenance: Some(Provenance::Kvm),

@@ -1,6 +1,7 @@
 //! Parts of a whole: the latency of a small file's life by call, and the time of traced commands.
 
 use crate::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
+use tollgate_model::traced::blame;
 use tollgate_model::{Case, Traced, Unit};
 
 use super::panels::panels;
@@ -77,7 +78,7 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
         let rows: Vec<Bar> = cases
             .iter()
             .filter_map(|case| {
-                let traced = middle(&subject.summary.figures(case)?.measured.traced)?;
+                let traced = blame::median(&subject.summary.figures(case)?.measured.traced)?;
                 numbers.rows.push(numbers_of(&name_of(case, suite, traced), subject, traced));
                 Some(bar(&name_of(case, suite, traced), traced))
             })
@@ -105,13 +106,6 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
         is_small: false,
         numbers: Some(numbers),
     })
-}
-
-/// The execution with the median real time.
-fn middle(traced: &[Traced]) -> Option<&Traced> {
-    let mut order: Vec<&Traced> = traced.iter().collect();
-    tollgate_model::sort::by_key(&mut order, |traced| traced.wall_ns);
-    order.get(order.len().checked_sub(1)? / 2).copied()
 }
 
 /// The parts of the real time, each in nanoseconds. Time on a processor is divided as user and system time are, which

@@ -6,6 +6,7 @@ use crate::page::{Table, Text};
 use tollgate_model::compare::{FactDifference, Verdict};
 use tollgate_model::{Case, Effect, Fact, Unit};
 
+use super::known::LONGEST_EFFECT;
 use super::subject::Subject;
 use crate::causes;
 use crate::comparison::{Comparison, Row};
@@ -160,7 +161,7 @@ pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
         ranked.into_iter().partition(|(reach, _)| reach.effect.is_some());
     let row = |(reach, name): &(Reach, &str)| {
         let values = subjects.iter().map(|subject| value(subject.summary.run.facts.get(*name)));
-        let affects = reach.effect.map(|effect| Text::from(reach.in_words(effect)));
+        let affects = reach.effect.map(|effect| Text::cut(&reach.in_words(effect), LONGEST_EFFECT));
         std::iter::once(Text::new(name)).chain(values).chain(affects).collect()
     };
     let head = |last: Option<&str>| {

@@ -3,13 +3,16 @@
 use std::collections::HashSet;
 
 use crate::page::{Facts, Table, Text};
-use tollgate_model::{Effect, Fact};
+use tollgate_model::Fact;
 
 use super::subject::Subject;
 use crate::comparison::Comparison;
 
 /// Characters of a value: a list such as the processor's flags would bury the others.
 const MOST: usize = 160;
+
+/// Characters of an effect: some affect many boundaries.
+pub const LONGEST_EFFECT: usize = 1000;
 
 /// The facts; of several environments those that are the same in all of them, since those that differ are at the top.
 pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Facts> {
@@ -26,14 +29,15 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Facts> {
     let mut others = table(String::new(), &["fact", "value", "read from"]);
     let mut unknown = table(String::new(), &["fact", "why it is not known", "affects"]);
     for (name, fact) in shared {
-        let effect = tollgate_inspect::effect(name).map(Effect::to_string);
+        let effect =
+            tollgate_inspect::effect(name).map(|effect| Text::cut(&effect.to_string(), LONGEST_EFFECT));
         match fact {
             Fact::Known { value, source } => {
                 let mut row =
                     vec![Text::new(name), Text::cut(&value.to_string(), MOST), Text::cut(source, MOST)];
                 match effect {
                     Some(effect) => {
-                        row.push(effect.into());
+                        row.push(effect);
                         causes.rows.push(row);
                     }
                     None => others.rows.push(row),
@@ -43,7 +47,7 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Facts> {
                 unknown.rows.push(vec![
                     Text::new(name),
                     Text::cut(&why.to_string(), MOST),
-                    effect.unwrap_or_default().into(),
+                    effect.unwrap_or_default(),
                 ]);
             }
         }
