@@ -58,7 +58,7 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
     for pattern in patterns {
         let found = chosen_by(pattern);
         if found.is_empty() {
-            return Err(UnknownPattern { pattern: pattern.clone(), near: near(pattern) });
+            return Err(UnknownPattern { pattern: pattern.clone(), near: hints(pattern) });
         }
         chosen.extend(found);
     }
@@ -140,57 +140,50 @@ pub fn wildcard(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Greatest number of hints.
-const MOST_NEAR: usize = 3;
-
-/// Names similar to `pattern`: at most three, nearest first.
-fn near(pattern: &str) -> Vec<String> {
+/// Names or cases similar to `pattern`.
+fn hints(pattern: &str) -> Vec<String> {
     // The benchmark exists and its parameters do not match: list its cases.
     if let Some(benchmark) = pattern.split_once('{').and_then(|(name, _)| registry::find(name)) {
-        let mut cases: Vec<String> = benchmark
-            .cases_in(Extent::Thorough)
-            .into_iter()
-            .map(|params| benchmark.case(params).to_string())
-            .collect();
-        tollgate_model::sort::by_key(&mut cases, |case| edit_distance(pattern, case));
-        cases.truncate(MOST_NEAR);
-        return cases;
+        let cases = benchmark.cases_in(Extent::Thorough).into_iter();
+        let cases: Vec<String> = cases.map(|params| benchmark.case(params).to_string()).collect();
+        return nearest(pattern, cases.iter().map(String::as_str)).into_iter().map(str::to_owned).collect();
     }
-    let names = SUITES.iter().flat_map(|suite| {
-        std::iter::once(suite.name).chain(suite.benchmarks.iter().map(|benchmark| benchmark.name))
-    });
-    let mut ranked: Vec<(usize, &str)> = names
-        .flat_map(|name| {
-            let tail = name.rsplit('/').next().unwrap_or(name);
-            let distance =
-                edit_distance(pattern, name).min(edit_distance(pattern, tail) + usize::from(tail != name));
-            let within =
-                if !pattern.is_empty() && name.contains(pattern) { distance.min(2) } else { distance };
-            (within <= 2.max(pattern.len() / 3)).then_some((within, name))
-        })
-        .collect();
-    tollgate_model::sort::ascending(&mut ranked);
-    ranked.into_iter().take(MOST_NEAR).map(|(_, name)| name.to_owned()).collect()
+    let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().map(|benchmark| benchmark.name));
+    let names = SUITES.iter().map(|suite| suite.name).chain(benchmarks);
+    near(pattern, names).into_iter().map(str::to_owned).collect()
 }
 
-/// Insertions, deletions and substitutions between two texts (Levenshtein 1966). Patterns are cut at 64 bytes.
-#[must_use]
-pub fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() > 64 {
-        return usize::MAX / 2;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+/// Greatest number of hints.
+const MOST_NEAR: usize = 3;
+/// Longer texts resemble no name.
+const LONGEST: usize = 64;
+
+/// The names that are similar to what was meant, or to a part of them behind a `/`: at most three, nearest first.
+pub fn near<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let most = 2.max(meant.len() / 3);
+    let distance = |name: &str| {
+        let behind = name.rsplit_once('/').map(|(_, behind)| distance(meant, behind) + 1);
+        let whole = distance(meant, name);
+        let distance = behind.map_or(whole, |behind| behind.min(whole));
+        if !meant.is_empty() && name.contains(meant) { distance.min(2) } else { distance }
+    };
+    ranked(names.map(|name| (distance(name), name)).filter(|(distance, _)| *distance <= most))
+}
+
+/// The three names that differ least from what was meant.
+pub fn nearest<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    ranked(names.map(|name| (distance(meant, name), name)))
+}
+
+fn ranked<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Vec<&'a str> {
+    let mut ranked: Vec<(usize, &str)> = names.collect();
+    tollgate_model::sort::ascending(&mut ranked);
+    ranked.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect()
+}
+
+/// Insertions, deletions and substitutions between two texts.
+fn distance(meant: &str, name: &str) -> usize {
+    if meant.len() > LONGEST { usize::MAX / 2 } else { strsim::levenshtein(meant, name) }
 }
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
 //! The chosen experiments.
 
 use tollgate_lab::guest::{EXPERIMENTS, Experiment};
-use tollgate_suites::selection::{edit_distance, wildcard};
+use tollgate_suites::selection::{nearest, wildcard};
 
 use crate::failure::Failure;
-
-/// The most names that are suggested.
-const MOST_NEAR: usize = 3;
 
 /// The experiments with these names, in their own order; by default those that are timed.
 ///
@@ -24,12 +21,8 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
 }
 
 fn unknown(name: &str) -> String {
-    let mut near: Vec<(usize, &str)> =
-        EXPERIMENTS.iter().map(|it| (edit_distance(name, it.name), it.name)).collect();
-    tollgate_model::sort::ascending(&mut near);
-    let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
     format!(
         "there is no experiment {name:?}; did you mean {}? `tollgate lab` lists those that are timed",
-        near.join(" or ")
+        nearest(name, EXPERIMENTS.iter().map(|it| it.name)).join(" or ")
     )
 }

@@ -6,14 +6,12 @@ use std::path::Path;
 
 use tollgate_model::text::shorten;
 use tollgate_schedules::{Subject, mips};
-use tollgate_suites::selection::edit_distance;
+use tollgate_suites::selection::near;
 
 use crate::failure::{Failure, plainly};
 
 /// The largest file that is taken for a program.
 const MAX_BYTES: u64 = 1 << 20;
-/// The most names that are suggested.
-const MOST_NEAR: usize = 3;
 
 /// A program that was asked for.
 pub enum Chosen {
@@ -57,22 +55,15 @@ fn choose(meant: &str) -> Result<Chosen, Failure> {
     own.map(Chosen::Own).map_err(|why| Failure::input(format!("{meant}: {why}")))
 }
 
-/// The error of an unknown program, with suggestions.
 /// The error of a program, with little of its text.
 fn in_brief(error: impl ToString) -> String {
     shorten(&error.to_string()).into_owned()
 }
 
+/// The error of an unknown program, with suggestions.
 fn unknown(meant: &str) -> String {
-    let mut near: Vec<(usize, &str)> = tollgate_schedules::subjects()
-        .map(|subject| (edit_distance(meant, subject.name()), subject.name()))
-        .filter(|&(distance, name)| {
-            distance <= 2.max(meant.len() / 3) || (!meant.is_empty() && name.contains(meant))
-        })
-        .collect();
-    tollgate_model::sort::ascending(&mut near);
-    let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
-    let tip = match near.as_slice() {
+    let names = tollgate_schedules::subjects().map(|subject| subject.name());
+    let tip = match near(meant, names).as_slice() {
         [] => "`tollgate schedules` lists the programs".to_owned(),
         near => format!("did you mean {}?", near.join(" or ")),
     };

@@ -1,14 +1,9 @@
 //! The facts that `--only` chooses.
 
-use tollgate_suites::selection::{edit_distance, wildcard};
+use tollgate_suites::selection::{near, wildcard};
 use tollgate_view::inspect::facts::Group;
 
 use crate::failure::Failure;
-
-/// The most names that are suggested.
-const MOST_NEAR: usize = 3;
-/// No name of a fact is longer.
-const LONGEST: usize = 256;
 
 /// The facts that any of `patterns` matches: a name, its first parts (`cpu`, `cpu.feature`), a subject, or either with
 /// `*` for any run of characters. All where there is no pattern.
@@ -50,17 +45,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 fn unknown(pattern: &str, groups: &[Group]) -> String {
     let names = groups.iter().flat_map(|group| group.facts.iter().map(|(name, _)| name.as_str()));
     let names = names.chain(groups.iter().map(|group| group.subject.as_str()));
-    let short = pattern.len() <= LONGEST;
-    let mut near: Vec<(usize, &str)> = names
-        .filter(|_| short)
-        .map(|name| (edit_distance(pattern, name), name))
-        .filter(|&(distance, name)| {
-            distance <= 2.max(pattern.len() / 4) || (pattern.len() > 2 && name.contains(pattern))
-        })
-        .collect();
-    tollgate_model::sort::ascending(&mut near);
-    let near: Vec<&str> = near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect();
-    let tip = match near.as_slice() {
+    let tip = match near(pattern, names).as_slice() {
         [] => "`tollgate inspect` lists them".to_owned(),
         names => format!("did you mean {}?", names.join(" or ")),
     };
