@@ -1,16 +1,16 @@
 //! A traced command as text, as JSON and as a timeline, and two of them side by side.
 
-pub mod blame;
+pub(crate) mod blame;
 pub mod calibration;
 mod calls;
-pub mod division;
+pub(crate) mod division;
 mod files;
 mod histogram;
 mod json;
 mod page;
 mod processes;
 mod rule;
-pub mod text;
+pub(crate) mod text;
 pub mod timeline;
 mod tree;
 mod view;
@@ -20,9 +20,10 @@ mod examples;
 
 use tollgate_model::{Case, Outcome, Run, Traced};
 
-pub use calls::ranked;
+pub(crate) use calls::ranked;
 pub use json::Record;
 pub use page::page;
+pub use text::grouped;
 pub use view::{By, View};
 
 /// The one case of a run that `tollgate trace` made.

@@ -19,10 +19,7 @@ use crate::{out, say};
 /// # Errors
 /// A pattern that matches nothing; a directory that cannot be read.
 pub fn list(args: &ListArgs) -> Result<(), Failure> {
-    match args.runs {
-        true => list_runs(args.format),
-        false => list_benchmarks(&args.pattern, args.format),
-    }
+    if args.runs { list_runs(args.format) } else { list_benchmarks(&args.pattern, args.format) }
 }
 
 fn list_benchmarks(patterns: &[String], format: Format) -> Result<(), Failure> {

@@ -16,7 +16,7 @@ use tollgate_model::{Facts, Label, Run, RunId, Traced};
 use tollgate_store::writing::{self, Existing, Until};
 use tollgate_trace::{Calibration, Choice, Event, Request, Trace, TraceError};
 use tollgate_view::show::text::whereabouts;
-use tollgate_view::trace::{Record, calibration, command_of, page, text, timeline};
+use tollgate_view::trace::{Record, calibration, command_of, grouped, page, timeline};
 
 use crate::args::{By, Follow, Format, TraceArgs, ViewArgs};
 use crate::destination::{Destination, expect_seen};
@@ -203,7 +203,7 @@ impl Report<'_> {
             }
             Ok(()) if events.len() >= timeline::MOST_EVENTS && !self.args.quiet => say::say(&format!(
                 "warning: the timeline ends after {} calls; later ones are only counted",
-                text::grouped(events.len() as u64)
+                grouped(events.len() as u64)
             )),
             Ok(()) => {}
         }

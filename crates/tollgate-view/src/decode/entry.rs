@@ -41,12 +41,12 @@ pub enum Way {
 
 impl Way {
     /// Whether it leads out of the kernel, and so begins in ring 0.
-    pub fn is_return(self) -> bool {
+    pub(crate) fn is_return(self) -> bool {
         matches!(self, Self::Iret | Self::Sysexit | Self::Sysret)
     }
 
     /// As the walk takes it; `narrow` returns to 32-bit code.
-    pub fn crossing(self, long: bool, narrow: bool) -> Crossing {
+    pub(crate) fn crossing(self, long: bool, narrow: bool) -> Crossing {
         let wide = long && !narrow;
         let size = if wide { Size::Quad } else { Size::Double };
         match self {

@@ -56,7 +56,7 @@ pub struct Record {
 
 impl Item {
     /// The name of its kind.
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Segment(..) => "gdt8",
             Self::System(..) | Self::Half(..) => "gdt16",
@@ -70,7 +70,7 @@ impl Item {
     }
 
     /// Its bytes, where it has any.
-    pub fn bytes(&self) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         match self {
             Self::Segment(_, descriptor) => Some(descriptor.encode().to_vec()),
             Self::System(_, descriptor) => Some(descriptor.encode().to_vec()),
@@ -82,7 +82,7 @@ impl Item {
     }
 
     /// The selector that finds it.
-    pub fn selector(&self) -> Option<Selector> {
+    pub(crate) fn selector(&self) -> Option<Selector> {
         match self {
             Self::Segment(selector, _)
             | Self::System(selector, _)
@@ -96,7 +96,7 @@ impl Item {
     }
 
     /// The vector that finds it.
-    pub fn vector(&self) -> Option<u8> {
+    pub(crate) fn vector(&self) -> Option<u8> {
         match self {
             Self::Gate32(Position::Vector(vector), _) | Self::Gate64(Position::Vector(vector), _) => {
                 Some(*vector)
@@ -164,7 +164,7 @@ impl Item {
 }
 
 /// A number as the documents have it.
-pub fn hex(number: impl Into<u64>) -> String {
+pub(crate) fn hex(number: impl Into<u64>) -> String {
     format!("{:#x}", number.into())
 }
 
@@ -246,7 +246,7 @@ fn register(msr: Msr, value: u64) -> Map<String, Value> {
 }
 
 /// The names of the flags that are set, and the I/O privilege level where it is not 0.
-pub fn flags(flags: Rflags) -> Vec<String> {
+pub(crate) fn flags(flags: Rflags) -> Vec<String> {
     let named = flags.set().map(|bit| bit.name.to_owned());
     let level = Some(flags.iopl()).filter(|&level| level != 0).map(|level| format!("IOPL={level}"));
     named.chain(level).collect()

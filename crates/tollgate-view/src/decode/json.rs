@@ -32,7 +32,7 @@ struct Lines {
 
 /// A line that looks like damaged data.
 #[derive(Serialize)]
-pub struct Complaint {
+pub(crate) struct Complaint {
     line: usize,
     format: &'static str,
     wrong: String,
@@ -128,7 +128,7 @@ impl Document {
 }
 
 /// The lines that look like damaged data.
-pub fn complaints(dump: &Dump) -> Vec<Complaint> {
+pub(crate) fn complaints(dump: &Dump) -> Vec<Complaint> {
     let complaint = |it: &tollgate_dump::Complaint| Complaint {
         line: it.line,
         format: it.format.name(),
@@ -138,7 +138,7 @@ pub fn complaints(dump: &Dump) -> Vec<Complaint> {
 }
 
 /// 32 or 64.
-pub fn mode(width: Width) -> u8 {
+pub(crate) fn mode(width: Width) -> u8 {
     match width {
         Width::Legacy => 32,
         Width::Long => 64,

@@ -273,7 +273,7 @@ fn walk(walked: &Walked, columns: usize) -> String {
 }
 
 /// The lines that look like damaged data.
-pub fn complaints(dump: &Dump, columns: usize) -> String {
+pub(crate) fn complaints(dump: &Dump, columns: usize) -> String {
     let mut text = String::new();
     for complaint in dump.complaints.iter().take(MOST_COMPLAINTS) {
         let output =

@@ -7,7 +7,7 @@ use tollgate_x86::{Kind, Msr, Rflags};
 use super::item::{Item, flags};
 
 /// The remarks on a state, in sentences.
-pub fn remarks(state: &Joined, items: &[Item]) -> Vec<String> {
+pub(crate) fn remarks(state: &Joined, items: &[Item]) -> Vec<String> {
     [
         of_selectors(state),
         of_interrupts(state, items),

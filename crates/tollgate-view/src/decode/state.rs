@@ -7,7 +7,7 @@ use super::given;
 use super::item::{Item, Position};
 
 /// The widths in which a state is read: its own, where that is known, or both.
-pub fn widths(state: &Joined) -> Vec<Width> {
+pub(crate) fn widths(state: &Joined) -> Vec<Width> {
     match state.width.width {
         Some(width) => vec![width],
         // No part depends on the width: one is enough.
@@ -22,7 +22,7 @@ pub fn widths(state: &Joined) -> Vec<Width> {
 }
 
 /// Everything in a state that is decoded, read in one width.
-pub fn items(state: &Joined, width: Width) -> Vec<Item> {
+pub(crate) fn items(state: &Joined, width: Width) -> Vec<Item> {
     let mut items = entries(state, width);
     let msrs =
         state.msrs.iter().filter_map(|(number, value)| Some(Item::Msr(Msr::of(*number)?, value.value)));
@@ -122,7 +122,7 @@ fn task(state: &Joined, width: Width) -> Option<Item> {
 }
 
 /// Bytes of unknown meaning, with their address where that is known, as the entries that they would be.
-pub struct Loose {
+pub(crate) struct Loose {
     /// The address of the first byte.
     pub address: Option<u64>,
     /// The entries.
@@ -132,7 +132,7 @@ pub struct Loose {
 }
 
 /// The bytes of a state that lie in none of its tables.
-pub fn loose(state: &Joined, width: Width) -> Vec<Loose> {
+pub(crate) fn loose(state: &Joined, width: Width) -> Vec<Loose> {
     let known = known_ranges(state, width);
     let is_known = |address: u64| {
         known.iter().any(|(base, last)| address.checked_sub(*base).is_some_and(|at| at <= *last))

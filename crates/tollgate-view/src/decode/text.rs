@@ -9,7 +9,7 @@ use super::item::{Item, flags};
 use super::json::mode;
 
 /// The short name of an item.
-pub fn what(item: &Item) -> String {
+pub(crate) fn what(item: &Item) -> String {
     match item {
         Item::Segment(_, descriptor) => segment(descriptor, Width::Legacy),
         Item::System(_, descriptor) => segment(&descriptor.low, Width::Long),
@@ -26,7 +26,7 @@ pub fn what(item: &Item) -> String {
 }
 
 /// The segment of a descriptor. `width` distinguishes a 32-bit system segment from a 64-bit one.
-pub fn segment(descriptor: &Descriptor, width: Width) -> String {
+pub(crate) fn segment(descriptor: &Descriptor, width: Width) -> String {
     if *descriptor == Descriptor::default() {
         return "null".to_owned();
     }
@@ -70,7 +70,7 @@ fn system(kind: SystemKind, width: Width) -> String {
 }
 
 /// The kind of a gate.
-pub fn gate(gate: &Gate, width: Width) -> String {
+pub(crate) fn gate(gate: &Gate, width: Width) -> String {
     let kind = match gate.s {
         true => "no gate: a code or data segment".to_owned(),
         false => match SystemKind::of(gate.kind) {
@@ -82,7 +82,7 @@ pub fn gate(gate: &Gate, width: Width) -> String {
 }
 
 /// An item in sentences: its bits, and their meaning.
-pub fn sentences(item: &Item) -> Vec<String> {
+pub(crate) fn sentences(item: &Item) -> Vec<String> {
     match item {
         Item::Segment(selector, descriptor) => {
             let mut text = found_by(*selector);
@@ -326,7 +326,7 @@ fn of_register(msr: Msr, value: u64) -> Vec<String> {
 }
 
 /// The bits of a control register or EFER that are set, by name.
-pub fn control(name: &str, value: u64) -> Option<String> {
+pub(crate) fn control(name: &str, value: u64) -> Option<String> {
     let bits = match name {
         "cr0" => Cr0::BITS,
         "cr4" => Cr4::BITS,

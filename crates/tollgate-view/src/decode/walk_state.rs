@@ -9,7 +9,7 @@ use tollgate_x86::walk::{
 use tollgate_x86::{Descriptor, Gate, Selector, Table, Vendor, WideGate, Width};
 
 /// A state that a crossing changes, and the steps that it took.
-pub struct WalkState<'a> {
+pub(crate) struct WalkState<'a> {
     text: &'a Joined,
     width: Width,
     /// The mode and level that the walk begins in: the CS in the text may be of another moment.
@@ -26,7 +26,7 @@ pub struct WalkState<'a> {
 
 impl<'a> WalkState<'a> {
     /// The state as a program in this mode and at this level finds it.
-    pub fn new(text: &'a Joined, width: Width, mode: Mode, vendor: Vendor, cpl: u8) -> Self {
+    pub(crate) fn new(text: &'a Joined, width: Width, mode: Mode, vendor: Vendor, cpl: u8) -> Self {
         let fields = match width {
             Width::Legacy => tollgate_x86::Tss32::FIELDS,
             Width::Long => tollgate_x86::Tss64::FIELDS,
@@ -50,7 +50,7 @@ impl<'a> WalkState<'a> {
     }
 
     /// The steps of the walk.
-    pub fn into_steps(self) -> Vec<String> {
+    pub(crate) fn into_steps(self) -> Vec<String> {
         self.steps
     }
 

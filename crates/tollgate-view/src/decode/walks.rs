@@ -27,7 +27,7 @@ pub struct Options {
 
 /// A walk that was made.
 #[derive(Debug, Serialize)]
-pub struct Walked {
+pub(crate) struct Walked {
     /// The instruction.
     pub entry: String,
     /// The maker of the processor, where the two differ.
@@ -45,7 +45,7 @@ pub struct Walked {
 }
 
 /// The walks that were asked for, or those that the state has, through tables of this width.
-pub fn walks(state: &Joined, items: &[Item], width: Width, options: &Options) -> Vec<Walked> {
+pub(crate) fn walks(state: &Joined, items: &[Item], width: Width, options: &Options) -> Vec<Walked> {
     let chosen = match options.walk.as_slice() {
         [] => known_to(state, items, width, options.cpl),
         asked => asked.to_vec(),

@@ -40,7 +40,7 @@ pub fn page(results: &Results, remarks: &[String], width: usize) -> String {
 }
 
 /// The unit of the guest's clock, for one operation; None where its figures mean nothing.
-pub fn unit(provenance: Option<&Provenance>) -> Option<&'static str> {
+pub(crate) fn unit(provenance: Option<&Provenance>) -> Option<&'static str> {
     match provenance {
         Some(Provenance::Interpreter | Provenance::QemuTcg { icount: true }) => Some("instructions"),
         Some(Provenance::Kvm | Provenance::QemuKvm) => Some("cycles"),
@@ -50,7 +50,7 @@ pub fn unit(provenance: Option<&Provenance>) -> Option<&'static str> {
 }
 
 /// The ticks of one operation: of all rounds the median. None where a disturbed round was the shorter one.
-pub fn per_operation(rounds: &[Round]) -> Option<f64> {
+pub(crate) fn per_operation(rounds: &[Round]) -> Option<f64> {
     stats::median(&rounds.iter().filter_map(sample).collect::<Vec<_>>())
 }
 
@@ -146,10 +146,7 @@ pub fn note(note: &Note) -> String {
 
 /// A figure, without decimals where it is whole.
 fn amount(ticks: f64) -> String {
-    match ticks.fract() == 0.0 {
-        true => format!("{ticks:.0}"),
-        false => figures::significant(ticks, 3),
-    }
+    if ticks.fract() == 0.0 { format!("{ticks:.0}") } else { figures::significant(ticks, 3) }
 }
 
 /// `#GP(412)`
@@ -158,14 +155,14 @@ pub fn name(fault: Fault) -> String {
 }
 
 /// An exception by its vector, with the error code that it has.
-pub fn exception(vector: u8, code: Option<u32>) -> String {
+pub(crate) fn exception(vector: u8, code: Option<u32>) -> String {
     let mnemonic = Exception(vector).mnemonic();
     let name = mnemonic.map_or_else(|| format!("exception {vector}"), |name| format!("#{name}"));
     code.map_or(name.clone(), |code| format!("{name}({code:x})"))
 }
 
 /// The name of a group.
-pub fn group(group: Group) -> &'static str {
+pub(crate) fn group(group: Group) -> &'static str {
     match group {
         Group::Crossings => "crossings",
         Group::Traps => "traps",

@@ -18,7 +18,7 @@ const LEAST_WORDS: usize = 16;
 const HEADER: Style = Style::new().bold();
 
 /// The steps of a schedule on so many processors, and their outcome.
-pub fn draw(counterexample: &Counterexample, processors: u8, width: usize) -> String {
+pub(crate) fn draw(counterexample: &Counterexample, processors: u8, width: usize) -> String {
     let layout = Layout::of(counterexample, processors, width);
     let mut text = layout.header();
     for (number, step) in (1..).zip(&counterexample.steps) {
@@ -34,7 +34,7 @@ pub fn draw(counterexample: &Counterexample, processors: u8, width: usize) -> St
 }
 
 /// The outcome, with the full stop of a sentence.
-pub fn sentence(so: &str) -> String {
+pub(crate) fn sentence(so: &str) -> String {
     format!("{}.", so.trim_end_matches('.'))
 }
 

@@ -15,13 +15,13 @@ pub struct Outcome<'a> {
 
 impl Outcome<'_> {
     /// The expected verdict of the program in this setting.
-    pub fn expected(&self) -> Option<Verdict> {
+    pub(crate) fn expected(&self) -> Option<Verdict> {
         let usual = self.subject.setting(Wish::default()).ok();
         self.subject.expected().filter(|_| usual == Some(self.checked.setting))
     }
 
     /// The expected verdict, where another one was found. An undecided check contradicts none.
-    pub fn surprise(&self) -> Option<Verdict> {
+    pub(crate) fn surprise(&self) -> Option<Verdict> {
         let is_decided = !matches!(self.checked.verdict, Verdict::NotDecided(_));
         self.expected().filter(|&expected| is_decided && expected != self.checked.verdict)
     }

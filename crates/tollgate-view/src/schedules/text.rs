@@ -8,7 +8,7 @@ use super::outcome::Outcome;
 use crate::figures;
 
 /// The heading of a group of programs.
-pub fn group(group: Group) -> &'static str {
+pub(crate) fn group(group: Group) -> &'static str {
     match group {
         Group::Published => "as published",
         Group::Mutant => "mutants",
@@ -18,7 +18,7 @@ pub fn group(group: Group) -> &'static str {
 }
 
 /// A verdict, short enough for a column.
-pub fn verdict(verdict: Verdict) -> &'static str {
+pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "holds",
         Verdict::Violated(Harm::Exclusion) => "two hold the lock",
@@ -31,7 +31,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
 }
 
 /// The time that a search took.
-pub fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     figures::estimate(seconds * 1e9, Unit::Nanoseconds)
 }
 
@@ -47,7 +47,7 @@ pub fn fault(outcome: &Outcome) -> String {
 }
 
 /// `2 processes, 2 rounds each, on 1 processor`
-pub fn setting(setting: Setting) -> String {
+pub(crate) fn setting(setting: Setting) -> String {
     let count = |number: u8, one, many| figures::count(number.into(), one, many);
     format!(
         "{}, {} each, on {}",
@@ -58,7 +58,7 @@ pub fn setting(setting: Setting) -> String {
 }
 
 /// The answer of a check.
-pub fn answer(outcome: &Outcome) -> String {
+pub(crate) fn answer(outcome: &Outcome) -> String {
     let checked = &outcome.checked;
     let setting = setting(checked.setting);
     let states = figures::count(checked.states, "state", "states");
@@ -83,7 +83,7 @@ pub fn answer(outcome: &Outcome) -> String {
 }
 
 /// How many hold, and whether that is as expected.
-pub fn counter(outcomes: &[Outcome]) -> String {
+pub(crate) fn counter(outcomes: &[Outcome]) -> String {
     let number =
         |is: fn(Verdict) -> bool| outcomes.iter().filter(|outcome| is(outcome.checked.verdict)).count();
     let mut parts = vec![

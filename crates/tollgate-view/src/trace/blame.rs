@@ -31,21 +31,21 @@ struct Side<'a> {
 }
 
 /// The commands that both runs of a comparison traced, but for those that an emulator executed.
-pub fn of<'a>(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Held<'a>> {
+pub(crate) fn of<'a>(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Held<'a>> {
     let rows = comparison.rows.iter().filter(|row| row.is_estimate());
     rows.filter_map(|row| Held::of(row.case(), row.base, row.other))
 }
 
 impl<'a> Held<'a> {
     /// Compares the median repetitions of two measurements; None where either was not traced.
-    pub fn of(case: &'a Case, base: &'a Measured, other: &'a Measured) -> Option<Self> {
+    pub(crate) fn of(case: &'a Case, base: &'a Measured, other: &'a Measured) -> Option<Self> {
         let sides = [Side::of(base)?, Side::of(other)?];
         let calls = blame::differences(&sides[0].blame, &sides[1].blame);
         Some(Self { case, sides, calls })
     }
 
     /// The section of a comparison, with a line of space before it.
-    pub fn text(&self, width: usize) -> String {
+    pub(crate) fn text(&self, width: usize) -> String {
         let [base, other] = self.accounts();
         let change = match (blame::less(other.real, base.real), base.real) {
             (0, _) => "no difference".to_owned(),
@@ -69,13 +69,13 @@ impl<'a> Held<'a> {
     }
 
     /// The ratio of the two real times.
-    pub fn ratio(&self) -> f64 {
+    pub(crate) fn ratio(&self) -> f64 {
         let [base, other] = self.accounts();
         other.real as f64 / base.real.max(1) as f64
     }
 
     /// The parts of the difference in one sentence, the largest first.
-    pub fn sentence(&self, names: [&str; 2]) -> String {
+    pub(crate) fn sentence(&self, names: [&str; 2]) -> String {
         let [base, other] = self.accounts();
         let mut parts: Vec<(String, i64)> = (base.parts().into_iter().zip(other.parts()))
             .map(|((part, base), (_, other))| (self.part(part), blame::less(other, base)))
@@ -216,7 +216,7 @@ impl<'a> Held<'a> {
     }
 
     /// The JSON record.
-    pub fn record(&self, other_run: &'a RunId) -> Record<'_> {
+    pub(crate) fn record(&self, other_run: &'a RunId) -> Record<'_> {
         let [base, other] = &self.sides;
         Record {
             other_run,
@@ -315,7 +315,7 @@ fn field(part: Part) -> &'static str {
 
 /// A comparison of two executions.
 #[derive(Debug, Serialize)]
-pub struct Record<'a> {
+pub(crate) struct Record<'a> {
     other_run: &'a RunId,
     benchmark: &'a str,
     params: &'a Params,

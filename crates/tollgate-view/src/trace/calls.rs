@@ -13,7 +13,7 @@ const WIDE: usize = 112;
 const KINDS: [&str; 3] = ["sleep", "disk", "runnable"];
 
 /// The calls of an execution, the slowest first: working calls, and blocking calls.
-pub fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
+pub(crate) fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     let mut calls: Vec<&Call> = traced.calls.iter().collect();
     tollgate_model::sort::by_key(&mut calls, |call| std::cmp::Reverse(call.total_ns));
     let (waiting, working) = calls.into_iter().partition(|call| is_blocking(&call.name));
@@ -21,18 +21,18 @@ pub fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
 }
 
 /// The calls that a table of so many rows shows.
-pub fn shown(traced: &Traced, top: usize) -> Vec<&Call> {
+pub(crate) fn shown(traced: &Traced, top: usize) -> Vec<&Call> {
     ranked(traced).iter().flat_map(|calls| calls.iter().take(top)).copied().collect()
 }
 
 /// Whether the backend knows the kinds of waiting. ptrace(2) sees that a thread was off its processor, and not why.
-pub fn knows_kinds(traced: &Traced) -> bool {
+pub(crate) fn knows_kinds(traced: &Traced) -> bool {
     let has_kinds = |parts: &Parts| parts.sleep_ns > 0 || parts.disk_ns > 0 || parts.runqueue_ns > 0;
     traced.backend == Backend::Bpf || traced.calls.iter().any(|call| has_kinds(&call.parts))
 }
 
 /// The table, with so many rows of each kind.
-pub fn table(traced: &Traced, top: usize, width: usize) -> Table {
+pub(crate) fn table(traced: &Traced, top: usize, width: usize) -> Table {
     let columns = Columns::of(traced, width);
     let mut table = columns.table();
     let [working, waiting] = ranked(traced);
@@ -66,7 +66,7 @@ pub fn table(traced: &Traced, top: usize, width: usize) -> Table {
 }
 
 /// The meaning of the columns of parts, where they are shown.
-pub fn legend(traced: &Traced, width: usize) -> Option<String> {
+pub(crate) fn legend(traced: &Traced, width: usize) -> Option<String> {
     if traced.calls.is_empty() {
         return None;
     }
@@ -207,10 +207,7 @@ impl Columns {
         remarks: &[String],
     ) {
         let number = |number: Option<u64>| number.map(text::grouped).unwrap_or_default();
-        let part = |ns: u64| match self.times {
-            true => text::time(ns),
-            false => text::share(ns, row.total_ns),
-        };
+        let part = |ns: u64| if self.times { text::time(ns) } else { text::share(ns, row.total_ns) };
         let mut cells = vec![name.to_owned(), number(row.count)];
         if self.errors {
             cells.push(row.errors.filter(|errors| *errors > 0).map(text::grouped).unwrap_or_default());

@@ -12,7 +12,7 @@ use super::text;
 const TICKS_ENOUGH_NS: u64 = 100_000_000;
 
 /// A sentence, where user or sys contradicts the other figures.
-pub fn doubt(traced: &Traced) -> Option<String> {
+pub(crate) fn doubt(traced: &Traced) -> Option<String> {
     is_chance(traced).then(|| {
         let known = match in_calls(traced) {
             0 => String::new(),
@@ -25,7 +25,7 @@ pub fn doubt(traced: &Traced) -> Option<String> {
 }
 
 /// A command needs some user time to run and some sys time to make calls.
-pub fn is_chance(traced: &Traced) -> bool {
+pub(crate) fn is_chance(traced: &Traced) -> bool {
     let both = traced.user_ns.saturating_add(traced.sys_ns);
     let in_calls = in_calls(traced);
     let contradicts =

@@ -36,7 +36,7 @@ fn call(name: &str, count: u64, parts: Parts) -> Call {
 }
 
 /// One process with one thread that reads, writes and removes files.
-pub fn checkout() -> Traced {
+pub(crate) fn checkout() -> Traced {
     let mut failing = call("newfstatat", 52_004, parts(61, 0, 0, 1));
     failing.errors = 1_204;
     let mut never = call("exit_group", 0, Parts::default());
@@ -69,7 +69,7 @@ pub fn checkout() -> Traced {
 }
 
 /// A parallel build: make, three compilers and what they start.
-pub fn build() -> Traced {
+pub(crate) fn build() -> Traced {
     let process = |id: u32, parent: Option<u32>, name: &str, on_cpu: u64| Process {
         id,
         parent,
@@ -118,7 +118,7 @@ pub fn build() -> Traced {
 }
 
 /// The same as [`checkout`], by ptrace(2).
-pub fn by_ptrace() -> Traced {
+pub(crate) fn by_ptrace() -> Traced {
     let mut traced = Traced { backend: Backend::Ptrace, idle: None, outside: None, ..checkout() };
     for call in &mut traced.calls {
         let Parts { sleep_ns, disk_ns, runqueue_ns, .. } = call.parts;

@@ -11,7 +11,7 @@ use crate::table::{Look, Table, paragraph};
 const MOST_OPERATIONS: usize = 6;
 
 /// The table, or why there is none.
-pub fn text(traced: &Traced, top: usize, width: usize) -> String {
+pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     if traced.files.is_empty() {
         let why = "No files were added up: `tollgate trace --by file` does that, where its backend can.";
         return paragraph(why, width, "");

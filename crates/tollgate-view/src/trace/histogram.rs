@@ -11,7 +11,7 @@ const BARS: [char; 5] = ['▁', '▂', '▃', '▅', '▇'];
 const NAME: usize = 18;
 
 /// The lines of the calls that are shown, with a heading and the scale. Empty where no distribution was kept.
-pub fn text(traced: &Traced, top: usize, width: usize) -> String {
+pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let shown: Vec<&Call> =
         calls::shown(traced, top).into_iter().filter(|call| !call.histogram.is_empty()).collect();
     let octaves = || shown.iter().flat_map(|call| call.histogram.iter()).map(|(bucket, _)| octave(*bucket));

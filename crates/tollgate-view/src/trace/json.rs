@@ -41,7 +41,7 @@ struct Idle {
 
 /// How threads passed their time. Kinds that the backend does not know are null, and in `unknown_s`.
 #[derive(Debug, Serialize)]
-pub(super) struct Split {
+pub(crate) struct Split {
     on_cpu_s: f64,
     sleep_s: Option<f64>,
     disk_s: Option<f64>,
@@ -112,7 +112,7 @@ struct OperationRecord<'a> {
 }
 
 /// Nanoseconds in seconds.
-pub(super) fn seconds(ns: u64) -> f64 {
+pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
@@ -159,7 +159,7 @@ impl<'a> Record<'a> {
 }
 
 impl Split {
-    pub(super) fn of(parts: Parts, kinds: bool) -> Self {
+    pub(crate) fn of(parts: Parts, kinds: bool) -> Self {
         let kind = |ns: u64| kinds.then(|| seconds(ns));
         Self {
             on_cpu_s: seconds(parts.on_cpu_ns),

@@ -136,7 +136,7 @@ fn cost(traced: &Traced) -> String {
 }
 
 /// The share of the real time that tracing took, had all calls been made one after the other.
-pub fn cost_share(traced: &Traced) -> Option<f64> {
+pub(crate) fn cost_share(traced: &Traced) -> Option<f64> {
     let cost = traced.cost_per_call_ns?.max(0.0) * traced.count() as f64;
     (traced.wall_ns > 0).then(|| cost / traced.wall_ns as f64).filter(|share| share.is_finite())
 }

@@ -8,27 +8,27 @@ use super::text;
 use crate::table::{Look, Table, paragraph};
 
 /// How all threads of a process passed their time.
-pub fn parts(process: &Process) -> Parts {
+pub(crate) fn parts(process: &Process) -> Parts {
     process.calls.iter().fold(process.outside, |sum, call| sum.plus(call.parts))
 }
 
 /// All of it that was not on a processor.
-pub fn waiting(parts: Parts) -> u64 {
+pub(crate) fn waiting(parts: Parts) -> u64 {
     parts.total_ns().saturating_sub(parts.on_cpu_ns)
 }
 
 /// The call that took longest; a blocking call only where there is no other.
-pub fn top_call(calls: &[Call]) -> Option<&Call> {
+pub(crate) fn top_call(calls: &[Call]) -> Option<&Call> {
     calls.iter().max_by_key(|call| (!is_blocking(&call.name), call.total_ns))
 }
 
 /// How long it was there, where it ended.
-pub fn real(process: &Process) -> Option<u64> {
+pub(crate) fn real(process: &Process) -> Option<u64> {
     process.ended_ns.map(|ended| ended.saturating_sub(process.began_ns))
 }
 
 /// The table, or why there is none.
-pub fn text(traced: &Traced, top: usize, width: usize) -> String {
+pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     if traced.tree.is_empty() {
         return paragraph(
             "Its processes were not added up: `tollgate trace --by process` or `--tree` does that, where its backend can.",
@@ -68,6 +68,6 @@ pub fn text(traced: &Traced, top: usize, width: usize) -> String {
 }
 
 /// `openat 12.3 ms`.
-pub fn in_words(call: &Call) -> String {
+pub(crate) fn in_words(call: &Call) -> String {
     format!("{} {}", text::cut(&call.name, 24), text::time(call.total_ns))
 }

@@ -9,7 +9,7 @@ const BLIND: &str = "The rule does not see a thread that waits while another wor
     charges cores that a serial part leaves idle.";
 
 /// The rule by one core and by all, the measured waiting, and why the two differ.
-pub fn in_words(traced: &Traced) -> String {
+pub(crate) fn in_words(traced: &Traced) -> String {
     let of = |cores: u32| text::signed(traced.wait_by_rule_ns(cores));
     let by_rule = match traced.processors {
         0 | 1 => of(1),

@@ -9,7 +9,7 @@ use crate::figures;
 const LONGEST: usize = 400;
 
 /// A time: `344 ms`; nothing is `0`.
-pub fn time(ns: u64) -> String {
+pub(crate) fn time(ns: u64) -> String {
     match ns {
         0 => "0".to_owned(),
         ns => figures::estimate(ns as f64, Unit::Nanoseconds),
@@ -17,7 +17,7 @@ pub fn time(ns: u64) -> String {
 }
 
 /// A time that may be negative: `-10.0 ms`.
-pub fn signed(ns: f64) -> String {
+pub(crate) fn signed(ns: f64) -> String {
     match ns < 0.0 {
         true => format!("-{}", figures::estimate(-ns, Unit::Nanoseconds)),
         false => figures::estimate(ns, Unit::Nanoseconds),
@@ -25,7 +25,7 @@ pub fn signed(ns: f64) -> String {
 }
 
 /// A difference with its sign: `+248 s`; none is `0`.
-pub fn difference(ns: i64) -> String {
+pub(crate) fn difference(ns: i64) -> String {
     match ns {
         0 => "0".to_owned(),
         ns => figures::difference(ns as f64, Unit::Nanoseconds),
@@ -46,12 +46,12 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// `1 process`, `61,204 calls`.
-pub fn counted(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
 /// A share of a whole in percent, without the sign: `98`; a share above 0 that rounds to 0 is `<1`.
-pub fn share(part: u64, whole: u64) -> String {
+pub(crate) fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
         (0, _) | (_, 0) => "0".to_owned(),
         (part, whole) => match part as f64 / whole as f64 * 100.0 {
@@ -62,7 +62,7 @@ pub fn share(part: u64, whole: u64) -> String {
 }
 
 /// How a thread passed its time: the longest part first, without zeros.
-pub fn parts(parts: Parts) -> String {
+pub(crate) fn parts(parts: Parts) -> String {
     let Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns } = parts;
     let mut named = [
         (on_cpu_ns, "on a processor"),
@@ -77,7 +77,7 @@ pub fn parts(parts: Parts) -> String {
 }
 
 /// The beginning of a text that may be of any length.
-pub fn cut(text: &str, longest: usize) -> String {
+pub(crate) fn cut(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
@@ -85,7 +85,7 @@ pub fn cut(text: &str, longest: usize) -> String {
 }
 
 /// The end of a path that is too long: paths differ there.
-pub fn cut_front(text: &str, longest: usize) -> String {
+pub(crate) fn cut_front(text: &str, longest: usize) -> String {
     let length = text.chars().take(16 * LONGEST).count();
     if length <= longest {
         return text.to_owned();
@@ -95,12 +95,12 @@ pub fn cut_front(text: &str, longest: usize) -> String {
 }
 
 /// A sentence from a document, of bounded length.
-pub fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     cut(text, LONGEST)
 }
 
 /// A command as one would type it.
-pub fn command(arguments: &[String]) -> String {
+pub(crate) fn command(arguments: &[String]) -> String {
     let mut line = String::new();
     for argument in arguments {
         if !line.is_empty() {
@@ -120,7 +120,7 @@ pub fn command(arguments: &[String]) -> String {
 }
 
 /// How a command ended.
-pub fn ended(ended: Ended) -> String {
+pub(crate) fn ended(ended: Ended) -> String {
     match ended {
         Ended::Exit(status) => format!("exit status {status}"),
         Ended::Signal(signal) => match signal_name(signal) {
@@ -131,7 +131,7 @@ pub fn ended(ended: Ended) -> String {
 }
 
 /// The backend.
-pub fn backend(backend: Backend) -> &'static str {
+pub(crate) fn backend(backend: Backend) -> &'static str {
     match backend {
         Backend::Bpf => "BPF",
         Backend::Ptrace => "ptrace(2)",

@@ -13,7 +13,7 @@ const DEEPEST: usize = 12;
 const LONGEST_NAME: usize = 20;
 
 /// The tree with so many lines beneath each, or why there is none.
-pub fn text(traced: &Traced, top: usize, width: usize) -> String {
+pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     if traced.tree.is_empty() {
         let why =
             "Its processes were not added up: `tollgate trace --tree` does that, where its backend can.";

@@ -7,7 +7,7 @@ use tollgate_inspect::aslr::{Found, How, Kind, Region, Study};
 use crate::figures;
 
 /// The name in tables and sentences.
-pub fn region(region: Region) -> &'static str {
+pub(crate) fn region(region: Region) -> &'static str {
     match region {
         Region::Code => "code",
         Region::Heap => "heap",
@@ -23,7 +23,7 @@ pub fn region(region: Region) -> &'static str {
 }
 
 /// A power of two of bytes: `16 B`, `4 KiB`, `2 MiB`.
-pub fn alignment(bytes: u64) -> String {
+pub(crate) fn alignment(bytes: u64) -> String {
     match bytes.trailing_zeros() {
         power @ 0..10 => format!("{} B", 1u64 << power),
         power @ 10..20 => format!("{} KiB", 1u64 << (power - 10)),
@@ -33,7 +33,7 @@ pub fn alignment(bytes: u64) -> String {
 }
 
 /// The answer.
-pub fn verdict(study: &Study) -> String {
+pub(crate) fn verdict(study: &Study) -> String {
     let path = study.subject.path.display();
     let starts = figures::count(study.starts as usize, "start", "starts");
     let moving: Vec<&Found> = study.regions.iter().filter(|found| moves(found)).collect();
@@ -82,7 +82,7 @@ fn by_how_much(moving: &[&Found]) -> String {
 }
 
 /// The kind of the program.
-pub fn program(study: &Study) -> String {
+pub(crate) fn program(study: &Study) -> String {
     let elf = &study.subject.elf;
     let kind = match elf.kind {
         Kind::Pie => "position-independent program (PIE)",
@@ -116,7 +116,7 @@ pub fn program(study: &Study) -> String {
 }
 
 /// The note where tracing was refused.
-pub fn without_tracing(study: &Study) -> Option<String> {
+pub(crate) fn without_tracing(study: &Study) -> Option<String> {
     match &study.how {
         How::Traced => None,
         How::Copies(why) => Some(format!(
@@ -127,7 +127,7 @@ pub fn without_tracing(study: &Study) -> Option<String> {
 }
 
 /// The regions that move together, a sentence each.
-pub fn together(study: &Study) -> Vec<String> {
+pub(crate) fn together(study: &Study) -> Vec<String> {
     let groups = study.together.groups.iter().filter(|group| group.len() > 1);
     let as_one = groups.filter_map(|group| list(group.iter().map(|&member| region(member))));
     let mut lines: Vec<String> = as_one.map(|names| format!("{names} move as one")).collect();
@@ -161,7 +161,7 @@ fn link_text(study: &Study, link: &Link) -> String {
 }
 
 /// The settings that decide how many bits are random.
-pub fn settings(study: &Study) -> String {
+pub(crate) fn settings(study: &Study) -> String {
     let settings = &study.settings;
     if let Some(sandbox) = &settings.sandbox {
         return format!("the rules of {sandbox} are unknown: only those of Linux are known here");
@@ -186,7 +186,7 @@ pub fn settings(study: &Study) -> String {
 }
 
 /// Whether the verdict or the line of settings has the reason.
-pub fn is_said_elsewhere(found: &Found) -> bool {
+pub(crate) fn is_said_elsewhere(found: &Found) -> bool {
     let Allowed { source, .. } = found.allowed;
     let of_a_sandbox = source.is_empty();
     let unread = found.allowed.why.as_ref().is_some_and(|why| why.contains("could not be read"));

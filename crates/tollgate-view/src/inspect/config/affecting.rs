@@ -16,7 +16,7 @@ const MOST_LACKING: usize = 60;
 const MOST_OF_AREA: usize = 15;
 
 /// The options of a configuration, by the names of today.
-pub type Options<'a> = BTreeMap<&'a str, &'a Value>;
+pub(crate) type Options<'a> = BTreeMap<&'a str, &'a Value>;
 
 /// Names by area.
 type ByArea = Vec<(&'static Area, Vec<&'static str>)>;
@@ -29,7 +29,7 @@ struct InArea {
 }
 
 /// The options that affect latencies: those that are on, then those that are off or not offered, by name.
-pub fn affecting(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -> String {
+pub(crate) fn affecting(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -> String {
     let areas: Vec<InArea> = asked.areas.iter().map(|area| in_area(area, options)).collect();
     let mut text = heading("Options that affect latencies", width);
     text.push_str(&match asked.explained {
@@ -144,12 +144,12 @@ fn listed(areas: &ByArea, all: bool) -> String {
 }
 
 /// A table of options one by one.
-pub fn table() -> Table {
+pub(crate) fn table() -> Table {
     Table::new(&["option", "is"]).with_words(&["is"])
 }
 
 /// An option with its effect.
-pub fn row(
+pub(crate) fn row(
     table: &mut Table,
     name: &str,
     value: Option<&Value>,

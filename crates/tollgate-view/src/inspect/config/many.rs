@@ -17,7 +17,7 @@ const FEW: usize = 10;
 const FEW_REASONS: usize = 20;
 
 /// All differences.
-pub fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {
+pub(crate) fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {
     let configurations: Vec<&Configuration> = chosen.iter().map(|it| &it.reading.configuration).collect();
     let mut differences = compare(&configurations);
     differences.retain(|it| asked.has(it.area));

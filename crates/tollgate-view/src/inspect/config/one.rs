@@ -11,7 +11,7 @@ use super::text;
 use crate::table::{Look, Table, heading, paragraph};
 
 /// Everything about one configuration.
-pub fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
+pub(crate) fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     let configuration = &chosen.reading.configuration;
     let mut text = heading(&text::kernel(chosen), width);
     text.push_str(&paragraph(&text::source(chosen), width, ""));

@@ -10,11 +10,11 @@ use crate::table::paragraph;
 const LONGEST_VALUE: usize = 12;
 
 /// That a configuration is not the state of a kernel.
-pub const NOT_STATE: &str = "A configuration shows how a kernel was built, not its state: the command line and \
+pub(crate) const NOT_STATE: &str = "A configuration shows how a kernel was built, not its state: the command line and \
      settings change much of it. `tollgate inspect` shows the state.";
 
 /// Which kernel it is of: `Linux 6.18.5, x86, 64 bits, built by gcc 15.3.0`.
-pub fn kernel(chosen: &Chosen) -> String {
+pub(crate) fn kernel(chosen: &Chosen) -> String {
     let configuration = &chosen.reading.configuration;
     let mut words = vec![match (&configuration.version, &chosen.reading.release) {
         (Some(version), _) => format!("Linux {version}"),
@@ -32,7 +32,7 @@ pub fn kernel(chosen: &Chosen) -> String {
 }
 
 /// Where it was read: `/boot/vmlinuz, embedded, unpacked from xz and gzip`.
-pub fn source(chosen: &Chosen) -> String {
+pub(crate) fn source(chosen: &Chosen) -> String {
     let mut words = vec![chosen.path.clone()];
     match (chosen.reading.source, &chosen.reading.release) {
         (Source::Embedded, Some(release)) => words.push(format!("embedded in the image of {release}")),
@@ -47,14 +47,14 @@ pub fn source(chosen: &Chosen) -> String {
 }
 
 /// The counts in a sentence.
-pub fn counts(counts: Counts) -> String {
+pub(crate) fn counts(counts: Counts) -> String {
     let modules = figures::count(counts.modules, "module", "modules");
     let (built_in, off, valued) = (counts.built_in, counts.off, counts.valued);
     format!("{built_in} built in, {modules}, {off} off; {valued} numbers and texts")
 }
 
 /// Oddities of the text, a line each.
-pub fn oddities(configuration: &Configuration, width: usize) -> String {
+pub(crate) fn oddities(configuration: &Configuration, width: usize) -> String {
     let mut shown = Vec::new();
     if let Some(foreign) = &configuration.foreign {
         let are = if foreign.lines == 1 { "is no option and was" } else { "are no options and were" };
@@ -74,7 +74,7 @@ pub fn oddities(configuration: &Configuration, width: usize) -> String {
 }
 
 /// A value, short enough for a table; `-` where the option is not offered.
-pub fn value(value: Option<&Value>) -> String {
+pub(crate) fn value(value: Option<&Value>) -> String {
     match value.map(ToString::to_string) {
         None => "-".to_owned(),
         Some(text) if text.chars().count() <= LONGEST_VALUE => text,
@@ -83,12 +83,12 @@ pub fn value(value: Option<&Value>) -> String {
 }
 
 /// The whole value, where it does not fit into a table.
-pub fn long_value(value: Option<&Value>) -> Option<String> {
+pub(crate) fn long_value(value: Option<&Value>) -> Option<String> {
     value.map(ToString::to_string).filter(|text| text.chars().count() > LONGEST_VALUE)
 }
 
 /// The options that this kernel has under an old name, with the name of today.
-pub fn renamed(configuration: &Configuration) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn renamed(configuration: &Configuration) -> impl Iterator<Item = (&str, &str)> {
     configuration
         .options
         .keys()
@@ -97,7 +97,7 @@ pub fn renamed(configuration: &Configuration) -> impl Iterator<Item = (&str, &st
 }
 
 /// The parameters that override options, each once, in the order of the table.
-pub fn parameters(given: &[Overridden]) -> Vec<&str> {
+pub(crate) fn parameters(given: &[Overridden]) -> Vec<&str> {
     let mut once: Vec<&str> = Vec::new();
     for it in given {
         if !once.contains(&it.parameter.as_str()) {
@@ -108,7 +108,7 @@ pub fn parameters(given: &[Overridden]) -> Vec<&str> {
 }
 
 /// The effect or description of an option.
-pub fn about(entry: &Entry) -> Option<String> {
+pub(crate) fn about(entry: &Entry) -> Option<String> {
     match (entry.affects, entry.about) {
         (Some(affects), _) => Some(affects.effect.to_string()),
         (None, about) => about.map(str::to_owned),

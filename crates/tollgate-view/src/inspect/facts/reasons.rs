@@ -5,7 +5,7 @@ use tollgate_model::{Fact, Facts, Unknown};
 use super::hanging::{FAINT, INDENT, hanging};
 
 /// The unknown facts, a line for each reason.
-pub fn reasons(unknown: &[&(String, Fact)], facts: &Facts, width: usize) -> String {
+pub(crate) fn reasons(unknown: &[&(String, Fact)], facts: &Facts, width: usize) -> String {
     let mut lines: Vec<Reason> = Vec::new();
     for (name, fact) in unknown {
         let Fact::Unknown { why } = fact else { continue };

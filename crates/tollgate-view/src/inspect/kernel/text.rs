@@ -8,7 +8,7 @@ use tollgate_model::Unknown;
 use crate::figures;
 
 /// The answer.
-pub fn verdict(conclusion: &Conclusion) -> String {
+pub(crate) fn verdict(conclusion: &Conclusion) -> String {
     let answer = match (conclusion.verdict, conclusion.offset) {
         (Verdict::Moved, Some(offset)) => {
             let distance = offset.cast_signed();
@@ -28,7 +28,7 @@ fn mebibytes(bytes: u64) -> String {
 }
 
 /// The number of possible addresses.
-pub fn chances(conclusion: &Conclusion) -> String {
+pub(crate) fn chances(conclusion: &Conclusion) -> String {
     format!(
         "A kernel that moves itself chooses one of at most {} virtual addresses: {:.1} bits.",
         conclusion.slots,
@@ -37,7 +37,7 @@ pub fn chances(conclusion: &Conclusion) -> String {
 }
 
 /// One line of evidence.
-pub struct Line {
+pub(crate) struct Line {
     /// The piece of evidence.
     pub name: &'static str,
     /// Its value, or the kind of its absence.
@@ -49,7 +49,7 @@ pub struct Line {
 }
 
 /// All of it, the best first.
-pub fn evidence(evidence: &Evidence, conclusion: &Conclusion) -> Vec<Line> {
+pub(crate) fn evidence(evidence: &Evidence, conclusion: &Conclusion) -> Vec<Line> {
     let link = conclusion.link_address;
     vec![
         line("symbols", &evidence.symbols, |symbols| match symbols {
