@@ -209,10 +209,18 @@ pub enum Unknown {
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, why) = self.kind_and_why();
+        write!(f, "{kind}: {why}")
+    }
+}
+
+impl Unknown {
+    /// `absent`, `refused` or `unreadable`, and the reason.
+    pub fn kind_and_why(&self) -> (&'static str, &str) {
         match self {
-            Self::Absent(why) => write!(f, "absent: {why}"),
-            Self::Refused(why) => write!(f, "refused: {why}"),
-            Self::Unreadable(why) => write!(f, "unreadable: {why}"),
+            Self::Absent(why) => ("absent", why),
+            Self::Refused(why) => ("refused", why),
+            Self::Unreadable(why) => ("unreadable", why),
         }
     }
 }

@@ -127,22 +127,10 @@ pub(crate) fn has_64_bit_code(bytes: &[u8]) -> bool {
 }
 
 fn first(bytes: &[u8], width: Width) -> Option<(Item, &[u8])> {
-    let (low, behind) = bytes.split_first_chunk::<8>()?;
-    let descriptor = Descriptor::decode(*low);
-    let Kind::System(kind) = descriptor.kind() else {
-        return Some((Item::Segment(None, descriptor), behind));
-    };
-    if width == Width::Long && kind.is_in(Width::Long) {
-        let (all, behind) = bytes.split_first_chunk::<16>()?;
-        return Some(match kind.is_gate() {
-            true => (Item::Gate64(Position::Unknown, WideGate::decode(*all)), behind),
-            false => (Item::System(None, WideDescriptor::decode(*all)), behind),
-        });
-    }
-    Some(match kind.is_gate() && width == Width::Legacy {
-        true => (Item::Gate32(Position::Unknown, Gate::decode(*low)), behind),
-        false => (Item::Segment(None, descriptor), behind),
-    })
+    let low = Descriptor::decode(*bytes.first_chunk()?);
+    let is_wide = matches!(low.kind(), Kind::System(kind) if width == Width::Long && kind.is_in(width));
+    let (entry, behind) = bytes.split_at_checked(if is_wide { 16 } else { 8 })?;
+    Some((Item::entry(None, entry, width)?, behind))
 }
 
 /// The number of a register and its value: `c0000081 0023001000000000`, with `=` or `:` between, and a

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tollgate_x86::{
-    AccessRights, Descriptor, Efer, Gate, Msr, Rflags, Selector, Star, SysenterCs, Tss32, Tss64,
-    WideDescriptor, WideGate,
+    AccessRights, Descriptor, Efer, Gate, Kind, Msr, Rflags, Selector, Star, SysenterCs, Tss32, Tss64,
+    WideDescriptor, WideGate, Width,
 };
 
 /// The kinds, under the names that `--as` takes.
@@ -55,6 +55,21 @@ pub struct Record {
 }
 
 impl Item {
+    /// An entry of a descriptor table: 8 bytes, or the 16 of long mode's system descriptors.
+    pub(crate) fn entry(selector: Option<Selector>, bytes: &[u8], width: Width) -> Option<Self> {
+        let low = Descriptor::decode(*bytes.first_chunk()?);
+        let is_gate = matches!(low.kind(), Kind::System(kind) if kind.is_gate());
+        let position = selector.map_or(Position::Unknown, Position::Selector);
+        Some(match (bytes.first_chunk::<16>(), is_gate) {
+            (Some(wide), true) => Self::Gate64(position, WideGate::decode(*wide)),
+            (Some(wide), false) => Self::System(selector, WideDescriptor::decode(*wide)),
+            (None, true) if width == Width::Legacy => {
+                Self::Gate32(position, Gate::decode(*bytes.first_chunk()?))
+            }
+            (None, _) => Self::Segment(selector, low),
+        })
+    }
+
     /// The name of its kind.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -105,6 +120,15 @@ impl Item {
         }
     }
 
+    /// Its first eight bytes, where it is a descriptor of which they are known.
+    fn descriptor(&self) -> Option<&Descriptor> {
+        match self {
+            Self::Segment(_, descriptor) | Self::Half(_, descriptor) => Some(descriptor),
+            Self::System(_, descriptor) => Some(&descriptor.low),
+            _ => None,
+        }
+    }
+
     /// The JSON record.
     pub fn record(&self) -> Record {
         let text = match self {
@@ -120,11 +144,6 @@ impl Item {
             Self::Tss32(_, Some(last)) | Self::Tss64(_, Some(last)) => object(json!({ "limit": hex(*last) })),
             _ => Map::new(),
         };
-        let dg_flags = match self {
-            Self::Segment(_, descriptor) | Self::Half(_, descriptor) => Some(descriptor.dg_flags()),
-            Self::System(_, descriptor) => Some(descriptor.low.dg_flags()),
-            _ => None,
-        };
         Record {
             kind: self.kind(),
             selector: self.selector().map(|selector| hex(selector.0)),
@@ -132,7 +151,7 @@ impl Item {
             bytes: self.bytes().map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
             text,
             decoded: self.decoded(),
-            dg_flags: dg_flags.map(|flags| format!("{flags:08x}")),
+            dg_flags: self.descriptor().map(|descriptor| format!("{:08x}", descriptor.dg_flags())),
         }
     }
 

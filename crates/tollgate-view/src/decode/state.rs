@@ -34,7 +34,7 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
     let gdt = state.gdt(width);
     let mut items: Vec<Item> = gdt
         .iter()
-        .filter_map(|entry| descriptor(Some(Selector(entry.selector)), &entry.bytes.value, width))
+        .filter_map(|entry| Item::entry(Some(Selector(entry.selector)), &entry.bytes.value, width))
         .collect();
     let text = state.printed_descriptors.keys().filter(|selector| {
         gdt.iter().all(|entry| !covers(entry.selector, entry.bytes.value.len(), **selector))
@@ -75,25 +75,6 @@ fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
 /// Whether an entry of so many bytes covers a selector.
 fn covers(first: u16, bytes: usize, selector: u16) -> bool {
     selector >= first && usize::from(selector - first) < bytes
-}
-
-fn descriptor(selector: Option<Selector>, bytes: &[u8], width: Width) -> Option<Item> {
-    if let Some(wide) = bytes.first_chunk::<16>() {
-        let is_gate = tollgate_x86::SystemKind::of(wide[5]).is_gate();
-        return Some(match is_gate {
-            true => {
-                Item::Gate64(selector.map_or(Position::Unknown, Position::Selector), WideGate::decode(*wide))
-            }
-            false => Item::System(selector, WideDescriptor::decode(*wide)),
-        });
-    }
-    let bytes = bytes.first_chunk::<8>()?;
-    let descriptor = Descriptor::decode(*bytes);
-    let is_gate = matches!(descriptor.kind(), Kind::System(kind) if kind.is_gate());
-    Some(match is_gate && width == Width::Legacy {
-        true => Item::Gate32(selector.map_or(Position::Unknown, Position::Selector), Gate::decode(*bytes)),
-        false => Item::Segment(selector, descriptor),
-    })
 }
 
 fn gate(vector: u8, bytes: &[u8], width: Width) -> Option<Item> {

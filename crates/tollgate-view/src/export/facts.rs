@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_model::compare::is_volatile;
 use tollgate_model::text::shorten;
-use tollgate_model::{Fact, Facts, Unknown};
+use tollgate_model::{Fact, Facts};
 
 use super::hash::fnv1a_128;
 
@@ -32,9 +32,7 @@ fn kept(facts: &Facts) -> Vec<Kept> {
     let kept = |(name, fact): (&String, &Fact)| {
         let (status, value) = match fact {
             Fact::Known { value, .. } => ("known", Some(value.to_string())),
-            Fact::Unknown { why: Unknown::Absent(_) } => ("absent", None),
-            Fact::Unknown { why: Unknown::Refused(_) } => ("refused", None),
-            Fact::Unknown { why: Unknown::Unreadable(_) } => ("unreadable", None),
+            Fact::Unknown { why } => (why.kind_and_why().0, None),
         };
         Kept { env_id: String::new(), fact: name.clone(), status: status.to_owned(), value }
     };

@@ -18,10 +18,8 @@ pub(crate) fn time(ns: u64) -> String {
 
 /// A time that may be negative: `-10.0 ms`.
 pub(crate) fn signed(ns: f64) -> String {
-    match ns < 0.0 {
-        true => format!("-{}", figures::estimate(-ns, Unit::Nanoseconds)),
-        false => figures::estimate(ns, Unit::Nanoseconds),
-    }
+    let sign = if ns < 0.0 { "-" } else { "" };
+    format!("{sign}{}", figures::estimate(ns.abs(), Unit::Nanoseconds))
 }
 
 /// A difference with its sign: `+248 s`; none is `0`.
@@ -140,41 +138,11 @@ pub(crate) fn backend(backend: Backend) -> &'static str {
 }
 
 /// The signals of signal(7) on x86-64, from 1.
-fn signal_name(signal: i32) -> Option<&'static str> {
-    const NAMES: [&str; 31] = [
-        "SIGHUP",
-        "SIGINT",
-        "SIGQUIT",
-        "SIGILL",
-        "SIGTRAP",
-        "SIGABRT",
-        "SIGBUS",
-        "SIGFPE",
-        "SIGKILL",
-        "SIGUSR1",
-        "SIGSEGV",
-        "SIGUSR2",
-        "SIGPIPE",
-        "SIGALRM",
-        "SIGTERM",
-        "SIGSTKFLT",
-        "SIGCHLD",
-        "SIGCONT",
-        "SIGSTOP",
-        "SIGTSTP",
-        "SIGTTIN",
-        "SIGTTOU",
-        "SIGURG",
-        "SIGXCPU",
-        "SIGXFSZ",
-        "SIGVTALRM",
-        "SIGPROF",
-        "SIGWINCH",
-        "SIGIO",
-        "SIGPWR",
-        "SIGSYS",
-    ];
-    NAMES.get(usize::try_from(signal).ok()?.checked_sub(1)?).copied()
+fn signal_name(signal: i32) -> Option<String> {
+    const NAMES: &str = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU \
+        URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS";
+    let name = NAMES.split(' ').nth(usize::try_from(signal).ok()?.checked_sub(1)?)?;
+    Some(format!("SIG{name}"))
 }
 
 #[cfg(test)]

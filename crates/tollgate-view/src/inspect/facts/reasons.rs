@@ -1,6 +1,6 @@
 //! Unknown facts, compactly: facts with the same reason are named together, and none is left out.
 
-use tollgate_model::{Fact, Facts, Unknown};
+use tollgate_model::{Fact, Facts};
 
 use super::hanging::{FAINT, INDENT, hanging};
 
@@ -9,11 +9,7 @@ pub(crate) fn reasons(unknown: &[&(String, Fact)], facts: &Facts, width: usize) 
     let mut lines: Vec<Reason> = Vec::new();
     for (name, fact) in unknown {
         let Fact::Unknown { why } = fact else { continue };
-        let (kind, why) = match why {
-            Unknown::Refused(why) => ("refused", why),
-            Unknown::Unreadable(why) => ("unreadable", why),
-            Unknown::Absent(why) => ("absent", why),
-        };
+        let (kind, why) = why.kind_and_why();
         let reason = Reason::of(kind, name, why);
         match lines.iter_mut().find(|known| known.joins(&reason)) {
             Some(known) => known.join(reason),

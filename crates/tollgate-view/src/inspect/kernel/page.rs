@@ -1,24 +1,56 @@
 //! The evidence behind the answer, as text.
 
-use tollgate_inspect::kernel_base::{Conclusion, Evidence};
+use tollgate_inspect::kernel_base::{Conclusion, Evidence, Verdict};
 
-use super::text;
+use super::evidence::pieces;
+use crate::figures;
 use crate::table::{Look, Table, paragraph};
 
 /// All of it.
 pub fn page(evidence: &Evidence, conclusion: &Conclusion, width: usize) -> String {
-    let mut text = paragraph(&text::verdict(conclusion), width, "");
+    let mut text = paragraph(&verdict(conclusion), width, "");
     for remark in &conclusion.remarks {
         text.push_str(&paragraph(remark, width, "- "));
     }
     text.push('\n');
     let mut table = Table::new(&["evidence", "says"]).with_words(&["says"]);
-    for line in text::evidence(evidence, conclusion) {
-        let look = if line.known { Look::Plain } else { Look::Faint };
-        table.row(look, &[line.name.to_owned(), line.says], &[line.source]);
+    for piece in pieces(evidence, conclusion.link_address) {
+        let (look, says, source) = match piece.found {
+            Ok(found) => (Look::Plain, found.says, format!("{}{}", found.source, found.more)),
+            Err(unknown) => {
+                let (kind, why) = unknown.kind_and_why();
+                (Look::Faint, kind.to_owned(), why.to_owned())
+            }
+        };
+        table.row(look, &[piece.name.to_owned(), says], &[source]);
     }
     text.push_str(&table.render(width));
     text.push('\n');
-    text.push_str(&paragraph(&text::chances(conclusion), width, ""));
+    text.push_str(&paragraph(&chances(conclusion), width, ""));
     text
+}
+
+/// The answer.
+fn verdict(conclusion: &Conclusion) -> String {
+    let answer = match (conclusion.verdict, conclusion.offset) {
+        (Verdict::Moved, Some(offset)) => {
+            let distance = offset.cast_signed();
+            let sign = if distance < 0 { "-" } else { "+" };
+            let bytes = distance.unsigned_abs();
+            format!("moved, by {sign}{bytes:#x} ({})", figures::bytes(bytes as f64))
+        }
+        (Verdict::Moved, None) => "moved, by an unknown distance".to_owned(),
+        (Verdict::NotMoved, _) => "not moved".to_owned(),
+        (Verdict::Unknown, _) => "inconclusive: whether the kernel was moved is unknown".to_owned(),
+    };
+    format!("{answer}: {}", conclusion.because)
+}
+
+/// The number of possible addresses.
+fn chances(conclusion: &Conclusion) -> String {
+    format!(
+        "A kernel that moves itself chooses one of at most {} virtual addresses: {:.1} bits.",
+        conclusion.slots,
+        (conclusion.slots as f64).log2()
+    )
 }

@@ -1,0 +1,148 @@
+//! The pieces of evidence, with what JSON and the table show of each.
+
+use serde::Serialize;
+use tollgate_inspect::kernel_base::{Boot, DirectMap, Evidence, Known, Options, Physical, Symbols};
+use tollgate_model::Unknown;
+
+/// One piece.
+pub(crate) struct Piece<'a> {
+    /// In JSON.
+    pub(crate) field: &'static str,
+    /// In the table.
+    pub(crate) name: &'static str,
+    pub(crate) found: Result<Found<'a>, &'a Unknown>,
+}
+
+pub(crate) struct Found<'a> {
+    pub(crate) value: Value,
+    pub(crate) says: String,
+    pub(crate) source: &'a str,
+    /// For the remark of the table.
+    pub(crate) more: String,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Value {
+    /// An address or a distance, in hexadecimal; nothing where it is hidden.
+    Address(Option<String>),
+    Range {
+        start: String,
+        end: String,
+    },
+    DirectMap {
+        base: String,
+        is_usual: bool,
+    },
+    Boot {
+        moved: bool,
+        has_header: bool,
+    },
+    /// `kaslr` or `nokaslr`.
+    Word(Option<&'static str>),
+    Text(String),
+    Options(OptionFields),
+}
+
+#[derive(Serialize)]
+pub(crate) struct OptionFields {
+    randomize_base: bool,
+    randomize_memory: bool,
+    relocatable: bool,
+    hibernation: bool,
+    physical_start: Option<u64>,
+    physical_align: Option<u64>,
+}
+
+/// All of it, the best first.
+pub(crate) fn pieces(evidence: &Evidence, link_address: u64) -> Vec<Piece<'_>> {
+    const HIDDEN: &str = "zeros: not visible here";
+    let address = |address: u64| Value::Address(Some(hexadecimal(address)));
+    let mut built = piece("options", "built with", &evidence.options, |options| {
+        (Value::Options(fields(options)), yes("RANDOMIZE_BASE", options.randomize_base))
+    });
+    if let (Ok(found), Ok(options)) = (&mut built.found, &evidence.options) {
+        found.more = others(&options.value);
+    }
+    vec![
+        piece("symbols", "symbols", &evidence.symbols, |symbols| match *symbols {
+            Symbols::At(at) if at == link_address => (address(at), format!("{at:x}, as linked")),
+            Symbols::At(at) => (address(at), format!("{at:x}, not as linked")),
+            Symbols::Hidden => (Value::Address(None), HIDDEN.to_owned()),
+        }),
+        piece("core_offset", "offset", &evidence.core_offset, |&it| (address(it), hexadecimal(it))),
+        piece("direct_map", "direct map", &evidence.direct_map, |&DirectMap { base, is_usual }| {
+            let how = if is_usual { "as usual" } else { "at random" };
+            (Value::DirectMap { base: hexadecimal(base), is_usual }, format!("{base:x}, {how}"))
+        }),
+        piece("boot", "boot flag", &evidence.boot, |&Boot { moved, has_header }| {
+            let says = match (moved, has_header) {
+                (true, _) => "set: chosen at random",
+                (false, true) => "clear: not chosen at random",
+                (false, false) => "clear, no boot header",
+            };
+            (Value::Boot { moved, has_header }, says.to_owned())
+        }),
+        piece("physical", "physical", &evidence.physical, |physical| match *physical {
+            Physical::At { start, end } => {
+                let (start, end) = (hexadecimal(start), hexadecimal(end));
+                let says = format!("{start} to {end}");
+                (Value::Range { start, end }, says)
+            }
+            Physical::Hidden => (Value::Address(None), HIDDEN.to_owned()),
+        }),
+        piece("command_line", "command line", &evidence.parameter, |told| {
+            let word = told.map(|moves| if moves { "kaslr" } else { "nokaslr" });
+            (Value::Word(word), word.unwrap_or("neither kaslr nor nokaslr").to_owned())
+        }),
+        piece("linked", "link map", &evidence.linked, |&it| (address(it), format!("{it:x}"))),
+        built,
+        piece("release", "release", &evidence.release, |it| (Value::Text(it.clone()), it.clone())),
+    ]
+}
+
+fn piece<'a, T>(
+    field: &'static str,
+    name: &'static str,
+    known: &'a Known<T>,
+    show: impl FnOnce(&T) -> (Value, String),
+) -> Piece<'a> {
+    let found = known.as_ref().map(|known| {
+        let (value, says) = show(&known.value);
+        Found { value, says, source: &known.source, more: String::new() }
+    });
+    Piece { field, name, found }
+}
+
+pub(crate) fn hexadecimal(value: u64) -> String {
+    format!("{value:#x}")
+}
+
+fn yes(name: &str, set: bool) -> String {
+    format!("{name}={}", if set { "y" } else { "n" })
+}
+
+fn fields(options: &Options) -> OptionFields {
+    OptionFields {
+        randomize_base: options.randomize_base,
+        randomize_memory: options.randomize_memory,
+        relocatable: options.relocatable,
+        hibernation: options.hibernation,
+        physical_start: options.physical_start,
+        physical_align: options.physical_align,
+    }
+}
+
+/// The options beside the most important one.
+fn others(options: &Options) -> String {
+    let number = |name: &str, value: Option<u64>| value.map(|value| format!("{name}={value:#x}"));
+    let switches = [
+        yes("RANDOMIZE_MEMORY", options.randomize_memory),
+        yes("RELOCATABLE", options.relocatable),
+        yes("HIBERNATION", options.hibernation),
+    ];
+    let numbers =
+        [number("PHYSICAL_START", options.physical_start), number("PHYSICAL_ALIGN", options.physical_align)];
+    let all: Vec<String> = switches.into_iter().chain(numbers.into_iter().flatten()).collect();
+    format!("; {}", all.join(", "))
+}
