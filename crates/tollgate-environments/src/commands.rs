@@ -11,7 +11,7 @@ use std::time::Duration;
 use tollgate_model::text::said_by;
 use tollgate_os::{memfd, process};
 
-use crate::error::EnvironmentError;
+use crate::error::{EnvironmentError, unusable};
 
 /// The interval between checks for a program's end.
 const LOOK: Duration = Duration::from_millis(5);
@@ -44,7 +44,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     stop: &dyn Fn() -> bool,
 ) -> Result<String, EnvironmentError> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let fault = |why: String| EnvironmentError::Unusable(format!("{name}: {why}"));
+    let fault = |why: String| unusable!("{name}: {why}");
     let of_start =
         |error: std::io::Error| fault(format!("it could not be started: {}", said_by("process", &error)));
     // A file, not a pipe: long output needs no reader.

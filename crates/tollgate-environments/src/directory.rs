@@ -20,7 +20,7 @@ use tollgate_os::trust::{self, Guard, TrustError};
 use tollgate_os::users;
 use tollgate_os::workdir::Workdir;
 
-use crate::error::{EnvironmentError, bytes, plainly};
+use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
 /// A directory of this process alone; removed with all that is in it when it is dropped.
 #[derive(Debug)]
@@ -41,10 +41,10 @@ impl Private {
     pub fn make(under: &Path) -> Result<Self, EnvironmentError> {
         let parent = Parent::open(under)?;
         if let Some(name) = network(parent.fd.as_fd()) {
-            return Err(EnvironmentError::Unusable(format!(
+            return Err(unusable!(
                 "{} is on a network file system ({name}): tollgate measures this machine only",
                 under.display()
-            )));
+            ));
         }
         drop(left(&parent, PREFIX));
         Self::new(parent, PREFIX)
@@ -55,15 +55,13 @@ impl Private {
         let under = parent.shown.as_path();
         let _access = parent.enter()?;
         let own = Temporary::make(&parent.fd, prefix, parent.user()).map_err(|error| match error {
-            Errno::WOULDBLOCK => EnvironmentError::Unusable(format!(
-                "{}: a directory made there cannot be locked (flock(2))",
-                under.display()
-            )),
+            Errno::WOULDBLOCK => {
+                unusable!("{}: a directory made there cannot be locked (flock(2))", under.display())
+            }
             error => parent.refusal(error),
         })?;
-        let made = Self::of(own, &parent).map_err(|error| {
-            EnvironmentError::Unusable(format!("{}: {}", under.display(), plainly(error)))
-        })?;
+        let made =
+            Self::of(own, &parent).map_err(|error| unusable!("{}: {}", under.display(), plainly(error)))?;
         // Other processes find it by its path.
         made.workdir.open().map_err(|error| EnvironmentError::Unusable(error.to_string()))?;
         Ok(made)
@@ -256,23 +254,9 @@ fn kind_of_mount(mounts: &str, major: u32, minor: u32) -> Option<&str> {
 }
 
 fn is_network_fuse(name: &str) -> bool {
-    const KNOWN: [&str; 14] = [
-        "sshfs",
-        "glusterfs",
-        "s3fs",
-        "rclone",
-        "ceph",
-        "ceph-fuse",
-        "gcsfuse",
-        "davfs",
-        "davfs2",
-        "curlftpfs",
-        "mount-s3",
-        "juicefs",
-        "seaweedfs",
-        "blobfuse2",
-    ];
-    name.strip_prefix("fuse.").is_some_and(|name| KNOWN.contains(&name))
+    const KNOWN: &str = "sshfs glusterfs s3fs rclone ceph ceph-fuse gcsfuse davfs davfs2 curlftpfs mount-s3 juicefs seaweedfs \
+        blobfuse2";
+    name.strip_prefix("fuse.").is_some_and(|name| KNOWN.split(' ').any(|known| known == name))
 }
 
 /// The numbers by which statfs(2) names network file systems: linux/magic.h, and their own sources.

@@ -19,6 +19,12 @@ pub enum EnvironmentError {
     Interrupted,
 }
 
+/// A sentence, as `format!` makes it.
+macro_rules! unusable {
+    ($($said:tt)+) => { $crate::error::EnvironmentError::Unusable(format!($($said)+)) };
+}
+pub(crate) use unusable;
+
 impl EnvironmentError {
     pub(crate) fn of(what: impl std::fmt::Display, error: Errno) -> Self {
         Self::Unusable(format!("{what}: {}", plainly(error)))

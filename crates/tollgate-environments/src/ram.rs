@@ -25,7 +25,7 @@ use tollgate_os::workdir::Workdir;
 use crate::commands;
 use crate::device::{Brd, Loop, Record, patiently, taken};
 use crate::directory::{self, Parent, Private};
-use crate::error::{EnvironmentError, bytes, plainly};
+use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
 /// The prefix of its private directories: they are removed with more care than others.
 const PREFIX: &str = ".tollgate-ram-";
@@ -90,25 +90,23 @@ impl RamDisk {
     /// A sentence; parts that were made are removed.
     pub fn make(kind: &str, memory: &Memory, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         if !is_name(kind) {
-            return Err(EnvironmentError::Unusable(format!(
+            return Err(unusable!(
                 "{kind:?} is not the name of a file system: small letters and digits, such as ext4"
-            )));
+            ));
         }
         check_privilege()?;
         let program = format!("mkfs.{kind}");
         let Some(mkfs) = commands::find(&program) else {
-            return Err(EnvironmentError::Unusable(format!(
-                "there is no {program} here, which makes the file system"
-            )));
+            return Err(unusable!("there is no {program} here, which makes the file system"));
         };
         let half = memory.available / 2;
         if half < LEAST_MEMORY {
-            return Err(EnvironmentError::Unusable(format!(
+            return Err(unusable!(
                 "half of the available memory is {} ({}); it takes {}",
                 bytes(half),
                 memory.by,
                 bytes(LEAST_MEMORY)
-            )));
+            ));
         }
         let made_by = match commands::run(&mkfs, &["-V"], stop) {
             Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
@@ -189,11 +187,7 @@ impl Device {
         )?;
         let path = target.join("tollgate-ram");
         let fault = |error: std::io::Error| {
-            EnvironmentError::Unusable(format!(
-                "no file of {} can be made in a tmpfs: {}",
-                bytes(size),
-                plainly(error)
-            ))
+            unusable!("no file of {} can be made in a tmpfs: {}", bytes(size), plainly(error))
         };
         let open = |direct: libc::c_int| {
             OpenOptions::new()
@@ -317,7 +311,7 @@ struct Mounted(PathBuf);
 impl Mounted {
     fn mount(source: &Path, target: &Path, kind: &str, data: &str) -> Result<Self, EnvironmentError> {
         let fault = |error: Errno| match error {
-            Errno::NODEV => EnvironmentError::Unusable(format!("this kernel has no file system {kind}")),
+            Errno::NODEV => unusable!("this kernel has no file system {kind}"),
             Errno::PERM | Errno::ACCESS => {
                 EnvironmentError::NeedsRoot(format!("mounting {kind} is refused here: {}", plainly(error)))
             }

@@ -26,99 +26,48 @@ pub(crate) struct Operation {
 }
 
 /// By operation, the calls. Those whose operation is None are called by their own name.
-const OPERATIONS: &[(Option<&str>, Names, &[&str])] = &[
-    (Some("open"), Names::Opened { at: true }, &["openat", "openat2"]),
-    (Some("open"), Names::Opened { at: false }, &["creat", "open"]),
-    (Some("read"), Names::Descriptor, &["pread64", "preadv", "preadv2", "read", "readv"]),
-    (Some("write"), Names::Descriptor, &["pwrite64", "pwritev", "pwritev2", "write", "writev"]),
-    (Some("sync"), Names::Descriptor, &["fdatasync", "fsync", "sync_file_range", "syncfs"]),
-    (Some("stat"), Names::Descriptor, &["fstat", "fstat64", "oldfstat"]),
-    (Some("stat"), Names::Path, &["lstat", "lstat64", "oldlstat", "oldstat", "stat", "stat64"]),
-    (Some("stat"), Names::PathAt, &["fstatat64", "newfstatat", "statx"]),
-    (Some("close"), Names::Descriptor, &["close"]),
-    (Some("unlink"), Names::Path, &["unlink"]),
-    (Some("unlink"), Names::PathAt, &["unlinkat"]),
+const OPERATIONS: &[(Option<&str>, Names, &str)] = &[
+    (Some("open"), Names::Opened { at: true }, "openat openat2"),
+    (Some("open"), Names::Opened { at: false }, "creat open"),
+    (Some("read"), Names::Descriptor, "pread64 preadv preadv2 read readv"),
+    (Some("write"), Names::Descriptor, "pwrite64 pwritev pwritev2 write writev"),
+    (Some("sync"), Names::Descriptor, "fdatasync fsync sync_file_range syncfs"),
+    (Some("stat"), Names::Descriptor, "fstat fstat64 oldfstat"),
+    (Some("stat"), Names::Path, "lstat lstat64 oldlstat oldstat stat stat64"),
+    (Some("stat"), Names::PathAt, "fstatat64 newfstatat statx"),
+    (Some("close"), Names::Descriptor, "close"),
+    (Some("unlink"), Names::Path, "unlink"),
+    (Some("unlink"), Names::PathAt, "unlinkat"),
     (
         None,
         Names::Descriptor,
-        &[
-            "copy_file_range",
-            "fallocate",
-            "fchdir",
-            "fchmod",
-            "fchown",
-            "fgetxattr",
-            "flock",
-            "fsetxattr",
-            "fstatfs",
-            "ftruncate",
-            "getdents",
-            "getdents64",
-            "ioctl",
-            "sendfile",
-            "splice",
-        ],
+        "copy_file_range fallocate fchdir fchmod fchown fgetxattr flock fsetxattr fstatfs ftruncate getdents getdents64 ioctl \
+         sendfile splice",
     ),
     (
         None,
         Names::Path,
-        &[
-            "access",
-            "chdir",
-            "chmod",
-            "chown",
-            "execve",
-            "getxattr",
-            "lchown",
-            "lgetxattr",
-            "link",
-            "mkdir",
-            "mknod",
-            "readlink",
-            "rename",
-            "rmdir",
-            "setxattr",
-            "statfs",
-            "truncate",
-            "utime",
-            "utimes",
-        ],
+        "access chdir chmod chown execve getxattr lchown lgetxattr link mkdir mknod readlink rename rmdir setxattr statfs truncate \
+         utime utimes",
     ),
     (
         None,
         Names::PathAt,
-        &[
-            "execveat",
-            "faccessat",
-            "faccessat2",
-            "fchmodat",
-            "fchmodat2",
-            "fchownat",
-            "linkat",
-            "mkdirat",
-            "mknodat",
-            "readlinkat",
-            "renameat",
-            "renameat2",
-            "utimensat",
-        ],
+        "execveat faccessat faccessat2 fchmodat fchmodat2 fchownat linkat mkdirat mknodat readlinkat renameat renameat2 utimensat",
     ),
 ];
 
 impl Operation {
     /// The operation of the call of this name. None where it has no file.
     pub fn of(call: &'static str) -> Option<Self> {
-        let (operation, names, _) = OPERATIONS.iter().find(|(_, _, calls)| calls.contains(&call))?;
-        Some(Self::made(*operation, *names, call))
+        Self::all().find(|(name, _)| *name == call).map(|(_, operation)| operation)
     }
 
     /// Each call on a file, with its operation.
     pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
-        let line = |(operation, names, calls): &(Option<&'static str>, Names, &'static [&'static str])| {
-            let (operation, names) = (*operation, *names);
-            calls.iter().map(move |call| (*call, Self::made(operation, names, call)))
-        };
-        OPERATIONS.iter().flat_map(line)
+        OPERATIONS.iter().flat_map(|(operation, names, calls)| {
+            calls.split(' ').map(|call| (call, Self::made(*operation, *names, call)))
+        })
     }
 
     fn made(operation: Option<&'static str>, names: Names, call: &'static str) -> Self {

@@ -1,9 +1,7 @@
 //! An assembler for the kernel's virtual machine, see Documentation/bpf/standardization/instruction-set.rst of the kernel.
 //!
-//! A program is a list of [`Instruction`]s with labels among them. [`Assembler`] has a method for each, and [`Assembler::finish`]
-//! turns them into the 8 bytes each that bpf(2) takes.
-
-use super::wire;
+//! A program is a list of [`Instruction`]s with labels among them. [`Assembler`] has a method for each; [`super::wire`] has the 8 bytes
+//! each that bpf(2) takes. Operations, conditions and widths have the numbers of their codes there.
 
 /// A register. R0 is what a call returns, R1 to R5 are its arguments and lost by it, R6 to R9 stay, R10 is the end of the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +43,10 @@ impl From<i32> for Operand {
 /// How much a load or a store moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
-    Byte,
-    Half,
-    Word,
-    Double,
+    Word = 0x00,
+    Half = 0x08,
+    Byte = 0x10,
+    Double = 0x18,
 }
 
 impl Width {
@@ -85,37 +83,37 @@ impl Field {
 /// Operations of two operands, of 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    Add,
-    Subtract,
-    Multiply,
-    Or,
-    And,
-    ShiftLeft,
-    ShiftRight,
-    Xor,
-    Move,
+    Add = 0x00,
+    Subtract = 0x10,
+    Multiply = 0x20,
+    Or = 0x40,
+    And = 0x50,
+    ShiftLeft = 0x60,
+    ShiftRight = 0x70,
+    Xor = 0xa0,
+    Move = 0xb0,
 }
 
 /// When a jump is taken. Comparisons are unsigned but for [`Condition::Negative`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
-    Equal,
-    NotEqual,
-    AtLeast,
-    Below,
+    Equal = 0x10,
+    AtLeast = 0x30,
     /// They have a bit in common.
-    AnyBit,
+    AnyBit = 0x40,
+    NotEqual = 0x50,
+    Below = 0xa0,
     /// The first is below the second as signed numbers.
-    Negative,
+    Negative = 0xc0,
 }
 
 /// An atomic operation on memory. Its register gets the old value, but of [`Atomic::Add`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Atomic {
-    Add,
-    FetchAdd,
+    Add = 0x00,
+    FetchAdd = 0x01,
     /// Stores the register where memory equals R0, which gets the old value.
-    CompareExchange,
+    CompareExchange = 0xf1,
 }
 
 /// A constant of 64 bits, or an address that the kernel substitutes.
@@ -166,7 +164,7 @@ pub(crate) enum Instruction {
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     pub instructions: Vec<Instruction>,
-    labels: u32,
+    pub labels: u32,
 }
 
 impl Assembler {
@@ -187,38 +185,6 @@ impl Assembler {
 
     pub fn operate(&mut self, operation: Operation, to: Register, with: impl Into<Operand>) {
         self.push(Instruction::Operate(operation, to, with.into()));
-    }
-
-    pub fn mov(&mut self, to: Register, from: impl Into<Operand>) {
-        self.operate(Operation::Move, to, from);
-    }
-
-    pub fn add(&mut self, to: Register, with: impl Into<Operand>) {
-        self.operate(Operation::Add, to, with);
-    }
-
-    pub fn sub(&mut self, to: Register, with: impl Into<Operand>) {
-        self.operate(Operation::Subtract, to, with);
-    }
-
-    pub fn and(&mut self, to: Register, with: impl Into<Operand>) {
-        self.operate(Operation::And, to, with);
-    }
-
-    pub fn or(&mut self, to: Register, with: impl Into<Operand>) {
-        self.operate(Operation::Or, to, with);
-    }
-
-    pub fn mul(&mut self, to: Register, with: impl Into<Operand>) {
-        self.operate(Operation::Multiply, to, with);
-    }
-
-    pub fn shl(&mut self, to: Register, with: impl Into<Operand>) {
-        self.operate(Operation::ShiftLeft, to, with);
-    }
-
-    pub fn shr(&mut self, to: Register, with: impl Into<Operand>) {
-        self.operate(Operation::ShiftRight, to, with);
     }
 
     /// A constant that an immediate cannot hold.
@@ -274,20 +240,31 @@ impl Assembler {
         self.push(Instruction::Call(helper));
     }
 
+    /// An address so far from the end of the stack.
+    pub fn on_stack(&mut self, to: Register, offset: i16) {
+        self.mov(to, FRAME);
+        self.add(to, i32::from(offset));
+    }
+
     /// Ends the program with 0, which tracepoints expect.
     pub fn exit(&mut self) {
         self.mov(R0, 0);
         self.push(Instruction::Exit);
     }
-
-    /// The instructions in the form that bpf(2) takes.
-    ///
-    /// # Errors
-    /// A label that was never placed, or a jump over more than 32,767 instructions.
-    pub fn finish(&self) -> Result<Vec<u64>, String> {
-        wire::encode(&self.instructions, self.labels as usize)
-    }
 }
+
+macro_rules! operations {
+    ($($name:ident $operation:ident),+) => {
+        impl Assembler {
+            $(
+                pub fn $name(&mut self, to: Register, with: impl Into<Operand>) {
+                    self.operate(Operation::$operation, to, with);
+                }
+            )+
+        }
+    };
+}
+operations!(mov Move, add Add, sub Subtract, and And, or Or, mul Multiply, shl ShiftLeft, shr ShiftRight);
 
 impl Label {
     /// Its number among the program's labels.

@@ -4,8 +4,6 @@
 //! A kernel has more than 100,000 types in 5 MB. One pass notes the offset of each; names are compared only
 //! where something is looked for.
 
-use std::fmt;
-
 /// Kinds of types that are looked for by name: `BTF_KIND_*` in include/uapi/linux/btf.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -43,19 +41,12 @@ const MAGIC: u16 = 0xeb9f;
 const TYPE_BYTES: usize = 12;
 
 /// Why bytes are not such a description.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
+    #[error("its header is not one of BTF")]
     Header,
+    #[error("its types end in the middle of one")]
     Types,
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Header => "its header is not one of BTF",
-            Self::Types => "its types end in the middle of one",
-        })
-    }
 }
 
 /// A description that was gone through.

@@ -51,38 +51,61 @@ pub(super) struct Kernel {
     pub files: Option<FileOffsets>,
 }
 
-/// The fields that lead from a task to its files and their names.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FileOffsets {
-    pub task_files: i16,
-    pub task_fs: i16,
+/// Fields of the kernel's structures, by the structure and the path of each in it.
+macro_rules! file_offsets {
+    ($($(#[$doc:meta])* $field:ident: $structure:literal $path:tt,)+) => {
+        /// The fields that lead from a task to its files and their names.
+        #[derive(Debug, Clone, Copy)]
+        pub(super) struct FileOffsets {
+            $($(#[$doc])* pub $field: i16,)+
+        }
+
+        impl FileOffsets {
+            fn of(btf: &Btf) -> Option<Self> {
+                const STRUCTURES: [&str; 12] = [
+                    "address_space", "dentry", "fdtable", "file", "files_struct", "fs_struct", "inode", "mount", "path",
+                    "super_block", "task_struct", "vfsmount",
+                ];
+                let found = btf.find(STRUCTURES.map(|name| (Kind::Struct, name)));
+                let field = |structure: &str, path: &[&str]| {
+                    let at = STRUCTURES.iter().position(|name| *name == structure)?;
+                    offset(btf, found[at]?, path)
+                };
+                Some(Self { $($field: field($structure, &$path)?,)+ })
+            }
+        }
+    };
+}
+file_offsets! {
+    task_files: "task_struct" ["files"],
+    task_fs: "task_struct" ["fs"],
     /// `fs_struct.pwd`.
-    pub fs_pwd: i16,
-    pub files_fdt: i16,
-    pub fdt_max: i16,
-    pub fdt_fd: i16,
+    fs_pwd: "fs_struct" ["pwd"],
+    files_fdt: "files_struct" ["fdt"],
+    fdt_max: "fdtable" ["max_fds"],
+    fdt_fd: "fdtable" ["fd"],
     /// `file.f_path`.
-    pub file_path: i16,
-    pub path_mnt: i16,
-    pub path_dentry: i16,
-    pub inode_number: i16,
-    pub inode_generation: i16,
-    pub inode_sb: i16,
-    pub sb_device: i16,
-    pub sb_magic: i16,
-    pub dentry_parent: i16,
-    pub dentry_inode: i16,
+    file_path: "file" ["f_path"],
+    path_mnt: "path" ["mnt"],
+    path_dentry: "path" ["dentry"],
+    inode_number: "inode" ["i_ino"],
+    inode_generation: "inode" ["i_generation"],
+    inode_sb: "inode" ["i_sb"],
+    sb_device: "super_block" ["s_dev"],
+    sb_magic: "super_block" ["s_magic"],
+    dentry_parent: "dentry" ["d_parent"],
+    dentry_inode: "dentry" ["d_inode"],
     /// `dentry.d_name`.
-    pub dentry_name: i16,
-    pub dentry_hash: i16,
-    pub mount_parent: i16,
-    pub mount_mountpoint: i16,
-    pub mount_mnt: i16,
-    pub vfsmount_root: i16,
+    dentry_name: "dentry" ["d_name", "name"],
+    dentry_hash: "dentry" ["d_name", "hash"],
+    mount_parent: "mount" ["mnt_parent"],
+    mount_mountpoint: "mount" ["mnt_mountpoint"],
+    mount_mnt: "mount" ["mnt"],
+    vfsmount_root: "vfsmount" ["mnt_root"],
     /// `address_space.host`, `inode.i_dentry.first`, and where that points to in a dentry.
-    pub mapping_host: i16,
-    pub inode_dentry: i16,
-    pub dentry_alias: i16,
+    mapping_host: "address_space" ["host"],
+    inode_dentry: "inode" ["i_dentry", "first"],
+    dentry_alias: "dentry" ["d_u", "d_alias"],
 }
 
 impl Kernel {
@@ -132,9 +155,10 @@ impl Kernel {
             structure.and_then(|id| offset(btf, id, path)).ok_or_else(|| missing(path))
         };
         let brings_state = btf.parameters(tracepoints.sched_switch).is_some_and(|number| number >= 5);
-        let state = match brings_state {
-            true => None,
-            false => Some(field(task, &["__state"]).or_else(|_| field(task, &["state"]))?),
+        let state = if brings_state {
+            None
+        } else {
+            Some(field(task, &["__state"]).or_else(|_| field(task, &["state"]))?)
         };
         let offsets = Offsets {
             status: field(task, &["thread_info", "status"])?,
@@ -145,7 +169,7 @@ impl Kernel {
             live: field(signal, &["live", "counter"])?,
             state,
         };
-        Ok(Self { tracepoints, task: offsets, files: files(btf, task) })
+        Ok(Self { tracepoints, task: offsets, files: FileOffsets::of(btf) })
     }
 }
 
@@ -155,50 +179,6 @@ fn missing(path: &[&str]) -> String {
 
 fn offset(btf: &Btf, structure: u32, path: &[&str]) -> Option<i16> {
     i16::try_from(btf.offset(structure, path)?).ok()
-}
-
-fn files(btf: &Btf, task: Option<u32>) -> Option<FileOffsets> {
-    let [fs, files, table, file, path, inode, super_block, dentry, mount, vfsmount, mapping] = btf.find([
-        (Kind::Struct, "fs_struct"),
-        (Kind::Struct, "files_struct"),
-        (Kind::Struct, "fdtable"),
-        (Kind::Struct, "file"),
-        (Kind::Struct, "path"),
-        (Kind::Struct, "inode"),
-        (Kind::Struct, "super_block"),
-        (Kind::Struct, "dentry"),
-        (Kind::Struct, "mount"),
-        (Kind::Struct, "vfsmount"),
-        (Kind::Struct, "address_space"),
-    ]);
-    let field = |structure: Option<u32>, path: &[&str]| structure.and_then(|id| offset(btf, id, path));
-    Some(FileOffsets {
-        task_files: field(task, &["files"])?,
-        task_fs: field(task, &["fs"])?,
-        fs_pwd: field(fs, &["pwd"])?,
-        files_fdt: field(files, &["fdt"])?,
-        fdt_max: field(table, &["max_fds"])?,
-        fdt_fd: field(table, &["fd"])?,
-        file_path: field(file, &["f_path"])?,
-        path_mnt: field(path, &["mnt"])?,
-        path_dentry: field(path, &["dentry"])?,
-        inode_number: field(inode, &["i_ino"])?,
-        inode_generation: field(inode, &["i_generation"])?,
-        inode_sb: field(inode, &["i_sb"])?,
-        sb_device: field(super_block, &["s_dev"])?,
-        sb_magic: field(super_block, &["s_magic"])?,
-        dentry_parent: field(dentry, &["d_parent"])?,
-        dentry_inode: field(dentry, &["d_inode"])?,
-        dentry_name: field(dentry, &["d_name", "name"])?,
-        dentry_hash: field(dentry, &["d_name", "hash"])?,
-        mount_parent: field(mount, &["mnt_parent"])?,
-        mount_mountpoint: field(mount, &["mnt_mountpoint"])?,
-        mount_mnt: field(mount, &["mnt"])?,
-        vfsmount_root: field(vfsmount, &["mnt_root"])?,
-        mapping_host: field(mapping, &["host"])?,
-        inode_dentry: field(inode, &["i_dentry", "first"])?,
-        dentry_alias: field(dentry, &["d_u", "d_alias"])?,
-    })
 }
 
 /// The description's bytes: as the kernel has them in memory where sysfs maps them (6.16 and later), else by bpf(2) in one piece

@@ -71,8 +71,7 @@ impl Maps {
         let processors = processors();
         let slots = (SLOT_BYTES / (processors * size_of::<Slot>())).clamp(FEWEST_SLOTS, MOST_SLOTS);
         let lane = size_of::<Lane>() + slots * size_of::<Slot>();
-        let totals =
-            Map::new(MapKind::Array, "tollgate_totals", 4, size_of::<Totals>(), 1).map_err(|e| first(&e))?;
+        let totals = Map::new(MapKind::Array, "tollgate_totals", 4, size_of::<Totals>(), 1).map_err(first)?;
         let threads = Map::new(MapKind::TaskStorage, "tollgate_thread", 4, size_of::<Thread>(), 0).map_err(
             |error| {
                 if is_refusal(&error) {
@@ -84,18 +83,14 @@ impl Maps {
                 )
             },
         )?;
-        let lanes =
-            Map::new(MapKind::Array, "tollgate_lanes", 4, lane, processors as u32).map_err(|e| no_map(&e))?;
-        let shared_totals = Shared::new(&totals, 1).map_err(|error| no_map(&error))?;
-        let shared_lanes = Shared::new(&lanes, processors).map_err(|error| no_map(&error))?;
-        let unwanted = match &request.only {
-            None => Vec::new(),
-            Some(only) => names::all_but(only),
-        };
+        let lanes = Map::new(MapKind::Array, "tollgate_lanes", 4, lane, processors as u32).map_err(no_map)?;
+        let shared_totals = Shared::new(&totals, 1).map_err(no_map)?;
+        let shared_lanes = Shared::new(&lanes, processors).map_err(no_map)?;
+        let unwanted = request.only.as_ref().map(names::all_but).unwrap_or_default();
         let maps = Self {
-            tree: if request.tree { Some(Tree::new().map_err(|error| no_map(&error))?) } else { None },
-            files: if request.files { Some(Files::new().map_err(|error| no_map(&error))?) } else { None },
-            events: Events::new(request.events).map_err(|error| no_map(&error))?,
+            tree: request.tree.then(Tree::new).transpose().map_err(no_map)?,
+            files: request.files.then(Files::new).transpose().map_err(no_map)?,
+            events: Events::new(request.events).map_err(no_map)?,
             threads,
             totals,
             lanes,
@@ -155,10 +150,10 @@ impl Maps {
             }
         }
         if let Some(tree) = &self.tree {
-            tree.processes.clear().and_then(|()| tree.pairs.clear()).map_err(|error| no_map(&error))?;
+            tree.processes.clear().and_then(|()| tree.pairs.clear()).map_err(no_map)?;
         }
         if let Some(files) = &self.files {
-            files.clear().map_err(|error| no_map(&error))?;
+            files.clear().map_err(no_map)?;
         }
         self.mark_unwanted();
         census.store(Totals::UNKNOWN, Ordering::Release);
@@ -324,7 +319,7 @@ pub(super) fn needs_privileges() -> String {
 }
 
 /// Why the first call of bpf(2) failed.
-fn first(error: &io::Error) -> String {
+fn first(error: io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no bpf(2)".to_owned(),
         Some(libc::EPERM | libc::EACCES) => needs_privileges(),
@@ -335,6 +330,6 @@ fn first(error: &io::Error) -> String {
     }
 }
 
-fn no_map(error: &io::Error) -> String {
-    format!("the kernel refused a BPF map: {}", tollgate_model::text::plainly(error))
+fn no_map(error: io::Error) -> String {
+    format!("the kernel refused a BPF map: {}", tollgate_model::text::plainly(&error))
 }

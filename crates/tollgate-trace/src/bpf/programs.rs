@@ -113,6 +113,28 @@ fn stack(depth: i16) -> Field {
     Field::double(-depth)
 }
 
+/// R0 = the value of a map under the key so far from the end of the stack, or 0. R1 to R5 are lost.
+fn lookup(a: &mut Assembler, map: i32, key: i16) {
+    a.map(R1, map);
+    a.on_stack(R2, key);
+    a.call(Helper::MapLookup);
+}
+
+/// Copies a [`super::layout::FileId`] to a register's field from another one's. R1 is lost.
+fn copy_id(a: &mut Assembler, to: (Register, Field), from: (Register, Field)) {
+    for half in [0, 8] {
+        a.load(R1, from.0, from.1.at(half));
+        a.store(to.0, to.1.at(half), R1);
+    }
+}
+
+/// Clears so many bytes from a field on.
+fn clear(a: &mut Assembler, base: Register, field: Field, bytes: usize) {
+    for at in (0..bytes as i16).step_by(8) {
+        a.store(base, Field::double(field.offset + at), 0);
+    }
+}
+
 /// R0 = the thread of a task, or 0.
 fn thread_of(a: &mut Assembler, target: &Target, task: Register) {
     storage(a, target, task, 0);
@@ -236,10 +258,7 @@ fn stretch_of(a: &mut Assembler, to: Register, census: Register) {
 fn lane(a: &mut Assembler, target: &Target) {
     a.call(Helper::GetSmpProcessorId);
     a.store(FRAME, Field { offset: -4, width: Width::Word }, R0);
-    a.map(R1, target.maps.lanes);
-    a.mov(R2, FRAME);
-    a.add(R2, -4);
-    a.call(Helper::MapLookup);
+    lookup(a, target.maps.lanes, -4);
 }
 
 /// Adds the three parts that `from` spent off the processor, an array of four words, to those of `to`, in one step each where
@@ -274,26 +293,16 @@ fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
     a.store(FRAME, Field { width: Width::Word, ..key }, R7);
     a.load(R1, THREAD, field!(Thread, process));
     a.store(FRAME, Field { width: Width::Word, ..key.at(4) }, R1);
-    let lookup = |a: &mut Assembler| {
-        a.map(R1, tree.pairs);
-        a.mov(R2, FRAME);
-        a.add(R2, i32::from(key.offset));
-        a.call(Helper::MapLookup);
-    };
-    lookup(a);
+    lookup(a, tree.pairs, key.offset);
     a.jump_if(Condition::NotEqual, R0, 0, found);
     let record = key.offset - size_of::<PairRecord>() as i16;
-    for word in (record..key.offset).step_by(8) {
-        a.store(FRAME, Field::double(word), 0);
-    }
+    clear(a, FRAME, Field::double(record), size_of::<PairRecord>());
     a.map(R1, tree.pairs);
-    a.mov(R2, FRAME);
-    a.add(R2, i32::from(key.offset));
-    a.mov(R3, FRAME);
-    a.add(R3, i32::from(record));
+    a.on_stack(R2, key.offset);
+    a.on_stack(R3, record);
     a.mov(R4, NO_EXIST);
     a.call(Helper::MapUpdate);
-    lookup(a);
+    lookup(a, tree.pairs, key.offset);
     let there = a.label();
     a.jump_if(Condition::NotEqual, R0, 0, there);
     a.count(target.maps.totals, field!(Totals, lost_pairs));

@@ -1,6 +1,6 @@
 //! Instructions as the kernel takes them: opcode, two registers, an offset and an immediate in 8 bytes; constants of 64 bits take two.
 
-use super::asm::{Atomic, Condition, Constant, Instruction, Operand, Operation, Register, Width};
+use super::asm::{Assembler, Constant, Instruction, Label, Operand, Register};
 
 // Classes, sources and modes of opcodes: include/uapi/linux/bpf_common.h and bpf.h.
 const LDX: u8 = 0x01;
@@ -14,21 +14,26 @@ const ATOMIC: u8 = 0xc0;
 const LOAD_IMMEDIATE_64: u8 = 0x18;
 const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
-const FETCH: i32 = 0x01;
 // The kinds of a 64-bit constant, in its source register.
 const PSEUDO_MAP_FD: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
 
-/// Encodes a program with so many labels.
-///
-/// # Errors
-/// A label that was never placed, or a jump that is too far.
-pub(super) fn encode(instructions: &[Instruction], labels: usize) -> Result<Vec<u64>, String> {
+impl Assembler {
+    /// The instructions in the form that bpf(2) takes.
+    ///
+    /// # Errors
+    /// A label that was never placed, or a jump over more than 32,767 instructions.
+    pub fn finish(&self) -> Result<Vec<u64>, String> {
+        encode(&self.instructions, self.labels as usize)
+    }
+}
+
+fn encode(instructions: &[Instruction], labels: usize) -> Result<Vec<u64>, String> {
     let places = places(instructions, labels);
     let mut words = Vec::with_capacity(instructions.len());
     for instruction in instructions {
         // Jumps count from the instruction after them.
-        let offset_to = |label: super::asm::Label| {
+        let offset_to = |label: Label| {
             let place = places.get(label.index()).copied().flatten().ok_or("a jump has no target")?;
             i16::try_from(place as i64 - words.len() as i64 - 1).map_err(|_| "a jump is too far".to_owned())
         };
@@ -36,7 +41,7 @@ pub(super) fn encode(instructions: &[Instruction], labels: usize) -> Result<Vec<
             Instruction::Label(_) => {}
             Instruction::Operate(operation, to, with) => {
                 let (source, register, immediate) = operand(with);
-                words.push(word(ALU64 | source | operation_code(operation), to.0, register, 0, immediate));
+                words.push(word(ALU64 | source | operation as u8, to.0, register, 0, immediate));
             }
             Instruction::Constant(to, constant) => {
                 let (kind, low, high) = match constant {
@@ -48,27 +53,22 @@ pub(super) fn encode(instructions: &[Instruction], labels: usize) -> Result<Vec<
                 words.push(word(0, 0, 0, 0, high as i32));
             }
             Instruction::Load(to, base, field) => {
-                words.push(word(LDX | MEM | width_code(field.width), to.0, base.0, field.offset, 0));
+                words.push(word(LDX | MEM | field.width as u8, to.0, base.0, field.offset, 0));
             }
             Instruction::Store(base, field, from) => {
                 let (source, register, immediate) = operand(from);
                 let class = if source == FROM_REGISTER { STX } else { ST };
-                let opcode = class | MEM | width_code(field.width);
+                let opcode = class | MEM | field.width as u8;
                 words.push(word(opcode, base.0, register, field.offset, immediate));
             }
             Instruction::Atomic(atomic, base, field, with) => {
-                let kind = match atomic {
-                    Atomic::Add => 0,
-                    Atomic::FetchAdd => FETCH,
-                    Atomic::CompareExchange => 0xf0 | FETCH,
-                };
-                let opcode = STX | ATOMIC | width_code(field.width);
-                words.push(word(opcode, base.0, with.0, field.offset, kind));
+                let opcode = STX | ATOMIC | field.width as u8;
+                words.push(word(opcode, base.0, with.0, field.offset, atomic as i32));
             }
             Instruction::Jump(label) => words.push(word(JMP, 0, 0, offset_to(label)?, 0)),
             Instruction::JumpIf(condition, a, b, label) => {
                 let (source, register, immediate) = operand(b);
-                let opcode = JMP | source | condition_code(condition);
+                let opcode = JMP | source | condition as u8;
                 words.push(word(opcode, a.0, register, offset_to(label)?, immediate));
             }
             Instruction::Call(helper) => words.push(word(JMP | CALL, 0, 0, 0, helper as i32)),
@@ -107,40 +107,6 @@ fn operand(operand: Operand) -> (u8, u8, i32) {
     match operand {
         Operand::Register(Register(number)) => (FROM_REGISTER, number, 0),
         Operand::Immediate(immediate) => (0, 0, immediate),
-    }
-}
-
-fn operation_code(operation: Operation) -> u8 {
-    match operation {
-        Operation::Add => 0x00,
-        Operation::Subtract => 0x10,
-        Operation::Multiply => 0x20,
-        Operation::Or => 0x40,
-        Operation::And => 0x50,
-        Operation::ShiftLeft => 0x60,
-        Operation::ShiftRight => 0x70,
-        Operation::Xor => 0xa0,
-        Operation::Move => 0xb0,
-    }
-}
-
-fn condition_code(condition: Condition) -> u8 {
-    match condition {
-        Condition::Equal => 0x10,
-        Condition::AtLeast => 0x30,
-        Condition::AnyBit => 0x40,
-        Condition::NotEqual => 0x50,
-        Condition::Below => 0xa0,
-        Condition::Negative => 0xc0,
-    }
-}
-
-fn width_code(width: Width) -> u8 {
-    match width {
-        Width::Word => 0x00,
-        Width::Half => 0x08,
-        Width::Byte => 0x10,
-        Width::Double => 0x18,
     }
 }
 

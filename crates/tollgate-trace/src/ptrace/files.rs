@@ -12,7 +12,7 @@ use tollgate_model::traced::{FileOperation, FileTime, MOST_ENTRIES, Parts};
 use super::operations::{Names, Operation, Replaces, operation};
 use super::sums::Key;
 use super::sys;
-use super::thread::{Inside, Thread};
+use super::thread::{Inside, Named, Thread};
 
 /// The longest path that is read, with its NUL (`PATH_MAX` of linux/limits.h).
 const PATH_MAX: usize = 4096;
@@ -20,14 +20,6 @@ const PATH_MAX: usize = 4096;
 const MOST_DESCRIPTORS: usize = 4096;
 /// `AT_FDCWD`: relative to the current directory.
 const CURRENT: i32 = libc::AT_FDCWD;
-
-/// The file of a call.
-#[derive(Debug, Clone, Copy)]
-pub struct Named {
-    operation: Operation,
-    /// None of a call that opens: its file is known when it returns. Else none where it is unknown.
-    file: Option<u32>,
-}
 
 /// All files.
 #[derive(Debug, Default)]

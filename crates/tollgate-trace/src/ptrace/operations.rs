@@ -1,12 +1,11 @@
 //! Operations of calls on files, and on the caller's descriptors.
 
 use super::sums::Key;
-use crate::calls;
 pub(super) use crate::operations::{Names, Operation};
 
 /// The operation of a call on a file. None where it has none.
 pub(super) fn operation(key: Key) -> Option<Operation> {
-    Operation::of(base_name(key)?)
+    Operation::of(key.base_name()?)
 }
 
 /// Which of a process's descriptors a call makes others of.
@@ -21,7 +20,7 @@ pub enum Replaces {
 impl Replaces {
     /// Those of a call.
     pub fn of(key: Key) -> Self {
-        match base_name(key) {
+        match key.base_name() {
             Some("close") => Self::First,
             Some("dup2" | "dup3") => Self::Second,
             Some("close_range" | "unshare") => Self::Many,
@@ -30,13 +29,10 @@ impl Replaces {
     }
 }
 
-fn base_name(key: Key) -> Option<&'static str> {
-    calls::base_name(u32::try_from(key.number).ok()?, key.is_32_bit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls;
 
     #[test]
     fn calls_are_known_by_their_numbers() {

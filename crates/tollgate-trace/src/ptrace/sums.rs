@@ -15,6 +15,13 @@ pub struct Key {
     pub is_32_bit: bool,
 }
 
+impl Key {
+    /// Its name in the kernel's table. None of a number that no table has.
+    pub fn base_name(self) -> Option<&'static str> {
+        calls::base_name(u32::try_from(self.number).ok()?, self.is_32_bit)
+    }
+}
+
 /// One call's sums.
 #[derive(Debug, Default)]
 struct Sums {
@@ -89,11 +96,7 @@ impl Table {
 
     /// Whether a call of this name returned an error.
     pub fn has_failed(&self, name: &str) -> bool {
-        let is_it = |key: &Key| {
-            u32::try_from(key.number).ok().and_then(|number| calls::base_name(number, key.is_32_bit))
-                == Some(name)
-        };
-        self.by_call.iter().any(|(key, sums)| sums.errors > 0 && is_it(key))
+        self.by_call.iter().any(|(key, sums)| sums.errors > 0 && key.base_name() == Some(name))
     }
 
     /// The totals by call, the slowest first.
@@ -108,8 +111,7 @@ impl Table {
 
 impl Sums {
     fn of(key: Key) -> Self {
-        let name = u32::try_from(key.number).ok().and_then(|number| calls::base_name(number, key.is_32_bit));
-        let waits = name.is_some_and(calls::is_blocking);
+        let waits = key.base_name().is_some_and(calls::is_blocking);
         Self { watched: if waits { WATCHED } else { 0 }, ..Self::default() }
     }
 

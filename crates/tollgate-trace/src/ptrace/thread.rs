@@ -1,8 +1,16 @@
 //! One thread that is traced.
 
 use super::clocks::{Reading, Source, Stretch};
-use super::files::Named;
+use super::operations::Operation;
 use super::sums::Key;
+
+/// The file of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Named {
+    pub operation: Operation,
+    /// None of a call that opens: its file is known when it returns. Else none where it is unknown.
+    pub file: Option<u32>,
+}
 
 /// A system call that a thread is in.
 #[derive(Debug)]

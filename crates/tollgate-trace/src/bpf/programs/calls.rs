@@ -290,10 +290,7 @@ fn keep_event(a: &mut Assembler, target: &Target, events: i32, room: u32) {
     a.atomic(Atomic::FetchAdd, R1, Field::double(0), R2);
     a.jump_if(Condition::AtLeast, R2, room as i32, full);
     a.store(FRAME, Field { offset: -4, width: Width::Word }, R2);
-    a.map(R1, events);
-    a.mov(R2, FRAME);
-    a.add(R2, -4);
-    a.call(Helper::MapLookup);
+    lookup(a, events, -4);
     a.jump_if(Condition::Equal, R0, 0, full);
     let copy = |a: &mut Assembler, to: Field, from: Field| {
         a.load(R1, THREAD, from);

@@ -117,7 +117,7 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     let arguments = field!(Thread, arguments);
     a.store(THREAD, Field::double(arguments.offset), R3);
     a.store(THREAD, Field::double(arguments.offset + 8), R4);
-    forget_file(a);
+    clear(a, THREAD, field!(Thread, file), 16);
     a.and(R2, i32::from(aim::DESCRIPTOR));
     a.jump_if(Condition::Equal, R2, 0, restore);
     a.store(FRAME, Field { offset: -DESCRIPTOR, width: Width::Word }, R3);
@@ -126,21 +126,11 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     unite_nameless(a, files);
     note_names(a, target, files);
     let file = field!(Thread, file).offset;
-    for half in [0, 8] {
-        a.load(R1, FRAME, stack(ID).at(half));
-        a.store(THREAD, Field::double(file + half), R1);
-    }
+    copy_id(a, (THREAD, Field::double(file)), (FRAME, stack(ID)));
     a.bind(restore);
     a.load(R6, FRAME, stack(KEEP_R6));
     a.load(R9, FRAME, stack(KEEP_R9));
     a.bind(none);
-}
-
-fn forget_file(a: &mut Assembler) {
-    let file = field!(Thread, file).offset;
-    for half in [0, 8] {
-        a.store(THREAD, Field::double(file + half), 0);
-    }
 }
 
 /// The call in R7 has returned after R9: adds it to its file.
@@ -175,24 +165,17 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     a.and(R2, i32::from(aim::DESCRIPTOR));
     a.jump_if(Condition::Equal, R2, 0, by_path);
     let file = field!(Thread, file).offset;
-    for half in [0, 8] {
-        a.load(R1, THREAD, Field::double(file + half));
-        a.store(FRAME, stack(ID).at(half), R1);
-    }
+    copy_id(a, (FRAME, stack(ID)), (THREAD, Field::double(file)));
     // The device is never 0 where there was a file.
     a.load(R1, FRAME, on_stack(ID, field!(FileId, device)));
     a.jump_if(Condition::Equal, R1, 0, restore);
 
     a.bind(by_file);
-    for half in [0, 8] {
-        a.load(R1, FRAME, stack(ID).at(half));
-        a.store(FRAME, stack(KEY).at(half), R1);
-    }
+    copy_id(a, (FRAME, stack(KEY)), (FRAME, stack(ID)));
     a.load(R1, FRAME, stack(KEEP_R7));
     a.store(FRAME, on_stack(KEY, field!(FileKey, call)), R1);
     a.store(FRAME, on_stack(KEY, field!(FileKey, padding)), 0);
-    a.mov(R7, FRAME);
-    a.add(R7, i32::from(-KEY));
+    a.on_stack(R7, -KEY);
     add_to_record(a, target, files.files);
     a.jump(restore);
 
@@ -216,8 +199,7 @@ fn read(a: &mut Assembler, to: Register, base: Register, field: Field) {
     let bytes = if field.width == Width::Double { 8 } else { 4 };
     a.mov(R3, base);
     a.add(R3, i32::from(field.offset));
-    a.mov(R1, FRAME);
-    a.add(R1, i32::from(-TEMPORARY));
+    a.on_stack(R1, -TEMPORARY);
     a.mov(R2, bytes);
     a.call(Helper::ProbeReadKernel);
     a.load(to, FRAME, Field { offset: -TEMPORARY, width: field.width });
@@ -267,13 +249,10 @@ fn record(a: &mut Assembler, map: i32, lost: Label, found: Label) {
         a.jump_if(Condition::NotEqual, R0, 0, found);
     };
     lookup(a);
-    for at in (-RECORD..-RECORD + size_of::<FileRecord>() as i16).step_by(8) {
-        a.store(FRAME, Field::double(at), 0);
-    }
+    clear(a, FRAME, stack(RECORD), size_of::<FileRecord>());
     a.map(R1, map);
     a.mov(R2, R7);
-    a.mov(R3, FRAME);
-    a.add(R3, i32::from(-RECORD));
+    a.on_stack(R3, -RECORD);
     a.mov(R4, NO_EXIST);
     a.call(Helper::MapUpdate);
     lookup(a);

@@ -70,9 +70,7 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
 /// Makes the record of the process of R8, whose parent's thread is R7.
 fn add_process(a: &mut Assembler, target: &Target, tree: Tree, parent: Register) {
     let on_stack = |field: Field| field.at(-RECORD);
-    for word in (-RECORD..-24).step_by(8) {
-        a.store(FRAME, Field::double(word), 0);
-    }
+    clear(a, FRAME, stack(RECORD), size_of::<ProcessRecord>());
     a.load(R1, parent, field!(Thread, process));
     a.store(FRAME, on_stack(field!(ProcessRecord, parent)), R1);
     a.load(R1, CONTEXT, argument(0));
@@ -81,16 +79,13 @@ fn add_process(a: &mut Assembler, target: &Target, tree: Tree, parent: Register)
     a.store(FRAME, on_stack(field!(ProcessRecord, threads)), 1);
     a.store(FRAME, on_stack(field!(ProcessRecord, began)), NOW);
     // Until it executes something it has its parent's name.
-    a.mov(R1, FRAME);
-    a.add(R1, i32::from(on_stack(field!(ProcessRecord, name)).offset));
+    a.on_stack(R1, on_stack(field!(ProcessRecord, name)).offset);
     a.mov(R2, 16);
     a.call(Helper::GetCurrentComm);
     process_key(a);
     a.map(R1, tree.processes);
-    a.mov(R2, FRAME);
-    a.add(R2, -8);
-    a.mov(R3, FRAME);
-    a.add(R3, i32::from(-RECORD));
+    a.on_stack(R2, -8);
+    a.on_stack(R3, -RECORD);
     a.mov(R4, 0);
     a.call(Helper::MapUpdate);
     let kept = a.label();
@@ -109,10 +104,7 @@ fn process_key(a: &mut Assembler) {
 fn with_record(a: &mut Assembler, tree: Tree, with: impl FnOnce(&mut Assembler)) {
     let none = a.label();
     process_key(a);
-    a.map(R1, tree.processes);
-    a.mov(R2, FRAME);
-    a.add(R2, -8);
-    a.call(Helper::MapLookup);
+    lookup(a, tree.processes, -8);
     a.jump_if(Condition::Equal, R0, 0, none);
     with(a);
     a.bind(none);

@@ -1,7 +1,11 @@
 //! Maps, and memory that is shared with the kernel.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+
+use rustix::mm::{MapFlags, ProtFlags};
 
 use super::{Attributes, word_at};
 
@@ -167,74 +171,68 @@ impl Map {
     }
 }
 
-/// Memory of an array map, which programs write meanwhile. Every word is read and written in one piece.
+/// Memory that the kernel maps.
 #[derive(Debug)]
-pub(in crate::bpf) struct Shared {
+struct Mapping {
     address: *mut libc::c_void,
     bytes: usize,
 }
 
-// SAFETY: the memory belongs to the map and is reached by atomic words only.
-unsafe impl Send for Shared {}
+// SAFETY: the memory is reached by atomic words only, or never changes.
+unsafe impl Send for Mapping {}
 // SAFETY: as above.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(file: impl AsFd, bytes: usize, access: ProtFlags, kind: MapFlags) -> io::Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let address = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, access, kind, file, 0) }?;
+        Ok(Self { address, bytes })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing borrows it any more.
+        let _ = unsafe { rustix::mm::munmap(self.address, self.bytes) };
+    }
+}
+
+/// Memory of an array map, which programs write meanwhile. Every word is read and written in one piece.
+#[derive(Debug)]
+pub(in crate::bpf) struct Shared(Mapping);
 
 impl Shared {
     /// Maps an array map with so many entries.
     pub fn new(map: &Map, entries: usize) -> io::Result<Self> {
         // The kernel rounds each value up to 8 bytes, and the whole to pages.
         let bytes = map.value.next_multiple_of(8) * entries;
-        let (all, shared) =
-            (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let address =
-            unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, all, shared, map.fd.as_fd(), 0) }?;
-        Ok(Self { address, bytes })
+        Mapping::new(&map.fd, bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED).map(Self)
     }
 
     /// Its words of 8 bytes.
-    pub fn words(&self) -> &[std::sync::atomic::AtomicU64] {
+    pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping is so long, aligned to pages, lives as long as self, and is reached by atomic words only.
-        unsafe { std::slice::from_raw_parts(self.address.cast(), self.bytes / 8) }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nothing borrows it any more.
-        let _ = unsafe { rustix::mm::munmap(self.address, self.bytes) };
+        unsafe { std::slice::from_raw_parts(self.0.address.cast(), self.0.bytes / 8) }
     }
 }
 
 /// A file of sysfs that the kernel maps: it never changes.
-pub(in crate::bpf) struct Mapped {
-    address: *mut libc::c_void,
-    bytes: usize,
-}
+pub(in crate::bpf) struct Mapped(Mapping);
 
 impl Mapped {
     /// Maps a file of at most so many bytes.
-    pub fn new(file: &std::fs::File, most: usize) -> io::Result<Self> {
+    pub fn new(file: &File, most: usize) -> io::Result<Self> {
         let bytes = file.metadata()?.len() as usize;
         if bytes == 0 || bytes > most {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let (read, private) = (rustix::mm::ProtFlags::READ, rustix::mm::MapFlags::PRIVATE);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let address = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, read, private, file, 0) }?;
-        Ok(Self { address, bytes })
+        Mapping::new(file, bytes, ProtFlags::READ, MapFlags::PRIVATE).map(Self)
     }
 
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the mapping is so long and lives as long as self, and the kernel's description of its types never changes.
-        unsafe { std::slice::from_raw_parts(self.address.cast(), self.bytes) }
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nothing borrows it any more.
-        let _ = unsafe { rustix::mm::munmap(self.address, self.bytes) };
+        unsafe { std::slice::from_raw_parts(self.0.address.cast(), self.0.bytes) }
     }
 }
 

@@ -32,10 +32,7 @@ pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files:
     let waits_in_call = a.label();
     a.load(R1, THREAD, field!(Thread, call));
     a.jump_if(Condition::NotEqual, R1, NO_CALL as i32, waits_in_call);
-    for half in [0, 8] {
-        a.load(R1, FRAME, stack(ID).at(half));
-        a.store(THREAD, Field::double(field!(Thread, fault).offset + half), R1);
-    }
+    copy_id(a, (THREAD, field!(Thread, fault)), (FRAME, stack(ID)));
     a.bind(waits_in_call);
     let (found, lost) = (a.label(), a.label());
     fault_key(a, |a, half| a.load(R1, FRAME, stack(ID).at(half)));
@@ -58,8 +55,7 @@ fn fault_key(a: &mut Assembler, half: impl Fn(&mut Assembler, i16)) {
     }
     a.store(FRAME, on_stack(KEY, field!(FileKey, call)), FAULT as i32);
     a.store(FRAME, on_stack(KEY, field!(FileKey, padding)), 0);
-    a.mov(R7, FRAME);
-    a.add(R7, i32::from(-KEY));
+    a.on_stack(R7, -KEY);
 }
 
 /// The thread is about to clear its time outside of calls: that is the last fault's, where there was one. R0 to R5 and R7
@@ -70,9 +66,7 @@ pub(in crate::bpf::programs) fn settle_fault(a: &mut Assembler, target: &Target,
     a.load(R1, THREAD, field!(FileId, device).at(last));
     a.jump_if(Condition::Equal, R1, 0, none);
     fault_key(a, |a, half| a.load(R1, THREAD, Field::double(last + half)));
-    for half in [0, 8] {
-        a.store(THREAD, Field::double(last + half), 0);
-    }
+    clear(a, THREAD, Field::double(last), 16);
     record(a, files.files, lost, found);
     a.bind(lost);
     a.count(target.maps.totals, field!(Totals, lost_files));

@@ -78,20 +78,14 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     let o = &files.offsets;
     let (again, crossed, within, done) = (a.label(), a.label(), a.label(), a.label());
     let keep_id = stack(KEY);
-    for half in [0, 8] {
-        a.load(R1, FRAME, stack(ID).at(half));
-        a.store(FRAME, keep_id.at(half), R1);
-    }
+    copy_id(a, (FRAME, keep_id), (FRAME, stack(ID)));
     a.load(R1, FRAME, on_stack(ID, field!(FileId, device)));
     for device in [PIPE, SOCKET, ANON_INODE] {
         a.jump_if(Condition::Equal, R1, device, done);
     }
     a.mov(R6, 0);
     a.bind(again);
-    a.map(R1, files.names);
-    a.mov(R2, FRAME);
-    a.add(R2, i32::from(-ID));
-    a.call(Helper::MapLookup);
+    lookup(a, files.names, -ID);
     a.jump_if(Condition::NotEqual, R0, 0, done);
     // The root of a mount has the name of the directory that it is mounted on. Mounts may lie on top of each other.
     a.bind(crossed);
@@ -117,16 +111,10 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     read(a, R1, R7, Field::double(o.dentry_parent));
     a.jump_if(Condition::Equal, R1, R7, done);
     a.mov(R7, R1);
-    for half in [0, 8] {
-        a.load(R1, FRAME, stack(PARENT).at(half));
-        a.store(FRAME, stack(ID).at(half), R1);
-    }
+    copy_id(a, (FRAME, stack(ID)), (FRAME, stack(PARENT)));
     a.jump(again);
     a.bind(done);
-    for half in [0, 8] {
-        a.load(R1, FRAME, keep_id.at(half));
-        a.store(FRAME, stack(ID).at(half), R1);
-    }
+    copy_id(a, (FRAME, stack(ID)), (FRAME, keep_id));
 }
 
 /// Notes the name and the directory of the dentry in R7, for the id on the stack; the directory's own id is on the
@@ -141,18 +129,14 @@ fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     a.store(FRAME, stack(CROSSED), R9);
     a.mov(R9, R0);
     a.add(R9, i32::from(field!(Scratch, name).offset));
-    for half in [0, 8] {
-        a.load(R1, FRAME, stack(PARENT).at(half));
-        a.store(R9, Field::double(field!(NameRecord, parent).offset + half), R1);
-    }
+    copy_id(a, (R9, field!(NameRecord, parent)), (FRAME, stack(PARENT)));
     read(a, R3, R7, Field::double(o.dentry_name));
     a.mov(R1, R9);
     a.add(R1, i32::from(field!(NameRecord, name).offset));
     a.mov(R2, size_of_name());
     a.call(Helper::ProbeReadKernelString);
     a.map(R1, files.names);
-    a.mov(R2, FRAME);
-    a.add(R2, i32::from(-ID));
+    a.on_stack(R2, -ID);
     a.mov(R3, R9);
     a.mov(R4, 0);
     a.call(Helper::MapUpdate);
@@ -170,9 +154,6 @@ fn size_of_name() -> i32 {
 /// R0 = this processor's [`Scratch`].
 pub(super) fn scratch(a: &mut Assembler, files: &Files, none: Label) {
     a.store(FRAME, Field { offset: -ZERO, width: Width::Word }, 0);
-    a.map(R1, files.scratch);
-    a.mov(R2, FRAME);
-    a.add(R2, i32::from(-ZERO));
-    a.call(Helper::MapLookup);
+    lookup(a, files.scratch, -ZERO);
     a.jump_if(Condition::Equal, R0, 0, none);
 }

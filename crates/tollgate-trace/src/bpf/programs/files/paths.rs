@@ -10,9 +10,7 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     scratch(a, files, none);
     a.mov(R7, R0);
     let key = field!(Scratch, path).offset;
-    for at in (0..size_of::<PathKey>() as i16).step_by(8) {
-        a.store(R7, Field::double(key + at), 0);
-    }
+    clear(a, R7, Field::double(key), size_of::<PathKey>());
     // R6 = the directory's descriptor, R3 = the path.
     let (at, both) = (a.label(), a.label());
     a.load(R1, FRAME, stack(AIM));
@@ -64,10 +62,7 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     note_names(a, target, files);
     scratch(a, files, none);
     a.mov(R7, R0);
-    for half in [0, 8] {
-        a.load(R1, FRAME, stack(ID).at(half));
-        a.store(R7, Field::double(key + field!(PathKey, directory).offset + half), R1);
-    }
+    copy_id(a, (R7, Field::double(key + field!(PathKey, directory).offset)), (FRAME, stack(ID)));
     a.bind(absolute);
     a.add(R7, i32::from(key));
 }
