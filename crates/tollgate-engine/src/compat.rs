@@ -7,9 +7,12 @@
 //! The 32-bit program is an ELF file of a few hundred bytes that the kernel starts from memory. The frame
 //! with the clock belongs to the engine; a benchmark brings the loop.
 
-use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
+
+use tollgate_model::traced::Ended;
+use tollgate_os::memfd;
+use tollgate_os::process::{self, Child};
 
 use super::clock::Clock;
 use super::refusal::Refusal;
@@ -40,7 +43,7 @@ const SCRATCH: u32 = 4096;
 
 /// A running 32-bit program with a benchmark's loop in it.
 pub(super) struct Program {
-    pid: libc::pid_t,
+    process: Child,
     orders: PipeWriter,
     answers: PipeReader,
     check: fn(u32) -> Result<(), String>,
@@ -127,9 +130,9 @@ impl Program {
             |error: io::Error| Refusal::Fail(format!("no pipe: {}", tollgate_model::text::plainly(&error)));
         let (orders_out, orders) = io::pipe().map_err(no_pipe)?;
         let (answers, answers_in) = io::pipe().map_err(no_pipe)?;
-        let pid = spawn(&image(code), &orders_out, &answers_in)?;
+        let process = spawn(&image(code), &orders_out, &answers_in)?;
         drop((orders_out, answers_in));
-        let mut program = Self { pid, orders, answers, check, entry: Entry::Unknown };
+        let mut program = Self { process, orders, answers, check, entry: Entry::Unknown };
         let mut hello = [0; HELLO];
         if program.answers.read_exact(&mut hello).is_err() {
             return Err(program.died());
@@ -157,29 +160,22 @@ impl Program {
 
     /// Why the program stopped answering.
     fn died(&mut self) -> Refusal {
-        let mut status = 0;
-        // SAFETY: `pid` is our child, not yet waited for; `status` is valid for writing.
-        let waited = unsafe { libc::waitpid(self.pid, &mut status, 0) };
-        self.pid = 0;
-        if waited <= 0 {
-            return Refusal::Fail("the 32-bit program ended unexpectedly".to_owned());
-        }
-        if libc::WIFSIGNALED(status) {
-            let signal = libc::WTERMSIG(status);
-            return match signal {
-                libc::SIGSYS => Refusal::Skip("a seccomp filter kills 32-bit system calls".to_owned()),
-                _ => Refusal::Fail(format!(
-                    "the 32-bit program was killed by {}",
-                    super::ending::signal_name(signal)
-                )),
-            };
-        }
-        match libc::WEXITSTATUS(status) {
-            EXEC_REFUSED => Refusal::Skip("this environment does not start programs from memory".to_owned()),
-            EXEC_UNKNOWN => {
+        match self.process.wait() {
+            Err(_) => Refusal::Fail("the 32-bit program ended unexpectedly".to_owned()),
+            Ok(Ended::Signal(libc::SIGSYS)) => {
+                Refusal::Skip("a seccomp filter kills 32-bit system calls".to_owned())
+            }
+            Ok(Ended::Signal(signal)) => Refusal::Fail(format!(
+                "the 32-bit program was killed by {}",
+                super::ending::signal_name(signal)
+            )),
+            Ok(Ended::Exit(EXEC_REFUSED)) => {
+                Refusal::Skip("this environment does not start programs from memory".to_owned())
+            }
+            Ok(Ended::Exit(EXEC_UNKNOWN)) => {
                 Refusal::Skip("the kernel does not run 32-bit programs (no IA-32 emulation)".to_owned())
             }
-            code => Refusal::Fail(format!("the 32-bit program ended with status {code}")),
+            Ok(Ended::Exit(code)) => Refusal::Fail(format!("the 32-bit program ended with status {code}")),
         }
     }
 }
@@ -196,18 +192,6 @@ impl Runner for Program {
     }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        if self.pid > 0 {
-            // SAFETY: `pid` is our child and has not been waited for, so the number is still its own.
-            unsafe {
-                libc::kill(self.pid, libc::SIGKILL);
-                libc::waitpid(self.pid, std::ptr::null_mut(), 0);
-            }
-        }
-    }
-}
-
 /// The frame with the loop behind it, and its sizes in the program header.
 fn image(code: &[u8]) -> Vec<u8> {
     let mut image = frame().to_vec();
@@ -221,19 +205,10 @@ fn image(code: &[u8]) -> Vec<u8> {
 const EXEC_REFUSED: i32 = 126;
 const EXEC_UNKNOWN: i32 = 127;
 
-fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<libc::pid_t, Refusal> {
-    // SAFETY: the name is a C string; the flags are plain.
-    let memory = unsafe { libc::memfd_create(c"tollgate-compat".as_ptr(), libc::MFD_CLOEXEC) };
-    if memory < 0 {
-        let error = io::Error::last_os_error();
-        return Err(Refusal::of(
-            "this environment does not start programs from memory: memfd_create",
-            &error,
-        ));
-    }
-    // SAFETY: the descriptor is new and has no other owner.
-    let memory = unsafe { OwnedFd::from_raw_fd(memory) };
-    let mut file = File::from(memory);
+fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<Child, Refusal> {
+    let mut file = memfd::create("tollgate-compat").map_err(|error| {
+        Refusal::of("this environment does not start programs from memory: memfd_create", &error)
+    })?;
     file.write_all(image).map_err(|error| {
         Refusal::Fail(format!(
             "the 32-bit program cannot be written: {}",
@@ -243,35 +218,24 @@ fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<libc::
 
     let arguments = [c"tollgate-compat".as_ptr(), std::ptr::null()];
     let environment = [std::ptr::null::<libc::c_char>()];
-    // SAFETY: the child calls only async-signal-safe functions before it becomes another program or
-    // exits; all pointers stay valid in its copy of our memory.
-    unsafe {
-        let parent = libc::getpid();
-        let pid = libc::fork();
-        if pid != 0 {
-            return if pid > 0 {
-                Ok(pid)
-            } else {
-                Err(Refusal::of("no process can be started", &io::Error::last_os_error()))
-            };
-        }
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != parent {
-            libc::_exit(EXEC_REFUSED);
-        }
-        libc::dup2(input.as_raw_fd(), 0);
-        libc::dup2(output.as_raw_fd(), 1);
-        libc::syscall(
-            libc::SYS_execveat,
-            file.as_raw_fd(),
-            c"".as_ptr(),
-            arguments.as_ptr(),
-            environment.as_ptr(),
-            libc::AT_EMPTY_PATH,
-        );
-        let error = *libc::__errno_location();
-        libc::_exit(if error == libc::ENOEXEC { EXEC_UNKNOWN } else { EXEC_REFUSED });
-    }
+    let become_it = || {
+        // SAFETY: plain system calls; all pointers stay valid in the copy of our memory.
+        let error = unsafe {
+            libc::dup2(input.as_raw_fd(), 0);
+            libc::dup2(output.as_raw_fd(), 1);
+            libc::syscall(
+                libc::SYS_execveat,
+                file.as_raw_fd(),
+                c"".as_ptr(),
+                arguments.as_ptr(),
+                environment.as_ptr(),
+                libc::AT_EMPTY_PATH,
+            );
+            *libc::__errno_location()
+        };
+        if error == libc::ENOEXEC { EXEC_UNKNOWN } else { EXEC_REFUSED }
+    };
+    process::fork_bound(become_it).map_err(|error| Refusal::of("no process can be started", &error))
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tollgate_os::affinity::Pinned;
+
 use super::clock::{self, Clock};
 use super::context::Context;
 use super::cpu;
@@ -199,7 +201,7 @@ impl Runner for Contended {
             let why = "the check that both threads ran at the same time needs the time stamp counter, which is not usable here";
             return Err(Refusal::Skip(why.to_owned()));
         }
-        let _there = self.cpu.map(PinnedTo::to).transpose()?;
+        let _there = self.cpu.map(pin_to).transpose()?;
         let partner_threads = self.pool.threads(self.partners.len())?;
         let mut batch = self.contended_batch(clock, hz, order, &partner_threads)?;
         for _ in 1..TRIES {
@@ -538,29 +540,8 @@ fn pin_refused(cpu: usize, error: &std::io::Error) -> Refusal {
     ))
 }
 
-/// While it lives, this thread is pinned to another processor than the bench process's own.
-struct PinnedTo {
-    /// The previous affinity; empty if the thread was pinned there already.
-    before: Vec<usize>,
-}
-
-impl PinnedTo {
-    fn to(cpu: usize) -> Result<Self, Refusal> {
-        let before = cpu::allowed();
-        if before == [cpu] {
-            return Ok(Self { before: Vec::new() });
-        }
-        cpu::pin(cpu).map_err(|error| pin_refused(cpu, &error))?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for PinnedTo {
-    fn drop(&mut self) {
-        if !self.before.is_empty() {
-            cpu::allow(&self.before);
-        }
-    }
+fn pin_to(cpu: usize) -> Result<Pinned, Refusal> {
+    Pinned::to(&[cpu]).map_err(|error| pin_refused(cpu, &error))
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Processors: affinity, pinning, context switches and processor time.
 
 use std::io;
-use std::mem;
 use std::time::{Duration, Instant};
 
 use tollgate_os::affinity;
+use tollgate_os::process::Child;
+use tollgate_os::rusage::Usage;
 
 use super::refusal::Refusal;
 
@@ -84,47 +85,14 @@ pub fn home() -> Result<usize, Refusal> {
     }
 }
 
-/// Context switches of this thread, voluntary and involuntary (getrusage(2), RUSAGE_THREAD).
+/// Context switches of this thread, voluntary and involuntary.
 pub fn switches() -> u64 {
-    // SAFETY: an all-zero rusage is valid.
-    let mut usage: libc::rusage = unsafe { mem::zeroed() };
-    // SAFETY: `usage` is valid for writing; on failure it stays zero.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-    (usage.ru_nvcsw + usage.ru_nivcsw) as u64
+    Usage::of_thread().switches()
 }
 
-/// Context switches of all threads of this process, voluntary and involuntary (getrusage(2), RUSAGE_SELF: the kernel
-/// adds up its threads at the call).
+/// Context switches of all threads of this process, voluntary and involuntary.
 pub fn switches_of_process() -> u64 {
-    // SAFETY: an all-zero rusage is valid.
-    let mut usage: libc::rusage = unsafe { mem::zeroed() };
-    // SAFETY: `usage` is valid for writing; on failure it stays zero.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
-    (usage.ru_nvcsw + usage.ru_nivcsw) as u64
-}
-
-/// The kernel's counts of this thread (getrusage(2), RUSAGE_THREAD).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadUsage {
-    /// Involuntary context switches.
-    pub preemptions: u64,
-    /// Bytes that it read from storage: `ru_inblock`, the count behind `read_bytes` of /proc/PID/io, in sectors of
-    /// 512 bytes. Always 0 if the kernel does not account for them.
-    pub read_from_storage: u64,
-}
-
-impl ThreadUsage {
-    /// Until now.
-    pub fn of_thread() -> Self {
-        // SAFETY: an all-zero rusage is valid.
-        let mut usage: libc::rusage = unsafe { mem::zeroed() };
-        // SAFETY: `usage` is valid for writing; on failure it stays zero.
-        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-        Self {
-            preemptions: usage.ru_nivcsw as u64,
-            read_from_storage: (usage.ru_inblock as u64).saturating_mul(512),
-        }
-    }
+    Usage::of_process().switches()
 }
 
 /// Whether this process and its children had a processor to themselves for a while.
@@ -146,11 +114,11 @@ impl CpuShare {
     }
 
     /// From now on, with children that take part and keep running.
-    pub fn begin_contending(children: &[libc::pid_t]) -> Self {
-        let clock = |&child: &libc::pid_t| {
+    pub fn begin_contending(children: &[Child]) -> Self {
+        let clock = |child: &Child| {
             let mut clock = 0;
             // SAFETY: `clock` is valid for writing.
-            let outcome = unsafe { libc::clock_getcpuclockid(child, &mut clock) };
+            let outcome = unsafe { libc::clock_getcpuclockid(child.pid(), &mut clock) };
             (outcome == 0).then_some(clock)
         };
         let contended: Vec<libc::clockid_t> = children.iter().filter_map(clock).collect();
@@ -171,16 +139,7 @@ impl CpuShare {
 
 /// Processor time of this process and of the children that it has waited for (getrusage(2)).
 fn time_used() -> Duration {
-    let time = |who| {
-        // SAFETY: an all-zero rusage is valid.
-        let mut usage: libc::rusage = unsafe { mem::zeroed() };
-        // SAFETY: `usage` is valid for writing; on failure it stays zero.
-        unsafe { libc::getrusage(who, &mut usage) };
-        let microseconds = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
-        microseconds(usage.ru_utime) + microseconds(usage.ru_stime)
-    };
-    let microseconds = time(libc::RUSAGE_SELF) + time(libc::RUSAGE_CHILDREN);
-    Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
+    Duration::from_nanos(Usage::of_process().run_ns() + Usage::of_children().run_ns())
 }
 
 /// The sum of these processor-time clocks.
@@ -196,6 +155,9 @@ fn time_of(clocks: &[libc::clockid_t]) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_model::traced::Ended;
+    use tollgate_os::process;
+
     use super::*;
 
     #[test]
@@ -224,35 +186,26 @@ mod tests {
     #[test]
     fn sleep_makes_the_share_less_than_full() {
         // In a process of its own: other tests' threads use time as well.
-        // SAFETY: the child only reads clocks and ends.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
+        let child = process::fork_bound(|| {
             let slept = CpuShare::begin();
             // A share of zero would look like a kernel that does not account.
             let began = Instant::now();
             while began.elapsed() < Duration::from_millis(3) {}
             std::thread::sleep(Duration::from_millis(30));
-            // SAFETY: ends the child without running the parent's destructors.
-            unsafe { libc::_exit(i32::from(slept.was_full())) };
-        }
-        let mut status = -1;
-        // SAFETY: `child` is our child; `status` is valid for writing.
-        unsafe { libc::waitpid(child, &mut status, 0) };
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}");
+            i32::from(slept.was_full())
+        });
+        assert_eq!(child.and_then(|mut child| child.wait()).expect("it ends"), Ended::Exit(0));
     }
 
     #[test]
     fn a_running_childs_time_is_counted() {
-        let parent = i32::try_from(std::process::id()).expect("a process number");
-        // SAFETY: the child spins until it is killed.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            super::super::worker::die_with_parent(parent);
+        let spin = || {
             loop {
                 std::hint::spin_loop();
             }
-        }
-        let cpu_share = CpuShare::begin_contending(&[child]);
+        };
+        let children = [process::fork_bound(spin).expect("a process")];
+        let cpu_share = CpuShare::begin_contending(&children);
         assert_eq!(cpu_share.contended.len(), 1);
         let before = time_of(&cpu_share.contended);
         let until = Instant::now() + Duration::from_secs(10);
@@ -260,11 +213,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         let used = time_of(&cpu_share.contended);
-        // SAFETY: a child of ours that has not been waited for.
-        unsafe {
-            libc::kill(child, libc::SIGKILL);
-            libc::waitpid(child, std::ptr::null_mut(), 0);
-        }
+        drop(children);
         assert!(used > before);
     }
 

@@ -1,5 +1,7 @@
 //! How a child process ended, as a sentence.
 
+use tollgate_model::traced::Ended;
+
 /// The end of a bench process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -17,19 +19,17 @@ pub enum Ending {
     Interrupted,
 }
 
-impl Ending {
-    /// From the status of waitpid(2).
-    pub fn from_wait_status(status: i32) -> Self {
-        if libc::WIFSIGNALED(status) {
-            Self::Killed(libc::WTERMSIG(status))
-        } else {
-            match libc::WEXITSTATUS(status) {
-                0 => Self::Finished,
-                code => Self::Exited(code),
-            }
+impl From<Ended> for Ending {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Signal(signal) => Self::Killed(signal),
+            Ended::Exit(0) => Self::Finished,
+            Ended::Exit(code) => Self::Exited(code),
         }
     }
+}
 
+impl Ending {
     /// The reason why the running instance failed.
     pub fn describe(self, stall: std::time::Duration) -> String {
         match self {

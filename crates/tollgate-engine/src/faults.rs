@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tollgate_model::{Measurement, Outcome};
+use tollgate_os::signals;
 
 use super::clock::Clock;
 use super::instance::{Instance, Loop};
@@ -88,12 +89,7 @@ static EXITS: Benchmark = Benchmark {
 };
 static KILLED: Benchmark = Benchmark {
     name: "faults/killed",
-    kind: Kind::Instance(|_, _, _| {
-        // SAFETY: kills the bench process, which is what is tested.
-        Ok(Instance::new(Does(|| unsafe {
-            libc::kill(libc::getpid(), libc::SIGKILL);
-        })))
-    }),
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Does(|| signals::raise(libc::SIGKILL))))),
     ..BASE
 };
 
@@ -113,11 +109,8 @@ static FICKLE: Benchmark = Benchmark {
 };
 
 fn segfault() {
-    // SAFETY: raises the signal's default action in the bench process, which is what is tested.
-    unsafe {
-        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
-        libc::raise(libc::SIGSEGV);
-    }
+    signals::default(&[libc::SIGSEGV]);
+    signals::raise(libc::SIGSEGV);
 }
 
 struct Spin;

@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
+use tollgate_os::signals::{self, Disposition};
+
 /// The signals that ask a program to stop.
 const ASKING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// timeout(1) sends its signal to the program and then to the program's group: a second signal within this time is
@@ -18,7 +20,7 @@ static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static CAME: AtomicU64 = AtomicU64::new(0);
 
 /// Makes only calls that signal-safety(7) allows.
-extern "C" fn note(signal: libc::c_int) {
+extern "C" fn note(signal: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes to the time.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
@@ -26,37 +28,30 @@ extern "C" fn note(signal: libc::c_int) {
     match CAME.compare_exchange(0, now.max(1), Relaxed, Relaxed) {
         Ok(_) => SIGNAL.store(signal, Relaxed),
         Err(first) if now.saturating_sub(first) < SAME => {}
-        // SAFETY: the signal is blocked while it is handled, and ends this process when this returns.
-        Err(_) => unsafe {
-            libc::signal(signal, libc::SIG_DFL);
-            libc::raise(signal);
-        },
+        // The signal is blocked while it is handled, and ends this process when this returns.
+        Err(_) => {
+            signals::default(&[signal]);
+            signals::raise(signal);
+        }
     }
 }
 
 /// Ignores SIGXFSZ: a write beyond RLIMIT_FSIZE fails with EFBIG instead of killing this process. Measured programs
 /// get the signal's default action back.
 pub fn ignore_file_size_signal() {
-    // SAFETY: ignoring a signal has no handler to be unsafe.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    signals::ignore(libc::SIGXFSZ);
 }
 
 /// Installs handlers for the signals that ask a program to stop: they set a flag. A second signal, more than a second
 /// after the first, kills the process.
 pub fn install() {
     ignore_file_size_signal();
+    // SAFETY: the function does what a handler may do.
+    let noting = unsafe { Disposition::handler(note, 0) };
     for signal in ASKING {
-        // SAFETY: an all-zero sigaction is valid; `note` does what a handler may do.
-        unsafe {
-            let mut current: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut current);
-            // A signal that was ignored at the start (nohup(1)) stays ignored.
-            if current.sa_sigaction == libc::SIG_IGN {
-                continue;
-            }
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = note as *const () as usize;
-            libc::sigaction(signal, &action, std::ptr::null_mut());
+        // A signal that was ignored at the start (nohup(1)) stays ignored.
+        if !Disposition::of(signal).is_ignored() {
+            let _ = noting.set(signal);
         }
     }
 }
@@ -73,13 +68,8 @@ pub fn requested() -> Option<i32> {
 /// the process, so none is lost.
 pub fn conclude() -> Option<i32> {
     for signal in ASKING {
-        // SAFETY: zeroes are a valid action, and the kernel writes to it; the default action has no handler.
-        unsafe {
-            let mut current: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut current);
-            if current.sa_sigaction == note as *const () as usize {
-                libc::signal(signal, libc::SIG_DFL);
-            }
+        if Disposition::of(signal).is_handled_by(note) {
+            signals::default(&[signal]);
         }
     }
     requested()

@@ -6,9 +6,11 @@
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::os::fd::AsRawFd;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
+use tollgate_os::process::{self, Child};
 
 use super::clock::Clock;
 use super::ending::{Ending, signal_name};
@@ -16,14 +18,13 @@ use super::experiment::Experiment;
 use super::limits::Quota;
 use super::refusal::Refusal;
 use super::runner::{Batch, Order};
-use super::worker;
 
 /// A handle of such a process. The process ends with its last handle, or with the bench process.
 #[derive(Clone)]
 pub struct Isolated(Rc<RefCell<Process>>);
 
 struct Process {
-    pid: libc::pid_t,
+    child: Child,
     orders: PipeWriter,
     answers: BufReader<PipeReader>,
     /// The reason of its end, once known.
@@ -53,30 +54,22 @@ impl Isolated {
         let no_process = |error: io::Error| quota.refused("a process for the instance", &error);
         let (orders_out, orders) = io::pipe().map_err(no_process)?;
         let (answers, answers_in) = io::pipe().map_err(no_process)?;
-        // SAFETY: getpid(2) has no preconditions.
-        let parent = unsafe { libc::getpid() };
-        // SAFETY: no other thread of the bench process holds a lock while this one forks, except the C library's,
-        // which it makes safe across fork.
-        let pid = unsafe { libc::fork() };
-        match pid {
-            -1 => Err(no_process(io::Error::last_os_error())),
-            0 => {
-                worker::die_with_parent(parent);
-                drop((orders, answers));
-                // A panic must not unwind into what belongs to the parent.
-                let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                    serve(prepare, orders_out, answers_in)
-                }));
-                // SAFETY: ends the child without running the parent's destructors.
-                unsafe { libc::_exit(i32::from(served.is_err())) }
+        // No other thread of the bench process holds a lock while this one forks, except the C library's, which it makes
+        // safe across fork. The child lets go of its copies of the parent's ends, and so sees the parent's end.
+        let (orders_fd, answers_fd) = (orders.as_raw_fd(), answers.as_raw_fd());
+        let child = process::fork_bound(|| {
+            // SAFETY: the descriptors are this copy's own, and nothing of it uses them.
+            unsafe {
+                libc::close(orders_fd);
+                libc::close(answers_fd);
             }
-            pid => {
-                drop((orders_out, answers_in));
-                let mut process = Process { pid, orders, answers: BufReader::new(answers), died: None };
-                process.receive()?;
-                Ok(Self(Rc::new(RefCell::new(process))))
-            }
-        }
+            serve(prepare, orders_out, answers_in);
+            0
+        });
+        let child = child.map_err(no_process)?;
+        let mut process = Process { child, orders, answers: BufReader::new(answers), died: None };
+        process.receive()?;
+        Ok(Self(Rc::new(RefCell::new(process))))
     }
 
     /// Whether the process is not known to have ended.
@@ -167,25 +160,7 @@ impl Process {
 
     /// Kills and reaps it. Returns how it ended the first time.
     fn end(&mut self) -> Option<Ending> {
-        if self.pid == 0 {
-            return None;
-        }
-        let mut status = 0;
-        // SAFETY: `pid` is our child and has not been waited for, so the number is still its own; a child that has
-        // ended keeps its status.
-        let waited = unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, &mut status, 0)
-        };
-        let ours = waited == self.pid;
-        self.pid = 0;
-        ours.then(|| Ending::from_wait_status(status))
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.end();
+        self.child.end().ok().map(Ending::from)
     }
 }
 
@@ -220,7 +195,7 @@ mod tests {
         let isolated =
             Isolated::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
         let batches = ask(&isolated, 1).expect("answers");
-        assert_eq!(batches[0].work, u64::try_from(isolated.0.borrow().pid).expect("a number"));
+        assert_eq!(batches[0].work, u64::try_from(isolated.0.borrow().child.pid()).expect("a number"));
         assert_eq!(ask(&isolated, 2), Err(Refusal::Skip("not twice".to_owned())));
         assert_eq!(ask(&isolated, 3), Err(Refusal::Fail("its own process ended with status 3".to_owned())));
         assert!(matches!(ask(&isolated, 1), Err(Refusal::Fail(_))));
@@ -249,9 +224,8 @@ mod tests {
     fn it_ends_with_its_handle() {
         let isolated =
             Isolated::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
-        let pid = isolated.0.borrow().pid;
+        let pid = isolated.0.borrow().child.pid();
         drop(isolated);
-        // SAFETY: signal 0 only asks whether there is such a process.
-        assert_eq!(unsafe { libc::kill(pid, 0) }, -1);
+        assert!(process::is_gone(pid));
     }
 }

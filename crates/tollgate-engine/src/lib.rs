@@ -76,4 +76,4 @@ pub use selection::{Group, Selection};
 pub use shared::MAX_INSTANCES;
 pub use storage::Storage;
 pub use timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
-pub use worker::{die_with_parent, serve_if_worker};
+pub use worker::serve_if_worker;

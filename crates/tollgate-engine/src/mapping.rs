@@ -107,13 +107,9 @@ impl Drop for Mapping {
     }
 }
 
-/// Page faults of this thread that needed no input or output (getrusage(2), ru_minflt).
+/// Page faults of this thread that needed no input or output.
 pub fn minor_faults() -> u64 {
-    // SAFETY: an all-zero rusage is valid.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is valid for writing; on failure it stays zero.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-    usage.ru_minflt as u64
+    tollgate_os::rusage::Usage::of_thread().minflt
 }
 
 #[cfg(test)]

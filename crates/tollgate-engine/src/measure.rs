@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_model::Fact;
 use tollgate_model::text::plainly;
-use tollgate_os::children::Inherited;
+use tollgate_os::children::{Inherited, Subreaper};
 
 use super::clock::{self, Clock};
 use super::cpu;
@@ -16,7 +16,7 @@ use super::run::{BenchError, Findings, Progress, RunContext};
 use super::schedule::Schedule;
 use super::selection::{Group, Selection};
 use super::shared::SharedResults;
-use super::supervisor::{Isolation, Subreaper, Worker};
+use super::supervisor::{Isolation, Worker};
 use super::worker::{Find, Task, Until, Work};
 
 /// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances

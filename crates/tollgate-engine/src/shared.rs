@@ -7,7 +7,7 @@
 use std::fs::{File, Permissions};
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tollgate_os::memfd;
 
 use super::clock::{Clock, FrequencySource};
 use super::heartbeat::Heartbeat;
@@ -172,12 +173,7 @@ impl SharedResults {
         if instances > MAX_INSTANCES {
             return Err(io::Error::other("too many instances for one process"));
         }
-        // SAFETY: the name is a C string; the flags are plain.
-        let descriptor = unsafe { libc::memfd_create(c"tollgate-shared".as_ptr(), libc::MFD_CLOEXEC) };
-        let file = (descriptor >= 0).then(|| {
-            // SAFETY: the descriptor is new and has no other owner.
-            unsafe { OwnedFd::from_raw_fd(descriptor) }
-        });
+        let file = memfd::create("tollgate-shared").ok().map(OwnedFd::from);
         let file = file.filter(|file| {
             let file = file.try_clone().map(File::from);
             // It is made with all permissions (mm/memfd.c). A link to /proc/self/fd in another user's directory leads a

@@ -9,8 +9,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tollgate_os::group::{self, Group};
+use tollgate_os::process;
+
 use super::ending::Ending;
-use super::group::Group;
+use super::group::LOOK;
 use super::interrupt;
 use super::shared::SharedResults;
 use super::worker::{self, Find, Task};
@@ -74,49 +77,37 @@ impl Worker {
             (Isolation::Exec(program), Some(descriptor)) => Some((program.as_raw_fd(), descriptor)),
             _ => None,
         };
-        // SAFETY: getpid(2) has no preconditions.
-        let parent = unsafe { libc::getpid() };
+        let parent = process::own_pid();
         let words =
             [worker::NAME.to_owned(), shared.descriptor().unwrap_or(-1).to_string(), parent.to_string()];
         let words: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
         let mut arguments: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
         arguments.push(std::ptr::null());
 
-        // SAFETY: the child calls only async-signal-safe functions until it has become another program. If it cannot,
-        // other threads of the parent, if any, hold no lock that it needs (the C library makes its own safe across
-        // fork).
-        let pid = unsafe { libc::fork() };
-        match pid {
-            -1 => Err(io::Error::last_os_error()),
-            0 => {
-                // A group of its own: the terminal's Ctrl-C reaches only the parent, which then kills the group.
-                // SAFETY: plain system calls on our own process, descriptors and arguments.
+        // The child calls only async-signal-safe functions until it has become another program. If it cannot, other
+        // threads of the parent, if any, hold no lock that it needs (the C library makes its own safe across fork).
+        let first = process::fork_bound(|| {
+            // A group of its own: the terminal's Ctrl-C reaches only the parent, which then kills the group.
+            group::lead();
+            // SAFETY: both are descriptors.
+            unsafe { libc::dup2(2, 1) };
+            if let Some((program, descriptor)) = exec {
+                // SAFETY: plain system calls on our own descriptors; the strings and their array outlive the call.
                 unsafe {
-                    libc::setpgid(0, 0);
-                    libc::dup2(2, 1);
+                    libc::fcntl(descriptor, libc::F_SETFD, 0);
+                    libc::syscall(
+                        libc::SYS_execveat,
+                        program,
+                        c"".as_ptr(),
+                        arguments.as_ptr(),
+                        environ,
+                        libc::AT_EMPTY_PATH,
+                    );
                 }
-                if let Some((program, descriptor)) = exec {
-                    // SAFETY: as above; the strings and their array outlive the call.
-                    unsafe {
-                        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                        libc::fcntl(descriptor, libc::F_SETFD, 0);
-                        libc::syscall(
-                            libc::SYS_execveat,
-                            program,
-                            c"".as_ptr(),
-                            arguments.as_ptr(),
-                            environ,
-                            libc::AT_EMPTY_PATH,
-                        );
-                    }
-                }
-                worker::die_with_parent(parent);
-                let status = worker::serve(&shared, find);
-                // SAFETY: ends the child without running the parent's destructors.
-                unsafe { libc::_exit(status) }
             }
-            pid => Ok(Self { group: Group::of(pid), shared }),
-        }
+            worker::serve(&shared, find)
+        })?;
+        Ok(Self { group: Group::of(first), shared })
     }
 
     /// Waits for the process's end, or kills it: without progress for `stall`, at `deadline`, or when the user asks
@@ -130,8 +121,8 @@ impl Worker {
         let mut beats = self.shared.beats();
         let mut last_beat = Instant::now();
         loop {
-            if let Some(ending) = self.group.reap() {
-                return ending;
+            if let Some(ended) = self.group.reap() {
+                return ended.into();
             }
             let now = Instant::now();
             let beats_now = self.shared.beats();
@@ -152,34 +143,8 @@ impl Worker {
                 return ending;
             }
             tick(&self.shared);
-            self.group.wait_a_little();
+            self.group.wait_a_while(LOOK);
         }
-    }
-}
-
-/// While it lives, this process is a child subreaper (prctl(2)): it reaps what bench processes leave behind, sooner
-/// than init might. Without kernel support nothing changes.
-pub(super) struct Subreaper {
-    before: libc::c_int,
-}
-
-impl Subreaper {
-    /// From now on.
-    pub fn begin() -> Self {
-        let mut before = 0;
-        // SAFETY: `before` is valid for writing; the other call takes a number (prctl(2)).
-        unsafe {
-            libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &mut before);
-            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
-        }
-        Self { before }
-    }
-}
-
-impl Drop for Subreaper {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, self.before) };
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Params, stats};
+use tollgate_os::process::die_with_parent;
 
 use super::benchmark::{Benchmark, Kind};
 use super::clock::{self, Clock};
@@ -126,18 +127,6 @@ pub fn serve_if_worker(find: fn(&str) -> Option<&'static Benchmark>) {
     match SharedResults::open(file) {
         Ok(shared) => std::process::exit(serve(&shared, find)),
         Err(_) => std::process::exit(2),
-    }
-}
-
-/// Makes the kernel kill this process when `parent` ends.
-pub fn die_with_parent(parent: i32) {
-    // SAFETY: PR_SET_PDEATHSIG takes a signal number (prctl(2)).
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    // The parent may have ended before the call.
-    // SAFETY: getppid(2) has no preconditions.
-    if unsafe { libc::getppid() } != parent {
-        // SAFETY: ends this process at once, without destructors.
-        unsafe { libc::_exit(2) };
     }
 }
 

@@ -64,6 +64,7 @@ pub fn pin(thread: libc::pid_t, cpus: &[usize]) -> io::Result<()> {
 #[derive(Debug)]
 #[must_use = "the thread may run where it could before when this is dropped"]
 pub struct Pinned {
+    /// Empty where they were these already.
     before: Vec<usize>,
     /// A thread's affinity is its own.
     of_thread: PhantomData<*const ()>,
@@ -75,8 +76,10 @@ impl Pinned {
     /// # Errors
     /// As [`pin`].
     pub fn to(cpus: &[usize]) -> io::Result<Self> {
-        let before = allowed(0)?;
-        if before != cpus {
+        let mut before = allowed(0)?;
+        if before == cpus {
+            before.clear();
+        } else {
             pin(0, cpus)?;
         }
         Ok(Self { before, of_thread: PhantomData })
@@ -85,7 +88,9 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        let _ = pin(0, &self.before);
+        if !self.before.is_empty() {
+            let _ = pin(0, &self.before);
+        }
     }
 }
 

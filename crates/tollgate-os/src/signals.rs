@@ -166,6 +166,11 @@ impl Set {
         self.change(libc::SIG_SETMASK);
     }
 
+    /// Blocks these as well in the calling thread.
+    pub fn block(&self) {
+        self.change(libc::SIG_BLOCK);
+    }
+
     /// Blocks no one of these in the calling thread.
     pub fn unblock(&self) {
         self.change(libc::SIG_UNBLOCK);

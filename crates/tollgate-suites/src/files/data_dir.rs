@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
 use tollgate_engine::{Context, Heartbeat, Refusal, Storage};
+use tollgate_os::signals::{Changed, Disposition};
 use tollgate_os::workdir::{Workdir, WorkdirError};
 
 use super::refusal::{checked, refused};
@@ -18,7 +19,8 @@ pub(crate) struct DataDir {
     by: String,
     /// Tells of progress while files are made.
     pub heartbeat: Heartbeat,
-    _signal: FileSizeSignal,
+    /// SIGXFSZ is ignored: a write beyond RLIMIT_FSIZE fails with EFBIG instead of killing the process (setrlimit(2)).
+    _signal: Option<Changed>,
 }
 
 impl DataDir {
@@ -30,7 +32,7 @@ impl DataDir {
 
     pub fn at(storage: &Storage, heartbeat: Heartbeat) -> Result<Self, Refusal> {
         let directory = opened(&storage.directory)?;
-        let signal = FileSizeSignal::ignored();
+        let signal = Disposition::ignored().set_for_now(libc::SIGXFSZ).ok();
         Ok(Self { directory, limit: storage.limit, by: storage.by.clone(), heartbeat, _signal: signal })
     }
 
@@ -193,32 +195,13 @@ impl Drop for Names {
     }
 }
 
-/// While it lives, SIGXFSZ is ignored: a write beyond RLIMIT_FSIZE fails with EFBIG instead of killing the process
-/// (setrlimit(2)). Dropping it restores the previous action.
-struct FileSizeSignal {
-    before: libc::sighandler_t,
-}
-
-impl FileSizeSignal {
-    fn ignored() -> Self {
-        // SAFETY: ignoring a signal runs nothing.
-        Self { before: unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } }
-    }
-}
-
-impl Drop for FileSizeSignal {
-    fn drop(&mut self) {
-        if self.before != libc::SIG_ERR {
-            // SAFETY: restores the previous action.
-            unsafe { libc::signal(libc::SIGXFSZ, self.before) };
-        }
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    use tollgate_model::traced::Ended;
+    use tollgate_os::process;
 
     use super::*;
 
@@ -305,9 +288,7 @@ pub(super) mod tests {
     fn a_write_beyond_the_file_size_limit_is_an_error() {
         // The limit applies to the process, so the test forks.
         let own = Own::new();
-        // SAFETY: the child makes a file and ends.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
+        let child = process::fork(|| {
             let limit = libc::rlimit { rlim_cur: 4096, rlim_max: libc::RLIM_INFINITY };
             // SAFETY: the limit is valid for reading.
             unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) };
@@ -315,13 +296,8 @@ pub(super) mod tests {
                 let bytes = [1_u8; 8192];
                 super::super::data::put(&file, &bytes, 0)
             });
-            let named = matches!(refused, Err(Refusal::Skip(why)) if why.contains("RLIMIT_FSIZE"));
-            // SAFETY: ends the child without running the parent's destructors.
-            unsafe { libc::_exit(i32::from(!named)) };
-        }
-        let mut status = -1;
-        // SAFETY: `child` is our child; `status` is valid for writing.
-        unsafe { libc::waitpid(child, &mut status, 0) };
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}");
+            i32::from(!matches!(refused, Err(Refusal::Skip(why)) if why.contains("RLIMIT_FSIZE")))
+        });
+        assert_eq!(child.and_then(|mut child| child.wait()).expect("it ends"), Ended::Exit(0));
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, cpu, params, word};
+use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, params, word};
 use tollgate_model::Boundary::{
     BlockRead, IdleExit, KernelCode, KernelEntry, PageCache, ReadAhead, SystemCall, UserCopy,
 };
@@ -17,6 +17,7 @@ use super::refusal::{absence, checked, refused, whole};
 use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
 use super::single::{Operation, Verdict, instance};
 use super::{block, data::Made};
+use tollgate_os::rusage::Usage;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/read",
@@ -121,9 +122,9 @@ impl Read {
                 }
             }));
         }
-        let (before, io_before) = (cpu::ThreadUsage::of_thread(), read_bytes());
+        let (before, io_before) = (Usage::of_thread(), read_bytes());
         let outcome = self.call();
-        let from_storage = cpu::ThreadUsage::of_thread().read_from_storage - before.read_from_storage;
+        let from_storage = 512 * (Usage::of_thread().inblock - before.inblock);
         let from_io = read_bytes().zip(io_before).map(|(after, before)| after.saturating_sub(before));
         whole("pread(2)", outcome, bytes as usize)?;
         let source = if from_io.is_some() { "/proc/self/io" } else { "getrusage(2)" };

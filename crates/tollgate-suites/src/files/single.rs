@@ -7,7 +7,8 @@
 
 use std::io;
 
-use tollgate_engine::{Batch, Clock, Instance, Order, Refusal, Runner, cpu};
+use tollgate_engine::{Batch, Clock, Instance, Order, Refusal, Runner};
+use tollgate_os::rusage::Usage;
 
 /// One operation, with its untimed preparation and check.
 pub(super) trait Operation {
@@ -50,14 +51,14 @@ pub(super) fn instance(operation: impl Operation + 'static) -> Instance {
 pub(super) fn time<T>(clock: Clock, work: impl FnOnce() -> T) -> (Option<T>, Batch, u64) {
     let mut answer = None;
     let emptied = clock.time(|| ());
-    let before = cpu::ThreadUsage::of_thread();
+    let before = Usage::of_thread();
     let span = clock.time(|| answer = Some(work()));
-    let after = cpu::ThreadUsage::of_thread();
+    let after = Usage::of_thread();
     let emptied_again = clock.time(|| ());
     let empty = emptied.ticks.min(emptied_again.ticks);
-    let undisturbed = span.same_processor && before.preemptions == after.preemptions;
+    let undisturbed = span.same_processor && before.nivcsw == after.nivcsw;
     let batch = Batch::new(span.ticks, empty, undisturbed);
-    (answer, batch, after.read_from_storage.saturating_sub(before.read_from_storage))
+    (answer, batch, 512 * after.inblock.saturating_sub(before.inblock))
 }
 
 struct Single<O>(O);

@@ -12,6 +12,7 @@ use std::{io, mem, ptr};
 
 use crate::syscall::{call, sched_yield};
 use tollgate_engine::{Random, Refusal, cpu};
+use tollgate_os::signals::{Disposition, Set};
 
 /// The shortest time until a thread that goes on running is switched out, in nanoseconds.
 const SHORTEST: u64 = 50_000;
@@ -122,15 +123,9 @@ static LAST: AtomicU32 = AtomicU32::new(0);
 
 /// Installs the handler of the timers' signal, for the whole process.
 pub(super) fn install_handler() -> Result<(), Refusal> {
-    // SAFETY: an all-zero sigaction is valid.
-    let mut action: libc::sigaction = unsafe { mem::zeroed() };
-    action.sa_sigaction = expired as *const () as usize;
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
     // SAFETY: the handler touches only the slot that its timer names, and makes calls that keep errno.
-    match unsafe { libc::sigaction(signal(), &action, ptr::null_mut()) } {
-        0 => Ok(()),
-        _ => Err(Refusal::of("rt_sigaction(2) is refused", &io::Error::last_os_error())),
-    }
+    let set = unsafe { Disposition::handler(expired, libc::SA_RESTART) }.set(signal());
+    set.map(drop).map_err(|error| Refusal::of("rt_sigaction(2) is refused", &error))
 }
 
 extern "C" fn expired(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
@@ -156,12 +151,7 @@ impl<'a> Timer<'a> {
                 tollgate_model::text::plainly(&error)
             ))
         };
-        // SAFETY: an all-zero sigset_t is an empty set; the signal's number is valid.
-        unsafe {
-            let mut set: libc::sigset_t = mem::zeroed();
-            libc::sigaddset(&mut set, signal());
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
-        }
+        Set::of(&[signal()]).unblock();
         // SAFETY: an all-zero sigevent is valid.
         let mut event: libc::sigevent = unsafe { mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;

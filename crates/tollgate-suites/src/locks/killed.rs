@@ -1,12 +1,15 @@
 //! The state of a lock after its owner was killed, by killing processes.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::ptr;
 use std::time::Duration;
-use std::{mem, ptr};
 
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
-use tollgate_engine::{Quota, Random, Refusal, cpu, die_with_parent};
+use tollgate_engine::{Quota, Random, Refusal, cpu};
+use tollgate_model::traced::Ended;
+use tollgate_os::process;
+use tollgate_os::signals::{self, Set};
 
 /// The state of the lock after the kill, as another process finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,25 +88,20 @@ fn what_the_next_finds(lock: &Lock, quota: &Quota) -> Result<Left, Refusal> {
         let Ok(mut handle) = lock.join(NEXT) else { return };
         limit_time();
         let errno = tries(lock.method(), &mut handle);
-        // SAFETY: ends the child without running the parent's destructors.
-        unsafe { libc::_exit(errno) };
+        process::exit_now(errno)
     })?;
     let strange = |how: String| Refusal::Fail(format!("an acquisition after the owner was killed {how}"));
-    let status = next.wait();
-    if libc::WIFSIGNALED(status) {
-        return match libc::WTERMSIG(status) {
-            libc::SIGPROF => Ok(Left::Waiting),
-            signal => Err(strange(format!("was itself killed by signal {signal}"))),
-        };
-    }
-    match libc::WEXITSTATUS(status) {
-        TAKEN_NOW => Ok(Left::Free),
-        libc::EAGAIN | libc::EBUSY => Ok(Left::Taken),
-        libc::ESRCH => Ok(Left::Recoverable),
-        errno => Err(strange(format!(
-            "returned {}",
-            tollgate_model::text::plainly(&io::Error::from_raw_os_error(errno))
-        ))),
+    match next.wait() {
+        Some(Ended::Signal(libc::SIGPROF)) => Ok(Left::Waiting),
+        Some(Ended::Signal(signal)) => Err(strange(format!("was itself killed by signal {signal}"))),
+        Some(Ended::Exit(TAKEN_NOW)) => Ok(Left::Free),
+        Some(Ended::Exit(libc::EAGAIN | libc::EBUSY)) => Ok(Left::Taken),
+        Some(Ended::Exit(libc::ESRCH)) => Ok(Left::Recoverable),
+        Some(Ended::Exit(errno)) => {
+            let why = tollgate_model::text::plainly(&io::Error::from_raw_os_error(errno));
+            Err(strange(format!("returned {why}")))
+        }
+        None => Err(strange("left no status".to_owned())),
     }
 }
 
@@ -134,14 +132,10 @@ fn limit_time() {
     const USED: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 2_000 };
     const PASSED: libc::c_uint = 10;
     let limit = libc::itimerval { it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 }, it_value: USED };
-    // SAFETY: an all-zero sigset_t is an empty set; the signals and their default actions are valid; the kernel reads the limit.
+    signals::default(&[libc::SIGPROF, libc::SIGALRM]);
+    Set::of(&[libc::SIGPROF, libc::SIGALRM]).unblock();
+    // SAFETY: the kernel reads the limit.
     unsafe {
-        let mut set: libc::sigset_t = mem::zeroed();
-        for signal in [libc::SIGPROF, libc::SIGALRM] {
-            libc::signal(signal, libc::SIG_DFL);
-            libc::sigaddset(&mut set, signal);
-        }
-        libc::sigprocmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
         libc::setitimer(libc::ITIMER_PROF, &limit, ptr::null_mut());
         libc::alarm(PASSED);
     }
@@ -149,7 +143,7 @@ fn limit_time() {
 
 /// A child that can report a point. Dropping this kills and reaps it.
 struct Child {
-    pid: libc::pid_t,
+    process: process::Child,
     report: PipeReader,
 }
 
@@ -157,20 +151,13 @@ impl Child {
     /// Forks a child that runs `part` and exits.
     fn fork(quota: &Quota, part: impl FnOnce(PipeWriter)) -> Result<Self, Refusal> {
         let (report, reporter) = io::pipe().map_err(|error| Refusal::of("pipe2 is refused", &error))?;
-        // SAFETY: getpid(2) has no preconditions.
-        let parent = unsafe { libc::getpid() };
-        // SAFETY: no other thread of the bench process holds a lock while this one forks, except the C library's,
-        // which it makes safe across fork.
-        match unsafe { libc::fork() } {
-            -1 => Err(quota.refused("a process that is killed", &io::Error::last_os_error())),
-            0 => {
-                die_with_parent(parent);
-                part(reporter);
-                // SAFETY: ends the child without running the parent's destructors.
-                unsafe { libc::_exit(0) }
-            }
-            pid => Ok(Self { pid, report }),
-        }
+        let life = || {
+            part(reporter);
+            0
+        };
+        let process = process::fork_bound(life);
+        let process = process.map_err(|error| quota.refused("a process that is killed", &error))?;
+        Ok(Self { process, report })
     }
 
     /// Waits for its report and for `more` time, then kills and reaps it.
@@ -179,36 +166,15 @@ impl Child {
             .read_exact(&mut [0])
             .map_err(|_| Refusal::Fail("the process ended before it acquired the lock".to_owned()))?;
         std::thread::sleep(time);
-        // SAFETY: our child, which has not been waited for, so the number is still its own.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        let status = self.wait();
-        match libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL {
-            true => Ok(()),
-            false => Err(Refusal::Fail("an uncontended lock could not be acquired".to_owned())),
+        match self.process.end() {
+            Ok(Ended::Signal(libc::SIGKILL)) => Ok(()),
+            _ => Err(Refusal::Fail("an uncontended lock could not be acquired".to_owned())),
         }
     }
 
-    /// Waits for its end. Returns the status of waitpid(2).
-    fn wait(mut self) -> libc::c_int {
-        let mut status = 0;
-        // SAFETY: our child, which has not been waited for; `status` is valid for writing.
-        while unsafe { libc::waitpid(self.pid, &mut status, 0) } == -1
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
-        self.pid = 0;
-        status
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        if self.pid > 0 {
-            // SAFETY: our child, which has not been waited for, so the number is still its own.
-            unsafe {
-                libc::kill(self.pid, libc::SIGKILL);
-                libc::waitpid(self.pid, ptr::null_mut(), 0);
-            }
-        }
+    /// Waits for its end; None where that is unknown.
+    fn wait(mut self) -> Option<Ended> {
+        self.process.wait().ok()
     }
 }
 
@@ -222,6 +188,7 @@ fn say(mut to: PipeWriter) {
 mod tests {
     use super::*;
     use crate::processes::raw::tests::in_a_process_of_its_own;
+    use tollgate_os::namespaces;
 
     fn pin() {
         let all = cpu::allowed();
@@ -307,24 +274,23 @@ mod tests {
             left_at_random(Method::Lamport, &mut Random::new(3), &Quota::default())
                 .expect("a process to kill");
             drop(Child::fork(&Quota::default(), |_| std::thread::sleep(Duration::from_secs(60))));
-            // SAFETY: no status is asked for.
-            assert_eq!(unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) }, -1);
+            assert!(process::wait4(-1, libc::WNOHANG).is_err());
         });
     }
 
     #[test]
     fn a_semaphore_set_outlives_its_maker() {
         in_a_process_of_its_own(|| {
-            // SAFETY: unshare(2) takes a number: the set goes with this process, whatever happens.
-            if unsafe { libc::unshare(libc::CLONE_NEWIPC) } != 0 {
-                return eprintln!("skipped: no namespace: {}", io::Error::last_os_error());
+            // The set goes with this process, whatever happens.
+            if let Err(error) = namespaces::own_ipc() {
+                return eprintln!("skipped: no namespace: {error}");
             }
             const KEY: libc::key_t = 7;
             let maker = Child::fork(&Quota::default(), |_| {
                 // SAFETY: semget(2) takes numbers.
                 unsafe { libc::semget(KEY, 1, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
             });
-            assert_eq!(maker.expect("a process").wait(), 0);
+            assert_eq!(maker.expect("a process").wait(), Some(Ended::Exit(0)));
             // SAFETY: as above.
             assert!(unsafe { libc::semget(KEY, 1, 0) } >= 0, "{}", io::Error::last_os_error());
         });

@@ -6,6 +6,7 @@
 use std::io;
 
 use tollgate_engine::Refusal;
+use tollgate_os::{namespaces, process};
 
 /// A semaphore, free at first, removed when its maker drops this.
 pub(super) struct Semaphore {
@@ -54,10 +55,7 @@ impl Drop for Semaphore {
 pub(super) fn in_a_namespace_of_its_own() -> bool {
     thread_local! {
         // Of the thread, as the namespace is (unshare(2)). A second one would lose the semaphores of the first.
-        static PRIVATE: bool = {
-            // SAFETY: unshare(2) takes a number; no semaphore is older.
-            unsafe { libc::unshare(libc::CLONE_NEWIPC) == 0 }
-        };
+        static PRIVATE: bool = namespaces::own_ipc().is_ok();
     }
     PRIVATE.with(|private| *private)
 }
@@ -96,10 +94,7 @@ fn make_marked() -> Result<libc::c_int, Refusal> {
 fn maker_is_gone(number: libc::c_int) -> bool {
     // SAFETY: GETPID takes nothing.
     let pid = unsafe { libc::semctl(number, MAKERS, libc::GETPID) };
-    // SAFETY: signal 0 only asks whether there is such a process.
-    pid > 0
-        && unsafe { libc::kill(pid, 0) } != 0
-        && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+    pid > 0 && process::is_gone(pid)
 }
 
 fn remove(number: libc::c_int) {
@@ -139,15 +134,11 @@ mod tests {
 
     /// Runs this in a child and waits for its end.
     fn in_a_child(work: impl FnOnce()) {
-        // SAFETY: the child makes system calls and ends.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
+        let life = || {
             work();
-            // SAFETY: ends the child without running the parent's destructors.
-            unsafe { libc::_exit(0) };
-        }
-        // SAFETY: no status is asked for.
-        assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
+            0
+        };
+        process::fork(life).and_then(|mut child| child.wait()).expect("it ends");
     }
 
     /// Records the maker, as [`Semaphore::new`] does.

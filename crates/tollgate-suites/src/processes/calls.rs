@@ -1,5 +1,5 @@
 //! The calls that create processes and threads. C library functions are called where programs use them; plain system
-//! calls are written in instructions.
+//! calls are written in instructions. These calls are what is measured, so fork(2) and waitpid(2) are not those of `tollgate_os`.
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char};

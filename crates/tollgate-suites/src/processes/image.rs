@@ -3,11 +3,12 @@
 use std::ffi::{CString, c_char};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use flate2::read::DeflateDecoder;
 
 use tollgate_engine::{Quota, Refusal};
+use tollgate_os::memfd;
 
 core::arch::global_asm!(include_str!("bare.s"));
 
@@ -78,10 +79,9 @@ impl Program {
     /// Writes it.
     pub fn new(image: Image) -> Result<Self, Refusal> {
         // A chain of executions uses the path repeatedly, so the descriptor must stay open in the programs.
-        let descriptor = executable_memory().map_err(|error| {
+        let mut file = memfd::create_executable("tollgate-image").map_err(|error| {
             Refusal::of("this environment does not start programs from memory: memfd_create", &error)
         })?;
-        let mut file = File::from(descriptor);
         image
             .write(&mut file)
             .map_err(|error| Refusal::of("the program cannot be written to memory", &error))?;
@@ -101,22 +101,6 @@ impl Program {
         arguments.push(std::ptr::null());
         arguments
     }
-}
-
-/// An executable file in memory, also under vm.memfd_noexec.
-fn executable_memory() -> io::Result<OwnedFd> {
-    // include/uapi/linux/memfd.h, since Linux 6.3; older kernels refuse the flag.
-    const MFD_EXEC: libc::c_uint = 0x10;
-    let name = c"tollgate-image".as_ptr();
-    for flags in [MFD_EXEC, 0] {
-        // SAFETY: the name is a C string; the flags are plain.
-        let descriptor = unsafe { libc::memfd_create(name, flags) };
-        if descriptor >= 0 {
-            // SAFETY: the descriptor is new and has no other owner.
-            return Ok(unsafe { OwnedFd::from_raw_fd(descriptor) });
-        }
-    }
-    Err(io::Error::last_os_error())
 }
 
 #[cfg(test)]

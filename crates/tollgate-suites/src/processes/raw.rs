@@ -81,7 +81,9 @@ pub(crate) mod tests {
         }
         assert_eq!(queued(-1), None);
     }
-    use tollgate_engine::{Batch, die_with_parent};
+    use tollgate_engine::Batch;
+    use tollgate_model::traced::Ended;
+    use tollgate_os::process;
 
     /// One at a time, since they would disturb each other.
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -89,11 +91,7 @@ pub(crate) mod tests {
     /// In a process of its own: other tests' threads switch, and their descriptors stay open.
     pub(crate) fn in_a_process_of_its_own(test: impl FnOnce()) {
         let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let parent = i32::try_from(std::process::id()).expect("a process number");
-        // SAFETY: the child runs the test on its one thread and exits.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            die_with_parent(parent);
+        let child = process::fork_bound(|| {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
             if let Err(panic) = &outcome {
                 let said = panic.downcast_ref::<String>().cloned();
@@ -103,13 +101,9 @@ pub(crate) mod tests {
                     format!("{}\n", said.unwrap_or_default()).as_bytes(),
                 );
             }
-            // SAFETY: ends the child without running the parent's destructors.
-            unsafe { libc::_exit(i32::from(outcome.is_err())) };
-        }
-        let mut status = -1;
-        // SAFETY: `child` is our child; `status` is valid for writing.
-        unsafe { libc::waitpid(child, &mut status, 0) };
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}");
+            i32::from(outcome.is_err())
+        });
+        assert_eq!(child.and_then(|mut child| child.wait()).expect("it ends"), Ended::Exit(0));
     }
 
     /// The undisturbed ones of twenty batches; retries if other tests disturbed all.

@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use tollgate_engine::{
     Batch, Benchmark, Clock, Context, Instance, Kind, Order, PLAIN, Quota, Refusal, Runner, Taken, Timed,
-    cpu, die_with_parent, mapping::Mapping, number, params,
+    cpu, mapping::Mapping, number, params,
 };
 use tollgate_model::Boundary::{
     ContextSwitch, KernelCode, KernelEntry, MemoryAccess, SystemCall, Tlb, UserCopy, WakeUp,
 };
+use tollgate_os::process::{self, Child};
 
 use super::raw::{self, TOKEN};
 use super::trial::tried;
@@ -282,40 +283,25 @@ fn set_policy(policy: libc::c_int) -> bool {
 }
 
 /// Children, killed and waited for when they are dropped.
-struct Children(Vec<libc::pid_t>);
+struct Children(Vec<Child>);
 
 impl Children {
     /// Forks one more child that runs `part` and exits.
     fn fork(&mut self, quota: &Quota, part: impl FnOnce()) -> Result<(), Refusal> {
-        // SAFETY: getpid(2) has no preconditions.
-        let parent = unsafe { libc::getpid() };
-        // SAFETY: the child makes system calls and touches its own memory; it takes no lock.
-        match unsafe { libc::fork() } {
-            -1 => Err(quota.refused("a fork of a member of the ring", &io::Error::last_os_error())),
-            0 => {
-                die_with_parent(parent);
-                part();
-                // SAFETY: ends the child without running the parent's destructors.
-                unsafe { libc::_exit(0) }
-            }
-            child => {
-                self.0.push(child);
-                Ok(())
-            }
-        }
+        let life = || {
+            part();
+            0
+        };
+        let child = process::fork_bound(life);
+        self.0.push(child.map_err(|error| quota.refused("a fork of a member of the ring", &error))?);
+        Ok(())
     }
 }
 
 impl Drop for Children {
     fn drop(&mut self) {
-        for &child in &self.0 {
-            // SAFETY: `child` is ours and has not been waited for, so the number is still its own.
-            unsafe { libc::kill(child, libc::SIGKILL) };
-        }
-        for &child in &self.0 {
-            // SAFETY: as above.
-            unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
-        }
+        // All at once: one that waits for another would be woken by its end.
+        self.0.iter().for_each(|child| child.kill(libc::SIGKILL));
     }
 }
 
@@ -414,17 +400,12 @@ mod tests {
             let mut of = |processes| Ring::of(processes, &mut context).expect("a ring");
             let (ring, other) = (of(8), of(8));
             assert!(Rc::ptr_eq(&ring, &other) && !Rc::ptr_eq(&ring, &of(2)));
-            let children = ring.children.0.clone();
+            let children: Vec<_> = ring.children.0.iter().map(Child::pid).collect();
             assert_eq!(children.len(), 7);
             drop(ring);
             assert!(other.pass(0));
             drop(other);
-            for child in children {
-                // SAFETY: no status is asked for.
-                let outcome = unsafe { libc::waitpid(child, ptr::null_mut(), libc::WNOHANG) };
-                let error = io::Error::last_os_error().raw_os_error();
-                assert_eq!((outcome, error), (-1, Some(libc::ECHILD)));
-            }
+            assert!(children.into_iter().all(|child| process::peek(Some(child), libc::WEXITED).is_err()));
         });
     }
 
@@ -434,7 +415,7 @@ mod tests {
             raw::pipe().map(|(out, to)| (std::fs::File::from(out), to)).expect("a pipe");
         in_a_process_of_its_own(|| {
             let ring = ring(2);
-            raw::write(sender.as_raw_fd(), &(ring.children.0[0] as u64));
+            raw::write(sender.as_raw_fd(), &(ring.children.0[0].pid() as u64));
             std::mem::forget(ring);
         });
         let mut child = [0; 8];
@@ -460,8 +441,7 @@ mod tests {
             for which in [0, 3, 6] {
                 let ring = ring(8);
                 ring.run(Clock::Kernel, 0, 4).expect("a batch");
-                // SAFETY: a child of ours that has not been waited for.
-                unsafe { libc::kill(ring.children.0[which], libc::SIGKILL) };
+                ring.children.0[which].kill(libc::SIGKILL);
                 let outcome = ring.run(Clock::Kernel, 0, 4);
                 assert_eq!(outcome, Err(Refusal::Fail("a member of the ring has exited".to_owned())));
             }
@@ -483,8 +463,7 @@ mod tests {
                 Some(Refusal::Skip(why)) => assert!(why.contains("RLIMIT_NPROC"), "{why}"),
                 other => panic!("{other:?}"),
             }
-            // SAFETY: no status is asked for.
-            assert_eq!(unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) }, -1);
+            assert!(process::wait4(-1, libc::WNOHANG).is_err());
         });
     }
 }

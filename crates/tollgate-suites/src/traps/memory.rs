@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use tollgate_engine::{
@@ -10,6 +10,7 @@ use tollgate_engine::{
     mapping::{HUGE, Mapping},
 };
 use tollgate_model::text::plainly;
+use tollgate_os::memfd;
 
 /// A small page, in bytes.
 pub(super) const PAGE: usize = 4096;
@@ -123,13 +124,8 @@ impl Region {
 
 /// A file in memory (memfd_create(2)), with [`FILLING`] in every byte.
 pub(super) fn file_of(length: usize) -> Result<File, Refusal> {
-    // SAFETY: the name is a string.
-    let descriptor = unsafe { libc::memfd_create(c"tollgate-traps".as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(Refusal::of("memfd_create(2) is refused", &io::Error::last_os_error()));
-    }
-    // SAFETY: the descriptor is new and has no other owner.
-    let file = File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    let file = memfd::create("tollgate-traps");
+    let file = file.map_err(|error| Refusal::of("memfd_create(2) is refused", &error))?;
     let filling = vec![FILLING; 16 * PAGE];
     for offset in (0..length).step_by(filling.len()) {
         let rest = filling.len().min(length - offset);

@@ -10,6 +10,9 @@ use super::memory::PAGE;
 use super::touched::{self, Counting, Touched};
 use tollgate_engine::{Benchmark, Clock, Context, Instance, Kind, Order, Refusal, Timed, timed::EMPTY};
 use tollgate_model::Params;
+use tollgate_model::traced::Ended;
+use tollgate_os::process;
+use tollgate_os::signals::{self, Set};
 
 /// Handlers belong to the process: tests that install some wait for each other.
 pub(super) fn alone() -> MutexGuard<'static, ()> {
@@ -17,11 +20,9 @@ pub(super) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `work` in a child. Returns its wait status.
-fn outcome_of(work: impl FnOnce() -> i32) -> libc::c_int {
-    // SAFETY: the child runs `work` and exits without the parent's destructors.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
+/// Runs `work` in a child. Returns how it ended.
+fn outcome_of(work: impl FnOnce() -> i32) -> Ended {
+    let child = process::fork(|| {
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the limit is valid for reading.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &no_core) };
@@ -29,30 +30,27 @@ fn outcome_of(work: impl FnOnce() -> i32) -> libc::c_int {
         // for it.
         unsafe { libc::alarm(60) };
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        let status = outcome.unwrap_or_else(|panic| {
+        outcome.unwrap_or_else(|panic| {
             // The harness's captured output is lost with this child.
             let why = panic.downcast_ref::<String>().map_or("a panic", String::as_str);
             // SAFETY: the text is valid for reading its own length.
             unsafe { libc::write(2, why.as_ptr().cast(), why.len()) };
             101
-        });
-        // SAFETY: ends the child.
-        unsafe { libc::_exit(status) };
-    }
-    assert!(child > 0, "no process");
-    let mut status = -1;
-    // SAFETY: `child` is our child; `status` is valid for writing.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    status
+        })
+    });
+    child.and_then(|mut child| child.wait()).expect("it ends")
 }
 
 /// The signal that kills a child that runs this, if any.
 pub(super) fn died_of(work: impl FnOnce()) -> Option<libc::c_int> {
-    let status = outcome_of(|| {
+    let ended = outcome_of(|| {
         work();
         0
     });
-    libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
+    match ended {
+        Ended::Signal(signal) => Some(signal),
+        Ended::Exit(_) => None,
+    }
 }
 
 fn cases() -> impl Iterator<Item = (&'static Benchmark, Params)> {
@@ -119,7 +117,7 @@ fn held() -> Option<(usize, usize, String)> {
 #[test]
 fn every_batch_counts_its_operations_and_restores_the_process() {
     let _alone = alone();
-    let status = outcome_of(|| {
+    let ended = outcome_of(|| {
         for (benchmark, params) in cases() {
             let case = benchmark.case(params.clone());
             let before = dispositions();
@@ -137,22 +135,17 @@ fn every_batch_counts_its_operations_and_restores_the_process() {
         }
         0
     });
-    assert_eq!(status, 0, "its reason was printed");
+    assert_eq!(ended, Ended::Exit(0), "its reason was printed");
 }
 
 #[test]
 fn a_blocked_or_ignored_signal_is_restored() {
     let _alone = alone();
-    let status = outcome_of(|| {
+    let ended = outcome_of(|| {
         for signal in SIGNALS {
-            // SAFETY: an all-zero set is empty; this process is ours alone.
-            unsafe {
-                let mut set: libc::sigset_t = mem::zeroed();
-                libc::sigaddset(&mut set, signal);
-                libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut());
-                libc::signal(signal, libc::SIG_IGN);
-            }
+            signals::ignore(signal);
         }
+        Set::of(&SIGNALS).block();
         let before = dispositions();
         for (benchmark, params) in cases().filter(|(benchmark, _)| benchmark.counts == Some("signals")) {
             if let Some(mut instance) = ready(benchmark, &params) {
@@ -162,7 +155,7 @@ fn a_blocked_or_ignored_signal_is_restored() {
         }
         0
     });
-    assert_eq!(status, 0, "its reason was printed");
+    assert_eq!(ended, Ended::Exit(0), "its reason was printed");
 }
 
 #[test]

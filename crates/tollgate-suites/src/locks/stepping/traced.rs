@@ -8,8 +8,10 @@
 use std::{arch, io, mem};
 
 use crate::locks::lock::{Handle, Lock};
-use tollgate_engine::{Refusal, die_with_parent};
+use tollgate_engine::Refusal;
 use tollgate_model::text::plainly;
+use tollgate_model::traced::Ended;
+use tollgate_os::process::{self, Child, Status};
 
 /// Orders to the process, with their answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub(super) enum Stop {
 
 /// The process. It runs only during [`TracedProcess::run_to`] and [`TracedProcess::step`], and is killed on drop.
 pub(super) struct TracedProcess {
-    pid: libc::pid_t,
+    child: Child,
     /// Whether it has stopped at the entry of a system call, so that the next stop is at its exit.
     in_call: bool,
 }
@@ -51,28 +53,17 @@ const NOT_JOINED: i32 = 4;
 impl TracedProcess {
     /// Forks member `number` of a lock, on the processor of the calling thread, stopped.
     pub fn new(lock: &Lock, number: usize) -> Result<Self, Refusal> {
-        // SAFETY: getpid(2) has no preconditions.
-        let parent = unsafe { libc::getpid() };
-        // SAFETY: the child uses only inherited data, its one thread and the allocator, which is safe across fork.
-        match unsafe { libc::fork() } {
-            -1 => Err(Refusal::of("fork(2) is refused", &io::Error::last_os_error())),
-            0 => {
-                die_with_parent(parent);
-                let status = serve(lock, number);
-                // SAFETY: ends the child without running the parent's destructors.
-                unsafe { libc::_exit(status) }
+        // The child uses only inherited data, its one thread and the allocator, which is safe across fork.
+        let child = process::fork_bound(|| serve(lock, number));
+        let child = child.map_err(|error| Refusal::of("fork(2) is refused", &error))?;
+        let mut process = Self { child, in_call: false };
+        match process.wait()? {
+            libc::SIGTRAP => {
+                let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD;
+                process.request(libc::PTRACE_SETOPTIONS, 0, options as usize)?;
+                Ok(process)
             }
-            pid => {
-                let mut process = Self { pid, in_call: false };
-                match process.wait()? {
-                    libc::SIGTRAP => {
-                        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD;
-                        process.request(libc::PTRACE_SETOPTIONS, 0, options as usize)?;
-                        Ok(process)
-                    }
-                    signal => Err(Refusal::Fail(format!("it stopped by signal {signal} before it began"))),
-                }
-            }
+            signal => Err(Refusal::Fail(format!("it stopped by signal {signal} before it began"))),
         }
     }
 
@@ -139,7 +130,7 @@ impl TracedProcess {
 
     /// Pins it to a processor, where it continues.
     pub fn bind(&mut self, cpu: usize) -> Result<(), Refusal> {
-        tollgate_os::affinity::pin(self.pid, &[cpu])
+        tollgate_os::affinity::pin(self.child.pid(), &[cpu])
             .map_err(|error| Refusal::of("sched_setaffinity(2) is refused", &error))
     }
 
@@ -173,7 +164,7 @@ impl TracedProcess {
 
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<(), Refusal> {
         // SAFETY: `data` is a number, or points to memory of the caller that the request reads or writes.
-        let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, self.pid, address, data) };
+        let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, self.child.pid(), address, data) };
         match outcome {
             // A traced process allows every request, so this error is no limit of the environment.
             -1 => {
@@ -185,42 +176,27 @@ impl TracedProcess {
 
     /// Waits for its stop. Returns the signal.
     fn wait(&mut self) -> Result<libc::c_int, Refusal> {
-        let mut status = 0;
         loop {
-            // SAFETY: `status` is valid for writing.
-            match unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) } {
-                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                -1 => {
-                    return Err(Refusal::Fail(format!(
-                        "waitpid(2): {}",
-                        plainly(&io::Error::last_os_error())
-                    )));
+            let status = match self.child.next(0) {
+                Ok(Some(wait)) => wait.status,
+                Ok(None) => continue,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Refusal::Fail(format!("waitpid(2): {}", plainly(&error)))),
+            };
+            return match status {
+                Status::Stopped { signal, .. } => Ok(signal),
+                Status::Ended(Ended::Exit(NOT_TRACED)) => {
+                    Err(Refusal::Skip("ptrace(2) is refused".to_owned()))
                 }
-                _ if libc::WIFSTOPPED(status) => return Ok(libc::WSTOPSIG(status)),
-                _ => break,
-            }
+                Status::Ended(Ended::Exit(NOT_JOINED)) => {
+                    Err(Refusal::Skip("the lock cannot be joined".to_owned()))
+                }
+                Status::Ended(Ended::Signal(libc::SIGSYS)) => {
+                    Err(Refusal::Skip("a seccomp filter forbids ptrace(2)".to_owned()))
+                }
+                Status::Ended(ended) => Err(Refusal::Fail(format!("it ended early: {ended:?}"))),
+            };
         }
-        // The process id may be reused from now on.
-        self.pid = 0;
-        let seccomp = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSYS;
-        match libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)) {
-            Some(NOT_TRACED) => Err(Refusal::Skip("ptrace(2) is refused".to_owned())),
-            Some(NOT_JOINED) => Err(Refusal::Skip("the lock cannot be joined".to_owned())),
-            None if seccomp => Err(Refusal::Skip("a seccomp filter forbids ptrace(2)".to_owned())),
-            _ => Err(Refusal::Fail(format!("it ended with wait status {status:#x}"))),
-        }
-    }
-}
-
-impl Drop for TracedProcess {
-    fn drop(&mut self) {
-        if self.pid == 0 {
-            return;
-        }
-        // SAFETY: our child, which has not been waited for, so its id is still its own.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        // A pending stop may come before its end.
-        while self.wait().is_ok() {}
     }
 }
 

@@ -1,11 +1,11 @@
 //! Mutual exclusion of each lock under stress.
 
-use std::mem;
 use std::time::{Duration, Instant};
 
 use super::*;
 use crate::processes::raw::tests::in_a_process_of_its_own;
 use tollgate_engine::Random;
+use tollgate_os::affinity;
 
 /// A team on the last allowed processor; this process stays there.
 fn together() -> Team {
@@ -124,13 +124,8 @@ fn move_others(main: libc::pid_t, to: &[usize], over: &std::sync::atomic::Atomic
         let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return moves };
         let threads = threads.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         for thread in threads.filter(|&thread| thread != main && thread != cpu::own_thread()) {
-            // SAFETY: an all-zero set is empty, and each processor exists.
-            unsafe {
-                let mut set: libc::cpu_set_t = mem::zeroed();
-                libc::CPU_SET(to[random.next_u64() as usize % to.len()], &mut set);
-                let outcome = libc::sched_setaffinity(thread, size_of_val(&set), &set);
-                moves += u64::from(outcome == 0);
-            }
+            let to = to[random.next_u64() as usize % to.len()];
+            moves += u64::from(affinity::pin(thread, &[to]).is_ok());
             thread::sleep(Duration::from_micros(50));
         }
     }
@@ -172,14 +167,7 @@ fn threads_sleep_between_rounds_and_go_with_their_team() {
             return;
         }
         assert_eq!(threads(), Some(before + WORKERS));
-        let used = || {
-            // SAFETY: an all-zero rusage is valid, and valid for writing.
-            unsafe {
-                let mut usage: libc::rusage = mem::zeroed();
-                libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-                usage.ru_nvcsw + usage.ru_nivcsw
-            }
-        };
+        let used = cpu::switches_of_process;
         // A thread may not sleep yet.
         thread::sleep(Duration::from_millis(50));
         let switches = used();
