@@ -9,6 +9,8 @@ pub struct Usage {
     pub user_ns: u64,
     /// Time in the kernel, in nanoseconds.
     pub sys_ns: u64,
+    /// The most memory that it had at a time, in KiB.
+    pub maxrss_kib: u64,
     /// Page faults that needed no input or output.
     pub minflt: u64,
     /// Page faults that did.
@@ -62,6 +64,7 @@ impl Usage {
         Self {
             user_ns: ns(usage.ru_utime),
             sys_ns: ns(usage.ru_stime),
+            maxrss_kib: usage.ru_maxrss as u64,
             minflt: usage.ru_minflt as u64,
             majflt: usage.ru_majflt as u64,
             inblock: usage.ru_inblock as u64,

@@ -156,6 +156,12 @@ impl Set {
         set
     }
 
+    /// Whether it has a signal.
+    pub fn contains(&self, signal: libc::c_int) -> bool {
+        // SAFETY: the set is alive.
+        unsafe { libc::sigismember(&raw const self.0, signal) == 1 }
+    }
+
     /// Those that the calling thread blocks.
     pub fn blocked() -> Self {
         Self::of(&[]).change(libc::SIG_BLOCK)
@@ -171,9 +177,9 @@ impl Set {
         self.change(libc::SIG_BLOCK);
     }
 
-    /// Blocks no one of these in the calling thread.
-    pub fn unblock(&self) {
-        self.change(libc::SIG_UNBLOCK);
+    /// Blocks no one of these in the calling thread. Returns those that it blocked before.
+    pub fn unblock(&self) -> Self {
+        self.change(libc::SIG_UNBLOCK)
     }
 
     /// [`Self::block_only`], until the result is dropped.
@@ -270,23 +276,19 @@ mod tests {
     #[test]
     fn a_mask_holds_back_and_comes_back() {
         let signal = libc::SIGRTMIN() + 4;
-        let is_blocked = |set: Set| {
-            // SAFETY: the set is alive.
-            unsafe { libc::sigismember(&raw const set.0, signal) == 1 }
-        };
-        assert!(!is_blocked(Set::blocked()));
+        assert!(!Set::blocked().contains(signal));
         let mask = Set::all().block_only_for_now();
-        assert!(is_blocked(Set::blocked()));
+        assert!(Set::blocked().contains(signal));
         let descriptor = Set::of(&[signal]).descriptor().unwrap();
         raise(signal);
         let mut info = [0; 128];
         assert_eq!(rustix::io::read(&descriptor, &mut info).unwrap(), 128);
         assert_eq!(info[..4], signal.to_ne_bytes());
         let open = Set::of(&[signal]).unblock_for_now();
-        assert!(!is_blocked(Set::blocked()));
+        assert!(!Set::blocked().contains(signal));
         drop(open);
-        assert!(is_blocked(Set::blocked()));
+        assert!(Set::blocked().contains(signal));
         drop(mask);
-        assert!(!is_blocked(Set::blocked()));
+        assert!(!Set::blocked().contains(signal));
     }
 }

@@ -36,8 +36,7 @@ fn main() {
         "pipe" => pipe(number),
         "daemon" => {
             fork(|| {
-                // SAFETY: setsid(2) has no preconditions.
-                unsafe { libc::setsid() };
+                let _ = rustix::process::setsid();
                 fork(|| std::thread::sleep(Duration::from_secs(number))).leave();
             })
             .leave();

@@ -65,10 +65,8 @@ pub fn near(name: &str) -> Option<&'static str> {
     if name.len() > 40 {
         return None;
     }
-    let nearest = entries(X86_64)
-        .chain(entries(I386))
-        .map(|(_, entry)| (distance(name.as_bytes(), entry.as_bytes()), entry))
-        .min()?;
+    let all = entries(X86_64).chain(entries(I386));
+    let nearest = all.map(|(_, entry)| (strsim::levenshtein(name, entry), entry)).min()?;
     (nearest.0 <= name.len().div_ceil(3)).then_some(nearest.1)
 }
 
@@ -83,21 +81,6 @@ fn entries(table: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
         next += 1;
         Some((next - 1, word))
     })
-}
-
-/// Letters that must be put in, taken out or changed to make one word of another (Levenshtein).
-fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != other);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Whether a call blocks for an event, a child, a time or another thread: its duration says nothing of the kernel.

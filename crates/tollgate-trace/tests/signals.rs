@@ -157,10 +157,11 @@ fn on_terminal(command: &mut Command, theirs: &OwnedFd) {
     // SAFETY: system calls on a descriptor that is open.
     unsafe {
         command.pre_exec(move || {
-            if libc::setsid() < 0 || libc::ioctl(theirs, libc::TIOCSCTTY, 0) < 0 {
-                return Err(std::io::Error::last_os_error());
+            rustix::process::setsid()?;
+            match libc::ioctl(theirs, libc::TIOCSCTTY, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
             }
-            Ok(())
         })
     };
 }

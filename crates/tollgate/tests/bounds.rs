@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::Home;
+use tollgate_model::traced::Ended;
+use tollgate_os::process::{Status, wait4};
 
 /// Bytes of the larger documents.
 const SIZE: usize = 8 << 20;
@@ -33,13 +35,10 @@ fn cost(home: &Home, arguments: &[&str]) -> Cost {
         .expect("started");
     let mut stderr = String::new();
     child.stderr.take().expect("a pipe").read_to_string(&mut stderr).expect("text");
-    let (mut status, mut usage) = (0, std::mem::MaybeUninit::zeroed());
-    // SAFETY: both pointers are valid for writing, and an all-zero rusage is one. The child is waited for here and nowhere else.
-    let usage: libc::rusage = unsafe {
-        assert_eq!(libc::wait4(child.id() as i32, &mut status, 0, usage.as_mut_ptr()), child.id() as i32);
-        usage.assume_init()
-    };
-    Cost { status: libc::WEXITSTATUS(status), stderr, memory: usage.ru_maxrss as u64 * 1024 }
+    // The child is waited for here and nowhere else.
+    let ended = wait4(child.id() as i32, 0).expect("our own child").expect("its end");
+    let Status::Ended(Ended::Exit(status)) = ended.status else { unreachable!("{:?}", ended.status) };
+    Cost { status, stderr, memory: ended.usage.maxrss_kib * 1024 }
 }
 
 /// Writes a document piece by piece: what this process has in memory counts as its child's (execve(2) begins in it).

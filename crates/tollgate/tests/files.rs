@@ -89,8 +89,7 @@ fn interrupted_it_leaves_no_file() {
     for after in [300, 1500] {
         let mut run = marked.command.spawn().expect("the program starts");
         std::thread::sleep(Duration::from_millis(after));
-        // SAFETY: our own child, which has not been waited for.
-        unsafe { libc::kill(run.id() as i32, libc::SIGINT) };
+        tollgate_os::process::kill(run.id() as i32, libc::SIGINT).expect("our own child");
         run.wait().expect("waited");
         marked.expect_nothing_alive();
         expect_empty(directory.path());

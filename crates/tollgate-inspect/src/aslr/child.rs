@@ -65,7 +65,7 @@ impl Program {
         // SAFETY: all of these are system calls on valid arguments.
         unsafe {
             // A session of its own: no terminal, no group that Ctrl-C reaches. This process ends it.
-            libc::setsid();
+            let _ = rustix::process::setsid();
             libc::alarm(LIMIT);
             signals::default(&[libc::SIGALRM, libc::SIGPIPE, libc::SIGXFSZ]);
             for stream in 0..3 {

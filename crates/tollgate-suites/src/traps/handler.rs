@@ -4,13 +4,13 @@
 //! loop; from anywhere else the signal kills, as by default.
 
 use std::io;
-use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tollgate_engine::{
     BatchHooks, Clock, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop,
 };
+use tollgate_os::signals::{self, Set};
 
 /// The signature of a handler with SA_SIGINFO (sigaction(2)).
 pub(super) type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
@@ -70,13 +70,9 @@ pub(super) use handler;
 
 /// A handler's action for a foreign signal: raises it again with the default action.
 pub(super) extern "C" fn refuse(signal: libc::c_int) {
-    // SAFETY: an all-zero sigaction is the default action. Both calls are async-signal-safe (signal-safety(7)); the
-    // raised signal is pending until the handler returns.
-    unsafe {
-        let default: libc::sigaction = mem::zeroed();
-        libc::sigaction(signal, &default, ptr::null_mut());
-        libc::raise(signal);
-    }
+    // Both are async-signal-safe (signal-safety(7)); the raised signal is pending until the handler returns.
+    signals::default(&[signal]);
+    signals::raise(signal);
 }
 
 /// The kernel's struct sigaction (arch/x86/include/uapi/asm/signal.h). The C library's call adds a flag to a restored
@@ -149,7 +145,7 @@ pub(super) struct Handled {
 /// The previous state: the process's action, the thread's mask.
 struct Before {
     action: Action,
-    mask: libc::sigset_t,
+    mask: Set,
 }
 
 impl Handled {
@@ -178,18 +174,7 @@ impl Handled {
         // SAFETY: the handler touches only its context and this module's counters, and ignores other code than its
         // loop.
         unsafe { Action::of(self.handler).put(self.signal) }.map_err(refused)?;
-        // SAFETY: an all-zero sigset_t is an empty set; the signal's number is valid.
-        let (unblocked, mask) = unsafe {
-            let (mut set, mut before): (libc::sigset_t, libc::sigset_t) = (mem::zeroed(), mem::zeroed());
-            libc::sigaddset(&mut set, self.signal);
-            (libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, &mut before), before)
-        };
-        if unblocked != 0 {
-            // SAFETY: the previous state.
-            let _ = unsafe { action.put(self.signal) };
-            let error = io::Error::from_raw_os_error(unblocked);
-            return Err(Refusal::of("rt_sigprocmask(2) is refused", &error));
-        }
+        let mask = Set::of(&[self.signal]).unblock();
         self.before = Some(Before { action, mask });
         Ok(())
     }
@@ -198,10 +183,8 @@ impl Handled {
     pub fn remove(&mut self) -> u64 {
         if let Some(before) = self.before.take() {
             // SAFETY: the state before the installation.
-            unsafe {
-                let _ = before.action.put(self.signal);
-                libc::pthread_sigmask(libc::SIG_SETMASK, &before.mask, ptr::null_mut());
-            }
+            let _ = unsafe { before.action.put(self.signal) };
+            before.mask.block_only();
         }
         SIGNALS.load(Relaxed)
     }

@@ -1,6 +1,5 @@
 //! Properties of every instance of this suite.
 
-use std::mem;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -92,15 +91,8 @@ const SIGNALS: [libc::c_int; 6] =
 
 /// The action of each signal that this suite uses, and whether this thread blocks it.
 fn dispositions() -> Vec<(Action, bool)> {
-    let of = |&signal: &libc::c_int| {
-        // SAFETY: an all-zero mask is valid; the call only writes it.
-        let blocked = unsafe {
-            let mut mask: libc::sigset_t = mem::zeroed();
-            assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &mut mask), 0);
-            libc::sigismember(&mask, signal) == 1
-        };
-        (Action::now(signal).expect("an action"), blocked)
-    };
+    let blocked = Set::blocked();
+    let of = |&signal: &libc::c_int| (Action::now(signal).expect("an action"), blocked.contains(signal));
     SIGNALS.iter().map(of).collect()
 }
 

@@ -3,12 +3,12 @@
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tollgate_os::signals::{self, Disposition};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
 
@@ -17,15 +17,8 @@ pub static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A shell that starts the tests in its background lets them ignore SIGINT, and nohup(1) SIGHUP; they would hand that on.
 pub fn hear_interrupts(command: &mut Command) {
-    // SAFETY: signal(2) may be called between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-                libc::signal(signal, libc::SIG_DFL);
-            }
-            Ok(())
-        });
-    }
+    let asking = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+    signals::start_with(command, Disposition::default_with(0), asking);
 }
 
 /// A run of some suites, marked so that leftover files and processes are found.
