@@ -2,10 +2,10 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString};
-use std::mem::MaybeUninit;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::CStr;
 use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, StatxFlags};
 
 mod trials;
 
@@ -18,18 +18,10 @@ pub(crate) struct Uname {
 }
 
 /// `uname(2)`.
-pub(crate) fn uname() -> Option<Uname> {
-    let mut name = MaybeUninit::<libc::utsname>::zeroed();
-    // SAFETY: the pointer is to a whole utsname, which the call fills where it succeeds; zeroes are a valid
-    // one.
-    let name = unsafe { (libc::uname(name.as_mut_ptr()) == 0).then(|| name.assume_init()) }?;
-    Some(Uname { release: field(&name.release)?, version: field(&name.version)? })
-}
-
-/// The text in a field of `struct utsname`.
-fn field(chars: &[libc::c_char]) -> Option<String> {
-    let bytes: Vec<u8> = chars.iter().map(|&char| char.cast_unsigned()).collect();
-    Some(CStr::from_bytes_until_nul(&bytes).ok()?.to_string_lossy().into_owned())
+pub(crate) fn uname() -> Uname {
+    let name = rustix::system::uname();
+    let text = |field: &CStr| field.to_string_lossy().into_owned();
+    Uname { release: text(name.release()), version: text(name.version()) }
 }
 
 /// The values of `sysinfo(2)`, which are of the whole machine.
@@ -48,12 +40,8 @@ pub(crate) struct Sysinfo {
 pub(crate) fn sysinfo() -> Option<Sysinfo> {
     /// `SI_LOAD_SHIFT` in linux/sysinfo.h: loads are in units of 2^-16.
     const LOAD_UNIT: f64 = 65536.0;
-    let mut info = MaybeUninit::<libc::sysinfo>::zeroed();
-    // SAFETY: the pointer is to a whole sysinfo, which the call fills where it succeeds; zeroes are a valid
-    // one.
-    let info = unsafe { (libc::sysinfo(info.as_mut_ptr()) == 0).then(|| info.assume_init()) }?;
-    let bytes =
-        |units: libc::c_ulong| i64::try_from(units.checked_mul(u64::from(info.mem_unit.max(1)))?).ok();
+    let info = rustix::system::sysinfo();
+    let bytes = |units: u64| i64::try_from(units.checked_mul(u64::from(info.mem_unit.max(1)))?).ok();
     Some(Sysinfo {
         uptime: info.uptime,
         memory: bytes(info.totalram)?,
@@ -98,37 +86,24 @@ pub(crate) fn no_new_privileges() -> Option<i64> {
 fn get(question: libc::c_int) -> Option<i64> {
     const NONE: libc::c_ulong = 0;
     // SAFETY: the questions above take no pointers and change nothing.
-    let answer = unsafe { libc::prctl(question, NONE, NONE, NONE, NONE) };
-    (answer >= 0).then(|| i64::from(answer))
+    answered(unsafe { libc::prctl(question, NONE, NONE, NONE, NONE) }).ok()
+}
+
+/// The answer of a call that is below zero where it failed.
+fn answered(answer: libc::c_int) -> Result<i64, i32> {
+    if answer >= 0 { Ok(i64::from(answer)) } else { Err(errno()) }
 }
 
 /// `statx(2)` with `STATX_MNT_ID` (Linux 5.8): the number of the mount that a path leads into.
 pub(crate) fn mount_id(path: &Path) -> Option<u64> {
-    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-    let mut stat = MaybeUninit::<libc::statx>::zeroed();
-    // The call itself, not the C library's function: the standard library refers to that one weakly, and in a static
-    // program that is linked as a whole (LTO) it then is a null pointer.
-    // SAFETY: the path ends in NUL; the pointer is to a whole statx, of which zeroes are a valid one.
-    let stat = unsafe {
-        let status = libc::syscall(
-            libc::SYS_statx,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            0,
-            libc::STATX_MNT_ID,
-            stat.as_mut_ptr(),
-        );
-        (status == 0).then(|| stat.assume_init())
-    }?;
-    (stat.stx_mask & libc::STATX_MNT_ID != 0).then_some(stat.stx_mnt_id)
+    let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+    let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
+    known.then_some(stat.stx_mnt_id)
 }
 
 /// `statvfs(3)`: bytes that are free for users other than root.
 pub(crate) fn free_space(path: &Path) -> Option<i64> {
-    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-    let mut stat = MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: the path ends in NUL; the pointer is to a whole statvfs, of which zeroes are a valid one.
-    let stat = unsafe { (libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) == 0).then(|| stat.assume_init()) }?;
+    let stat = rustix::fs::statvfs(path).ok()?;
     i64::try_from(stat.f_bavail.checked_mul(stat.f_frsize)?).ok()
 }
 
@@ -136,18 +111,16 @@ pub(crate) fn free_space(path: &Path) -> Option<i64> {
 pub(crate) fn may_read_tsc() -> Result<bool, i32> {
     let mut mode: libc::c_int = 0;
     // SAFETY: the pointer is to an int, which the call fills.
-    let status = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
-    if status == 0 { Ok(mode == libc::PR_TSC_ENABLE) } else { Err(errno()) }
+    answered(unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) })?;
+    Ok(mode == libc::PR_TSC_ENABLE)
 }
 
 /// `clock_getres(2)`: the steps of a clock in nanoseconds.
 pub(crate) fn resolution(clock: libc::clockid_t) -> Result<i64, i32> {
     let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a whole timespec, which the call fills.
-    match unsafe { libc::clock_getres(clock, &raw mut step) } {
-        0 => Ok(step.tv_sec.saturating_mul(1_000_000_000).saturating_add(step.tv_nsec)),
-        _ => Err(errno()),
-    }
+    answered(unsafe { libc::clock_getres(clock, &raw mut step) })?;
+    Ok(step.tv_sec.saturating_mul(1_000_000_000).saturating_add(step.tv_nsec))
 }
 
 /// `PR_GET_TIMERSLACK` of `prctl(2)`, in nanoseconds.
@@ -160,8 +133,7 @@ pub(crate) fn flushes_l1d() -> Result<i64, i32> {
     const PR_SPEC_L1D_FLUSH: libc::c_ulong = 2;
     const NONE: libc::c_ulong = 0;
     // SAFETY: the question takes no pointers and changes nothing.
-    let answer = unsafe { libc::prctl(libc::PR_GET_SPECULATION_CTRL, PR_SPEC_L1D_FLUSH, NONE, NONE, NONE) };
-    if answer >= 0 { Ok(i64::from(answer)) } else { Err(errno()) }
+    answered(unsafe { libc::prctl(libc::PR_GET_SPECULATION_CTRL, PR_SPEC_L1D_FLUSH, NONE, NONE, NONE) })
 }
 
 /// `PR_SCHED_CORE_GET` of `prctl(2)`: whether this thread shares a core only with those that have its cookie.
@@ -172,15 +144,14 @@ pub(crate) fn has_core_cookie() -> Result<bool, i32> {
     const SCOPE_THREAD: libc::c_ulong = 0;
     let mut cookie = 0_u64;
     // SAFETY: the pointer is to eight bytes, which the call fills.
-    let status = unsafe { libc::prctl(PR_SCHED_CORE, GET, OWN, SCOPE_THREAD, &raw mut cookie) };
-    if status == 0 { Ok(cookie != 0) } else { Err(errno()) }
+    answered(unsafe { libc::prctl(PR_SCHED_CORE, GET, OWN, SCOPE_THREAD, &raw mut cookie) })?;
+    Ok(cookie != 0)
 }
 
 /// `sched_getscheduler(2)` of this thread.
 pub(crate) fn scheduling_policy() -> Result<i64, i32> {
     // SAFETY: takes no pointers and changes nothing.
-    let policy = unsafe { libc::sched_getscheduler(0) };
-    if policy >= 0 { Ok(i64::from(policy)) } else { Err(errno()) }
+    answered(unsafe { libc::sched_getscheduler(0) })
 }
 
 /// Whether an area for `rseq(2)` is registered for this thread. Registering another in the kernel's half of the
@@ -224,8 +195,7 @@ fn errno() -> i32 {
 
 /// `geteuid(2)`.
 pub(crate) fn user() -> i64 {
-    // SAFETY: takes nothing, always succeeds.
-    i64::from(unsafe { libc::geteuid() })
+    i64::from(rustix::process::geteuid().as_raw())
 }
 
 #[cfg(test)]
@@ -238,18 +208,11 @@ mod tests {
             println!("skipped: there is no /proc to agree with");
             return;
         };
-        assert_eq!(uname().unwrap().release, release.trim());
+        assert_eq!(uname().release, release.trim());
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let allowed = crate::text::keyed(&status, "Cpus_allowed_list").unwrap();
         assert_eq!(crate::text::show_processors(&allowed_processors().unwrap()), allowed);
         let user = crate::text::keyed(&status, "Uid").unwrap().split_whitespace().nth(1).unwrap();
         assert_eq!(self::user().to_string(), user);
-    }
-
-    #[test]
-    fn fields_end_at_their_nul() {
-        let chars: Vec<libc::c_char> = b"6.1\0rest".iter().map(|&byte| byte.cast_signed()).collect();
-        assert_eq!(field(&chars).as_deref(), Some("6.1"));
-        assert_eq!(field(&chars[..3]), None, "no NUL, no text");
     }
 }

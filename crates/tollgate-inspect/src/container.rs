@@ -220,21 +220,14 @@ pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     let own: &[String] = namespaces.as_ref().map_or(&[], |found| &found.value);
     let mut names = Vec::new();
     let mut marks = Vec::new();
-    if let Ok(managers) = groups(machine)
-        && !managers.value.is_empty()
-    {
-        marks.push(managers.source);
-        names.extend(managers.value);
+    for managers in [groups(machine), mounts(machine)].into_iter().flatten() {
+        if !managers.value.is_empty() {
+            marks.push(managers.source);
+            names.extend(managers.value);
+        }
     }
-    if let Ok(managers) = mounts(machine)
-        && !managers.value.is_empty()
-    {
-        marks.push(managers.source);
-        names.extend(managers.value);
-    }
-    for manager in [variable_in(machine, "/proc/1/environ"), variable_in(machine, "/proc/self/environ")]
-        .into_iter()
-        .flatten()
+    for manager in
+        ["/proc/1/environ", "/proc/self/environ"].into_iter().flat_map(|path| variable_in(machine, path))
     {
         marks.push(manager.source);
         names.push(manager.value);

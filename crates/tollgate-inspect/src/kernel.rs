@@ -81,47 +81,18 @@ pub(crate) fn ia32(machine: &Machine) -> Answer<&'static str> {
 /// The parameters that choose mitigations, in their order.
 pub(crate) fn mitigation_parameters(machine: &Machine) -> Answer<Vec<String>> {
     /// Documentation/admin-guide/kernel-parameters.txt, `mitigations=` and what it stands for.
-    const NAMES: [&str; 29] = [
-        "mitigations",
-        "pti",
-        "nopti",
-        "kpti",
-        "nospectre_v1",
-        "nospectre_v2",
-        "spectre_v2",
-        "spectre_v2_user",
-        "spectre_bhi",
-        "spec_store_bypass_disable",
-        "nospec_store_bypass_disable",
-        "retbleed",
-        "spec_rstack_overflow",
-        "l1tf",
-        "l1d_flush",
-        "mds",
-        "tsx_async_abort",
-        "tsx",
-        "mmio_stale_data",
-        "reg_file_data_sampling",
-        "gather_data_sampling",
-        "srbds",
-        "indirect_target_selection",
-        "tsa",
-        "vmscape",
-        "attack_vector",
-        "kvm.nx_huge_pages",
-        "nosmt",
-        "spec_ctrl",
-    ];
-    command_line_text(machine).map(|line| {
-        line.map(|text| {
-            let chosen = tollgate_kconfig::parameters(&text).filter(|(name, _)| NAMES.contains(name));
-            let shown = |(name, value): (&str, Option<&str>)| match value {
-                Some(value) => format!("{name}={value}"),
-                None => name.to_owned(),
-            };
-            chosen.map(shown).collect::<Vec<_>>()
-        })
-    })
+    const NAMES: &str = "mitigations pti nopti kpti nospectre_v1 nospectre_v2 spectre_v2 spectre_v2_user spectre_bhi \
+        spec_store_bypass_disable nospec_store_bypass_disable retbleed spec_rstack_overflow l1tf \
+        l1d_flush mds tsx_async_abort tsx mmio_stale_data reg_file_data_sampling gather_data_sampling \
+        srbds indirect_target_selection tsa vmscape attack_vector kvm.nx_huge_pages nosmt spec_ctrl";
+    let shown = |(name, value): (&str, Option<&str>)| match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.to_owned(),
+    };
+    let is_known = |name: &str| NAMES.split(' ').any(|known| known == name);
+    Ok(command_line_text(machine)?.map(|text| {
+        tollgate_kconfig::parameters(&text).filter(|(name, _)| is_known(name)).map(shown).collect()
+    }))
 }
 
 /// The value of a parameter; absent where the command line leaves it to the configuration.

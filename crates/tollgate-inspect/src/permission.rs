@@ -18,13 +18,12 @@ pub(crate) fn counters(machine: &Machine) -> Answer<&'static str> {
     let of = |what: &str, kernel| {
         tried(machine, &format!("perf_event_open(2) of this thread, {what}"), || calls::may_count(kernel))
     };
-    of("kernel and user mode", true).and_then(|both| match both.value {
-        true => found("kernel and user", both.source),
-        false => {
-            let own = of("user mode", false)?;
-            found(if own.value { "user" } else { "nothing" }, own.source)
-        }
-    })
+    let both = of("kernel and user mode", true)?;
+    if both.value {
+        return found("kernel and user", both.source);
+    }
+    let own = of("user mode", false)?;
+    found(if own.value { "user" } else { "nothing" }, own.source)
 }
 
 /// A filter may answer a call that it does not know by ending the process: then it is tried in another.

@@ -4,9 +4,6 @@
 //! All of it is tried in a child, for each attempt may end it: UMIP without the kernel's emulation, a filter that
 //! kills for a 32-bit system call, a sandbox that knows an instruction not at all. The child's results stay in shared
 //! memory, and the next child goes on behind the attempt that ended it.
-//!
-//! SGDT, STR and an INT for each vector may each end a process. So they are tried in a child; its results
-//! stay in shared memory, and the next child goes on behind the attempt that ended it.
 
 #![allow(unsafe_code)] // Instructions that only assembly has, and the signals that they raise.
 

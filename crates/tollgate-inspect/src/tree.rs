@@ -1,8 +1,6 @@
 //! A captured tree, read so that no path leaves it: a tree is untrusted, and a link or `..` in it could name files of
 //! this machine. Every directory on the way is opened by itself, no link is followed by the kernel, and those of the
 //! tree are followed here, with its root as `/`.
-//!
-//! A captured tree is walked directory by directory and its links are resolved here, with the tree as root.
 //! That works without openat2(2), and only regular files are opened.
 
 use std::collections::VecDeque;

@@ -8,12 +8,12 @@ use crate::text::digits;
 
 pub(crate) fn release_text(machine: &Machine) -> Answer<String> {
     let listed = listed(machine, "/proc/sys/kernel/osrelease", release_in);
-    machine.or_call(listed, "uname(2) release", || calls::uname().map(|name| name.release))
+    machine.or_call(listed, "uname(2) release", || Some(calls::uname().release))
 }
 
 pub(crate) fn version_text(machine: &Machine) -> Answer<String> {
     let listed = listed(machine, "/proc/sys/kernel/version", version_in);
-    machine.or_call(listed, "uname(2) version", || calls::uname().map(|name| name.version))
+    machine.or_call(listed, "uname(2) version", || Some(calls::uname().version))
 }
 
 /// From the file that holds nothing else, or where a sandbox lacks that, out of the banner.

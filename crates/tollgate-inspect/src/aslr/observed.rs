@@ -79,14 +79,8 @@ fn initial(traced: &Traced, stack: u64, is_32_bit: bool) -> Result<Initial, NoSt
     let mut words = 512;
     loop {
         let bytes = traced.read(stack, words * size)?;
-        let whole = bytes.chunks_exact(size);
-        let parsed = match is_32_bit {
-            true => Initial::parse(
-                whole.filter_map(|word| Some(u64::from(u32::from_ne_bytes(word.try_into().ok()?)))),
-            ),
-            false => Initial::parse(whole.filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)))),
-        };
-        match parsed {
+        let number = |word: &[u8]| word.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
+        match Initial::parse(bytes.chunks_exact(size).map(number)) {
             Some(initial) => return Ok(initial),
             None if bytes.len() < words * size || words >= MOST_WORDS => {
                 return Err(NoStart::Unclear("its initial stack has no end"));

@@ -188,64 +188,57 @@ fn rule_of_hibernation(evidence: &Evidence) -> Option<String> {
 }
 
 fn remarks(evidence: &Evidence, verdict: Verdict, slots: u64) -> Vec<String> {
+    use Verdict::{Moved, NotMoved, Unknown};
     if evidence.sandbox.is_some() {
         return Vec::new();
     }
-    let mut remarks = Vec::new();
-    let options = evidence.options.as_ref().ok().map(|known| &known.value);
+    let built = evidence.options.as_ref().ok().map(|known| known.value.randomize_base);
+    let (can_move, cannot_move) = (built == Some(true), built == Some(false));
     let boot = evidence.boot.as_ref().ok().map(|known| known.value);
-    let said = evidence.parameter.as_ref().ok().and_then(|known| known.value);
-    if verdict == Verdict::NotMoved {
-        if options.is_some_and(|options| options.randomize_base) {
-            remarks.push(
-                "it was built to move (CONFIG_RANDOMIZE_BASE=y), which does not show that it did".to_owned(),
-            );
-        }
-        if boot.is_some_and(|boot| boot.moved) {
-            remarks.push(format!(
-                "the boot stub did choose at random, and once in {slots} times it chooses this address"
-            ));
-        } else if boot.is_some_and(|boot| !boot.has_header) {
-            remarks.push(
-                "its boot parameters have no header: it was entered directly, without the stub that moves kernels".to_owned(),
-            );
-        }
-        if said == Some(false) {
-            remarks.push("the command line has `nokaslr`".to_owned());
-        }
-        if options.is_some_and(|options| !options.randomize_base) {
-            remarks.push("it was built without CONFIG_RANDOMIZE_BASE".to_owned());
-        }
-    }
-    if verdict == Verdict::Moved {
-        if said == Some(false) {
-            remarks.push("although the command line has `nokaslr`: its loader may have moved it".to_owned());
-        }
-        if options.is_some_and(|options| !options.randomize_base) {
-            remarks.push(
-                "although it was built without CONFIG_RANDOMIZE_BASE: its loader may have moved it"
-                    .to_owned(),
-            );
-        }
-    }
-    if verdict == Verdict::Unknown {
-        if boot.is_some_and(|boot| !boot.has_header) {
-            remarks.push(
-                "its boot parameters have no header: it was entered directly, without the stub that moves kernels; that it is \
-                 where it was linked to is likely, and not seen"
-                    .to_owned(),
-            );
-        }
+    let chosen = boot.is_some_and(|boot| boot.moved);
+    let direct = boot.is_some_and(|boot| !boot.has_header);
+    let off = evidence.parameter.as_ref().is_ok_and(|known| known.value == Some(false));
+    let chance =
+        format!("the boot stub did choose at random, and once in {slots} times it chooses this address");
+    let remark = |of: Verdict, holds: bool, text: &str| (of == verdict && holds).then(|| text.to_owned());
+    let first = [
+        remark(
+            NotMoved,
+            can_move,
+            "it was built to move (CONFIG_RANDOMIZE_BASE=y), which does not show that it did",
+        ),
+        remark(NotMoved, chosen, &chance),
+        remark(
+            NotMoved,
+            direct && !chosen,
+            "its boot parameters have no header: it was entered directly, without the stub that moves kernels",
+        ),
+        remark(NotMoved, off, "the command line has `nokaslr`"),
+        remark(NotMoved, cannot_move, "it was built without CONFIG_RANDOMIZE_BASE"),
+        remark(Moved, off, "although the command line has `nokaslr`: its loader may have moved it"),
+        remark(
+            Moved,
+            cannot_move,
+            "although it was built without CONFIG_RANDOMIZE_BASE: its loader may have moved it",
+        ),
+        remark(
+            Unknown,
+            direct,
+            "its boot parameters have no header: it was entered directly, without the stub that moves kernels; that it is \
+             where it was linked to is likely, and not seen",
+        ),
+    ];
+    let mut remarks: Vec<String> = first.into_iter().flatten().collect();
+    if verdict == Unknown {
         remarks.extend(what_would_tell(evidence));
-        if options.is_some_and(|options| options.randomize_base) {
-            remarks.push(
-                "it was built to move (CONFIG_RANDOMIZE_BASE=y); that alone does not show that it did"
-                    .to_owned(),
-            );
-        } else if options.is_some() {
-            remarks.push("it was built without CONFIG_RANDOMIZE_BASE: it does not move by itself".to_owned());
-        }
     }
+    remarks.extend(remark(
+        Unknown,
+        can_move,
+        "it was built to move (CONFIG_RANDOMIZE_BASE=y); that alone does not show that it did",
+    ));
+    let never = "it was built without CONFIG_RANDOMIZE_BASE: it does not move by itself";
+    remarks.extend(remark(Unknown, cannot_move, never));
     remarks
 }
 
