@@ -5,18 +5,7 @@ use crate::number::word;
 use crate::piece::Named;
 
 /// Text that may stand before a system's name in a heading.
-const OPENINGS: [&str; 10] = [
-    "on ",
-    "os: ",
-    "os ",
-    "system: ",
-    "target: ",
-    "guest: ",
-    "host: ",
-    "microsoft ",
-    "machine: ",
-    "connected to ",
-];
+const OPENINGS: &str = "on |os: |os |system: |target: |guest: |host: |microsoft |machine: |connected to ";
 
 /// What the line names, if it begins with it: `Windows XP Kernel Version 2600 (Service Pack 2) UP Free x86 compatible`,
 /// `## Windows 2000 SP4`, `Linux version 6.1.0`, `CPU#1`.
@@ -28,7 +17,7 @@ pub(crate) fn of(line: &Line<'_>) -> Option<Named> {
     if line.is_command || is_sentence || line.text.len() - text.len() > 24 {
         return None;
     }
-    let text = OPENINGS.iter().find_map(|opening| without(text, opening)).unwrap_or(text);
+    let text = OPENINGS.split('|').find_map(|opening| without(text, opening)).unwrap_or(text);
     if let Some(rest) = without(text, "windows ") {
         return windows(rest);
     }
@@ -75,22 +64,8 @@ fn without<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
 
 /// Whether a line without a prompt is a command all the same, of those whose answer cannot be read without it.
 pub(crate) fn is_command(text: &str) -> bool {
-    [
-        "dt ",
-        "rdmsr ",
-        "sudo rdmsr ",
-        "# rdmsr ",
-        "$ sudo rdmsr ",
-        "dps ",
-        "dds ",
-        "dqs ",
-        "dq ",
-        "dd ",
-        "db ",
-        "dw ",
-    ]
-    .iter()
-    .any(|command| text.starts_with(command))
+    const COMMANDS: &str = "dt |rdmsr |sudo rdmsr |# rdmsr |$ sudo rdmsr |dps |dds |dqs |dq |dd |db |dw ";
+    COMMANDS.split('|').any(|command| text.starts_with(command))
 }
 
 #[cfg(test)]

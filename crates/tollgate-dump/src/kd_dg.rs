@@ -27,14 +27,9 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     if line.text[4..].trim_start_matches(' ') == "Unable to get descriptor" {
         return plain(&line.text[..4]).is_some();
     }
-    match row(line.text) {
-        Some(descriptor) => {
-            let form = if descriptor.is_wide { Form::DebuggerWide } else { Form::DebuggerNarrow };
-            sink.form(Format::Dg, form);
-            sink.push(Format::Dg, What::Descriptor(descriptor))
-        }
-        None => false,
-    }
+    let Some(descriptor) = row(line.text) else { return false };
+    sink.form(Format::Dg, if descriptor.is_wide { Form::DebuggerWide } else { Form::DebuggerNarrow });
+    sink.push(Format::Dg, What::Descriptor(descriptor))
 }
 
 fn is_header(text: &str) -> bool {
@@ -55,8 +50,7 @@ fn row(text: &str) -> Option<PrintedDescriptor> {
     if !matches!((base.digits, limit.digits), (8, 8) | (16, 16)) {
         return None;
     }
-    let (kind, columns) = columns(rest)?;
-    let (flags, mask) = columns.flags();
+    let (kind, flags, mask) = columns(rest)?;
     Some(PrintedDescriptor {
         selector: u16::try_from(selector.value).ok()?,
         base: Some(base.value),
@@ -69,55 +63,33 @@ fn row(text: &str) -> Option<PrintedDescriptor> {
     })
 }
 
-/// The text behind the type.
-struct Columns {
-    dpl: u16,
-    is_big: bool,
-    is_paged: bool,
-    is_present: bool,
-    is_long: Option<bool>,
-    flags: Option<u16>,
-}
-
-/// The type, which is one to three words, and the columns, which begin with a privilege level.
-fn columns(rest: &str) -> Option<(String, Columns)> {
+/// The type, which is one to three words; and behind it the flags, and which of them are known: all, or those that the
+/// columns show, which begin with a privilege level.
+fn columns(rest: &str) -> Option<(String, u16, u16)> {
     let rest = rest.trim_start_matches(' ');
     let is_level = |at: usize| matches!(rest.as_bytes()[at..], [b' ', b'0'..=b'3', b' ', b'B' | b'N', ..]);
     let at = (0..rest.len().min(24)).find(|&at| rest.is_char_boundary(at) && is_level(at))?;
     let mut words = rest[at..].split_ascii_whitespace();
-    let dpl = words.next()?.parse().ok()?;
+    let dpl: u16 = words.next()?.parse().ok()?;
     let mut either = |yes: &str, no: &str| match words.next() {
-        Some(word) if word == yes => Some(true),
-        Some(word) if word == no => Some(false),
+        Some(word) if word == yes => Some(1),
+        Some(word) if word == no => Some(0),
         _ => None,
     };
     let (is_big, is_paged, is_present) = (either("Bg", "Nb")?, either("Pg", "By")?, either("P", "Np")?);
     let last: Vec<&str> = words.take(2).collect();
-    let is_long = last.first().and_then(|word| match *word {
-        "Lo" => Some(true),
-        "Nl" => Some(false),
-        _ => None,
-    });
+    let kind = rest[..at].trim_end_matches(' ').to_owned();
     let flags = last.last().and_then(|word| plain(word)).filter(|hex| hex.digits == 8);
     let flags = flags.and_then(|hex| u16::try_from(hex.value).ok()).filter(|flags| *flags <= 0xfff);
-    let kind = rest[..at].trim_end_matches(' ').to_owned();
-    Some((kind, Columns { dpl, is_big, is_paged, is_present, is_long, flags }))
-}
-
-impl Columns {
-    /// The flags, and which of them are known: all, or those that the columns show.
-    fn flags(&self) -> (u16, u16) {
-        if let Some(flags) = self.flags {
-            return (flags, 0xfff);
-        }
-        let bit = |is_set: bool, number: u32| u16::from(is_set) << number;
-        let printed = self.dpl << 5
-            | bit(self.is_present, 7)
-            | bit(self.is_long == Some(true), 9)
-            | bit(self.is_big, 10)
-            | bit(self.is_paged, 11);
-        (printed, if self.is_long.is_some() { 0xee0 } else { 0xce0 })
+    if let Some(flags) = flags {
+        return Some((kind, flags, 0xfff));
     }
+    let shown = dpl << 5 | is_present << 7 | is_big << 10 | is_paged << 11;
+    Some(match last.first() {
+        Some(&"Lo") => (kind, shown | 1 << 9, 0xee0),
+        Some(&"Nl") => (kind, shown, 0xee0),
+        _ => (kind, shown, 0xce0),
+    })
 }
 
 #[cfg(test)]

@@ -198,21 +198,16 @@ impl Register {
 
     /// The register of this name, of either width and in any case: `rip`, `eip`, `EFL`, `eflags`.
     pub fn of(name: &str) -> Option<Self> {
-        let mut lower = [0; 6];
-        let lower = lower.get_mut(..name.len())?;
-        lower.copy_from_slice(name.as_bytes());
-        lower.make_ascii_lowercase();
-        let lower: &[u8] = match &*lower {
-            b"efl" | b"eflags" | b"rfl" | b"rflags" => b"rflags",
-            [b'e', rest @ ..] if rest.len() == 2 => {
-                return Self::NAMES
-                    .into_iter()
-                    .find(|known| known.as_bytes() == [b'r', rest[0], rest[1]])
-                    .map(Self);
-            }
-            lower => lower,
+        if name.len() > 6 {
+            return None;
+        }
+        let lower = name.to_ascii_lowercase();
+        let wide = match lower.as_str() {
+            "efl" | "eflags" | "rfl" => "rflags".to_owned(),
+            narrow if narrow.len() == 3 && narrow.starts_with('e') => narrow.replacen('e', "r", 1),
+            _ => lower,
         };
-        Self::NAMES.into_iter().find(|known| known.as_bytes() == lower).map(Self)
+        Self::NAMES.into_iter().find(|known| *known == wide).map(Self)
     }
 
     /// Its name.

@@ -11,9 +11,11 @@ const MAX_TEXT: usize = 4096;
 const MAX_LIST: usize = 1 << 16;
 
 /// A value and where it was read.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Found<T> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found<T> {
+    /// The value.
     pub value: T,
+    /// A path, or a path and what in it; or a call or an instruction.
     pub source: String,
 }
 

@@ -16,11 +16,8 @@ use tollgate_os::temporary::{PREFIX, Temporary};
 use crate::machine::Machine;
 use crate::record::{NAME, Record};
 use crate::recorder::{Recording, Seen};
-use crate::registry;
-use crate::{kernel, kernel_base};
-
-/// As many links as the kernel itself follows.
-const MAX_LINKS: usize = 40;
+use crate::tree::{MAX_LINKS, parts};
+use crate::{kernel, kernel_base, registry};
 
 /// The content of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,11 +256,11 @@ impl<'a> Layout<'a> {
 /// Where a path lies below the root when every known link on it is followed, at its end only if that is asked
 /// for. None where links go in a ring.
 fn resolved(path: &Path, links: &BTreeMap<PathBuf, &str>, follow_last: bool) -> Option<PathBuf> {
-    let mut rest: VecDeque<PathBuf> = parts(path).collect();
+    let mut rest: VecDeque<OsString> = parts(path).collect();
     let mut at = PathBuf::new();
     let mut followed = 0;
     while let Some(part) = rest.pop_front() {
-        if part == Path::new("..") {
+        if part == ".." {
             at.pop();
             continue;
         }
@@ -284,14 +281,6 @@ fn resolved(path: &Path, links: &BTreeMap<PathBuf, &str>, follow_last: bool) -> 
         parts(target).collect::<Vec<_>>().into_iter().rev().for_each(|part| rest.push_front(part));
     }
     (!at.as_os_str().is_empty()).then_some(at)
-}
-
-fn parts(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
-    path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(PathBuf::from(name)),
-        Component::ParentDir => Some(PathBuf::from("..")),
-        _ => None,
-    })
 }
 
 #[cfg(test)]

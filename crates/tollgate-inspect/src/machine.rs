@@ -10,11 +10,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tollgate_model::Unknown;
 
-pub(crate) use crate::answer::{Answer, Found, fact, found, unknown};
+pub use crate::answer::Found;
+pub(crate) use crate::answer::{Answer, fact, found, unknown};
 use crate::answer::{why, why_not};
 use crate::leaves::Leaves;
 use crate::record::{Record, TreeError};
-use crate::recorder::{Manner, Outcome, Recorder};
+use crate::recorder::{Manner, Outcome, Recorder, Seen};
 use crate::tree::{MAX_ENTRIES, Tree};
 
 /// The most that is read of a file that is read whole. No file that a fact needs comes near.
@@ -142,7 +143,7 @@ impl Machine {
             self.open_file(path)?.take(limit).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
-        let bytes = self.noted(path, Manner::Read, || read(Vec::new()))?;
+        let bytes = self.noted(path, Manner::Read, || read(Vec::new()), Seen::keep_bytes)?;
         found(bytes, path)
     }
 
@@ -174,50 +175,55 @@ impl Machine {
 
     /// The names in a directory, sorted.
     pub(crate) fn names(&self, path: &str) -> Answer<Vec<String>> {
-        let mut names = self.noted(path, Manner::List, || match &self.ground {
+        let list = || match &self.ground {
             Ground::Here(root) => fs::read_dir(below(root, path))?
                 .take(MAX_ENTRIES)
                 .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
                 .collect(),
             Ground::Tree(tree) => tree.names(path),
-        })?;
-        tollgate_model::sort::ascending(&mut names);
+        };
+        let mut names =
+            self.noted(path, Manner::List, list, |names, _, seen| seen.names = Some(names.clone()))?;
+        names.sort();
         found(names, path)
     }
 
     /// The target of a symbolic link.
     pub(crate) fn link(&self, path: &str) -> Answer<String> {
-        let target = self.noted(path, Manner::Link, || match &self.ground {
+        let read = || match &self.ground {
             Ground::Here(root) => {
                 fs::read_link(below(root, path)).map(|target| target.to_string_lossy().into_owned())
             }
             Ground::Tree(tree) => tree.link(path),
-        })?;
+        };
+        let target = self.noted(path, Manner::Link, read, |link, _, seen| seen.link = Some(link.clone()))?;
         found(target, path)
     }
 
     /// That something is at `path`; absent where not.
     pub(crate) fn there(&self, path: &str) -> Answer<()> {
-        self.noted(path, Manner::Look, || match &self.ground {
+        let look = || match &self.ground {
             Ground::Here(root) => fs::symlink_metadata(below(root, path)).map(drop),
             Ground::Tree(tree) => tree.there(path),
-        })?;
+        };
+        self.noted(path, Manner::Look, look, |(), _, seen| seen.there = true)?;
         found((), path)
     }
 
     /// Looks, as it went where a tree was captured; and takes a note where one is wanted.
-    fn noted<T: crate::recorder::Noted>(
+    fn noted<T>(
         &self,
         path: &str,
         manner: Manner,
         look: impl FnOnce() -> io::Result<T>,
+        keep: fn(&T, &str, &mut Seen),
     ) -> Result<T, Unknown> {
         if let Some(&errno) = self.record.errors.get(path).and_then(|errors| errors.get(&manner)) {
             return Err(why(path, &io::Error::from_raw_os_error(errno)));
         }
         let looked = look();
         if let Some(recorder) = &self.recorder {
-            recorder.noted(path, manner, &looked);
+            recorder.noted(path, manner, &looked, keep);
         }
         looked.map_err(|error| why(path, &error))
     }

@@ -29,7 +29,7 @@ pub(crate) fn idle_states(machine: &Machine) -> Answer<Vec<String>> {
                 states.push((number, machine.line(&format!("{directory}/{name}/name"))?.value));
             }
         }
-        tollgate_model::sort::ascending(&mut states);
+        states.sort();
         found(states.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), directory.clone())
     };
     states()

@@ -45,6 +45,16 @@ pub(crate) struct Seen {
     pub errors: BTreeMap<Manner, i32>,
 }
 
+impl Seen {
+    /// Keeps what a capture has of a file; of several readings of one file the longest counts.
+    pub fn keep_bytes(bytes: &Vec<u8>, path: &str, seen: &mut Self) {
+        let bytes = redacted(path, bytes);
+        if seen.bytes.as_ref().is_none_or(|known| known.len() < bytes.len()) {
+            seen.bytes = Some(bytes);
+        }
+    }
+}
+
 /// All that was read and answered.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
@@ -62,11 +72,18 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a read of `path`. A path that does not exist leaves no record: it will not be in the capture either.
-    pub fn noted<T: Noted>(&self, path: &str, manner: Manner, looked: &io::Result<T>) {
+    /// Records a read of `path` by `keep`. A path that does not exist leaves no record: it will not be in the capture
+    /// either.
+    pub fn noted<T>(
+        &self,
+        path: &str,
+        manner: Manner,
+        looked: &io::Result<T>,
+        keep: fn(&T, &str, &mut Seen),
+    ) {
         let mut recording = self.recording();
         match looked {
-            Ok(found) => found.note(path, recording.seen.entry(path.to_owned()).or_default()),
+            Ok(found) => keep(found, path, recording.seen.entry(path.to_owned()).or_default()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
@@ -82,38 +99,5 @@ impl Recorder {
             Err(errno) => Outcome::Errno(*errno),
         };
         self.recording().calls.entry(name.to_owned()).or_insert(outcome);
-    }
-}
-
-/// The result of a read in one of the manners.
-pub(crate) trait Noted {
-    /// Leaves its trace; of several readings of one file the longest counts.
-    fn note(&self, path: &str, seen: &mut Seen);
-}
-
-impl Noted for Vec<u8> {
-    fn note(&self, path: &str, seen: &mut Seen) {
-        let bytes = redacted(path, self);
-        if seen.bytes.as_ref().is_none_or(|known| known.len() < bytes.len()) {
-            seen.bytes = Some(bytes);
-        }
-    }
-}
-
-impl Noted for Vec<String> {
-    fn note(&self, _: &str, seen: &mut Seen) {
-        seen.names.get_or_insert_with(|| self.clone());
-    }
-}
-
-impl Noted for String {
-    fn note(&self, _: &str, seen: &mut Seen) {
-        seen.link.get_or_insert_with(|| self.clone());
-    }
-}
-
-impl Noted for () {
-    fn note(&self, _: &str, seen: &mut Seen) {
-        seen.there = true;
     }
 }

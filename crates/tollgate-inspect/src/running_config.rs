@@ -71,7 +71,8 @@ pub fn running_config(machine: &Machine) -> Result<RunningConfig, Vec<Tried>> {
     Err(tried)
 }
 
-fn at(machine: &Machine, path: &str) -> Result<Reading, Unknown> {
+/// The configuration in one file.
+pub(crate) fn at(machine: &Machine, path: &str) -> Result<Reading, Unknown> {
     let bytes = machine.start_of(path, MAX_IMAGE + 1)?.value;
     if bytes.len() as u64 > MAX_IMAGE {
         return Err(Unknown::Unreadable(format!("{path}: larger than {} MiB", MAX_IMAGE >> 20)));

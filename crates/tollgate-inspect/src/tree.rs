@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 /// The most entries of a directory that are read.
 pub(crate) const MAX_ENTRIES: usize = 4096;
 /// As many links as the kernel itself follows (`MAXSYMLINKS`).
-const MAX_LINKS: usize = 40;
+pub(crate) const MAX_LINKS: usize = 40;
 /// More nested directories than any fact is read from; each is open while the way goes on.
 const MAX_PARTS: usize = 200;
 
@@ -125,7 +125,7 @@ impl Tree {
 }
 
 /// Names and `..`.
-fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
+pub(crate) fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some(OsString::from("..")),

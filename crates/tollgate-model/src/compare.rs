@@ -31,18 +31,15 @@ pub const MOST_SAME: f64 = 0.05;
 
 /// The result of a comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Faster by more than the threshold.
-    #[serde(rename = "faster")]
     Faster,
     /// Slower by more than the threshold.
-    #[serde(rename = "slower")]
     Slower,
     /// Any difference is within the threshold.
-    #[serde(rename = "same")]
     Same,
     /// No significant difference, and none excluded.
-    #[serde(rename = "inconclusive")]
     Inconclusive,
 }
 

@@ -387,18 +387,14 @@ mod tests {
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
     }
 
+    fn call(max_ns: u64, histogram: Vec<(u32, u64)>) -> Call {
+        let (name, parts) = ("read".to_owned(), Parts::default());
+        Call { name, count: 1, errors: 0, unfinished: 0, total_ns: max_ns, max_ns, parts, histogram }
+    }
+
     #[test]
     fn the_quantile_of_a_single_call_is_exact() {
-        let of = |histogram: Vec<(u32, u64)>| Call {
-            name: "clock_nanosleep".to_owned(),
-            count: 1,
-            errors: 0,
-            unfinished: 0,
-            total_ns: 1_000_090_554,
-            max_ns: 1_000_090_554,
-            parts: Parts::default(),
-            histogram,
-        };
+        let of = |histogram| call(1_000_090_554, histogram);
         let once = of(vec![(bucket(1_000_090_554), 1)]);
         assert_eq!((once.quantile_ns(0.5), once.quantile_ns(0.99)), (Some(once.max_ns), Some(once.max_ns)));
         // Of two in one bucket the shorter one is not known.
@@ -414,16 +410,7 @@ mod tests {
         for &time in &times {
             *histogram.entry(bucket(time)).or_default() += 1;
         }
-        let call = Call {
-            name: "read".to_owned(),
-            count: 1000,
-            errors: 0,
-            unfinished: 0,
-            total_ns: times.iter().sum(),
-            max_ns: 37_000,
-            parts: Parts::default(),
-            histogram: histogram.into_iter().collect(),
-        };
+        let call = call(37_000, histogram.into_iter().collect());
         for (q, truth) in [(0.5, 18_500.0), (0.99, 36_630.0)] {
             let found = call.quantile_ns(q).expect("a histogram") as f64;
             assert!((found / truth - 1.0).abs() < 0.125, "{q}: {found}");

@@ -78,7 +78,7 @@ fn links(firsts: &[&Track]) -> Vec<Link> {
             }
         }
     }
-    tollgate_model::sort::by(&mut near, |a, b| a.2.total_cmp(&b.2));
+    near.sort_by(|a, b| a.2.total_cmp(&b.2));
     let mut piece: Vec<usize> = (0..firsts.len()).collect();
     let mut links = Vec::new();
     for (earlier, later, bits) in near {

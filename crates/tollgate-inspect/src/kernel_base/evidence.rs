@@ -6,10 +6,10 @@ use tollgate_model::Unknown;
 use super::options::Options;
 use crate::kcore::{self, Core};
 use crate::kernel::command_line_text;
-use crate::machine::{Answer, Found, Machine};
-use crate::sandbox;
+use crate::machine::{Answer, Found, Machine, found};
 use crate::text::kernel_symbol;
 use crate::uname::release_text;
+use crate::{running_config, sandbox};
 
 const SYMBOLS: &str = "/proc/kallsyms";
 const MEMORY: &str = "/proc/iomem";
@@ -24,16 +24,7 @@ pub(super) const IMAGE: u64 = 0xffff_ffff_8000_0000;
 pub(super) const IMAGE_SIZE: u64 = 1 << 30;
 
 /// A piece of evidence with its source, or the reason why there is none.
-pub type Known<T> = Result<Source<T>, tollgate_model::Unknown>;
-
-/// A value and where it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source<T> {
-    /// The value.
-    pub value: T,
-    /// A path, or a path and what in it.
-    pub source: String,
-}
+pub type Known<T> = Result<Found<T>, Unknown>;
 
 /// Where the kernel's code begins in virtual memory, by its symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,33 +99,29 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
     let core = core(machine);
     Evidence {
         sandbox: sandbox::name(machine).ok().map(|found| found.value),
-        symbols: known(symbols(machine, SYMBOLS, START_OF_SYMBOLS)),
-        core_offset: known(core.clone().and_then(|core| {
+        symbols: symbols(machine, SYMBOLS, START_OF_SYMBOLS),
+        core_offset: core.clone().and_then(|core| {
             let missing = || Unknown::Absent(format!("{CORE} has no KERNELOFFSET in its notes"));
             let offset = core.value.offset.ok_or_else(missing)?;
-            Ok(Found { value: offset, source: format!("{CORE} VMCOREINFO KERNELOFFSET") })
-        })),
-        direct_map: known(core.and_then(|core| {
+            found(offset, format!("{CORE} VMCOREINFO KERNELOFFSET"))
+        }),
+        direct_map: core.and_then(|core| {
             let missing = || Unknown::Absent(format!("{CORE} shows no memory"));
             let base = core.value.direct_map.ok_or_else(missing)?;
             Ok(core.map(|_| DirectMap { base, is_usual: USUAL_DIRECT_MAPS.contains(&base) }))
-        })),
-        physical: known(physical(machine)),
-        boot: known(boot(machine)),
-        parameter: known(command_line_text(machine).map(|line| line.map(|text| kaslr_parameter(&text)))),
-        options: known(options(machine, name.as_deref())),
-        linked: known(linked(machine, name.as_deref())),
-        release: known(release),
+        }),
+        physical: physical(machine),
+        boot: boot(machine),
+        parameter: command_line_text(machine).map(|line| line.map(|text| kaslr_parameter(&text))),
+        options: options(machine, name.as_deref()),
+        linked: linked(machine, name.as_deref()),
+        release,
     }
 }
 
 /// With four levels of page tables, with four before Linux 4.20, and with five:
 /// Documentation/arch/x86/x86_64/mm.rst.
 const USUAL_DIRECT_MAPS: [u64; 3] = [0xffff_8880_0000_0000, 0xffff_8800_0000_0000, 0xff11_0000_0000_0000];
-
-fn known<T>(answer: Answer<T>) -> Known<T> {
-    answer.map(|Found { value, source }| Source { value, source })
-}
 
 /// It becomes part of a path.
 fn is_file_name(text: &str) -> bool {
@@ -146,9 +133,9 @@ fn symbols(machine: &Machine, path: &str, limit: u64) -> Answer<Symbols> {
     let bytes = machine.start_of(path, limit)?;
     let text = String::from_utf8_lossy(&bytes.value).into_owned();
     match start_of_code(&text) {
-        Some(0) => Ok(Found { value: Symbols::Hidden, source: path.to_owned() }),
+        Some(0) => found(Symbols::Hidden, path.to_owned()),
         Some(address) if (IMAGE..IMAGE + IMAGE_SIZE).contains(&address) => {
-            Ok(Found { value: Symbols::At(address), source: format!("{path} _text") })
+            found(Symbols::At(address), format!("{path} _text"))
         }
         Some(address) => {
             Err(Unknown::Unreadable(format!("{path}: {address:#x} is not where a kernel's code can be")))
@@ -173,7 +160,7 @@ fn linked(machine: &Machine, release: Option<&str>) -> Answer<u64> {
     let mut why = Unknown::Absent(format!("neither {} nor {} exists", paths[0], paths[1]));
     for path in paths {
         match symbols(machine, &path, START_OF_SYMBOLS) {
-            Ok(Found { value: Symbols::At(address), source }) => return Ok(Found { value: address, source }),
+            Ok(Found { value: Symbols::At(address), source }) => return found(address, source),
             Ok(_) | Err(Unknown::Absent(_)) if machine.there(&path).is_ok() => {
                 why = Unknown::Absent(format!("{path} is only a stub"));
             }
@@ -191,11 +178,11 @@ fn physical(machine: &Machine) -> Answer<Physical> {
     let source = format!("{MEMORY} Kernel code");
     match start {
         None => Err(Unknown::Absent(format!("{MEMORY} has no \"Kernel code\""))),
-        Some((0, 0)) => Ok(Found { value: Physical::Hidden, source }),
+        Some((0, 0)) => found(Physical::Hidden, source),
         Some((start, end)) => {
             let near = |at: u64| at >= start && at - start < IMAGE_SIZE;
             let end = pieces.iter().map(|piece| piece.1).filter(|&end| near(end)).max().unwrap_or(end);
-            Ok(Found { value: Physical::At { start, end }, source })
+            found(Physical::At { start, end }, source)
         }
     }
 }
@@ -242,11 +229,8 @@ fn options(machine: &Machine, release: Option<&str>) -> Answer<Options> {
     }
     let mut why = Unknown::Absent(format!("none of {} exists", paths.join(", ")));
     for path in paths {
-        match machine.bytes(&path) {
-            Ok(found) => match tollgate_kconfig::read(found.value.as_slice()) {
-                Ok(reading) => return Ok(found.map(|_| Options::of(&reading.configuration))),
-                Err(error) => why = Unknown::Unreadable(format!("{path} {error}")),
-            },
+        match running_config::at(machine, &path) {
+            Ok(reading) => return found(Options::of(&reading.configuration), path),
             Err(Unknown::Absent(_)) => {}
             Err(other) => why = other,
         }

@@ -11,10 +11,11 @@ mod verdict;
 
 use tollgate_model::Unknown;
 
-pub use evidence::{Boot, DirectMap, Evidence, Known, Physical, Source, Symbols, kernel_base};
+pub use evidence::{Boot, DirectMap, Evidence, Known, Physical, Symbols, kernel_base};
 pub use options::Options;
 pub use verdict::{Conclusion, Verdict, conclude};
 
+pub use crate::machine::Found as Source;
 use crate::machine::{Answer, Machine, found};
 
 /// For the registry: moved or not, by its evidence; absent where that does not tell.
