@@ -1,7 +1,4 @@
 //! A traced process, by ptrace(2).
-//!
-//! A start is observed at the entry point: the loader has finished and no instruction of the program has
-//! run. The first instructions are replaced by exit(2).
 
 #![allow(unsafe_code)]
 
