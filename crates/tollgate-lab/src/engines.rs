@@ -70,8 +70,8 @@ pub(crate) fn choose(choice: EngineChoice) -> Result<Chosen, LabError> {
     match choice {
         EngineChoice::Interpreter => Ok(interpreter(Vec::new())),
         EngineChoice::Qemu => {
-            let engine = Box::new(Qemu::find()?.with(Accelerator::Tcg { icount: true }));
-            Ok(Chosen { engine, notes: Vec::new(), emulated: None, rounds: 1, limit: ALL_COUNTED })
+            let qemu = Qemu::find()?.with(Accelerator::Tcg { icount: true });
+            Ok(Chosen { engine: Box::new(qemu), ..interpreter(Vec::new()) })
         }
         EngineChoice::QemuKvm => {
             let qemu = Qemu::find()?;

@@ -86,21 +86,18 @@ impl Qemu {
             arguments.extend(["-icount", "shift=0"]);
         }
         let mib = machine.memory.div_ceil(MIB).to_string();
-        arguments.extend(["-cpu", self.processor(machine.vendor), "-m", &mib]);
+        // With SYSENTER, SYSCALL and, where QEMU has it, PCID. The translator goes by the vendor where the two differ.
+        // Features that it lacks are left out without a warning (`check=off`).
+        let processor = match (self.accelerator, machine.vendor) {
+            (Accelerator::Kvm, _) => "host",
+            (_, Some(Vendor::Amd)) => "EPYC,check=off",
+            (_, Some(Vendor::Intel) | None) => "Haswell,check=off",
+        };
+        arguments.extend(["-cpu", processor, "-m", &mib]);
         arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"]);
         arguments.extend(["-display", "none", "-serial", "stdio"]);
         arguments.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
         arguments.into_iter().map(str::to_owned).collect()
-    }
-
-    /// A processor with SYSENTER, SYSCALL and, where QEMU has it, PCID. The translator goes by the vendor where the
-    /// two differ. Features that it lacks are left out without a warning (`check=off`).
-    fn processor(&self, vendor: Option<Vendor>) -> &'static str {
-        match (self.accelerator, vendor) {
-            (Accelerator::Kvm, _) => "host",
-            (_, Some(Vendor::Amd)) => "EPYC,check=off",
-            (_, Some(Vendor::Intel) | None) => "Haswell,check=off",
-        }
     }
 }
 

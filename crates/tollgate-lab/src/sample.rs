@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Machine;
+use crate::{Engine, Machine, Output};
 
 /// Where they are loaded.
 pub(crate) const BASE: u64 = 0x10_0000;
@@ -80,4 +80,12 @@ pub(crate) fn is_alone(test: &str) -> bool {
     command.args(["--exact", test, "--nocapture"]).env(ALONE, "1");
     assert!(command.status().unwrap().success());
     false
+}
+
+/// More than anything here takes that ends by itself.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(engine: &impl Engine, code: &[u8], patience: Duration) -> Output {
+    let (image, entry) = bootable(code);
+    engine.run(&image, BASE, entry, machine(patience)).unwrap()
 }

@@ -92,9 +92,8 @@ pub fn run(
         }
     }
     if results.provenance == Some(Provenance::Interpreter) {
-        for row in &mut results.rows {
-            let is_done = matches!(row.status, Status::Done(_));
-            row.references = if is_done { references(row.experiment, machine(vendor)) } else { None };
+        for row in results.rows.iter_mut().filter(|row| matches!(row.status, Status::Done(_))) {
+            row.references = references(row.experiment, machine(vendor));
         }
     }
     results.notes.extend(notes.into_iter().map(Note::Engine));
@@ -123,7 +122,6 @@ fn execute(engine: &dyn Engine, parameters: &Parameters, machine: Machine) -> Re
     engine.run(image.bytes(), BASE, image.entry(), machine)
 }
 
-/// The experiments to run, and the engine.
 struct Schedule<'a> {
     experiments: &'a [&'static Experiment],
     engine: &'a dyn Engine,

@@ -117,14 +117,14 @@ pub struct Found<M: Machine> {
 /// Looks at every state that `machine` can come into.
 pub fn search<M: Machine>(machine: &M, limits: Limits) -> Found<M> {
     let mut graph = Graph::new(machine, limits);
-    let end = graph.explore();
+    let mut end = graph.explore();
     let mut harms = Vec::new();
     for harm in Harm::ALL {
         match (harm, end) {
             (Harm::Stuck, End::Complete) => match graph.first_doomed() {
                 Ok(Some(doomed)) => harms.push((harm, graph.for_ever(doomed))),
                 Ok(None) => {}
-                Err(OutOfMemory) => return graph.found(End::OutOfMemory, harms),
+                Err(OutOfMemory) => end = End::OutOfMemory,
             },
             _ => {
                 if let Some(state) = graph.first[harm as usize] {
@@ -133,7 +133,7 @@ pub fn search<M: Machine>(machine: &M, limits: Limits) -> Found<M> {
             }
         }
     }
-    graph.found(end, harms)
+    Found { states: graph.states.len(), steps: graph.targets.len(), end, harms }
 }
 
 struct OutOfMemory;
@@ -336,10 +336,6 @@ impl<'a, M: Machine> Graph<'a, M> {
             seen.push(next);
         }
         schedule
-    }
-
-    fn found(self, end: End, harms: Vec<(Harm, Schedule<M>)>) -> Found<M> {
-        Found { states: self.states.len(), steps: self.targets.len(), end, harms }
     }
 }
 

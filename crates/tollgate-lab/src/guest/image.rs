@@ -157,20 +157,21 @@ impl Image {
 
     /// Where its instructions are; the rest is data.
     pub fn code(&self) -> Vec<Code> {
-        let from = offset(&raw const tollgate_guest_code);
-        let to = offset(&raw const tollgate_guest_code_end);
-        let lines = self.bytes.get(from..to).unwrap_or_default().chunks_exact(CODE_LINE);
+        let lines = self.between(&raw const tollgate_guest_code, &raw const tollgate_guest_code_end);
+        let lines = lines.chunks_exact(CODE_LINE);
         lines
             .map(|line| Code { place: word(line, 0) as usize..word(line, 1) as usize, bits: word(line, 2) })
             .collect()
     }
 
+    fn between(&self, from: *const u8, to: *const u8) -> &[u8] {
+        self.bytes.get(offset(from)..offset(to)).unwrap_or_default()
+    }
+
     /// The list of experiments: number, the loop, and what else `experiments.s` says.
     fn lines(&self) -> impl Iterator<Item = [u32; LINE / 4]> + '_ {
-        let from = offset(&raw const tollgate_guest_experiments);
-        let to = offset(&raw const tollgate_guest_experiments_end);
-        let lines = self.bytes.get(from..to).unwrap_or_default().chunks_exact(LINE);
-        lines.map(|line| std::array::from_fn(|at| word(line, at)))
+        let (from, to) = (&raw const tollgate_guest_experiments, &raw const tollgate_guest_experiments_end);
+        self.between(from, to).chunks_exact(LINE).map(|line| std::array::from_fn(|at| word(line, at)))
     }
 }
 

@@ -28,10 +28,9 @@ impl Processor {
     /// The linear address of `bytes` bytes at an offset in a segment.
     #[inline]
     pub(super) fn linear(&self, segment: SegmentRegister, offset: u64, bytes: u8, write: bool) -> Done<u64> {
-        let refused = || match segment {
-            SegmentRegister::Ss => self.fault(Exception::STACK, Some(0)),
-            _ => self.protection(),
-        };
+        let is_stack = segment == SegmentRegister::Ss;
+        let exception = if is_stack { Exception::STACK } else { Exception::GENERAL_PROTECTION };
+        let refused = || self.fault(exception, Some(0));
         let linear = if self.is_64_bit() {
             let linear = match segment {
                 SegmentRegister::Fs | SegmentRegister::Gs => self.hidden(segment).base.wrapping_add(offset),

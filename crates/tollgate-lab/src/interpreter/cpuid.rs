@@ -44,12 +44,8 @@ impl Processor {
             1 => [if intel { 0x0006_06a0 } else { 0x0080_0f00 }, 0x0001_0800, MORE_FEATURES, FEATURES],
             7 if subleaf == 0 => [0, EXTENSIONS, UMIP, if intel { SPECULATION } else { 0 }],
             0x8000_0000 => {
-                let name = if intel {
-                    [0; 3]
-                } else {
-                    self.cpuid(0, 0).split_first().map_or([0; 3], |(_, rest)| [rest[0], rest[1], rest[2]])
-                };
-                [EXTENDED, name[0], name[1], name[2]]
+                let [_, ebx, ecx, edx] = if intel { [0; 4] } else { self.cpuid(0, 0) };
+                [EXTENDED, ebx, ecx, edx]
             }
             // LAHF in 64-bit mode.
             0x8000_0001 => [0, 0, 1, LONG],

@@ -164,11 +164,10 @@ fn operand_of(instruction: &Instruction, number: u32) -> Operand {
         OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64 => {
             What::Near(instruction.near_branch_target())
         }
-        OpKind::FarBranch16 => {
-            What::Far(Selector(instruction.far_branch_selector()), instruction.far_branch16().into())
-        }
-        OpKind::FarBranch32 => {
-            What::Far(Selector(instruction.far_branch_selector()), instruction.far_branch32())
+        kind @ (OpKind::FarBranch16 | OpKind::FarBranch32) => {
+            let narrow = (kind == OpKind::FarBranch16).then(|| instruction.far_branch16().into());
+            let offset = narrow.unwrap_or_else(|| instruction.far_branch32());
+            What::Far(Selector(instruction.far_branch_selector()), offset)
         }
         _ => match instruction.try_immediate(number) {
             Ok(value) => What::Immediate(value),
@@ -233,18 +232,11 @@ fn segment_of(register: Register) -> SegmentRegister {
 
 /// How far the stack pointer goes, of what pushes or pops one slot.
 fn slot_of(instruction: &Instruction) -> u8 {
-    let size = match instruction.mnemonic() {
+    let size = match instruction.code() {
         // RET n releases more than the slot of its address.
-        Mnemonic::Ret => match instruction.code() {
-            Code::Retnq | Code::Retnq_imm16 => 8,
-            Code::Retnd | Code::Retnd_imm16 => 4,
-            _ => 2,
-        },
-        Mnemonic::Leave => match instruction.code() {
-            Code::Leaveq => 8,
-            Code::Leaved => 4,
-            _ => 2,
-        },
+        Code::Retnq | Code::Retnq_imm16 | Code::Leaveq => 8,
+        Code::Retnd | Code::Retnd_imm16 | Code::Leaved => 4,
+        Code::Retnw | Code::Retnw_imm16 | Code::Leavew => 2,
         _ => instruction.stack_pointer_increment().unsigned_abs(),
     };
     u8::try_from(size).unwrap_or(0)

@@ -93,7 +93,14 @@ impl Processor {
                 let (a, b) = (self.get(first)?, self.get(second)?);
                 let mut flags = self.flags;
                 let sum = flags.add(a, b, false, bytes);
-                self.exchange_add(first, second, sum, a)?;
+                // Memory is written first, for that may fault. Of two registers that are the same one the sum stays.
+                let mut writes = [(first, sum), (second, a)];
+                if !matches!(first.what, What::Memory(_)) {
+                    writes.reverse();
+                }
+                for (operand, value) in writes {
+                    self.put(operand, value)?;
+                }
                 self.flags = flags;
                 Ok(())
             }
@@ -197,14 +204,6 @@ impl Processor {
         let negative = (self.register(RAX) >> (8 * u32::from(bytes) - 1)) & 1 == 1;
         self.set_register(RDX, 0, bytes, if negative { u64::MAX } else { 0 });
         Ok(())
-    }
-
-    /// XADD writes memory first, for that may fault. Of two registers that are the same one the sum stays.
-    fn exchange_add(&mut self, to: &Operand, from: &Operand, sum: u64, old: u64) -> Done {
-        let is_memory = matches!(to.what, What::Memory(_));
-        let (first, second) = if is_memory { ((to, sum), (from, old)) } else { ((from, old), (to, sum)) };
-        self.put(first.0, first.1)?;
-        self.put(second.0, second.1)
     }
 
     /// CMPXCHG. Memory is written either way.

@@ -9,7 +9,6 @@ const LINE_STATUS: u16 = SERIAL + 5;
 const READY: u8 = 0x60;
 /// A byte to this port ends the run, as that of QEMU's isa-debug-exit.
 const EXIT: u16 = 0xf4;
-/// The most that is kept.
 const MOST: usize = 16 << 20;
 
 #[derive(Default)]

@@ -120,7 +120,6 @@ impl Processor {
 
 pub(super) struct Watcher<'w> {
     window: Window,
-    /// How many instructions were passed on.
     count: u64,
     observe: &'w mut dyn FnMut(&Moment) -> ControlFlow<()>,
 }

@@ -11,12 +11,11 @@ use std::time::Duration;
 use super::alarm::Alarm;
 use super::run;
 use super::state::long;
-use super::statistics::{self, Statistics};
+use super::statistics;
 use super::vm::Vm;
 use super::{Kvm, of};
 use crate::{LabError, Provenance};
 
-/// Iterations of the loop.
 const ITERATIONS: u32 = 1000;
 /// An iteration: dec, jnz.
 const INSTRUCTIONS_AN_ITERATION: u64 = 2;
@@ -141,16 +140,12 @@ fn sample(vm: &mut Vm, alarm: &Alarm) -> Result<Calibration, LabError> {
         }
         ticks = ticks.min(vm.vcpu.get_regs().map_err(of("KVM_GET_REGS"))?.rax);
     }
-    let counted = before.zip(statistics::read(&vm.vcpu)).map(|(before, after)| counted(before, after));
-    Ok(Calibration::Ran { ticks, iterations: ITERATIONS, counted })
-}
-
-fn counted(before: Statistics, after: Statistics) -> Counted {
-    Counted {
+    let counted = before.zip(statistics::read(&vm.vcpu)).map(|(before, after)| Counted {
         instructions: u64::from(SAMPLES) * (u64::from(ITERATIONS) * INSTRUCTIONS_AN_ITERATION + AROUND),
         emulated: after.emulated.saturating_sub(before.emulated),
         exits: after.exits.saturating_sub(before.exits),
-    }
+    });
+    Ok(Calibration::Ran { ticks, iterations: ITERATIONS, counted })
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use kvm_ioctls::VcpuExit;
 use super::vm::Vm;
 use crate::host::hex;
 
-/// The longest instruction, in bytes.
 const LONGEST: usize = 15;
 
 /// An exit that ends the run, other than an internal error.

@@ -16,7 +16,7 @@ const PAGE: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Memory {
     at: *mut u8,
-    bytes: usize,
+    pub bytes: usize,
 }
 
 impl Memory {
@@ -32,10 +32,6 @@ impl Memory {
     /// Where it is in this process.
     pub fn address(&self) -> u64 {
         self.at.addr() as u64
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Writes at an address of the guest; whether it is there.
@@ -110,8 +106,8 @@ mod tests {
             data in proptest::collection::vec(any::<u8>(), 0..300),
         ) {
             let mut memory = Memory::new(bytes).unwrap();
-            prop_assert!(memory.bytes() >= bytes && memory.bytes().is_multiple_of(PAGE));
-            let inside = u128::from(address) + data.len() as u128 <= memory.bytes() as u128;
+            prop_assert!(memory.bytes >= bytes && memory.bytes.is_multiple_of(PAGE));
+            let inside = u128::from(address) + data.len() as u128 <= memory.bytes as u128;
             prop_assert_eq!(memory.write(address, &data), inside);
             prop_assert_eq!(memory.read(address, data.len()), inside.then_some(data.clone()));
             let ones = memory.copy().iter().filter(|&&byte| byte != 0).count();

@@ -27,12 +27,8 @@ pub(super) fn run(vm: &mut Vm, alarm: &Alarm, serial: &mut Vec<u8>) -> Option<St
             Ok(VcpuExit::IoOut(END, _)) => return None,
             Ok(VcpuExit::IoOut(COM1, bytes)) => written(serial, bytes),
             Ok(VcpuExit::IoOut(..)) => None,
-            Ok(VcpuExit::IoIn(LINE_STATUS, bytes)) => {
-                bytes.fill(EMPTY);
-                None
-            }
-            Ok(VcpuExit::IoIn(_, bytes)) => {
-                bytes.fill(NOTHING);
+            Ok(VcpuExit::IoIn(port, bytes)) => {
+                bytes.fill(if port == LINE_STATUS { EMPTY } else { NOTHING });
                 None
             }
             Ok(VcpuExit::Intr) => alarm.rung(),

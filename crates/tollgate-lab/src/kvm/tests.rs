@@ -7,22 +7,15 @@ use tollgate_os::signals::Disposition;
 use super::*;
 use crate::Provenance;
 use crate::sample::{
-    BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, LOOP_OF_EXITS, SAID, bootable, is_alone, machine,
+    BASE, CHATTER, END, FAULT, HALT, HELLO, LONG, LOOP, LOOP_OF_EXITS, SAID, bootable, is_alone, machine, run,
 };
 
-/// More than anything here takes that ends by itself.
-const LONG: Duration = Duration::from_secs(60);
 /// The time limit of an endless guest.
 const SHORT: Duration = Duration::from_millis(100);
 
 /// KVM, or a printed reason why there is none to be tested.
 fn kvm() -> Option<Kvm> {
     Kvm::open().inspect_err(|error| eprintln!("skipped: {error}")).ok()
-}
-
-fn run(kvm: &Kvm, code: &[u8], patience: Duration) -> Output {
-    let (image, entry) = bootable(code);
-    kvm.run(&image, BASE, entry, machine(patience)).unwrap()
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Vm {
             slot: 0,
             flags: 0,
             guest_phys_addr: 0,
-            memory_size: memory.bytes() as u64,
+            memory_size: memory.bytes as u64,
             userspace_addr: memory.address(),
         };
         // SAFETY: the mapping is as long as is said. No reference into it exists, so the guest may write to it, and
@@ -56,7 +56,7 @@ impl Vm {
         if self.memory.write(base, image) {
             return Ok(());
         }
-        Err(LabError::TooLarge { image: image.len(), base, memory: self.memory.bytes() })
+        Err(LabError::TooLarge { image: image.len(), base, memory: self.memory.bytes })
     }
 
     /// The processor is to begin at `entry`, in the state that `set` gives it.

@@ -1,21 +1,16 @@
 //! Small guests on QEMU, where there is QEMU.
 
 use super::*;
-use crate::sample::{BASE, CHATTER, END, FAULT, HALT, HELLO, LOOP, SAID, bootable, is_alone, machine};
+use crate::sample::{
+    BASE, CHATTER, END, FAULT, HALT, HELLO, LONG, LOOP, SAID, bootable, is_alone, machine, run,
+};
 
-/// More than anything here takes that ends by itself.
-const LONG: Duration = Duration::from_secs(60);
 /// The time limit of an endless guest: QEMU itself takes some of it to begin.
 const SHORT: Duration = Duration::from_secs(2);
 
 /// QEMU, or a printed reason why there is none to be tested.
 fn qemu() -> Option<Qemu> {
     Qemu::find().inspect_err(|error| eprintln!("skipped: {error}")).ok()
-}
-
-fn run(qemu: &Qemu, code: &[u8], patience: Duration) -> Output {
-    let (image, entry) = bootable(code);
-    qemu.run(&image, BASE, entry, machine(patience)).unwrap()
 }
 
 #[test]

@@ -17,7 +17,6 @@ pub(super) struct Statement<'a> {
 
 #[derive(Debug, Default)]
 pub(super) struct Lines<'a> {
-    /// Instructions and words.
     pub(super) instructions: Vec<Statement<'a>>,
     /// Directives, but for `.word`.
     pub(super) directives: Vec<Statement<'a>>,

@@ -39,7 +39,6 @@ pub(super) struct Move {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The process goes on by one instruction.
     Execute,
     /// The timer interrupts it, and the kernel goes on with this process.
     Interrupt(u8),

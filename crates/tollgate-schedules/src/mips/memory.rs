@@ -32,7 +32,6 @@ impl fmt::Display for Word {
     }
 }
 
-/// Why memory was reached for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,

@@ -85,14 +85,3 @@ fn direction(name: &str) -> &'static str {
         ""
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn one_letter_away_is_near() {
-        let near = |word| super::near(word, ["lw", "sw", "ll", "bnez", "syscall"].into_iter());
-        assert_eq!((near("lww"), near("l"), near("bnze")), (vec!["lw"], vec!["lw", "ll"], vec!["bnez"]));
-        assert_eq!((near("sycall"), near("rw")), (vec!["syscall"], vec!["lw", "sw"]));
-        assert!(near("é").is_empty() && near("").is_empty() && near("add").is_empty());
-    }
-}

@@ -81,10 +81,7 @@ fn record(line: &[u8]) -> Result<Record, Complaint> {
     let kind = words.next().ok_or(Complaint::Kind)?;
     let mut fields = Fields(words);
     let record = typed(kind, &mut fields)?;
-    match fields.0.next() {
-        Some(_) => Err(Complaint::Fields),
-        None => Ok(record),
-    }
+    if fields.0.next().is_some() { Err(Complaint::Fields) } else { Ok(record) }
 }
 
 fn typed<'a, I: Iterator<Item = &'a [u8]>>(kind: &[u8], fields: &mut Fields<I>) -> Result<Record, Complaint> {
