@@ -7,16 +7,10 @@ use crate::{Benchmark, SUITES};
 use tollgate_engine::{Extent, OWN_BENCHMARKS, Timed, TimedLoop};
 
 /// Instructions that prepare an operation or take its result.
-const PREPARATION: [Mnemonic; 8] = [
-    Mnemonic::Mov,
-    Mnemonic::Lea,
-    Mnemonic::Xor,
-    Mnemonic::Add,
-    Mnemonic::Or,
-    Mnemonic::Pushfq,
-    Mnemonic::Popfq,
-    Mnemonic::Nop,
-];
+const PREPARATION: [Mnemonic; 8] = {
+    use Mnemonic::*;
+    [Mov, Lea, Xor, Add, Or, Pushfq, Popfq, Nop]
+};
 
 /// Every registered case that has a loop, by name: the loop, the instruction, and how often.
 fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {
@@ -55,26 +49,10 @@ fn every_timed_loop_holds_the_instruction_that_its_benchmark_names_and_nothing_e
 }
 
 /// Further instructions of loops with inner loops.
-const WITHIN: [Mnemonic; 18] = [
-    Mnemonic::And,
-    Mnemonic::Cmovb,
-    Mnemonic::Cmp,
-    Mnemonic::Cmpxchg,
-    Mnemonic::Dec,
-    Mnemonic::Inc,
-    Mnemonic::Je,
-    Mnemonic::Jne,
-    Mnemonic::Jg,
-    Mnemonic::Jmp,
-    Mnemonic::Pause,
-    Mnemonic::Pop,
-    Mnemonic::Push,
-    Mnemonic::Shr,
-    Mnemonic::Syscall,
-    Mnemonic::Sub,
-    Mnemonic::Test,
-    Mnemonic::Xchg,
-];
+const WITHIN: [Mnemonic; 18] = {
+    use Mnemonic::*;
+    [And, Cmovb, Cmp, Cmpxchg, Dec, Inc, Je, Jne, Jg, Jmp, Pause, Pop, Push, Shr, Syscall, Sub, Test, Xchg]
+};
 
 #[test]
 fn waiting_loops_hold_the_named_instruction_and_no_other_store() {

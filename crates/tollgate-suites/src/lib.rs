@@ -6,6 +6,7 @@
 //!
 //! [`Benchmark`]: tollgate_engine::benchmark::Benchmark
 
+mod checks;
 #[cfg(test)]
 mod disassembly;
 mod entry;

@@ -3,7 +3,7 @@
 use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{Call, StoreForwarding};
 
-use super::results;
+use crate::checks;
 
 timed_loop! {
     /// Calls a `ret`.
@@ -15,6 +15,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One near call and its return within this program: the baseline of kernel entry.",
     crosses: &[Call, StoreForwarding],
     timed: |_| Timed::once("call", TimedLoop::Long(call_and_return)),
-    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, results::any)?.here())),
+    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, checks::any)?.here())),
     ..PLAIN
 };

@@ -3,7 +3,7 @@
 use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{TimeStampCounter, VmExit};
 
-use super::results;
+use crate::checks;
 
 timed_loop! {
     /// Reads the counter and discards it.
@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One RDTSC, unfenced; a hypervisor may trap it.",
     crosses: &[TimeStampCounter, VmExit],
     timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
-    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, results::any)?.here())),
+    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, checks::any)?.here())),
     absence: |signal| (signal == libc::SIGSEGV).then_some("RDTSC is forbidden to this process (CR4.TSD)"),
     ..PLAIN
 };

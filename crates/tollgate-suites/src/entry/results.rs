@@ -32,21 +32,3 @@ pub(super) fn own_pid(result: u64) -> Result<(), String> {
     let pid = u64::from(std::process::id());
     if result == pid { Ok(()) } else { Err(format!("getpid returned {} instead of {pid}", result as i64)) }
 }
-
-/// 0, as from most successful calls.
-pub(super) fn zero(result: u64) -> Result<(), String> {
-    match result as i32 {
-        0 => Ok(()),
-        other => Err(format!("the call returned {other} instead of 0")),
-    }
-}
-
-/// Any result.
-pub(super) fn any(_result: u64) -> Result<(), String> {
-    Ok(())
-}
-
-/// The last system call's error, as text.
-pub(super) fn last_error() -> String {
-    tollgate_model::text::plainly(&std::io::Error::last_os_error())
-}

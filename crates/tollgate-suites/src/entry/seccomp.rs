@@ -6,8 +6,8 @@
 use tollgate_engine::{Benchmark, Kind, Refusal, each, never_absent, number};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SeccompFilter, StoreForwarding, SystemCall};
 
-use super::results::last_error;
 use super::syscall;
+use crate::checks::last_error;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/seccomp",

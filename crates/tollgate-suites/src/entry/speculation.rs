@@ -3,8 +3,8 @@
 use tollgate_engine::{Benchmark, Kind, Refusal, never_absent, one_case};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, StoreForwarding, SystemCall};
 
-use super::results::last_error;
 use super::syscall;
+use crate::checks::last_error;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/speculation",

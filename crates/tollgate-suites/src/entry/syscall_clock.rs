@@ -3,7 +3,7 @@
 use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{ClockSource, KernelCode, KernelEntry, SystemCall, UserCopy};
 
-use super::results;
+use crate::checks;
 
 timed_loop! {
     /// Number 228; word 1: the clock; words 2 and 3: receive the time.
@@ -18,7 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     kind: Kind::Instance(|timed, _, _| {
         let words = [0, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
         // SAFETY: the call writes 16 bytes to words 2 and 3.
-        Ok(unsafe { Loop::new(timed, words, None, results::zero) }?.here())
+        Ok(unsafe { Loop::new(timed, words, None, checks::zero) }?.here())
     }),
     ..PLAIN
 };

@@ -3,8 +3,8 @@
 use tollgate_engine::{Benchmark, Kind, Refusal, never_absent, one_case};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
 
-use super::results::last_error;
 use super::syscall;
+use crate::checks::last_error;
 
 // include/uapi/linux/prctl.h
 const PR_SET_SYSCALL_USER_DISPATCH: libc::c_int = 59;

@@ -3,7 +3,8 @@
 use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
 
-use super::{results, vdso};
+use super::vdso;
+use crate::checks;
 
 timed_loop! {
     /// Word 0: the function; word 1: the clock; words 2 and 3: receive the time.
@@ -19,7 +20,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let function = vdso::find(&[c"__vdso_clock_gettime", c"clock_gettime"])?;
         let words = [function, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];
         // SAFETY: the vDSO stays mapped; the function writes 16 bytes to words 2 and 3.
-        Ok(unsafe { Loop::new(timed, words, None, results::zero) }?.here())
+        Ok(unsafe { Loop::new(timed, words, None, checks::zero) }?.here())
     }),
     ..PLAIN
 };

@@ -3,7 +3,8 @@
 use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::VdsoGetcpu;
 
-use super::{results, vdso};
+use super::vdso;
+use crate::checks;
 
 timed_loop! {
     /// Word 0: the function; word 1: receives the processor's number.
@@ -18,7 +19,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     kind: Kind::Instance(|timed, _, _| {
         let words = [vdso::find(&[c"__vdso_getcpu", c"getcpu"])?, 0, 0, 0, 0, 0, 0];
         // SAFETY: the vDSO stays mapped; the function writes 4 bytes to word 1.
-        Ok(unsafe { Loop::new(timed, words, None, results::zero) }?.here())
+        Ok(unsafe { Loop::new(timed, words, None, checks::zero) }?.here())
     }),
     ..PLAIN
 };

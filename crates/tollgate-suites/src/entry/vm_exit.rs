@@ -5,7 +5,7 @@ use std::arch::x86_64::__cpuid;
 use tollgate_engine::{Benchmark, Clock, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::VmExit;
 
-use super::results;
+use crate::checks;
 
 timed_loop! {
     /// Leaf 0, which a hypervisor answers at once.
@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                 "no hypervisor: CPUID.1:ECX[31] is clear and cpuid is as fast as on hardware".to_owned(),
             ));
         }
-        Ok(Loop::without_context(timed, results::any)?.here())
+        Ok(Loop::without_context(timed, checks::any)?.here())
     }),
     absence: |signal| {
         (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)")

@@ -1,19 +1,40 @@
 //! close(2) after a write.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
 use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, SystemCall};
 
-use super::data_dir::DataDir;
-use super::names::Close;
-use super::refusal::absence;
-use super::single::instance;
+use super::block::SMALL;
+use super::data::put;
+use super::data_dir::{DataDir, Scratch};
+use super::names::{OnNames, close, on_names};
+use super::refusal::{FILE, refused};
+use super::single::Operation;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/close-after-write",
     operation: "One close of a file after a write of 4 KiB.",
     crosses: &[KernelEntry, SystemCall, KernelCode, FileSystem],
     timed: |_| Timed::Whole("close(2)"),
-    kind: Kind::Instance(|_, _, context| Ok(instance(Close::new(&DataDir::of(context)?)?))),
-    absence,
-    ..PLAIN
+    kind: Kind::Instance(|_, _, context| on_names(context, call)),
+    ..FILE
 };
+
+/// Closes a file after an overwrite of 4 KiB. The file stays, so no creation or unlink disturbs the close.
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+    let kept = Box::new(Scratch::new(&dir, c"close")?);
+    let open = Rc::new(Cell::new(None));
+    let opened = Rc::clone(&open);
+    let mut byte = 0_u8;
+    let before = move || {
+        let file = dir.open(c"close", libc::O_WRONLY).map_err(|error| refused("openat(2)", &error))?;
+        byte = byte.wrapping_add(1);
+        put(&file, &[byte; SMALL], 0)?;
+        opened.set(Some(file));
+        Ok(())
+    };
+    let call = move || close(open.take());
+    Ok(OnNames { what: "close(2)", before, call, after: |_| Ok(()), kept })
+}

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, params, word};
+use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed, params, word};
 use tollgate_model::Boundary::{BlockRead, IdleExit, KernelCode, KernelEntry, SystemCall};
 use tollgate_model::Params;
 
@@ -13,7 +13,7 @@ use super::alignment;
 use super::block::{self, SMALL};
 use super::data::{self, Contents, Offsets};
 use super::data_dir::DataDir;
-use super::refusal::{absence, checked, named, refused, whole};
+use super::refusal::{FILE, checked, named, refused, whole};
 use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
 
@@ -30,8 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     // A refused read moves nothing, and whether it is refused depends on the file system.
     bytes: |params| (word(params, "buffer") == "aligned").then_some(block::bytes(params) as u64),
     kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
-    absence,
-    ..PLAIN
+    ..FILE
 };
 
 /// The file for uncached reads, opened for direct I/O.

@@ -1,19 +1,28 @@
 //! openat(2) of an existing file.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
+use std::rc::Rc;
+
+use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
 use tollgate_model::Boundary::{KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall};
 
 use super::data_dir::DataDir;
-use super::names::There;
-use super::refusal::absence;
-use super::single::instance;
+use super::names::{OnNames, close_result, on_names, scratch};
+use super::refusal::{FILE, checked};
+use super::single::Operation;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/open",
     operation: "One openat of a file by its name in an open directory, for reading; without the close.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
-    kind: Kind::Instance(|_, _, context| Ok(instance(There::opened(&DataDir::of(context)?)?))),
-    absence,
-    ..PLAIN
+    kind: Kind::Instance(|_, _, context| on_names(context, call)),
+    ..FILE
 };
+
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+    let kept = scratch(&dir, c"open")?;
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: an open directory and a C string.
+    let call = move || checked(unsafe { libc::openat(dir.descriptor(), c"open".as_ptr(), flags) });
+    Ok(OnNames { what: "openat(2)", before: || Ok(()), call, after: close_result, kept })
+}

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, params, word};
+use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed, params, word};
 use tollgate_model::Boundary::{
     BlockRead, IdleExit, KernelCode, KernelEntry, PageCache, ReadAhead, SystemCall, UserCopy,
 };
@@ -13,7 +13,7 @@ use tollgate_model::Params;
 use super::aligned::Aligned;
 use super::data::{self, Contents, Offsets};
 use super::data_dir::DataDir;
-use super::refusal::{absence, checked, refused, whole};
+use super::refusal::{FILE, checked, refused, whole};
 use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
 use super::single::{Operation, Verdict, instance};
 use super::{block, data::Made};
@@ -39,8 +39,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     bytes: |params| Some(block::bytes(params) as u64),
     kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
-    absence,
-    ..PLAIN
+    ..FILE
 };
 
 fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {

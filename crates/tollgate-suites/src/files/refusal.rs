@@ -2,8 +2,10 @@
 
 use std::io;
 
-use tollgate_engine::Refusal;
+use tollgate_engine::{Benchmark, PLAIN, Refusal};
 use tollgate_model::text::plainly;
+
+use crate::checks::killed_by_filter;
 
 /// The refusal of `what`, such as `write(2)`: its error by name and its meaning for files. An error that is no
 /// property of the environment is a failure.
@@ -74,10 +76,8 @@ pub(super) fn done(what: &str, outcome: io::Result<usize>) -> Result<(), Refusal
     outcome.map(|_| ()).map_err(|error| refused(what, &error))
 }
 
-/// For `Benchmark::absence`: a filter's SIGSYS.
-pub(super) fn absence(signal: i32) -> Option<&'static str> {
-    (signal == libc::SIGSYS).then_some("a seccomp filter kills a required system call (SIGSYS)")
-}
+/// Defaults for benchmarks of this suite.
+pub(super) const FILE: Benchmark = Benchmark { absence: killed_by_filter, ..PLAIN };
 
 #[cfg(test)]
 mod tests {
@@ -112,11 +112,5 @@ mod tests {
             Err(Refusal::Fail("pread(2) moved 100 of 4096 bytes".to_owned()))
         );
         assert_eq!(whole("pread(2)", Ok(4096), 4096), Ok(()));
-    }
-
-    #[test]
-    fn a_filters_kill_is_a_skip() {
-        assert!(absence(libc::SIGSYS).is_some_and(|why| why.contains("SIGSYS")));
-        assert_eq!(absence(libc::SIGSEGV), None);
     }
 }

@@ -1,19 +1,39 @@
 //! renameat(2) of a file.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
 use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, PathLookup, SystemCall};
 
-use super::data_dir::DataDir;
-use super::names::Rename;
-use super::refusal::absence;
-use super::single::instance;
+use super::data_dir::{DataDir, Names};
+use super::names::{OnNames, on_names, written};
+use super::refusal::FILE;
+use super::single::Operation;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/rename",
     operation: "One renameat of a file within its directory, to an unused name.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem],
     timed: |_| Timed::Whole("renameat(2)"),
-    kind: Kind::Instance(|_, _, context| Ok(instance(Rename::new(&DataDir::of(context)?)?))),
-    absence,
-    ..PLAIN
+    kind: Kind::Instance(|_, _, context| on_names(context, call)),
+    ..FILE
 };
+
+/// Renames the file back and forth.
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+    let names = Names::free(&dir, &[c"rename-1", c"rename-2"])?;
+    drop(written(&dir, c"rename-1")?);
+    let now = Rc::new(Cell::new([c"rename-1", c"rename-2"]));
+    let next = Rc::clone(&now);
+    let call = move || {
+        let [from, to] = now.get();
+        dir.rename(from, to)
+    };
+    let after = move |_| {
+        let [from, to] = next.get();
+        next.set([to, from]);
+        Ok(())
+    };
+    Ok(OnNames { what: "renameat(2)", before: || Ok(()), call, after, kept: Box::new(names) })
+}

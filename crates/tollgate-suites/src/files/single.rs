@@ -13,7 +13,9 @@ use tollgate_os::rusage::Usage;
 /// One operation, with its untimed preparation and check.
 pub(super) trait Operation {
     /// Whether an untimed operation runs first, to warm caches for short ones.
-    fn warms_up(&self) -> bool;
+    fn warms_up(&self) -> bool {
+        true
+    }
 
     /// Prepares it.
     fn before(&mut self) -> Result<(), Refusal> {

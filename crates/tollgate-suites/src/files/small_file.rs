@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
 use tollgate_engine::{
-    Batch, Benchmark, Clock, Experiment, Kind, Order, PLAIN, Refusal, Shared, Timed, each_word, params, word,
+    Batch, Benchmark, Clock, Experiment, Kind, Order, Refusal, Shared, Timed, each_word, params, word,
 };
 use tollgate_model::Boundary::{
     BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelAllocation, KernelCode, KernelEntry,
@@ -17,7 +17,7 @@ use tollgate_model::Params;
 use super::block::SMALL;
 use super::data_dir::{DataDir, Names};
 use super::names::{close, written};
-use super::refusal::{absence, checked, done, refused, whole};
+use super::refusal::{FILE, checked, done, refused, whole};
 use super::single::{time, together};
 use super::{close_after_write, create, open, read, rename, sync, unlink, write};
 
@@ -82,8 +82,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let shared = Shared::once(context, "files/small-file", |_| Life::new(&dir))?;
         Ok(shared.question(question).with_most(1))
     }),
-    absence,
-    ..PLAIN
+    ..FILE
 };
 
 const NAME: &CStr = c"small";

@@ -1,19 +1,31 @@
 //! newfstatat(2) of a file.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
+use std::mem::MaybeUninit;
+use std::rc::Rc;
+
+use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
 use tollgate_model::Boundary::{KernelCode, KernelEntry, PathLookup, SystemCall, UserCopy};
 
 use super::data_dir::DataDir;
-use super::names::There;
-use super::refusal::absence;
-use super::single::instance;
+use super::names::{OnNames, on_names, scratch};
+use super::refusal::{FILE, checked};
+use super::single::Operation;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/stat",
     operation: "One newfstatat of a file by its name in an open directory.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy],
     timed: |_| Timed::Whole("newfstatat(2)"),
-    kind: Kind::Instance(|_, _, context| Ok(instance(There::looked_at(&DataDir::of(context)?)?))),
-    absence,
-    ..PLAIN
+    kind: Kind::Instance(|_, _, context| on_names(context, call)),
+    ..FILE
 };
+
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+    let kept = scratch(&dir, c"stat")?;
+    let call = move || {
+        let mut status = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: an open directory, a C string, and a structure that is valid for writing.
+        checked(unsafe { libc::fstatat(dir.descriptor(), c"stat".as_ptr(), status.as_mut_ptr(), 0) })
+    };
+    Ok(OnNames { what: "newfstatat(2)", before: || Ok(()), call, after: |_| Ok(()), kept })
+}

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed};
+use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed};
 use tollgate_model::Boundary::{
     BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelCode, WakeUp,
 };
@@ -12,7 +12,7 @@ use tollgate_model::Boundary::{
 use super::block::SMALL;
 use super::data::{self, Contents, Offsets, put};
 use super::data_dir::DataDir;
-use super::refusal::{absence, checked, done};
+use super::refusal::{FILE, checked, done};
 use super::single::{FINE, Operation, Verdict, instance};
 
 pub(super) static FSYNC: Benchmark = Benchmark {
@@ -21,8 +21,7 @@ pub(super) static FSYNC: Benchmark = Benchmark {
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fsync(2)"),
     kind: Kind::Instance(|_, _, context| sync(&DataDir::of(context)?, false)),
-    absence,
-    ..PLAIN
+    ..FILE
 };
 
 pub(super) static FDATASYNC: Benchmark = Benchmark {
@@ -31,8 +30,7 @@ pub(super) static FDATASYNC: Benchmark = Benchmark {
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fdatasync(2)"),
     kind: Kind::Instance(|_, _, context| sync(&DataDir::of(context)?, true)),
-    absence,
-    ..PLAIN
+    ..FILE
 };
 
 /// The file's length: a few blocks, synced before the first overwrite.

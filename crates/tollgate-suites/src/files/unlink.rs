@@ -1,19 +1,29 @@
 //! unlinkat(2) of a file.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
+use std::rc::Rc;
+
+use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
 use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, PageCache, PathLookup, SystemCall};
 
-use super::data_dir::DataDir;
-use super::names::Unlink;
-use super::refusal::absence;
-use super::single::instance;
+use super::data_dir::{DataDir, Names};
+use super::names::{OnNames, on_names, written};
+use super::refusal::{FILE, checked};
+use super::single::Operation;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/unlink",
     operation: "One unlinkat of a new file of 4 KiB, which frees its pages and blocks.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, PageCache],
     timed: |_| Timed::Whole("unlinkat(2)"),
-    kind: Kind::Instance(|_, _, context| Ok(instance(Unlink::new(&DataDir::of(context)?)?))),
-    absence,
-    ..PLAIN
+    kind: Kind::Instance(|_, _, context| on_names(context, call)),
+    ..FILE
 };
+
+/// Unlinks a new file of 4 KiB each time.
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+    let (names, directory) = (Names::free(&dir, &[c"unlink"])?, Rc::clone(&dir));
+    let before = move || written(&directory, c"unlink").map(drop);
+    // SAFETY: an open directory and a C string.
+    let call = move || checked(unsafe { libc::unlinkat(dir.descriptor(), c"unlink".as_ptr(), 0) });
+    Ok(OnNames { what: "unlinkat(2)", before, call, after: |_| Ok(()), kept: Box::new(names) })
+}

@@ -11,11 +11,12 @@ use super::aligned::Aligned;
 use super::block::SMALL;
 use super::data::{self, Contents, Offsets};
 use super::data_dir::DataDir;
+use super::refusal::FILE;
 use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{alignment, direct_read, refusal};
 use crate::uring::{Ring, refused};
-use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, each, number};
+use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed, each, number};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/uring-read",
@@ -25,8 +26,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: || each("depth", &[1, 32]),
     bytes: |_| Some(SMALL as u64),
     kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
-    absence: refusal::absence,
-    ..PLAIN
+    ..FILE
 };
 
 fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {

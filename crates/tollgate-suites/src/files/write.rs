@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Refusal, Timed, params, word};
+use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed, params, word};
 use tollgate_model::Boundary::{
     BlockWrite, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, SystemCall, UserCopy,
 };
@@ -14,7 +14,7 @@ use tollgate_model::Params;
 use super::aligned::Aligned;
 use super::data::{self, Offsets};
 use super::data_dir::DataDir;
-use super::refusal::{absence, checked, named, whole};
+use super::refusal::{FILE, checked, named, whole};
 use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{alignment, block, direct_read};
@@ -42,8 +42,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     bytes: |params| Some(block::bytes(params) as u64),
     kind: Kind::Instance(|_, params, context| write(&DataDir::of(context)?, params)),
-    absence,
-    ..PLAIN
+    ..FILE
 };
 
 fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
@@ -100,10 +99,6 @@ impl Write {
 
 impl Operation for Write {
     /// The first write after a journal commit does more work than the second, and other instances cause commits.
-    fn warms_up(&self) -> bool {
-        true
-    }
-
     fn before(&mut self) -> Result<(), Refusal> {
         self.offset = self.offsets.next();
         // Each write changes the data, in case a file system compares it.

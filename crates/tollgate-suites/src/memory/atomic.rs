@@ -27,58 +27,49 @@ timed_loop! {
     /// An atomic addition.
     add:
         first "mov rcx, [r13]";
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+        ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
 }
 
 timed_loop! {
     /// XCHG with memory is atomic without a prefix (Intel SDM volume 3, 9.1.2.1).
     xchg:
         first "mov rcx, [r13]";
-        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax",
-        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax"
+        ".rept 8", "xchg [rcx], rax", ".endr"
 }
 
 timed_loop! {
     /// Compares with zero, the constant value, and stores it again: no exchange fails.
     cas:
         first "mov rcx, [r13]", "xor edx, edx";
-        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx",
-        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx"
+        ".rept 8", "lock cmpxchg [rcx], rdx", ".endr"
 }
 
 contending_loop! {
     /// The same in another thread.
     store_contending:
         "mov rcx, [r13]",
-        "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp",
-        "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp", "mov [rcx], rbp"
+        ".rept 8", "mov [rcx], rbp", ".endr"
 }
 
 contending_loop! {
     /// The same in another thread.
     add_contending:
         "mov rcx, [r13]",
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+        ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
 }
 
 contending_loop! {
     /// The same in another thread.
     xchg_contending:
         "mov rcx, [r13]",
-        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax",
-        "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax", "xchg [rcx], rax"
+        ".rept 8", "xchg [rcx], rax", ".endr"
 }
 
 contending_loop! {
     /// The same in another thread.
     cas_contending:
         "mov rcx, [r13]", "xor eax, eax", "xor edx, edx",
-        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx",
-        "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx", "lock cmpxchg [rcx], rdx"
+        ".rept 8", "lock cmpxchg [rcx], rdx", ".endr"
 }
 
 /// Operations in an iteration of each loop.

@@ -23,10 +23,7 @@ timed_loop! {
     /// Sixteen loads in an iteration: the counter runs in parallel, and its time is subtracted although it adds none.
     chase:
         first "mov rax, [r13 + 56]";
-        "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]",
-        "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]",
-        "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]",
-        "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]", "mov rax, [rax]"
+        ".rept 16", "mov rax, [rax]", ".endr"
 }
 
 /// Loads in an iteration of the loop.

@@ -16,16 +16,14 @@ timed_loop! {
     /// does. A plain addition would wait in the store buffer and be as fast on many processors. Word 0: its address.
     add:
         first "mov rcx, [r13]";
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+        ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
 }
 
 contending_loop! {
     /// The same in the other thread.
     add_contending:
         "mov rcx, [r13]",
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1",
-        "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1", "lock add qword ptr [rcx], 1"
+        ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
 }
 
 /// Operations in an iteration of each loop.

@@ -1,9 +1,9 @@
 //! The alignment check.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+use tollgate_engine::{Benchmark, Kind, Loop, Refusal, Timed, TimedLoop, timed_loop};
 
-use super::handler::{self, Handled, handler, tried};
+use super::handler::{Handled, SIGNAL, handler, tried};
+use crate::checks;
 
 timed_loop! {
     /// A load from an odd address within the context, with AC set (Intel SDM vol. 3, interrupt 17; Linux sets
@@ -21,21 +21,18 @@ handler! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/alignment",
     operation: "One misaligned load with the AC flag set (#AC) and the SIGBUS handler that counts it and clears the flag.",
-    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("mov", TimedLoop::Long(odd_load)),
-    counts: Some("signals"),
     kind: Kind::Instance(|timed, _, _| {
         if !traps()? {
             return Err(Refusal::Skip("a misaligned load with AC set does not trap here".to_owned()));
         }
         // SAFETY: the loop reads its context; the flag is clear after each load, and no Rust code runs while it is
         // set.
-        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::any) }?;
+        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, checks::any) }?;
         let handled = Handled::new(libc::SIGBUS, allow, timed);
         Ok(tried(timed_loop.with_hooks(handled), 1, "a misaligned load")?.here())
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..SIGNAL
 };
 
 /// Whether one such load traps once. The flag is clear afterwards in any case.

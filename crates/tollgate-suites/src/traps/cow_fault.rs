@@ -1,9 +1,9 @@
 //! The copy-on-write fault.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN};
+use tollgate_engine::{Benchmark, Kind};
 use tollgate_model::Boundary::{Exception, KernelAllocation, KernelCode, KernelEntry, PageFault, Tlb};
 
-use super::handler;
+use super::handler::TRAP;
 use super::memory::{PAGE, Region, file_of};
 use super::touched::{self, Before, Counting, SMALL, Touched};
 
@@ -24,6 +24,5 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let touched = Touched { before: Before::Read, ..Touched::new(region, PAGE, 0, Counting::Faults) };
         touched.instance(timed, 1, touched::aligned(PAGE))
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..TRAP
 };

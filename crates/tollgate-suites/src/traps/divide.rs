@@ -1,9 +1,8 @@
 //! The division by zero.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+use tollgate_engine::{Benchmark, Kind, Timed, TimedLoop, timed_loop};
 
-use super::handler::{self, Handled, counted, handler};
+use super::handler::{Handled, SIGNAL, counted, handler};
 
 timed_loop! {
     /// `div ecx` (two bytes).
@@ -18,9 +17,7 @@ handler! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/divide",
     operation: "One DIV by zero (#DE) and the SIGFPE handler that counts it and steps over it.",
-    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("div", TimedLoop::Long(divide)),
-    counts: Some("signals"),
     kind: Kind::Instance(|timed, _, _| {
         let untouched = |result: u64| match result {
             1 => Ok(()),
@@ -28,6 +25,5 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         };
         counted(timed, untouched, Handled::new(libc::SIGFPE, step_over, timed), "a division by zero")
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..SIGNAL
 };

@@ -1,9 +1,9 @@
 //! A minor fault on a cached file page (lmbench, lat_pagefault).
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Refusal, Timed, TimedLoop, mapping::minor_faults, timed_loop};
+use tollgate_engine::{Benchmark, Kind, Refusal, Timed, TimedLoop, mapping::minor_faults, timed_loop};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
 
-use super::handler;
+use super::handler::TRAP;
 use super::memory::{FILLING, PAGE, Region, file_of};
 use super::touched::{Before, Counting, Touched};
 
@@ -40,8 +40,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let touched = Touched { before: Before::Forgotten, ..touched };
         Ok(touched.instance(timed, 1, filled)?.with_notes([note]))
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..TRAP
 };
 
 /// Eight bytes of the file.

@@ -1,12 +1,12 @@
 //! Three ways to populate fresh memory, to compare with a fault for each page.
 
 use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, each_word,
-    mapping::HUGE, timed_loop, word,
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, TimedLoop, each_word, mapping::HUGE,
+    timed_loop, word,
 };
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, SystemCall, Tlb};
 
-use super::handler;
+use super::handler::TRAP;
 use super::memory::{PAGE, Region};
 use super::touched::{self, Counting, Exact, LARGE, SMALL, Touched};
 
@@ -71,8 +71,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             }
         }
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..TRAP
 };
 
 /// Hooks around a batch of calls: an unmapped region.

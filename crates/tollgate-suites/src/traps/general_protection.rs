@@ -1,9 +1,9 @@
 //! The privileged instruction.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+use tollgate_engine::{Benchmark, Kind, Timed, TimedLoop, timed_loop};
 
-use super::handler::{self, Handled, counted, handler};
+use super::handler::{Handled, SIGNAL, counted, handler};
+use crate::checks;
 
 timed_loop! {
     /// HLT is privileged.
@@ -18,12 +18,9 @@ handler! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/general-protection",
     operation: "One HLT outside the kernel (#GP) and the SIGSEGV handler that counts it and steps over it.",
-    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("hlt", TimedLoop::Long(halt)),
-    counts: Some("signals"),
-    kind: Kind::Instance(|timed, _, _| counted(timed, handler::any, handled(timed), "hlt")),
-    absence: handler::absence,
-    ..PLAIN
+    kind: Kind::Instance(|timed, _, _| counted(timed, checks::any, handled(timed), "hlt")),
+    ..SIGNAL
 };
 
 /// The handler for this loop.

@@ -8,9 +8,13 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tollgate_engine::{
-    BatchHooks, Clock, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop,
+    BatchHooks, Benchmark, Clock, Instance, Loop, LoopContext, Order, PLAIN, Refusal, Runner, Timed,
+    TimedLoop,
 };
+use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
 use tollgate_os::signals::{self, Set};
+
+use crate::checks::killed_by_filter;
 
 /// The signature of a handler with SA_SIGINFO (sigaction(2)).
 pub(super) type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
@@ -229,20 +233,12 @@ pub(super) fn tried(mut timed: Loop, operations: u64, what: &str) -> Result<Loop
     }
 }
 
-/// For `Benchmark::absence`: a filter's SIGSYS.
-pub(super) fn absence(signal: i32) -> Option<&'static str> {
-    (signal == libc::SIGSYS).then_some("a seccomp filter kills a required system call (SIGSYS)")
-}
+/// Defaults for benchmarks of this suite that a seccomp filter may forbid.
+pub(super) const TRAP: Benchmark = Benchmark { absence: killed_by_filter, ..PLAIN };
 
-/// Any result: the signals are counted.
-pub(super) fn any(_: u64) -> Result<(), String> {
-    Ok(())
-}
-
-/// 0, as from most successful calls.
-pub(super) fn zero(result: u64) -> Result<(), String> {
-    match result as i32 {
-        0 => Ok(()),
-        other => Err(format!("the call returned {other} instead of 0")),
-    }
-}
+/// Defaults for benchmarks whose operation makes a signal, which a handler counts.
+pub(super) const SIGNAL: Benchmark = Benchmark {
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
+    counts: Some("signals"),
+    ..TRAP
+};

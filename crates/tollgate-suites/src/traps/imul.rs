@@ -3,7 +3,7 @@
 use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
 use tollgate_model::Boundary::UserCode;
 
-use super::handler;
+use crate::checks;
 
 timed_loop! {
     /// `imul ecx, eax`, each with both operands reloaded.
@@ -22,6 +22,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One IMUL with its two operands loaded, ten in a row: the baseline of an emulated instruction.",
     crosses: &[UserCode],
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_products), instruction: "imul", times: TEN as usize },
-    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, handler::any)?.here().with_ops(TEN))),
+    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, checks::any)?.here().with_ops(TEN))),
     ..PLAIN
 };

@@ -2,11 +2,10 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, params, timed_loop, word};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+use tollgate_engine::{Benchmark, Kind, Loop, Refusal, Timed, TimedLoop, params, timed_loop, word};
 use tollgate_model::Params;
 
-use super::handler::{self, Handled, SIGNALS};
+use super::handler::{self, Handled, SIGNAL, SIGNALS};
 use super::imul::TEN;
 use super::locked::Locked;
 use super::power::{decode, power};
@@ -26,8 +25,6 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/invalid-opcode",
     operation: "One invalid opcode, ten in a row, that a SIGILL handler decodes, emulates as a power, and steps over.",
-    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
-    counts: Some("signals"),
     baseline: Some("traps/imul"),
     cases: || vec![Params::new(), params(&[("opcode", "ud1".into())])],
     timed: |params| {
@@ -54,8 +51,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let handled = Handled::new(libc::SIGILL, emulate, timed);
         Ok(timed_loop.with_hooks(handled).here().with_ops(TEN).with_notes(note))
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..SIGNAL
 };
 
 /// One of the two opcodes.

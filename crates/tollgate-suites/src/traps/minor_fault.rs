@@ -1,9 +1,9 @@
 //! The minor fault of fresh memory.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, each_word, mapping::HUGE, word};
+use tollgate_engine::{Benchmark, Kind, each_word, mapping::HUGE, word};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
 
-use super::handler;
+use super::handler::TRAP;
 use super::memory::PAGE;
 use super::touched::{self, Counting, LARGE, SMALL, Touched};
 
@@ -29,6 +29,5 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 0, Counting::Faults);
         touched.instance(timed, 1, touched::aligned(PAGE))
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..TRAP
 };

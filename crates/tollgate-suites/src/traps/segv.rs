@@ -1,11 +1,9 @@
 //! A store to a read-only page (lmbench, lat_sig prot).
 
-use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, each_word, word,
-};
+use tollgate_engine::{BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, each_word, word};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
 
-use super::handler::{self, Handled, handler, tried};
+use super::handler::{Handled, TRAP, handler, tried};
 use super::memory::{PAGE, Region};
 use super::touched::{self, SMALL};
 
@@ -40,8 +38,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed = unsafe { Loop::new(timed, [0; 7], None, touched::aligned(PAGE)) }?.with_hooks(around);
         Ok(tried(timed, 1, "a store to a read-only page")?.here().with_most(MOST as u64))
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..TRAP
 };
 
 /// Hooks around a batch of stores: populated, zeroed, read-only pages.

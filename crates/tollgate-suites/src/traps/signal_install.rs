@@ -1,11 +1,12 @@
 //! The installation of a handler (lmbench, lat_sig install).
 
 use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, timed_loop,
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, TimedLoop, timed_loop,
 };
 use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall, UserCopy};
 
-use super::handler::{self, Action, handler};
+use super::handler::{Action, TRAP, handler};
+use crate::checks;
 
 timed_loop! {
     /// rt_sigaction(2), number 13, for SIGUSR1, without the old action. Words 0 to 3: the kernel's struct sigaction
@@ -28,11 +29,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let Action { handler, flags, restorer, mask } = Action::of(count);
         let words = [handler as u64, flags, restorer as u64, mask, 0, 0, 0];
         // SAFETY: the kernel reads words 0 to 3. The handler and the restorer are valid.
-        let timed = unsafe { Loop::new(timed, words, None, handler::zero) }?;
+        let timed = unsafe { Loop::new(timed, words, None, checks::zero) }?;
         Ok(timed.with_hooks(Kept(None)).here())
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..TRAP
 };
 
 /// The previous action, restored after each batch.

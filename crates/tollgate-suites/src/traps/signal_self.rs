@@ -3,11 +3,12 @@
 use std::io;
 
 use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, timed_loop,
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, TimedLoop, timed_loop,
 };
 use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SignalSend, SystemCall, UserCopy};
 
-use super::handler::{self, Handled, handler, tried};
+use super::handler::{Handled, TRAP, handler, tried};
+use crate::checks;
 
 timed_loop! {
     /// tgkill(2), number 234. Word 0: the process; word 1: the thread; word 2: the signal.
@@ -32,12 +33,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             return Err(Refusal::of("tgkill(2) is refused", &io::Error::last_os_error()));
         }
         // SAFETY: the call touches no memory; the installed handler handles its signal.
-        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, handler::zero) }?;
+        let timed_loop = unsafe { Loop::new(timed, [0; 7], None, checks::zero) }?;
         let addressed = Addressed(Handled::new(libc::SIGUSR1, count, timed));
         Ok(tried(timed_loop.with_hooks(addressed), 1, "a signal to oneself")?.here())
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..TRAP
 };
 
 /// The handler, and the target of the signals in the context: the thread that runs the batch.

@@ -9,8 +9,9 @@ use tollgate_engine::{
 };
 use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
 
-use super::handler::{self, Handled, SIGNALS, tried};
+use super::handler::{Handled, SIGNALS, tried};
 use super::memory::{PAGE, Region};
+use crate::checks;
 
 timed_loop! {
     /// rt_sigreturn(2), number 15, from a frame that continues after this call, with this stack, with r12 and r13
@@ -43,7 +44,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     }),
     absence: |signal| match signal {
         libc::SIGSEGV => Some("rt_sigreturn(2) does not accept the copy of a signal frame here"),
-        _ => handler::absence(signal),
+        _ => checks::killed_by_filter(signal),
     },
     ..PLAIN
 };

@@ -1,9 +1,9 @@
 //! The single step.
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
+use tollgate_engine::{Benchmark, Kind, Refusal, Timed, TimedLoop, timed_loop};
 
-use super::handler::{self, Handled, counted, handler};
+use super::handler::{Handled, SIGNAL, counted, handler};
+use crate::checks;
 
 timed_loop! {
     /// #DB comes after the instruction that follows the one that sets TF (Intel SDM vol. 3, single-step
@@ -19,17 +19,14 @@ handler! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/single-step",
     operation: "One instruction run with the trap flag set (#DB) and the SIGTRAP handler that counts it and clears the flag.",
-    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("popfq", TimedLoop::Long(step)),
-    counts: Some("signals"),
     kind: Kind::Instance(|timed, _, _| {
         if !traps()? {
             return Err(Refusal::Skip("the trap flag does not trap here".to_owned()));
         }
-        counted(timed, handler::any, Handled::new(libc::SIGTRAP, stop, timed), "the trap flag")
+        counted(timed, checks::any, Handled::new(libc::SIGTRAP, stop, timed), "the trap flag")
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..SIGNAL
 };
 
 /// Whether one step traps once. The flag is clear afterwards in any case.

@@ -4,9 +4,10 @@ use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::SUITE;
-use super::handler::{self, Action};
+use super::handler::Action;
 use super::memory::PAGE;
 use super::touched::{self, Counting, Touched};
+use crate::checks;
 use tollgate_engine::{Benchmark, Clock, Context, Instance, Kind, Order, Refusal, Timed, timed::EMPTY};
 use tollgate_model::Params;
 use tollgate_model::traced::Ended;
@@ -174,7 +175,7 @@ fn pages_that_are_not_touched_have_no_estimate() {
     let _alone = alone();
     for counting in [Counting::Faults, Counting::Pages] {
         let touched = Touched::new(touched::small(8).expect("memory"), PAGE, 0, counting);
-        let refused = touched.instance(Timed::once("", EMPTY), 1, handler::any).err();
+        let refused = touched.instance(Timed::once("", EMPTY), 1, checks::any).err();
         assert!(matches!(refused, Some(Refusal::Skip(_))), "{refused:?}");
     }
 }

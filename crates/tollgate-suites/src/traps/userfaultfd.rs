@@ -9,13 +9,13 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, timed_loop,
+    BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, TimedLoop, timed_loop,
 };
 use tollgate_model::Boundary::{
     ContextSwitch, Exception, KernelCode, KernelEntry, PageFault, SystemCall, UserCopy, WakeUp,
 };
 
-use super::handler::{self, tried};
+use super::handler::{TRAP, tried};
 use super::memory::{FILLING, PAGE, Region};
 use super::touched;
 
@@ -54,8 +54,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let timed = unsafe { Loop::new(timed, [0; 7], None, filled) }?.with_hooks(around);
         Ok(tried(timed, 1, "a page that userfaultfd(2) watches")?.here().with_most(MOST as u64))
     }),
-    absence: handler::absence,
-    ..PLAIN
+    ..TRAP
 };
 
 /// Eight bytes of the thread's pages.
